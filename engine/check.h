@@ -1,0 +1,31 @@
+// Errors. Every message reads "where: what was got, what was expected[, what to do]".
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace fovea {
+
+/// The one exception type of the libraries. Apps print its message after "error: " and exit with 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws Error with the parts streamed one after another.
+template <class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  std::ostringstream message;
+  (message << ... << parts);
+  throw Error(message.str());
+}
+
+/// Throws Error with the streamed parts unless `ok`. For user mistakes; invariants use assert.
+template <class... Parts>
+void check(bool ok, const Parts&... parts) {
+  if (!ok) [[unlikely]]
+    fail(parts...);
+}
+
+}  // namespace fovea

@@ -1,0 +1,36 @@
+// Where a tensor lives, and the one macro that marks code compiled for host and device.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#if defined(__CUDACC__)
+#define FOVEA_HD __host__ __device__
+#else
+#define FOVEA_HD
+#endif
+
+namespace fovea {
+
+enum class DeviceType : std::uint8_t { cpu, cuda };
+
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  int index = 0;
+
+  [[nodiscard]] bool is_cpu() const { return type == DeviceType::cpu; }
+  [[nodiscard]] bool is_cuda() const { return type == DeviceType::cuda; }
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+/// "cpu", "cuda" or "cuda:N". Throws on anything else.
+[[nodiscard]] Device parse_device(std::string_view text);
+[[nodiscard]] std::string to_string(Device device);
+std::ostream& operator<<(std::ostream& out, Device device);
+
+/// Throws, saying why, unless tensors can be made on `device` in this build on this machine.
+void require_device(Device device);
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+// Checking derivatives against central differences: what the test suite uses, and a public tool for
+// one's own ops.
+//
+// For y = f(x...) and a random cotangent w, every entry of d<w, y>/dx is compared with
+// (<w, f(x + h)> - <w, f(x - h)>) / 2h in f64. w is random because a plain sum would hide mistakes
+// in ops whose rows sum to a constant, such as softmax and layer norm.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fovea {
+
+using TensorFn = std::function<Tensor(const std::vector<Tensor>& inputs)>;
+
+struct GradcheckOptions {
+  double step = 1e-5;       ///< h, relative to max(1, |x|)
+  double tolerance = 1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
+  std::uint64_t seed = 99;  ///< of the cotangent
+};
+
+struct GradcheckResult {
+  bool ok = true;
+  double worst = 0;         ///< largest relative error
+  std::int64_t entries = 0; ///< how many derivatives were compared
+  std::string message;      ///< of the worst entry: input, position, analytic, numeric; or the error
+};
+
+/// Inputs that require_grad are checked, entry by entry; they must be f64. f must be a function of
+/// its inputs alone. A missing gradient counts as zero.
+[[nodiscard]] GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
+                                        GradcheckOptions options = {});
+
+}  // namespace fovea

@@ -1,0 +1,29 @@
+// Deterministic parallel loops: work is cut into chunks that do not depend on the thread count, and
+// each chunk is done by one thread. The only place where threads of the kernels come from.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace fovea {
+
+[[nodiscard]] int num_threads();
+/// 1 or more; throws otherwise. The default is what the machine and OMP_NUM_THREADS offer.
+void set_num_threads(int count);
+
+namespace detail {
+using ChunkFn = void (*)(void* context, std::int64_t begin, std::int64_t end);
+void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk);
+}  // namespace detail
+
+/// Calls body(begin, end) for consecutive ranges of `grain` indices (the last may be shorter) that
+/// cover [0, n). Runs inline when there is one chunk, one thread or a parallel loop around it.
+/// An exception thrown by a chunk is rethrown here, the one of the lowest index first.
+template <class Body>
+void parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
+  detail::run_chunks(n, grain, &body, [](void* context, std::int64_t begin, std::int64_t end) {
+    (*static_cast<std::remove_reference_t<Body>*>(context))(begin, end);
+  });
+}
+
+}  // namespace fovea

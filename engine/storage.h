@@ -1,0 +1,56 @@
+// Reference-counted, 64-byte-aligned bytes on a device, from a caching allocator with statistics.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/device.h"
+
+namespace fovea {
+
+/// A handle to bytes; copies share them. All views of a tensor share one Storage and its version.
+class Storage {
+ public:
+  Storage() = default;
+  /// Uninitialised bytes. Throws when the device has not that much memory.
+  Storage(std::size_t bytes, Device device);
+
+  [[nodiscard]] std::byte* data() const { return block_ ? block_->data : nullptr; }
+  [[nodiscard]] std::size_t bytes() const { return block_ ? block_->bytes : 0; }
+  [[nodiscard]] Device device() const { return block_ ? block_->device : Device{}; }
+  /// Counts in-place changes, so that a derivative can tell that what it saved was overwritten.
+  [[nodiscard]] std::uint64_t version() const { return block_ ? block_->version : 0; }
+  void bump_version() const {
+    if (block_) ++block_->version;
+  }
+  [[nodiscard]] bool unique() const { return block_.use_count() == 1; }
+  friend bool operator==(const Storage&, const Storage&) = default;
+
+ private:
+  struct Block {
+    Block(std::size_t bytes, Device device);
+    ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t version = 0;
+    Device device;
+  };
+  std::shared_ptr<Block> block_;
+};
+
+struct MemoryStats {
+  std::int64_t current_bytes = 0;   ///< in live storages
+  std::int64_t peak_bytes = 0;      ///< largest current_bytes since start or reset_peak_memory()
+  std::int64_t reserved_bytes = 0;  ///< held from the system: live and cached for reuse
+  std::int64_t allocations = 0;     ///< requests to the system, not to the cache
+};
+[[nodiscard]] MemoryStats memory_stats(Device device = {});
+void reset_peak_memory(Device device = {});
+/// Gives cached blocks back to the system.
+void release_cached_memory(Device device = {});
+
+}  // namespace fovea

@@ -1,0 +1,129 @@
+// Tensor: a handle to shape, strides and storage, and to its place on the tape.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dtype.h"
+#include "engine/rng.h"
+#include "engine/shape.h"
+#include "engine/storage.h"
+
+namespace fovea {
+
+class Node;
+struct TensorImpl;
+
+/// What a new tensor is made of.
+struct TensorOptions {
+  DType dtype = DType::f32;
+  Device device = {};
+};
+
+/// Copies of a Tensor are the same tensor. Mathematics lives in ops/; members here move data only.
+class Tensor {
+ public:
+  Tensor() = default;  ///< undefined: no shape, no storage
+
+  [[nodiscard]] bool defined() const { return impl_ != nullptr; }
+  [[nodiscard]] const Shape& shape() const;
+  [[nodiscard]] const Strides& strides() const;
+  [[nodiscard]] int rank() const { return shape().rank(); }
+  [[nodiscard]] std::int64_t size(int axis) const;  ///< negative axes count from the end
+  [[nodiscard]] std::int64_t numel() const;
+  [[nodiscard]] DType dtype() const;
+  [[nodiscard]] Device device() const;
+  [[nodiscard]] TensorOptions options() const { return {dtype(), device()}; }
+  [[nodiscard]] bool is_contiguous() const;
+
+  /// First element. Writing through it is an in-place change: call bump_version() after.
+  [[nodiscard]] std::byte* raw() const;
+  /// The same, typed; throws when T is not the dtype or the tensor is not on the CPU.
+  template <class T>
+  [[nodiscard]] T* data() const {
+    require_data(dtype_of<T>);
+    return reinterpret_cast<T*>(raw());
+  }
+  [[nodiscard]] const Storage& storage() const;
+  [[nodiscard]] std::int64_t storage_offset() const;  ///< in elements
+  [[nodiscard]] std::uint64_t version() const { return storage().version(); }
+  void bump_version() const { storage().bump_version(); }
+  [[nodiscard]] bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+  /// The value of a tensor of one element.
+  [[nodiscard]] double item() const;
+  /// One element by row-major position. Slow: for tests and printing.
+  [[nodiscard]] double at(std::int64_t flat_index) const;
+  /// All elements, row-major.
+  [[nodiscard]] std::vector<double> to_vector() const;
+
+  // Recorded on the tape: the derivative moves the gradient back.
+  [[nodiscard]] Tensor contiguous() const;    ///< itself when it is contiguous already
+  [[nodiscard]] Tensor clone() const;         ///< contiguous copy
+  [[nodiscard]] Tensor to(DType dtype) const; ///< itself when it has that dtype
+  [[nodiscard]] Tensor to(Device device) const;
+
+  // Not recorded.
+  [[nodiscard]] Tensor detach() const;  ///< shares the storage, forgets the tape
+  /// A view with its own geometry, checked to stay inside the storage; offset relative to this
+  /// tensor's first element. ops/view.h has the views that are differentiable.
+  [[nodiscard]] Tensor alias(const Shape& shape, const Strides& strides,
+                             std::int64_t offset = 0) const;
+
+  // In place. Throw on a tensor that is on the tape, and on a leaf outside NoGrad.
+  void copy_(const Tensor& source) const;  ///< source broadcasts; any dtype
+  void fill_(double value) const;
+
+  [[nodiscard]] bool requires_grad() const;  ///< a leaf that wants a gradient, or computed from one
+  [[nodiscard]] bool is_leaf() const;
+  const Tensor& set_requires_grad(bool on = true) const;  ///< leaves of float dtype only
+  [[nodiscard]] Tensor grad() const;                      ///< undefined before the first backward
+  void set_grad(Tensor grad) const;                       ///< undefined clears it
+  [[nodiscard]] const std::shared_ptr<Node>& node() const;  ///< null for leaves
+
+  /// The name of a leaf (a parameter's path); shown by errors, anomaly reports and graph dumps.
+  [[nodiscard]] const std::string& name() const;
+  const Tensor& set_name(std::string name) const;
+
+  explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  [[nodiscard]] const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
+
+ private:
+  [[nodiscard]] TensorImpl& get() const;  ///< throws when undefined
+  void require_data(DType dtype) const;
+
+  std::shared_ptr<TensorImpl> impl_;
+};
+
+// Factories.
+[[nodiscard]] Tensor empty(const Shape& shape, TensorOptions options = {});  ///< uninitialised
+[[nodiscard]] Tensor zeros(const Shape& shape, TensorOptions options = {});
+[[nodiscard]] Tensor ones(const Shape& shape, TensorOptions options = {});
+[[nodiscard]] Tensor full(const Shape& shape, double value, TensorOptions options = {});
+[[nodiscard]] Tensor scalar(double value, TensorOptions options = {});
+[[nodiscard]] Tensor arange(std::int64_t count, TensorOptions options = {DType::i64, {}});
+/// Row-major values, converted to the dtype; throws when there are not shape.numel() of them.
+[[nodiscard]] Tensor from_values(const Shape& shape, std::span<const double> values,
+                                 TensorOptions options = {});
+[[nodiscard]] Tensor from_values(const Shape& shape, std::initializer_list<double> values,
+                                 TensorOptions options = {});
+/// Copies `bytes` (row-major elements of the dtype, host byte order).
+[[nodiscard]] Tensor from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> bytes);
+/// Element i is a function of (seed, stream, i): uniform on [lo, hi).
+[[nodiscard]] Tensor rand_uniform(const Shape& shape, double lo, double hi, std::uint64_t seed,
+                                  std::uint64_t stream = 0, TensorOptions options = {});
+/// Element i is a function of (seed, stream, i): normal by the Box-Muller transform.
+[[nodiscard]] Tensor rand_normal(const Shape& shape, double mean, double deviation,
+                                 std::uint64_t seed, std::uint64_t stream = 0,
+                                 TensorOptions options = {});
+
+/// A human's view: shape, dtype, corner values, and a warning when some are not finite.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+[[nodiscard]] std::string to_string(const Tensor& tensor);
+
+}  // namespace fovea

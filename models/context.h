@@ -1,0 +1,33 @@
+// What one forward pass is run with: training or not, its randomness, its precision, and a tap for
+// those who want to see the values inside.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "engine/rng.h"
+#include "engine/tensor.h"
+
+namespace fovea {
+
+struct Context {
+  bool training = false;
+  /// Activations are computed in this dtype; parameters keep theirs (f32 beside bf16 activations).
+  DType activations = DType::f32;
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;  ///< counted by the trainer over the run, micro-batches included
+  /// Called as tap("feat/0", tensor) with the named values inside a model (goldens/README.md).
+  std::function<void(std::string_view, const Tensor&)> tap;
+
+  /// A key of its own for every random op of this forward pass, in call order.
+  [[nodiscard]] RandomKey next_key() { return {seed, stream_of(step, 1 + drawn_++)}; }
+  void show(std::string_view name, const Tensor& value) const {
+    if (tap) tap(name, value);
+  }
+
+ private:
+  std::uint64_t drawn_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,50 @@
+// What every model is: parameters with official names, and images in, logits out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/tensor.h"
+#include "models/context.h"
+#include "models/scope.h"
+
+namespace fovea {
+
+/// What the data pipeline and the reports need to know about a model.
+struct ModelInfo {
+  std::string name;  ///< registry name
+  std::array<std::int64_t, 2> img_size{224, 224};
+  std::int64_t in_chans = 3;
+  std::int64_t num_classes = 1000;
+};
+
+struct ModelOutput {
+  Tensor logits;       ///< [B, K]; in evaluation of a distilled model the mean of both heads
+  Tensor logits_dist;  ///< [B, K] of the distillation head in training, else undefined
+};
+
+class Model {
+ public:
+  Model(ModelInfo info, std::uint64_t seed, TensorOptions options)
+      : info_(std::move(info)), store_(seed, options) {}
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  /// images [B, C, H, W] of the parameters' dtype or of ctx.activations.
+  virtual ModelOutput forward(const Tensor& images, Context& ctx) = 0;
+  /// Multiply-adds of one image.
+  [[nodiscard]] virtual std::int64_t multiply_adds() const = 0;
+
+  [[nodiscard]] const ModelInfo& info() const { return info_; }
+  [[nodiscard]] ParameterStore& store() { return store_; }
+  [[nodiscard]] const ParameterStore& store() const { return store_; }
+
+ private:
+  ModelInfo info_;
+  ParameterStore store_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,18 @@
+// Pointwise nonlinearities. Formulas and derivatives: ops/detail/activation_functors.h.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+enum class GeluForm { erf, tanh };
+
+[[nodiscard]] Tensor relu(const Tensor& x);  ///< derivative 0 at 0
+[[nodiscard]] Tensor gelu(const Tensor& x, GeluForm form = GeluForm::erf);
+[[nodiscard]] Tensor sigmoid(const Tensor& x);
+[[nodiscard]] Tensor tanh(const Tensor& x);
+[[nodiscard]] Tensor silu(const Tensor& x);        ///< x sigmoid(x)
+[[nodiscard]] Tensor softplus(const Tensor& x);    ///< log(1 + exp(x)), without overflow
+[[nodiscard]] Tensor logsigmoid(const Tensor& x);  ///< -softplus(-x)
+
+}  // namespace fovea::ops

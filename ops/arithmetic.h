@@ -1,0 +1,57 @@
+// Elementwise arithmetic with numpy broadcasting. Operands of different float dtypes meet in the
+// wider one (bf16 < f32 < f64). Formulas and derivatives: ops/detail/arithmetic_functors.h.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+[[nodiscard]] Tensor add(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor add(const Tensor& a, double b);
+[[nodiscard]] Tensor mul(const Tensor& a, double b);
+[[nodiscard]] Tensor neg(const Tensor& x);
+[[nodiscard]] Tensor abs(const Tensor& x);  ///< derivative 0 at 0
+
+/// NaN in x stays NaN; derivative 1 inside [lo, hi] (ends included), 0 outside.
+[[nodiscard]] Tensor clamp(const Tensor& x, double lo, double hi);
+/// NaN in either operand gives NaN; equal operands share the gradient half and half.
+[[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);
+
+/// mask (u8, broadcasts) ? a : b.
+[[nodiscard]] Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+
+[[nodiscard]] Tensor exp(const Tensor& x);
+[[nodiscard]] Tensor log(const Tensor& x);
+[[nodiscard]] Tensor sqrt(const Tensor& x);
+[[nodiscard]] Tensor rsqrt(const Tensor& x);
+[[nodiscard]] Tensor pow(const Tensor& x, double exponent);
+[[nodiscard]] Tensor sin(const Tensor& x);
+[[nodiscard]] Tensor cos(const Tensor& x);
+
+// Comparisons give u8 masks (0 or 1) and have no derivative. Any dtypes.
+[[nodiscard]] Tensor equal(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor less(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor greater(const Tensor& a, const Tensor& b);
+
+}  // namespace fovea::ops
+
+namespace fovea {
+
+// Found by argument-dependent lookup, so expressions read like the formula.
+[[nodiscard]] inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
+[[nodiscard]] inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
+[[nodiscard]] inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
+[[nodiscard]] inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
+[[nodiscard]] inline Tensor operator+(const Tensor& a, double b) { return ops::add(a, b); }
+[[nodiscard]] inline Tensor operator-(const Tensor& a, double b) { return ops::add(a, -b); }
+[[nodiscard]] inline Tensor operator*(const Tensor& a, double b) { return ops::mul(a, b); }
+[[nodiscard]] inline Tensor operator*(double a, const Tensor& b) { return ops::mul(b, a); }
+[[nodiscard]] inline Tensor operator/(const Tensor& a, double b) { return ops::mul(a, 1 / b); }
+[[nodiscard]] inline Tensor operator-(const Tensor& x) { return ops::neg(x); }
+
+}  // namespace fovea

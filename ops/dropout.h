@@ -1,0 +1,18 @@
+// Dropout and stochastic depth. What is dropped is a pure function of the key, so a forward can be
+// repeated and a run resumed.
+#pragma once
+
+#include "engine/rng.h"
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+/// Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate).
+[[nodiscard]] Tensor dropout(const Tensor& x, double rate, RandomKey key);
+/// The same for whole samples (axis 0): stochastic depth, SPEC 1.6.
+[[nodiscard]] Tensor drop_path(const Tensor& x, double rate, RandomKey key);
+/// residual + drop_path(branch), in one pass.
+[[nodiscard]] Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate,
+                                   RandomKey key);
+
+}  // namespace fovea::ops

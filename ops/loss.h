@@ -1,0 +1,27 @@
+// Losses. Logits are [B, K]; the result is a scalar in f32 (f64 for f64 logits), whatever the
+// logits' dtype. All softmaxes are computed in f32 or better.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+/// mean_b [(1 - s) nll + s mean_k(-log p_k)], labels i64 [B] in [0, K).
+[[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
+/// mean_b [-sum_k t_k log p_k], targets [B, K]; no gradient to the targets.
+[[nodiscard]] Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets);
+/// Mean over all elements of the binary cross-entropy of sigmoid(x) against t in [0, 1].
+[[nodiscard]] Tensor bce_with_logits(const Tensor& x, const Tensor& targets);
+/// Mean over all elements of (x - target)^2; no gradient to the target.
+[[nodiscard]] Tensor mse(const Tensor& x, const Tensor& target);
+
+enum class KdReduction { elements, batch };  ///< divide by B K (DeiT's code) or by B (textbook)
+/// tau^2 sum P_t (log P_t - log P_s) / n with P = softmax(. / tau); no gradient to the teacher.
+[[nodiscard]] Tensor soft_distillation(const Tensor& student, const Tensor& teacher, double tau,
+                                       KdReduction reduction = KdReduction::elements);
+/// Cross-entropy against the teacher's argmax.
+[[nodiscard]] Tensor hard_distillation(const Tensor& student, const Tensor& teacher);
+/// sum P (log P - log Q) / B with P, Q given as log-probabilities; no gradient to P.
+[[nodiscard]] Tensor kl_div(const Tensor& log_q, const Tensor& log_p);
+
+}  // namespace fovea::ops

@@ -1,0 +1,27 @@
+// Matrix products. All of them end in one call of the GEMM of the tensor's device.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+struct Transpose {
+  bool a = false;
+  bool b = false;
+};
+
+/// a [..., M, K] times b [..., K, N] -> [..., M, N]; the leading axes broadcast. `transpose` reads
+/// the last two axes of an operand exchanged, without a copy.
+[[nodiscard]] Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose = {});
+
+/// x [..., in] -> x weight^T + bias, [..., out]. weight [out, in]; bias [out] or undefined.
+/// x may be bf16 while weight and bias are f32 parameters: see compute_copy().
+[[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// gelu(linear(x, weight, bias)) in the erf form, with bias and GELU inside the product.
+[[nodiscard]] Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/// `parameter` in `dtype`, cached until its version changes and not on the tape; itself when it
+/// has that dtype. The bf16 weights-as-used of mixed precision (DESIGN: f32 masters).
+[[nodiscard]] Tensor compute_copy(const Tensor& parameter, DType dtype);
+
+}  // namespace fovea::ops

@@ -1,0 +1,41 @@
+// Moving elements without computing. reshape, permute, transpose, slice, select, expand, squeeze and
+// unsqueeze share the storage (reshape copies when it must); the others copy.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+/// One size may be -1: it is inferred.
+[[nodiscard]] Tensor reshape(const Tensor& x, const Shape& shape);
+/// Axis i of the result is axis order[i] of x.
+[[nodiscard]] Tensor permute(const Tensor& x, std::initializer_list<int> order);
+[[nodiscard]] Tensor permute(const Tensor& x, std::span<const int> order);
+[[nodiscard]] Tensor transpose(const Tensor& x, int a, int b);
+/// Elements start, start + step, ... before stop along `axis`; negative positions count from the
+/// end, positions are clamped to the axis as in Python. step >= 1.
+[[nodiscard]] Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop,
+                           std::int64_t step = 1);
+/// Element `index` along `axis`, which disappears.
+[[nodiscard]] Tensor select(const Tensor& x, int axis, std::int64_t index);
+/// Repeats axes of size 1 and adds leading axes; -1 keeps a size.
+[[nodiscard]] Tensor expand(const Tensor& x, const Shape& shape);
+[[nodiscard]] Tensor squeeze(const Tensor& x, int axis);
+[[nodiscard]] Tensor unsqueeze(const Tensor& x, int axis);
+
+[[nodiscard]] Tensor cat(const std::vector<Tensor>& tensors, int axis);
+[[nodiscard]] Tensor stack(const std::vector<Tensor>& tensors, int axis);
+/// Views of consecutive parts; sizes sum to the axis.
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes,
+                                        int axis);
+/// Constant padding: (before, after) per axis, from the LAST axis backwards, as in PyTorch.
+/// Negative amounts crop.
+[[nodiscard]] Tensor pad(const Tensor& x, std::span<const std::int64_t> amounts, double value = 0);
+[[nodiscard]] Tensor roll(const Tensor& x, std::int64_t shift, int axis);
+[[nodiscard]] Tensor flip(const Tensor& x, int axis);
+
+}  // namespace fovea::ops

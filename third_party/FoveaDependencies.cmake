@@ -1,0 +1,51 @@
+# Finds what is installed. Header-only libraries may also stand under FOVEA_DEPS or .deps/.
+if(NOT FOVEA_DEPS AND EXISTS ${CMAKE_SOURCE_DIR}/.deps)
+  set(FOVEA_DEPS ${CMAKE_SOURCE_DIR}/.deps)
+endif()
+set(FOVEA_DEPS_HINTS ${FOVEA_DEPS} ${FOVEA_DEPS}/include ${FOVEA_DEPS}/usr/include)
+
+# fovea_header(<target> <header> <apt package> [subdirectories...]): an include-only target.
+function(fovea_header target header package)
+  find_path(FOVEA_${target}_DIR ${header} HINTS ${FOVEA_DEPS_HINTS} PATH_SUFFIXES ${ARGN})
+  if(NOT FOVEA_${target}_DIR)
+    message(FATAL_ERROR "${header} was not found. Install it: apt-get install ${package} "
+                        "(or put it under .deps/, see README, section Build).")
+  endif()
+  add_library(fovea_dep_${target} INTERFACE)
+  target_include_directories(fovea_dep_${target} SYSTEM INTERFACE
+                             $<BUILD_INTERFACE:${FOVEA_${target}_DIR}>)
+endfunction()
+
+fovea_header(eigen Eigen/Core libeigen3-dev eigen3)
+fovea_header(json nlohmann/json.hpp nlohmann-json3-dev)
+fovea_header(cli11 CLI/CLI.hpp libcli11-dev)
+fovea_header(stb stb_image.h libstb-dev stb)
+if(FOVEA_BUILD_TESTS)
+  fovea_header(doctest doctest/doctest.h doctest-dev)
+endif()
+
+find_package(JPEG QUIET)
+find_package(PNG QUIET)
+find_package(Threads REQUIRED)
+
+set(FOVEA_HAS_OPENMP OFF)
+if(FOVEA_OPENMP)
+  find_package(OpenMP QUIET COMPONENTS CXX)
+  if(OpenMP_CXX_FOUND)
+    set(FOVEA_HAS_OPENMP ON)
+  endif()
+endif()
+
+set(FOVEA_HAS_CUDA OFF)
+if(FOVEA_CUDA)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(FOVEA_HAS_CUDA ON)
+  endif()
+endif()
