@@ -23,11 +23,11 @@ using Grads = std::vector<Tensor>;
 /// What a derivative is given.
 class GradArgs {
  public:
-  GradArgs(const Node& node, const Tensor& dy, std::span<const Tensor> saved)
-      : dy(dy), saved(saved), node_(node) {}
+  GradArgs(const Node& node, const Tensor& output_grad, std::span<const Tensor> kept)
+      : dy(output_grad), saved(kept), node_(node) {}
 
-  const Tensor& dy;              ///< gradient of the output; contiguous, of the output's dtype
-  std::span<const Tensor> saved; ///< what record() was given, unchanged since then
+  const Tensor& dy;               ///< gradient of the output; contiguous, of the output's dtype
+  std::span<const Tensor> saved;  ///< what record() was given, unchanged since then
 
   [[nodiscard]] bool needs(int input) const;  ///< whether gradient `input` will be used
   /// The gradient of a leaf input that exists already, to add to in place (a product with beta 1)
@@ -39,10 +39,11 @@ class GradArgs {
 };
 using BackwardFn = std::function<Grads(const GradArgs&)>;
 
-/// Puts an op on the tape and returns `output`. `saved` lists every tensor that the derivative reads
-/// (inputs, the output itself, statistics): they are kept without their own tape, so no cycle can
-/// arise, and their versions are checked before use. Gradients may have the broadcast shape of the
-/// output or the input's own. Records nothing when no input requires a gradient, or under NoGrad.
+/// Puts an op on the tape and returns `output`. `saved` lists every tensor that the derivative
+/// reads (inputs, the output itself, statistics): they are kept without their own tape, so no cycle
+/// can arise, and their versions are checked before use. Gradients may have the broadcast shape of
+/// the output or the input's own. Records nothing when no input requires a gradient, or under
+/// NoGrad.
 Tensor record(std::string_view name, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward);
 Tensor record(std::string_view name, Tensor output, std::span<const Tensor> inputs,

@@ -72,10 +72,14 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 template <class F>
 decltype(auto) dispatch_float(DType dtype, std::string_view op, F&& f) {
   switch (dtype) {
-    case DType::f64: return f(double{});
-    case DType::f32: return f(float{});
-    case DType::bf16: return f(bf16{});
-    default: fail(op, ": got dtype ", to_string(dtype), ", expected f64, f32 or bf16");
+    case DType::f64:
+      return f(double{});
+    case DType::f32:
+      return f(float{});
+    case DType::bf16:
+      return f(bf16{});
+    default:
+      fail(op, ": got dtype ", to_string(dtype), ", expected f64, f32 or bf16");
   }
 }
 
@@ -83,11 +87,16 @@ decltype(auto) dispatch_float(DType dtype, std::string_view op, F&& f) {
 template <class F>
 decltype(auto) dispatch_any(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f64: return f(double{});
-    case DType::f32: return f(float{});
-    case DType::bf16: return f(bf16{});
-    case DType::i64: return f(std::int64_t{});
-    default: return f(std::uint8_t{});
+    case DType::f64:
+      return f(double{});
+    case DType::f32:
+      return f(float{});
+    case DType::bf16:
+      return f(bf16{});
+    case DType::i64:
+      return f(std::int64_t{});
+    default:
+      return f(std::uint8_t{});
   }
 }
 

@@ -18,16 +18,17 @@ namespace fovea {
 using TensorFn = std::function<Tensor(const std::vector<Tensor>& inputs)>;
 
 struct GradcheckOptions {
-  double step = 1e-5;       ///< h, relative to max(1, |x|)
-  double tolerance = 1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
+  double step = 1e-5;  ///< h, relative to max(1, |x|)
+  double tolerance =
+      1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
   std::uint64_t seed = 99;  ///< of the cotangent
 };
 
 struct GradcheckResult {
   bool ok = true;
-  double worst = 0;         ///< largest relative error
-  std::int64_t entries = 0; ///< how many derivatives were compared
-  std::string message;      ///< of the worst entry: input, position, analytic, numeric; or the error
+  double worst = 0;          ///< largest relative error
+  std::int64_t entries = 0;  ///< how many derivatives were compared
+  std::string message;  ///< of the worst entry: input, position, analytic, numeric; or the error
 };
 
 /// Inputs that require_grad are checked, entry by entry; they must be f64. f must be a function of

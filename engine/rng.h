@@ -30,11 +30,10 @@ FOVEA_HD inline Philox4 philox4x32_10(Philox4 counter, std::uint32_t key0, std::
 
 /// Four 32-bit words for one address. The seed is the key, (counter, stream) the counter.
 FOVEA_HD inline Philox4 philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
-  return philox4x32_10({{static_cast<std::uint32_t>(counter),
-                         static_cast<std::uint32_t>(counter >> 32),
-                         static_cast<std::uint32_t>(stream),
-                         static_cast<std::uint32_t>(stream >> 32)}},
-                       static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+  return philox4x32_10(
+      {{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
+        static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
+      static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
 /// 24 bits of a word as a float in [0, 1).
@@ -53,12 +52,12 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
 
-  std::uint32_t next();            ///< 32 random bits
-  double uniform();                ///< [0, 1), 53 bits
+  std::uint32_t next();  ///< 32 random bits
+  double uniform();      ///< [0, 1), 53 bits
   double uniform(double lo, double hi);
   std::int64_t below(std::int64_t n);  ///< uniform on [0, n) without bias; n >= 1
-  double normal();                 ///< mean 0, deviation 1
-  double gamma(double shape);      ///< scale 1; shape > 0
+  double normal();                     ///< mean 0, deviation 1
+  double gamma(double shape);          ///< scale 1; shape > 0
   double beta(double a, double b);
 
   [[nodiscard]] std::uint64_t seed() const { return seed_; }

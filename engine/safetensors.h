@@ -1,5 +1,5 @@
-// The safetensors file format: u64 header length, JSON header, data. Reading trusts nothing; writing
-// is atomic (a temporary beside the file, synced, then renamed).
+// The safetensors file format: u64 header length, JSON header, data. Reading trusts nothing;
+// writing is atomic (a temporary beside the file, synced, then renamed).
 #pragma once
 
 #include <filesystem>
@@ -22,8 +22,8 @@ struct SafetensorsEntry {
   Shape shape;
 };
 
-/// F64 F32 BF16 I64 U8 are read as they are; F16 becomes f32, I32 I16 I8 U16 U32 become i64, BOOL u8.
-/// Throws Error with path and reason on anything malformed: see FORMAT in safetensors.cpp.
+/// F64 F32 BF16 I64 U8 are read as they are; F16 becomes f32, I32 I16 I8 U16 U32 become i64, BOOL
+/// u8. Throws Error with path and reason on anything malformed: see FORMAT in safetensors.cpp.
 [[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path);
 /// The same from memory (what the fuzzer calls). `name` stands for the path in errors.
 [[nodiscard]] SafetensorsFile parse_safetensors(std::string_view bytes, const std::string& name);

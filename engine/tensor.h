@@ -63,9 +63,9 @@ class Tensor {
   [[nodiscard]] std::vector<double> to_vector() const;
 
   // Recorded on the tape: the derivative moves the gradient back.
-  [[nodiscard]] Tensor contiguous() const;    ///< itself when it is contiguous already
-  [[nodiscard]] Tensor clone() const;         ///< contiguous copy
-  [[nodiscard]] Tensor to(DType dtype) const; ///< itself when it has that dtype
+  [[nodiscard]] Tensor contiguous() const;     ///< itself when it is contiguous already
+  [[nodiscard]] Tensor clone() const;          ///< contiguous copy
+  [[nodiscard]] Tensor to(DType dtype) const;  ///< itself when it has that dtype
   [[nodiscard]] Tensor to(Device device) const;
 
   // Not recorded.
@@ -81,9 +81,9 @@ class Tensor {
 
   [[nodiscard]] bool requires_grad() const;  ///< a leaf that wants a gradient, or computed from one
   [[nodiscard]] bool is_leaf() const;
-  const Tensor& set_requires_grad(bool on = true) const;  ///< leaves of float dtype only
-  [[nodiscard]] Tensor grad() const;                      ///< undefined before the first backward
-  void set_grad(Tensor grad) const;                       ///< undefined clears it
+  const Tensor& set_requires_grad(bool on = true) const;    ///< leaves of float dtype only
+  [[nodiscard]] Tensor grad() const;                        ///< undefined before the first backward
+  void set_grad(Tensor grad) const;                         ///< undefined clears it
   [[nodiscard]] const std::shared_ptr<Node>& node() const;  ///< null for leaves
 
   /// The name of a leaf (a parameter's path); shown by errors, anomaly reports and graph dumps.

@@ -1,0 +1,223 @@
+// Recording ops and walking the tape backwards.
+#include "engine/autograd.h"
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <unordered_set>
+
+#include "engine/copy.h"
+#include "engine/tensor_impl.h"
+
+namespace fovea {
+namespace {
+
+thread_local bool recording = true;
+thread_local bool detecting_anomalies = false;
+std::atomic<std::uint64_t> next_sequence{1};
+
+/// Names of the nearest named leaves below `inputs`, for anomaly reports: breadth first.
+std::string nearest_leaves(std::span<const Tensor> inputs) {
+  std::deque<Tensor> queue(inputs.begin(), inputs.end());
+  std::unordered_set<const TensorImpl*> seen;
+  std::string names;
+  while (!queue.empty() && names.size() < 200) {
+    const Tensor t = queue.front();
+    queue.pop_front();
+    if (!t.defined() || !seen.insert(t.impl().get()).second) continue;
+    if (!t.name().empty()) names += (names.empty() ? "" : ", ") + t.name();
+    const bool found_level = !names.empty();
+    if (t.node() && !found_level) {
+      queue.insert(queue.end(), t.node()->inputs.begin(), t.node()->inputs.end());
+    }
+  }
+  return names.empty() ? "no named parameter" : names;
+}
+
+void require_finite(const Tensor& value, std::string_view what, std::string_view op,
+                    std::span<const Tensor> inputs) {
+  if (!value.defined() || all_finite(value)) return;
+  fail("anomaly: the first value that is not finite is in the ", what, " of '", op, "', shape ",
+       value.shape(), ", near ", nearest_leaves(inputs));
+}
+
+/// A gradient that nobody else can see may be added to in place.
+bool owned(const Tensor& t) {
+  return t.impl().use_count() == 1 && t.storage().unique() && t.is_contiguous();
+}
+
+/// sum += term, without touching a buffer that others share.
+void accumulate(Tensor& sum, Tensor term) {
+  if (!sum.defined()) {
+    sum = std::move(term);
+  } else if (owned(sum)) {
+    add_into(sum, term);
+  } else if (term.dtype() == sum.dtype() && owned(term)) {
+    add_into(term, sum);
+    sum = std::move(term);
+  } else {
+    sum = sum.clone();
+    add_into(sum, term);
+  }
+}
+
+void accumulate_leaf(const Tensor& leaf, Tensor term) {
+  TensorImpl& impl = *leaf.impl();
+  if (impl.grad.defined()) {
+    add_into(impl.grad, term);
+  } else {
+    impl.grad = owned(term) ? std::move(term) : term.clone();
+  }
+}
+
+struct Visit {
+  std::shared_ptr<Node> node;
+  Tensor grad;
+};
+using Frontier = std::map<std::uint64_t, Visit, std::greater<>>;
+
+/// Hands one gradient to the tensor it belongs to: checked, un-broadcast, accumulated.
+void deliver(const Tensor& input, Tensor grad, std::string_view op, Frontier& frontier) {
+  check(grad.dtype() == input.dtype(), op, ": the derivative gave a gradient of ",
+        to_string(grad.dtype()), " for an input of ", to_string(input.dtype()));
+  if (!(grad.shape() == input.shape())) grad = sum_to(grad, input.shape());
+  if (input.is_leaf()) {
+    accumulate_leaf(input, std::move(grad));
+    return;
+  }
+  Visit& visit = frontier[input.node()->sequence];
+  visit.node = input.node();
+  accumulate(visit.grad, std::move(grad));
+}
+
+std::vector<Tensor> checked_saved(const Node& node) {
+  check(!node.freed, "backward: the tape of '", node.name,
+        "' was freed by an earlier backward(); run the forward again");
+  std::vector<Tensor> saved;
+  saved.reserve(node.saved.size());
+  for (const Node::Saved& s : node.saved) {
+    check(!s.tensor.defined() || s.tensor.version() == s.version, "backward: '", node.name,
+          "' needs a tensor of shape ", s.tensor.defined() ? s.tensor.shape() : Shape{},
+          " that was changed in place after the forward; change a clone() instead");
+    saved.push_back(s.tensor);
+  }
+  return saved;
+}
+
+void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
+  const std::vector<Tensor> saved = checked_saved(node);
+  const Tensor dy = grad.contiguous();
+  Grads grads = node.backward(GradArgs(node, dy, saved));
+  check(grads.size() == node.inputs.size(), node.name, ": the derivative gave ", grads.size(),
+        " gradients for ", node.inputs.size(), " inputs");
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const Tensor& input = node.inputs[i];
+    if (!grads[i].defined() || !input.requires_grad()) continue;
+    if (detecting_anomalies) require_finite(grads[i], "derivative", node.name, node.inputs);
+    deliver(input, std::move(grads[i]), node.name, frontier);
+  }
+}
+
+}  // namespace
+
+Node::~Node() { free(); }
+
+void Node::free() {
+  freed = true;
+  saved.clear();
+  backward = nullptr;
+  // Inputs may be the last owners of their nodes: take those apart here instead of recursing.
+  std::vector<Tensor> pending = std::move(inputs);
+  inputs.clear();
+  while (!pending.empty()) {
+    const Tensor t = std::move(pending.back());
+    pending.pop_back();
+    if (!t.defined() || t.impl().use_count() > 1 || t.node() == nullptr) continue;
+    if (t.node().use_count() > 1) continue;
+    std::vector<Tensor>& below = t.node()->inputs;
+    pending.insert(pending.end(), std::make_move_iterator(below.begin()),
+                   std::make_move_iterator(below.end()));
+    below.clear();
+  }
+}
+
+bool GradArgs::needs(int input) const {
+  return node_.inputs[static_cast<std::size_t>(input)].requires_grad();
+}
+
+Tensor GradArgs::accumulator(int input) const {
+  const Tensor& t = node_.inputs[static_cast<std::size_t>(input)];
+  if (!t.is_leaf() || !t.impl()->requires_grad) return {};
+  const Tensor grad = t.grad();
+  const bool usable = grad.defined() && grad.is_contiguous() && grad.dtype() == t.dtype();
+  return usable ? grad : Tensor();
+}
+
+bool needs_tape(std::initializer_list<Tensor> inputs) {
+  if (!recording) return false;
+  for (const Tensor& t : inputs) {
+    if (t.defined() && t.requires_grad()) return true;
+  }
+  return false;
+}
+
+Tensor record(std::string_view name, Tensor output, std::initializer_list<Tensor> inputs,
+              std::initializer_list<Tensor> saved, BackwardFn backward) {
+  return record(name, std::move(output), std::span(inputs.begin(), inputs.size()),
+                std::span(saved.begin(), saved.size()), std::move(backward));
+}
+
+Tensor record(std::string_view name, Tensor output, std::span<const Tensor> inputs,
+              std::span<const Tensor> saved, BackwardFn backward) {
+  if (detecting_anomalies) require_finite(output, "output", name, inputs);
+  bool wanted = false;
+  for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
+  if (!recording || !wanted) return output;
+  auto node = std::make_shared<Node>();
+  node->name = name;
+  node->sequence = next_sequence++;
+  node->output_shape = output.shape();
+  node->output_dtype = output.dtype();
+  node->inputs.reserve(inputs.size());
+  for (const Tensor& t : inputs) {  // an optional input that is absent is a constant
+    node->inputs.push_back(t.defined() ? t : Tensor(std::make_shared<TensorImpl>()));
+  }
+  for (const Tensor& t : saved) {
+    const Tensor kept = t.defined() ? t.detach() : t;
+    node->saved.push_back({kept, t.defined() ? t.version() : 0});
+  }
+  node->backward = std::move(backward);
+  if (output.requires_grad()) output = output.detach();  // an op that returned its input
+  output.impl()->node = std::move(node);
+  return output;
+}
+
+void backward(const Tensor& root, const Tensor& cotangent) {
+  check(root.requires_grad(), "backward: the tensor of shape ", root.shape(),
+        " does not depend on anything that requires a gradient");
+  check(cotangent.defined() || root.numel() == 1, "backward: a root of shape ", root.shape(),
+        " needs a cotangent of the same shape");
+  check(!cotangent.defined() || cotangent.shape() == root.shape(), "backward: cotangent ",
+        cotangent.defined() ? cotangent.shape() : Shape{}, " for a root of shape ", root.shape());
+  const NoGrad no_grad;
+  Frontier frontier;
+  Tensor seed = cotangent.defined() ? cotangent.detach().to(root.dtype())
+                                    : ones(root.shape(), root.options());
+  deliver(root, std::move(seed), "backward", frontier);
+  while (!frontier.empty()) {
+    Visit visit = std::move(frontier.begin()->second);
+    frontier.erase(frontier.begin());
+    visit_node(*visit.node, visit.grad, frontier);
+    visit.node->free();
+  }
+}
+
+bool grad_enabled() { return recording; }
+
+NoGrad::NoGrad() : before_(recording) { recording = false; }
+NoGrad::~NoGrad() { recording = before_; }
+
+DetectAnomaly::DetectAnomaly(bool on) : before_(detecting_anomalies) { detecting_anomalies = on; }
+DetectAnomaly::~DetectAnomaly() { detecting_anomalies = before_; }
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// The symbols of engine/cuda/runtime.h for a build without CUDA.
+#include "engine/cuda/runtime.h"
+
+#include "engine/check.h"
+
+namespace fovea::cuda {
+namespace {
+
+constexpr const char* kReason =
+    "this build has no CUDA; configure where nvcc is found, with -DFOVEA_CUDA=ON";
+
+}  // namespace
+
+bool available() { return false; }
+int device_count() { return 0; }
+std::string unavailable_reason() { return kReason; }
+
+void* allocate(std::size_t, int) { fail(kReason); }
+void deallocate(void*, std::size_t, int) {}
+MemoryStats memory_stats(int) { fail(kReason); }
+void reset_peak_memory(int) { fail(kReason); }
+void release_cached_memory(int) { fail(kReason); }
+
+void copy_host_to_device(void*, const void*, std::size_t, int) { fail(kReason); }
+void copy_device_to_host(void*, const void*, std::size_t, int) { fail(kReason); }
+void synchronize(int) { fail(kReason); }
+
+void copy_into(const Tensor&, const Tensor&) { fail(kReason); }
+void add_into(const Tensor&, const Tensor&) { fail(kReason); }
+Tensor sum_to(const Tensor&, const Shape&) { fail(kReason); }
+bool all_finite(const Tensor&) { fail(kReason); }
+void fill(const Tensor&, double) { fail(kReason); }
+
+}  // namespace fovea::cuda

@@ -1,0 +1,38 @@
+// Names of devices and whether they can be used.
+#include "engine/device.h"
+
+#include <charconv>
+#include <ostream>
+
+#include "engine/check.h"
+#include "engine/cuda/runtime.h"
+
+namespace fovea {
+
+Device parse_device(std::string_view text) {
+  if (text == "cpu") return {};
+  if (text == "cuda") return {DeviceType::cuda, 0};
+  int index = 0;
+  if (text.starts_with("cuda:")) {
+    const char* const first = text.data() + 5;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(first, last, index);
+    if (error == std::errc{} && end == last && index >= 0) return {DeviceType::cuda, index};
+  }
+  fail("device: got '", text, "', expected cpu, cuda or cuda:N");
+}
+
+std::string to_string(Device device) {
+  return device.is_cpu() ? "cpu" : "cuda:" + std::to_string(device.index);
+}
+
+std::ostream& operator<<(std::ostream& out, Device device) { return out << to_string(device); }
+
+void require_device(Device device) {
+  if (device.is_cpu()) return;
+  check(cuda::available(), "device ", device, ": ", cuda::unavailable_reason());
+  check(device.index < cuda::device_count(), "device ", device, ": this machine has ",
+        cuda::device_count(), " CUDA device(s), numbered from 0");
+}
+
+}  // namespace fovea

@@ -1,0 +1,104 @@
+// Making tensors: constants, values, random numbers.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/copy.h"
+#include "engine/parallel.h"
+#include "engine/tensor.h"
+#include "engine/tensor_impl.h"
+
+namespace fovea {
+namespace {
+
+/// Element i of a new tensor is value(i), made in f64 on the CPU, then converted and moved.
+template <class Value>
+Tensor generate(const Shape& shape, TensorOptions options, Value&& value) {
+  Tensor t = empty(shape, {options.dtype, {}});
+  dispatch_any(options.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    T* const data = t.data<T>();
+    parallel_for(t.numel(), 1 << 14, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) data[i] = static_cast<T>(value(i));
+    });
+  });
+  return t.to(options.device);
+}
+
+}  // namespace
+
+Tensor empty(const Shape& shape, TensorOptions options) {
+  std::int64_t bytes = 0;
+  check(!__builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(size_of(options.dtype)),
+                                &bytes),
+        "empty: shape ", shape, " has more bytes than 64 bits can count");
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = Storage(static_cast<std::size_t>(bytes), options.device);
+  impl->shape = shape;
+  impl->strides = contiguous_strides(shape);
+  impl->dtype = options.dtype;
+  return Tensor(std::move(impl));
+}
+
+Tensor zeros(const Shape& shape, TensorOptions options) {
+  const Tensor t = empty(shape, options);
+  if (options.device.is_cuda()) {
+    t.fill_(0);
+  } else if (t.numel() > 0) {
+    std::memset(t.raw(), 0, t.storage().bytes());  // all-zero bits are 0 in every dtype
+  }
+  return t;
+}
+
+Tensor ones(const Shape& shape, TensorOptions options) { return full(shape, 1, options); }
+
+Tensor full(const Shape& shape, double value, TensorOptions options) {
+  return generate(shape, options, [&](std::int64_t) { return value; });
+}
+
+Tensor scalar(double value, TensorOptions options) { return full({}, value, options); }
+
+Tensor arange(std::int64_t count, TensorOptions options) {
+  return generate({count}, options, [](std::int64_t i) { return static_cast<double>(i); });
+}
+
+Tensor from_values(const Shape& shape, std::span<const double> values, TensorOptions options) {
+  check(static_cast<std::int64_t>(values.size()) == shape.numel(), "from_values: got ",
+        values.size(), " values for shape ", shape);
+  return generate(shape, options,
+                  [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+}
+
+Tensor from_values(const Shape& shape, std::initializer_list<double> values,
+                   TensorOptions options) {
+  return from_values(shape, std::span(values.begin(), values.size()), options);
+}
+
+Tensor from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> bytes) {
+  const Tensor t = empty(shape, {dtype, {}});
+  check(t.storage().bytes() == bytes.size(), "from_bytes: got ", bytes.size(), " bytes for shape ",
+        shape, " of ", to_string(dtype));
+  if (!bytes.empty()) std::memcpy(t.raw(), bytes.data(), bytes.size());
+  return t;
+}
+
+Tensor rand_uniform(const Shape& shape, double lo, double hi, std::uint64_t seed,
+                    std::uint64_t stream, TensorOptions options) {
+  return generate(shape, options, [=](std::int64_t i) {
+    const Philox4 words = philox(seed, stream, static_cast<std::uint64_t>(i / 2));
+    const std::uint32_t* const pair = words.v + 2 * (i % 2);
+    return lo + (hi - lo) * to_uniform53(pair[0], pair[1]);
+  });
+}
+
+Tensor rand_normal(const Shape& shape, double mean, double deviation, std::uint64_t seed,
+                   std::uint64_t stream, TensorOptions options) {
+  return generate(shape, options, [=](std::int64_t i) {
+    const Philox4 words = philox(seed, stream, static_cast<std::uint64_t>(i / 2));
+    const double radius = std::sqrt(-2 * std::log(1 - to_uniform53(words.v[0], words.v[1])));
+    const double angle = 2 * M_PI * to_uniform53(words.v[2], words.v[3]);
+    return mean + deviation * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,94 @@
+// The one OpenMP loop.
+#include "engine/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "engine/check.h"
+
+namespace fovea {
+namespace {
+
+int default_threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count = default_threads();
+  return count;
+}
+
+thread_local bool inside_loop = false;
+
+/// Keeps the exception of the lowest chunk, so that what is thrown does not depend on timing.
+class FirstError {
+ public:
+  void keep(std::int64_t chunk) {
+    const std::lock_guard lock(mutex_);
+    if (error_ && chunk_ < chunk) return;
+    error_ = std::current_exception();
+    chunk_ = chunk;
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::int64_t chunk_ = 0;
+};
+
+}  // namespace
+
+int num_threads() { return thread_count(); }
+
+void set_num_threads(int count) {
+  check(count >= 1, "threads: got ", count, ", expected at least 1");
+#ifndef _OPENMP
+  count = 1;
+#endif
+  thread_count() = count;
+}
+
+namespace detail {
+
+void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk) {
+  if (n <= 0) return;
+  grain = std::max<std::int64_t>(grain, 1);
+  const std::int64_t chunks = (n + grain - 1) / grain;
+  const auto run = [&](std::int64_t i) { chunk(context, i * grain, std::min(n, (i + 1) * grain)); };
+  const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
+  if (threads == 1 || inside_loop) {
+    for (std::int64_t i = 0; i < chunks; ++i) run(i);
+    return;
+  }
+  FirstError error;
+#pragma omp parallel num_threads(threads)
+  {
+    inside_loop = true;
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t i = 0; i < chunks; ++i) {
+      try {
+        run(i);
+      } catch (...) {
+        error.keep(i);
+      }
+    }
+    inside_loop = false;
+  }
+  error.rethrow();
+}
+
+}  // namespace detail
+}  // namespace fovea

@@ -1,0 +1,69 @@
+// Sequential reading of a Philox stream, and the distributions that the host draws from.
+#include "engine/rng.h"
+
+#include "engine/check.h"
+
+namespace fovea {
+
+std::uint32_t Rng::next() {
+  if (used_ == 4) {
+    words_ = philox(seed_, stream_, block_++);
+    used_ = 0;
+  }
+  return words_.v[used_++];
+}
+
+double Rng::uniform() {
+  const std::uint32_t high = next();
+  return to_uniform53(high, next());
+}
+
+double Rng::uniform(double lo, double hi) { return lo + (hi - lo) * uniform(); }
+
+std::int64_t Rng::below(std::int64_t n) {
+  check(n >= 1, "Rng::below: got ", n, ", expected at least 1");
+  const auto range = static_cast<std::uint64_t>(n);
+  const std::uint64_t unbiased = ~std::uint64_t{0} / range * range;  // reject the incomplete rest
+  for (;;) {
+    const std::uint64_t high = next();
+    const std::uint64_t draw = high << 32 | next();
+    if (draw < unbiased) return static_cast<std::int64_t>(draw % range);
+  }
+}
+
+double Rng::normal() {  // Box-Muller; 1 - u lies in (0, 1]
+  const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+  return radius * std::cos(2 * M_PI * uniform());
+}
+
+double Rng::gamma(double shape) {  // Marsaglia and Tsang, "A simple method for ... gamma", 2000
+  check(shape > 0, "Rng::gamma: got shape ", shape, ", expected a positive number");
+  if (shape < 1) {
+    const double boosted = gamma(shape + 1);
+    return boosted * std::pow(1 - uniform(), 1 / shape);
+  }
+  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  for (;;) {
+    const double x = normal(), v = std::pow(1 + c * x, 3);
+    if (v <= 0) continue;
+    if (std::log(1 - uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+  }
+}
+
+double Rng::beta(double a, double b) {
+  const double x = gamma(a);
+  const double y = gamma(b);
+  return x / (x + y);
+}
+
+std::uint64_t stream_of(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  const auto mix = [](std::uint64_t z) {  // Steele et al., SplitMix64
+    z += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  };
+  return mix(mix(mix(a) ^ b) ^ c);
+}
+
+}  // namespace fovea

@@ -1,0 +1,177 @@
+// The Tensor handle: geometry, element access, conversions, in-place writes.
+#include "engine/tensor.h"
+
+#include <algorithm>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "engine/tensor_impl.h"
+
+namespace fovea {
+namespace {
+
+/// Offset, from the first element, of the element at a row-major position.
+std::int64_t element_offset(const Tensor& t, std::int64_t flat_index) {
+  std::int64_t offset = 0;
+  for (int axis = t.rank() - 1; axis >= 0; --axis) {
+    offset += flat_index % t.shape()[axis] * t.strides()[axis];
+    flat_index /= t.shape()[axis];
+  }
+  return offset;
+}
+
+double read_element(const Tensor& t, std::int64_t offset) {
+  return dispatch_any(t.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    return static_cast<double>(static_cast<acc_t<T>>(t.data<T>()[offset]));
+  });
+}
+
+/// In-place writes must not change what the tape relies on unseen.
+void require_writable(const Tensor& t, const char* what) {
+  if (!grad_enabled() || !t.requires_grad()) return;
+  check(!t.is_leaf(), what, ": changes the leaf '", t.name(),
+        "' in place while gradients are recorded; do it inside NoGrad");
+  fail(what, ": changes a tensor that is on the tape in place; use the op that returns a new one");
+}
+
+}  // namespace
+
+TensorImpl& Tensor::get() const {
+  check(defined(), "tensor: used before it was given a value");
+  return *impl_;
+}
+
+const Shape& Tensor::shape() const { return get().shape; }
+const Strides& Tensor::strides() const { return get().strides; }
+std::int64_t Tensor::size(int axis) const { return shape()[normalize_axis("size", axis, rank())]; }
+std::int64_t Tensor::numel() const { return shape().numel(); }
+DType Tensor::dtype() const { return get().dtype; }
+Device Tensor::device() const { return get().storage.device(); }
+const Storage& Tensor::storage() const { return get().storage; }
+std::int64_t Tensor::storage_offset() const { return get().offset; }
+
+bool Tensor::is_contiguous() const {
+  std::int64_t expected = 1;
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    if (shape()[axis] == 0) return true;
+    if (shape()[axis] != 1 && strides()[axis] != expected) return false;
+    expected *= shape()[axis];
+  }
+  return true;
+}
+
+std::byte* Tensor::raw() const {
+  const TensorImpl& impl = get();
+  return impl.storage.data() + impl.offset * static_cast<std::int64_t>(size_of(impl.dtype));
+}
+
+void Tensor::require_data(DType wanted) const {
+  check(dtype() == wanted, "data: got a tensor of ", to_string(dtype()), ", expected ",
+        to_string(wanted));
+  check(device().is_cpu(), "data: the tensor is on ", device(),
+        "; copy it with to(Device{}) first");
+}
+
+double Tensor::item() const {
+  check(numel() == 1, "item: got shape ", shape(), ", expected one element");
+  return at(0);
+}
+
+double Tensor::at(std::int64_t flat_index) const {
+  check(flat_index >= 0 && flat_index < numel(), "at: position ", flat_index,
+        " is out of range for shape ", shape());
+  if (device().is_cuda()) return detach().to(Device{}).at(flat_index);
+  return read_element(*this, element_offset(*this, flat_index));
+}
+
+std::vector<double> Tensor::to_vector() const {
+  const NoGrad no_grad;
+  const Tensor packed = detach().to(Device{}).to(DType::f64).contiguous();
+  const double* const first = packed.data<double>();
+  return {first, first + packed.numel()};
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+Tensor Tensor::clone() const {
+  Tensor copy = empty(shape(), options());
+  copy_into(copy, *this);
+  return record("clone", copy, {*this}, {}, [](const GradArgs& g) -> Grads { return {g.dy}; });
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == this->dtype()) return *this;
+  Tensor converted = empty(shape(), {dtype, device()});
+  copy_into(converted, *this);
+  if (!is_float(dtype)) return converted;
+  return record("to", converted, {*this}, {},
+                [from = this->dtype()](const GradArgs& g) -> Grads { return {g.dy.to(from)}; });
+}
+
+Tensor Tensor::to(Device device) const {
+  if (device == this->device()) return *this;
+  Tensor moved = empty(shape(), {dtype(), device});
+  copy_into(moved, *this);
+  return record("to_device", moved, {*this}, {},
+                [from = this->device()](const GradArgs& g) -> Grads { return {g.dy.to(from)}; });
+}
+
+Tensor Tensor::detach() const { return alias(shape(), strides()); }
+
+Tensor Tensor::alias(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+  const TensorImpl& impl = get();
+  std::int64_t first = impl.offset + offset, last = first;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const std::int64_t reach = (shape[axis] - 1) * strides[axis];
+    (reach < 0 ? first : last) += reach;
+  }
+  const auto capacity = static_cast<std::int64_t>(impl.storage.bytes() / size_of(impl.dtype));
+  check(shape.numel() == 0 || (first >= 0 && last < capacity), "alias: elements ", first, " to ",
+        last, " of a storage of ", capacity);
+  auto view = std::make_shared<TensorImpl>();
+  view->storage = impl.storage;
+  view->offset = impl.offset + offset;
+  view->shape = shape;
+  view->strides = strides;
+  view->dtype = impl.dtype;
+  return Tensor(std::move(view));
+}
+
+void Tensor::copy_(const Tensor& source) const {
+  require_writable(*this, "copy_");
+  copy_into(*this, source);
+}
+
+void Tensor::fill_(double value) const {
+  require_writable(*this, "fill_");
+  copy_into(*this, scalar(value, {dtype(), {}}).to(device()));
+}
+
+bool Tensor::requires_grad() const { return get().requires_grad || get().node != nullptr; }
+bool Tensor::is_leaf() const { return get().node == nullptr; }
+
+const Tensor& Tensor::set_requires_grad(bool on) const {
+  check(is_leaf(), "set_requires_grad: the tensor was computed by an op; only leaves can be set");
+  check(!on || is_float(dtype()), "set_requires_grad: got dtype ", to_string(dtype()),
+        ", expected f64, f32 or bf16");
+  get().requires_grad = on;
+  return *this;
+}
+
+Tensor Tensor::grad() const { return get().grad; }
+
+void Tensor::set_grad(Tensor grad) const {
+  check(!grad.defined() || grad.shape() == shape(), "set_grad: got shape ",
+        grad.defined() ? grad.shape() : Shape{}, ", expected ", shape());
+  get().grad = std::move(grad);
+}
+
+const std::shared_ptr<Node>& Tensor::node() const { return get().node; }
+const std::string& Tensor::name() const { return get().name; }
+const Tensor& Tensor::set_name(std::string name) const {
+  get().name = std::move(name);
+  return *this;
+}
+
+}  // namespace fovea
