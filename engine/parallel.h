@@ -21,8 +21,10 @@ void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk
 /// An exception thrown by a chunk is rethrown here, the one of the lowest index first.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
-  detail::run_chunks(n, grain, &body, [](void* context, std::int64_t begin, std::int64_t end) {
-    (*static_cast<std::remove_reference_t<Body>*>(context))(begin, end);
+  using Callable = std::remove_reference_t<Body>;
+  void* const context = const_cast<void*>(static_cast<const void*>(&body));  // Body may be const
+  detail::run_chunks(n, grain, context, [](void* erased, std::int64_t begin, std::int64_t end) {
+    (*static_cast<Callable*>(erased))(begin, end);
   });
 }
 

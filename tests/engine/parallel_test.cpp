@@ -1,0 +1,49 @@
+// Parallel loops: every index once, exceptions out, nothing depends on the thread count.
+#include "engine/parallel.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/check.h"
+
+using namespace fovea;
+
+TEST_CASE("parallel_for visits each index once, for any grain and thread count") {
+  const int before = num_threads();
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    for (const std::int64_t grain : {1, 7, 1000}) {
+      std::vector<int> visits(101, 0);
+      parallel_for(101, grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+      });
+      CHECK(visits == std::vector<int>(101, 1));
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("the exception of the lowest chunk comes out") {
+  const int before = num_threads();
+  set_num_threads(2);
+  const auto throwing = [](std::int64_t begin, std::int64_t) {
+    if (begin >= 3) fail("chunk ", begin);
+  };
+  for (int i = 0; i < 20; ++i) CHECK_THROWS_WITH_AS(parallel_for(9, 1, throwing), "chunk 3", Error);
+  set_num_threads(before);
+}
+
+TEST_CASE("an empty range calls nothing, a nested loop runs inline") {
+  parallel_for(0, 1, [](std::int64_t, std::int64_t) { FAIL("called"); });
+  std::vector<int> visits(12, 0);
+  parallel_for(3, 1, [&](std::int64_t outer, std::int64_t) {
+    parallel_for(4, 1, [&](std::int64_t inner, std::int64_t) {
+      ++visits[static_cast<std::size_t>(4 * outer + inner)];
+    });
+  });
+  CHECK(visits == std::vector<int>(12, 1));
+}
+
+TEST_CASE("zero threads are refused") { CHECK_THROWS_AS(set_num_threads(0), Error); }

@@ -1,0 +1,49 @@
+// Shapes, strides and broadcasting.
+#include "engine/shape.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/check.h"
+#include "engine/strided.h"
+
+using namespace fovea;
+
+TEST_CASE("numel counts elements, is 0 for an empty axis and 1 for a scalar") {
+  CHECK(Shape{2, 3, 5}.numel() == 30);
+  CHECK(Shape{2, 0, 5}.numel() == 0);
+  CHECK(Shape{}.numel() == 1);
+}
+
+TEST_CASE("a shape that 64 bits cannot count is an error, unless it is empty") {
+  const std::int64_t huge = std::int64_t{1} << 40;
+  CHECK_THROWS_AS((void)(Shape{huge, huge}).numel(), Error);
+  CHECK(Shape{huge, huge, 0}.numel() == 0);
+  CHECK_THROWS_AS((void)(Shape{-1}).numel(), Error);
+}
+
+TEST_CASE("seven axes are one too many") {
+  CHECK_THROWS_WITH_AS((Shape{1, 1, 1, 1, 1, 1, 1}), "shape: got 7 axes, at most 6 are supported",
+                       Error);
+}
+
+TEST_CASE("broadcast aligns at the last axis") {
+  CHECK(broadcast("t", {2, 1, 5}, {3, 1}) == Shape{2, 3, 5});
+  CHECK(broadcast("t", {}, {3, 1}) == Shape{3, 1});
+  CHECK(broadcast("t", {0, 1}, {1, 4}) == Shape{0, 4});
+  CHECK_THROWS_WITH_AS((void)broadcast("add", {2, 3}, {2, 4}),
+                       "add: shapes [2, 3] and [2, 4] do not broadcast: sizes 3 and 4 meet, "
+                       "expected equal or 1",
+                       Error);
+}
+
+TEST_CASE("broadcast strides repeat with 0") {
+  CHECK(broadcast_strides({3, 1}, {1, 1}, {2, 3, 5}) == Strides{0, 1, 0});
+}
+
+TEST_CASE("a contiguous walk is one axis, a permuted one is not merged") {
+  const StridedWalk<1> whole({2, 3, 5}, {Strides{15, 5, 1}});
+  CHECK(whole.shape == Shape{30});
+  const StridedWalk<2> permuted({2, 3, 5}, {Strides{15, 5, 1}, Strides{1, 10, 2}});
+  CHECK(permuted.shape == Shape{2, 15});
+  CHECK(permuted.offsets(1) == std::array<std::int64_t, 2>{15, 1});
+}
