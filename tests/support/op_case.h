@@ -1,6 +1,6 @@
-// One row of the gradient-check table. From a single declaration the suite derives: the f64 gradient
-// check with contiguous and with strided inputs, f32 and bf16 against f64 (values and gradients),
-// and op coverage. Each op family declares its rows in tests/ops/<family>_cases.cpp.
+// One row of the gradient-check table. From a single declaration the suite derives: the f64
+// gradient check with contiguous and with strided inputs, f32 and bf16 against f64 (values and
+// gradients), and op coverage. Each op family declares its rows in tests/ops/<family>_cases.cpp.
 #pragma once
 
 #include <string>
@@ -21,10 +21,17 @@ struct In {
   Shape shape;
   double lo = -1, hi = 1;
   std::vector<double> values;
-  bool grad = true;               ///< false: an input without derivative (a target, a statistic)
-  DType dtype = DType::f64;       ///< i64 and u8 inputs keep theirs; f64 ones follow the suite
-  In& no_grad() { grad = false; return *this; }
-  In& with_dtype(DType d) { dtype = d; grad = false; return *this; }
+  bool grad = true;          ///< false: an input without derivative (a target, a statistic)
+  DType dtype = DType::f64;  ///< i64 and u8 inputs keep theirs; f64 ones follow the suite
+  In& no_grad() {
+    grad = false;
+    return *this;
+  }
+  In& with_dtype(DType d) {
+    dtype = d;
+    grad = false;
+    return *this;
+  }
 };
 
 struct OpCase {

@@ -1,0 +1,72 @@
+// ./run gradcheck [FILTER]: every op's derivative against central differences, as a table. Exits 1
+// when a check fails or a model uses an op that no row covers.
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "tests/gradcheck/suite.h"
+
+using namespace fovea::tests;
+
+namespace {
+
+std::string number(double error) {
+  if (error < 0) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", error);
+  return text;
+}
+
+void print_row(const CheckRow& row) {
+  std::printf("%-20s %-30.30s %-30.30s %7lld %9s %9s %9s  %s\n", row.op.c_str(), row.what.c_str(),
+              row.shapes.c_str(), static_cast<long long>(row.entries),
+              number(row.f64_error).c_str(), number(row.f32_error).c_str(),
+              number(row.bf16_error).c_str(), row.failure.empty() ? "PASS" : "FAIL");
+  if (!row.failure.empty()) std::printf("    %s\n", row.failure.c_str());
+  std::fflush(stdout);
+}
+
+struct Totals {
+  int rows = 0, failed = 0;
+  long long entries = 0;
+
+  void count(const CheckRow& row) {
+    print_row(row);
+    ++rows;
+    failed += !row.failure.empty();
+    entries += row.entries;
+  }
+};
+
+/// Ops on some model's tape without a row of their own.
+int report_coverage(const std::set<std::string>& covered) {
+  int missing = 0;
+  for (const std::string& op : ops_used_by_models()) {
+    if (covered.contains(op)) continue;
+    std::printf("FAIL  op '%s' is used by a registered model, but no row of the table checks it\n",
+                op.c_str());
+    ++missing;
+  }
+  return missing;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string filter = argc > 1 ? argv[1] : "";
+  std::printf("%-20s %-30s %-30s %7s %9s %9s %9s\n", "op", "case", "shapes", "entries", "f64",
+              "f32", "bf16");
+  Totals totals;
+  std::set<std::string> covered;
+  for (const OpCase& c : op_cases()) {
+    covered.insert(c.op);
+    if (c.op.find(filter) != std::string::npos) totals.count(check_case(c));
+  }
+  if (filter.empty()) {
+    for (const CheckRow& row : check_models()) totals.count(row);
+    totals.failed += report_coverage(covered);
+  }
+  std::printf("\n%d checks, %lld derivatives against central differences, %d failed\n", totals.rows,
+              totals.entries, totals.failed);
+  return totals.failed == 0 && totals.rows > 0 ? 0 : 1;
+}

@@ -1,0 +1,32 @@
+// What the gradient-check suite does with each row of the op table, and with layers and models.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/op_case.h"
+
+namespace fovea::tests {
+
+/// One line of the printed table.
+struct CheckRow {
+  std::string op, what, shapes;
+  double f64_error = 0;   ///< worst relative error against central differences
+  double f32_error = -1;  ///< worst relative error against f64, values and gradients; -1: not run
+  double bf16_error = -1;
+  std::int64_t entries = 0;  ///< derivatives compared in f64
+  std::string failure;       ///< empty when everything passed
+};
+
+/// All checks of one row: f64 central differences with contiguous and with strided inputs, f32 and
+/// bf16 against f64, 1 thread against 2 bit for bit.
+[[nodiscard]] CheckRow check_case(const OpCase& c);
+
+/// Layers and whole models in f64, every entry of every parameter.
+[[nodiscard]] std::vector<CheckRow> check_models();
+
+/// Ops that the registered models put on the tape.
+[[nodiscard]] std::set<std::string> ops_used_by_models();
+
+}  // namespace fovea::tests

@@ -1,0 +1,28 @@
+// The whole gradient-check table.
+#include "tests/support/op_case.h"
+
+namespace fovea::tests {
+
+OpCases engine_cases() {
+  return {
+      {"clone", "copy", {{2, 3, 5}}, [](const auto& x) { return x[0].clone(); }},
+      {"to",
+       "to f64 and back",
+       {{3, 5}},
+       [](const auto& x) { return x[0].to(DType::f64).to(x[0].dtype()); }},
+  };
+}
+
+OpCases op_cases() {
+  OpCases all;
+  for (const auto family :
+       {engine_cases, arithmetic_cases, activation_cases, view_cases, index_cases, reduce_cases,
+        softmax_cases, norm_cases, loss_cases, dropout_cases, matmul_cases, conv_cases, pool_cases,
+        resize_cases, attention_cases}) {
+    const OpCases rows = family();
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+}  // namespace fovea::tests
