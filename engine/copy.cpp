@@ -14,13 +14,7 @@ namespace {
 
 template <class To, class From>
 To convert(From value) {
-  if constexpr (std::is_same_v<From, bf16>) {
-    return static_cast<To>(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<To, bf16>) {
-    return bf16(static_cast<float>(value));
-  } else {
-    return static_cast<To>(value);
-  }
+  return static_cast<To>(static_cast<acc_t<From>>(value));
 }
 
 template <class To, class From>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string_view>
+#include <type_traits>
 
 #include "engine/check.h"
 #include "engine/device.h"
@@ -25,7 +26,9 @@ struct bf16 {
     const bool is_nan = (u & 0x7fffffffu) > 0x7f800000u;
     bits = static_cast<std::uint16_t>((is_nan ? (u | 0x00400000u) : rounded) >> 16);
   }
-  FOVEA_HD explicit bf16(double value) : bf16(static_cast<float>(value)) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> FOVEA_HD explicit bf16(T value)
+      : bf16(static_cast<float>(value)) {}
   FOVEA_HD operator float() const {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   }

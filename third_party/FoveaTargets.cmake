@@ -15,7 +15,7 @@ endfunction()
 add_library(fovea_flags INTERFACE)
 target_compile_options(fovea_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Wall -Wextra -Wshadow -std=c++20>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>)
 if(FOVEA_WERROR)
   target_compile_options(fovea_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
