@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Breaks derivatives one at a time and shows that the gradient-check suite notices each.
+
+    tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
+
+Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
+`file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
+mutant can never be a no-op that goes unnoticed. Exits 1 when a mutant survives or cannot be built.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIELDS = ("file", "why", "old", "new")
+
+
+def read_mutants(path):
+    """Blocks separated by blank lines; a line without a known field continues the one before."""
+    mutants = []
+    for block in path.read_text().split("\n\n"):
+        mutant, field = {}, None
+        for line in block.splitlines():
+            head, _, rest = line.partition(": ")
+            if head.rstrip(":") in FIELDS and (rest or line.endswith(":")):
+                field = head.rstrip(":")
+                mutant[field] = rest
+            elif not line.startswith("#") and field:
+                mutant[field] += "\n" + line
+        if mutant:
+            missing = [f for f in FIELDS if f not in mutant]
+            if missing:
+                sys.exit(f"error: {path}: a block lacks {missing}: {mutant}")
+            mutants.append(mutant)
+    return mutants
+
+
+def copy_tree(target):
+    """The sources alone, at a fixed place, so that a second run finds its build still warm."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("CMakeLists.txt", "engine", "ops", "data", "models", "train", "apps", "tests",
+                 "third_party"):
+        source = ROOT / name
+        if source.is_dir():
+            for path in source.rglob("*"):
+                copy_if_changed(path, target / path.relative_to(ROOT))
+        else:
+            copy_if_changed(source, target / name)
+
+
+def copy_if_changed(source, destination):
+    if source.is_dir():
+        destination.mkdir(parents=True, exist_ok=True)
+    elif not destination.exists() or source.read_bytes() != destination.read_bytes():
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, destination)
+
+
+def build(build_dir):
+    return subprocess.run(["cmake", "--build", build_dir, "--target", "gradcheck"],
+                          capture_output=True, text=True)
+
+
+def configure(tree, build_dir):
+    command = ["cmake", "-S", tree, "-B", build_dir, "-G", "Ninja", "-DFOVEA_CUDA=OFF",
+               "-DCMAKE_BUILD_TYPE=Release"]
+    if shutil.which("ccache"):
+        command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def run_suite(build_dir):
+    """The failing rows, and the exit code."""
+    result = subprocess.run([build_dir / "gradcheck"], capture_output=True, text=True)
+    rows = [line.split()[0] for line in result.stdout.splitlines() if line.rstrip().endswith("FAIL")]
+    return result.returncode, sorted(set(rows))
+
+
+def try_mutant(mutant, tree, build_dir):
+    path = tree / mutant["file"]
+    original = path.read_text()
+    if original.count(mutant["old"]) != 1:
+        return "NOT APPLICABLE", f"`old` occurs {original.count(mutant['old'])} times"
+    path.write_text(original.replace(mutant["old"], mutant["new"]))
+    try:
+        compiled = build(build_dir)
+        if compiled.returncode != 0:
+            return "DOES NOT BUILD", compiled.stdout[-600:]
+        code, rows = run_suite(build_dir)
+        return ("caught" if code != 0 else "SURVIVED"), ", ".join(rows) or f"exit code {code}"
+    finally:
+        path.write_text(original)
+
+
+def one_line(text):
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def write_table(path, rows):
+    caught = sum(status == "caught" for _, status, _ in rows)
+    lines = ["# Mutants", "",
+             "Each row breaks one derivative; `tests/mutants/run.py` rebuilds the library with it and runs "
+             "`./run gradcheck`.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
+             "| file | what is broken | from | to | result | rows that fail |", "|---|---|---|---|---|---|"]
+    for mutant, status, detail in rows:
+        lines.append(f"| `{mutant['file']}` | {one_line(mutant['why'])} | `{one_line(mutant['old'])}` "
+                     f"| `{one_line(mutant['new'])}` | {status} | {one_line(detail)} |")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="run the mutants whose file or reason has this text")
+    parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
+    parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table here")
+    options = parser.parse_args()
+    mutants = [m for m in read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
+               if options.only in m["file"] + m["why"]]
+    build_dir = options.build.resolve()
+    tree = build_dir / "tree"
+    copy_tree(tree)
+    configure(tree, build_dir)
+    if build(build_dir).returncode != 0 or run_suite(build_dir)[0] != 0:
+        sys.exit("error: the suite must build and pass before anything is broken")
+    rows = []
+    for number, mutant in enumerate(mutants, 1):
+        start = time.time()
+        status, detail = try_mutant(mutant, tree, build_dir)
+        rows.append((mutant, status, detail))
+        print(f"[{number}/{len(mutants)}] {status:14} {mutant['file']}: {mutant['why']} "
+              f"({time.time() - start:.0f} s) {detail}", flush=True)
+    if options.table:
+        write_table(options.table, rows)
+    bad = sum(status != "caught" for _, status, _ in rows)
+    print(f"{len(rows)} mutants, {bad} survivors")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+    sys.exit(main())
