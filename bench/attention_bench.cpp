@@ -1,0 +1,71 @@
+// Times self_attention for bench/attention_bench.py, which drives it through stdin so that its runs
+// and the peer's alternate. A line "B H N D bias train reps" (bias 0 none, 1 constant, 2 trained)
+// is answered by the milliseconds of each repetition.
+#include <chrono>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "engine/autograd.h"
+#include "engine/parallel.h"
+#include "ops/attention.h"
+#include "ops/cpu/isa.h"
+
+namespace {
+
+using namespace fovea;
+
+struct Workload {
+  std::int64_t batch, heads, tokens, width;
+  int bias, train, reps;
+};
+
+struct Inputs {
+  Tensor qkv, bias, dy;
+};
+
+Inputs make_inputs(const Workload& w) {
+  Inputs in{rand_normal({w.batch, w.tokens, 3 * w.heads * w.width}, 0, 1, 1), {},
+            rand_normal({w.batch, w.tokens, w.heads * w.width}, 0, 1, 2)};
+  if (w.bias > 0) in.bias = rand_normal({1, w.heads, w.tokens, w.tokens}, 0, 1, 3);
+  if (w.bias > 1) in.bias.set_requires_grad();
+  in.qkv.set_requires_grad();
+  return in;
+}
+
+void step(const Workload& w, const Inputs& in) {
+  if (w.train == 0) {
+    const NoGrad no_grad;
+    (void)ops::self_attention(in.qkv, w.heads, in.bias);
+    return;
+  }
+  in.qkv.set_grad({});
+  if (in.bias.defined()) in.bias.set_grad({});
+  backward(ops::self_attention(in.qkv, w.heads, in.bias), in.dy);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1) set_num_threads(std::stoi(argv[1]));
+  std::cout << "isa " << ops::cpu::to_string(ops::cpu::isa()) << " threads " << num_threads()
+            << std::endl;
+  Inputs in;
+  std::string line, before;
+  while (std::getline(std::cin, line)) {
+    Workload w{};
+    std::istringstream(line) >> w.batch >> w.heads >> w.tokens >> w.width >> w.bias >> w.train >>
+        w.reps;
+    if (line != before) in = make_inputs(w);
+    if (line != before) step(w, in);
+    before = line;
+    for (int i = 0; i < w.reps; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      step(w, in);
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - start;
+      std::cout << time.count() << (i + 1 < w.reps ? ' ' : '\n');
+    }
+    std::cout.flush();
+  }
+}

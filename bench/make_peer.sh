@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Makes the virtual environment with the peers that ./run bench --peer compares with: current PyTorch
+# and timm from PyPI.   bench/make_peer.sh [DIR]   (default .venv-peer)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=${1:-.venv-peer}
+python3 -m venv "$dir"
+"$dir/bin/pip" install --quiet --upgrade pip
+"$dir/bin/pip" install --quiet torch torchvision timm numpy safetensors tensorboard pillow
+"$dir/bin/python" -c 'import torch, timm; print("torch", torch.__version__, "timm", timm.__version__)'

@@ -1,0 +1,115 @@
+"""The PyTorch side of ./run bench --peer.
+
+Reads one JSON command a line on standard input and answers each with one JSON line, so that the
+benchmark can take turns with it: its repetition, ours, its repetition, ours.
+
+  {"cmd": "info"}                               -> versions, BLAS, attention kernel
+  {"cmd": "gemm", "m": , "n": , "k": }          -> {"gflops": }
+  {"cmd": "setup", "workload": , "mode": "train"|"infer", "precision": "f32"|"bf16", "batch": ,
+   "threads": , "compile": bool}                -> {"parameters": }
+  {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
+  {"cmd": "peak"}                               -> {"peak_mb": } peak minus resident size before setup's
+                                                   first step; needs a fresh process
+"""
+import json
+import os
+import resource
+import sys
+import time
+
+import torch
+
+
+def resident_kib():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * (os.sysconf("SC_PAGE_SIZE") // 1024)
+
+
+def make_model(workload):
+    import timm
+    from timm.models.vision_transformer import VisionTransformer
+    sizes = {
+        "vit_tiny_patch4_32": dict(img_size=32, patch_size=4, num_heads=3, num_classes=10),
+        "deit_tiny_patch16_224": dict(img_size=224, patch_size=16, num_heads=3, num_classes=1000),
+        "pit_tiny_32": dict(img_size=32, patch_size=1, num_heads=12, num_classes=100, global_pool="avg"),
+    }
+    if workload not in sizes:
+        raise SystemExit(f"peer: no workload {workload}; known: {', '.join(sizes)}")
+    del timm  # imported for its version check only
+    return VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **sizes[workload])
+
+
+class Workload:
+    def __init__(self, command):
+        torch.set_num_threads(command["threads"])
+        torch.manual_seed(0)
+        self.train = command["mode"] == "train"
+        self.bf16 = command["precision"] == "bf16"
+        self.model = make_model(command["workload"]).train(self.train)
+        side = self.model.patch_embed.img_size[0]
+        self.images = torch.randn(command["batch"], 3, side, side)
+        self.labels = torch.randint(0, self.model.num_classes, (command["batch"],))
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.05)
+        self.forward = torch.compile(self.model) if command.get("compile") else self.model
+        self.before_kib = resident_kib()
+
+    def step(self):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+            if not self.train:
+                with torch.inference_mode():
+                    return self.forward(self.images)
+            loss = torch.nn.functional.cross_entropy(self.forward(self.images), self.labels)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+def info():
+    import timm
+    blas = [line.strip() for line in torch.__config__.show().splitlines()
+            if "MKL" in line or "BLAS" in line or "MKL-DNN" in line]
+    return {"torch": torch.__version__, "timm": timm.__version__, "blas": "; ".join(blas)[:300],
+            "attention": "scaled_dot_product_attention (CPU flash kernel)",
+            "cpu": torch.backends.cpu.get_cpu_capability()}
+
+
+def gemm(m, n, k):
+    a, b = torch.randn(m, k), torch.randn(k, n)
+    best = 1e9
+    for _ in range(5):
+        start = time.perf_counter()
+        torch.mm(a, b)
+        best = min(best, time.perf_counter() - start)
+    return 2e-9 * m * n * k / best
+
+
+def main():
+    workload = None
+    for line in sys.stdin:
+        command = json.loads(line)
+        kind = command["cmd"]
+        if kind == "info":
+            answer = info()
+        elif kind == "gemm":
+            torch.set_num_threads(command["threads"])
+            answer = {"gflops": gemm(command["m"], command["n"], command["k"])}
+        elif kind == "setup":
+            workload = Workload(command)
+            answer = {"parameters": sum(p.numel() for p in workload.model.parameters())}
+        elif kind == "rep":
+            start = time.perf_counter()
+            workload.step()
+            answer = {"seconds": time.perf_counter() - start}
+        elif kind == "peak":
+            for _ in range(3):
+                workload.step()
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            answer = {"peak_mb": (peak - workload.before_kib) / 1024}
+        else:
+            raise SystemExit(f"peer: unknown command {kind}")
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
