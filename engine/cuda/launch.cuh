@@ -29,7 +29,9 @@ inline void cuda_check(cudaError_t status, const char* what) {
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), dim3 grid, dim3 block, std::size_t shared_bytes,
             Args... args) {
-  kernel<<<grid, block, shared_bytes> > >(static_cast<Params>(args)...);
+  // clang-format off
+  kernel<<<grid, block, shared_bytes>>>(static_cast<Params>(args)...);
+  // clang-format on
   cuda_check(cudaGetLastError(), "kernel launch");
   if (sync_after_launch()) cuda_check(cudaDeviceSynchronize(), "kernel");
 }
