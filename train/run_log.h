@@ -1,0 +1,68 @@
+// The two log files of a run: log.csv, a row per epoch, and steps.jsonl, a line per log interval.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/files.h"
+
+namespace fovea {
+
+/// A row of log.csv: the columns of timm's summary.csv, then ours. What is absent is left empty.
+struct EpochRow {
+  std::int64_t epoch = 0;  ///< counted from 0
+  double train_loss = 0;
+  std::optional<double> eval_loss, eval_top1, eval_top5;  ///< accuracies in percent
+  double lr = 0;                                          ///< of the epoch's last step
+  std::optional<double> ema_loss, ema_top1, ema_top5;     ///< the same, of the averaged weights
+  double img_s = 0;                                       ///< training images per second
+  double seconds = 0;                                     ///< the epoch's time, with evaluation
+};
+
+/// A line of steps.jsonl. Values that are not finite become null.
+struct StepRow {
+  std::int64_t step = 0;   ///< optimizer steps done since the start of the run
+  std::int64_t epoch = 0;  ///< counted from 0
+  double loss = 0;         ///< mean over the interval
+  double lr = 0;
+  double img_s = 0;
+  double wait_s = 0;  ///< time spent waiting for the loader in the interval
+  std::optional<double> grad_norm;
+};
+
+class RunLog {
+ public:
+  /// How far a continued run had come when its state was saved.
+  struct Progress {
+    std::int64_t epochs = 0;  ///< finished ones
+    std::int64_t steps = 0;
+  };
+  /// Keeps the rows of earlier epochs and steps and drops what was logged after the saved state, so
+  /// that the files end up as those of a run that was never interrupted. Throws Error when a file
+  /// is no log or cannot be written.
+  explicit RunLog(const std::filesystem::path& folder) : RunLog(folder, Progress{}) {}
+  RunLog(const std::filesystem::path& folder, Progress done);
+
+  /// Rewrites log.csv atomically: it never holds half a row.
+  void epoch(const EpochRow& row);
+  /// Appends and hands the line to the system.
+  void step(const StepRow& row);
+  /// All rows so far, also those from before a resume: what the curves are drawn from.
+  [[nodiscard]] const std::vector<EpochRow>& epochs() const { return epochs_; }
+
+ private:
+  std::filesystem::path csv_path_;
+  std::vector<EpochRow> epochs_;
+  AppendFile steps_;
+};
+
+/// The text of log.csv and back. `name` stands for the path in errors.
+[[nodiscard]] std::string format_epochs(const std::vector<EpochRow>& rows);
+[[nodiscard]] std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name);
+/// One line of steps.jsonl, with its end of line.
+[[nodiscard]] std::string format_step(const StepRow& row);
+
+}  // namespace fovea
