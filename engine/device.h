@@ -6,8 +6,12 @@
 #include <string>
 #include <string_view>
 
+// Where one source is compiled for several instruction sets (ops/cpu/isa.h) such code is always
+// inlined: as a shared symbol, one set's version could be linked into another's kernels.
 #if defined(__CUDACC__)
 #define FOVEA_HD __host__ __device__
+#elif defined(FOVEA_ISA)
+#define FOVEA_HD __attribute__((always_inline))
 #else
 #define FOVEA_HD
 #endif
