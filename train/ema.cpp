@@ -1,0 +1,79 @@
+// One fused pass per tensor, like the optimizers.
+#include "train/ema.h"
+
+#include "engine/autograd.h"
+#include "engine/check.h"
+#include "engine/parallel.h"
+
+namespace fovea {
+namespace {
+
+template <class F>
+void for_each_saved(const ParameterStore& store, F&& f) {
+  for (const Parameter& parameter : store.parameters()) f(parameter);
+  for (const Parameter& buffer : store.buffers()) f(buffer);
+}
+
+std::map<std::string, Tensor> copies(const ParameterStore& store) {
+  std::map<std::string, Tensor> result;
+  for_each_saved(store, [&](const Parameter& p) { result[p.name] = p.tensor.detach().clone(); });
+  return result;
+}
+
+template <class T>
+void average_into(const Tensor& average, const Tensor& value, double decay) {
+  T* const a = average.data<T>();
+  const T* const x = value.data<T>();
+  const T d = static_cast<T>(decay), rest = static_cast<T>(1 - decay);
+  constexpr std::int64_t kGrain = 1 << 15;
+  parallel_for(average.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) a[i] = d * a[i] + rest * x[i];
+  });
+}
+
+}  // namespace
+
+Ema::Ema(const ParameterStore& store, double decay) : decay_(decay), averages_(copies(store)) {
+  check(decay >= 0 && decay < 1, "Ema: got decay ", decay, ", expected 0 <= decay < 1");
+}
+
+void Ema::update(const ParameterStore& store) {
+  const NoGrad no_grad;
+  for_each_saved(store, [&](const Parameter& p) {
+    const Tensor& average = averages_.at(p.name);
+    const Tensor value = p.tensor.contiguous();
+    if (value.dtype() == DType::f64) {
+      average_into<double>(average, value, decay_);
+    } else if (value.dtype() == DType::f32) {
+      average_into<float>(average, value, decay_);
+    } else {
+      average.copy_(value);
+    }
+    average.bump_version();
+  });
+}
+
+void Ema::load(const std::map<std::string, Tensor>& tensors) {
+  const NoGrad no_grad;
+  for (const auto& [name, average] : averages_) {
+    const auto found = tensors.find(name);
+    check(found != tensors.end(), "averaged weights: ", name, " is missing");
+    check(found->second.shape() == average.shape(), "averaged weights: ", name, " is ",
+          found->second.shape(), ", expected ", average.shape());
+  }
+  for (const auto& [name, average] : averages_) average.copy_(tensors.at(name));
+}
+
+SwappedWeights::SwappedWeights(const ParameterStore& store,
+                               const std::map<std::string, Tensor>& values)
+    : store_(store), own_(copies(store)) {
+  const NoGrad no_grad;
+  for_each_saved(store_, [&](const Parameter& p) { p.tensor.copy_(values.at(p.name)); });
+}
+
+SwappedWeights::~SwappedWeights() {
+  const NoGrad no_grad;
+  for_each_saved(store_, [&](const Parameter& p) { p.tensor.copy_(own_.at(p.name)); });
+}
+
+}  // namespace fovea

@@ -1,0 +1,58 @@
+// Loss and accuracy, weighted by samples and never by batches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// Sums over the samples seen so far. A plain value: it is saved with the state of a run.
+struct Metrics {
+  double loss_sum = 0;  ///< of per-sample losses
+  std::int64_t samples = 0, correct1 = 0, correct5 = 0;
+
+  void add_loss(double mean_loss, std::int64_t count) {
+    loss_sum += mean_loss * static_cast<double>(count);
+    samples += count;
+  }
+  [[nodiscard]] double loss() const { return ratio(loss_sum); }
+  [[nodiscard]] double top1() const { return 100 * ratio(static_cast<double>(correct1)); }  ///< %
+  [[nodiscard]] double top5() const { return 100 * ratio(static_cast<double>(correct5)); }  ///< %
+  friend bool operator==(const Metrics&, const Metrics&) = default;
+
+ private:
+  [[nodiscard]] double ratio(double sum) const {
+    return samples == 0 ? 0 : sum / static_cast<double>(samples);
+  }
+};
+
+/// For each row of logits [B, K] (any float dtype) how many classes come before the label: 0 is a
+/// top-1 hit, below 5 a top-5 hit. Of equal logits the lower class comes first; a row with a NaN
+/// counts as K.
+[[nodiscard]] std::vector<std::int64_t> label_ranks(const Tensor& logits, const Tensor& labels);
+
+/// Adds hits (not the loss) of one batch.
+void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels);
+
+/// counts[label][prediction] over a data set.
+class ConfusionMatrix {
+ public:
+  explicit ConfusionMatrix(std::int64_t classes)
+      : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
+
+  void add(const Tensor& logits, const Tensor& labels);
+  [[nodiscard]] std::int64_t classes() const { return classes_; }
+  [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
+    return counts_[static_cast<std::size_t>(label * classes_ + prediction)];
+  }
+  [[nodiscard]] std::int64_t label_total(std::int64_t label) const;
+  [[nodiscard]] std::int64_t prediction_total(std::int64_t prediction) const;
+
+ private:
+  std::int64_t classes_;
+  std::vector<std::int64_t> counts_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,63 @@
+// The bookkeeping around the updates: which parameters, which moments, how many steps.
+#include "train/optimizer.h"
+
+#include "engine/autograd.h"
+#include "engine/check.h"
+
+namespace fovea {
+
+Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : options_(options) {
+  for (const Parameter& parameter : store.parameters()) {
+    const Tensor& p = parameter.tensor;
+    if (!p.requires_grad()) continue;
+    check(p.dtype() == DType::f32 || p.dtype() == DType::f64, "optimizer: parameter ",
+          parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
+    Slot slot{parameter, zeros(p.shape(), p.options()), {}};
+    if (options_.kind == OptimizerKind::adamw) slot.v = zeros(p.shape(), p.options());
+    slots_.push_back(std::move(slot));
+  }
+}
+
+void Optimizer::step(double lr, double gradient_scale) {
+  const NoGrad no_grad;
+  ++steps_done_;
+  for (const Slot& slot : slots_) {
+    const Tensor gradient = slot.parameter.tensor.grad();
+    if (!gradient.defined()) continue;
+    detail::Update update{slot.parameter.tensor, gradient.contiguous(), slot.m, slot.v};
+    update.lr = lr;
+    update.weight_decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
+    update.gradient_scale = gradient_scale;
+    update.step = steps_done_;
+    if (options_.kind == OptimizerKind::adamw) {
+      detail::adamw_update(update, options_);
+    } else {
+      detail::sgd_update(update, options_);
+    }
+    slot.parameter.tensor.bump_version();
+  }
+}
+
+std::map<std::string, Tensor> Optimizer::state() const {
+  std::map<std::string, Tensor> tensors;
+  for (const Slot& slot : slots_) {
+    tensors["m/" + slot.parameter.name] = slot.m;
+    if (slot.v.defined()) tensors["v/" + slot.parameter.name] = slot.v;
+  }
+  return tensors;
+}
+
+void Optimizer::load_state(const std::map<std::string, Tensor>& tensors, std::int64_t steps_done) {
+  const NoGrad no_grad;
+  const std::map<std::string, Tensor> mine = state();
+  for (const auto& [name, moment] : mine) {
+    const auto found = tensors.find(name);
+    check(found != tensors.end(), "optimizer state: ", name, " is missing");
+    check(found->second.shape() == moment.shape(), "optimizer state: ", name, " is ",
+          found->second.shape(), ", expected ", moment.shape());
+  }
+  for (const auto& [name, moment] : mine) moment.copy_(tensors.at(name));
+  steps_done_ = steps_done;
+}
+
+}  // namespace fovea
