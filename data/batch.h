@@ -1,0 +1,15 @@
+// What the loader hands to the trainer.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace fovea {
+
+struct Batch {
+  Tensor images;  ///< f32 [B, 3, H, W], normalised
+  Tensor labels;  ///< i64 [B]
+
+  [[nodiscard]] std::int64_t size() const { return labels.size(0); }
+};
+
+}  // namespace fovea

@@ -1,0 +1,46 @@
+// CIFAR-10 and CIFAR-100 in their official binary form.
+//
+// A file is a row of records: 1 label byte (CIFAR-100: 2, coarse and fine), then 1024 red, 1024
+// green and 1024 blue bytes, row by row.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace fovea {
+
+enum class CifarKind { cifar10, cifar100 };
+
+/// Holds its files in memory, as read.
+class Cifar : public Dataset {
+ public:
+  static constexpr std::int64_t kSide = 32;
+
+  /// `data_dir` is the folder with the .bin files or its parent. Throws Error, saying what was
+  /// looked for, when files are missing, and with path and expected sizes when one is damaged.
+  Cifar(CifarKind kind, const std::filesystem::path& data_dir, Split split);
+
+  [[nodiscard]] std::int64_t size() const override { return size_; }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
+  [[nodiscard]] Sample get(std::int64_t index) const override;
+  /// Not empty when the number of records is not the official one.
+  [[nodiscard]] std::string notice() const override { return notice_; }
+
+ private:
+  std::vector<std::string> files_;
+  std::vector<std::string> names_;
+  std::string notice_;
+  CifarKind kind_;
+  std::int64_t size_ = 0;
+};
+
+/// The number of records in one file's bytes. Throws Error, beginning with `name`, unless they are
+/// a whole number of records, at least one, with labels in range.
+std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
+                                 const std::string& name);
+
+}  // namespace fovea

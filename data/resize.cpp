@@ -1,0 +1,207 @@
+// Separable resampling of 8-bit images as Pillow does it: horizontally first, each pass rounded to
+// 8 bits, weights in fixed point.
+#include "data/resize.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/files.h"
+
+namespace fovea {
+namespace {
+
+constexpr int kPrecision = 22;  // fractional bits of a weight
+
+/// A filter kernel: value(x) is zero for |x| > support.
+struct Kernel {
+  double (*value)(double x);
+  double support;
+};
+
+double sinc(double x) {
+  return x == 0 ? 1 : std::sin(x * std::numbers::pi) / (x * std::numbers::pi);
+}
+
+double box_value(double x) { return x > -0.5 && x <= 0.5 ? 1 : 0; }
+
+double bilinear_value(double x) { return std::max(0.0, 1 - std::abs(x)); }
+
+double hamming_value(double x) {
+  if (std::abs(x) >= 1) return 0;
+  return sinc(x) * (0.54 + 0.46 * std::cos(x * std::numbers::pi));
+}
+
+double bicubic_value(double x) {  // Keys' cubic with a = -1/2
+  constexpr double a = -0.5;
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
+  return 0;
+}
+
+double lanczos_value(double x) { return -3 <= x && x < 3 ? sinc(x) * sinc(x / 3) : 0; }
+
+Kernel kernel_of(Filter filter) {
+  switch (filter) {
+    case Filter::box:
+      return {box_value, 0.5};
+    case Filter::bilinear:
+      return {bilinear_value, 1};
+    case Filter::hamming:
+      return {hamming_value, 1};
+    case Filter::lanczos:
+      return {lanczos_value, 3};
+    default:
+      return {bicubic_value, 2};
+  }
+}
+
+/// One axis of the source, the part of it that is read, and the number of outputs.
+struct Axis {
+  std::int64_t size;
+  double begin, end;
+  std::int64_t outputs;
+
+  [[nodiscard]] bool is_identity() const {
+    return begin == 0 && end == static_cast<double>(outputs) && outputs == size;
+  }
+};
+
+/// Output i = sum over k of weights[i * taps + k] * source[first[i] + k], k < count[i].
+struct Weights {
+  std::vector<std::int64_t> first, count;
+  std::vector<std::int32_t> values;
+  std::int64_t taps = 0;
+};
+
+Weights make_weights(const Axis& axis, const Kernel& kernel) {
+  const double scale = (axis.end - axis.begin) / static_cast<double>(axis.outputs);
+  const double stretch = std::max(scale, 1.0), support = kernel.support * stretch;
+  Weights weights;
+  weights.taps = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
+  weights.values.resize(static_cast<std::size_t>(weights.taps * axis.outputs));
+
+  std::vector<double> row(static_cast<std::size_t>(weights.taps));
+  for (std::int64_t i = 0; i < axis.outputs; ++i) {
+    const double center = axis.begin + (static_cast<double>(i) + 0.5) * scale;
+    const auto from = static_cast<std::int64_t>(std::max(0.0, center - support + 0.5));
+    const auto to = std::min(static_cast<std::int64_t>(center + support + 0.5), axis.size);
+    double sum = 0;
+    for (std::int64_t k = 0; k < to - from; ++k) {
+      row[k] = kernel.value((static_cast<double>(k + from) - center + 0.5) * (1 / stretch));
+      sum += row[k];
+    }
+    for (std::int64_t k = 0; k < to - from; ++k) {
+      const double weight = (sum != 0 ? row[k] / sum : row[k]) * (1 << kPrecision);
+      weights.values[i * weights.taps + k] =
+          static_cast<std::int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5);
+    }
+    weights.first.push_back(from);
+    weights.count.push_back(to - from);
+  }
+  return weights;
+}
+
+std::uint8_t to_byte(std::int32_t sum) {
+  return static_cast<std::uint8_t>(std::clamp(sum >> kPrecision, 0, 255));
+}
+
+constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
+
+Image resize_horizontally(const Image& image, const Weights& weights) {
+  Image result(image.height, static_cast<std::int64_t>(weights.first.size()));
+  for (std::int64_t y = 0; y < result.height; ++y) {
+    for (std::int64_t x = 0; x < result.width; ++x) {
+      const std::int32_t* weight = weights.values.data() + x * weights.taps;
+      const std::uint8_t* source = image.at(y, weights.first[x]);
+      std::array<std::int32_t, Image::kChannels> sum = {kHalf, kHalf, kHalf};
+      for (std::int64_t k = 0; k < weights.count[x]; ++k)
+        for (int c = 0; c < Image::kChannels; ++c) sum[c] += *source++ * weight[k];
+      std::transform(sum.begin(), sum.end(), result.at(y, x), to_byte);
+    }
+  }
+  return result;
+}
+
+Image resize_vertically(const Image& image, const Weights& weights) {
+  Image result(static_cast<std::int64_t>(weights.first.size()), image.width);
+  const auto row_bytes = static_cast<std::size_t>(image.width * Image::kChannels);
+  std::vector<std::int32_t> sum(row_bytes);
+  for (std::int64_t y = 0; y < result.height; ++y) {
+    std::fill(sum.begin(), sum.end(), kHalf);
+    for (std::int64_t k = 0; k < weights.count[y]; ++k) {
+      const std::int32_t weight = weights.values[y * weights.taps + k];
+      const std::uint8_t* source = image.at(weights.first[y] + k, 0);
+      for (std::size_t b = 0; b < row_bytes; ++b) sum[b] += source[b] * weight;
+    }
+    std::transform(sum.begin(), sum.end(), result.at(y, 0), to_byte);
+  }
+  return result;
+}
+
+/// The source index of every output. Pillow adds the step up instead of multiplying: the last bit
+/// of a position decides which pixel is nearest.
+std::vector<std::int64_t> nearest_indices(const Axis& axis) {
+  const double step = (axis.end - axis.begin) / static_cast<double>(axis.outputs);
+  double position = axis.begin + step * 0.5;
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < axis.outputs; ++i, position += step)
+    indices.push_back(
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(position), 0, axis.size - 1));
+  return indices;
+}
+
+Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) {
+  const auto ys = nearest_indices(rows), xs = nearest_indices(columns);
+  Image result(rows.outputs, columns.outputs);
+  for (std::int64_t y = 0; y < result.height; ++y)
+    for (std::int64_t x = 0; x < result.width; ++x)
+      std::copy_n(image.at(ys[y], xs[x]), Image::kChannels, result.at(y, x));
+  return result;
+}
+
+constexpr std::array kFilters = {
+    std::pair{"nearest", Filter::nearest},   std::pair{"box", Filter::box},
+    std::pair{"bilinear", Filter::bilinear}, std::pair{"hamming", Filter::hamming},
+    std::pair{"bicubic", Filter::bicubic},   std::pair{"lanczos", Filter::lanczos}};
+
+}  // namespace
+
+Filter parse_filter(std::string_view text) {
+  std::vector<std::string> names;
+  for (const auto& entry : kFilters) {
+    if (text == entry.first) return entry.second;
+    names.emplace_back(entry.first);
+  }
+  fail("parse_filter: got \"", text, "\", did you mean \"", nearest_name(text, names), "\"?");
+}
+
+Image resize(const Image& image, ImageSize size, Filter filter) {
+  return resize(image, size, filter,
+                {0, 0, static_cast<double>(image.height), static_cast<double>(image.width)});
+}
+
+Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box) {
+  check(size.height >= 1 && size.width >= 1, "resize: got size ", size.height, " x ", size.width,
+        ", expected at least 1 x 1");
+  const Axis rows{image.height, box.top, box.bottom, size.height};
+  const Axis columns{image.width, box.left, box.right, size.width};
+  for (const Axis& axis : {rows, columns})
+    check(0 <= axis.begin && axis.begin < axis.end && axis.end <= static_cast<double>(axis.size),
+          "resize: got the range ", axis.begin, " to ", axis.end, " of a side of ", axis.size,
+          " pixels, expected a part of it");
+
+  if (filter == Filter::nearest) return resize_nearest(image, rows, columns);
+  const Kernel kernel = kernel_of(filter);
+  Image result = image;
+  if (!columns.is_identity()) result = resize_horizontally(result, make_weights(columns, kernel));
+  if (!rows.is_identity()) result = resize_vertically(result, make_weights(rows, kernel));
+  return result;
+}
+
+}  // namespace fovea

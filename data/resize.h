@@ -1,0 +1,33 @@
+// Resizing with Pillow's filters, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "data/image.h"
+
+namespace fovea {
+
+enum class Filter { nearest, box, bilinear, hamming, bicubic, lanczos };
+
+/// "nearest", "box", ... Throws on anything else, with the nearest known name.
+[[nodiscard]] Filter parse_filter(std::string_view text);
+
+struct ImageSize {
+  std::int64_t height = 0, width = 0;
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+
+/// A part of an image, in pixels; edges may lie between pixels.
+struct SourceBox {
+  double top = 0, left = 0, bottom = 0, right = 0;
+};
+
+/// When shrinking, the filter is stretched to cover all source pixels (antialiasing), except
+/// nearest. Throws unless both sizes are at least 1.
+[[nodiscard]] Image resize(const Image& image, ImageSize size, Filter filter = Filter::bicubic);
+/// The same from a part of the image; pixels beyond its edges do not count.
+[[nodiscard]] Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box);
+
+}  // namespace fovea
