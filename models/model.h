@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/tensor.h"
 #include "models/context.h"
@@ -18,6 +19,15 @@ struct ModelInfo {
   std::array<std::int64_t, 2> img_size{224, 224};
   std::int64_t in_chans = 3;
   std::int64_t num_classes = 1000;
+  /// JSON object of every setting, "family" included: make_model_from_config() builds it again.
+  std::string config;
+};
+
+/// One module of a model, for reports: what comes out of it for one image, and its multiply-adds.
+struct ModuleCost {
+  std::string path;  ///< as in the parameters' names
+  Shape output;      ///< without the batch axis
+  std::int64_t multiply_adds = 0;
 };
 
 struct ModelOutput {
@@ -35,8 +45,10 @@ class Model {
 
   /// images [B, C, H, W] of the parameters' dtype or of ctx.activations.
   virtual ModelOutput forward(const Tensor& images, Context& ctx) = 0;
+  /// The modules in the order of the forward pass, for one image of info().img_size.
+  [[nodiscard]] virtual std::vector<ModuleCost> costs() const = 0;
   /// Multiply-adds of one image.
-  [[nodiscard]] virtual std::int64_t multiply_adds() const = 0;
+  [[nodiscard]] std::int64_t multiply_adds() const;
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
   [[nodiscard]] ParameterStore& store() { return store_; }
@@ -46,5 +58,11 @@ class Model {
   ModelInfo info_;
   ParameterStore store_;
 };
+
+inline std::int64_t Model::multiply_adds() const {
+  std::int64_t total = 0;
+  for (const ModuleCost& cost : costs()) total += cost.multiply_adds;
+  return total;
+}
 
 }  // namespace fovea

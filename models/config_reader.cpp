@@ -1,0 +1,120 @@
+// Strict reading of JSON configurations.
+#include "models/config_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/check.h"
+#include "engine/files.h"
+
+namespace fovea {
+
+using nlohmann::json;
+
+ConfigReader::ConfigReader(std::string where, const json& object)
+    : where_(std::move(where)), object_(object) {
+  check(object.is_object(), where_, ": got ", object.dump(), ", expected a JSON object");
+}
+
+void ConfigReader::require(std::string_view key) const {
+  check(object_.contains(std::string(key)), where_, ": key ", key, " is missing");
+}
+
+const json* ConfigReader::find(std::string_view key) {
+  known_.emplace_back(key);
+  const auto it = object_.find(std::string(key));
+  return it == object_.end() ? nullptr : &*it;
+}
+
+void ConfigReader::refuse(std::string_view key, const json& got,
+                          const std::string& expected) const {
+  fail(where_, ": ", key, ": got ", got.dump(-1, ' ', false, json::error_handler_t::replace),
+       ", expected ", expected);
+}
+
+void ConfigReader::read(std::string_view key, bool& value) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_boolean()) refuse(key, *found, "true or false");
+  value = found->get<bool>();
+}
+
+void ConfigReader::read(std::string_view key, std::int64_t& value, std::int64_t least,
+                        std::int64_t most) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  const bool fits = found->is_number_unsigned()
+                        ? found->get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
+                        : found->is_number_integer() && found->get<std::int64_t>() <= most;
+  if (!fits || found->get<std::int64_t>() < least) {
+    refuse(key, *found, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  value = found->get<std::int64_t>();
+}
+
+void ConfigReader::read(std::string_view key, double& value, double least, double most) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  const bool ok = found->is_number() && std::isfinite(found->get<double>()) &&
+                  found->get<double>() >= least && found->get<double>() <= most;
+  if (!ok) refuse(key, *found, "a number from " + json(least).dump() + " to " + json(most).dump());
+  value = found->get<double>();
+}
+
+void ConfigReader::read_choice(std::string_view key, int& value,
+                               const std::vector<std::string>& choices) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  const auto it = found->is_string()
+                      ? std::find(choices.begin(), choices.end(), found->get<std::string>())
+                      : choices.end();
+  if (it == choices.end()) {
+    std::string expected = "one of";
+    for (const std::string& choice : choices) expected += " " + choice;
+    refuse(key, *found, expected);
+  }
+  value = static_cast<int>(it - choices.begin());
+}
+
+void ConfigReader::read_size(std::string_view key, std::array<std::int64_t, 2>& value) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  const json pair = found->is_number() ? json::array({*found, *found}) : *found;
+  const auto positive = [](const json& size) {
+    return size.is_number_integer() && size.get<double>() >= 1 && size.get<double>() <= 65536;
+  };
+  if (!pair.is_array() || pair.size() != 2 || !positive(pair[0]) || !positive(pair[1])) {
+    refuse(key, *found, "[height, width], each from 1 to 65536");
+  }
+  value = {pair[0].get<std::int64_t>(), pair[1].get<std::int64_t>()};
+}
+
+bool ConfigReader::is_null(std::string_view key) {
+  const json* found = find(key);
+  return found != nullptr && found->is_null();
+}
+
+void ConfigReader::finish() const {
+  for (const auto& item : object_.items()) {
+    if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
+    fail(where_, ": key ", item.key(), " is not known, the nearest one is ",
+         nearest_name(item.key(), known_));
+  }
+}
+
+json parse_config_value(const std::string& text) {
+  const std::size_t cross = text.find('x');
+  const auto digits = [](std::string_view part) {
+    return !part.empty() && part.size() <= 9 &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  if (cross != std::string::npos && digits(std::string_view(text).substr(0, cross)) &&
+      digits(std::string_view(text).substr(cross + 1))) {
+    return {std::stoll(text.substr(0, cross)), std::stoll(text.substr(cross + 1))};
+  }
+  const json value = json::parse(text, nullptr, false);
+  return value.is_discarded() ? json(text) : value;
+}
+
+}  // namespace fovea

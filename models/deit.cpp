@@ -1,0 +1,63 @@
+// DeiT: class and distillation token through one transformer, a head for each.
+#include "models/deit.h"
+
+#include "ops/arithmetic.h"
+#include "ops/dropout.h"
+#include "ops/view.h"
+
+namespace fovea {
+
+DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOptions options)
+    : Model(std::move(info), seed, options),
+      config_(c),
+      cls_token_(Scope(store()).param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02),
+                                      Decay::no)),
+      // Decayed, unlike the class token: so did the official runs (SPEC 1.9).
+      dist_token_(Scope(store()).param("dist_token", {1, 1, c.encoder.embed_dim},
+                                       trunc_normal(0.02), Decay::yes)),
+      pos_embed_(Scope(store()).param("pos_embed", {1, 2 + c.image.patches(), c.encoder.embed_dim},
+                                      trunc_normal(0.02), Decay::no)),
+      patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
+      blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
+      norm_(Scope(store()) / "norm", c.encoder.embed_dim, c.encoder.norm_eps),
+      head_(Scope(store()) / "head", c.encoder.embed_dim, c.num_classes),
+      head_dist_(Scope(store()) / "head_dist", c.encoder.embed_dim, c.num_classes) {}
+
+/// images [B, C, H, W] -> logits [B, K] of both heads, or in evaluation their mean.
+ModelOutput DeiT::forward(const Tensor& images, Context& ctx) {
+  Tensor x = embed(images, ctx);  // [B, 2 + N, D]
+  for (const Block& block : blocks_) x = block(x, ctx);
+  const Tensor tokens = norm_(ops::slice(x, 1, 0, 2));               // [B, 2, D]
+  const Tensor logits = head_(ops::select(tokens, 1, 0));            // [B, K]
+  const Tensor logits_dist = head_dist_(ops::select(tokens, 1, 1));  // [B, K]
+  if (ctx.training) return {logits, logits_dist};
+  return {(logits + logits_dist) * 0.5, {}};
+}
+
+/// images [B, C, H, W] -> [B, 2 + N, D].
+Tensor DeiT::embed(const Tensor& images, Context& ctx) const {
+  Tensor x = patch_embed_(images, ctx);  // [B, N, D]
+  const Shape one_token{x.size(0), 1, x.size(2)};
+  const Tensor cls = ops::expand(cls_token_.to(x.dtype()), one_token);    // [B, 1, D]
+  const Tensor dist = ops::expand(dist_token_.to(x.dtype()), one_token);  // [B, 1, D]
+  x = ops::cat({cls, dist, x}, 1) + pos_embed_.to(x.dtype());             // [B, 2 + N, D]
+  if (ctx.training && config_.pos_drop_rate > 0) {
+    x = ops::dropout(x, config_.pos_drop_rate, ctx.next_key());
+  }
+  ctx.show("feat/embed", x);
+  return x;
+}
+
+std::vector<ModuleCost> DeiT::costs() const {
+  const std::int64_t N = config_.image.patches(), D = config_.encoder.embed_dim;
+  const std::int64_t p = config_.image.patch_size, K = config_.num_classes;
+  std::vector<ModuleCost> costs{
+      {"patch_embed.proj", {N, D}, N * D * config_.image.in_chans * p * p}};
+  for (ModuleCost& cost : block_costs(config_.encoder, 2 + N)) costs.push_back(std::move(cost));
+  costs.push_back({"norm", {2, D}, 0});
+  costs.push_back({"head", {K}, D * K});
+  costs.push_back({"head_dist", {K}, D * K});
+  return costs;
+}
+
+}  // namespace fovea

@@ -1,0 +1,48 @@
+// The distilled DeiT (Touvron et al. 2020): a ViT with a second token that learns from a teacher.
+// Without distillation DeiT is a ViT, and is built as one. SPEC 2.2.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "models/layers/block.h"
+#include "models/layers/patch_embed.h"
+#include "models/model.h"
+
+namespace fovea {
+
+/// Names are those of the configuration keys.
+struct DeiTConfig {
+  PatchConfig image;
+  EncoderConfig encoder;
+  std::int64_t num_classes = 1000;
+  bool distilled = true;
+  double pos_drop_rate = 0;
+};
+
+/// Strict, as read_vit_config().
+[[nodiscard]] DeiTConfig read_deit_config(const nlohmann::json& config);
+[[nodiscard]] nlohmann::json to_json(const DeiTConfig& c);
+
+class DeiT : public Model {
+ public:
+  DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOptions options);
+
+  /// Training: the logits of both heads. Evaluation: their mean.
+  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] std::vector<ModuleCost> costs() const override;
+
+ private:
+  [[nodiscard]] Tensor embed(const Tensor& images, Context& ctx) const;
+
+  DeiTConfig config_;
+  Tensor cls_token_;   ///< [1, 1, D]
+  Tensor dist_token_;  ///< [1, 1, D]
+  Tensor pos_embed_;   ///< [1, 2 + N, D]
+  PatchEmbed patch_embed_;
+  std::vector<Block> blocks_;
+  LayerNorm norm_;
+  Linear head_, head_dist_;
+};
+
+}  // namespace fovea

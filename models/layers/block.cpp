@@ -1,0 +1,55 @@
+// The transformer block: forward pass, stochastic depth, and what it costs.
+#include "models/layers/block.h"
+
+#include "ops/dropout.h"
+
+namespace fovea {
+namespace {
+
+/// linspace(0, drop_path, depth)[index]: the first block never drops.
+double drop_path_of(const EncoderConfig& c, std::int64_t index) {
+  if (c.depth <= 1) return 0;
+  return c.drop_path * static_cast<double>(index) / static_cast<double>(c.depth - 1);
+}
+
+}  // namespace
+
+Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
+    : index_(index),
+      drop_path_(drop_path_of(c, index)),
+      norm1_(s / "norm1", c.embed_dim, c.norm_eps),
+      attn_(s / "attn", c.embed_dim, c.num_heads, c.qkv_bias),
+      norm2_(s / "norm2", c.embed_dim, c.norm_eps),
+      mlp_(s / "mlp", c.embed_dim, c.hidden()) {}
+
+Tensor Block::operator()(Tensor x, Context& ctx) const {
+  const double rate = ctx.training ? drop_path_ : 0;
+  x = ops::add_drop_path(x, attn_(norm1_(x)), rate, ctx.next_key());  // [B, L, D]
+  x = ops::add_drop_path(x, mlp_(norm2_(x)), rate, ctx.next_key());   // [B, L, D]
+  if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
+  return x;
+}
+
+std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {
+  std::vector<Block> blocks;
+  for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s / i, c, i);
+  return blocks;
+}
+
+std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens) {
+  const std::int64_t L = tokens, D = c.embed_dim, H = c.hidden();
+  std::vector<ModuleCost> costs;
+  for (std::int64_t i = 0; i < c.depth; ++i) {
+    const std::string block = "blocks." + std::to_string(i) + ".";
+    costs.push_back({block + "norm1", {L, D}, 0});
+    costs.push_back({block + "attn.qkv", {L, 3 * D}, 3 * L * D * D});
+    costs.push_back({block + "attn.softmax(q k^T) v", {L, D}, 2 * L * L * D});
+    costs.push_back({block + "attn.proj", {L, D}, L * D * D});
+    costs.push_back({block + "norm2", {L, D}, 0});
+    costs.push_back({block + "mlp.fc1", {L, H}, L * D * H});
+    costs.push_back({block + "mlp.fc2", {L, D}, L * D * H});
+  }
+  return costs;
+}
+
+}  // namespace fovea

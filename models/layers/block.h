@@ -1,0 +1,51 @@
+// The pre-norm transformer block (Dosovitskiy et al. 2020, figure 1), and a stack of them.
+#pragma once
+
+#include <vector>
+
+#include "models/context.h"
+#include "models/layers/attention.h"
+#include "models/layers/mlp.h"
+#include "models/layers/norm.h"
+#include "models/model.h"
+
+namespace fovea {
+
+/// What a stack of equal blocks is made of. Names are those of the configuration keys.
+struct EncoderConfig {
+  std::int64_t embed_dim = 192;
+  std::int64_t depth = 12;
+  std::int64_t num_heads = 3;
+  double mlp_ratio = 4;
+  bool qkv_bias = true;
+  double norm_eps = 1e-6;
+  double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
+
+  [[nodiscard]] std::int64_t hidden() const {
+    return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
+  }
+};
+
+/// x + attention(norm(x)), then x + mlp(norm(x)); in training each branch is dropped per image with
+/// the block's rate. [B, L, D] -> [B, L, D]. Shows its output as feat/<index>.
+class Block {
+ public:
+  Block(const Scope& s, const EncoderConfig& c, std::int64_t index);
+  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx) const;
+
+ private:
+  std::int64_t index_;
+  double drop_path_;
+  LayerNorm norm1_;
+  Attention attn_;
+  LayerNorm norm2_;
+  Mlp mlp_;
+};
+
+/// `depth` blocks under the names 0, 1, ...
+[[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
+
+/// What the blocks cost on `tokens` tokens, under the names blocks.0, blocks.1, ...
+[[nodiscard]] std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens);
+
+}  // namespace fovea

@@ -1,0 +1,57 @@
+// Images to tokens: a convolution whose stride is its kernel, so one product over flattened
+// patches.
+#pragma once
+
+#include <array>
+
+#include "models/context.h"
+#include "models/scope.h"
+#include "ops/conv.h"
+
+namespace fovea {
+
+/// What an image is and how it is cut.
+struct PatchConfig {
+  std::array<std::int64_t, 2> img_size{224, 224};  ///< (height, width)
+  std::int64_t patch_size = 16;
+  std::int64_t in_chans = 3;
+
+  /// Patches per column and per row.
+  [[nodiscard]] std::array<std::int64_t, 2> grid() const {
+    return {img_size[0] / patch_size, img_size[1] / patch_size};
+  }
+  [[nodiscard]] std::int64_t patches() const { return grid()[0] * grid()[1]; }
+};
+
+/// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order. Throws on images of another
+/// size.
+class PatchEmbed {
+ public:
+  PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim)
+      : image_(image),
+        weight_(
+            (s / "proj").param("weight", weight_shape(image, dim), torch_default(fan_in(image)))),
+        bias_((s / "proj").param("bias", {dim}, torch_default(fan_in(image)))) {}
+
+  [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
+    const auto [height, width] = image_.img_size;
+    check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) == height &&
+              images.size(3) == width,
+          "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans, ", ",
+          height, ", ", width, "]");
+    return ops::patch_embed(images.to(ctx.activations), weight_, bias_);
+  }
+
+ private:
+  static Shape weight_shape(const PatchConfig& image, std::int64_t dim) {
+    return {dim, image.in_chans, image.patch_size, image.patch_size};
+  }
+  static std::int64_t fan_in(const PatchConfig& image) {
+    return image.in_chans * image.patch_size * image.patch_size;
+  }
+
+  PatchConfig image_;
+  Tensor weight_, bias_;
+};
+
+}  // namespace fovea

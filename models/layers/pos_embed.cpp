@@ -1,0 +1,37 @@
+// The fixed two-dimensional sin-cos table of MAE.
+#include "models/layers/pos_embed.h"
+
+#include <cmath>
+
+namespace fovea {
+namespace {
+
+/// [sin(p w_0..), cos(p w_0..)] into half of a row.
+void fill_axis(std::span<double> half, double position) {
+  const std::size_t quarter = half.size() / 2;
+  for (std::size_t j = 0; j < quarter; ++j) {
+    const double w = std::pow(10000.0, -static_cast<double>(j) / static_cast<double>(quarter));
+    half[j] = std::sin(position * w);
+    half[quarter + j] = std::cos(position * w);
+  }
+}
+
+}  // namespace
+
+Init sincos_table(std::array<std::int64_t, 2> grid, std::int64_t prefix) {
+  return [grid, prefix](const Tensor& table, RandomKey) {
+    const std::int64_t dim = table.size(2);
+    check(dim % 4 == 0, "pos_embed: sincos needs an embed_dim divisible by 4, got ", dim);
+    const auto half = static_cast<std::size_t>(dim / 2);
+    std::vector<double> values(static_cast<std::size_t>(table.numel()), 0.0);
+    for (std::int64_t token = 0; token < grid[0] * grid[1]; ++token) {
+      const auto row = static_cast<std::size_t>((prefix + token) * dim);
+      const std::int64_t y = token / grid[1], x = token % grid[1];
+      fill_axis(std::span(values).subspan(row, half), static_cast<double>(x));
+      fill_axis(std::span(values).subspan(row + half, half), static_cast<double>(y));
+    }
+    table.copy_(from_values(table.shape(), values, {DType::f64, {}}));
+  };
+}
+
+}  // namespace fovea

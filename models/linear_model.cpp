@@ -1,0 +1,43 @@
+// The linear baseline.
+#include "models/linear_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "models/config_reader.h"
+#include "ops/view.h"
+
+namespace fovea {
+
+LinearModelConfig read_linear_config(const nlohmann::json& config) {
+  LinearModelConfig c;
+  ConfigReader r("linear config", config);
+  r.read_size("img_size", c.img_size);
+  r.read("in_chans", c.in_chans, 1, 65536);
+  r.read("num_classes", c.num_classes, 1);
+  r.finish();
+  return c;
+}
+
+nlohmann::json to_json(const LinearModelConfig& c) {
+  return {{"img_size", c.img_size}, {"in_chans", c.in_chans}, {"num_classes", c.num_classes}};
+}
+
+LinearModel::LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64_t seed,
+                         TensorOptions options)
+    : Model(std::move(info), seed, options),
+      pixels_(c.in_chans * c.img_size[0] * c.img_size[1]),
+      classes_(c.num_classes),
+      head_(Scope(store()) / "head", pixels_, classes_) {}
+
+ModelOutput LinearModel::forward(const Tensor& images, Context& ctx) {
+  check(images.rank() == 4 && images.size(1) * images.size(2) * images.size(3) == pixels_,
+        "LinearModel: got images ", images.shape(), ", expected ", pixels_, " values each");
+  const Tensor x = ops::reshape(images, {images.size(0), pixels_});  // [B, C H W]
+  return {head_(x.to(ctx.activations)), {}};                         // [B, K]
+}
+
+std::vector<ModuleCost> LinearModel::costs() const {
+  return {{"head", {classes_}, pixels_ * classes_}};
+}
+
+}  // namespace fovea

@@ -1,0 +1,35 @@
+// The baseline: logistic regression on the pixels.
+#pragma once
+
+#include <array>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "models/layers/linear.h"
+#include "models/model.h"
+
+namespace fovea {
+
+struct LinearModelConfig {
+  std::array<std::int64_t, 2> img_size{32, 32};
+  std::int64_t in_chans = 3;
+  std::int64_t num_classes = 10;
+};
+
+[[nodiscard]] LinearModelConfig read_linear_config(const nlohmann::json& config);
+[[nodiscard]] nlohmann::json to_json(const LinearModelConfig& c);
+
+class LinearModel : public Model {
+ public:
+  LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64_t seed,
+              TensorOptions options);
+
+  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] std::vector<ModuleCost> costs() const override;
+
+ private:
+  std::int64_t pixels_, classes_;
+  Linear head_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,108 @@
+// Drawing disjoint swaps of nearby pixels.
+#include "models/permutation.h"
+
+#include <cstdlib>
+#include <numeric>
+
+namespace fovea {
+namespace {
+
+/// Positions still unused, with removal in constant time.
+class Pool {
+ public:
+  explicit Pool(std::int64_t n) : items_(static_cast<std::size_t>(n)), place_(items_.size()) {
+    std::iota(items_.begin(), items_.end(), 0);
+    std::iota(place_.begin(), place_.end(), std::size_t{0});
+  }
+  [[nodiscard]] const std::vector<std::int64_t>& items() const { return items_; }
+  [[nodiscard]] bool contains(std::int64_t position) const {
+    const std::size_t at = place_[static_cast<std::size_t>(position)];
+    return at < items_.size() && items_[at] == position;
+  }
+  void remove(std::int64_t position) {
+    if (!contains(position)) return;
+    const std::size_t at = place_[static_cast<std::size_t>(position)];
+    items_[at] = items_.back();
+    place_[static_cast<std::size_t>(items_[at])] = at;
+    items_.pop_back();
+  }
+
+ private:
+  std::vector<std::int64_t> items_;
+  std::vector<std::size_t> place_;
+};
+
+std::int64_t pick(const std::vector<std::int64_t>& from, Rng& rng) {
+  return from[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(from.size())))];
+}
+
+/// All positions but `a` within `delta` of it.
+std::vector<std::int64_t> neighbours(const PermutationConfig& c, std::int64_t a,
+                                     std::int64_t delta) {
+  const auto [height, width] = c.img_size;
+  const std::int64_t y = a / width, x = a % width;
+  std::vector<std::int64_t> found;
+  for (std::int64_t dy = -delta; dy <= delta; ++dy) {
+    const std::int64_t reach = delta - std::abs(dy);
+    if (y + dy < 0 || y + dy >= height) continue;
+    for (std::int64_t dx = -reach; dx <= reach; ++dx) {
+      const bool inside = x + dx >= 0 && x + dx < width && (dy != 0 || dx != 0);
+      if (inside) found.push_back((y + dy) * width + x + dx);
+    }
+  }
+  return found;
+}
+
+/// A partner for `a`: unused and near, or near when no unused one is left.
+std::int64_t partner(const PermutationConfig& c, std::int64_t a, const Pool& unused, Rng& rng) {
+  const std::int64_t pixels = c.img_size[0] * c.img_size[1];
+  if (!c.delta || *c.delta >= c.img_size[0] + c.img_size[1]) {
+    if (!unused.items().empty()) return pick(unused.items(), rng);
+    const std::int64_t b = rng.below(pixels - 1);
+    return b < a ? b : b + 1;
+  }
+  const std::vector<std::int64_t> near = neighbours(c, a, *c.delta);
+  std::vector<std::int64_t> free;
+  for (const std::int64_t b : near) {
+    if (unused.contains(b)) free.push_back(b);
+  }
+  return pick(free.empty() ? near : free, rng);
+}
+
+}  // namespace
+
+Swaps draw_swaps(const PermutationConfig& c) {
+  const std::int64_t pixels = c.img_size[0] * c.img_size[1];
+  check(pixels >= 2 || c.swaps == 0, "permutation: an image of one pixel has nothing to swap");
+  Rng rng(c.seed, stream_of(0x5045524d));
+  Pool unused(pixels);
+  Swaps swaps;
+  for (std::int64_t t = 0; t < c.swaps; ++t) {
+    const std::int64_t a = unused.items().empty() ? rng.below(pixels) : pick(unused.items(), rng);
+    unused.remove(a);
+    const std::int64_t b = partner(c, a, unused, rng);
+    unused.remove(b);
+    swaps.push_back({a, b});
+  }
+  return swaps;
+}
+
+std::vector<double> apply_swaps(std::int64_t pixels, const Swaps& swaps) {
+  std::vector<double> perm(static_cast<std::size_t>(pixels));
+  std::iota(perm.begin(), perm.end(), 0.0);
+  for (const auto& [a, b] : swaps) {
+    check(a >= 0 && a < pixels && b >= 0 && b < pixels, "permutation: swap (", a, ", ", b,
+          ") is outside the ", pixels, " pixels");
+    std::swap(perm[static_cast<std::size_t>(a)], perm[static_cast<std::size_t>(b)]);
+  }
+  return perm;
+}
+
+Init permutation_of(const PermutationConfig& c) {
+  return [c](const Tensor& perm, RandomKey) {
+    const std::vector<double> values = apply_swaps(perm.numel(), draw_swaps(c));
+    perm.copy_(from_values(perm.shape(), values, {DType::i64, {}}));
+  };
+}
+
+}  // namespace fovea

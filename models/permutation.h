@@ -1,0 +1,30 @@
+// The fixed shuffle of pixel positions with which the Pixel Transformer paper studies locality
+// (SPEC 5.5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/scope.h"
+
+namespace fovea {
+
+struct PermutationConfig {
+  std::array<std::int64_t, 2> img_size{224, 224};
+  std::int64_t swaps = 0;             ///< T
+  std::optional<std::int64_t> delta;  ///< largest |dy| + |dx| of a swapped pair
+  std::uint64_t seed = 0;
+};
+
+using Swaps = std::vector<std::array<std::int64_t, 2>>;
+
+/// T pairs of different positions, row-major. Pairs are disjoint while that is possible.
+[[nodiscard]] Swaps draw_swaps(const PermutationConfig& c);
+/// From the identity over `pixels` positions, exchanges the entries of each pair in turn.
+[[nodiscard]] std::vector<double> apply_swaps(std::int64_t pixels, const Swaps& swaps);
+/// Fills an i64 tensor [H W] with the permutation that draw_swaps() makes.
+[[nodiscard]] Init permutation_of(const PermutationConfig& c);
+
+}  // namespace fovea

@@ -1,0 +1,221 @@
+// Loading and saving weights by name.
+#include "models/pretrained.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "engine/autograd.h"
+#include "engine/safetensors.h"
+#include "models/config_reader.h"
+#include "models/registry.h"
+#include "ops/resize.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+using Grid = std::array<std::int64_t, 2>;
+
+/// What wrappers put before the official names.
+std::string official_name(std::string name) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const char* prefix : {"module.", "_orig_mod."}) {
+      if (!name.starts_with(prefix)) continue;
+      name.erase(0, std::string_view(prefix).size());
+      again = true;
+    }
+  }
+  return name;
+}
+
+bool is_head(const std::string& name) {
+  return name.starts_with("head.") || name.starts_with("head_dist.");
+}
+
+std::int64_t prefix_tokens(const TensorMap& tensors) {
+  return static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
+}
+
+/// The token grid that a file's own configuration states, if it does.
+std::optional<Grid> stated_grid(const Metadata& metadata) {
+  const auto text = metadata.find("config");
+  if (text == metadata.end()) return {};
+  const json config = json::parse(text->second, nullptr, false);
+  if (!config.is_object() || !config.contains("img_size")) return {};
+  Grid image{};
+  std::int64_t patch = 16;
+  ConfigReader r("metadata config", config);
+  r.read_size("img_size", image);
+  r.read("patch_size", patch, 1);
+  return Grid{image[0] / patch, image[1] / patch};
+}
+
+/// The grid of `tokens` patches: what the file says where that fits, else a square.
+std::optional<Grid> grid_of(std::int64_t tokens, const Metadata& metadata) {
+  const std::optional<Grid> stated = stated_grid(metadata);
+  if (stated && (*stated)[0] * (*stated)[1] == tokens) return stated;
+  const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(tokens))));
+  if (side < 1 || side * side != tokens) return {};
+  return Grid{side, side};
+}
+
+Grid grid_of(const Model& model) {
+  const std::int64_t patch = model.store().find("patch_embed.proj.weight").size(2);
+  return {model.info().img_size[0] / patch, model.info().img_size[1] / patch};
+}
+
+/// Sorts the tensors of a file into what fits and what does not; changes nothing until apply().
+class Loader {
+ public:
+  Loader(const Model& model, TensorMap tensors, const Metadata& metadata,
+         const LoadOptions& options)
+      : model_(model), tensors_(std::move(tensors)), metadata_(metadata), options_(options) {
+    for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
+      for (const Parameter& p : *list) match(p);
+    }
+    for (const auto& [name, tensor] : tensors_) {
+      if (model.store().find(name).defined()) continue;
+      if (!(options_.finetune && is_head(name))) unexpected_.push_back(name);
+    }
+  }
+
+  /// Copies everything, or throws the list of all that is wrong.
+  LoadReport apply() {
+    if (!missing_.empty() || !unexpected_.empty() || !misshaped_.empty()) complain();
+    const NoGrad no_grad;
+    for (const auto& [destination, source] : copies_) destination.copy_(source);
+    return std::move(report_);
+  }
+
+ private:
+  void match(const Parameter& p) {
+    const auto found = tensors_.find(p.name);
+    const bool keep_head = options_.finetune && is_head(p.name);
+    if (found == tensors_.end()) {
+      (keep_head ? report_.kept : missing_).push_back(p.name);
+    } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
+      misshaped_.push_back(p.name + " is of " + std::string(to_string(found->second.dtype())) +
+                           " and should be of " + std::string(to_string(p.tensor.dtype())));
+    } else if (found->second.shape() == p.tensor.shape()) {
+      copies_.emplace_back(p.tensor, found->second);
+    } else if (keep_head) {
+      report_.kept.push_back(p.name);
+    } else if (p.name != "pos_embed" || !resize_pos_embed(p, found->second)) {
+      std::ostringstream text;
+      text << p.name << " is " << found->second.shape() << " and should be " << p.tensor.shape();
+      misshaped_.push_back(text.str());
+    }
+  }
+
+  bool resize_pos_embed(const Parameter& p, const Tensor& file) {
+    if (file.rank() != 3 || file.size(0) != 1 || file.size(2) != p.tensor.size(2)) return false;
+    if (!p.tensor.requires_grad()) {  // a table that is computed, not learned: ours is right
+      report_.kept.push_back(p.name);
+      return true;
+    }
+    const Grid target = grid_of(model_);
+    const std::int64_t own_prefix = p.tensor.size(1) - target[0] * target[1];
+    // The prefix is known by name; an embedding that covers patches only has none.
+    const std::int64_t prefix = own_prefix == 0 ? 0 : prefix_tokens(tensors_);
+    const std::optional<Grid> grid = grid_of(file.size(1) - prefix, metadata_);
+    if (!grid || prefix != own_prefix) return false;
+    const ops::ResizeOptions how{ops::ResizeMode::bicubic,
+                                 options_.pos_resize == PosResize::bicubic_aa};
+    const NoGrad no_grad;
+    copies_.emplace_back(
+        p.tensor, ops::resample_pos_embed(file.to(p.tensor.dtype()), prefix, *grid, target, how));
+    report_.resized.push_back(p.name);
+    return true;
+  }
+
+  [[noreturn]] void complain() const {
+    std::ostringstream text;
+    const auto list = [&text](const char* what, const std::vector<std::string>& names) {
+      if (names.empty()) return;
+      if (text.tellp() > 0) text << "; ";
+      text << names.size() << ' ' << what << ": ";
+      for (std::size_t i = 0; i < names.size(); ++i) text << (i > 0 ? ", " : "") << names[i];
+    };
+    list("missing", missing_);
+    list("unexpected", unexpected_);
+    list("mis-shaped", misshaped_);
+    fail("weights do not fit ", model_.info().name, ": ", text.str());
+  }
+
+  const Model& model_;
+  TensorMap tensors_;
+  const Metadata& metadata_;
+  LoadOptions options_;
+  std::vector<std::pair<Tensor, Tensor>> copies_;
+  std::vector<std::string> missing_, unexpected_, misshaped_;
+  LoadReport report_;
+};
+
+template <class F>
+auto with_path(const std::filesystem::path& path, const F& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(path.string())) throw;
+    fail(path.string(), ": ", message);
+  }
+}
+
+}  // namespace
+
+TensorMap state_of(const Model& model) {
+  TensorMap tensors;
+  for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
+    for (const Parameter& p : *list) tensors[p.name] = p.tensor.detach();
+  }
+  return tensors;
+}
+
+Metadata metadata_of(const Model& model) {
+  return {{"model", model.info().name}, {"config", model.info().config}};
+}
+
+LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& metadata,
+                      const LoadOptions& options) {
+  TensorMap renamed;
+  for (const auto& [name, tensor] : tensors) {
+    check(renamed.emplace(official_name(name), tensor).second, "weights: ", official_name(name),
+          " is there twice, with and without a prefix");
+  }
+  return Loader(model, std::move(renamed), metadata, options).apply();
+}
+
+LoadReport load_weights(Model& model, const std::filesystem::path& path,
+                        const LoadOptions& options) {
+  const SafetensorsFile file = read_safetensors(path);
+  return with_path(path, [&] { return load_state(model, file.tensors, file.metadata, options); });
+}
+
+void save_model(const std::filesystem::path& path, const Model& model, const Metadata& extra) {
+  Metadata metadata = metadata_of(model);
+  metadata.insert(extra.begin(), extra.end());
+  write_safetensors(path, state_of(model), metadata);
+}
+
+std::unique_ptr<Model> load_model(const std::filesystem::path& path, TensorOptions options) {
+  const SafetensorsFile file = read_safetensors(path);
+  return with_path(path, [&] {
+    const auto config = file.metadata.find("config");
+    check(config != file.metadata.end(),
+          "the metadata has no config, so the model cannot be told; name it (--model) and load "
+          "the file as its weights");
+    const json settings = json::parse(config->second, nullptr, false);
+    check(!settings.is_discarded(), "the metadata's config is not JSON");
+    const auto name = file.metadata.find("model");
+    std::unique_ptr<Model> model = make_model_from_config(
+        settings, 0, options, name == file.metadata.end() ? std::string() : name->second);
+    load_state(*model, file.tensors, file.metadata, {});
+    return model;
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,55 @@
+// Weights from and to safetensors under the official names (timm's, DeiT's), so that files of
+// public hubs load as they are. Position embeddings are resized to the model's grid.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace fovea {
+
+enum class PosResize {
+  bicubic,     ///< a = -0.75, no antialias: DeiT's and MAE's code
+  bicubic_aa,  ///< a = -0.5, antialiased: newest timm
+};
+
+struct LoadOptions {
+  PosResize pos_resize = PosResize::bicubic;
+  /// Fine-tuning: a head of another shape, or none, keeps its initial values.
+  bool finetune = false;
+};
+
+/// What was not simply copied.
+struct LoadReport {
+  std::vector<std::string> resized;  ///< position embeddings brought to another grid
+  std::vector<std::string> kept;     ///< left at their initial values: heads, fixed tables
+};
+
+using TensorMap = std::map<std::string, Tensor>;
+using Metadata = std::map<std::string, std::string>;
+
+/// All parameters and buffers, by name, sharing storage with the model.
+[[nodiscard]] TensorMap state_of(const Model& model);
+/// {"model": registry name, "config": JSON of every setting}.
+[[nodiscard]] Metadata metadata_of(const Model& model);
+
+/// Copies `tensors` into the model: nothing when anything is wrong, and then one Error that lists
+/// every missing, unexpected and mis-shaped name. Prefixes "module." and "_orig_mod." are dropped.
+/// `metadata` may say the grid of a non-square position embedding, as save_model() writes it.
+LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& metadata = {},
+                      const LoadOptions& options = {});
+
+/// load_state() of a file; errors start with its path.
+LoadReport load_weights(Model& model, const std::filesystem::path& path,
+                        const LoadOptions& options = {});
+/// Official names only, with metadata_of() (and `extra` beside it).
+void save_model(const std::filesystem::path& path, const Model& model, const Metadata& extra = {});
+/// Builds the model that a file of save_model() describes and loads it.
+[[nodiscard]] std::unique_ptr<Model> load_model(const std::filesystem::path& path,
+                                                TensorOptions options = {});
+
+}  // namespace fovea

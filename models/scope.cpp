@@ -1,0 +1,135 @@
+// Parameters by name: creation, initial values and the decay rule of SPEC 1.8 and 1.9.
+#include "models/scope.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd.h"
+
+namespace fovea {
+namespace {
+
+/// FNV-1a: the stream of a parameter's random values is a function of its name.
+std::uint64_t hash_of(std::string_view name) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+/// timm 0.3.2: nothing with one axis or less, and no bias.
+Decay default_decay(std::string_view name, const Shape& shape) {
+  return shape.rank() <= 1 || name == "bias" ? Decay::no : Decay::yes;
+}
+
+}  // namespace
+
+Init constant(double value) {
+  return [value](const Tensor& parameter, RandomKey) { parameter.fill_(value); };
+}
+
+Init trunc_normal(double deviation) {
+  return [deviation](const Tensor& parameter, RandomKey key) {
+    const Tensor drawn = rand_normal(parameter.shape(), 0, deviation, key.seed, key.stream);
+    float* values = drawn.data<float>();
+    for (std::int64_t i = 0; i < drawn.numel(); ++i) {
+      if (std::abs(values[i]) <= 2) continue;
+      Rng again(key.seed, stream_of(key.stream, 1, static_cast<std::uint64_t>(i)));
+      while (std::abs(values[i]) > 2) values[i] = static_cast<float>(deviation * again.normal());
+    }
+    parameter.copy_(drawn);
+  };
+}
+
+Init normal(double deviation) {
+  return [deviation](const Tensor& parameter, RandomKey key) {
+    parameter.copy_(rand_normal(parameter.shape(), 0, deviation, key.seed, key.stream));
+  };
+}
+
+Init uniform(double bound) {
+  return [bound](const Tensor& parameter, RandomKey key) {
+    parameter.copy_(rand_uniform(parameter.shape(), -bound, bound, key.seed, key.stream));
+  };
+}
+
+Init torch_default(std::int64_t fan_in) {
+  return uniform(1 / std::sqrt(static_cast<double>(fan_in)));
+}
+
+Init xavier(std::int64_t in, std::int64_t out) {
+  return uniform(std::sqrt(6 / static_cast<double>(in + out)));
+}
+
+Tensor ParameterStore::find(std::string_view name) const {
+  for (const auto* list : {&parameters_, &buffers_}) {
+    const auto it = std::find_if(list->begin(), list->end(),
+                                 [name](const Parameter& p) { return p.name == name; });
+    if (it != list->end()) return it->tensor;
+  }
+  return {};
+}
+
+std::int64_t ParameterStore::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& p : parameters_) {
+    if (p.tensor.requires_grad()) count += p.tensor.numel();
+  }
+  return count;
+}
+
+void ParameterStore::zero_grad() const {
+  for (const Parameter& p : parameters_) p.tensor.set_grad({});
+}
+
+Scope Scope::operator/(std::string_view child) const {
+  Scope inner = *this;
+  if (!inner.path_.empty()) inner.path_ += '.';
+  inner.path_ += child;
+  return inner;
+}
+
+Scope Scope::operator/(std::int64_t child) const { return *this / std::to_string(child); }
+
+Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init) const {
+  return param(name, shape, init, default_decay(name, shape));
+}
+
+Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init,
+                    Decay decay) const {
+  std::string path;
+  const Tensor tensor = make(name, shape, init, store_->options_, path);
+  tensor.set_requires_grad();
+  store_->parameters_.push_back({path, tensor, decay});
+  return tensor;
+}
+
+Tensor Scope::fixed(std::string_view name, const Shape& shape, const Init& init) const {
+  std::string path;
+  const Tensor tensor = make(name, shape, init, store_->options_, path);
+  store_->parameters_.push_back({path, tensor, Decay::no});
+  return tensor;
+}
+
+Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init) const {
+  return buffer(name, shape, init, store_->options_.dtype);
+}
+
+Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init,
+                     DType dtype) const {
+  std::string path;
+  const Tensor tensor = make(name, shape, init, {dtype, store_->options_.device}, path);
+  store_->buffers_.push_back({path, tensor, Decay::no});
+  return tensor;
+}
+
+Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init,
+                   TensorOptions options, std::string& path) const {
+  path = (*this / name).path_;
+  check(!store_->find(path).defined(), "Scope: parameter ", path, " exists already");
+  const Tensor tensor = empty(shape, options);
+  init(tensor, {store_->seed_, hash_of(path)});
+  tensor.set_name(path);
+  return tensor;
+}
+
+}  // namespace fovea

@@ -1,0 +1,106 @@
+// ViT: from images to logits.
+#include "models/vit.h"
+
+#include "models/permutation.h"
+#include "ops/arithmetic.h"
+#include "ops/dropout.h"
+#include "ops/index.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+Tensor make_pos_embed(const Scope& s, const ViTConfig& c) {
+  const std::int64_t prefix = c.no_embed_class ? 0 : c.prefix();
+  const Shape shape{1, prefix + c.image.patches(), c.encoder.embed_dim};
+  switch (c.pos_embed) {
+    case PosEmbed::learned:
+      return s.param("pos_embed", shape, trunc_normal(0.02), Decay::no);
+    case PosEmbed::sincos:
+      return s.fixed("pos_embed", shape, sincos_table(c.image.grid(), prefix));
+    default:
+      return {};
+  }
+}
+
+Tensor make_perm(const Scope& s, const ViTConfig& c) {
+  if (!c.permutation) return {};
+  const auto [height, width] = c.image.img_size;
+  const PermutationConfig drawn{c.image.img_size, c.permute_T, c.permute_delta,
+                                static_cast<std::uint64_t>(c.permute_seed)};
+  return s.buffer("perm", {height * width}, permutation_of(drawn), DType::i64);
+}
+
+}  // namespace
+
+ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options)
+    : Model(std::move(info), seed, options),
+      config_(c),
+      perm_(make_perm(Scope(store()), c)),
+      pos_embed_(make_pos_embed(Scope(store()), c)),
+      patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
+      blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
+      norm_(Scope(store()) / (c.fc_norm ? "fc_norm" : "norm"), c.encoder.embed_dim,
+            c.encoder.norm_eps) {
+  const Scope s(store());
+  if (c.class_token) {
+    cls_token_ = s.param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no);
+  }
+  if (c.num_classes > 0) head_.emplace(s / "head", c.encoder.embed_dim, c.num_classes);
+}
+
+/// images [B, C, H, W] -> class logits [B, K].
+ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
+  Tensor x = embed(permute_pixels(images), ctx);  // [B, L, D]
+  for (const Block& block : blocks_) x = block(x, ctx);
+  const Tensor pooled = pool(x);                   // [B, D]
+  return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
+}
+
+/// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, positions added.
+Tensor ViT::embed(const Tensor& images, Context& ctx) const {
+  Tensor x = patch_embed_(images, ctx);  // [B, N, D]
+  const Tensor pos = pos_embed_.defined() ? pos_embed_.to(x.dtype()) : Tensor();
+  if (pos.defined() && config_.no_embed_class) x = x + pos;  // [B, N, D]
+  if (cls_token_.defined()) {
+    const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
+    x = ops::cat({cls, x}, 1);  // [B, 1 + N, D]
+  }
+  if (pos.defined() && !config_.no_embed_class) x = x + pos;  // [B, L, D]
+  if (ctx.training && config_.pos_drop_rate > 0) {
+    x = ops::dropout(x, config_.pos_drop_rate, ctx.next_key());
+  }
+  ctx.show("feat/embed", x);
+  return x;
+}
+
+/// x [B, L, D] -> [B, D]. A token's norm depends on that token alone, so only the class token's is
+/// computed when nothing else is read.
+Tensor ViT::pool(const Tensor& x) const {
+  if (config_.global_pool == Pooling::token) return norm_(ops::select(x, 1, 0));
+  const Tensor patches = ops::slice(x, 1, config_.prefix(), x.size(1));  // [B, N, D]
+  return config_.fc_norm ? norm_(ops::mean(patches, {1})) : ops::mean(norm_(patches), {1});
+}
+
+/// x'[i] = x[perm[i]] over the H W pixels, all channels alike.
+Tensor ViT::permute_pixels(const Tensor& images) const {
+  if (!perm_.defined() || images.rank() != 4) return images;
+  const Tensor pixels = ops::reshape(images, {images.size(0), images.size(1), -1});  // [B, C, H W]
+  return ops::reshape(ops::index_select(pixels, 2, perm_), images.shape());
+}
+
+std::vector<ModuleCost> ViT::costs() const {
+  const std::int64_t N = config_.image.patches(), D = config_.encoder.embed_dim;
+  const std::int64_t p = config_.image.patch_size, K = config_.num_classes;
+  std::vector<ModuleCost> costs{
+      {"patch_embed.proj", {N, D}, N * D * config_.image.in_chans * p * p}};
+  for (ModuleCost& cost : block_costs(config_.encoder, config_.tokens())) {
+    costs.push_back(std::move(cost));
+  }
+  costs.push_back({config_.fc_norm ? "fc_norm" : "norm", {D}, 0});
+  if (head_) costs.push_back({"head", {K}, D * K});
+  return costs;
+}
+
+}  // namespace fovea
