@@ -32,10 +32,10 @@ struct ConfusionMatrix {
   std::vector<std::int64_t> counts;
 };
 
-/// A heat map: rows are true classes, shaded by their share of the row. Up to 20 classes carry
-/// names and counts.
+/// A heat map: rows are true classes, columns predictions, shaded by their share of the row. Up to
+/// 20 classes carry their counts.
 [[nodiscard]] std::string svg_of_confusion(const ConfusionMatrix& matrix);
-/// The heat map alone, `cell` pixels a cell with a thin grid, for TensorBoard and PNG files.
-[[nodiscard]] Image image_of_confusion(const ConfusionMatrix& matrix, int cell = 0);
+/// The heat map alone, at least 256 pixels wide, for TensorBoard and PNG files.
+[[nodiscard]] Image image_of_confusion(const ConfusionMatrix& matrix);
 
 }  // namespace fovea

@@ -20,8 +20,10 @@ struct ProgressState {
 
 /// "7s", "3:07", "1:02:03", "2d 03:04".
 [[nodiscard]] std::string format_duration(double seconds);
-/// "epoch 3/20 [######......]  52% 1234 img/s eta 3:07 loss ...", at most `width` columns: the bar
-/// goes first when there is little room, then the end is cut off.
+/// "epoch 3/20  52% 1234 img/s eta 3:07 loss ..."
+[[nodiscard]] std::string format_status(const ProgressState& state);
+/// The same with a bar: "epoch 3/20 [######......]  52% ...", at most `width` columns. When there
+/// is little room the bar goes first, then the end is cut off.
 [[nodiscard]] std::string format_progress(const ProgressState& state, int width);
 
 /// Writes to a file descriptor that the app hands over; never throws on a failing write.

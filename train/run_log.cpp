@@ -1,0 +1,157 @@
+// Numbers are written in the shortest form that reads back as the same double, in every locale.
+#include "train/run_log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "engine/check.h"
+
+namespace fovea {
+namespace fs = std::filesystem;
+namespace {
+
+using OptionalDouble = std::optional<double>;
+
+/// The columns of log.csv after `epoch`: the one list that writing and reading follow.
+struct Column {
+  std::string_view name;
+  std::variant<double EpochRow::*, OptionalDouble EpochRow::*> field;
+};
+constexpr std::array<Column, 10> kColumns = {{{"train_loss", &EpochRow::train_loss},
+                                              {"eval_loss", &EpochRow::eval_loss},
+                                              {"eval_top1", &EpochRow::eval_top1},
+                                              {"eval_top5", &EpochRow::eval_top5},
+                                              {"lr", &EpochRow::lr},
+                                              {"ema_loss", &EpochRow::ema_loss},
+                                              {"ema_top1", &EpochRow::ema_top1},
+                                              {"ema_top5", &EpochRow::ema_top5},
+                                              {"img_s", &EpochRow::img_s},
+                                              {"seconds", &EpochRow::seconds}}};
+
+std::string shortest(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+OptionalDouble value_of(const EpochRow& row, const Column& column) {
+  return std::visit([&](auto field) -> OptionalDouble { return row.*field; }, column.field);
+}
+
+std::string header_line() {
+  std::string line = "epoch";
+  for (const Column& column : kColumns) line.append(",").append(column.name);
+  return line + "\n";
+}
+
+/// Cuts `text` at the first `separator`, which is dropped, and returns the part before it.
+std::string_view take_until(std::string_view& text, char separator) {
+  const std::size_t length = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, length);
+  text.remove_prefix(std::min(length + 1, text.size()));
+  return part;
+}
+
+template <class T>
+bool parse_number(std::string_view text, T& value) {
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size();
+}
+
+/// False when `line` is no row.
+bool parse_row(std::string_view line, EpochRow& row) {
+  if (!parse_number(take_until(line, ','), row.epoch)) return false;
+  for (const Column& column : kColumns) {
+    const std::string_view text = take_until(line, ',');
+    const bool is_optional = std::holds_alternative<OptionalDouble EpochRow::*>(column.field);
+    if (text.empty() && is_optional) continue;
+    double value = 0;
+    if (!parse_number(text, value)) return false;
+    std::visit([&](auto field) { row.*field = value; }, column.field);
+  }
+  return line.empty();
+}
+
+/// The lines of steps.jsonl up to `last_step`; a line that a kill cut off ends the log.
+std::string steps_until(std::string_view content, std::int64_t last_step) {
+  std::string kept;
+  while (content.find('\n') != std::string_view::npos) {
+    const std::string_view line = take_until(content, '\n');
+    const auto parsed = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!parsed.is_object() || !parsed.contains("step")) break;
+    const auto& step = parsed["step"];
+    if (!step.is_number_integer() || step.get<std::int64_t>() > last_step) break;
+    kept.append(line).append("\n");
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string format_epochs(const std::vector<EpochRow>& rows) {
+  std::string csv = header_line();
+  for (const EpochRow& row : rows) {
+    csv += std::to_string(row.epoch);
+    for (const Column& column : kColumns) {
+      const OptionalDouble value = value_of(row, column);
+      csv.append(",").append(value ? shortest(*value) : "");
+    }
+    csv += '\n';
+  }
+  return csv;
+}
+
+std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name) {
+  const std::string expected = header_line();
+  check(csv.starts_with(expected), name,
+        ": the first line is no header of a training log, expected ",
+        expected.substr(0, expected.size() - 1));
+  csv.remove_prefix(expected.size());
+  std::vector<EpochRow> rows;
+  for (int number = 2; !csv.empty(); ++number) {
+    check(parse_row(take_until(csv, '\n'), rows.emplace_back()), name, ": line ", number,
+          " is not a row of a training log");
+  }
+  return rows;
+}
+
+std::string format_step(const StepRow& row) {
+  const auto number = [](double value) { return std::isfinite(value) ? shortest(value) : "null"; };
+  std::string line = "{\"step\":" + std::to_string(row.step) +
+                     ",\"epoch\":" + std::to_string(row.epoch) + ",\"loss\":" + number(row.loss) +
+                     ",\"lr\":" + number(row.lr) + ",\"img_s\":" + number(row.img_s) +
+                     ",\"wait_s\":" + number(row.wait_s);
+  if (row.grad_norm) line += ",\"grad_norm\":" + number(*row.grad_norm);
+  return line + "}\n";
+}
+
+RunLog::RunLog(const fs::path& folder, Progress done) : csv_path_(folder / "log.csv") {
+  if (done.epochs > 0 && fs::exists(csv_path_)) {
+    epochs_ = parse_epochs(read_file(csv_path_), csv_path_.string());
+    std::erase_if(epochs_, [&](const EpochRow& row) { return row.epoch >= done.epochs; });
+  }
+  write_file_atomically(csv_path_, format_epochs(epochs_));
+
+  const fs::path steps_path = folder / "steps.jsonl";
+  const bool has_steps = done.steps > 0 && fs::exists(steps_path);
+  write_file_atomically(steps_path,
+                        has_steps ? steps_until(read_file(steps_path), done.steps) : std::string());
+  steps_ = AppendFile(steps_path);
+}
+
+void RunLog::epoch(const EpochRow& row) {
+  epochs_.push_back(row);
+  write_file_atomically(csv_path_, format_epochs(epochs_));
+}
+
+void RunLog::step(const StepRow& row) {
+  steps_.append(format_step(row));
+  steps_.flush();
+}
+
+}  // namespace fovea
