@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/check.h"
+#include "ops/cpu_info.h"
 
 namespace fovea::ops::cpu {
 namespace {
@@ -43,3 +44,5 @@ std::string_view to_string(Isa isa) {
 }
 
 }  // namespace fovea::ops::cpu
+
+std::string_view fovea::cpu_isa_name() { return ops::cpu::to_string(ops::cpu::isa()); }

@@ -1,0 +1,262 @@
+// ./run bench: speed and memory of the standard workloads; with --peer beside PyTorch, the two
+// taking turns repetition by repetition. A time is the median; the ceiling is the best f32 product
+// of the run.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "bench/peer_process.h"
+#include "bench/workload.h"
+#include "engine/files.h"
+#include "engine/parallel.h"
+#include "ops/cpu_info.h"
+#include "train/options.h"
+
+using namespace fovea;
+using namespace fovea::bench;
+using nlohmann::json;
+
+namespace {
+
+struct BenchOptions {
+  std::string workload, mode, precision, json, memory_of;
+  std::int64_t batch = 0, reps = 7, threads = 0;
+  bool peer = false, compile = false, help = false;
+};
+
+Fields fields_of(BenchOptions& o) {
+  const std::string group = "Benchmark";
+  return {
+      {"workload", group, &o.workload, "only these, separated by commas"},
+      {"mode", group, &o.mode, "only this mode", -1, -1, {"train", "infer", "load"}},
+      {"precision", group, &o.precision, "of the models", -1, -1, {"f32", "bf16"}},
+      {"batch", group, &o.batch, "instead of the standard batch size", 1, 65536},
+      {"reps", group, &o.reps, "repetitions; the median is reported", 1, 1000},
+      {"threads", group, &o.threads, "of both sides; 0: all", 0, 1024},
+      {"peer", group, &o.peer, "beside PyTorch: FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
+      {"compile", group, &o.compile, "the peer under torch.compile instead of eager"},
+      {"json", group, &o.json, "write the rows here"},
+      {"memory-of", group, &o.memory_of, "internal: print one workload's peak and end"},
+      {"help", group, &o.help, "this text"},
+  };
+}
+
+BenchOptions parse(int argc, char** argv) {
+  BenchOptions options;
+  const Fields fields = fields_of(options);
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.rfind("--", 0) != 0) throw UsageError("bench: unexpected '" + argument + "'");
+    const std::size_t equals = argument.find('=');
+    const Field& field = find_field(fields, argument.substr(2, equals - 2), "bench");
+    if (std::holds_alternative<bool*>(field.target)) {
+      set_field(field, "true");
+    } else if (equals != std::string::npos) {
+      set_field(field, argument.substr(equals + 1));
+    } else {
+      if (++i >= argc) throw UsageError("bench: " + argument + " needs a value");
+      set_field(field, argv[i]);
+    }
+  }
+  return options;
+}
+
+std::vector<WorkloadSpec> chosen(const BenchOptions& o) {
+  std::vector<WorkloadSpec> result;
+  for (WorkloadSpec spec : standard_workloads()) {
+    const std::string list = "," + o.workload + ",";
+    if (!o.workload.empty() && list.find("," + spec.id + ",") == std::string::npos) continue;
+    if (!o.mode.empty() && spec.mode != o.mode) continue;
+    if (!o.precision.empty()) spec.precision = o.precision;
+    if (o.batch > 0) spec.batch = o.batch;
+    result.push_back(spec);
+  }
+  if (result.empty()) {
+    std::string known;
+    for (const WorkloadSpec& s : standard_workloads()) known += " " + s.id + "/" + s.mode;
+    throw UsageError("bench: no workload fits; there are:" + known);
+  }
+  return result;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double seconds_of(Workload& workload) {
+  const auto start = std::chrono::steady_clock::now();
+  workload.step();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+json spec_json(const WorkloadSpec& s) {
+  return {{"workload", s.id}, {"mode", s.mode}, {"precision", s.precision}, {"batch", s.batch}};
+}
+
+/// Peak memory of our side, measured in a fresh process: this program, started again.
+double peak_of(const WorkloadSpec& spec, const char* self) {
+  const std::string command = "'" + std::string(self) + "' --memory-of '" + spec_json(spec).dump() +
+                              "' --threads " + std::to_string(num_threads());
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  double value = 0;
+  const bool read = pipe != nullptr && std::fscanf(pipe, "%lf", &value) == 1;
+  if (pipe != nullptr) pclose(pipe);
+  check(read, "bench: the process that measures memory failed");
+  return value;
+}
+
+int print_peak(const BenchOptions& options) {
+  const json j = json::parse(options.memory_of);
+  std::printf("%.1f\n", measure_peak_mb({j["workload"], j["mode"], j["precision"], j["batch"]}));
+  return 0;
+}
+
+/// The peer, checked to be worth comparing with.
+class Peer {
+ public:
+  Peer(const BenchOptions& options, double our_gemm) : compile_(options.compile) {
+    const char* python = std::getenv("FOVEA_PEER_PYTHON");
+    python_ = python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
+    process_.emplace(python_, kScript);
+    const json info = process_->ask({{"cmd", "info"}});
+    gemm_ = process_->ask({{"cmd", "gemm"},
+                           {"m", 1024},
+                           {"n", 1024},
+                           {"k", 1024},
+                           {"threads", num_threads()}})["gflops"];
+    name = "torch " + info["torch"].get<std::string>() + (compile_ ? " compile" : " eager");
+    std::printf("peer: %s, timm %s, %s, %s; %s\n      product 1024^3: %.0f GFLOP/s, ours %.0f\n",
+                name.c_str(), info["timm"].get<std::string>().c_str(),
+                info["cpu"].get<std::string>().c_str(),
+                info["attention"].get<std::string>().c_str(),
+                info["blas"].get<std::string>().c_str(), gemm_, our_gemm);
+    check(gemm_ >= 0.7 * our_gemm, "peer: its products run at ", gemm_,
+          " GFLOP/s, under 70 % of our ", our_gemm,
+          ": not a worthy peer, install PyTorch from PyPI with bench/make_peer.sh");
+  }
+
+  void set_up(const WorkloadSpec& spec) { (void)process_->ask(with_setup(spec)); }
+  double rep() { return process_->ask({{"cmd", "rep"}})["seconds"]; }
+
+  double peak_mb(const WorkloadSpec& spec) const {
+    PeerProcess fresh(python_, kScript);
+    (void)fresh.ask(with_setup(spec));
+    return fresh.ask({{"cmd", "peak"}})["peak_mb"];
+  }
+
+  [[nodiscard]] double gemm() const { return gemm_; }
+  std::string name;
+
+ private:
+  static constexpr const char* kScript = FOVEA_SOURCE_DIR "/bench/peer.py";
+
+  json with_setup(const WorkloadSpec& spec) const {
+    json command = spec_json(spec);
+    command["cmd"] = "setup";
+    command["threads"] = num_threads();
+    command["compile"] = compile_;
+    return command;
+  }
+
+  bool compile_;
+  std::string python_;
+  std::optional<PeerProcess> process_;
+  double gemm_ = 0;
+};
+
+json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) {
+  constexpr int kWarmUp = 2;
+  Workload ours(spec);
+  if (peer != nullptr) peer->set_up(spec);
+  std::vector<double> our_times, peer_times;
+  for (int i = -kWarmUp; i < options.reps; ++i) {
+    const double mine = seconds_of(ours), theirs = peer != nullptr ? peer->rep() : 0;
+    if (i < 0) continue;
+    our_times.push_back(mine);
+    peer_times.push_back(theirs);
+  }
+  json row = spec_json(spec);
+  const double batch = static_cast<double>(spec.batch), seconds = median(our_times);
+  row["threads"] = num_threads();
+  row["isa"] = std::string(cpu_isa_name());
+  row["ours_img_s"] = batch / seconds;
+  row["gflops"] = ours.flop() * 1e-9 / seconds;
+  for (const char* key : {"peer_img_s", "peer_name", "ratio", "peer_peak_mb"}) row[key] = nullptr;
+  if (peer != nullptr) {
+    row["peer_img_s"] = batch / median(peer_times);
+    row["peer_name"] = peer->name;
+    row["ratio"] = median(peer_times) / seconds;
+  }
+  return row;
+}
+
+std::string text_of(const json& value, const char* format) {
+  if (!value.is_number()) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, format, value.get<double>());
+  return text;
+}
+
+void print_row(const json& r) {
+  std::printf("%-22s %-5s %-4s %5lld %10s %10s %6s %9s %7s %9s %9s\n",
+              r["workload"].get<std::string>().c_str(), r["mode"].get<std::string>().c_str(),
+              r["precision"].get<std::string>().c_str(), r["batch"].get<long long>(),
+              text_of(r["ours_img_s"], "%.1f").c_str(), text_of(r["peer_img_s"], "%.1f").c_str(),
+              text_of(r["ratio"], "%.2f").c_str(), text_of(r["gflops"], "%.1f").c_str(),
+              text_of(r["ceiling_share"], "%.2f").c_str(), text_of(r["peak_mb"], "%.0f").c_str(),
+              text_of(r["peer_peak_mb"], "%.0f").c_str());
+  std::fflush(stdout);
+}
+
+int run_bench(const BenchOptions& options, const char* self) {
+  if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
+  if (!options.memory_of.empty()) return print_peak(options);
+  const double our_gemm = measure_gemm_gflops(1024);
+  std::printf("%d threads, instruction set %s\n", num_threads(),
+              std::string(cpu_isa_name()).c_str());
+  std::optional<Peer> peer;
+  if (options.peer) peer.emplace(options, our_gemm);
+  const double ceiling = std::max({our_gemm, measure_gemm_gflops(2048), peer ? peer->gemm() : 0.0});
+  std::printf("ceiling: %.0f GFLOP/s (best f32 product of this run)\n\n", ceiling);
+  std::printf("%-22s %-5s %-4s %5s %10s %10s %6s %9s %7s %9s %9s\n", "workload", "mode", "prec",
+              "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");
+  json rows = json::array();
+  for (const WorkloadSpec& spec : chosen(options)) {
+    const bool compared = peer && spec.mode != "load";
+    json row = measure(spec, options, compared ? &*peer : nullptr);
+    row["ceiling_gflops"] = ceiling;
+    row["ceiling_share"] = row["gflops"].get<double>() / ceiling;
+    row["peak_mb"] = peak_of(spec, self);
+    if (compared) row["peer_peak_mb"] = peer->peak_mb(spec);
+    print_row(row);
+    rows.push_back(row);
+  }
+  if (!options.json.empty()) write_file_atomically(options.json, rows.dump(1) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    BenchOptions options = parse(argc, argv);
+    if (options.help) {
+      std::printf("usage: bench [--flag value]...\n%s", settings_table(fields_of(options)).c_str());
+      return 0;
+    }
+    return run_bench(options, argv[0]);
+  } catch (const UsageError& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,30 @@
+// bench/peer.py as a process that answers one JSON line a command.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace fovea::bench {
+
+class PeerProcess {
+ public:
+  /// Starts `python` on `script`. Throws Error, saying how to make the environment, when it is not
+  /// there.
+  PeerProcess(const std::filesystem::path& python, const std::filesystem::path& script);
+  ~PeerProcess();
+  PeerProcess(const PeerProcess&) = delete;
+  PeerProcess& operator=(const PeerProcess&) = delete;
+
+  /// Sends one command and waits for its answer. Throws Error when the process has ended.
+  nlohmann::json ask(const nlohmann::json& command);
+
+ private:
+  pid_t pid_ = -1;
+  std::FILE* to_ = nullptr;
+  std::FILE* from_ = nullptr;
+};
+
+}  // namespace fovea::bench

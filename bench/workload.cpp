@@ -1,0 +1,131 @@
+// Setting up and stepping the workloads.
+#include "bench/workload.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "data/loader.h"
+#include "engine/autograd.h"
+#include "models/registry.h"
+#include "ops/ops.h"
+#include "train/optimizer.h"
+
+namespace fovea::bench {
+namespace {
+
+double resident_mb() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+double peak_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+Tensor random_labels(std::int64_t count, std::int64_t classes) {
+  const Tensor labels = empty({count}, {DType::i64, {}});
+  Rng rng(3);
+  for (std::int64_t i = 0; i < count; ++i) labels.data<std::int64_t>()[i] = rng.below(classes);
+  return labels;
+}
+
+}  // namespace
+
+const std::vector<WorkloadSpec>& standard_workloads() {
+  static const std::vector<WorkloadSpec> all = {
+      {"vit_tiny_patch4_32", "train", "f32", 128},
+      {"vit_tiny_patch4_32", "infer", "f32", 128},
+      {"deit_tiny_patch16_224", "train", "f32", 32},
+      {"deit_tiny_patch16_224", "infer", "f32", 32},
+      {"pit_tiny_32", "train", "f32", 16},
+      {"pit_tiny_32", "infer", "f32", 16},
+      {"loader", "load", "f32", 128},
+  };
+  return all;
+}
+
+struct Workload::State {
+  WorkloadSpec spec;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Loader> loader;
+  Tensor images, labels;
+  Context context;
+};
+
+Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.spec = spec;
+  if (spec.mode == "load") {
+    const auto dataset = open_dataset({}, Split::train);
+    s.loader = std::make_unique<Loader>(dataset, training_pipeline({}),
+                                        LoaderOptions{.batch_size = spec.batch});
+    return;
+  }
+  s.model = make_model(spec.id);
+  const ModelInfo& info = s.model->info();
+  s.images = rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, 0, 1, 5);
+  s.labels = random_labels(spec.batch, info.num_classes);
+  s.context.training = spec.mode == "train";
+  if (spec.precision == "bf16") {
+    s.context.activations = DType::bf16;
+    s.images = s.images.to(DType::bf16);
+  }
+  if (s.context.training) {
+    s.optimizer = std::make_unique<Optimizer>(s.model->store(), OptimizerOptions{});
+  }
+}
+
+Workload::~Workload() = default;
+
+void Workload::step() {
+  State& s = *state_;
+  if (s.loader) {
+    (void)s.loader->next();
+  } else if (s.context.training) {
+    s.model->store().zero_grad();
+    const ModelOutput out = s.model->forward(s.images, s.context);
+    backward(ops::cross_entropy(out.logits, s.labels));
+    s.optimizer->step(1e-4);
+    ++s.context.step;
+  } else {
+    const NoGrad no_grad;
+    (void)s.model->forward(s.images, s.context);
+  }
+}
+
+double Workload::flop() const {
+  if (!state_->model) return 0;
+  const double forward =
+      2.0 * static_cast<double>(state_->model->multiply_adds() * state_->spec.batch);
+  return state_->context.training ? 3 * forward : forward;
+}
+
+double measure_peak_mb(const WorkloadSpec& spec) {
+  Workload workload(spec);
+  const double before = resident_mb();
+  for (int i = 0; i < 3; ++i) workload.step();
+  return peak_mb() - before;
+}
+
+double measure_gemm_gflops(std::int64_t n) {
+  const Tensor a = rand_normal({n, n}, 0, 1, 1), b = rand_normal({n, n}, 0, 1, 2);
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    (void)ops::matmul(a, b);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count());
+  }
+  return 2e-9 * static_cast<double>(n * n * n) / best;
+}
+
+}  // namespace fovea::bench

@@ -1,0 +1,46 @@
+// The standard workloads of the benchmark, and one repetition of each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fovea::bench {
+
+struct WorkloadSpec {
+  std::string id;    ///< a registry name, or "loader"
+  std::string mode;  ///< "train", "infer" or "load"
+  std::string precision = "f32";
+  std::int64_t batch = 0;
+};
+
+/// Every workload that exists, with its standard batch size, in the order of the table.
+[[nodiscard]] const std::vector<WorkloadSpec>& standard_workloads();
+
+/// A model on random images (or the loader on the built-in data), ready to be timed.
+class Workload {
+ public:
+  explicit Workload(const WorkloadSpec& spec);
+  ~Workload();
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  /// Training: forward, cross-entropy, backward, AdamW. Inference: forward. Loading: one batch.
+  void step();
+  /// Floating-point operations of one step: 2 a multiply-add, three forwards' worth in training.
+  [[nodiscard]] double flop() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Peak resident MiB of three steps, minus what was resident before the first. Needs a process in
+/// which nothing large ran before.
+[[nodiscard]] double measure_peak_mb(const WorkloadSpec& spec);
+
+/// Best rate of an n x n x n f32 product.
+[[nodiscard]] double measure_gemm_gflops(std::int64_t n);
+
+}  // namespace fovea::bench
