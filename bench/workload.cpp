@@ -70,7 +70,7 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
                                         LoaderOptions{.batch_size = spec.batch});
     return;
   }
-  s.model = make_model(spec.id);
+  s.model = make_model(spec.id, nlohmann::json::object(), 42, {});
   const ModelInfo& info = s.model->info();
   s.images = rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, 0, 1, 5);
   s.labels = random_labels(spec.batch, info.num_classes);

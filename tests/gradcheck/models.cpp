@@ -1,0 +1,143 @@
+// Layers and whole models in f64: every entry of every parameter and of the input, in training mode
+// with drop path on; and the ops that the registered models use.
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/autograd.h"
+#include "engine/graph_dump.h"
+#include "models/layers/block.h"
+#include "models/registry.h"
+#include "ops/ops.h"
+#include "tests/gradcheck/suite.h"
+
+namespace fovea::tests {
+namespace {
+
+using nlohmann::json;
+
+constexpr TensorOptions kF64{DType::f64, {}};
+
+CheckRow check_function(const std::string& op, const std::string& what, const TensorFn& f,
+                        const std::vector<Tensor>& inputs) {
+  CheckRow row;
+  row.op = op;
+  row.what = what;
+  row.shapes = std::to_string(inputs.size()) + " tensors";
+  try {
+    const GradcheckResult r = gradcheck(f, inputs);
+    row.f64_error = r.worst;
+    row.entries = r.entries;
+    if (!r.ok) row.failure = r.message;
+  } catch (const std::exception& e) {
+    row.failure = e.what();
+  }
+  return row;
+}
+
+/// The trainable parameters of a store, moved off their initial values so that no gradient is zero
+/// for a trivial reason, and the input.
+std::vector<Tensor> leaves_of(const ParameterStore& store, const Tensor& input) {
+  std::vector<Tensor> leaves;
+  std::uint64_t stream = 0;
+  const NoGrad no_grad;
+  for (const Parameter& p : store.parameters()) {
+    if (!p.tensor.requires_grad()) continue;
+    const Tensor noise = rand_normal(p.tensor.shape(), 0, 0.3, 11, stream++, kF64);
+    p.tensor.copy_(p.tensor + noise);
+    leaves.push_back(p.tensor);
+  }
+  leaves.push_back(input);
+  return leaves;
+}
+
+Context training_context() {
+  Context ctx;
+  ctx.training = true;
+  ctx.activations = DType::f64;
+  ctx.seed = 4;
+  return ctx;
+}
+
+CheckRow check_block() {
+  ParameterStore store(1, kF64);
+  const Block block(Scope(store) / "block", {.embed_dim = 6, .num_heads = 2, .mlp_ratio = 2}, 0);
+  const Tensor x = rand_normal({2, 5, 6}, 0, 1, 3, 0, kF64).set_requires_grad();
+  return check_function(
+      "block", "attention and MLP with residuals",
+      [&](const std::vector<Tensor>& in) {
+        Context ctx = training_context();
+        return block(in.back(), ctx);
+      },
+      leaves_of(store, x));
+}
+
+struct ModelCase {
+  std::string what;
+  json config;
+  bool distil = false;
+};
+
+/// The smallest sizes that exercise every part.
+json tiny(const std::string& family, json changes) {
+  json config = {{"family", family}, {"img_size", {4, 6}}, {"patch_size", 2}, {"num_classes", 3},
+                 {"embed_dim", 8},   {"depth", 2},         {"num_heads", 2},  {"mlp_ratio", 2.0}};
+  config.update(changes);
+  return config;
+}
+
+std::vector<ModelCase> model_cases() {
+  return {
+      {"class token, learned positions, drop path", tiny("vit", {{"drop_path", 0.3}})},
+      {"average of normalised tokens, sin-cos", tiny("vit", {{"class_token", false},
+                                                             {"global_pool", "avg"},
+                                                             {"fc_norm", false},
+                                                             {"pos_embed", "sincos"}})},
+      {"fc_norm, positions for patches only, no qkv bias",
+       tiny("vit", {{"global_pool", "avg"}, {"no_embed_class", true}, {"qkv_bias", false}})},
+      {"distilled, hard and soft", tiny("deit", {{"distilled", true}}), true},
+  };
+}
+
+Tensor loss_of(const ModelOutput& out, bool distil) {
+  const Tensor labels = from_values({2}, {2, 0}, {DType::i64, {}});
+  Tensor loss = ops::cross_entropy(out.logits, labels, 0.1);
+  if (!distil) return loss;
+  const Tensor teacher = rand_normal(out.logits.shape(), 0, 2, 6, 0, kF64);
+  return loss + ops::soft_distillation(out.logits_dist, teacher, 2.0) +
+         ops::hard_distillation(out.logits_dist, teacher);
+}
+
+CheckRow check_model(const ModelCase& c) {
+  const auto model = make_model_from_config(c.config, 1, kF64);
+  const Tensor x = rand_normal({2, 3, 4, 6}, 0, 1, 3, 0, kF64).set_requires_grad();
+  const auto run = [&](const std::vector<Tensor>& in) {
+    Context ctx = training_context();
+    return loss_of(model->forward(in.back(), ctx), c.distil);
+  };
+  return check_function(c.config["family"], c.what, run, leaves_of(model->store(), x));
+}
+
+}  // namespace
+
+std::vector<CheckRow> check_models() {
+  std::vector<CheckRow> rows{check_block()};
+  for (const ModelCase& c : model_cases()) rows.push_back(check_model(c));
+  return rows;
+}
+
+std::set<std::string> ops_used_by_models() {
+  std::set<std::string> used;
+  for (const ModelCase& c : model_cases()) {
+    const auto model = make_model_from_config(c.config, 1);
+    const Tensor x = rand_normal({2, 3, 4, 6}, 0, 1, 3);
+    for (const DType activations : {DType::f32, DType::bf16}) {
+      Context ctx = training_context();
+      ctx.activations = activations;
+      const Tensor loss = loss_of(model->forward(x, ctx), c.distil);
+      for (const std::string& op : graph_op_names(loss)) used.insert(op);
+    }
+  }
+  return used;
+}
+
+}  // namespace fovea::tests
