@@ -1,0 +1,79 @@
+// From tensors to the GEMM of their device.
+#include "ops/detail/product.h"
+
+#include <utility>
+
+#include "ops/detail/checks.h"
+
+namespace fovea::ops::detail {
+namespace {
+
+Shape leading(const Shape& shape) {
+  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
+}
+
+/// Batch strides of an operand, aligned at the right of the call's batch axes.
+void set_batch(std::int64_t (&to)[cpu::kGemmBatchAxes], const Strides& strides) {
+  for (int axis = 0; axis < strides.rank(); ++axis) {
+    to[cpu::kGemmBatchAxes - strides.rank() + axis] = strides[axis];
+  }
+}
+
+cpu::GemmOperand operand(const Tensor& x, const Shape& batch) {
+  cpu::GemmOperand result{x.raw(), x.dtype(), x.strides()[-2], x.strides()[-1], {}};
+  set_batch(result.batch, broadcast_strides(leading(x.shape()), leading(x.strides()), batch));
+  return result;
+}
+
+}  // namespace
+
+Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& end) {
+  require_cpu("matmul", {a, b, end.into, end.bias});
+  const Shape batch = broadcast("matmul", leading(a.shape()), leading(b.shape()));
+  Shape shape = batch;
+  shape.push_back(a.shape()[-2]);
+  shape.push_back(b.shape()[-1]);
+  const Tensor out = end.into.defined() ? end.into : empty(shape, {dtype, a.device()});
+  if (out.numel() == 0) return out;
+
+  cpu::GemmCall call;
+  call.m = shape[-2];
+  call.n = shape[-1];
+  call.k = a.shape()[-1];
+  set_batch(call.batch, batch);
+  call.a = operand(a, batch);
+  call.b = operand(b, batch);
+  call.c = {out.raw(), out.dtype(), call.n, {}};
+  set_batch(call.c.batch, leading(contiguous_strides(shape)));
+  call.accumulate = end.into.defined();
+  if (end.bias.defined()) {
+    call.bias_kind = cpu::GemmBias::per_column;
+    call.bias = end.bias.raw();
+  }
+  call.gelu = end.gelu;
+  if (end.pre_activation.defined()) call.pre_activation = end.pre_activation.raw();
+  cpu::gemm(call);
+  if (end.into.defined()) out.bump_version();
+  return out;
+}
+
+Tensor exchanged(const Tensor& x) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  std::swap(shape[-1], shape[-2]);
+  std::swap(strides[-1], strides[-2]);
+  return x.alias(shape, strides);
+}
+
+Tensor as_matrix(const Tensor& x) {
+  if (x.rank() == 2) return x.detach();
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
+  return with_shape(x.detach().contiguous(), {rows, x.shape()[-1]});
+}
+
+Tensor with_shape(const Tensor& x, const Shape& shape) {
+  return x.alias(shape, contiguous_strides(shape));
+}
+
+}  // namespace fovea::ops::detail
