@@ -102,7 +102,7 @@ Tensor loss_of(const ModelOutput& out, bool distil) {
   const Tensor labels = from_values({2}, {2, 0}, {DType::i64, {}});
   Tensor loss = ops::cross_entropy(out.logits, labels, 0.1);
   if (!distil) return loss;
-  const Tensor teacher = rand_normal(out.logits.shape(), 0, 2, 6, 0, kF64);
+  const Tensor teacher = rand_normal(out.logits.shape(), 0, 2, 6, 0, {out.logits.dtype(), {}});
   return loss + ops::soft_distillation(out.logits_dist, teacher, 2.0) +
          ops::hard_distillation(out.logits_dist, teacher);
 }
@@ -125,17 +125,39 @@ std::vector<CheckRow> check_models() {
   return rows;
 }
 
+namespace {
+
+/// A registered model with the settings that make it large turned down.
+std::unique_ptr<Model> shrunken(const std::string& name) {
+  const json small = {{"img_size", {8, 8}}, {"patch_size", 4}, {"embed_dim", 12},
+                      {"depth", 1},         {"num_heads", 2},  {"num_classes", 3}};
+  const json full = preset(name);
+  json overrides = json::object();
+  for (const auto& [key, value] : small.items()) {
+    if (full.contains(key)) overrides[key] = value;
+  }
+  return make_model(name, overrides, 1);
+}
+
+void collect_ops(Model& model, bool distil, std::set<std::string>& used) {
+  const auto [height, width] = model.info().img_size;
+  const Tensor x = rand_normal({2, model.info().in_chans, height, width}, 0, 1, 3);
+  for (const DType activations : {DType::f32, DType::bf16}) {
+    Context ctx = training_context();
+    ctx.activations = activations;
+    const ModelOutput out = model.forward(x, ctx);
+    const Tensor loss = loss_of(out, distil && out.logits_dist.defined());
+    for (const std::string& op : graph_op_names(loss)) used.insert(op);
+  }
+}
+
+}  // namespace
+
 std::set<std::string> ops_used_by_models() {
   std::set<std::string> used;
+  for (const std::string& name : model_names()) collect_ops(*shrunken(name), true, used);
   for (const ModelCase& c : model_cases()) {
-    const auto model = make_model_from_config(c.config, 1);
-    const Tensor x = rand_normal({2, 3, 4, 6}, 0, 1, 3);
-    for (const DType activations : {DType::f32, DType::bf16}) {
-      Context ctx = training_context();
-      ctx.activations = activations;
-      const Tensor loss = loss_of(model->forward(x, ctx), c.distil);
-      for (const std::string& op : graph_op_names(loss)) used.insert(op);
-    }
+    collect_ops(*make_model_from_config(c.config, 1), c.distil, used);
   }
   return used;
 }
