@@ -62,9 +62,10 @@ TEST_CASE("every dtype, shape and stride comes back") {
   CHECK(file.metadata == std::map<std::string, std::string>{
                              {"epoch", "3"}, {"format", "pt"}, {"note", "line\nbreak"}});
   REQUIRE(file.tensors.size() == tensors.size());
-  for (const auto& [name, expected] : tensors) {
-    CAPTURE(name);
-    const Tensor& got = file.tensors.at(name);
+  for (const auto& entry : tensors) {
+    CAPTURE(entry.first);
+    const Tensor& expected = entry.second;
+    const Tensor& got = file.tensors.at(entry.first);
     CHECK(got.dtype() == expected.dtype());
     CHECK(got.shape() == expected.shape());
     CHECK(got.to_vector() == expected.to_vector());
