@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Gives the programs what users give them by mistake, and worse, and looks at how they take it.
+
+    tests/bad_input.py [--build build]
+
+Each case must end with exit code 1 or 2 within seconds, say one line on standard error that begins with
+"error: " and names what is wrong, and leave no half-written file behind. Prints a table.
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RECORD = 3073
+
+
+def safetensors(header, body=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + body
+
+
+def entry(shape, begin, end, dtype="F32"):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+# What a checkpoint may not be: name, content, a word of the message.
+HOSTILE = [
+    ("empty file", b"", ""),
+    ("truncated header", safetensors({"a": entry([1], 0, 4)}, b"1234")[:20], ""),
+    ("truncated data", safetensors({"a": entry([4], 0, 16)}, b"1234"), ""),
+    ("header longer than the file", safetensors(b"{}", length=2**40), ""),
+    ("header of 2^63 bytes", safetensors(b"{}", length=2**63), ""),
+    ("not JSON", safetensors(b"{'a': 1}"), ""),
+    ("JSON nested 100000 deep", safetensors(b'{"a":' + b"[" * 100000 + b"]" * 100000 + b"}"), ""),
+    ("not UTF-8", safetensors(b'{"\xff\xfe": {"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', b"1234"), ""),
+    ("overlapping tensors", safetensors({"a": entry([2], 0, 8), "b": entry([2], 4, 12)}, b"x" * 12), ""),
+    ("a hole between tensors", safetensors({"a": entry([1], 0, 4), "b": entry([1], 8, 12)}, b"x" * 12), ""),
+    ("offsets past the end", safetensors({"a": entry([4], 0, 16)}, b"x" * 8), ""),
+    ("negative offsets", safetensors({"a": entry([1], -4, 0)}), ""),
+    ("unknown dtype", safetensors({"a": entry([1], 0, 4, "F31")}, b"1234"), "F31"),
+    ("duplicate names", safetensors(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},'
+                                    b'"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}', b"x" * 8), ""),
+    ("a shape of 2^60", safetensors({"a": entry([2**60], 0, 4)}, b"1234"), ""),
+    ("a shape whose product overflows", safetensors({"a": entry([2**40, 2**40], 0, 4)}, b"1234"), ""),
+    ("bytes after the last tensor", safetensors({"a": entry([1], 0, 4)}, b"x" * 40), ""),
+]
+
+
+class Cases:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.failed, self.rows = build, folder, 0, 0
+
+    def run(self, what, command, word="", limit_bytes=None, codes=(1, 2)):
+        def limits():
+            if limit_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+        before = {p for p in self.folder.rglob("*")}
+        try:
+            result = subprocess.run([self.build / command[0], *command[1:]], capture_output=True, text=True,
+                                    timeout=120, preexec_fn=limits, errors="replace")
+            problem = self.problem(result, word, codes, before)
+            message = result.stderr.strip().splitlines()[-1:] or [""]
+        except subprocess.TimeoutExpired:
+            problem, message = "did not end", [""]
+        self.rows += 1
+        self.failed += bool(problem)
+        print(f"{'FAIL' if problem else 'ok':4} {what:38} {problem or message[0][:150]}", flush=True)
+
+    def problem(self, result, word, codes, before):
+        lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+        if result.returncode not in codes:
+            return f"exit code {result.returncode}: {result.stderr.strip()[-200:]}"
+        if len(lines) != 1:
+            return f"{len(lines)} error lines: {result.stderr.strip()[-200:]}"
+        if word and word not in lines[0]:
+            return f"'{word}' is not in: {lines[0]}"
+        left = [p for p in self.folder.rglob("*") if p not in before and ".tmp" in p.name]
+        return f"left {left}" if left else ""
+
+
+def train(*flags):
+    return ["train_cifar", "--max-steps", "1", "--model", "vit_tiny_patch8_32", "--embed-dim", "48",
+            "--depth", "1", "--num-heads", "3", "--batch-size", "8", "--workers", "0", *flags]
+
+
+def cifar_cases(cases, folder):
+    records = bytes([3]) + bytes(RECORD - 1)
+    for name, content, word in [("wrong size", records + b"x", "size"), ("truncated", records[:-1], ""),
+                                ("empty", b"", ""), ("label 10", bytes([10]) + bytes(RECORD - 1), "label")]:
+        directory = folder / f"cifar {name}"
+        directory.mkdir()
+        for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+            (directory / file).write_bytes(content)
+        cases.run(f"CIFAR: {name}", train("--dataset", "cifar10", "--data-dir", directory,
+                                          "--output", folder / "run"))
+    cases.run("CIFAR: missing directory", train("--dataset", "cifar10", "--data-dir", folder / "none",
+                                                "--output", folder / "run"), "none")
+
+
+def flag_cases(cases, folder):
+    out = ["--output", folder / "run"]
+    for flags, word in [(["--lr", "nan"], "lr"), (["--lr", "inf"], "lr"), (["--lr", "-1"], "lr"),
+                        (["--batch-size", "0"], "batch-size"), (["--epochs", "x"], "epochs"),
+                        (["--epoch", "3"], "epochs"), (["--model", "vit_tinny_patch4_32"], "vit_tiny"),
+                        (["--mixup", "2e400"], "mixup"), (["--device", "cuda"], "CUDA"),
+                        (["--device", "tpu"], "cpu"), (["--threads", "-1"], "threads"),
+                        (["--dataset", "cifar11"], "cifar10")]:
+        cases.run(" ".join(flags), train(*flags, *out), word)
+    for name, text, word in [("unknown key", '{"epoch": 3}', "epochs"), ("not JSON", "{", ""),
+                             ("a string for a number", '{"epochs": "many"}', "epochs"),
+                             ("nested 100000 deep", "[" * 100000, "")]:
+        path = folder / f"{name}.json"
+        path.write_text(text)
+        cases.run(f"config: {name}", train("--config", path, *out), word)
+
+
+def file_cases(cases, folder):
+    locked = folder / "locked"
+    locked.write_text("a file where a directory should be")
+    cases.run("output: a file is in the way", train("--output", locked), "locked")
+    cases.run("output: below a file", train("--output", locked / "run"), "locked")
+    cases.run("disk full (file-size limit)", train("--output", folder / "small"), limit_bytes=4096, codes=(1,))
+    taken = folder / "taken"
+    subprocess.run([cases.build / "train_cifar", *train("--output", taken)[1:]], check=True,
+                   capture_output=True)
+    cases.run("output: holds a run already", train("--output", taken), "--resume auto")
+    cases.run("resume: no such state", train("--output", folder / "run", "--resume", folder / "no"), "no")
+    weights = taken / "last.safetensors"
+    cases.run("weights of another model", train("--depth", "2", "--output", folder / "run",
+                                                "--initial-checkpoint", weights), "blocks.1")
+    cases.run("predict: no such image", ["predict", folder / "none.png", "--checkpoint", weights], "none.png")
+    text = folder / "text.png"
+    text.write_text("this is no picture")
+    cases.run("predict: text as an image", ["predict", text, "--checkpoint", weights], "text.png")
+    for name, content, word in HOSTILE:
+        path = folder / "hostile.safetensors"
+        path.write_bytes(content)
+        cases.run(f"checkpoint: {name}", train("--output", folder / "run", "--initial-checkpoint", path),
+                  word or "hostile.safetensors")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        cases = Cases(options.build.resolve(), pathlib.Path(folder))
+        cifar_cases(cases, cases.folder)
+        flag_cases(cases, cases.folder)
+        file_cases(cases, cases.folder)
+        if os.path.exists("/dev/full"):
+            cases.run("bench: --json /dev/full", ["bench", "--workload", "loader", "--reps", "1", "--json",
+                                                  "/dev/full"], "/dev/full")
+    print(f"{cases.rows} cases, {cases.failed} failed")
+    return 1 if cases.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Kills a training run at random moments, also while it saves, and shows that nothing is lost.
+
+    tests/kill_resume.py [--kills 100] [--build build] [--seed 1]
+
+A run is started with --resume auto and --recovery-interval 3, killed by SIGKILL after a random time,
+looked at, and started again, until it was killed as often as asked and then to its end. After each kill
+the state must load, and its step must be a multiple of the interval that does not fall behind an
+earlier one. In the end every weight must equal, bit for bit, that of a run that was never killed.
+"""
+import argparse
+import json
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+INTERVAL = 3
+
+
+def command(build, output, steps):
+    return [build / "train_cifar", "--model", "vit_tiny_patch8_32", "--embed-dim", "48", "--depth", "2",
+            "--num-heads", "3", "--batch-size", "16", "--epochs", "1000", "--max-steps", str(steps),
+            "--recovery-interval", str(INTERVAL), "--model-ema", "--mixup", "0.8", "--drop-path", "0.1",
+            "--workers", "1", "--output", output, "--resume", "auto"]
+
+
+def header(path):
+    """The JSON header of a safetensors file, checked against the file's size."""
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    parsed = json.loads(data[8:8 + length])
+    ends = [entry["data_offsets"][1] for name, entry in parsed.items() if name != "__metadata__"]
+    if 8 + length + max(ends) != len(data):
+        raise ValueError(f"{path} is cut short")
+    return parsed
+
+
+def tensors(path):
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    body = data[8 + length:]
+    return {name: body[slice(*entry["data_offsets"])]
+            for name, entry in json.loads(data[8:8 + length]).items() if name != "__metadata__"}
+
+
+def run_to_end(build, output, steps):
+    result = subprocess.run(command(build, output, steps), capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"error: the run ended with {result.returncode}:\n{result.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        killed, whole = folder / "killed", folder / "whole"
+        step, kills, during_save = 0, 0, 0
+        while kills < options.kills:
+            process = subprocess.Popen(command(options.build, killed, 10**6), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(rng.uniform(0.02, 0.9))
+            process.send_signal(signal.SIGKILL)
+            if process.wait() != -signal.SIGKILL:
+                sys.exit("error: the run ended by itself before it was killed")
+            kills += 1
+            during_save += any(".tmp" in path.name for path in killed.glob("*")) if killed.exists() else 0
+            state = killed / "state.safetensors"
+            if not state.exists():
+                continue
+            now = int(header(state)["__metadata__"]["step"])
+            if now < step or now % INTERVAL != 0:
+                sys.exit(f"error: after kill {kills} the state is at step {now}, before it was at {step}")
+            step = now
+            print(f"\rkill {kills}: state at step {step}", end="", flush=True)
+        print()
+        steps = step + 2 * INTERVAL + 1
+        run_to_end(options.build, killed, steps)
+        run_to_end(options.build, whole, steps)
+        for name in ("state.safetensors", "last.safetensors"):
+            ours, reference = tensors(killed / name), tensors(whole / name)
+            different = sorted(k for k in reference if ours.get(k) != reference[k])
+            if different or ours.keys() != reference.keys():
+                sys.exit(f"error: {name} differs from that of an uninterrupted run: {different[:5]}")
+        print(f"{kills} kills ({during_save} of them left an unfinished file beside the state), {steps} steps: "
+              "every tensor equals the uninterrupted run's")
+
+
+if __name__ == "__main__":
+    main()
