@@ -77,17 +77,31 @@ void ConfigReader::read_choice(std::string_view key, int& value,
   value = static_cast<int>(it - choices.begin());
 }
 
-void ConfigReader::read_size(std::string_view key, std::array<std::int64_t, 2>& value) {
+void ConfigReader::read_size(std::string_view key, std::array<std::int64_t, 2>& value,
+                             std::int64_t least) {
   const json* found = find(key);
   if (found == nullptr) return;
   const json pair = found->is_number() ? json::array({*found, *found}) : *found;
-  const auto positive = [](const json& size) {
-    return size.is_number_integer() && size.get<double>() >= 1 && size.get<double>() <= 65536;
+  const auto fits = [least](const json& size) {
+    return size.is_number_integer() && size.get<double>() >= static_cast<double>(least) &&
+           size.get<double>() <= 65536;
   };
-  if (!pair.is_array() || pair.size() != 2 || !positive(pair[0]) || !positive(pair[1])) {
-    refuse(key, *found, "[height, width], each from 1 to 65536");
+  if (!pair.is_array() || pair.size() != 2 || !fits(pair[0]) || !fits(pair[1])) {
+    refuse(key, *found, "[height, width], each from " + std::to_string(least) + " to 65536");
   }
   value = {pair[0].get<std::int64_t>(), pair[1].get<std::int64_t>()};
+}
+
+void ConfigReader::read(std::string_view key, std::vector<std::int64_t>& value) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_array()) refuse(key, *found, "a list of integers");
+  value.clear();
+  for (const json& item : *found) {
+    const bool fits = item.is_number_integer() && std::abs(item.get<double>()) <= 1 << 24;
+    if (!fits) refuse(key, *found, "a list of integers");
+    value.push_back(item.get<std::int64_t>());
+  }
 }
 
 bool ConfigReader::is_null(std::string_view key) {

@@ -26,8 +26,10 @@ class ConfigReader {
   void read(std::string_view key, double& value, double least, double most);
   /// One of `choices`; `value` becomes its position.
   void read_choice(std::string_view key, int& value, const std::vector<std::string>& choices);
-  /// [height, width], or one number for both; positive.
-  void read_size(std::string_view key, std::array<std::int64_t, 2>& value);
+  /// [height, width], or one number for both; each at least `least`.
+  void read_size(std::string_view key, std::array<std::int64_t, 2>& value, std::int64_t least = 1);
+  /// A list of integers in [-2^24, 2^24].
+  void read(std::string_view key, std::vector<std::int64_t>& value);
   /// Whether the key is there and null. A key that is not null is still to be read.
   [[nodiscard]] bool is_null(std::string_view key);
 

@@ -1,0 +1,159 @@
+// Building, folding and printing the tree of a model.
+#include "models/summary.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+namespace fovea {
+namespace {
+
+template <class T>
+std::string text_of(const T& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+
+/// The child of that name, made when there is none.
+SummaryNode& child_of(SummaryNode& parent, const std::string& name) {
+  for (SummaryNode& child : parent.children) {
+    if (child.name == name) return child;
+  }
+  parent.children.push_back({});
+  parent.children.back().name = name;
+  return parent.children.back();
+}
+
+/// Adds to every node along "blocks.0.attn.qkv" and returns the last one.
+template <class Add>
+SummaryNode& visit(SummaryNode& root, std::string_view path, const Add& add) {
+  SummaryNode* node = &root;
+  add(*node);
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    node = &child_of(*node, std::string(path.substr(0, dot)));
+    add(*node);
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return *node;
+}
+
+bool same_content(const SummaryNode& a, const SummaryNode& b) {
+  return a.shape == b.shape && a.parameters == b.parameters && a.fixed == b.fixed &&
+         a.multiply_adds == b.multiply_adds && a.children.size() == b.children.size() &&
+         std::equal(a.children.begin(), a.children.end(), b.children.begin(),
+                    [](const SummaryNode& x, const SummaryNode& y) {
+                      return x.name == y.name && same_content(x, y);
+                    });
+}
+
+/// Numbered neighbours that are equal become one node named "0 to 11".
+void fold(SummaryNode& node) {
+  std::vector<SummaryNode> folded;
+  for (std::size_t i = 0; i < node.children.size();) {
+    std::size_t end = i + 1;
+    const bool numbered = std::isdigit(static_cast<unsigned char>(node.children[i].name[0])) != 0;
+    while (numbered && end < node.children.size() &&
+           same_content(node.children[i], node.children[end])) {
+      ++end;
+    }
+    SummaryNode one = node.children[i];
+    one.repeats = static_cast<std::int64_t>(end - i);
+    if (one.repeats > 1) one.name += " to " + node.children[end - 1].name;
+    fold(one);
+    folded.push_back(std::move(one));
+    i = end;
+  }
+  node.children = std::move(folded);
+}
+
+struct Row {
+  std::string tree, shape, parameters, multiply_adds;
+};
+
+/// 1234567 as 1,234,567.
+std::string grouped(std::int64_t n) {
+  std::string digits = std::to_string(n);
+  for (std::int64_t i = std::ssize(digits) - 3; i > 0; i -= 3) {
+    digits.insert(static_cast<std::size_t>(i), ",");
+  }
+  return digits;
+}
+
+std::string multiply_adds_text(std::int64_t n) {
+  if (n == 0) return "";
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(2) << static_cast<double>(n) * 1e-6 << " M";
+  return out.str();
+}
+
+void add_rows(std::vector<Row>& rows, const SummaryNode& node, std::int64_t depth) {
+  Row row;
+  row.tree = std::string(static_cast<std::size_t>(2 * depth), ' ') + node.name;
+  if (node.repeats > 1) row.tree += " (" + std::to_string(node.repeats) + " times, each:)";
+  row.shape = node.shape;
+  const std::int64_t count = node.parameters + node.fixed;
+  if (count > 0) row.parameters = grouped(count) + (node.parameters == 0 ? " fixed" : "");
+  row.multiply_adds = multiply_adds_text(node.multiply_adds);
+  rows.push_back(std::move(row));
+  for (const SummaryNode& child : node.children) add_rows(rows, child, depth + 1);
+}
+
+}  // namespace
+
+SummaryNode summarize(const Model& model) {
+  SummaryNode root;
+  root.name = model.info().name;
+  for (const Parameter& p : model.store().parameters()) {
+    const bool top = p.name.find('.') == std::string::npos;
+    if (!top) continue;  // tokens and position embeddings stand before the modules
+    child_of(root, p.name).shape = text_of(p.tensor.shape());
+  }
+  for (const ModuleCost& cost : model.costs()) {
+    visit(root, cost.path, [&](SummaryNode& n) { n.multiply_adds += cost.multiply_adds; }).shape =
+        text_of(cost.output);
+  }
+  for (const Parameter& p : model.store().parameters()) {
+    const std::size_t dot = p.name.rfind('.');
+    const std::string owner = dot == std::string::npos ? p.name : p.name.substr(0, dot);
+    visit(root, owner, [&](SummaryNode& n) {
+      (p.tensor.requires_grad() ? n.parameters : n.fixed) += p.tensor.numel();
+    });
+  }
+  fold(root);
+  return root;
+}
+
+void print_summary(std::ostream& out, const Model& model) {
+  const SummaryNode root = summarize(model);
+  std::vector<Row> rows{{"module", "output", "parameters", "multiply-adds"}};
+  add_rows(rows, root, 0);
+  Row widest;
+  const auto widen = [](std::string& width, const std::string& cell) {
+    if (cell.size() > width.size()) width = cell;
+  };
+  for (const Row& row : rows) {
+    widen(widest.tree, row.tree);
+    widen(widest.shape, row.shape);
+    widen(widest.parameters, row.parameters);
+    widen(widest.multiply_adds, row.multiply_adds);
+  }
+  const auto width = [](const std::string& cell) { return static_cast<int>(cell.size()) + 2; };
+  for (const Row& row : rows) {
+    out << std::left << std::setw(width(widest.tree)) << row.tree << std::setw(width(widest.shape))
+        << row.shape << std::right << std::setw(width(widest.parameters)) << row.parameters
+        << std::setw(width(widest.multiply_adds)) << row.multiply_adds << '\n';
+  }
+  const ModelInfo& info = model.info();
+  out << "\ninput         [" << info.in_chans << ", " << info.img_size[0] << ", "
+      << info.img_size[1] << "]\nparameters    " << grouped(root.parameters) << " trainable";
+  if (root.fixed > 0) out << ", " << grouped(root.fixed) << " fixed";
+  out << "\nmultiply-adds " << grouped(root.multiply_adds) << " per image ("
+      << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\nsettings      " << info.config
+      << '\n';
+}
+
+}  // namespace fovea

@@ -1,0 +1,28 @@
+// A model as a table for humans: the tree of modules with shapes, parameters and multiply-adds.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace fovea {
+
+/// A module, or a run of equal ones ("0 to 11"), in the tree of names.
+struct SummaryNode {
+  std::string name;
+  std::string shape;  ///< what comes out of it for one image; empty for an inner node
+  std::int64_t parameters = 0;
+  std::int64_t fixed = 0;  ///< elements of parameters that are not trained
+  std::int64_t multiply_adds = 0;
+  std::int64_t repeats = 1;  ///< equal neighbours that this one stands for; numbers are of one
+  std::vector<SummaryNode> children;
+};
+
+/// The tree of a model; equal neighbours are folded into one.
+[[nodiscard]] SummaryNode summarize(const Model& model);
+void print_summary(std::ostream& out, const Model& model);
+
+}  // namespace fovea

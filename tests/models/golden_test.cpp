@@ -1,0 +1,123 @@
+// The project against the official implementations, and the checker against spoiled files.
+#include "train/golden/golden.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <sstream>
+
+#include "engine/safetensors.h"
+
+using namespace fovea;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path golden_folder() {
+  const char* folder = std::getenv("FOVEA_GOLDEN");
+  return folder != nullptr ? folder : "tests/golden";
+}
+
+std::string text_of(const golden::Report& report) {
+  std::ostringstream out;
+  golden::print(out, report);
+  return out.str();
+}
+
+/// Checks a copy of vit_nonsquare_p2 after `spoil` changed it.
+template <class Spoil>
+golden::Report check_spoiled(const Spoil& spoil) {
+  const fs::path path =
+      fs::temp_directory_path() / ("fovea_golden_" + std::to_string(std::rand()) + ".safetensors");
+  SafetensorsFile file = read_safetensors(golden_folder() / "vit_nonsquare_p2.safetensors");
+  spoil(file);
+  file.metadata["format"] = file.metadata.count("spoil-format") ? "other" : "fovea-golden-1";
+  write_safetensors(path, file.tensors, file.metadata);
+  golden::Report report = golden::check_file(path, {});
+  fs::remove(path);
+  return report;
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  REQUIRE(text.find(from) != std::string::npos);
+  text.replace(text.find(from), from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("every golden file agrees in every precision") {
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(golden_folder())) {
+    if (entry.path().extension() != ".safetensors") continue;
+    ++files;
+    for (const auto precision :
+         {golden::Precision::f64, golden::Precision::f32, golden::Precision::bf16}) {
+      const golden::Report report = golden::check_file(entry.path(), {{}, precision});
+      INFO(text_of(report));
+      CHECK(report.ok());
+    }
+  }
+  CHECK(files >= 28);
+}
+
+TEST_CASE("a file that was not touched passes, and every tensor of it was compared") {
+  const golden::Report report = check_spoiled([](SafetensorsFile&) {});
+  CHECK(report.ok());
+  CHECK(text_of(report).starts_with("ok  "));
+  CHECK(report.results.size() == 5 + 1 + 20);  // outputs, grad_input, parameters
+}
+
+TEST_CASE("one changed value is found and named") {
+  for (const char* name : {"logits", "logits_eval", "loss", "feat/embed", "feat/0", "grad_input",
+                           "grad/blocks.0.attn.qkv.weight", "grad/pos_embed"}) {
+    const golden::Report report = check_spoiled([name](SafetensorsFile& file) {
+      double* value = file.tensors.at(name).data<double>();
+      *value = *value * (1 + 1e-6) + 1e-6;
+    });
+    INFO(name);
+    CHECK_FALSE(report.ok());
+    CHECK(text_of(report).find(" 1 tensor\n  " + std::string(name) + " ") != std::string::npos);
+  }
+}
+
+TEST_CASE("NaN on either side never passes") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* name : {"logits", "grad/head.weight", "input", "param/head.weight"}) {
+    const golden::Report report =
+        check_spoiled([&](SafetensorsFile& file) { *file.tensors.at(name).data<double>() = nan; });
+    INFO(name);
+    CHECK_FALSE(report.ok());
+  }
+}
+
+TEST_CASE("what the checker does not know is a failure with the reason") {
+  const auto reason = [](const auto& spoil) { return check_spoiled(spoil).reason; };
+  CHECK(reason([](SafetensorsFile& file) {
+          replace(file.metadata["config"], "norm_eps", "norm_epsilon");
+        }).find("norm_eps") != std::string::npos);
+  CHECK(reason([](SafetensorsFile& file) { file.metadata["family"] = "vitt"; }).find("vit") !=
+        std::string::npos);
+  CHECK(reason([](SafetensorsFile& file) { file.tensors["feat/7"] = zeros({1}); }) ==
+        "tensors that it does not know how to check: feat/7");
+  CHECK(reason([](SafetensorsFile& file) {
+          file.tensors["grad/nothing"] = zeros({1});
+        }).find("grad/nothing") != std::string::npos);
+  CHECK(reason([](SafetensorsFile& file) { file.tensors.erase("input"); }) ==
+        "tensor input is missing");
+  CHECK(reason([](SafetensorsFile& file) {
+          file.tensors.erase("param/head.bias");
+        }).find("1 missing: head.bias") != std::string::npos);
+  CHECK(reason([](SafetensorsFile& file) { file.metadata["config"] = "{"; }) ==
+        "metadata: config is not JSON");
+  CHECK(reason([](SafetensorsFile& file) {
+          file.metadata["spoil-format"] = "yes";
+        }).find("format") != std::string::npos);
+}
+
+TEST_CASE("a file that cannot be read is a failure with the reason") {
+  const golden::Report report = golden::check_file("/nowhere/at_all.safetensors", {});
+  CHECK_FALSE(report.ok());
+  CHECK(text_of(report).starts_with("FAIL at_all "));
+}

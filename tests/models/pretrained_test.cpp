@@ -1,0 +1,171 @@
+// Weight files: round trips, resized position embeddings, and what does not fit.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "engine/safetensors.h"
+#include "models/permutation.h"
+#include "models/pretrained.h"
+#include "models/registry.h"
+#include "ops/resize.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+std::unique_ptr<Model> tiny(const json& more, std::uint64_t seed) {
+  json config{{"family", "vit"}, {"img_size", {8, 8}}, {"patch_size", 4}, {"num_classes", 5},
+              {"embed_dim", 12}, {"depth", 1},         {"num_heads", 3}};
+  config.update(more);
+  return make_model_from_config(config, seed);
+}
+
+/// A file in the temporary folder that goes away.
+struct TemporaryFile {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() /
+      ("fovea_pretrained_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)) +
+       ".safetensors");
+  TemporaryFile() = default;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path); }
+};
+
+void check_equal(const Model& a, const Model& b) {
+  const TensorMap x = state_of(a), y = state_of(b);
+  REQUIRE(x.size() == y.size());
+  for (const auto& [name, tensor] : x) {
+    INFO(name);
+    CHECK(tensor.to_vector() == y.at(name).to_vector());
+  }
+}
+
+std::string message_of(Model& model, const TensorMap& tensors) {
+  try {
+    load_state(model, tensors);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a saved model comes back bit for bit, with its settings") {
+  const TemporaryFile file;
+  const auto model = tiny({{"global_pool", "avg"}, {"permutation", true}, {"permute_T", 5}}, 1);
+  save_model(file.path, *model);
+  const auto again = load_model(file.path);
+  CHECK(again->info().config == model->info().config);
+  check_equal(*model, *again);
+
+  const auto other = tiny({{"global_pool", "avg"}, {"permutation", true}, {"permute_T", 5}}, 2);
+  const LoadReport report = load_weights(*other, file.path);
+  CHECK(report.resized.empty());
+  CHECK(report.kept.empty());
+  check_equal(*model, *other);
+}
+
+TEST_CASE("prefixes of wrappers are dropped") {
+  const auto model = tiny({}, 1), other = tiny({}, 2);
+  TensorMap wrapped;
+  for (const auto& [name, tensor] : state_of(*model)) {
+    wrapped["module._orig_mod." + name] = tensor;
+  }
+  load_state(*other, wrapped);
+  check_equal(*model, *other);
+}
+
+TEST_CASE("position embeddings are resized to the model's grid, prefix rows kept") {
+  const auto square = tiny({}, 1);  // grid 2x2
+  const auto wide = tiny({{"img_size", {8, 16}}}, 2);
+  const LoadReport report = load_state(*wide, state_of(*square));
+  CHECK(report.resized == std::vector<std::string>{"pos_embed"});
+  const NoGrad no_grad;
+  const Tensor expected =
+      ops::resample_pos_embed(square->store().find("pos_embed"), 1, {2, 2}, {2, 4});
+  CHECK(wide->store().find("pos_embed").to_vector() == expected.to_vector());
+
+  // From a grid that is not square only the metadata can tell; without them it does not fit.
+  const auto back = tiny({}, 3);
+  CHECK_THROWS_AS(load_state(*back, state_of(*tiny({{"img_size", {8, 12}}}, 2))), Error);
+  load_state(*back, state_of(*wide), metadata_of(*wide), {PosResize::bicubic_aa, false});
+  const Tensor reduced =
+      ops::resample_pos_embed(expected, 1, {2, 4}, {2, 2}, {ops::ResizeMode::bicubic, true});
+  CHECK(back->store().find("pos_embed").to_vector() == reduced.to_vector());
+}
+
+TEST_CASE("a fixed table is the model's own") {
+  const auto a = tiny({{"pos_embed", "sincos"}}, 1);
+  const auto b = tiny({{"pos_embed", "sincos"}, {"img_size", {12, 8}}}, 2);
+  const std::vector<double> table = b->store().find("pos_embed").to_vector();
+  CHECK(load_state(*b, state_of(*a)).kept == std::vector<std::string>{"pos_embed"});
+  CHECK(b->store().find("pos_embed").to_vector() == table);
+}
+
+TEST_CASE("sin-cos check values: columns first, then rows") {
+  const auto model = tiny({{"pos_embed", "sincos"}, {"embed_dim", 8}, {"num_heads", 2}}, 1);
+  const Tensor table = model->store().find("pos_embed");  // [1, 1 + 2 * 2, 8]
+  const double s0 = std::sin(1.0), s1 = std::sin(0.01), c0 = std::cos(1.0), c1 = std::cos(0.01);
+  const std::vector<double> right{s0, s1, c0, c1, 0, 0, 1, 1}, below{0, 0, 1, 1, s0, s1, c0, c1};
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(table.at(static_cast<std::int64_t>(i)) == 0);
+    CHECK(table.at(static_cast<std::int64_t>(2 * 8 + i)) == doctest::Approx(right[i]));
+    CHECK(table.at(static_cast<std::int64_t>(3 * 8 + i)) == doctest::Approx(below[i]));
+  }
+}
+
+TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
+  const auto model = tiny({}, 1), other = tiny({{"num_classes", 7}}, 2);
+  CHECK(message_of(*other, state_of(*model)) ==
+        "weights do not fit vit: 2 mis-shaped: head.weight is [5, 12] and should be [7, 12], "
+        "head.bias is [5] and should be [7]");
+  const LoadReport report = load_state(*other, state_of(*model), {}, {PosResize::bicubic, true});
+  CHECK(report.kept == std::vector<std::string>{"head.weight", "head.bias"});
+  CHECK(other->store().find("norm.weight").to_vector() ==
+        model->store().find("norm.weight").to_vector());
+}
+
+TEST_CASE("everything that does not fit is named at once, and nothing is changed") {
+  const auto model = tiny({}, 1), other = tiny({}, 2), reference = tiny({}, 2);
+  TensorMap tensors = state_of(*model);
+  tensors.erase("cls_token");
+  tensors.erase("norm.bias");
+  tensors["pre_logits.fc.weight"] = zeros({12, 12});
+  tensors["head.bias"] = zeros({6});
+  tensors["head.weight"] = zeros({5, 12}, {DType::i64, {}});
+  CHECK(message_of(*other, tensors) ==
+        "weights do not fit vit: 2 missing: cls_token, norm.bias; "
+        "1 unexpected: pre_logits.fc.weight; 2 mis-shaped: head.weight is of i64 and should be of "
+        "f32, head.bias is [6] and should be [5]");
+  check_equal(*other, *reference);
+}
+
+TEST_CASE("a file without settings says what to do") {
+  const TemporaryFile file;
+  write_safetensors(file.path, {{"x", zeros({1})}});
+  CHECK_THROWS_AS(static_cast<void>(load_model(file.path)), Error);
+}
+
+TEST_CASE("pixel swaps are disjoint, near and repeatable") {
+  const PermutationConfig config{{6, 8}, 20, 2, 3};
+  const Swaps swaps = draw_swaps(config);
+  REQUIRE(swaps.size() == 20);
+  CHECK(swaps == draw_swaps(config));
+  for (const auto& [a, b] : swaps) {
+    const std::int64_t distance = std::abs(a / 8 - b / 8) + std::abs(a % 8 - b % 8);
+    CHECK(distance >= 1);
+    CHECK(distance <= 2);
+  }
+  const PermutationConfig everywhere{{6, 8}, 24, {}, 3};
+  const std::vector<double> perm = apply_swaps(48, draw_swaps(everywhere));
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    CHECK(perm[i] != static_cast<double>(i));                                  // nobody stays
+    CHECK(perm[static_cast<std::size_t>(perm[i])] == static_cast<double>(i));  // pairs
+  }
+  CHECK(draw_swaps({{1, 2}, 5, 1, 0}).size() == 5);  // more swaps than pairs
+}

@@ -1,0 +1,184 @@
+// Names, settings, parameter counts and multiply-adds of the registered models.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "models/config_reader.h"
+#include "models/registry.h"
+#include "models/summary.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+struct Counts {
+  std::int64_t parameters, multiply_adds;
+};
+
+/// Every block costs the same, so two shallow models tell what the deep one has: ViT-L would take
+/// gigabytes.
+Counts counts_of(const std::string& name, json overrides) {
+  const std::int64_t depth = preset(name)["depth"];
+  const auto shallow = [&](std::int64_t blocks) {
+    overrides["depth"] = blocks;
+    const auto model = make_model(name, overrides);
+    return Counts{model->store().parameter_count(), model->multiply_adds()};
+  };
+  const Counts one = shallow(1), two = shallow(2);
+  return {one.parameters + (depth - 1) * (two.parameters - one.parameters),
+          one.multiply_adds + (depth - 1) * (two.multiply_adds - one.multiply_adds)};
+}
+
+std::string message_of(const std::string& name, const json& overrides) {
+  try {
+    static_cast<void>(make_model(name, overrides));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("parameter counts are those of the official models") {
+  const json none = json::object(), ten{{"num_classes", 10}}, hundred{{"num_classes", 100}};
+  const std::vector<std::tuple<std::string, json, std::int64_t>> expected{
+      {"vit_tiny_patch16_224", none, 5717416},
+      {"vit_small_patch16_224", none, 22050664},
+      {"vit_base_patch16_224", none, 86567656},
+      {"vit_large_patch16_224", none, 304326632},
+      {"deit_tiny_patch16_224", none, 5717416},
+      {"vit_base_patch16_384", none, 86859496},
+      {"vit_large_patch16_384", none, 304715752},
+      {"deit_tiny_distilled_patch16_224", none, 5910800},
+      {"deit_small_distilled_patch16_224", none, 22436432},
+      {"deit_base_distilled_patch16_224", none, 87338192},
+      {"deit_base_distilled_patch16_384", none, 87630032},
+      {"vit_tiny_patch4_32", ten, 5362762},
+      {"vit_small_patch4_32", ten, 21342346},
+      {"vit_base_patch4_32", ten, 85152010},
+      {"vit_tiny_patch2_32", hundred, 5410084},
+      {"vit_small_patch2_32", hundred, 21436900},
+      {"vit_base_patch2_32", hundred, 85341028},
+      {"vit_large_patch2_32", hundred, 302691428},
+      {"vit_small_patch2_28", none, 21760360},
+      {"vit_base_patch2_28", none, 85987048},
+      {"pit_tiny_32", hundred, 5555812},
+      {"pit_small_32", hundred, 21728356},
+      {"pit_base_32", hundred, 85923940},
+      {"pit_large_32", hundred, 303468644},
+      {"pit_tiny_28", none, 5683432},
+      {"pit_small_28", none, 21982696},
+      {"pit_base_28", none, 86431720},
+      {"pit_large_28", none, 304145384},
+  };
+  for (const auto& [name, overrides, parameters] : expected) {
+    INFO(name);
+    CHECK(counts_of(name, overrides).parameters == parameters);
+  }
+  CHECK(make_model("vit_tiny_patch4_32", ten)->store().parameter_count() == 5362762);
+}
+
+TEST_CASE("multiply-adds are those of SPEC section 8") {
+  const std::vector<std::tuple<std::string, double, double>> expected{
+      {"vit_tiny_patch16_224", 1.25, 0.005}, {"vit_small_patch16_224", 4.60, 0.005},
+      {"vit_base_patch16_224", 17.56, 0.01}, {"vit_large_patch16_224", 61.55, 0.01},
+      {"pit_tiny_32", 10.3, 0.05},           {"pit_small_32", 31.4, 0.05},
+      {"vit_tiny_patch2_32", 1.67, 0.005},   {"vit_tiny_patch4_32", 0.365, 0.0005},
+  };
+  for (const auto& [name, giga, tolerance] : expected) {
+    INFO(name);
+    CHECK(std::abs(static_cast<double>(counts_of(name, json::object()).multiply_adds) * 1e-9 -
+                   giga) <= tolerance);
+  }
+}
+
+TEST_CASE("every listed name builds") {
+  for (const std::string& name : model_names()) {
+    INFO(name);
+    json overrides = json::object();
+    if (name != "linear") overrides = {{"depth", 1}, {"embed_dim", 48}};
+    CHECK(make_model(name, overrides)->info().name == name);
+  }
+}
+
+TEST_CASE("a name says family, patch and image, whatever they are") {
+  const auto model = make_model("vit_tiny_patch8_32x48", {{"depth", 1}, {"embed_dim", 12}});
+  CHECK(model->info().img_size == std::array<std::int64_t, 2>{32, 48});
+  CHECK(model->store().find("pos_embed").shape() == Shape{1, 1 + 4 * 6, 12});
+  CHECK(preset("pit_tiny_32")["num_heads"] == 12);
+  CHECK(preset("pit_tiny_patch2_32")["patch_size"] == 2);
+}
+
+TEST_CASE("initial values depend on seed and name only") {
+  const json one{{"depth", 1}, {"embed_dim", 12}}, two{{"depth", 2}, {"embed_dim", 12}};
+  const auto a = make_model("vit_tiny_patch4_32", one, 3);
+  const auto b = make_model("vit_tiny_patch4_32", two, 3);
+  const auto c = make_model("vit_tiny_patch4_32", one, 4);
+  const std::string name = "blocks.0.attn.qkv.weight";
+  CHECK(a->store().find(name).to_vector() == b->store().find(name).to_vector());
+  CHECK(a->store().find(name).to_vector() != c->store().find(name).to_vector());
+  CHECK(a->store().find(name).to_vector() !=
+        b->store().find("blocks.1.attn.qkv.weight").to_vector());
+}
+
+TEST_CASE("weight decay spares vectors, biases, tokens and positions, but not the dist token") {
+  const auto model = make_model("deit_tiny_distilled_patch16_224", {{"depth", 1}});
+  for (const Parameter& p : model->store().parameters()) {
+    const bool token = p.name == "cls_token" || p.name == "pos_embed";
+    const bool expected = !token && p.tensor.rank() > 1;
+    INFO(p.name);
+    CHECK((p.decay == Decay::yes) == expected);
+  }
+}
+
+TEST_CASE("wrong names and settings are errors that say what is wrong") {
+  CHECK(message_of("vit_tinny_patch16_224", {}).find("vit_tiny_patch16_224") != std::string::npos);
+  CHECK(message_of("vit_tiny_patch0_224", {}).find("is not known") != std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"num_head", 3}}).find("num_heads") != std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"num_heads", 5}}) ==
+        "vit config: embed_dim 192 is not divisible by num_heads 5");
+  CHECK(message_of("vit_tiny_patch5_32", {}) ==
+        "vit config: img_size 32x32 is not divisible by patch_size 5");
+  CHECK(message_of("vit_tiny_patch4_32", {{"depth", -1}}).find("depth: got -1") !=
+        std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"drop_path", "x"}}).find("drop_path: got") !=
+        std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"img_size", {0, 32}}}).find("img_size: got") !=
+        std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"pos_embed", "cosine"}}).find("learned") !=
+        std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"class_token", false}}).find("class_token") !=
+        std::string::npos);
+  CHECK(message_of("vit_tiny_patch4_32", {{"family", "deit"}}).find("family") != std::string::npos);
+  CHECK_THROWS_AS(make_model_from_config({{"family", "vit"}, {"img_size", 32}}), Error);
+}
+
+TEST_CASE("settings from the command line") {
+  CHECK(parse_config_value("32x48") == json({32, 48}));
+  CHECK(parse_config_value("12") == json(12));
+  CHECK(parse_config_value("0.1") == json(0.1));
+  CHECK(parse_config_value("true") == json(true));
+  CHECK(parse_config_value("avg") == json("avg"));
+}
+
+TEST_CASE("a configuration builds the same model again") {
+  const auto model = make_model("vit_tiny_patch4_32", {{"depth", 2}, {"global_pool", "avg"}});
+  const auto again = make_model_from_config(json::parse(model->info().config));
+  CHECK(again->info().config == model->info().config);
+  CHECK(again->store().parameter_count() == model->store().parameter_count());
+}
+
+TEST_CASE("the summary adds up and folds equal blocks") {
+  const auto model = make_model("vit_tiny_patch4_32", {{"depth", 3}, {"pos_embed", "sincos"}});
+  const SummaryNode root = summarize(*model);
+  CHECK(root.parameters == model->store().parameter_count());
+  CHECK(root.fixed == 65 * 192);
+  CHECK(root.multiply_adds == model->multiply_adds());
+  std::ostringstream text;
+  print_summary(text, *model);
+  CHECK(text.str().find("0 to 2 (3 times") != std::string::npos);
+  CHECK(text.str().find("attn") != std::string::npos);
+}

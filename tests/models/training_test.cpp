@@ -1,0 +1,148 @@
+// What every model must do: give each parameter a gradient, learn eight images by heart, and be the
+// same function in training and evaluation where nothing is random.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "models/registry.h"
+#include "ops/arithmetic.h"
+#include "ops/loss.h"
+#include "train/optimizer.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+json tiny(const std::string& family, const json& more = json::object()) {
+  json config{{"family", family}, {"img_size", {8, 12}}, {"patch_size", 4}, {"num_classes", 5},
+              {"embed_dim", 24},  {"depth", 2},          {"num_heads", 3}};
+  config.update(more);
+  return config;
+}
+
+/// One of each kind, and of each way through the code.
+std::vector<json> model_configs() {
+  return {tiny("vit"),
+          tiny("vit", {{"drop_path", 0.1}, {"pos_drop_rate", 0.1}}),
+          tiny("vit", {{"global_pool", "avg"}, {"pos_embed", "sincos"}}),
+          tiny("vit", {{"global_pool", "avg"}, {"fc_norm", false}, {"class_token", false}}),
+          tiny("vit", {{"no_embed_class", true}, {"qkv_bias", false}}),
+          tiny("vit", {{"pos_embed", "none"}, {"patch_size", 2}}),
+          tiny("vit", {{"permutation", true}, {"permute_T", 20}, {"permute_delta", 2}}),
+          tiny("pit", {{"patch_size", 1}}),
+          tiny("deit"),
+          tiny("deit", {{"distilled", false}}),
+          {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
+}
+
+struct Batch {
+  Tensor images = rand_normal({8, 3, 8, 12}, 0, 1, 7);
+  Tensor labels = from_values({8}, {0, 1, 2, 3, 4, 0, 1, 2}, {DType::i64, {}});
+};
+
+/// Both heads, so that none is without a gradient.
+Tensor loss_of(const ModelOutput& out, const Tensor& labels) {
+  const Tensor loss = ops::cross_entropy(out.logits, labels);
+  if (!out.logits_dist.defined()) return loss;
+  return loss + ops::cross_entropy(out.logits_dist, labels);
+}
+
+}  // namespace
+
+TEST_CASE("every trainable parameter gets a finite gradient that is not zero") {
+  const Batch batch;
+  for (const DType activations : {DType::f32, DType::bf16}) {
+    for (const json& config : model_configs()) {
+      const auto model = make_model_from_config(config, 1);
+      Context ctx;
+      ctx.training = true;
+      ctx.activations = activations;
+      backward(loss_of(model->forward(batch.images, ctx), batch.labels));
+      for (const Parameter& p : model->store().parameters()) {
+        INFO(config.dump(), " ", p.name, " ", activations);
+        CHECK(p.tensor.grad().defined() == p.tensor.requires_grad());
+        if (!p.tensor.grad().defined()) continue;
+        CHECK(p.tensor.grad().dtype() == DType::f32);
+        CHECK(all_finite(p.tensor.grad()));
+        double sum = 0;
+        for (const double g : p.tensor.grad().to_vector()) sum += std::abs(g);
+        CHECK(sum > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("the distillation head is without gradient when nothing is distilled") {
+  const Batch batch;
+  const auto model = make_model_from_config(tiny("deit"), 1);
+  Context ctx;
+  ctx.training = true;
+  backward(ops::cross_entropy(model->forward(batch.images, ctx).logits, batch.labels));
+  CHECK_FALSE(model->store().find("head_dist.weight").grad().defined());
+  CHECK(model->store().find("dist_token").grad().defined());
+}
+
+TEST_CASE("eight images are learned by heart") {
+  const Batch batch;
+  for (const json& config : {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("deit")}) {
+    const auto model = make_model_from_config(config, 1);
+    Optimizer optimizer(model->store(), {});
+    double loss = 0;
+    for (int step = 0; step < 60; ++step) {
+      Context ctx;
+      ctx.training = true;
+      model->store().zero_grad();
+      const Tensor value = loss_of(model->forward(batch.images, ctx), batch.labels);
+      backward(value);
+      optimizer.step(3e-3);
+      loss = value.item();
+    }
+    INFO(config.dump());
+    CHECK(loss < 0.1);
+  }
+}
+
+TEST_CASE("evaluation of a distilled model is the mean of its heads") {
+  const Batch batch;
+  const auto model = make_model_from_config(tiny("deit"), 1);
+  const NoGrad no_grad;
+  Context training;
+  training.training = true;
+  Context evaluation;
+  const ModelOutput heads = model->forward(batch.images, training);
+  const Tensor mean = (heads.logits + heads.logits_dist) * 0.5;
+  const ModelOutput out = model->forward(batch.images, evaluation);
+  CHECK(out.logits.to_vector() == mean.to_vector());
+  CHECK_FALSE(out.logits_dist.defined());
+}
+
+TEST_CASE("randomness is a function of seed and step, and absent in evaluation") {
+  const Batch batch;
+  const auto model = make_model_from_config(tiny("vit", {{"drop_path", 0.5}}), 1);
+  const NoGrad no_grad;
+  const auto logits = [&](bool training, std::uint64_t step) {
+    Context ctx;
+    ctx.training = training;
+    ctx.step = step;
+    return model->forward(batch.images, ctx).logits.to_vector();
+  };
+  CHECK(logits(true, 1) == logits(true, 1));
+  CHECK(logits(true, 1) != logits(true, 2));
+  CHECK(logits(false, 1) == logits(false, 2));
+}
+
+TEST_CASE("images of another size are refused by name") {
+  const auto model = make_model_from_config(tiny("vit"), 1);
+  Context ctx;
+  try {
+    static_cast<void>(model->forward(zeros({2, 3, 8, 8}), ctx));
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) ==
+          "PatchEmbed: got images [2, 3, 8, 8], expected [B, 3, 8, 12]");
+  }
+}

@@ -1,0 +1,56 @@
+// Checking the project against golden files: reference values of the official implementations in
+// float64. Format: goldens/README.md; tolerances: DESIGN section 3. One report per file.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/device.h"
+#include "engine/dtype.h"
+
+namespace fovea::golden {
+
+enum class Precision { f64, f32, bf16 };
+
+/// "f64", "f32" or "bf16". Throws on anything else.
+[[nodiscard]] Precision parse_precision(std::string_view text);
+
+struct Options {
+  Device device;
+  Precision precision = Precision::f64;
+
+  /// bf16 is bf16 activations beside f32 parameters.
+  [[nodiscard]] DType parameters() const {
+    return precision == Precision::f64 ? DType::f64 : DType::f32;
+  }
+  [[nodiscard]] DType activations() const {
+    return precision == Precision::bf16 ? DType::bf16 : parameters();
+  }
+};
+
+/// One tensor of a file beside ours.
+struct Comparison {
+  std::string name;
+  double error = 0;  ///< relative, as the bound
+  double bound = 0;
+  [[nodiscard]] bool ok() const { return error <= bound; }  ///< NaN is never ok
+};
+
+struct Report {
+  std::string name;                 ///< the file without folder and extension
+  std::string reason;               ///< why the file could not be checked; empty when it was
+  std::vector<Comparison> results;  ///< every tensor that was compared
+
+  [[nodiscard]] bool ok() const;
+};
+
+/// Never throws: what goes wrong is the report's reason.
+[[nodiscard]] Report check_file(const std::filesystem::path& path, const Options& options);
+
+/// "ok  NAME  worst 3.1e-07 TENSOR", or "FAIL NAME ..." with an indented line per tensor.
+void print(std::ostream& out, const Report& report);
+
+}  // namespace fovea::golden

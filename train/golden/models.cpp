@@ -1,0 +1,94 @@
+// Golden files of classifiers: forward in training and evaluation mode, taps, loss, gradients.
+#include "engine/autograd.h"
+#include "models/permutation.h"
+#include "ops/arithmetic.h"
+#include "ops/loss.h"
+#include "train/golden/case.h"
+
+namespace fovea::golden {
+namespace {
+
+/// The permutation must be what the file's own swaps make of the identity.
+void check_permutation(Case& c, const Model& model) {
+  const Tensor perm = model.store().find("perm");
+  if (!perm.defined() || !c.has("swaps")) return;
+  const Tensor table = c.take("swaps");
+  check(table.rank() == 2 && table.size(1) == 2, "swaps: got shape ", table.shape(),
+        ", expected [T, 2]");
+  Swaps swaps;
+  for (std::int64_t t = 0; t < table.size(0); ++t) {
+    swaps.push_back({static_cast<std::int64_t>(table.at(2 * t)),
+                     static_cast<std::int64_t>(table.at(2 * t + 1))});
+  }
+  check(apply_swaps(perm.numel(), swaps) == perm.to_vector(),
+        "perm is not what swaps make of the identity");
+}
+
+/// DeiT: (1 - alpha) base + alpha distillation, the teacher's logits being given.
+Tensor total_loss(Case& c, const LossConfig& loss, const ModelOutput& out) {
+  const DType real = c.options.parameters();
+  const Tensor base = base_loss(loss, out.logits, c.take("target", real));
+  if (loss.distillation_type == "none") return base;
+  check(out.logits_dist.defined(), "distillation_type ", loss.distillation_type,
+        " needs a distilled model");
+  const Tensor teacher = c.take("teacher_logits", real);
+  const Tensor distilled = loss.distillation_type == "soft"
+                               ? ops::soft_distillation(out.logits_dist, teacher, loss.tau)
+                               : ops::hard_distillation(out.logits_dist, teacher);
+  return base * (1 - loss.alpha) + distilled * loss.alpha;
+}
+
+void compare_gradients(Case& c, const Model& model, const Tensor& input) {
+  GradientSet set;
+  for (const std::string& name : c.names_under("grad/")) {
+    const Tensor parameter = model.store().find(name);
+    check(parameter.defined() && parameter.requires_grad(), "grad/", name,
+          ": the model has no trainable parameter of that name");
+    set.add("grad/" + name, parameter.grad(), c.take("grad/" + name), c.zero_grad.contains(name));
+  }
+  if (c.has("grad_input")) set.add("grad_input", input.grad(), c.take("grad_input"), false);
+  c.compare_gradients(set);
+}
+
+void compare_evaluation(Case& c, Model& model, const Tensor& input) {
+  if (!c.has("logits_eval")) return;
+  const NoGrad no_grad;
+  Context ctx;
+  ctx.activations = c.options.activations();
+  c.compare_output("logits_eval", model.forward(input, ctx).logits);
+}
+
+}  // namespace
+
+void check_model(Case& c) {
+  nlohmann::json config = c.config;
+  const LossConfig loss_config = take_loss_config(config, c.family == "deit");
+  config["family"] = c.family;
+  const std::unique_ptr<Model> model = load_case_model(c, config);
+  check_permutation(c, *model);
+
+  const Tensor input = c.take("input", c.options.parameters());
+  input.set_requires_grad();
+  compare_evaluation(c, *model, input);
+
+  Context ctx;
+  ctx.training = true;
+  ctx.activations = c.options.activations();
+  ctx.tap = [&c](std::string_view name, const Tensor& value) {
+    if (c.has(std::string(name))) c.compare_output(std::string(name), value.detach());
+  };
+  const ModelOutput out = model->forward(input, ctx);
+  if (c.has("logits")) c.compare_output("logits", out.logits);
+  if (c.has("logits_dist")) {
+    check(out.logits_dist.defined(), "logits_dist: the model has one head only");
+    c.compare_output("logits_dist", out.logits_dist);
+  }
+  if (!c.has("target")) return;
+  const Tensor loss = total_loss(c, loss_config, out);
+  if (c.has("loss")) c.compare_output("loss", loss);
+  if (c.names_under("grad").empty()) return;  // grad/... and grad_input
+  backward(loss);
+  compare_gradients(c, *model, input);
+}
+
+}  // namespace fovea::golden
