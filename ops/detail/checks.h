@@ -18,7 +18,8 @@ inline void require_cpu(std::string_view op, std::initializer_list<Tensor> tenso
 
 /// Throws unless x is f64, f32 or bf16.
 inline void require_float(std::string_view op, const Tensor& x) {
-  check(is_float(x.dtype()), op, ": got dtype ", to_string(x.dtype()), ", expected f64, f32 or bf16");
+  check(is_float(x.dtype()), op, ": got dtype ", to_string(x.dtype()),
+        ", expected f64, f32 or bf16");
 }
 
 }  // namespace fovea::ops::detail

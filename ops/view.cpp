@@ -1,0 +1,364 @@
+// Moving elements. Views are aliases of the storage whose derivatives move the gradient back.
+#include "ops/view.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+
+namespace fovea::ops {
+namespace {
+
+/// A part of a tensor: the same axes, other sizes and steps.
+struct Region {
+  Shape shape;
+  Strides strides;
+  std::int64_t offset = 0;
+};
+
+Tensor alias(const Tensor& x, const Region& r) { return x.alias(r.shape, r.strides, r.offset); }
+
+/// Elements start, start + step, ... (`count` of them) along `axis`.
+Region region_along(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
+                    std::int64_t step = 1) {
+  Region r{x.shape(), x.strides(), count > 0 ? start * x.strides()[axis] : 0};
+  r.shape[axis] = count;
+  r.strides[axis] *= step;
+  return r;
+}
+
+/// `shape` filled with zeros except for `part`, the elements along `axis` that a view had read.
+Tensor scatter_along(const Shape& shape, int axis, std::int64_t start, std::int64_t step,
+                     const Tensor& part) {
+  const Tensor dx = zeros(shape, part.options());
+  copy_into(alias(dx, region_along(dx, axis, start, part.shape()[axis], step)), part);
+  return dx;
+}
+
+/// Records elements of x along an axis as a view named `op`.
+Tensor view_along(std::string_view op, const Tensor& x, int axis, const Region& region,
+                  std::int64_t start, std::int64_t step) {
+  return record(op, alias(x, region), {x}, {},
+                [shape = x.shape(), axis, start, step](const GradArgs& g) -> Grads {
+                  return {scatter_along(shape, axis, start, step, g.dy)};
+                });
+}
+
+/// Records a view whose derivative gives dy the shape of x.
+Tensor view_as(std::string_view op, const Tensor& x, const Shape& shape, const Strides& strides) {
+  return record(op, x.alias(shape, strides), {x}, {},
+                [from = x.shape()](const GradArgs& g) -> Grads {
+                  return {g.dy.alias(from, contiguous_strides(from))};
+                });
+}
+
+/// Strides under which x's elements, in order, have `shape`; none when that takes a copy. Runs of
+/// axes that lie evenly in memory are cut anew, each run by itself.
+std::optional<Strides> reshaped_strides(const Tensor& x, const Shape& shape) {
+  if (x.numel() == 0 || x.is_contiguous()) return contiguous_strides(shape);
+  Strides result = contiguous_strides(shape);
+  int axis = x.rank() - 1, to = shape.rank() - 1;
+  while (axis >= 0) {
+    while (axis >= 0 && x.shape()[axis] == 1) --axis;
+    if (axis < 0) break;
+    std::int64_t step = x.strides()[axis], run = x.shape()[axis];
+    while (--axis >= 0) {
+      if (x.shape()[axis] == 1) continue;
+      if (x.strides()[axis] != step * run) break;
+      run *= x.shape()[axis];
+    }
+    std::int64_t covered = 1;
+    while (to >= 0 && covered * shape[to] <= run) {
+      result[to] = step * covered;
+      covered *= shape[to--];
+      if (covered == run) break;
+    }
+    if (covered != run) return std::nullopt;
+    // `step` belongs to the innermost axis of the run; the next run starts with its own.
+  }
+  return result;
+}
+
+/// `shape` with its -1 replaced by what is left of `numel`.
+Shape inferred(const Tensor& x, Shape shape) {
+  int unknown = -1;
+  std::int64_t known = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == -1) {
+      check(unknown < 0, "reshape: got ", shape, ", at most one size may be -1");
+      unknown = axis;
+    } else {
+      check(shape[axis] >= 0, "reshape: got ", shape, ", sizes must be -1 or not negative");
+      known *= shape[axis];
+    }
+  }
+  if (unknown >= 0) {
+    check(known > 0 && x.numel() % known == 0, "reshape: ", x.shape(), " has ", x.numel(),
+          " elements, which do not fill ", shape);
+    shape[unknown] = x.numel() / known;
+  }
+  check(shape.numel() == x.numel(), "reshape: ", x.shape(), " has ", x.numel(), " elements, ",
+        shape, " has ", shape.numel());
+  return shape;
+}
+
+void require_equal_off_axis(const Tensor& first, const Tensor& t, int axis) {
+  check(t.rank() == first.rank(), "cat: got shapes ", first.shape(), " and ", t.shape(),
+        ", expected equal ranks");
+  for (int i = 0; i < t.rank(); ++i) {
+    check(i == axis || t.shape()[i] == first.shape()[i], "cat: got shapes ", first.shape(), " and ",
+          t.shape(), ", expected equal sizes off axis ", axis);
+  }
+  check(t.dtype() == first.dtype() && t.device() == first.device(), "cat: got ", first.dtype(),
+        " on ", first.device(), " and ", t.dtype(), " on ", t.device(), ", expected equal");
+}
+
+/// dx[..., (i + shift) mod n, ...] = x[..., i, ...] for 0 <= shift < n.
+Tensor rolled(const Tensor& x, std::int64_t shift, int axis) {
+  const std::int64_t n = x.shape()[axis];
+  const Tensor y = empty(x.shape(), x.options());
+  copy_into(alias(y, region_along(y, axis, shift, n - shift)),
+            alias(x, region_along(x, axis, 0, n - shift)));
+  copy_into(alias(y, region_along(y, axis, 0, shift)),
+            alias(x, region_along(x, axis, n - shift, shift)));
+  return y;
+}
+
+/// x read backwards along an axis, not copied.
+Tensor reversed(const Tensor& x, int axis) {
+  const std::int64_t n = x.shape()[axis];
+  return n == 0 ? x : alias(x, region_along(x, axis, n - 1, n, -1));
+}
+
+/// Where padding puts what is left of x: the same sizes in x and in y.
+struct PadPlan {
+  Shape out, kept;
+  std::int64_t from = 0, to = 0;  ///< offsets in elements of x and of a contiguous y
+};
+
+PadPlan plan_pad(const Tensor& x, std::span<const std::int64_t> amounts) {
+  check(amounts.size() % 2 == 0 && amounts.size() <= 2 * static_cast<std::size_t>(x.rank()),
+        "pad: got ", amounts.size(), " amounts, expected two per axis, at most ", 2 * x.rank());
+  PadPlan plan{x.shape(), x.shape()};
+  for (std::size_t i = 0; i < amounts.size(); i += 2) {
+    const int axis = x.rank() - 1 - static_cast<int>(i / 2);
+    const std::int64_t before = amounts[i], after = amounts[i + 1], n = x.shape()[axis];
+    plan.out[axis] = n + before + after;
+    check(plan.out[axis] >= 0, "pad: ", before, " before and ", after, " after leave size ",
+          plan.out[axis], " of axis ", axis, " of ", x.shape());
+    const std::int64_t cropped =
+        std::max<std::int64_t>(0, -before) + std::max<std::int64_t>(0, -after);
+    plan.kept[axis] = std::max<std::int64_t>(0, n - cropped);
+  }
+  const Strides out_strides = contiguous_strides(plan.out);
+  for (std::size_t i = 0; i < amounts.size(); i += 2) {
+    const int axis = x.rank() - 1 - static_cast<int>(i / 2);
+    plan.from += std::max<std::int64_t>(0, -amounts[i]) * x.strides()[axis];
+    plan.to += std::max<std::int64_t>(0, amounts[i]) * out_strides[axis];
+  }
+  return plan;
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Shape& wanted) {
+  const Shape shape = inferred(x, wanted);
+  const auto strides = reshaped_strides(x, shape);
+  if (strides) return view_as("reshape", x, shape, *strides);
+  const Tensor packed = x.detach().contiguous().alias(shape, contiguous_strides(shape));
+  return record("reshape", packed, {x}, {}, [from = x.shape()](const GradArgs& g) -> Grads {
+    return {g.dy.alias(from, contiguous_strides(from))};
+  });
+}
+
+Tensor permute(const Tensor& x, std::initializer_list<int> order) {
+  return permute(x, std::span(order.begin(), order.size()));
+}
+
+Tensor permute(const Tensor& x, std::span<const int> order) {
+  check(static_cast<int>(order.size()) == x.rank(), "permute: got ", order.size(),
+        " axes for shape ", x.shape());
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  std::vector<int> inverse(order.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const int axis = normalize_axis("permute", order[i], x.rank());
+    check(inverse[static_cast<std::size_t>(axis)] < 0, "permute: axis ", axis, " appears twice");
+    inverse[static_cast<std::size_t>(axis)] = static_cast<int>(i);
+    shape[static_cast<int>(i)] = x.shape()[axis];
+    strides[static_cast<int>(i)] = x.strides()[axis];
+  }
+  return record("permute", x.alias(shape, strides), {x}, {},
+                [inverse](const GradArgs& g) -> Grads { return {permute(g.dy, inverse)}; });
+}
+
+Tensor transpose(const Tensor& x, int a, int b) {
+  a = normalize_axis("transpose", a, x.rank());
+  b = normalize_axis("transpose", b, x.rank());
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  std::swap(shape[a], shape[b]);
+  std::swap(strides[a], strides[b]);
+  return record("transpose", x.alias(shape, strides), {x}, {},
+                [a, b](const GradArgs& g) -> Grads { return {transpose(g.dy, a, b)}; });
+}
+
+Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
+  axis = normalize_axis("slice", axis, x.rank());
+  check(step >= 1, "slice: got step ", step, ", expected at least 1");
+  const std::int64_t n = x.shape()[axis];
+  const auto position = [n](std::int64_t p) {
+    return std::clamp<std::int64_t>(p < 0 ? p + n : p, 0, n);
+  };
+  start = position(start);
+  stop = std::max(start, position(stop));
+  const std::int64_t count = (stop - start) / step + ((stop - start) % step != 0);
+  return view_along("slice", x, axis, region_along(x, axis, start, count, step), start, step);
+}
+
+Tensor select(const Tensor& x, int axis, std::int64_t index) {
+  axis = normalize_axis("select", axis, x.rank());
+  const std::int64_t n = x.shape()[axis];
+  check(index >= -n && index < n, "select: index ", index, " is out of range for axis ", axis,
+        " of ", x.shape());
+  if (index < 0) index += n;
+  Region region = region_along(x, axis, index, 1);
+  region.shape.erase(axis);
+  region.strides.erase(axis);
+  return record("select", alias(x, region), {x}, {},
+                [shape = x.shape(), axis, index](const GradArgs& g) -> Grads {
+                  Shape part = shape;
+                  part[axis] = 1;
+                  const Tensor dy = g.dy.alias(part, contiguous_strides(part));
+                  return {scatter_along(shape, axis, index, 1, dy)};
+                });
+}
+
+Tensor expand(const Tensor& x, const Shape& wanted) {
+  check(wanted.rank() >= x.rank(), "expand: ", x.shape(), " has more axes than ", wanted);
+  Shape shape = wanted;
+  for (int i = 1; i <= shape.rank(); ++i) {
+    const bool own = i <= x.rank();
+    if (shape[-i] == -1 && own) shape[-i] = x.shape()[-i];
+    check(shape[-i] >= 0 && (!own || x.shape()[-i] == 1 || x.shape()[-i] == shape[-i]),
+          "expand: ", x.shape(), " does not expand to ", wanted);
+  }
+  return record("expand", x.alias(shape, broadcast_strides(x.shape(), x.strides(), shape)), {x}, {},
+                [](const GradArgs& g) -> Grads { return {g.dy}; });
+}
+
+Tensor squeeze(const Tensor& x, int axis) {
+  axis = normalize_axis("squeeze", axis, x.rank());
+  check(x.shape()[axis] == 1, "squeeze: axis ", axis, " of ", x.shape(), " has size ",
+        x.shape()[axis], ", expected 1");
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  shape.erase(axis);
+  strides.erase(axis);
+  return view_as("squeeze", x, shape, strides);
+}
+
+Tensor unsqueeze(const Tensor& x, int axis) {
+  axis = normalize_axis("unsqueeze", axis, x.rank() + 1);
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  shape.insert(axis, 1);
+  strides.insert(axis, 1);
+  return view_as("unsqueeze", x, shape, strides);
+}
+
+Tensor cat(const std::vector<Tensor>& tensors, int axis) {
+  check(!tensors.empty(), "cat: got no tensors");
+  const Tensor& first = tensors[0];
+  axis = normalize_axis("cat", axis, first.rank());
+  Shape shape = first.shape();
+  shape[axis] = 0;
+  for (const Tensor& t : tensors) {
+    require_equal_off_axis(first, t, axis);
+    shape[axis] += t.shape()[axis];
+  }
+  const Tensor y = empty(shape, first.options());
+  std::vector<std::int64_t> sizes;
+  std::int64_t at = 0;
+  for (const Tensor& t : tensors) {
+    sizes.push_back(t.shape()[axis]);
+    copy_into(alias(y, region_along(y, axis, at, sizes.back())), t);
+    at += sizes.back();
+  }
+  return record("cat", y, tensors, {},
+                [sizes, axis](const GradArgs& g) -> Grads { return split(g.dy, sizes, axis); });
+}
+
+Tensor stack(const std::vector<Tensor>& tensors, int axis) {
+  check(!tensors.empty(), "stack: got no tensors");
+  axis = normalize_axis("stack", axis, tensors[0].rank() + 1);
+  Shape shape = tensors[0].shape();
+  shape.insert(axis, static_cast<std::int64_t>(tensors.size()));
+  const Tensor y = empty(shape, tensors[0].options());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    check(t.shape() == tensors[0].shape() && t.dtype() == y.dtype() && t.device() == y.device(),
+          "stack: got ", tensors[0].shape(), " of ", y.dtype(), " and ", t.shape(), " of ",
+          t.dtype(), ", expected equal");
+    copy_into(select(y, axis, static_cast<std::int64_t>(i)), t);
+  }
+  return record("stack", y, tensors, {}, [axis](const GradArgs& g) -> Grads {
+    Grads parts;
+    for (std::int64_t i = 0; i < g.dy.size(axis); ++i) parts.push_back(select(g.dy, axis, i));
+    return parts;
+  });
+}
+
+std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
+  axis = normalize_axis("split", axis, x.rank());
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) {
+    check(size >= 0, "split: got size ", size, ", expected 0 or more");
+    total += size;
+  }
+  check(total == x.shape()[axis], "split: sizes sum to ", total, ", axis ", axis, " of ", x.shape(),
+        " has ", x.shape()[axis]);
+  std::vector<Tensor> parts;
+  std::int64_t start = 0;
+  for (const std::int64_t size : sizes) {
+    parts.push_back(view_along("split", x, axis, region_along(x, axis, start, size), start, 1));
+    start += size;
+  }
+  return parts;
+}
+
+Tensor pad(const Tensor& x, std::span<const std::int64_t> amounts, double value) {
+  const PadPlan plan = plan_pad(x, amounts);
+  const Strides out_strides = contiguous_strides(plan.out);
+  const Tensor y = full(plan.out, value, x.options());
+  if (plan.kept.numel() > 0) {
+    copy_into(y.alias(plan.kept, out_strides, plan.to), x.alias(plan.kept, x.strides(), plan.from));
+  }
+  const std::vector<std::int64_t> undo = [&] {
+    std::vector<std::int64_t> negated(amounts.begin(), amounts.end());
+    for (std::int64_t& amount : negated) amount = -amount;
+    return negated;
+  }();
+  return record("pad", y, {x}, {},
+                [undo](const GradArgs& g) -> Grads { return {pad(g.dy, undo)}; });
+}
+
+Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
+  axis = normalize_axis("roll", axis, x.rank());
+  const std::int64_t n = std::max<std::int64_t>(1, x.shape()[axis]);
+  const std::int64_t forward = (shift % n + n) % n, back = (n - forward) % n;
+  return record("roll", rolled(x, forward, axis), {x}, {},
+                [back, axis](const GradArgs& g) -> Grads { return {rolled(g.dy, back, axis)}; });
+}
+
+Tensor flip(const Tensor& x, int axis) {
+  axis = normalize_axis("flip", axis, x.rank());
+  const Tensor y = empty(x.shape(), x.options());
+  copy_into(y, reversed(x, axis));
+  return record("flip", y, {x}, {},
+                [axis](const GradArgs& g) -> Grads { return {reversed(g.dy, axis)}; });
+}
+
+}  // namespace fovea::ops
