@@ -1,0 +1,220 @@
+// Tiles of the attention kernels: how sequences are cut, how tensors of any dtype and strides are
+// packed into tiles of acc_t and back, and what is done to a row of scores.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "engine/dtype.h"
+#include "ops/cpu/attention.h"
+#include "ops/cpu/attention_product.h"
+#include "ops/cpu/scratch.h"
+#include "ops/detail/math.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::attention {
+
+namespace math = fovea::ops::detail::math;
+
+inline std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+template <class A>
+inline std::int64_t padded(std::int64_t n) {
+  return ceil_div(n, kLanes<A>) * kLanes<A>;
+}
+
+/// [0, total) cut into near-equal parts of at most about `limit`, a multiple of `unit` each.
+struct Cut {
+  Cut(std::int64_t total_size, std::int64_t limit, std::int64_t unit)
+      : total(total_size), size(unit), count(ceil_div(total, limit)) {
+    if (count == 0) return;
+    size = ceil_div(ceil_div(total, count), unit) * unit;
+    count = ceil_div(total, size);
+  }
+  std::int64_t begin(std::int64_t part) const { return part * size; }
+  std::int64_t length(std::int64_t part) const { return min_of(size, total - begin(part)); }
+
+  std::int64_t total, size, count;
+};
+
+/// One of the arrays that a kernel needs.
+template <class A>
+struct Piece {
+  A** pointer;
+  std::int64_t count;
+};
+
+/// Lays the pieces out in this thread's scratch, each 64-byte aligned.
+template <class A, int kPieces>
+inline void carve(const Piece<A> (&pieces)[kPieces]) {
+  constexpr std::int64_t kUnit = 64 / sizeof(A);
+  std::int64_t total = 0;
+  for (const Piece<A>& piece : pieces) total += ceil_div(piece.count, kUnit) * kUnit;
+  A* at = static_cast<A*>(scratch(Scratch::attention, static_cast<std::size_t>(total) * sizeof(A)));
+  for (const Piece<A>& piece : pieces) {
+    *piece.pointer = at;
+    at += ceil_div(piece.count, kUnit) * kUnit;
+  }
+}
+
+/// Rows of one head of a tensor.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t row = 0, column = 0;
+
+  Rows from(std::int64_t i) const { return {data + i * row, row, column}; }
+};
+
+template <class T>
+inline Rows<T> rows_of(const AttentionView& view, std::int64_t batch, std::int64_t head) {
+  T* data = static_cast<T*>(view.data);
+  return {data == nullptr ? data : data + batch * view.batch + head * view.head, view.row,
+          view.column};
+}
+
+/// Asks for row i ahead of its use: the rows of one head lie too far apart in a [B, N, 3, H, D]
+/// tensor for the hardware to guess. Into the second-level cache. (Not inlined, GCC would drop the
+/// call: it takes a function that only prefetches for one without effect.)
+template <int kForWriting, class T>
+[[gnu::always_inline]] inline void prefetch_row(const Rows<T>& rows, std::int64_t i,
+                                                std::int64_t columns) {
+  if (rows.data == nullptr) return;
+  const char* p = reinterpret_cast<const char*>(rows.data + i * rows.row);
+  for (std::int64_t byte = 0; byte < columns * static_cast<std::int64_t>(sizeof(T)); byte += 64)
+    __builtin_prefetch(p + byte, kForWriting, 2);
+}
+
+inline double widen(double x) { return x; }
+inline float widen(float x) { return x; }
+inline float widen(bf16 x) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
+}
+inline void narrow(double x, double& out) { out = x; }
+inline void narrow(float x, float& out) { out = x; }
+/// To nearest even, NaN to a quiet NaN, as bf16(float) does: written out because an inline function
+/// of a shared header must not be compiled for one instruction set.
+inline void narrow(float x, bf16& out) {
+  const auto u = __builtin_bit_cast(std::uint32_t, x);
+  const std::uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
+  const bool is_nan = (u & 0x7fffffffu) > 0x7f800000u;
+  out.bits = static_cast<std::uint16_t>((is_nan ? (u | 0x00400000u) : rounded) >> 16);
+}
+
+struct Extent {
+  std::int64_t rows, columns;
+};
+
+/// tile = scale * source, and zeros up to the pitch.
+template <class T, class A>
+inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
+  for (std::int64_t i = 0; i < size.rows; ++i) {
+    const T* from = source.data + i * source.row;
+    A* to = tile.row(i);
+    if (source.column == 1) {
+      for (std::int64_t j = 0; j < size.columns; ++j) to[j] = scale * widen(from[j]);
+    } else {
+      for (std::int64_t j = 0; j < size.columns; ++j)
+        to[j] = scale * widen(from[j * source.column]);
+    }
+    for (std::int64_t j = size.columns; j < tile.pitch; ++j) to[j] = 0;
+  }
+}
+
+/// target = scale * tile, for the columns that exist.
+template <class T, class A>
+inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
+  for (std::int64_t i = 0; i < size.rows; ++i) {
+    const A* from = tile.row(i);
+    T* to = target.data + i * target.row;
+    if (target.column == 1) {
+      for (std::int64_t j = 0; j < size.columns; ++j) narrow(scale * from[j], to[j]);
+    } else {
+      for (std::int64_t j = 0; j < size.columns; ++j)
+        narrow(scale * from[j], to[j * target.column]);
+    }
+  }
+}
+
+/// Four rows of four to four columns of four.
+inline void transpose_4x4(Tile<const float> from, Tile<float> to) {
+  using V = Vector<float, 16>;
+  const V a = load<V>(from.row(0)), b = load<V>(from.row(1));
+  const V c = load<V>(from.row(2)), d = load<V>(from.row(3));
+  const V ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const V ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const V cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const V cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store(to.row(0), V(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5)));
+  store(to.row(1), V(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7)));
+  store(to.row(2), V(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5)));
+  store(to.row(3), V(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)));
+}
+
+/// to [columns, rows] = from [rows, columns] transposed, and zeros up to the pitch.
+template <class A>
+inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
+  std::int64_t i = 0;
+  if constexpr (sizeof(A) == 4) {
+    for (; i + 4 <= size.rows; i += 4)
+      for (std::int64_t j = 0; j < size.columns; j += 4)  // the last may reach into the padding
+        transpose_4x4({from.row(i) + j, from.pitch}, {to.row(j) + i, to.pitch});
+  }
+  for (; i < size.rows; ++i)
+    for (std::int64_t j = 0; j < size.columns; ++j) to.row(j)[i] = from.row(i)[j];
+  for (std::int64_t j = 0; j < size.columns; ++j)
+    for (i = size.rows; i < to.pitch; ++i) to.row(j)[i] = 0;
+}
+
+template <class A>
+inline constexpr A kMinusInfinity = -std::numeric_limits<A>::infinity();
+
+/// Scores of one row += bias (a column stride of 0 repeats it).
+template <class A>
+inline void add_bias(A* row, const A* bias, std::int64_t column, std::int64_t count) {
+  if (column == 1) {
+    for (std::int64_t j = 0; j < count; ++j) row[j] += bias[j];
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) row[j] += bias[j * column];
+  }
+}
+
+/// row = scale * exp(row - base), count a whole number of vectors.
+template <class A>
+inline void exp_row(A* row, A base, A scale, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) row[j] = scale * math::exp(row[j] - base);
+}
+
+/// Halves the vector until two elements are left.
+template <int kBytes, class A, class F>
+inline A reduce(Vector<A, kBytes> v, F combine) {
+  if constexpr (kBytes == 2 * static_cast<int>(sizeof(A))) {
+    return combine(A(v[0]), A(v[1]));
+  } else {
+    Vector<A, kBytes / 2> half[2];
+    __builtin_memcpy(half, &v, sizeof v);
+    return reduce<kBytes / 2, A>(combine(half[0], half[1]), combine);
+  }
+}
+
+struct Larger {
+  template <class V>
+  V operator()(V a, V b) const {
+    return b > a ? b : a;
+  }  // a NaN in b is passed over
+};
+struct Plus {
+  template <class V>
+  V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+
+/// combine(start, row[0], row[1], ...), vector by vector; count a whole number of vectors.
+template <class A, class F>
+inline A reduce_row(const A* row, std::int64_t count, A start, F combine) {
+  Vector<A> v = Vector<A>{} + start;
+  for (std::int64_t j = 0; j < count; j += kLanes<A>) v = combine(v, load<Vector<A>>(row + j));
+  return reduce<kVectorBytes, A>(v, combine);
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::attention
