@@ -1,0 +1,88 @@
+// Normalisation kernels of the CPU. Statistics, weights and their gradients are acc_t<T>.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/by_dtype.h"
+
+namespace fovea::ops::cpu {
+
+/// x, y [rows, width], contiguous; weight, bias [width]; mean, rstd [rows] are results.
+template <class T>
+struct LayerNormCall {
+  const T* x = nullptr;
+  const acc_t<T>* weight = nullptr;
+  const acc_t<T>* bias = nullptr;
+  T* y = nullptr;
+  acc_t<T>* mean = nullptr;
+  acc_t<T>* rstd = nullptr;
+  std::int64_t rows = 0, width = 0;
+  double eps = 0;
+};
+
+/// dx is overwritten; dweight and dbias [width] are added to.
+template <class T>
+struct LayerNormGradCall {
+  const T* x = nullptr;
+  const T* dy = nullptr;
+  const acc_t<T>* weight = nullptr;
+  const acc_t<T>* mean = nullptr;
+  const acc_t<T>* rstd = nullptr;
+  T* dx = nullptr;
+  acc_t<T>* dweight = nullptr;
+  acc_t<T>* dbias = nullptr;
+  std::int64_t rows = 0, width = 0;
+};
+
+/// One plane: `size` contiguous elements that share their statistics and their affine map.
+/// y = scale (x - mean) + shift.
+template <class T>
+struct PlaneCall {
+  const T* x = nullptr;
+  T* y = nullptr;
+  std::int64_t size = 0;
+  acc_t<T> mean = 0, scale = 0, shift = 0;
+};
+
+/// dx = scale dy + slope (x - mean) + shift.
+template <class T>
+struct PlaneGradCall {
+  const T* x = nullptr;
+  const T* dy = nullptr;
+  T* dx = nullptr;
+  std::int64_t size = 0;
+  acc_t<T> mean = 0, scale = 0, slope = 0, shift = 0;
+};
+
+template <class A>
+struct PlaneSums {
+  A dy = 0;          ///< sum dy
+  A dy_centred = 0;  ///< sum dy (x - mean)
+};
+
+template <class T>
+struct NormFunctions {
+  void (*layer_norm)(const LayerNormCall<T>&);
+  void (*layer_norm_grad)(const LayerNormGradCall<T>&);
+  void (*plane)(const PlaneCall<T>&);
+  void (*plane_grad)(const PlaneGradCall<T>&);
+  PlaneSums<acc_t<T>> (*plane_grad_sums)(const PlaneGradCall<T>&);         ///< reads x, dy and mean
+  acc_t<T> (*centred_squares)(const T* x, std::int64_t n, acc_t<T> mean);  ///< sum (x - mean)^2
+};
+using NormKernels = ByDType<NormFunctions>;
+
+namespace v2 {
+extern const NormKernels norm_kernels;
+}
+namespace v3 {
+extern const NormKernels norm_kernels;
+}
+namespace v4 {
+extern const NormKernels norm_kernels;
+}
+template <class T>
+[[nodiscard]] const NormFunctions<T>& norm_kernels() {
+  return select_table(v2::norm_kernels, v3::norm_kernels, v4::norm_kernels).template get<T>();
+}
+
+}  // namespace fovea::ops::cpu

@@ -1,0 +1,102 @@
+// Rows of the gradient table for reductions, order statistics and l1_normalize.
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "tests/support/op_case.h"
+
+namespace fovea::tests {
+namespace {
+
+using X = const std::vector<Tensor>&;
+
+OpCases sum_cases() {
+  return {
+      {"sum", "all", {{2, 3, 5}}, [](X x) { return ops::sum(x[0]); }},
+      {"sum", "last axis", {{3, 37}}, [](X x) { return ops::sum(x[0], {-1}); }},
+      {"sum", "first axis", {{37, 3}}, [](X x) { return ops::sum(x[0], {0}); }},
+      {"sum", "middle axis, keepdim", {{2, 5, 3}}, [](X x) { return ops::sum(x[0], {1}, true); }},
+      {"sum",
+       "outer axes",
+       {{2, 5, 3}},
+       [](X x) {
+         return ops::sum(x[0], {0, 2});
+       }},
+      {"sum",
+       "listed backwards",
+       {{2, 5, 3}},
+       [](X x) {
+         return ops::sum(x[0], {2, 1});
+       }},
+      {"sum",
+       "alternate axes of six",
+       {{2, 3, 2, 3, 2, 5}},
+       [](X x) {
+         return ops::sum(x[0], {1, 3, 5}, true);
+       }},
+      {"sum", "axis of size 1", {{3, 1, 5}}, [](X x) { return ops::sum(x[0], {1}); }},
+      {"sum", "scalar", {Shape{}}, [](X x) { return ops::sum(x[0]); }},
+      {"sum", "empty", {{3, 0, 5}}, [](X x) { return ops::sum(x[0], {1}); }},
+      {"sum", "nothing", {{3, 0}}, [](X x) { return ops::sum(x[0], {0}); }},
+      {"sum",
+       "repeated input",
+       {{3, 5}},
+       [](X x) { return ops::sum(x[0], {0}) * ops::sum(x[0], {1}, true); }},
+      {"mean", "all", {{2, 3, 5}}, [](X x) { return ops::mean(x[0]); }},
+      {"mean", "tokens", {{2, 7, 5}}, [](X x) { return ops::mean(x[0], {1}); }},
+      {"mean", "last axis, keepdim", {{3, 11}}, [](X x) { return ops::mean(x[0], {-1}, true); }},
+      {"mean",
+       "image axes",
+       {{2, 3, 5, 7}},
+       [](X x) {
+         return ops::mean(x[0], {2, 3});
+       }},
+      {"var", "all", {{2, 3, 5}}, [](X x) { return ops::var(x[0]); }},
+      {"var", "last axis", {{3, 7}}, [](X x) { return ops::var(x[0], {-1}, 1, true); }},
+      {"var",
+       "biased, two axes",
+       {{2, 5, 3}},
+       [](X x) {
+         return ops::var(x[0], {0, 2}, 0);
+       }},
+      {"var",
+       "far from zero",
+       {In{{3, 7}, 1000, 1001}},
+       [](X x) { return ops::var(x[0], {1}); },
+       /*low_precision=*/false},
+  };
+}
+
+OpCases order_cases() {
+  return {
+      {"max", "last axis", {{3, 7}}, [](X x) { return ops::max(x[0], -1); }},
+      {"max", "first axis, keepdim", {{5, 3}}, [](X x) { return ops::max(x[0], 0, true); }},
+      {"max", "middle axis", {{2, 5, 3}}, [](X x) { return ops::max(x[0], 1); }},
+      {"max", "no rows", {{0, 3}}, [](X x) { return ops::max(x[0], 1); }},
+      {"min", "last axis", {{3, 7}}, [](X x) { return ops::min(x[0], -1, true); }},
+      {"min", "middle axis", {{2, 5, 3}}, [](X x) { return ops::min(x[0], 1); }},
+      {"topk", "last axis", {{3, 11}}, [](X x) { return ops::topk(x[0], 3).first; }},
+      {"topk", "middle axis", {{2, 5, 3}}, [](X x) { return ops::topk(x[0], 2, 1).first; }},
+      {"topk", "all of them", {{3, 5}}, [](X x) { return ops::topk(x[0], 5).first; }},
+      {"topk", "none", {{3, 5}}, [](X x) { return ops::topk(x[0], 0).first; }},
+      {"sort", "rising", {{3, 11}}, [](X x) { return ops::sort(x[0]).first; }},
+      {"sort", "falling, first axis", {{7, 3}}, [](X x) { return ops::sort(x[0], 0, true).first; }},
+      {"sort", "empty axis", {{3, 0}}, [](X x) { return ops::sort(x[0]).first; }},
+      {"l1_normalize", "last axis", {{3, 7}}, [](X x) { return ops::l1_normalize(x[0], -1); }},
+      {"l1_normalize", "middle axis", {{2, 5, 3}}, [](X x) { return ops::l1_normalize(x[0], 1); }},
+      {"l1_normalize",
+       "below eps",
+       {In{{3, 5}, -0.01, 0.01}},
+       [](X x) { return ops::l1_normalize(x[0], -1, 0.5); }},
+      {"l1_normalize", "empty", {{3, 0}}, [](X x) { return ops::l1_normalize(x[0], -1); }},
+  };
+}
+
+}  // namespace
+
+OpCases reduce_cases() {
+  OpCases all = sum_cases();
+  const OpCases order = order_cases();
+  all.insert(all.end(), order.begin(), order.end());
+  return all;
+}
+
+}  // namespace fovea::tests
