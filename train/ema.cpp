@@ -53,17 +53,6 @@ void Ema::update(const ParameterStore& store) {
   });
 }
 
-void Ema::load(const std::map<std::string, Tensor>& tensors) {
-  const NoGrad no_grad;
-  for (const auto& [name, average] : averages_) {
-    const auto found = tensors.find(name);
-    check(found != tensors.end(), "averaged weights: ", name, " is missing");
-    check(found->second.shape() == average.shape(), "averaged weights: ", name, " is ",
-          found->second.shape(), ", expected ", average.shape());
-  }
-  for (const auto& [name, average] : averages_) average.copy_(tensors.at(name));
-}
-
 SwappedWeights::SwappedWeights(const ParameterStore& store,
                                const std::map<std::string, Tensor>& values)
     : store_(store), own_(copies(store)) {

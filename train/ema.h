@@ -19,8 +19,6 @@ class Ema {
   [[nodiscard]] double decay() const { return decay_; }
   /// The averages by parameter or buffer name: handles, not copies.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
-  /// Copies averages back. Throws unless `tensors` has every name, in its shape.
-  void load(const std::map<std::string, Tensor>& tensors);
 
  private:
   double decay_;

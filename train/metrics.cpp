@@ -1,6 +1,7 @@
 // Counting. Evaluation is small beside the forward pass, so this is plain host code.
 #include "train/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/autograd.h"
@@ -46,33 +47,20 @@ void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels) {
   }
 }
 
-void ConfusionMatrix::add(const Tensor& logits, const Tensor& labels) {
+void add_predictions(std::vector<std::int64_t>& counts, const Tensor& logits,
+                     const Tensor& labels) {
   const std::vector<double> values = rows_of(logits, labels);
-  check(logits.size(1) == classes_, "ConfusionMatrix: got ", logits.size(1), " logits, expected ",
-        classes_);
+  const std::int64_t classes = logits.size(1);
+  check(static_cast<std::int64_t>(counts.size()) == classes * classes,
+        "add_predictions: got room for ", counts.size(), " counts, expected ", classes * classes);
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
-    const double* const row = values.data() + b * classes_;
-    std::int64_t prediction = 0;
-    for (std::int64_t k = 1; k < classes_; ++k) {
-      if (row[k] > row[prediction]) prediction = k;
-    }
+    const double* const row = values.data() + b * classes;
+    const std::int64_t prediction = std::max_element(row, row + classes) - row;
     const auto label = static_cast<std::int64_t>(labels.at(b));
-    check(label >= 0 && label < classes_, "ConfusionMatrix: got label ", label, ", expected 0 to ",
-          classes_ - 1);
-    ++counts_[static_cast<std::size_t>(label * classes_ + prediction)];
+    check(label >= 0 && label < classes, "add_predictions: got label ", label, ", expected 0 to ",
+          classes - 1);
+    ++counts[static_cast<std::size_t>(label * classes + prediction)];
   }
-}
-
-std::int64_t ConfusionMatrix::label_total(std::int64_t label) const {
-  std::int64_t total = 0;
-  for (std::int64_t k = 0; k < classes_; ++k) total += count(label, k);
-  return total;
-}
-
-std::int64_t ConfusionMatrix::prediction_total(std::int64_t prediction) const {
-  std::int64_t total = 0;
-  for (std::int64_t k = 0; k < classes_; ++k) total += count(k, prediction);
-  return total;
 }
 
 }  // namespace fovea

@@ -36,23 +36,7 @@ struct Metrics {
 /// Adds hits (not the loss) of one batch.
 void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels);
 
-/// counts[label][prediction] over a data set.
-class ConfusionMatrix {
- public:
-  explicit ConfusionMatrix(std::int64_t classes)
-      : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
-
-  void add(const Tensor& logits, const Tensor& labels);
-  [[nodiscard]] std::int64_t classes() const { return classes_; }
-  [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
-    return counts_[static_cast<std::size_t>(label * classes_ + prediction)];
-  }
-  [[nodiscard]] std::int64_t label_total(std::int64_t label) const;
-  [[nodiscard]] std::int64_t prediction_total(std::int64_t prediction) const;
-
- private:
-  std::int64_t classes_;
-  std::vector<std::int64_t> counts_;
-};
+/// Adds each row's first maximum to counts[label * K + prediction]; counts has K * K entries.
+void add_predictions(std::vector<std::int64_t>& counts, const Tensor& logits, const Tensor& labels);
 
 }  // namespace fovea

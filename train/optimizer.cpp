@@ -47,17 +47,4 @@ std::map<std::string, Tensor> Optimizer::state() const {
   return tensors;
 }
 
-void Optimizer::load_state(const std::map<std::string, Tensor>& tensors, std::int64_t steps_done) {
-  const NoGrad no_grad;
-  const std::map<std::string, Tensor> mine = state();
-  for (const auto& [name, moment] : mine) {
-    const auto found = tensors.find(name);
-    check(found != tensors.end(), "optimizer state: ", name, " is missing");
-    check(found->second.shape() == moment.shape(), "optimizer state: ", name, " is ",
-          found->second.shape(), ", expected ", moment.shape());
-  }
-  for (const auto& [name, moment] : mine) moment.copy_(tensors.at(name));
-  steps_done_ = steps_done;
-}
-
 }  // namespace fovea

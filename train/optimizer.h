@@ -35,8 +35,8 @@ class Optimizer {
 
   /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for adamw): handles, not copies.
   [[nodiscard]] std::map<std::string, Tensor> state() const;
-  /// Copies moments back. Throws unless `tensors` has every name of state(), in its shape.
-  void load_state(const std::map<std::string, Tensor>& tensors, std::int64_t steps_done);
+  /// For a run that is continued: state() has been filled with the moments of that many steps.
+  void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
 
  private:
   struct Slot {

@@ -94,7 +94,8 @@ struct Printer {
   std::string operator()(const std::string* value) const { return *value; }
   std::string operator()(const std::vector<double>* values) const {
     std::string text;
-    for (const double value : *values) text += (text.empty() ? "" : ",") + number_text(value);
+    for (const double value : *values)
+      text.append(text.empty() ? "" : ",").append(number_text(value));
     return text;
   }
 };

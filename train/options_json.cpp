@@ -12,12 +12,12 @@ using Json = nlohmann::ordered_json;
 std::string text_of(const Field& field, const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "none";
-  if (value.is_boolean() || value.is_number()) return value.dump();
+  if (value.is_boolean() || value.is_number() || value.is_object()) return value.dump();
   std::string text;
   if (value.is_array()) {
     for (const Json& item : value) {
       if (!item.is_number()) break;
-      text += (text.empty() ? "" : ",") + item.dump();
+      text.append(text.empty() ? "" : ",").append(item.dump());
     }
   }
   if (text.empty()) {

@@ -1,0 +1,204 @@
+// Names in state.safetensors: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata: "fovea"
+// (the format), "progress", "settings" and the model's own keys, each JSON.
+#include "train/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "engine/check.h"
+#include "engine/safetensors.h"
+#include "models/pretrained.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+using Tensors = std::map<std::string, Tensor>;
+
+constexpr const char* kFormat = "state-1";
+
+/// Handles to everything that the state consists of.
+Tensors tensors_of(const TrainState& state) {
+  Tensors tensors;
+  for (const Parameter& p : state.model->store().parameters()) {
+    tensors["param/" + p.name] = p.tensor.detach();
+  }
+  for (const Parameter& p : state.model->store().buffers()) {
+    tensors["buffer/" + p.name] = p.tensor.detach();
+  }
+  tensors.merge(state.optimizer->state());
+  if (state.ema != nullptr) {
+    for (const auto& [name, average] : state.ema->averages()) tensors["ema/" + name] = average;
+  }
+  return tensors;
+}
+
+json to_json(const Metrics& m) {
+  return {{"loss_sum", m.loss_sum},
+          {"samples", m.samples},
+          {"correct1", m.correct1},
+          {"correct5", m.correct5}};
+}
+
+Metrics metrics_from(const json& j) {
+  Metrics m;
+  m.loss_sum = j.at("loss_sum").get<double>();
+  m.samples = j.at("samples").get<std::int64_t>();
+  m.correct1 = j.at("correct1").get<std::int64_t>();
+  m.correct5 = j.at("correct5").get<std::int64_t>();
+  return m;
+}
+
+json to_json(const Progress& p) {
+  return {{"step", p.step},
+          {"forward", p.forward},
+          {"finished_epochs", p.finished_epochs},
+          {"cursor_epoch", p.cursor.epoch},
+          {"cursor_batch", p.cursor.batch},
+          {"epoch", to_json(p.epoch)},
+          {"epoch_seconds", p.epoch_seconds},
+          {"interval", to_json(p.interval)},
+          {"best_top1", p.best_top1},
+          {"best_ema_top1", p.best_ema_top1},
+          {"best_epoch", p.best_epoch},
+          {"best_ema_epoch", p.best_ema_epoch}};
+}
+
+Progress progress_from(const json& j) {
+  Progress p;
+  p.step = j.at("step").get<std::int64_t>();
+  p.forward = j.at("forward").get<std::int64_t>();
+  p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
+  p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();
+  p.cursor.batch = j.at("cursor_batch").get<std::int64_t>();
+  p.epoch = metrics_from(j.at("epoch"));
+  p.epoch_seconds = j.at("epoch_seconds").get<double>();
+  p.interval = metrics_from(j.at("interval"));
+  p.best_top1 = j.at("best_top1").get<double>();
+  p.best_ema_top1 = j.at("best_ema_top1").get<double>();
+  p.best_epoch = j.at("best_epoch").get<std::int64_t>();
+  p.best_ema_epoch = j.at("best_ema_epoch").get<std::int64_t>();
+  const bool counts = p.step >= 0 && p.forward >= p.step && p.cursor.epoch >= 0 &&
+                      p.finished_epochs >= 0 && p.cursor.batch >= 0 && p.epoch.samples >= 0 &&
+                      p.interval.samples >= 0;
+  check(counts, "the progress has negative counts");
+  return p;
+}
+
+SafetensorsFile read_run_state(const std::filesystem::path& path) {
+  SafetensorsFile file = read_safetensors(path);
+  const auto format = file.metadata.find("fovea");
+  check(format != file.metadata.end(), path.string(),
+        ": is no state of a run (a run directory's state.safetensors)");
+  check(format->second == kFormat, path.string(), ": has format ", format->second, ", expected ",
+        kFormat);
+  return file;
+}
+
+/// Throws one Error with every difference of names and shapes.
+void require_same(const Tensors& mine, const Tensors& saved, const std::string& path) {
+  std::ostringstream wrong;
+  int count = 0;
+  const auto note = [&](const auto&... parts) {
+    if (++count <= 20) ((wrong << "\n  ") << ... << parts);
+  };
+  for (const auto& [name, tensor] : mine) {
+    const auto found = saved.find(name);
+    if (found == saved.end()) {
+      note("missing ", name, " ", tensor.shape());
+    } else if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
+      note(name, " is ", found->second.dtype(), " ", found->second.shape(), ", expected ",
+           tensor.dtype(), " ", tensor.shape());
+    }
+  }
+  for (const auto& [name, tensor] : saved) {
+    if (!mine.contains(name)) note("unexpected ", name, " ", tensor.shape());
+  }
+  check(count == 0, path, ": does not fit this run, ", count, " tensors differ:", wrong.str());
+}
+
+std::string text_or(const std::map<std::string, std::string>& metadata, const std::string& key,
+                    const std::string& otherwise) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? otherwise : found->second;
+}
+
+std::array<float, 3> channel_values(const std::string& text, std::array<float, 3> otherwise) {
+  const json values = json::parse(text, nullptr, false);
+  if (!values.is_array() || values.size() != 3) return otherwise;
+  for (std::size_t c = 0; c < 3; ++c) {
+    if (!values[c].is_number()) return otherwise;
+    otherwise[c] = values[c].get<float>();
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+void save_run_state(const std::filesystem::path& path, const TrainState& state) {
+  Metadata metadata = metadata_of(*state.model);
+  metadata["fovea"] = kFormat;
+  metadata["progress"] = to_json(state.progress).dump();
+  metadata["settings"] = state.config;
+  write_safetensors(path, tensors_of(state), metadata);
+}
+
+void load_run_state(const std::filesystem::path& path, TrainState& state) {
+  const SafetensorsFile file = read_run_state(path);
+  const Tensors mine = tensors_of(state);
+  require_same(mine, file.tensors, path.string());
+  Progress progress;
+  try {
+    progress = progress_from(json::parse(text_or(file.metadata, "progress", "")));
+  } catch (const json::exception& error) {
+    fail(path.string(), ": its progress cannot be read: ", error.what());
+  }
+  const NoGrad no_grad;
+  for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
+  state.optimizer->set_steps_done(progress.step);
+  state.progress = progress;
+}
+
+std::string read_state_config(const std::filesystem::path& path) {
+  const SafetensorsFile file = read_run_state(path);
+  const auto found = file.metadata.find("settings");
+  check(found != file.metadata.end(), path.string(), ": its metadata has no settings");
+  return found->second;
+}
+
+void save_weights(const std::filesystem::path& path, const Model& model, const Tensors& values,
+                  const WeightsInfo& info) {
+  Metadata metadata = metadata_of(model);
+  metadata["dataset"] = info.dataset;
+  metadata["classes"] = json(info.classes).dump();
+  metadata["mean"] = json(info.normalization.mean).dump();
+  metadata["std"] = json(info.normalization.deviation).dump();
+  metadata["epoch"] = std::to_string(info.epoch);
+  metadata["top1"] = json(info.top1).dump();
+  write_safetensors(path, values, metadata);
+}
+
+WeightsInfo read_weights_info(const std::filesystem::path& path) {
+  const Metadata metadata = read_safetensors(path).metadata;
+  WeightsInfo info;
+  info.dataset = text_or(metadata, "dataset", "");
+  const json classes = json::parse(text_or(metadata, "classes", "[]"), nullptr, false);
+  if (classes.is_array()) {
+    for (const json& name : classes) {
+      if (name.is_string()) info.classes.push_back(name.get<std::string>());
+    }
+  }
+  Normalization& n = info.normalization;
+  n.mean = channel_values(text_or(metadata, "mean", ""), n.mean);
+  n.deviation = channel_values(text_or(metadata, "std", ""), n.deviation);
+  for (const float deviation : n.deviation) {
+    check(deviation > 0, path.string(), ": its std is not positive");
+  }
+  const json epoch = json::parse(text_or(metadata, "epoch", ""), nullptr, false);
+  const json top1 = json::parse(text_or(metadata, "top1", ""), nullptr, false);
+  if (epoch.is_number_integer()) info.epoch = epoch.get<std::int64_t>();
+  if (top1.is_number()) info.top1 = top1.get<double>();
+  return info;
+}
+
+}  // namespace fovea

@@ -1,0 +1,80 @@
+// What a run leaves on disk. state.safetensors continues it bit for bit; the weight files (last,
+// best, ...) hold official names only and say in their metadata how to build the model and how to
+// prepare an image for it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/sampler.h"
+#include "data/transforms.h"
+#include "models/model.h"
+#include "train/ema.h"
+#include "train/metrics.h"
+#include "train/optimizer.h"
+
+namespace fovea {
+
+/// How far a run has come: all of its state that is no tensor. Random numbers are addressed by
+/// (seed, step), so there is no generator to save.
+struct Progress {
+  std::int64_t step = 0;             ///< optimizer steps done
+  std::int64_t forward = 0;          ///< training batches seen, micro-batches included
+  Cursor cursor;                     ///< the next batch
+  std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged
+  Metrics epoch;                     ///< of the running epoch
+  double epoch_seconds = 0;          ///< spent on it so far
+  Metrics interval;                  ///< since the last line of steps.jsonl
+  double best_top1 = -1;             ///< of the plain weights; -1 before the first evaluation
+  double best_ema_top1 = -1;
+  std::int64_t best_epoch = -1, best_ema_epoch = -1;
+};
+
+/// What is saved together. Pointers are to the run's own objects; `ema` may be null.
+struct TrainState {
+  Model* model = nullptr;
+  Optimizer* optimizer = nullptr;
+  Ema* ema = nullptr;
+  Progress progress;
+  std::string config;  ///< JSON of the run's settings
+};
+
+/// One file, atomically: param/ buffer/ m/ v/ ema/ and metadata.
+void save_run_state(const std::filesystem::path& path, const TrainState& state);
+/// Fills model, optimizer, averages and progress. Throws, with nothing changed, unless the file is
+/// a state of this very model, optimizer and kind of averages.
+void load_run_state(const std::filesystem::path& path, TrainState& state);
+/// The settings that a state was saved with, as JSON.
+[[nodiscard]] std::string read_state_config(const std::filesystem::path& path);
+
+/// What `evaluate` and `predict` need to know beside the weights.
+struct WeightsInfo {
+  std::string dataset;
+  std::vector<std::string> classes;
+  Normalization normalization = kCifarNormalization;
+  std::int64_t epoch = -1;
+  double top1 = -1;  ///< percent; -1: not evaluated
+};
+
+/// `values` by official names: the model's own or averages.
+void save_weights(const std::filesystem::path& path, const Model& model,
+                  const std::map<std::string, Tensor>& values, const WeightsInfo& info);
+/// What save_weights() noted; defaults where a file of another origin says nothing.
+[[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
+
+/// The files of a run directory.
+struct RunPaths {
+  std::filesystem::path folder;
+
+  [[nodiscard]] std::filesystem::path config() const { return folder / "config.json"; }
+  [[nodiscard]] std::filesystem::path state() const { return folder / "state.safetensors"; }
+  /// last, best, last_ema or best_ema.
+  [[nodiscard]] std::filesystem::path weights(const std::string& which) const {
+    return folder / (which + ".safetensors");
+  }
+  [[nodiscard]] std::filesystem::path curves() const { return folder / "curves.svg"; }
+};
+
+}  // namespace fovea

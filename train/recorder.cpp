@@ -1,0 +1,62 @@
+// Which file is written when.
+#include "train/recorder.h"
+
+#include "engine/files.h"
+#include "models/pretrained.h"
+#include "train/plot.h"
+
+namespace fovea {
+
+RunRecorder::RunRecorder(const std::filesystem::path& folder, WeightsInfo info,
+                         const Progress& progress)
+    : paths_{folder},
+      info_(std::move(info)),
+      log_(folder, {progress.finished_epochs, progress.step}),
+      events_(folder) {}
+
+void RunRecorder::step(const StepRow& row) {
+  log_.step(row);
+  events_.scalar("train/loss", row.loss, row.step);
+  events_.scalar("train/lr", row.lr, row.step);
+  events_.scalar("train/img_s", row.img_s, row.step);
+  if (row.grad_norm) events_.scalar("train/grad_norm", *row.grad_norm, row.step);
+  events_.flush();
+}
+
+void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
+  log_.epoch(row);
+  const auto scalar = [&](const char* tag, const std::optional<double>& value) {
+    if (value) events_.scalar(tag, *value, state.progress.step);
+  };
+  scalar("epoch/train_loss", row.train_loss);
+  scalar("eval/loss", row.eval_loss);
+  scalar("eval/top1", row.eval_top1);
+  scalar("eval/top5", row.eval_top5);
+  scalar("eval_ema/loss", row.ema_loss);
+  scalar("eval_ema/top1", row.ema_top1);
+  scalar("eval_ema/top5", row.ema_top5);
+  events_.flush();
+  write_file_atomically(paths_.curves(), svg_of_charts(training_curves(log_.epochs())));
+  save_weights_of(row, state);
+  save(state);
+}
+
+void RunRecorder::save_weights_of(const EpochRow& row, const TrainState& state) {
+  const auto write = [&](const std::string& which, const TensorMap& values, double top1) {
+    info_.epoch = row.epoch;
+    info_.top1 = top1;
+    save_weights(paths_.weights(which), *state.model, values, info_);
+  };
+  const TensorMap plain = state_of(*state.model);
+  write("last", plain, *row.eval_top1);
+  if (state.progress.best_epoch == row.epoch) write("best", plain, *row.eval_top1);
+  if (state.ema == nullptr) return;
+  write("last_ema", state.ema->averages(), *row.ema_top1);
+  if (state.progress.best_ema_epoch == row.epoch) {
+    write("best_ema", state.ema->averages(), *row.ema_top1);
+  }
+}
+
+void RunRecorder::save(const TrainState& state) { save_run_state(paths_.state(), state); }
+
+}  // namespace fovea

@@ -1,0 +1,116 @@
+// The order of precedence, and what may change when a run goes on.
+#include "train/resolve.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/files.h"
+#include "train/checkpoint.h"
+#include "train/recipes.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Settings that a saved state depends on: with others its tensors would not fit, or its place in
+/// the data would mean something else.
+const std::vector<std::string> kFixed = {
+    "dataset",   "model",     "img-size",    "patch-size",      "depth",      "embed-dim",
+    "num-heads", "mlp-ratio", "global-pool", "pos-embed",       "model-args", "opt",
+    "seed",      "model-ema", "batch-size",  "grad-accum-steps"};
+
+void apply(TrainConfig& config, const std::vector<Setting>& flags) {
+  const Fields fields = fields_of(config);
+  for (const Setting& flag : flags) set_field(find_field(fields, flag.name, "flag"), flag.text);
+}
+
+void apply_file(TrainConfig& config, const std::string& path) {
+  if (!path.empty()) apply_json(fields_of(config), read_file(path), path);
+}
+
+/// The state that --resume and --output point to; empty when the run starts anew.
+fs::path find_state(const TrainConfig& config) {
+  const fs::path own = config.output.empty() ? fs::path() : RunPaths{config.output}.state();
+  const bool has_own = !own.empty() && fs::exists(own);
+  if (config.resume == "auto") {
+    if (config.output.empty()) throw UsageError("--resume auto needs --output DIR");
+    return has_own ? own : fs::path();
+  }
+  if (!config.resume.empty()) {
+    const fs::path given = config.resume;
+    const fs::path state = fs::is_directory(given) ? RunPaths{given}.state() : given;
+    check(fs::exists(state), "--resume: ", state.string(), " does not exist");
+    return state;
+  }
+  check(!has_own || config.eval, "--output: ", config.output,
+        " already holds a run; --resume auto continues it, another --output starts a new one");
+  return {};
+}
+
+std::map<std::string, std::string> texts_of(TrainConfig config) {
+  std::map<std::string, std::string> texts;
+  for (const Field& field : fields_of(config)) {
+    if (field.saved) texts[field.name] = field_text(field);
+  }
+  return texts;
+}
+
+/// Refuses changes of fixed settings; returns a line for each other change.
+std::vector<std::string> compare(const TrainConfig& saved, const TrainConfig& now,
+                                 const fs::path& state) {
+  std::vector<std::string> changes;
+  std::string refused;
+  const std::map<std::string, std::string> before = texts_of(saved);
+  for (const auto& [name, text] : texts_of(now)) {
+    if (before.at(name) == text) continue;
+    const std::string change = name + " " + before.at(name) + " -> " + text;
+    if (std::find(kFixed.begin(), kFixed.end(), name) != kFixed.end()) {
+      refused += "\n  " + change;
+    } else {
+      changes.push_back("setting changed since the saved state: " + change);
+    }
+  }
+  check(refused.empty(), state.string(),
+        ": was saved with other settings, and needs them:", refused);
+  return changes;
+}
+
+ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flags,
+                         const std::string& config_file) {
+  ResolvedRun run;
+  run.state = state;
+  TrainConfig saved;
+  apply_json(fields_of(saved), read_state_config(state), state.string());
+  run.config = saved;
+  apply_file(run.config, config_file);
+  apply(run.config, flags);
+  run.notices = compare(saved, run.config, state);
+  if (run.config.output.empty()) run.config.output = state.parent_path().string();
+  return run;
+}
+
+ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags) {
+  ResolvedRun run;
+  apply_json(fields_of(run.config), recipe_of(wanted.dataset), "recipe of " + wanted.dataset);
+  run.config.dataset = wanted.dataset;
+  apply_file(run.config, wanted.config);
+  apply(run.config, flags);
+  return run;
+}
+
+}  // namespace
+
+ResolvedRun resolve_run(const std::vector<Setting>& flags) {
+  TrainConfig wanted;  // says which recipe, file and state the others are read from
+  apply(wanted, flags);
+  apply_file(wanted, wanted.config);
+  apply(wanted, flags);
+  const fs::path state = find_state(wanted);
+  ResolvedRun run =
+      state.empty() ? start_run(wanted, flags) : continue_run(state, flags, wanted.config);
+  check_config(run.config);
+  return run;
+}
+
+}  // namespace fovea

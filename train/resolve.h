@@ -1,0 +1,28 @@
+// Where a run's settings come from: recipe or saved run, then the --config file, then the flags.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/config.h"
+
+namespace fovea {
+
+/// A flag as it was typed.
+struct Setting {
+  std::string name, text;
+};
+
+struct ResolvedRun {
+  TrainConfig config;
+  std::filesystem::path state;       ///< to go on from; empty: the run starts anew
+  std::vector<std::string> notices;  ///< settings that differ from the saved run's
+};
+
+/// Throws UsageError on unknown settings, values out of range and settings that do not fit each
+/// other; and Error when --output holds a run already (naming --resume auto), when the state to
+/// resume is missing or unreadable, or when a setting that a state depends on was changed.
+[[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags);
+
+}  // namespace fovea

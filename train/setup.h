@@ -1,0 +1,24 @@
+// Everything that a run needs, made from its settings.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace fovea {
+
+[[nodiscard]] Datasets open_datasets(const TrainConfig& config);
+
+/// The model, with the weights that --finetune or --initial-checkpoint name. `notices` gets a line
+/// for what was resized or kept, and for choices that are probably not meant.
+[[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
+                                                 std::vector<std::string>& notices);
+
+/// The run's folder, made if need be: --output, or a new one under runs/, named after time, data
+/// set and model.
+[[nodiscard]] std::filesystem::path make_run_folder(const TrainConfig& config);
+
+}  // namespace fovea
