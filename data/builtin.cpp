@@ -1,5 +1,5 @@
-// Draws the built-in pictures. Only + - * / and sqrt are used, which IEEE 754 defines to the bit:
-// the pictures are the same on every machine.
+// Draws the built-in pictures. Only + - * / and sqrt are used, never fused: IEEE 754 defines them to
+// the bit, so the pictures are the same on every machine.
 #include "data/builtin.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ struct Placement {
 
   Placement(std::int64_t label, Rng& rng) {
     const double middle = 0.5 * Builtin::kSide;
-    scale = is_pattern(label) ? rng.uniform(2.5, 5) : rng.uniform(8, 13);
+    scale = is_pattern(label) ? rng.uniform(2.5, 5) : rng.uniform(9, 13);
     const double room = is_pattern(label) ? 2 * scale : middle - scale;
     center = {middle + rng.uniform(-room, room), middle + rng.uniform(-room, room)};
     sine = rng.uniform(-0.2, 0.2);  // up to 11.5 degrees either way
@@ -151,8 +151,8 @@ Image draw(std::int64_t label, Rng& rng) {
   const Placement placement(label, rng);
   const Color back = random_color(rng);
   Color front = random_color(rng);
-  while (distance(front, back) < 110) front = random_color(rng);  // must be visible
-  const Texture texture(30, rng);
+  while (distance(front, back) < 130) front = random_color(rng);  // must be visible
+  const Texture texture(25, rng);
 
   Image image(Builtin::kSide, Builtin::kSide);
   for (std::int64_t y = 0; y < image.height; ++y) {
@@ -161,7 +161,7 @@ Image draw(std::int64_t label, Rng& rng) {
       const double d = form_distance(label, placement.to_form(px, py)) * placement.scale;
       const double cover = std::clamp(0.5 - d, 0.0, 1.0);  // of this pixel by the form
       const Color shade = texture.at(px, py);
-      const double grain = rng.uniform(-12, 12);
+      const double grain = rng.uniform(-10, 10);
       for (std::size_t c = 0; c < 3; ++c) {
         const double value = back[c] + cover * (front[c] - back[c]) + shade[c] + grain;
         image.at(y, x)[c] = static_cast<std::uint8_t>(std::clamp(value + 0.5, 0.0, 255.0));

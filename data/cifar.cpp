@@ -71,26 +71,9 @@ fs::path find_folder(const Layout& layout, const fs::path& data_dir, Split split
   std::error_code ignored;
   const char* what =
       fs::is_directory(data_dir, ignored) ? "found none of " : "no such folder; tried ";
-  fail(layout.title, ": ", what, tried.str(),
-       ". Give the folder of the unpacked binary version "
-       "(https://www.cs.toronto.edu/~kriz/cifar.html) "
-       "with --data-dir or FOVEA_DATA");
-}
-
-/// One name a line; numbers stand in where the file is missing or does not fit.
-std::vector<std::string> read_names(const Layout& layout, const fs::path& folder) {
-  std::vector<std::string> names;
-  if (is_file(folder / layout.names_file)) {
-    std::istringstream lines(read_file(folder / layout.names_file));
-    for (std::string line; std::getline(lines, line);) {
-      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-      if (!line.empty()) names.push_back(line);
-    }
-  }
-  if (static_cast<std::int64_t>(names.size()) == layout.classes) return names;
-  names.clear();
-  for (std::int64_t k = 0; k < layout.classes; ++k) names.push_back(std::to_string(k));
-  return names;
+  fail(layout.title, ": ", what, tried.str(), ". Unpack the binary version of ",
+       "https://www.cs.toronto.edu/~kriz/cifar.html and name its folder with --data-dir or "
+       "$FOVEA_DATA");
 }
 
 }  // namespace
@@ -109,6 +92,31 @@ std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
   return size / record;
 }
 
+Sample read_cifar_record(CifarKind kind, std::span<const char> bytes, std::int64_t index) {
+  const Layout& layout = layout_of(kind);
+  const auto* record =
+      reinterpret_cast<const std::uint8_t*>(bytes.data()) + index * layout.record_bytes();
+  const std::uint8_t* planes = record + layout.label_bytes;
+  Sample sample{Image(Cifar::kSide, Cifar::kSide), record[layout.label_bytes - 1]};
+  for (std::int64_t i = 0; i < kArea; ++i)
+    for (std::int64_t c = 0; c < Image::kChannels; ++c)
+      sample.image.pixels[i * Image::kChannels + c] = planes[c * kArea + i];
+  return sample;
+}
+
+std::vector<std::string> parse_class_names(const std::string& text, std::int64_t classes) {
+  std::vector<std::string> names;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  if (static_cast<std::int64_t>(names.size()) == classes) return names;
+  names.clear();
+  for (std::int64_t k = 0; k < classes; ++k) names.push_back(std::to_string(k));
+  return names;
+}
+
 Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind) {
   const Layout& layout = layout_of(kind);
   const fs::path folder = find_folder(layout, data_dir, split);
@@ -119,7 +127,8 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
     files_.push_back(read_file(path));
     size_ += check_cifar_records(kind, files_.back(), path);
   }
-  names_ = read_names(layout, folder);
+  const fs::path names = folder / layout.names_file;
+  names_ = parse_class_names(is_file(names) ? read_file(names) : "", layout.classes);
 
   const std::int64_t official = split == Split::train ? layout.train_records : layout.test_records;
   if (size_ != official) {
@@ -132,21 +141,16 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
 }
 
 Sample Cifar::get(std::int64_t index) const {
-  check(index >= 0 && index < size_, layout_of(kind_).title, ": got index ", index,
-        ", expected 0 to ", size_ - 1);
   const Layout& layout = layout_of(kind_);
-  const std::int64_t bytes = layout.record_bytes();
+  check(index >= 0 && index < size_, layout.title, ": got index ", index, ", expected 0 to ",
+        size_ - 1);
   std::size_t file = 0;
-  while (index >= static_cast<std::int64_t>(files_[file].size()) / bytes)
-    index -= static_cast<std::int64_t>(files_[file++].size()) / bytes;
-
-  const auto* record = reinterpret_cast<const std::uint8_t*>(files_[file].data()) + index * bytes;
-  const std::uint8_t* planes = record + layout.label_bytes;
-  Sample sample{Image(kSide, kSide), record[layout.label_bytes - 1]};
-  for (std::int64_t i = 0; i < kArea; ++i)
-    for (std::int64_t c = 0; c < Image::kChannels; ++c)
-      sample.image.pixels[i * Image::kChannels + c] = planes[c * kArea + i];
-  return sample;
+  for (;; ++file) {
+    const auto bytes = static_cast<std::int64_t>(files_[file].size());
+    if (index < bytes / layout.record_bytes()) break;
+    index -= bytes / layout.record_bytes();
+  }
+  return read_cifar_record(kind_, files_[file], index);
 }
 
 }  // namespace fovea

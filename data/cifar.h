@@ -38,9 +38,17 @@ class Cifar : public Dataset {
   std::int64_t size_ = 0;
 };
 
+// The reader's parts, for tests and fuzzing.
+
 /// The number of records in one file's bytes. Throws Error, beginning with `name`, unless they are
 /// a whole number of records, at least one, with labels in range.
-std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
-                                 const std::string& name);
+[[nodiscard]] std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
+                                               const std::string& name);
+/// Record `index` of bytes that were checked.
+[[nodiscard]] Sample read_cifar_record(CifarKind kind, std::span<const char> bytes,
+                                       std::int64_t index);
+/// One name a line; "0", "1", ... when they are not as many as classes.
+[[nodiscard]] std::vector<std::string> parse_class_names(const std::string& text,
+                                                         std::int64_t classes);
 
 }  // namespace fovea

@@ -12,6 +12,28 @@ namespace {
 
 constexpr std::int64_t kSmallImage = 32;  // up to here nothing is cropped away for evaluation
 
+std::int64_t scaled(std::int64_t side, double crop_pct) {
+  return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
+}
+
+/// The image's shape with its shorter side as given (torchvision's Resize: rounded down).
+ImageSize shorter_side(const Image& image, std::int64_t shorter) {
+  const auto longer = [shorter](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<double>(shorter * a) / static_cast<double>(b));
+  };
+  return image.height <= image.width ? ImageSize{shorter, longer(image.width, image.height)}
+                                     : ImageSize{longer(image.height, image.width), shorter};
+}
+
+/// The image's shape, just large enough to cover `size` (timm's ResizeKeepRatio: rounded to even).
+ImageSize covering(const Image& image, ImageSize size) {
+  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+  const double ratio =
+      std::min(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
+  return {static_cast<std::int64_t>(std::nearbyint(height / ratio)),
+          static_cast<std::int64_t>(std::nearbyint(width / ratio))};
+}
+
 /// (whole - part) / 2, halves to even.
 std::int64_t centered(std::int64_t whole, std::int64_t part) {
   return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(whole - part) / 2));
@@ -56,20 +78,9 @@ Image random_flip(Image image, double probability, Rng& rng) {
 Image resize_for_evaluation(const Image& image, ImageSize size, double crop_pct, Filter filter) {
   check(crop_pct > 0 && crop_pct <= 1, "resize_for_evaluation: got crop_pct ", crop_pct,
         ", expected more than 0 and at most 1");
-  const auto scaled = [crop_pct](std::int64_t side) {
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
-  };
-  if (size.height != size.width)  // no one shorter side: stretch to both
-    return center_crop(resize(image, {scaled(size.height), scaled(size.width)}, filter), size);
-
-  const std::int64_t shorter = scaled(size.height);
-  const auto longer = [shorter](std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<double>(shorter) * static_cast<double>(a) /
-                                     static_cast<double>(b));
-  };
-  const ImageSize whole = image.height <= image.width
-                              ? ImageSize{shorter, longer(image.width, image.height)}
-                              : ImageSize{longer(image.height, image.width), shorter};
+  const ImageSize cover = {scaled(size.height, crop_pct), scaled(size.width, crop_pct)};
+  const ImageSize whole =
+      size.height == size.width ? shorter_side(image, cover.height) : covering(image, cover);
   return center_crop(resize(image, whole, filter), size);
 }
 

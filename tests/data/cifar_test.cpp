@@ -1,0 +1,181 @@
+// CIFAR files: reading, finding, and one test per documented Error.
+#include "data/cifar.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "engine/check.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that is gone at the end of the test.
+struct TempDir {
+  TempDir() : path(fs::temp_directory_path() / "fovea_cifar_test") {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~TempDir() { fs::remove_all(path); }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+
+  void write(const fs::path& name, const std::string& content) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream(path / name, std::ios::binary) << content;
+  }
+  fs::path path;
+};
+
+/// `labels`, then pixels that count up: planes red, green, blue.
+std::string record(const std::string& labels) {
+  std::string bytes = labels;
+  for (int i = 0; i < 3072; ++i) bytes.push_back(static_cast<char>(i * 7 + labels.back()));
+  return bytes;
+}
+
+std::string label(int value) { return {static_cast<char>(value)}; }
+
+void write_cifar10(const TempDir& dir, const fs::path& folder) {
+  for (int i = 1; i <= 5; ++i)
+    dir.write(folder / ("data_batch_" + std::to_string(i) + ".bin"),
+              record(label(i)) + record(label(i + 4)));
+  dir.write(folder / "test_batch.bin", record(label(0)));
+}
+
+std::string error_of(CifarKind kind, const fs::path& dir, Split split) {
+  try {
+    const Cifar cifar(kind, dir, split);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("CIFAR-10 records are read in order, from the folder or its parent") {
+  const TempDir dir;
+  for (const char* folder : {".", "cifar10", "cifar-10-batches-bin"}) {
+    write_cifar10(dir, folder);
+    const Cifar train(CifarKind::cifar10, dir.path, Split::train);
+    CHECK(train.size() == 10);
+    CHECK(train.classes() == 10);
+    CHECK(train.get(0).label == 1);
+    CHECK(train.get(1).label == 5);
+    CHECK(train.get(9).label == 9);
+    const Sample sample = train.get(4);  // first of the third file
+    CHECK(sample.label == 3);
+    for (int c = 0; c < 3; ++c)
+      CHECK(sample.image.at(2, 5)[c] == static_cast<std::uint8_t>((c * 1024 + 2 * 32 + 5) * 7 + 3));
+    CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).size() == 1);
+    fs::remove_all(dir.path);
+  }
+}
+
+TEST_CASE("CIFAR-100 uses the fine label") {
+  const TempDir dir;
+  dir.write("cifar100/train.bin", record("\x13\x63") + record("\x01\x02"));
+  const Cifar train(CifarKind::cifar100, dir.path, Split::train);
+  CHECK(train.size() == 2);
+  CHECK(train.get(0).label == 99);
+  CHECK(train.get(1).label == 2);
+  CHECK(train.classes() == 100);
+}
+
+TEST_CASE("class names come from the file beside, else they are numbers") {
+  const TempDir dir;
+  write_cifar10(dir, ".");
+  CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).class_names()[3] == "3");
+  dir.write("batches.meta.txt", "a\r\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
+  CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).class_names()[0] == "a");
+  CHECK(parse_class_names("only one", 2) == std::vector<std::string>{"0", "1"});
+}
+
+TEST_CASE("an unofficial number of records is a notice") {
+  const TempDir dir;
+  write_cifar10(dir, ".");
+  CHECK(Cifar(CifarKind::cifar10, dir.path, Split::train).notice() ==
+        "cifar10: " + dir.path.string() + " holds 10 training images, the official set has 50000");
+}
+
+TEST_CASE("a file that is no whole number of records is an error") {
+  const TempDir dir;
+  write_cifar10(dir, ".");
+  dir.write("test_batch.bin", record(label(1)) + "x");
+  CHECK(error_of(CifarKind::cifar10, dir.path, Split::test) ==
+        (dir.path / "test_batch.bin").string() +
+            ": got 3074 bytes, expected a whole number of cifar10 records of 3073 bytes, at least "
+            "one (is the download complete?)");
+  dir.write("test_batch.bin", "");
+  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test), "got 0 bytes"));
+  dir.write("train.bin", record(label(1)));
+  CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
+                 "got 3073 bytes, expected a whole number of cifar100 records of 3074 bytes"));
+}
+
+TEST_CASE("a label out of range is an error that names the record") {
+  const TempDir dir;
+  write_cifar10(dir, ".");
+  dir.write("data_batch_4.bin", record(label(1)) + record(label(10)));
+  CHECK(error_of(CifarKind::cifar10, dir.path, Split::train) ==
+        (dir.path / "data_batch_4.bin").string() + ": record 1 has label 10, expected 0 to 9");
+}
+
+TEST_CASE("missing files and folders are errors that say what was looked for") {
+  const TempDir dir;
+  std::string error = error_of(CifarKind::cifar10, dir.path, Split::train);
+  CHECK(contains(error, "cifar10: found none of " + (dir.path / "data_batch_1.bin").string()));
+  CHECK(contains(error, (dir.path / "cifar-10-batches-bin" / "data_batch_1.bin").string()));
+  CHECK(contains(error, "--data-dir"));
+
+  error = error_of(CifarKind::cifar100, dir.path / "nowhere", Split::test);
+  CHECK(contains(error, "cifar100: no such folder; tried "));
+
+  write_cifar10(dir, ".");
+  fs::remove(dir.path / "data_batch_3.bin");
+  error = error_of(CifarKind::cifar10, dir.path, Split::train);
+  CHECK(contains(error, (dir.path / "data_batch_3.bin").string() + " is missing"));
+}
+
+TEST_CASE("data sets are opened by name") {
+  const TempDir dir;
+  write_cifar10(dir, ".");
+  CHECK(open_dataset({.name = "cifar10", .data_dir = dir.path}, Split::test)->size() == 1);
+  CHECK(open_dataset({}, Split::test)->size() == 2000);
+  CHECK_THROWS_WITH_AS((void)open_dataset({.name = "cifar01"}, Split::test),
+                       "open_dataset: got \"cifar01\", did you mean \"cifar10\"?", Error);
+  CHECK_THROWS_AS(
+      (void)open_dataset({.name = "cifar10", .data_dir = dir.path}, Split::test)->get(1), Error);
+}
+
+TEST_CASE("the real CIFAR-10" * doctest::skip(std::getenv("FOVEA_DATA") == nullptr)) {
+  const char* data = std::getenv("FOVEA_DATA");
+  if (data == nullptr || !fs::exists(fs::path(data) / "cifar10")) {
+    MESSAGE("no cifar10 in FOVEA_DATA: skipped");
+    return;
+  }
+  const Cifar train(CifarKind::cifar10, data, Split::train);
+  CHECK(train.size() == 50'000);
+  CHECK(train.notice().empty());
+  CHECK(train.class_names()[9] == "truck");
+  std::vector<int> count(10);
+  double red = 0;
+  for (std::int64_t i = 0; i < train.size(); ++i) {
+    const Sample sample = train.get(i);
+    ++count[sample.label];
+    for (std::size_t p = 0; p < sample.image.pixels.size(); p += 3) red += sample.image.pixels[p];
+  }
+  CHECK(count == std::vector<int>(10, 5000));
+  CHECK(red / (50'000.0 * 1024 * 255) == doctest::Approx(0.4914).epsilon(1e-4));
+}
+
+}  // namespace fovea

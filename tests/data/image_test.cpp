@@ -1,0 +1,162 @@
+// Decoding every supported kind of file, refusing damaged ones, and writing PNG. The files are the
+// seed corpus of the fuzzer; the hashes are those of Pillow's RGB pixels.
+#include "data/image.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "engine/check.h"
+#include "engine/files.h"
+#include "tests/data/hash.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kCorpus = fs::path(FOVEA_CORPUS) / "image";
+
+std::vector<std::uint8_t> bytes_of(const fs::path& path) {
+  const std::string file = read_file(path);
+  return {file.begin(), file.end()};
+}
+
+/// The message of the Error that decoding gives, or "" when it succeeds.
+std::string error_of(std::span<const std::uint8_t> bytes, std::int64_t max_pixels = kMaxPixels) {
+  try {
+    (void)decode_image(bytes, "photo", max_pixels);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::string error_of_text(const std::string& text) {
+  return error_of(std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+}  // namespace
+
+TEST_CASE("pictures of every kind decode to Pillow's pixels") {
+  struct Row {
+    const char* file;
+    std::uint64_t hash;
+  };
+  const Row rows[] = {
+      {"420.jpg", 0xd4b85868db1d9b25},         {"arithmetic.jpg", 0xd4b85868db1d9b25},
+      {"cmyk.jpg", 0xac95b6391a48f4b4},        {"gray.jpg", 0x01d9512c7c0c67da},
+      {"progressive.jpg", 0x63d1886a7d225531}, {"rgb.jpg", 0x4bb991002464f2f7},
+      {"bilevel.png", 0x350283f66238c962},     {"gray.png", 0x2989ee6d078199d6},
+      {"gray16.png", 0x3b7b1c35f8c0fffc},      {"interlaced.png", 0xfb40db0aff55e313},
+      {"palette.png", 0xc759d1bf596ff025},     {"rgb.png", 0xfb40db0aff55e313},
+      {"rgba.png", 0xfb40db0aff55e313},        {"gray.pgm", 0x2989ee6d078199d6},
+      {"rgb.bmp", 0xfb40db0aff55e313},         {"rgb.ppm", 0xfb40db0aff55e313}};
+  for (const Row& row : rows) {
+    INFO(row.file);
+    const Image image = read_image(kCorpus / row.file);
+    CHECK(image.height == 11);
+    CHECK(image.width == 13);
+    CHECK(tests::hash_of(image) == row.hash);
+  }
+  CHECK(read_image(kCorpus / "rgb.png") == tests::sample_image());
+}
+
+TEST_CASE("the format is told by content, not by name") {
+  const fs::path path = fs::temp_directory_path() / "fovea_image_test_png.JPEG";
+  fs::copy_file(kCorpus / "rgb.png", path, fs::copy_options::overwrite_existing);
+  CHECK(read_image(path) == tests::sample_image());
+  fs::remove(path);
+}
+
+TEST_CASE("damaged pictures are errors that name the file") {
+  for (const char* file :
+       {"truncated.jpg", "truncated.png", "huge-header.png", "lying-header.png"}) {
+    INFO(file);
+    CHECK_THROWS_AS((void)read_image(kCorpus / file), Error);
+    CHECK(error_of(bytes_of(kCorpus / file)).starts_with("photo: "));
+  }
+  CHECK(error_of(bytes_of(kCorpus / "truncated.jpg")) ==
+        "photo: damaged JPEG: the data ends too early");
+  CHECK(error_of(bytes_of(kCorpus / "huge-header.png")) ==
+        "photo: its header promises 100000 x 100000 pixels, the limit is 178956970");
+  CHECK_THROWS_AS((void)read_image("no/such/file.png"), Error);
+}
+
+TEST_CASE("every cut of a file is an error, never a crash") {
+  for (const char* file : {"420.jpg", "progressive.jpg", "rgb.png", "palette.png"}) {
+    const std::vector<std::uint8_t> whole = bytes_of(kCorpus / file);
+    for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
+      INFO(file, " cut to ", size);
+      CHECK(!error_of(std::span(whole).first(size)).empty());
+    }
+  }
+}
+
+TEST_CASE("a wrong PNG checksum is an error") {
+  std::vector<std::uint8_t> file = bytes_of(kCorpus / "rgb.png");
+  file[29] ^= 1;  // in the checksum of IHDR
+  CHECK(error_of(file).find("CRC") != std::string::npos);
+}
+
+TEST_CASE("what is no supported picture is said by name") {
+  CHECK(error_of({}) == "photo: the file is empty, expected JPEG, PNG, BMP, PGM or PPM");
+  CHECK(error_of_text("<html></html>") ==
+        "photo: not a picture of a known format, expected JPEG, PNG, BMP, PGM or PPM");
+  CHECK(error_of_text("GIF89a...") == "photo: got a GIF file, expected JPEG, PNG, BMP, PGM or PPM");
+  CHECK(error_of_text("RIFF....WEBPVP8 ").find("got a WebP file") != std::string::npos);
+  CHECK(error_of_text("BM").find("photo: damaged picture") == 0);
+}
+
+TEST_CASE("the pixel limit counts for every decoder") {
+  for (const char* file : {"420.jpg", "rgb.png", "rgb.bmp", "rgb.ppm"}) {
+    const std::vector<std::uint8_t> bytes = bytes_of(kCorpus / file);
+    CHECK(error_of(bytes, 11 * 13).empty());
+    CHECK(error_of(bytes, 11 * 13 - 1) ==
+          "photo: its header promises 13 x 11 pixels, the limit is 142");
+  }
+}
+
+TEST_CASE("a written PNG reads back equal") {
+  const fs::path path = fs::temp_directory_path() / "fovea_image_test.png";
+  write_png(path, tests::sample_image());
+  CHECK(read_image(path) == tests::sample_image());
+  fs::remove(path);
+  CHECK_THROWS_WITH_AS((void)encode_png(Image()), "encode_png: got an empty picture", Error);
+  CHECK_THROWS_AS(write_png("no/such/folder/a.png", tests::sample_image()), Error);
+}
+
+TEST_CASE("odd images behave as wanted" * doctest::skip(std::getenv("FOVEA_DATA") == nullptr)) {
+  const char* data = std::getenv("FOVEA_DATA");  // may still be null: skipping can be disabled
+  if (data == nullptr) return;
+  const fs::path folder = fs::path(data) / "odd-images";
+  if (!fs::exists(folder / "expected.csv")) {
+    MESSAGE("no odd-images in FOVEA_DATA: skipped");
+    return;
+  }
+  std::istringstream table(read_file(folder / "expected.csv"));
+  std::string line;
+  std::getline(table, line);  // the titles
+  while (std::getline(table, line)) {
+    std::vector<std::string> fields;
+    std::istringstream row(line);
+    for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
+    INFO(fields.at(0));
+    const std::string& wanted = fields.at(11);
+    std::string error;
+    try {
+      (void)read_image(folder / fields[0]);
+    } catch (const Error& e) {
+      error = e.what();
+    }
+    const bool may_succeed = wanted.find("ok") != std::string::npos;
+    const bool may_fail = wanted.find("error") != std::string::npos;
+    CHECK((error.empty() ? may_succeed : may_fail));
+    if (!error.empty()) CHECK(error.find(fields[0]) != std::string::npos);
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,214 @@
+// Sampling orders and the loader: the same bytes for any number of workers and from any start.
+#include "data/loader.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "data/builtin.h"
+#include "engine/check.h"
+#include "tests/data/hash.h"
+
+namespace fovea {
+namespace {
+
+/// Label = index; one sample may be broken or of another size.
+class Fake : public Dataset {
+ public:
+  explicit Fake(std::int64_t size) : size_(size) {}
+  [[nodiscard]] std::int64_t size() const override { return size_; }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    check(index != broken, "cannot read it");
+    Image image(4, index == wide ? 5 : 4);
+    std::fill(image.pixels.begin(), image.pixels.end(), static_cast<std::uint8_t>(index));
+    return {std::move(image), index};
+  }
+
+  std::int64_t broken = -1, wide = -1;
+
+ private:
+  std::int64_t size_;
+  std::vector<std::string> names_;
+};
+
+std::shared_ptr<const Dataset> builtin(std::int64_t size) {
+  return std::make_shared<Builtin>(Split::train, BuiltinOptions{.train_size = size});
+}
+
+LoaderOptions options(std::int64_t batch, int workers) {
+  LoaderOptions result;
+  result.batch_size = batch;
+  result.workers = workers;
+  result.seed = 11;
+  return result;
+}
+
+std::vector<std::uint64_t> hashes(Loader& loader, int count) {
+  std::vector<std::uint64_t> result;
+  for (int i = 0; i < count; ++i) {
+    const Batch batch = loader.next();
+    result.push_back(tests::hash_of(batch.images));
+    result.push_back(tests::hash_of(batch.labels));
+  }
+  return result;
+}
+
+/// All labels until the loader ends.
+std::vector<double> labels(Loader& loader) {
+  std::vector<double> result;
+  while (loader.has_next())
+    for (const double label : loader.next().labels.to_vector()) result.push_back(label);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("an order is a permutation and a function of seed and epoch") {
+  const auto order = shuffled_order(101, 3, 4);
+  auto sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  CHECK(sorted == sequential_order(101));
+  CHECK(order == shuffled_order(101, 3, 4));
+  CHECK(order != shuffled_order(101, 3, 5));
+  CHECK(order != shuffled_order(101, 4, 4));
+  CHECK(shuffled_order(0, 1, 1).empty());
+}
+
+TEST_CASE("shuffling is fair: every place for every index") {
+  std::vector<int> count(36);
+  for (int epoch = 0; epoch < 6000; ++epoch) {
+    const auto order = shuffled_order(6, 1, epoch);
+    for (std::size_t place = 0; place < 6; ++place) ++count[6 * place + order[place]];
+  }
+  for (const int c : count) CHECK(std::abs(c - 1000) < 150);  // 5 standard deviations
+}
+
+TEST_CASE("batches are counted with and without the rest") {
+  CHECK(batch_count(10, 3, true) == 3);
+  CHECK(batch_count(10, 3, false) == 4);
+  CHECK(batch_count(9, 3, false) == 3);
+}
+
+TEST_CASE("any number of workers and any queue gives the same bytes") {
+  Loader reference(builtin(50), training_pipeline({}), options(8, 0));
+  const auto expected = hashes(reference, 20);  // 6 batches an epoch: crosses three borders
+  for (const int workers : {1, 2, 4, 7})
+    for (const int queue : {0, 1, 3}) {
+      LoaderOptions o = options(8, workers);
+      o.queue = queue;
+      Loader loader(builtin(50), training_pipeline({}), o);
+      CHECK(hashes(loader, 20) == expected);
+    }
+}
+
+TEST_CASE("augmentation differs between epochs, not between batch sizes") {
+  const auto image_of = [](std::int64_t batch_size, std::int64_t epoch, std::int64_t index) {
+    LoaderOptions o = options(batch_size, 0);
+    o.shuffle = false;
+    Loader loader(builtin(12), training_pipeline({}), o, {epoch, index / batch_size});
+    const Tensor images = loader.next().images;
+    const std::int64_t values = 3 * 32 * 32;
+    const float* first = images.data<float>() + index % batch_size * values;
+    return std::vector<float>(first, first + values);
+  };
+  CHECK(image_of(4, 0, 5) == image_of(6, 0, 5));
+  CHECK(image_of(4, 0, 5) != image_of(4, 1, 5));
+}
+
+TEST_CASE("a loader started at a cursor continues exactly") {
+  Loader whole(builtin(30), training_pipeline({}), options(7, 2));
+  (void)hashes(whole, 6);
+  const Cursor cursor = whole.cursor();
+  CHECK(cursor == Cursor{1, 2});
+  const auto expected = hashes(whole, 9);
+  Loader resumed(builtin(30), training_pipeline({}), options(7, 3), cursor);
+  CHECK(hashes(resumed, 9) == expected);
+  CHECK(resumed.cursor() == whole.cursor());
+}
+
+TEST_CASE("evaluation shows every image once, in order, and ends") {
+  for (const int workers : {0, 2}) {
+    Loader loader(std::make_shared<Fake>(10), {}, evaluation_loader_options(4, workers));
+    CHECK(loader.batches_per_epoch() == 3);
+    CHECK(labels(loader) == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    CHECK_FALSE(loader.has_next());
+    CHECK_THROWS_WITH_AS((void)loader.next(), "loader: the epoch is over", Error);
+  }
+}
+
+TEST_CASE("training shows every image at most once an epoch and drops the rest") {
+  LoaderOptions o = options(4, 2);
+  o.repeat = false;
+  Loader loader(std::make_shared<Fake>(11), {}, o);
+  const auto shown = labels(loader);
+  CHECK(shown.size() == 8);
+  CHECK(std::set<double>(shown.begin(), shown.end()).size() == 8);
+}
+
+TEST_CASE("batches are f32 [B, 3, H, W] and i64 [B]") {
+  Loader loader(std::make_shared<Fake>(5), {}, evaluation_loader_options(2, 0));
+  const Batch batch = loader.next();
+  CHECK(batch.images.shape() == Shape{2, 3, 4, 4});
+  CHECK(batch.images.dtype() == DType::f32);
+  CHECK(batch.labels.shape() == Shape{2});
+  CHECK(batch.labels.dtype() == DType::i64);
+  CHECK(batch.size() == 2);
+  const float expected = (1.0F / 255 - 0.4822F) / 0.2435F;  // image 1, green
+  CHECK(batch.images.data<float>()[48 + 16] == expected);
+}
+
+TEST_CASE("an error in a worker reaches the consumer at its batch, and the rest goes on") {
+  for (const int workers : {0, 3}) {
+    auto fake = std::make_shared<Fake>(12);
+    fake->broken = 5;
+    Loader loader(fake, {}, evaluation_loader_options(3, workers));
+    CHECK(loader.next().labels.at(0) == 0);
+    CHECK_THROWS_WITH_AS((void)loader.next(), "loader: sample 5 of epoch 0: cannot read it", Error);
+    CHECK(loader.next().labels.at(0) == 6);
+  }
+}
+
+TEST_CASE("images of different sizes in a batch are an error") {
+  auto fake = std::make_shared<Fake>(4);
+  fake->wide = 2;
+  Loader loader(fake, {}, evaluation_loader_options(4, 1));
+  CHECK_THROWS_WITH_AS((void)loader.next(),
+                       "loader: sample 2 of epoch 0: its size is 4 x 5, the batch began with 4 x 4",
+                       Error);
+}
+
+TEST_CASE("a loader is torn down while its queue is full, empty or being filled") {
+  for (int i = 0; i < 20; ++i) {
+    Loader loader(builtin(100), training_pipeline({}), options(5, 4));
+    for (int k = 0; k < i % 4; ++k) (void)loader.next();
+  }
+}
+
+TEST_CASE("waiting is counted") {
+  Loader loader(builtin(100), training_pipeline({}), options(50, 0));
+  CHECK(loader.wait_seconds() == 0);
+  (void)loader.next();
+  const double once = loader.wait_seconds();
+  CHECK(once > 0);
+  (void)loader.next();
+  CHECK(loader.wait_seconds() > once);
+}
+
+TEST_CASE("the loader refuses options that make no batch") {
+  const auto make = [](LoaderOptions o, Cursor start = {}) {
+    Loader loader(std::make_shared<Fake>(10), {}, o, start);
+  };
+  CHECK_THROWS_WITH_AS(make(options(0, 1)), "loader: got batch size 0, expected 1 or more", Error);
+  CHECK_THROWS_WITH_AS(make(options(11, 1)),
+                       "loader: got 10 images and batch size 11, expected at least one whole batch",
+                       Error);
+  CHECK_THROWS_AS(make(options(2, -1)), Error);
+  CHECK_THROWS_WITH_AS(make(options(2, 1), {0, 5}),
+                       "loader: got a start at epoch 0, batch 5, expected an epoch of 0 or more "
+                       "and a batch of 0 to 4",
+                       Error);
+}
+
+}  // namespace fovea

@@ -1,0 +1,124 @@
+// Mixup and cutmix: the arithmetic against hand-made values, the draws against their laws.
+#include "data/mixup.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/check.h"
+
+namespace fovea {
+namespace {
+
+Batch make_batch() {  // four images of 3 x 4 x 4 with different values everywhere
+  return {rand_uniform({4, 3, 4, 4}, -2, 2, 7), from_values({4}, {1, 0, 2, 1}, {DType::i64, {}})};
+}
+
+}  // namespace
+
+TEST_CASE("mixup blends with the partner from the other end") {
+  const Batch batch = make_batch();
+  const Tensor mixed = mix_images(batch.images, {.lambda = 0.3});
+  for (std::int64_t i = 0; i < 4; ++i)
+    for (std::int64_t k = 0; k < 48; ++k) {
+      const double own = batch.images.at(i * 48 + k), other = batch.images.at((3 - i) * 48 + k);
+      CHECK(mixed.at(i * 48 + k) == doctest::Approx(0.3 * own + 0.7 * other).epsilon(1e-5));
+    }
+}
+
+TEST_CASE("cutmix copies the box from the partner, in every channel") {
+  const Batch batch = make_batch();
+  const MixDraw draw = {0.75, true, {.top = 1, .bottom = 3, .left = 2, .right = 4}};
+  const Tensor mixed = mix_images(batch.images, draw);
+  for (std::int64_t i = 0; i < 4; ++i)
+    for (std::int64_t c = 0; c < 3; ++c)
+      for (std::int64_t y = 0; y < 4; ++y)
+        for (std::int64_t x = 0; x < 4; ++x) {
+          const bool inside = y >= 1 && y < 3 && x >= 2;
+          const std::int64_t pixel = c * 16 + y * 4 + x;
+          CHECK(mixed.at(i * 48 + pixel) == batch.images.at((inside ? 3 - i : i) * 48 + pixel));
+        }
+}
+
+TEST_CASE("the cutmix box and lambda are timm's") {
+  struct Row {
+    double lambda;
+    std::int64_t y, x, top, bottom, left, right;
+    double corrected;
+  };
+  const Row rows[] = {{0.3, 16, 16, 3, 29, 3, 29, 0.33984375},
+                      {0.75, 2, 30, 0, 10, 22, 32, 0.90234375},
+                      {0.5, 31, 0, 20, 32, 0, 11, 0.87109375}};
+  for (const Row& row : rows) {
+    const MixDraw draw = cutmix_draw(row.lambda, row.y, row.x, 32, 32);
+    CHECK(draw.box.top == row.top);
+    CHECK(draw.box.bottom == row.bottom);
+    CHECK(draw.box.left == row.left);
+    CHECK(draw.box.right == row.right);
+    CHECK(draw.lambda == row.corrected);
+  }
+}
+
+TEST_CASE("targets are smoothed, then mixed") {
+  const Batch batch = make_batch();
+  const MixOptions options = {.smoothing = 0.3, .classes = 3};  // on 0.8, off 0.1
+  const Tensor targets = mix_targets(batch.labels, {.lambda = 0.25}, options);
+  const std::vector<double> expected = {0.1,   0.8, 0.1,   0.275, 0.1, 0.625,
+                                        0.625, 0.1, 0.275, 0.1,   0.8, 0.1};
+  for (std::int64_t k = 0; k < 12; ++k)
+    CHECK(targets.at(k) == doctest::Approx(expected[k]).epsilon(1e-6));
+}
+
+TEST_CASE("draws follow the options") {
+  Rng rng(5);
+  int cuts = 0, none = 0;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const MixDraw draw = draw_mix(
+        {.mixup = 0.8, .cutmix = 1, .probability = 0.75, .switch_probability = 0.25}, 32, 32, rng);
+    none += draw.lambda == 1 && !draw.is_cutmix;
+    cuts += draw.is_cutmix;
+  }
+  CHECK(none == doctest::Approx(1000).epsilon(0.1));
+  CHECK(cuts == doctest::Approx(750).epsilon(0.1));
+
+  for (int i = 0; i < 4000; ++i) {  // Beta(0.8, 0.8): mean 1/2, variance 1 / (4 (2 a + 1))
+    const double lambda = draw_mix({.mixup = 0.8, .cutmix = 0}, 32, 32, rng).lambda;
+    sum += lambda;
+    squares += lambda * lambda;
+  }
+  CHECK(sum / 4000 == doctest::Approx(0.5).epsilon(0.03));
+  CHECK(squares / 4000 - 0.25 == doctest::Approx(1 / 10.4).epsilon(0.06));
+  CHECK(draw_mix({.mixup = 0, .cutmix = 1}, 32, 32, rng).is_cutmix);
+  CHECK(draw_mix({.mixup = 0, .cutmix = 0}, 32, 32, rng).lambda == 1);
+}
+
+TEST_CASE("mixing is a function of the batch and the rng") {
+  const Batch batch = make_batch();
+  Rng a(9, 1), b(9, 1);
+  const MixedBatch first = mix(batch, {.classes = 3}, a), second = mix(batch, {.classes = 3}, b);
+  CHECK(first.images.to_vector() == second.images.to_vector());
+  CHECK(first.targets.to_vector() == second.targets.to_vector());
+  Rng rng(0);
+  const MixedBatch plain = mix(batch, {.probability = 0, .smoothing = 0, .classes = 3}, rng);
+  CHECK(plain.images.to_vector() == batch.images.to_vector());
+  CHECK(plain.targets.to_vector() == std::vector<double>{0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0});
+}
+
+TEST_CASE("mixing refuses odd batches, bad labels and bad options") {
+  Rng rng(0);
+  const Batch odd = {zeros({3, 3, 4, 4}), zeros({3}, {DType::i64, {}})};
+  CHECK_THROWS_WITH_AS(
+      (void)mix(odd, {}, rng),
+      "mixup: got a batch of 3, expected an even number (sample i is mixed with sample B - 1 - i)",
+      Error);
+  CHECK_THROWS_WITH_AS((void)mix(make_batch(), {.classes = 2}, rng),
+                       "mixup: got label 2, expected 0 to 1", Error);
+  CHECK_THROWS_WITH_AS((void)draw_mix({.mixup = -1}, 4, 4, rng),
+                       "mixup: got alpha -1, expected 0 or more", Error);
+  CHECK_THROWS_AS((void)draw_mix({.cutmix = NAN}, 4, 4, rng), Error);
+  CHECK_THROWS_AS((void)draw_mix({.probability = 1.5}, 4, 4, rng), Error);
+  CHECK_THROWS_AS((void)draw_mix({.smoothing = -0.1}, 4, 4, rng), Error);
+}
+
+}  // namespace fovea
