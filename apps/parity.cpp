@@ -1,58 +1,40 @@
 // parity [--device cpu|cuda] [--precision f64|f32|bf16] FILE...: compares the project with golden
-// files. One line per file; exit code 1 when any fails, 2 on wrong usage.
+// files, one line per file. Exit code 1 when any of them fails.
 #include <iostream>
-#include <string>
-#include <vector>
 
-#include "engine/check.h"
+#include "apps/app.h"
+#include "apps/cli.h"
 #include "train/golden/golden.h"
 
 namespace {
 
-constexpr const char* kUsage =
-    "usage: parity [--device cpu|cuda] [--precision f64|f32|bf16] FILE...\n"
-    "Compares every tensor of golden files with the project's own (DESIGN sections 3 and 5).\n";
+using namespace fovea;
 
-struct Arguments {
-  fovea::golden::Options options;
-  std::vector<std::string> files;
-  bool help = false;
-};
+int parity(int argc, char** argv) {
+  std::string device = "cpu", precision = "f64";
+  CommandSpec spec;
+  spec.name = "parity";
+  spec.description =
+      "Compares every tensor of golden files (reference values of the official implementations)\n"
+      "with the project's own.";
+  spec.arguments = "FILE...";
+  spec.fields = {
+      {.name = "device", .group = "Run", .target = &device, .help = "cpu, cuda or cuda:N"},
+      {.name = "precision",
+       .group = "Run",
+       .target = &precision,
+       .help = "of the computation; the files hold f64",
+       .choices = {"f64", "f32", "bf16"}},
+  };
+  const std::vector<std::string> files = parse_into_fields(argc, argv, spec);
+  if (files.empty()) throw UsageError("no FILE was named");
 
-Arguments parse(const std::vector<std::string>& words) {
-  Arguments arguments;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string flag = words[i], value;
-    if (flag == "--help" || flag == "-h") arguments.help = true;
-    if (!flag.starts_with("--") || flag == "--help") {
-      if (flag != "--help" && flag != "-h") arguments.files.push_back(flag);
-      continue;
-    }
-    const std::size_t equals = flag.find('=');
-    if (equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-    } else {
-      fovea::check(i + 1 < words.size(), flag, " needs a value");
-      value = words[++i];
-    }
-    if (flag == "--device") {
-      arguments.options.device = fovea::parse_device(value);
-    } else if (flag == "--precision") {
-      arguments.options.precision = fovea::golden::parse_precision(value);
-    } else {
-      fovea::fail(flag, " is not known, expected --device or --precision");
-    }
-  }
-  fovea::check(arguments.help || !arguments.files.empty(), "no file was named");
-  return arguments;
-}
-
-int run(const Arguments& arguments) {
+  const golden::Options options{parse_device(device), golden::parse_precision(precision)};
   bool ok = true;
-  for (const std::string& file : arguments.files) {
-    const fovea::golden::Report report = fovea::golden::check_file(file, arguments.options);
-    fovea::golden::print(std::cout, report);
+  for (const std::string& file : files) {
+    const golden::Report report = golden::check_file(file, options);
+    golden::print(std::cout, report);
+    std::cout.flush();
     ok = ok && report.ok();
   }
   return ok ? 0 : 1;
@@ -60,14 +42,4 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const Arguments arguments = parse({argv + 1, argv + argc});
-    if (!arguments.help) return run(arguments);
-    std::cout << kUsage;
-    return 0;
-  } catch (const fovea::Error& error) {
-    std::cerr << "error: " << error.what() << '\n' << kUsage;
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, parity); }

@@ -1,79 +1,79 @@
-// summary MODEL [--num-classes N] [--img-size N|HxW] ...: the tree of a model with output shapes,
-// parameters and multiply-adds. Any setting of the model is a flag.
+// summary MODEL [--img-size N|HxW] [--num-classes N] ...: the tree of a model with output shapes,
+// parameters and multiply-adds.
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
+#include "apps/app.h"
+#include "apps/cli.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "models/summary.h"
 
 namespace {
 
-constexpr const char* kUsage =
-    "usage: summary MODEL [--num-classes N] [--img-size N|HxW] [--depth N] [--SETTING VALUE]...\n"
-    "Prints the model's modules with output shapes, parameters and multiply-adds for one image.\n"
-    "Settings are those of the model's configuration (the last line). Models, e.g.:\n";
+using namespace fovea;
+using nlohmann::json;
 
-struct Arguments {
-  std::string model;
-  nlohmann::json overrides = nlohmann::json::object();
+/// The flags that are settings of a model by another spelling: img-size is img_size.
+struct Flag {
+  const char *name, *help;
+};
+constexpr Flag kFlags[] = {
+    {"img-size", "of the images, N or HxW"}, {"patch-size", "of the square patches"},
+    {"in-chans", "channels of the images"},  {"num-classes", "logits; 0: no head"},
+    {"embed-dim", "width of the tokens"},    {"depth", "blocks"},
+    {"num-heads", "of the attention"},       {"mlp-ratio", "hidden over token width"},
+    {"global-pool", "token or avg"},         {"pos-embed", "learned, sincos or none"},
 };
 
-/// "--img-size" names the setting "img_size".
-std::string setting_of(std::string flag) {
-  flag.erase(0, 2);
-  for (char& c : flag) {
-    if (c == '-') c = '_';
+CommandSpec command(std::string& text) {
+  CommandSpec spec;
+  spec.name = "summary";
+  spec.description =
+      "The modules of a model with output shapes, parameters and multiply-adds.\n"
+      "Models: FAMILY_SIZE_patchP_IMAGE with any P and image, e.g.\n";
+  for (const std::string& name : model_names()) spec.description += "  " + name + "\n";
+  spec.arguments = "MODEL";
+  for (const Flag& flag : kFlags) {
+    spec.fields.push_back(
+        {.name = flag.name, .group = "Model", .target = &text, .help = flag.help});
   }
-  return flag;
+  spec.fields.push_back({.name = "model-args",
+                         .group = "Model",
+                         .target = &text,
+                         .help = "more settings, as a JSON object"});
+  return spec;
 }
 
-Arguments parse(const std::vector<std::string>& words) {
-  Arguments arguments;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string flag = words[i];
-    if (!flag.starts_with("--")) {
-      fovea::check(arguments.model.empty(), "one model at a time, got ", arguments.model, " and ",
-                   flag);
-      arguments.model = flag;
+json overrides_of(const std::vector<Setting>& settings) {
+  json overrides = json::object();
+  for (const Setting& setting : settings) {
+    const json value = parse_config_value(setting.text);
+    if (setting.name == "model-args") {
+      check(value.is_object(), "--model-args: got ", setting.text, ", expected a JSON object");
+      overrides.update(value);
       continue;
     }
-    const std::size_t equals = flag.find('=');
-    std::string value;
-    if (equals == std::string::npos) {
-      fovea::check(i + 1 < words.size(), flag, " needs a value");
-      value = words[++i];
-    } else {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-    }
-    arguments.overrides[setting_of(flag)] = fovea::parse_config_value(value);
+    std::string key = setting.name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    overrides[key] = value;
   }
-  fovea::check(!arguments.model.empty(), "no model was named");
-  return arguments;
+  return overrides;
 }
 
-void print_usage(std::ostream& out) {
-  out << kUsage;
-  for (const std::string& name : fovea::model_names()) out << "  " << name << '\n';
+int summary(int argc, char** argv) {
+  std::string unused;
+  const CommandLine line = parse_command_line(argc, argv, command(unused));
+  if (line.arguments.size() != 1) throw UsageError("summary: name one MODEL");
+  try {
+    print_summary(std::cout, *make_model(line.arguments.front(), overrides_of(line.settings)));
+  } catch (const Error& error) {  // a name or a setting that does not exist
+    throw UsageError(error.what());
+  }
+  return 0;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
-      print_usage(std::cout);
-      return 0;
-    }
-    const Arguments arguments = parse(words);
-    fovea::print_summary(std::cout, *fovea::make_model(arguments.model, arguments.overrides));
-    return 0;
-  } catch (const fovea::Error& error) {
-    std::cerr << "error: " << error.what() << '\n';
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, summary); }

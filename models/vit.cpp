@@ -11,6 +11,11 @@
 namespace fovea {
 namespace {
 
+Tensor make_cls_token(const Scope& s, const ViTConfig& c) {
+  if (!c.class_token) return {};
+  return s.param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no);
+}
+
 Tensor make_pos_embed(const Scope& s, const ViTConfig& c) {
   const std::int64_t prefix = c.no_embed_class ? 0 : c.prefix();
   const Shape shape{1, prefix + c.image.patches(), c.encoder.embed_dim};
@@ -38,16 +43,13 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
     : Model(std::move(info), seed, options),
       config_(c),
       perm_(make_perm(Scope(store()), c)),
+      cls_token_(make_cls_token(Scope(store()), c)),
       pos_embed_(make_pos_embed(Scope(store()), c)),
       patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
       norm_(Scope(store()) / (c.fc_norm ? "fc_norm" : "norm"), c.encoder.embed_dim,
             c.encoder.norm_eps) {
-  const Scope s(store());
-  if (c.class_token) {
-    cls_token_ = s.param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no);
-  }
-  if (c.num_classes > 0) head_.emplace(s / "head", c.encoder.embed_dim, c.num_classes);
+  if (c.num_classes > 0) head_.emplace(Scope(store()) / "head", c.encoder.embed_dim, c.num_classes);
 }
 
 /// images [B, C, H, W] -> class logits [B, K].

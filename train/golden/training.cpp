@@ -103,7 +103,7 @@ Comparison distance(const std::string& name, const Tensor& ours, const Tensor& s
   const double bound = precision == Precision::f64   ? 1e-9
                        : precision == Precision::f32 ? 1e-3
                                                      : 1e-1;
-  return {name + " of the way", error == 0 ? 0 : error / way, bound};
+  return {"final-param/" + name, error == 0 ? 0 : error / way, bound};
 }
 
 void compare_vector(Case& c, const std::string& name, const std::vector<double>& ours) {
@@ -127,7 +127,7 @@ void check_train(Case& c) {
     const Tensor ours = model->store().find(name);
     check(ours.defined(), "final/", name, ": the model has no parameter of that name");
     c.compare_output("final/" + name, ours.detach());
-    c.results.push_back(distance("final/" + name, ours.detach(), c.take("param/" + name),
+    c.results.push_back(distance(name, ours.detach(), c.take("param/" + name),
                                  c.take("final/" + name), c.options.precision));
   }
   for (const std::string& name : c.names_under("ema/")) {
