@@ -8,43 +8,8 @@ namespace {
 
 constexpr double kMost = 1e9;  // of counts: far more than anything real, far less than an overflow
 
-struct Range {
-  double low, high;
-};
-
-/// Adds the settings under one heading.
-class Group {
- public:
-  Group(Fields& fields, std::string name) : fields_(fields), name_(std::move(name)) {}
-
-  /// A text or a switch.
-  Field& add(std::string name, Field::Target target, std::string help) {
-    fields_.push_back(
-        {.name = std::move(name), .group = name_, .target = target, .help = std::move(help)});
-    return fields_.back();
-  }
-  Field& number(std::string name, Field::Target target, std::string help, Range range) {
-    Field& field = add(std::move(name), target, std::move(help));
-    field.low = range.low;
-    field.high = range.high;
-    return field;
-  }
-  void choice(std::string name, std::string* target, std::string help,
-              std::vector<std::string> choices) {
-    add(std::move(name), target, std::move(help)).choices = std::move(choices);
-  }
-  /// Does not say what a run is, but what to do with it now.
-  void once(std::string name, Field::Target target, std::string help) {
-    add(std::move(name), target, std::move(help)).saved = false;
-  }
-
- private:
-  Fields& fields_;
-  std::string name_;
-};
-
 void add_data_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Data");
+  FieldGroup g(fields, "Data");
   g.choice("dataset", &c.dataset, "what to learn from", dataset_names());
   g.add("data-dir", &c.data_dir,
         "folder of the .bin files or its parent "
@@ -57,7 +22,7 @@ void add_data_fields(Fields& fields, TrainConfig& c) {
 }
 
 void add_model_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Model");
+  FieldGroup g(fields, "Model");
   g.add("model", &c.model, "registry name; ./run summary lists them");
   g.add("img-size", &c.img_size, "input size, N or HxW (default: the model's)");
   g.number("patch-size", &c.patch_size, "0: the model's own", {0, 1024});
@@ -72,7 +37,7 @@ void add_model_fields(Fields& fields, TrainConfig& c) {
 }
 
 void add_optimizer_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Optimizer");
+  FieldGroup g(fields, "Optimizer");
   g.number("batch-size", &c.batch_size, "images of one forward pass", {1, 65536});
   g.number("val-batch-size", &c.val_batch_size, "in evaluation; 0: as batch-size", {0, 65536});
   g.number("grad-accum-steps", &c.grad_accum_steps, "batches per step", {1, 65536});
@@ -90,7 +55,7 @@ void add_optimizer_fields(Fields& fields, TrainConfig& c) {
 }
 
 void add_schedule_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Schedule");
+  FieldGroup g(fields, "Schedule");
   g.number("epochs", &c.epochs, "passes over the data", {1, kMost});
   g.choice("sched", &c.sched, "course of the learning rate",
            {"cosine", "half-cosine", "linear", "step", "constant"});
@@ -104,7 +69,7 @@ void add_schedule_fields(Fields& fields, TrainConfig& c) {
 }
 
 void add_regularisation_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Regularise");
+  FieldGroup g(fields, "Regularise");
   g.number("smoothing", &c.smoothing, "label smoothing", {0, 0.999});
   g.number("mixup", &c.mixup, "alpha of mixup; 0: off", {0, 1e3});
   g.number("cutmix", &c.cutmix, "alpha of cutmix; 0: off", {0, 1e3});
@@ -117,7 +82,7 @@ void add_regularisation_fields(Fields& fields, TrainConfig& c) {
 }
 
 void add_distillation_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Distil");
+  FieldGroup g(fields, "Distil");
   g.choice("distillation-type", &c.distillation_type, "learn from a teacher too",
            {"none", "soft", "hard"});
   g.number("distillation-alpha", &c.distillation_alpha, "share of the teacher's loss", {0, 1});
@@ -130,7 +95,7 @@ void add_distillation_fields(Fields& fields, TrainConfig& c) {
 }
 
 void add_run_fields(Fields& fields, TrainConfig& c) {
-  Group g(fields, "Run");
+  FieldGroup g(fields, "Run");
   g.once("output", &c.output, "run directory (default: a new one under runs/)");
   g.once("config", &c.config, "JSON file of settings; flags override it");
   g.once("resume", &c.resume, "auto: go on where --output has a state; or a state file");

@@ -109,6 +109,28 @@ std::string range_text(const Field& field) {
 
 }  // namespace
 
+Field& FieldGroup::add(std::string name, Field::Target target, std::string help) {
+  fields_.push_back(
+      {.name = std::move(name), .group = name_, .target = target, .help = std::move(help)});
+  return fields_.back();
+}
+
+Field& FieldGroup::number(std::string name, Field::Target target, std::string help, Range range) {
+  Field& field = add(std::move(name), target, std::move(help));
+  field.low = range.low;
+  field.high = range.high;
+  return field;
+}
+
+void FieldGroup::choice(std::string name, std::string* target, std::string help,
+                        std::vector<std::string> choices) {
+  add(std::move(name), target, std::move(help)).choices = std::move(choices);
+}
+
+void FieldGroup::once(std::string name, Field::Target target, std::string help) {
+  add(std::move(name), target, std::move(help)).saved = false;
+}
+
 const Field& find_field(const Fields& fields, std::string_view name, std::string_view where) {
   std::string wanted(name);
   std::replace(wanted.begin(), wanted.end(), '_', '-');

@@ -38,6 +38,29 @@ struct Field {
 };
 using Fields = std::vector<Field>;
 
+/// Adds settings under one heading of --help.
+class FieldGroup {
+ public:
+  struct Range {
+    double low, high;
+  };
+
+  FieldGroup(Fields& fields, std::string name) : fields_(fields), name_(std::move(name)) {}
+
+  /// A text or a switch.
+  Field& add(std::string name, Field::Target target, std::string help);
+  /// A number, or a list of numbers.
+  Field& number(std::string name, Field::Target target, std::string help, Range range);
+  void choice(std::string name, std::string* target, std::string help,
+              std::vector<std::string> choices);
+  /// Does not say what a run is, but what to do with it now: not saved.
+  void once(std::string name, Field::Target target, std::string help);
+
+ private:
+  Fields& fields_;
+  std::string name_;
+};
+
 /// Throws UsageError, naming the nearest known one, when there is no such field. `_` reads as `-`;
 /// `where` begins the message.
 [[nodiscard]] const Field& find_field(const Fields& fields, std::string_view name,

@@ -1,0 +1,29 @@
+// The only place where exceptions become exit codes.
+#include "apps/app.h"
+
+#include <iostream>
+#include <new>
+
+#include "train/options.h"
+
+namespace fovea {
+
+int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
+  try {
+    return body(argc, argv);
+  } catch (const HelpRequest& help) {
+    std::cout << help.text;
+    return 0;
+  } catch (const UsageError& error) {
+    std::cerr << "error: " << error.what() << "\n       --help lists the settings\n";
+    return 2;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "error: out of memory; a smaller --batch-size needs less\n";
+    return 1;
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,17 @@
+// What all programs share: exit codes, help, error messages.
+#pragma once
+
+#include <string>
+
+namespace fovea {
+
+/// --help was asked for. Not an error: the text goes to stdout, the exit code is 0.
+struct HelpRequest {
+  std::string text;
+};
+
+/// Calls body and returns its result. Errors become one "error: ..." on stderr: 2 for wrong usage,
+/// 1 for everything else.
+int run_app(int argc, char** argv, int (*body)(int argc, char** argv));
+
+}  // namespace fovea

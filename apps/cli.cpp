@@ -1,0 +1,105 @@
+// From fields to CLI11 options and back to texts; train/options checks the values.
+#include "apps/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "apps/app.h"
+
+namespace fovea {
+namespace {
+
+bool is_switch(const Field& field) { return std::holds_alternative<bool*>(field.target); }
+bool is_list(const Field& field) {
+  return std::holds_alternative<std::vector<double>*>(field.target);
+}
+
+CLI::Option* add_field(CLI::App& app, const Field& field) {
+  const std::string flag = "--" + field.name;
+  CLI::Option* option = is_switch(field) ? app.add_flag(flag + ",!--no-" + field.name, field.help)
+                                         : app.add_option(flag, field.help);
+  option->group(field.group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  if (is_list(field)) {
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    option->expected(1, field.count == 0 ? 64 : static_cast<int>(field.count));
+  }
+  if (is_switch(field)) return option;
+  std::string type = field.choices.empty() ? "" : "{";
+  for (const std::string& choice : field.choices) {
+    type.append(type.size() == 1 ? "" : ",").append(choice);
+  }
+  option->type_name(type.empty() ? "X" : type + "}");
+  const std::string value = field_text(field);
+  if (!value.empty()) option->default_str(value);
+  return option;
+}
+
+/// --batch_size=4 becomes --batch-size=4; values keep their underscores. CLI11 wants the last
+/// first.
+std::vector<std::string> normalised(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i >= 1; --i) {
+    std::string word = argv[i];
+    if (word.starts_with("--")) {
+      const auto end =
+          word.begin() + static_cast<std::ptrdiff_t>(std::min(word.find('='), word.size()));
+      std::replace(word.begin(), end, '_', '-');
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+/// Complains about the first word that belongs to nothing.
+void refuse_rest(const std::vector<std::string>& rest, const CommandSpec& spec) {
+  for (const std::string& word : rest) {
+    if (!word.starts_with('-')) continue;
+    const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+    const std::string name = word.substr(dashes, word.find('=') - dashes);
+    static_cast<void>(find_field(spec.fields, name, word));
+    throw UsageError(word + ": write --" + name);
+  }
+  if (!rest.empty()) throw UsageError(rest.front() + ": belongs to no flag");
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
+  CLI::App app(spec.description, spec.name);
+  app.allow_extras();
+  app.get_formatter()->column_width(34);
+  std::vector<std::pair<const Field*, CLI::Option*>> options;
+  for (const Field& field : spec.fields) options.emplace_back(&field, add_field(app, field));
+  CommandLine line;
+  if (!spec.arguments.empty()) {
+    app.add_option("arguments", line.arguments, spec.arguments)->type_name("");
+  }
+  try {
+    app.parse(normalised(argc, argv));
+  } catch (const CLI::CallForHelp&) {
+    throw HelpRequest{app.help()};
+  } catch (const CLI::Error& error) {
+    throw UsageError(error.what());
+  }
+  refuse_rest(app.remaining(), spec);
+  for (const auto& [field, option] : options) {
+    if (option->count() == 0) continue;
+    std::string text;
+    for (const std::string& part : option->results()) {
+      text = is_list(*field) && !text.empty() ? text + "," + part : part;
+    }
+    line.settings.push_back({field->name, text});
+  }
+  return line;
+}
+
+std::vector<std::string> parse_into_fields(int argc, char** argv, const CommandSpec& spec) {
+  CommandLine line = parse_command_line(argc, argv, spec);
+  for (const Setting& setting : line.settings) {
+    set_field(find_field(spec.fields, setting.name, spec.name), setting.text);
+  }
+  return std::move(line.arguments);
+}
+
+}  // namespace fovea

@@ -1,0 +1,104 @@
+// Texts and their layout; nothing here decides anything.
+#include "apps/console.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "engine/parallel.h"
+#include "ops/cpu_info.h"
+
+namespace fovea {
+namespace {
+
+std::string scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2e", value);
+  return text;
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string percent(double value) { return fixed(value, 2) + " %"; }
+
+void Console::introduce(TrainConfig config, Trainer& trainer,
+                        const std::vector<std::string>& notices) {
+  epochs_ = config.epochs;
+  const Model& model = trainer.model();
+  std::ostringstream text;
+  text << settings_table(fields_of(config)) << '\n'
+       << "model     " << model.info().name << ", " << model.store().parameter_count()
+       << " parameters, " << fixed(static_cast<double>(model.multiply_adds()) / 1e6, 1)
+       << " M multiply-adds per image\n"
+       << "data      " << config.dataset << ", " << trainer.data().train->size() << " + "
+       << trainer.data().test->size() << " images, " << trainer.data().train->classes()
+       << " classes\n"
+       << "machine   " << config.device << ", " << num_threads() << " threads, " << cpu_isa_name()
+       << ", " << config.precision;
+  print(text.str());
+  for (const std::string& notice : notices) print("note: " + notice);
+}
+
+void Console::step(const EpochPosition& at) {
+  ProgressState state;
+  state.label = "epoch " + std::to_string(at.epoch + 1) + "/" + std::to_string(at.epochs);
+  state.done = at.step;
+  state.total = at.steps;
+  const auto timed = static_cast<double>(std::max<std::int64_t>(at.steps_timed, 1));
+  state.seconds = at.seconds * static_cast<double>(at.step) / timed;
+  state.img_s = at.img_s;
+  state.note = "loss " + fixed(at.loss, 3) + " lr " + scientific(at.lr) + " wait " +
+               fixed(100 * at.wait_share, 0) + "%";
+  line_.update(state);
+}
+
+void Console::evaluation(std::int64_t done, std::int64_t total) {
+  ProgressState state;
+  state.label = "evaluating";
+  state.done = done;
+  state.total = total;
+  line_.update(state);
+}
+
+void Console::epoch(const EpochRow& row, const Progress& progress) {
+  seconds_ += row.seconds;
+  epoch_seconds_ = row.seconds;
+  std::ostringstream text;
+  text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss " << fixed(row.train_loss, 4)
+       << "  test loss " << fixed(*row.eval_loss, 4) << "  top-1 " << percent(*row.eval_top1)
+       << "  top-5 " << percent(*row.eval_top5);
+  if (row.ema_top1) text << "  EMA top-1 " << percent(*row.ema_top1);
+  text << "  " << fixed(row.img_s, 0) << " img/s  " << format_duration(row.seconds);
+  const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
+  if (left > 0) text << "  left " << format_duration(left * epoch_seconds_);
+  print(text.str());
+}
+
+void Console::finish(const RunPaths& paths, const Progress& progress) {
+  const std::string folder = paths.folder.string();
+  std::ostringstream text;
+  text << "\ndone in " << format_duration(seconds_) << ": best top-1 "
+       << percent(progress.best_top1) << " after epoch " << progress.best_epoch + 1 << "\n"
+       << "  curves      " << paths.curves().string() << "\n"
+       << "  checkpoint  " << paths.weights("best").string() << "\n"
+       << "  log         " << (paths.folder / "log.csv").string() << "\n\n"
+       << "what to type next:\n"
+       << "  ./run evaluate " << folder << "            accuracy per class, confusion matrix\n"
+       << "  ./run predict IMAGE --checkpoint " << folder << "\n"
+       << "  tensorboard --logdir " << folder;
+  print(text.str());
+}
+
+void Console::stopped(const RunPaths& paths, const Progress& progress) {
+  print("stopped after step " + std::to_string(progress.step) + ", saved " +
+        paths.state().string() + "\nto continue:  ./run train_cifar --resume auto --output " +
+        paths.folder.string());
+}
+
+}  // namespace fovea

@@ -1,0 +1,40 @@
+// What a training run shows on the terminal.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/progress.h"
+#include "train/recorder.h"
+#include "train/trainer.h"
+
+namespace fovea {
+
+class Console {
+ public:
+  Console() : line_(/*descriptor=*/1) {}
+
+  void print(const std::string& text) { line_.print(text); }
+  /// Settings, model and data, before the first step.
+  void introduce(TrainConfig config, Trainer& trainer, const std::vector<std::string>& notices);
+  void step(const EpochPosition& at);
+  void evaluation(std::int64_t done, std::int64_t total);
+  void epoch(const EpochRow& row, const Progress& progress);
+  /// How far it came, where everything is, and what to type next.
+  void finish(const RunPaths& paths, const Progress& progress);
+  /// The run was asked to stop and has been saved.
+  void stopped(const RunPaths& paths, const Progress& progress);
+
+ private:
+  ProgressLine line_;
+  std::int64_t epochs_ = 0;
+  double seconds_ = 0, epoch_seconds_ = 0;  ///< of the epochs seen: all, and the last
+};
+
+/// "93.20 %".
+[[nodiscard]] std::string percent(double value);
+/// The number with `digits` after the point.
+[[nodiscard]] std::string fixed(double value, int digits);
+
+}  // namespace fovea

@@ -1,0 +1,40 @@
+// Accuracy class by class: a table for the terminal, CSV files and a picture of the confusions.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/plot.h"
+
+namespace fovea {
+
+class ClassReport {
+ public:
+  /// counts[label * K + prediction], as evaluate() counts them.
+  ClassReport(std::vector<std::string> classes, std::vector<std::int64_t> counts);
+
+  /// A row per class: images, correct, recall, precision, and what it is taken for most often.
+  [[nodiscard]] std::string table() const;
+  [[nodiscard]] std::string classes_csv() const;
+  /// A row per true class, a column per predicted one.
+  [[nodiscard]] std::string confusion_csv() const;
+
+  /// classes.csv, confusion.csv, confusion.svg and confusion.png in `folder`, which is made if need
+  /// be. Returns their paths.
+  std::vector<std::filesystem::path> write(const std::filesystem::path& folder) const;
+
+ private:
+  struct Row {
+    std::string name, confused_with;  ///< "" when it is never mistaken
+    std::int64_t images = 0, correct = 0, predicted = 0;
+    [[nodiscard]] double recall() const;     ///< percent
+    [[nodiscard]] double precision() const;  ///< percent
+  };
+  [[nodiscard]] std::vector<Row> rows() const;
+
+  ConfusionMatrix matrix_;
+};
+
+}  // namespace fovea
