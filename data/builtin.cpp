@@ -1,5 +1,5 @@
-// Draws the built-in pictures. Only + - * / and sqrt are used, never fused: IEEE 754 defines them to
-// the bit, so the pictures are the same on every machine.
+// Draws the built-in pictures. Only + - * / and sqrt are used, never fused: IEEE 754 defines them
+// to the bit, so the pictures are the same on every machine.
 #include "data/builtin.h"
 
 #include <algorithm>

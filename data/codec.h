@@ -22,6 +22,6 @@ void check_size(const Source& source, std::uint64_t height, std::uint64_t width)
 
 [[nodiscard]] Image decode_jpeg(const Source& source);
 [[nodiscard]] Image decode_png(const Source& source);
-[[nodiscard]] Image decode_stb(const Source& source);  ///< JPEG, PNG, BMP, PNM
+[[nodiscard]] Image decode_stb(const Source& source);  ///< JPEG, PNG, BMP
 
 }  // namespace fovea::codec

@@ -24,8 +24,8 @@ constexpr std::array kFormats = {
     Format{"JPEG", 0, "\xFF\xD8\xFF"sv, codec::decode_jpeg},
     Format{"PNG", 0, "\x89PNG\r\n\x1A\n"sv, codec::decode_png},
     Format{"BMP", 0, "BM"sv, codec::decode_stb},
-    Format{"PGM", 0, "P5"sv, codec::decode_stb},
-    Format{"PPM", 0, "P6"sv, codec::decode_stb},
+    Format{"PGM", 0, "P5"sv, nullptr},
+    Format{"PPM", 0, "P6"sv, nullptr},
     Format{"GIF", 0, "GIF8"sv, nullptr},
     Format{"WebP", 8, "WEBP"sv, nullptr},
     Format{"TIFF", 0, "II*\0"sv, nullptr},
@@ -58,7 +58,7 @@ void codec::check_size(const Source& source, std::uint64_t height, std::uint64_t
 
 Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                    std::int64_t max_pixels) {
-  constexpr std::string_view supported = "expected JPEG, PNG, BMP, PGM or PPM";
+  constexpr std::string_view supported = "expected JPEG, PNG or BMP";
   check(!bytes.empty(), name, ": the file is empty, ", supported);
   const Format* format = recognise({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   check(format != nullptr, name, ": not a picture of a known format, ", supported);

@@ -34,7 +34,7 @@ struct Image {
 /// A file whose header promises more pixels is refused before anything is allocated.
 inline constexpr std::int64_t kMaxPixels = 178'956'970;  // Pillow's limit: 512 MiB of RGB
 
-/// Decodes JPEG, PNG, BMP or PNM, told apart by content. Gray becomes RGB, palettes and CMYK are
+/// Decodes JPEG, PNG or BMP, told apart by content. Gray becomes RGB, palettes and CMYK are
 /// expanded, 16-bit samples keep their high byte, alpha is dropped, EXIF and ICC are ignored.
 /// Throws Error, beginning with `name`, on anything else and on damaged or cut-off data.
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
