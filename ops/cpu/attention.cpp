@@ -5,12 +5,17 @@
 
 #include "engine/parallel.h"
 #include "ops/cpu/attention_kernels.h"
+#include "ops/cpu/attention_rows.h"
 #include "ops/cpu/attention_tile.h"
+#include "ops/detail/math.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace attention {
 namespace {
 
+/// Sums are rescaled from one tile of keys to the next, so this size changes bits. All other cuts,
+/// here and in the derivative, only change speed.
+constexpr std::int64_t kKeyTile = 512;
 constexpr std::int64_t kQueryTile = 36;
 constexpr std::int64_t kQueryBlock = 1024;  // queries of one task, when there are heads enough
 constexpr std::int64_t kSmallBlock = 72;    // and when there are few
@@ -48,7 +53,7 @@ class Forward {
 
   /// `next` is the block that this thread will do after this one, or null.
   void run(const QueryBlock& block, const QueryBlock* next) {
-    next_ = next;
+    next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
     const Rows<const T> q = rows_of<const T>(call_.q, block.batch, block.head).from(block.begin);
     pack<T, A>(q, {block.count, call_.width}, static_cast<A>(call_.scale), q_);
     for (std::int64_t i = 0; i < block.count; ++i) {
@@ -126,12 +131,11 @@ class Forward {
   A fold(A* scores, std::int64_t keys, std::int64_t query) {
     const std::int64_t width = padded<A>(keys);
     for (std::int64_t j = keys; j < width; ++j) scores[j] = kMinusInfinity<A>;
-    const A maximum = reduce_row<A>(scores, width, maximum_[query], Larger{});
+    const A maximum = max_row<A>(scores, width, maximum_[query]);
     const A base = maximum == kMinusInfinity<A> ? A(0) : maximum;  // all masked so far
     const A shrink =
-        maximum_[query] == kMinusInfinity<A> ? A(0) : math::exp(maximum_[query] - base);
-    exp_row(scores, base, A(1), width);
-    sum_[query] = reduce_row<A>(scores, width, A(0), Plus{}) + sum_[query] * shrink;
+        maximum_[query] == kMinusInfinity<A> ? A(0) : detail::math::exp(maximum_[query] - base);
+    sum_[query] = exp_and_sum_row(scores, base, width) + sum_[query] * shrink;
     maximum_[query] = maximum;
     return shrink;
   }

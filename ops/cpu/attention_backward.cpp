@@ -2,11 +2,13 @@
 //   dV = P^T dO,  dP = dO V^T,  dS = P (dP - sum dO O),  dQ = scale dS K,  dK = scale dS^T Q.
 #include "engine/parallel.h"
 #include "ops/cpu/attention_kernels.h"
+#include "ops/cpu/attention_rows.h"
 #include "ops/cpu/attention_tile.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 namespace {
 
+constexpr std::int64_t kKeyTile = 256;
 constexpr std::int64_t kQueryTile = 72;
 
 struct Head {
@@ -47,7 +49,7 @@ class Backward {
   /// thread will do after this one, or null.
   void run(const Head& head, A* dbias, const Head* next) {
     head_ = head;
-    next_ = next;
+    next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
     dbias_ = dbias;
     compute_delta();
     for (std::int64_t j = 0; j < keys_.count; ++j) {

@@ -1,19 +1,15 @@
-// Tiles of the attention kernels: how sequences are cut, how tensors of any dtype and strides are
-// packed into tiles of acc_t and back, and what is done to a row of scores.
+// Tiles of the attention kernels: how sequences are cut, and how tensors of any dtype and strides
+// are packed into tiles of acc_t and back.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "engine/dtype.h"
 #include "ops/cpu/attention.h"
 #include "ops/cpu/attention_product.h"
 #include "ops/cpu/scratch.h"
-#include "ops/detail/math.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
-
-namespace math = fovea::ops::detail::math;
 
 inline std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -163,58 +159,6 @@ inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
     for (std::int64_t j = 0; j < size.columns; ++j) to.row(j)[i] = from.row(i)[j];
   for (std::int64_t j = 0; j < size.columns; ++j)
     for (i = size.rows; i < to.pitch; ++i) to.row(j)[i] = 0;
-}
-
-template <class A>
-inline constexpr A kMinusInfinity = -std::numeric_limits<A>::infinity();
-
-/// Scores of one row += bias (a column stride of 0 repeats it).
-template <class A>
-inline void add_bias(A* row, const A* bias, std::int64_t column, std::int64_t count) {
-  if (column == 1) {
-    for (std::int64_t j = 0; j < count; ++j) row[j] += bias[j];
-  } else {
-    for (std::int64_t j = 0; j < count; ++j) row[j] += bias[j * column];
-  }
-}
-
-/// row = scale * exp(row - base), count a whole number of vectors.
-template <class A>
-inline void exp_row(A* row, A base, A scale, std::int64_t count) {
-  for (std::int64_t j = 0; j < count; ++j) row[j] = scale * math::exp(row[j] - base);
-}
-
-/// Halves the vector until two elements are left.
-template <int kBytes, class A, class F>
-inline A reduce(Vector<A, kBytes> v, F combine) {
-  if constexpr (kBytes == 2 * static_cast<int>(sizeof(A))) {
-    return combine(A(v[0]), A(v[1]));
-  } else {
-    Vector<A, kBytes / 2> half[2];
-    __builtin_memcpy(half, &v, sizeof v);
-    return reduce<kBytes / 2, A>(combine(half[0], half[1]), combine);
-  }
-}
-
-struct Larger {
-  template <class V>
-  V operator()(V a, V b) const {
-    return b > a ? b : a;
-  }  // a NaN in b is passed over
-};
-struct Plus {
-  template <class V>
-  V operator()(V a, V b) const {
-    return a + b;
-  }
-};
-
-/// combine(start, row[0], row[1], ...), vector by vector; count a whole number of vectors.
-template <class A, class F>
-inline A reduce_row(const A* row, std::int64_t count, A start, F combine) {
-  Vector<A> v = Vector<A>{} + start;
-  for (std::int64_t j = 0; j < count; j += kLanes<A>) v = combine(v, load<Vector<A>>(row + j));
-  return reduce<kVectorBytes, A>(v, combine);
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA::attention
