@@ -143,10 +143,10 @@ FOVEA_HD inline float tanh(float x) {
   p = fma(p, z, -0.05373917382f);
   p = fma(p, z, 0.1333145796f);
   p = fma(p, z, -0.3333328369f);
-  const float small = fma(p * z, x, x);
   const float a = abs(x);
-  const float large = std::copysign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
-  return a < 0.625f ? small : large;
+  const float small = fma(p * z, a, a);
+  const float large = 1.0f - 2.0f / (exp(a + a) + 1.0f);
+  return std::copysign(a < 0.625f ? small : large, x);
 }
 
 /// |x| < 0.9: x + x p(x^2);  else sign(x) (1 - 2^t(|x|)) with t = log2(erfc |x|), nearly a
