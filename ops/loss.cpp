@@ -209,6 +209,8 @@ Tensor element_loss(const Tensor& x, const Tensor& target) {
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
   require_matrix("cross_entropy", logits);
+  check(smoothing >= 0 && smoothing <= 1, "cross_entropy: got smoothing ", smoothing,
+        ", expected 0 to 1");
   const Tensor label = detail::packed(labels);
   require_labels(logits, label);
   const Tensor log_p = log_softmax(wide(logits));

@@ -1,0 +1,159 @@
+// Losses: known values, extreme logits, dtypes, labels out of range.
+#include "ops/loss.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/autograd.h"
+#include "engine/parallel.h"
+#include "ops/softmax.h"
+
+using namespace fovea;
+using doctest::Approx;
+using doctest::Contains;
+
+namespace {
+
+constexpr TensorOptions kF64{DType::f64, {}};
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Tensor labels(std::initializer_list<double> values) {
+  return from_values({static_cast<std::int64_t>(values.size())}, values, {DType::i64, {}});
+}
+
+bool finite(const Tensor& x) {
+  for (const double v : x.to_vector()) {
+    if (!std::isfinite(v)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("equal logits cost log K, smoothed or not") {
+  const Tensor x = full({3, 5}, 7);
+  CHECK(ops::cross_entropy(x, labels({0, 4, 2})).item() == Approx(std::log(5)));
+  CHECK(ops::cross_entropy(x, labels({0, 4, 2}), 0.3).item() == Approx(std::log(5)));
+}
+
+TEST_CASE("smoothing is a soft target") {
+  const Tensor x = rand_normal({2, 3}, 0, 2, 1, 0, kF64);
+  const double s = 0.3, off = s / 3, on = 1 - s + off;
+  const Tensor targets = from_values({2, 3}, {off, on, off, on, off, off}, kF64);
+  CHECK(ops::cross_entropy(x, labels({1, 0}), s).item() ==
+        Approx(ops::soft_cross_entropy(x, targets).item()).epsilon(1e-12));
+}
+
+TEST_CASE("the loss is f32 for f32 and bf16 logits; gradients have the logits' dtype") {
+  const Tensor values = rand_normal({7, 5}, 0, 1, 1).to(DType::bf16);
+  const Tensor x = values.clone();
+  x.set_requires_grad();
+  const Tensor loss = ops::cross_entropy(x, labels({0, 1, 2, 3, 4, 0, 1}));
+  CHECK(loss.dtype() == DType::f32);
+  const double exact =
+      ops::cross_entropy(values.to(DType::f64), labels({0, 1, 2, 3, 4, 0, 1})).item();
+  CHECK(loss.item() == Approx(exact).epsilon(1e-6));  // not rounded to bf16 on the way
+  backward(loss);
+  CHECK(x.grad().dtype() == DType::bf16);
+  CHECK(ops::mse(x, x.detach()).dtype() == DType::f32);
+}
+
+TEST_CASE("logits of 1e4 give exact losses and finite gradients") {
+  const Tensor x = from_values({2, 3}, {1e4, -1e4, 1e4, -1e4, 1e4, 0});
+  x.set_requires_grad();
+  const Tensor hard = ops::cross_entropy(x, labels({0, 0}));
+  CHECK(hard.item() == Approx((std::log(2) + 2e4) / 2));
+  const Tensor soft = ops::soft_cross_entropy(x, full({2, 3}, 1.0 / 3));
+  const Tensor binary = ops::bce_with_logits(x, from_values({2, 3}, {1, 0, 1, 0, 1, 0.5}));
+  CHECK(binary.item() == Approx(std::log(2) / 6));
+  const Tensor distilled = ops::soft_distillation(x, zeros({2, 3}), 2);
+  for (const Tensor& loss : {hard, soft, binary, distilled}) {
+    CHECK(std::isfinite(loss.item()));
+    backward(loss);
+  }
+  CHECK(finite(x.grad()));
+}
+
+TEST_CASE("a class masked with -inf costs nothing unless it is the label") {
+  const Tensor x = from_values({1, 3}, {1, -kInf, 1});
+  x.set_requires_grad();
+  const Tensor loss = ops::cross_entropy(x, labels({0}));
+  CHECK(loss.item() == Approx(std::log(2)));
+  backward(loss);
+  CHECK(finite(x.grad()));
+  CHECK(ops::soft_cross_entropy(x, from_values({1, 3}, {0.5, 0, 0.5})).item() ==
+        Approx(std::log(2)));
+  CHECK(ops::cross_entropy(x, labels({1})).item() == kInf);
+}
+
+TEST_CASE("NaN logits give a NaN loss") {
+  const Tensor x = from_values({1, 2}, {std::nan(""), 0});
+  CHECK(std::isnan(ops::cross_entropy(x, labels({1})).item()));
+  CHECK(std::isnan(ops::bce_with_logits(x, zeros({1, 2})).item()));
+  CHECK(std::isnan(ops::soft_distillation(zeros({1, 2}), x, 1).item()));
+}
+
+TEST_CASE("distillation from an equal teacher is zero; the two reductions differ by K") {
+  const Tensor x = rand_normal({3, 5}, 0, 2, 1, 0, kF64), t = rand_normal({3, 5}, 0, 2, 2, 0, kF64);
+  CHECK(ops::soft_distillation(x, x, 3).item() == 0);
+  const double by_batch = ops::soft_distillation(x, t, 3, ops::KdReduction::batch).item();
+  CHECK(by_batch == Approx(5 * ops::soft_distillation(x, t, 3).item()));
+  const double kl = ops::kl_div(ops::log_softmax(x), ops::log_softmax(t)).item();
+  CHECK(kl == Approx(ops::soft_distillation(x, t, 1, ops::KdReduction::batch).item()));
+}
+
+TEST_CASE("hard distillation is the cross entropy of the teacher's first maximum") {
+  const Tensor x = rand_normal({2, 3}, 0, 1, 1), t = from_values({2, 3}, {0, 2, 2, 5, 1, 1});
+  CHECK(ops::hard_distillation(x, t).item() == ops::cross_entropy(x, labels({1, 0})).item());
+}
+
+TEST_CASE("teachers and targets get no gradient") {
+  const Tensor x = rand_normal({2, 3}, 0, 1, 1), t = rand_uniform({2, 3}, 0, 1, 2);
+  x.set_requires_grad();
+  t.set_requires_grad();
+  for (const Tensor& loss :
+       {ops::soft_cross_entropy(x, t), ops::mse(x, t), ops::bce_with_logits(x, t),
+        ops::soft_distillation(x, t, 2), ops::hard_distillation(x, t), ops::kl_div(x, t)}) {
+    backward(loss);
+  }
+  CHECK(x.grad().defined());
+  CHECK_FALSE(t.grad().defined());
+}
+
+TEST_CASE("1 thread and 2 threads give the same bits") {
+  const Tensor x = rand_normal({257, 131}, 0, 1, 1), t = rand_uniform({257, 131}, 0, 1, 2);
+  const auto losses = [&] {
+    return std::vector<double>{ops::soft_cross_entropy(x, t).item(), ops::mse(x, t).item(),
+                               ops::bce_with_logits(x, t).item(),
+                               ops::soft_distillation(x, t, 2).item()};
+  };
+  const int before = num_threads();
+  set_num_threads(1);
+  const std::vector<double> one = losses();
+  set_num_threads(2);
+  const std::vector<double> two = losses();
+  set_num_threads(before);
+  CHECK(one == two);
+}
+
+TEST_CASE("errors of losses") {
+  const Tensor x = zeros({3, 5});
+  CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, labels({0, 17, 2})),
+                       "cross_entropy: label 1 is 17, expected 0 to 4", Error);
+  CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, labels({0, 1, -1})),
+                       "cross_entropy: label 2 is -1, expected 0 to 4", Error);
+  CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, labels({0, 1})),
+                       Contains("got labels of shape [2] for logits [3, 5], expected [3]"), Error);
+  CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, zeros({3})),
+                       Contains("got labels of f32, expected i64"), Error);
+  CHECK_THROWS_WITH_AS((void)ops::cross_entropy(zeros({3}), labels({0, 1, 2})),
+                       "cross_entropy: got logits of shape [3], expected [B, K]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::mse(x, zeros({5, 3})),
+                       "mse: got shapes [3, 5] and [5, 3], expected equal ones", Error);
+  CHECK_THROWS_WITH_AS((void)ops::soft_distillation(x, x, 0),
+                       Contains("soft_distillation: got tau 0"), Error);
+  CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, labels({0, 1, 2}), 1.5),
+                       Contains("cross_entropy: got smoothing 1.5"), Error);
+}

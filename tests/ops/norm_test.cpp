@@ -1,0 +1,136 @@
+// Normalisations: statistics, running statistics, constant rows, mixed dtypes, error messages.
+#include "ops/norm.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/autograd.h"
+#include "engine/parallel.h"
+
+using namespace fovea;
+using doctest::Approx;
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr TensorOptions kF64{DType::f64, {}};
+
+/// Mean and biased deviation of `n` values from `first` on.
+std::pair<double, double> moments(const Tensor& x, std::int64_t first, std::int64_t n) {
+  double mean = 0, variance = 0;
+  for (std::int64_t i = first; i < first + n; ++i) mean += x.at(i) / static_cast<double>(n);
+  for (std::int64_t i = first; i < first + n; ++i) {
+    variance += (x.at(i) - mean) * (x.at(i) - mean) / static_cast<double>(n);
+  }
+  return {mean, std::sqrt(variance)};
+}
+
+}  // namespace
+
+TEST_CASE("layer norm gives rows of mean 0 and deviation 1, also far from zero") {
+  for (const std::int64_t width : {5, 16, 64, 67, 192, 1024}) {
+    CAPTURE(width);
+    const Tensor y = ops::layer_norm(rand_normal({3, width}, 1000, 2, 1), {}, {});
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const auto [mean, deviation] = moments(y, row * width, width);
+      CHECK(std::abs(mean) < 1e-4);
+      CHECK(deviation == Approx(1).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("a constant row gives the bias, and finite gradients") {
+  const Tensor x = full({2, 7}, 0.7), weight = full({7}, 3), bias = full({7}, 0.25);
+  x.set_requires_grad();
+  weight.set_requires_grad();
+  const Tensor y = ops::layer_norm(x, weight, bias);
+  for (const double v : y.to_vector()) CHECK(v == Approx(0.25).epsilon(1e-3));
+  backward(y, rand_normal({2, 7}, 0, 1, 2));
+  for (const double g : x.grad().to_vector()) CHECK(std::isfinite(g));
+  for (const double g : weight.grad().to_vector()) CHECK(std::isfinite(g));
+}
+
+TEST_CASE("f32 parameters beside bf16 activations get f32 gradients") {
+  const Tensor x = rand_normal({5, 7}, 0, 1, 1).to(DType::bf16);
+  const Tensor weight = ones({7}), bias = zeros({7});
+  for (const Tensor& t : {x, weight, bias}) t.set_requires_grad();
+  const Tensor y = ops::layer_norm(x, weight, bias);
+  CHECK(y.dtype() == DType::bf16);
+  backward(y, ones({5, 7}, {DType::bf16, {}}));
+  CHECK(x.grad().dtype() == DType::bf16);
+  CHECK(weight.grad().dtype() == DType::f32);
+  CHECK(bias.grad().to_vector() == Values(7, 5.0));
+}
+
+TEST_CASE("1 thread and 2 threads give the same bits") {
+  const int before = num_threads();
+  std::vector<Values> results[2];
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    std::vector<Values>& bits = results[threads - 1];
+    const Tensor x = rand_normal({1031, 67}, 0, 1, 1), weight = rand_normal({67}, 1, 1, 2);
+    x.set_requires_grad();
+    weight.set_requires_grad();
+    backward(ops::layer_norm(x, weight, {}), rand_normal({1031, 67}, 0, 1, 3));
+    const Tensor maps = rand_normal({31, 5, 17, 19}, 0, 1, 4);
+    const Tensor scale = rand_normal({5}, 1, 1, 5);
+    maps.set_requires_grad();
+    scale.set_requires_grad();
+    const Tensor mean = zeros({5}), variance = ones({5});
+    const Tensor y = ops::batch_norm(maps, scale, {}, mean, variance, {.training = true});
+    backward(y, rand_normal(maps.shape(), 0, 1, 6));
+    for (const Tensor& t : {x.grad(), weight.grad(), y, maps.grad(), scale.grad(), mean, variance})
+      bits.push_back(t.to_vector());
+  }
+  set_num_threads(before);
+  for (std::size_t i = 0; i < results[0].size(); ++i) CHECK(results[0][i] == results[1][i]);
+}
+
+TEST_CASE("batch norm moves the running statistics towards the batch, with the unbiased variance") {
+  const Tensor x = from_values({2, 1, 2}, {1, 2, 3, 6});  // mean 3, squares 14
+  const Tensor mean = full({1}, 10), variance = full({1}, 2);
+  const std::uint64_t version = mean.version();
+  (void)ops::batch_norm(x, {}, {}, mean, variance, {.training = true, .momentum = 0.25});
+  CHECK(mean.item() == Approx(0.75 * 10 + 0.25 * 3));
+  CHECK(variance.item() == Approx(0.75 * 2 + 0.25 * 14.0 / 3));
+  CHECK(mean.version() > version);
+}
+
+TEST_CASE("batch norm in evaluation uses the running statistics and leaves them alone") {
+  const Tensor x = from_values({1, 2}, {5, 5}, kF64);
+  const Tensor mean = from_values({2}, {1, 5}, kF64), variance = from_values({2}, {4, 1}, kF64);
+  const Tensor y = ops::batch_norm(x, {}, {}, mean, variance, {.training = false, .eps = 0});
+  CHECK(y.to_vector() == Values{2, 0});
+  CHECK(mean.to_vector() == Values{1, 5});
+}
+
+TEST_CASE("instance norm is group norm with one channel per group") {
+  const Tensor x = rand_normal({2, 3, 5, 7}, 0, 1, 1), weight = rand_normal({3}, 0, 1, 2);
+  CHECK(ops::instance_norm(x, weight, {}).to_vector() ==
+        ops::group_norm(x, 3, weight, {}).to_vector());
+}
+
+TEST_CASE("one group is the layer norm of an image") {
+  const Tensor x = rand_normal({2, 3, 5}, 0, 1, 1, 0, kF64);
+  const Values grouped = ops::group_norm(x, 1, {}, {}, 1e-5).to_vector();
+  const Values rows = ops::layer_norm(x.alias({2, 15}, {15, 1}), {}, {}, 1e-5).to_vector();
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(grouped[i] == Approx(rows[i]));
+}
+
+TEST_CASE("errors of normalisations") {
+  const Tensor x = zeros({2, 6});
+  CHECK_THROWS_WITH_AS((void)ops::layer_norm(x, ones({5}), {}),
+                       "layer_norm: got weight of shape [5], expected [6]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::layer_norm(x, {}, zeros({1, 6})),
+                       "layer_norm: got bias of shape [1, 6], expected [6]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::group_norm(x, 4, {}, {}),
+                       "group_norm: got 4 groups for 6 channels, expected a divisor", Error);
+  CHECK_THROWS_WITH_AS((void)ops::instance_norm(zeros({3}), {}, {}),
+                       "instance_norm: got shape [3], expected [B, C, ...]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::batch_norm(x, {}, {}, {}, {}, {}),
+                       doctest::Contains("batch_norm: got no running statistics"), Error);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::batch_norm(zeros({1, 6}), {}, {}, zeros({6}), ones({6}), {.training = true}),
+      doctest::Contains("batch_norm: got one value per channel (shape [1, 6])"), Error);
+}
