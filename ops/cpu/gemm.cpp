@@ -1,8 +1,9 @@
 // The blocked f32 product (after Goto and van de Geijn), compiled once per instruction set.
 //
-// B is packed once, in blocks of k, into strips of kNr columns that all threads read. C is cut into
-// tiles of fixed size; the thread that computes a tile packs the rows of A that it needs. bf16
-// operands become f32 while they are packed.
+// k is cut into blocks. B is packed block by block into strips of kNr columns that all threads
+// read; as many blocks and columns at a time as fit the cache. C is cut into tiles of fixed size;
+// the thread that computes a tile packs the rows of A that it needs. bf16 operands become f32 while
+// they are packed.
 #include "ops/cpu/gemm.h"
 
 #include "engine/parallel.h"
@@ -14,39 +15,68 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kMaxDepth = 384;         // k per block: a strip of B fits the L1 cache
-constexpr std::int64_t kMaxPacked = 2 << 20;    // floats of packed B at a time
-constexpr std::int64_t kMaxTileRows = 8 * kMr;  // rows of A per tile: half an L2 cache
+constexpr std::int64_t kMaxDepth = 512;         // k per block: a strip of B fits the L1 cache
+constexpr std::int64_t kMaxPacked = 1 << 20;    // floats of packed B at a time
+constexpr std::int64_t kMaxTileRows = 8 * kMr;  // rows of A per tile: a share of the L2 cache
 constexpr std::int64_t kWantedTiles = 16;       // so that several threads share them evenly
 constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which one product is split
+constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a time
+
+/// Rows of A that are adjacent in memory need no packing where a panel of them fills a cache line.
+constexpr bool kReadsInPlace = kMr * sizeof(float) > 48;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-/// One matrix of the batch and how it is cut; a function of the sizes alone.
+/// One matrix of the batch and how it is cut: a function of the sizes alone.
 struct Product {
   const GemmCall& call;
-  std::int64_t a, b, c;                  // offsets of this batch entry, in elements
-  std::int64_t depth, blocks;            // k per block, number of blocks
-  std::int64_t tile_rows, tile_cols;     // multiples of kMr and kNr
-  std::int64_t col_begin = 0, cols = 0;  // the columns that are packed now
-  float* packed = nullptr;               // [blocks][strips][depth of the block][kNr]
+  std::int64_t a, b, c;               // offsets of this batch entry, in elements
+  std::int64_t depth, blocks;         // k per block, number of blocks
+  std::int64_t tile_rows, tile_cols;  // multiples of kMr and kNr
 
-  [[nodiscard]] std::int64_t strips() const { return ceil_div(cols, kNr); }
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
     return smaller(depth, call.k - block * depth);
   }
-  [[nodiscard]] float* strip(std::int64_t block, std::int64_t strip_index) const {
-    return packed + (block * depth * strips() + strip_index * depth_of(block)) * kNr;
+};
+
+/// The part of B that is packed at one time and, when A's rows are adjacent in memory, of A.
+struct Packed {
+  std::int64_t col, cols;      // columns [col, col + cols)
+  std::int64_t block, blocks;  // blocks of k [block, block + blocks)
+  float* b;                    // [blocks][strips][depth of the block][kNr]
+  float* a;                    // [blocks][panels][depth of the block][kMr], or null
+  std::int64_t a_row;          // rows from here on are in `a`; those before are read in place
+
+  [[nodiscard]] float* strip(const Product& p, std::int64_t of_block, std::int64_t at_col) const {
+    const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr) * kNr;
+    return b + before + (at_col - col) * p.depth_of(of_block);
   }
+  [[nodiscard]] float* packed_panel(const Product& p, std::int64_t of_block,
+                                    std::int64_t at_row) const {
+    const std::int64_t before =
+        (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr) * kMr;
+    return a + before + (at_row - a_row) * p.depth_of(of_block);
+  }
+  [[nodiscard]] Panel panel(const Product& p, std::int64_t of_block, std::int64_t at_row) const {
+    if (at_row >= a_row) return {packed_panel(p, of_block, at_row), kMr};
+    const GemmOperand& from = p.call.a;
+    const std::int64_t offset = p.a + at_row + of_block * p.depth * from.col;
+    return {static_cast<const float*>(from.data) + offset, from.col};
+  }
+};
+
+/// Rows [row, row + rows) and columns [col, col + cols) of C.
+struct Tile {
+  std::int64_t row, rows, col, cols;
 };
 
 Product cut(const GemmCall& call, std::int64_t entry) {
   const std::int64_t blocks = larger(1, ceil_div(call.k, kMaxDepth));
   const std::int64_t panels = ceil_div(call.m, kMr), strips = ceil_div(call.n, kNr);
   const std::int64_t tile_panels = smaller(kMaxTileRows / kMr, larger(1, panels / kWantedTiles));
-  const std::int64_t row_tiles = ceil_div(panels, tile_panels);
+  const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
   const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / (2 * row_tiles)));
   return {call,
           gemm_batch_offset(call, call.a.batch, entry),
@@ -58,112 +88,174 @@ Product cut(const GemmCall& call, std::int64_t entry) {
           tile_strips * kNr};
 }
 
-/// Packs lines of an operand that start at `offset`.
+/// Packs lines of an operand that start at `offset` into strips `stride` apart.
 template <int kWidth>
-void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, float* dst) {
+void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, float* to,
+          std::int64_t stride) {
   if (x.dtype == DType::f32) {
-    pack_strip<kWidth>(static_cast<const float*>(x.data) + offset, lines, dst);
+    pack_strips<kWidth>(static_cast<const float*>(x.data) + offset, lines, to, stride);
   } else {
-    pack_strip<kWidth>(static_cast<const bf16*>(x.data) + offset, lines, dst);
+    pack_strips<kWidth>(static_cast<const bf16*>(x.data) + offset, lines, to, stride);
   }
 }
 
-void pack_b(const Product& p, std::int64_t block, std::int64_t strip) {
+/// k in [begin, end) of one block, counted from the block's start.
+struct Depths {
+  std::int64_t block, begin, end;
+};
+
+/// All columns to be packed of B, as strips [depth][kNr].
+void pack_b(const Product& p, const Packed& to, const Depths& k) {
   const GemmOperand& b = p.call.b;
-  const std::int64_t col = p.col_begin + strip * kNr, k = block * p.depth;
-  const Lines lines{b.col, b.row, smaller(kNr, p.call.n - col), p.depth_of(block)};
-  pack<kNr>(b, p.b + k * b.row + col * b.col, lines, p.strip(block, strip));
+  const std::int64_t offset = p.b + (k.block * p.depth + k.begin) * b.row + to.col * b.col;
+  pack<kNr>(b, offset, {b.col, b.row, to.cols, k.end - k.begin},
+            to.strip(p, k.block, to.col) + k.begin * kNr, p.depth_of(k.block) * kNr);
 }
 
-/// Rows [row, row + rows) of A in block `block`, as panels [depth][kMr].
-void pack_a(const Product& p, std::int64_t block, std::int64_t row, std::int64_t rows,
-            float* packed) {
+/// Rows [t.row, t.row + t.rows) of A as panels [depth][kMr], the first at `to`.
+void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) {
   const GemmOperand& a = p.call.a;
-  const std::int64_t k = block * p.depth, depth = p.depth_of(block);
-  for (std::int64_t i = 0; i < rows; i += kMr) {
-    const Lines lines{a.row, a.col, smaller(kMr, rows - i), depth};
-    pack<kMr>(a, p.a + (row + i) * a.row + k * a.col, lines, packed + i * depth);
-  }
+  const std::int64_t offset = p.a + t.row * a.row + (k.block * p.depth + k.begin) * a.col;
+  pack<kMr>(a, offset, {a.row, a.col, t.rows, k.end - k.begin}, to + k.begin * kMr,
+            p.depth_of(k.block) * kMr);
 }
 
-/// A tile of C: rows [row, row + rows) and, of the packed columns, [col, col + cols).
-struct Tile {
-  std::int64_t row, rows, col, cols;
+/// Packs what all tiles share.
+void pack_shared(const Product& p, const Packed& to) {
+  const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
+  parallel_for(to.blocks * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t block = to.block + i / chunks, k = i % chunks * kPackChunk;
+      const Depths depths{block, k, smaller(k + kPackChunk, p.depth_of(block))};
+      if (depths.begin >= depths.end) continue;
+      pack_b(p, to, depths);
+      if (to.a == nullptr || to.a_row == p.call.m) continue;
+      const Tile rest{to.a_row, p.call.m - to.a_row, 0, 0};
+      pack_a(p, rest, depths, to.packed_panel(p, block, to.a_row));
+    }
+  });
+}
+
+/// Partial sums of a tile between blocks of k.
+struct Sums {
+  float* data;
+  std::int64_t stride;
 };
 
 template <class T>
-void multiply_panels(const Product& p, const Tile& t, std::int64_t block, const float* packed_a,
-                     float* sum, std::int64_t sum_stride) {
+TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const Sums& sums) {
   const GemmCall& call = p.call;
+  const std::int64_t at = p.c + t.row * call.c.row + t.col;
+  auto* z = static_cast<T*>(call.pre_activation);
+  const auto* bias = static_cast<const float*>(call.bias);
+  if (bias != nullptr) bias += call.bias_kind == GemmBias::per_row ? t.row : t.col;
+  return {static_cast<T*>(call.c.data) + at,
+          z == nullptr ? nullptr : z + at,
+          sums.data,
+          call.c.row,
+          sums.stride,
+          bias,
+          t.rows,
+          t.cols,
+          block == 0,
+          block == p.blocks - 1};
+}
+
+/// One block's share of a tile of at most kMr x kNr, from a packed panel and strip.
+template <class T>
+void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
+                    const float* b) {
   const std::int64_t depth = p.depth_of(block);
+  if (is_plain(p.call, t)) {
+    const bool add = !t.first || p.call.accumulate;
+    auto* c = reinterpret_cast<float*>(t.c);
+    multiply_tile(depth, a, b, t.rows, t.cols, {c, t.c_stride, add, t.first ? t.bias : nullptr});
+    return;
+  }
   alignas(64) float tile[kMr * kNr];
-  for (std::int64_t j = t.col; j < t.col + t.cols; j += kNr) {
-    const float* b = p.strip(block, j / kNr);
-    const std::int64_t col = p.col_begin + j, cols = smaller(kNr, t.col + t.cols - j);
+  multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr, false, nullptr});
+  finish_tile(p.call, t, tile);
+}
+
+/// One block's share of a tile; `own_a` holds the tile's packed rows unless all tiles share them.
+template <class T>
+void multiply_panels(const Product& p, const Packed& packed, std::int64_t block, const Tile& t,
+                     const Sums& sums, const float* own_a) {
+  for (std::int64_t j = 0; j < t.cols; j += kNr) {
+    const float* strip = packed.strip(p, block, t.col + j);
     for (std::int64_t i = 0; i < t.rows; i += kMr) {
-      if (cols > kLanes) {
-        multiply_tile<2>(depth, packed_a + i * depth, b, tile);
-      } else {
-        multiply_tile<1>(depth, packed_a + i * depth, b, tile);
-      }
-      const std::int64_t at = p.c + (t.row + i) * call.c.row + col;
-      auto* z = static_cast<T*>(call.pre_activation);
-      const auto* bias = static_cast<const float*>(call.bias);
-      if (bias != nullptr) bias += call.bias_kind == GemmBias::per_row ? t.row + i : col;
-      finish_tile<T>(call,
-                     {static_cast<T*>(call.c.data) + at, z == nullptr ? nullptr : z + at,
-                      sum + i * sum_stride + (j - t.col), call.c.row, sum_stride, bias,
-                      smaller(kMr, t.rows - i), cols, block == 0, block == p.blocks - 1},
-                     tile);
+      const Panel panel = own_a != nullptr ? Panel{own_a + i * p.depth_of(block), kMr}
+                                           : packed.panel(p, block, t.row + i);
+      const Tile small{t.row + i, smaller(kMr, t.rows - i), t.col + j, smaller(kNr, t.cols - j)};
+      const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
+      multiply_small(p, block, target<T>(p, small, block, at), panel, strip);
     }
   }
 }
 
-void multiply_tile_of(const Product& p, const Tile& t) {
-  const std::int64_t panels = ceil_div(t.rows, kMr);
-  auto* packed_a = static_cast<float*>(scratch(
-      Scratch::gemm_a, static_cast<std::size_t>(panels * kMr * p.depth + kLanes) * sizeof(float)));
+float* floats(Scratch purpose, std::int64_t count) {
+  return static_cast<float*>(scratch(purpose, static_cast<std::size_t>(count) * sizeof(float)));
+}
+
+/// Adds the packed blocks of k to one tile of C.
+void multiply_tile(const Product& p, const Packed& packed, const Tile& t) {
   const bool f32 = p.call.c.dtype == DType::f32;
-  float* sum = nullptr;
-  std::int64_t sum_stride = p.call.c.row;
-  if (f32) {
-    sum = static_cast<float*>(p.call.c.data) + p.c + t.row * sum_stride + p.col_begin + t.col;
-  } else if (p.blocks > 1) {
-    sum_stride = t.cols;
-    sum = static_cast<float*>(
-        scratch(Scratch::gemm_sum, static_cast<std::size_t>(t.rows * sum_stride) * sizeof(float)));
+  float* own_a = nullptr;
+  if (packed.a == nullptr) {
+    own_a = floats(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes);
   }
-  for (std::int64_t block = 0; block < p.blocks; ++block) {
-    pack_a(p, block, t.row, t.rows, packed_a);
+  Sums sums{nullptr, p.call.c.row};
+  if (f32) {
+    sums.data = static_cast<float*>(p.call.c.data) + p.c + t.row * sums.stride + t.col;
+  } else if (p.blocks > 1) {
+    sums = {floats(Scratch::gemm_sum, t.rows * t.cols), t.cols};
+  }
+  for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
+    if (own_a != nullptr) pack_a(p, t, {block, 0, p.depth_of(block)}, own_a);
     if (f32) {
-      multiply_panels<float>(p, t, block, packed_a, sum, sum_stride);
+      multiply_panels<float>(p, packed, block, t, sums, own_a);
     } else {
-      multiply_panels<bf16>(p, t, block, packed_a, sum, sum_stride);
+      multiply_panels<bf16>(p, packed, block, t, sums, own_a);
     }
   }
 }
 
-void multiply(Product p) {
-  const std::int64_t cols_at_once =
-      larger(1, smaller(ceil_div(p.call.n, kNr), kMaxPacked / (larger(1, p.call.k) * kNr))) * kNr;
-  p.packed = static_cast<float*>(
-      scratch(Scratch::gemm_b, static_cast<std::size_t>(cols_at_once * p.call.k) * sizeof(float)));
-  for (p.col_begin = 0; p.col_begin < p.call.n; p.col_begin += cols_at_once) {
-    p.cols = smaller(cols_at_once, p.call.n - p.col_begin);
-    const std::int64_t strips = p.strips();
-    parallel_for(strips * p.blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) pack_b(p, i / strips, i % strips);
-    });
-    const std::int64_t tiles_across = ceil_div(p.cols, p.tile_cols);
-    const std::int64_t tiles = ceil_div(p.call.m, p.tile_rows) * tiles_across;
-    parallel_for(tiles, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t row = i / tiles_across * p.tile_rows;
-        const std::int64_t col = i % tiles_across * p.tile_cols;
-        multiply_tile_of(p, {row, smaller(p.tile_rows, p.call.m - row), col,
-                             smaller(p.tile_cols, p.cols - col)});
-      }
-    });
+void multiply_tiles(const Product& p, const Packed& packed) {
+  const std::int64_t down = ceil_div(p.call.m, p.tile_rows);
+  const std::int64_t across = ceil_div(packed.cols, p.tile_cols);
+  parallel_for(down * across, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / across * p.tile_rows, col = i % across * p.tile_cols;
+      multiply_tile(p, packed,
+                    {row, smaller(p.tile_rows, p.call.m - row), packed.col + col,
+                     smaller(p.tile_cols, packed.cols - col)});
+    }
+  });
+}
+
+/// Packs and multiplies part after part of B. Only an f32 C can hold partial sums, so for a bf16
+/// one every part has all of k.
+void multiply(const Product& p) {
+  const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
+  const bool whole_k = p.call.c.dtype != DType::f32;
+  const bool in_place = kReadsInPlace && p.call.a.dtype == DType::f32;
+  const bool share_a =
+      p.call.a.row == 1 && p.call.a.col != 1 && (in_place || m * depth <= kMaxPacked);
+  const std::int64_t strips =
+      smaller(ceil_div(n, kNr), larger(1, kMaxPacked / (depth * kNr * (whole_k ? p.blocks : 1))));
+  const std::int64_t a_row = in_place ? m / kMr * kMr : 0;
+  const std::int64_t cols = strips * kNr, rows = share_a ? ceil_div(m - a_row, kMr) * kMr : 0;
+  const std::int64_t fitting = kMaxPacked / (depth * larger(cols, rows));
+  const std::int64_t blocks = whole_k ? p.blocks : smaller(p.blocks, larger(1, fitting));
+  float* b = floats(Scratch::gemm_b, blocks * p.depth * (cols + rows) + kLanes);
+  float* a = share_a ? b + blocks * p.depth * cols : nullptr;
+  for (std::int64_t col = 0; col < n; col += cols) {
+    for (std::int64_t block = 0; block < p.blocks; block += blocks) {
+      const Packed packed{
+          col, smaller(cols, n - col), block, smaller(blocks, p.blocks - block), b, a, a_row};
+      pack_shared(p, packed);
+      multiply_tiles(p, packed);
+    }
   }
 }
 

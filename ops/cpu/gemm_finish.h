@@ -20,6 +20,15 @@ struct TileTarget {
   bool first, last;  ///< block of k
 };
 
+/// Whether the tile can be stored straight from the registers.
+template <class T>
+bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
+  if (sizeof(T) != sizeof(float) || t.rows != kMr || (t.cols != kNr && t.cols != kLanes)) {
+    return false;
+  }
+  return call.alpha == 1 && call.bias_kind != GemmBias::per_row && !(t.last && call.gelu);
+}
+
 inline float gelu_value(float x) {
   return 0.5f * x * (1.0f + detail::math::erf(x * 0.70710678118654752440f));
 }

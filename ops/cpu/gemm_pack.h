@@ -6,35 +6,32 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// `valid` lines of `depth` elements: element (i, k) is src[i * line + k * step].
+/// `count` rows of A, or columns of B, for `depth` values of k: element (i, k) is
+/// src[i * line + k * step].
 struct Lines {
   std::int64_t line, step;
-  std::int64_t valid, depth;
+  std::int64_t count, depth;
 };
 
-/// Lines adjacent in memory (line == 1): each k is one short copy.
+/// One k of one strip, from adjacent elements of which the first `valid` exist.
 template <int kWidth, class T>
-void pack_adjacent(const T* src, const Lines& s, float* dst) {
-  for (std::int64_t k = 0; k < s.depth; ++k) {
-    if (s.valid == kWidth) {
-      for (int i = 0; i < kWidth; ++i) dst[i] = src[i];
-    } else {
-      for (int i = 0; i < kWidth; ++i) dst[i] = i < s.valid ? static_cast<float>(src[i]) : 0.0f;
-    }
-    src += s.step;
-    dst += kWidth;
+inline void pack_adjacent(const T* src, std::int64_t valid, float* dst) {
+  if (valid >= kWidth) {
+    for (int i = 0; i < kWidth; ++i) dst[i] = src[i];
+  } else {
+    for (int i = 0; i < kWidth; ++i) dst[i] = i < valid ? static_cast<float>(src[i]) : 0.0f;
   }
 }
 
 /// Lines contiguous along k (step == 1): squares of kLanes x kLanes are transposed in registers.
 /// When kWidth < kLanes each store is overlapped by the next; dst needs kLanes elements to spare.
 template <int kWidth, class T>
-void pack_lines(const T* src, const Lines& s, float* dst) {
+void pack_lines(const T* src, const Lines& s, std::int64_t valid, float* dst) {
   constexpr int kGroups = (kWidth + kLanes - 1) / kLanes;
   for (std::int64_t k = 0; k < s.depth; k += kLanes) {
     const std::int64_t count = s.depth - k < kLanes ? s.depth - k : kLanes;
     for (int group = 0; group < kGroups; ++group) {
-      const std::int64_t lines = s.valid - group * kLanes;
+      const std::int64_t lines = valid - group * kLanes;
       const T* at = src + group * kLanes * s.line + k;
       Vec square[kLanes];
       if (count == kLanes && lines >= kLanes) {
@@ -55,19 +52,34 @@ void pack_lines(const T* src, const Lines& s, float* dst) {
 }
 
 template <int kWidth, class T>
-void pack_strided(const T* src, const Lines& s, float* dst) {
+void pack_strided(const T* src, const Lines& s, std::int64_t valid, float* dst) {
   for (std::int64_t k = 0; k < s.depth; ++k) {
     for (int i = 0; i < kWidth; ++i) {
-      *dst++ = i < s.valid ? static_cast<float>(src[i * s.line + k * s.step]) : 0.0f;
+      *dst++ = i < valid ? static_cast<float>(src[i * s.line + k * s.step]) : 0.0f;
     }
   }
 }
 
+/// Packs all lines in strips of kWidth, the strips `stride` apart. Elements adjacent in memory are
+/// read in their order, across all strips: the hardware prefetches that best.
 template <int kWidth, class T>
-void pack_strip(const T* src, const Lines& s, float* dst) {
-  if (s.line == 1) return pack_adjacent<kWidth>(src, s, dst);
-  if (s.step == 1) return pack_lines<kWidth>(src, s, dst);
-  pack_strided<kWidth>(src, s, dst);
+void pack_strips(const T* src, const Lines& s, float* dst, std::int64_t stride) {
+  if (s.line == 1) {
+    for (std::int64_t k = 0; k < s.depth; ++k) {
+      float* to = dst + k * kWidth;
+      for (std::int64_t i = 0; i < s.count; i += kWidth, to += stride) {
+        pack_adjacent<kWidth>(src + k * s.step + i, s.count - i, to);
+      }
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < s.count; i += kWidth, dst += stride) {
+    if (s.step == 1) {
+      pack_lines<kWidth>(src + i * s.line, s, s.count - i, dst);
+    } else {
+      pack_strided<kWidth>(src + i * s.line, s, s.count - i, dst);
+    }
+  }
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA
