@@ -1,0 +1,28 @@
+// Fuzzes the reader of --config files: any text sets every field or throws, and what it sets is
+// written back as text that sets the same.
+#include <cstdint>
+#include <string>
+
+#include "engine/check.h"
+#include "train/config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string json(reinterpret_cast<const char*>(data), size);
+  fovea::TrainConfig config;
+  const fovea::Fields fields = fovea::fields_of(config);
+  try {
+    fovea::apply_json(fields, json, "input");
+  } catch (const fovea::Error&) {  // the documented answer to bad input
+    return 0;
+  }
+  const std::string written = fovea::to_json(fields);
+  fovea::TrainConfig again;
+  const fovea::Fields fields_again = fovea::fields_of(again);
+  fovea::apply_json(fields_again, written, "output");
+  if (fovea::to_json(fields_again) != written) __builtin_trap();
+  try {
+    fovea::check_config(config);
+  } catch (const fovea::Error&) {
+  }
+  return 0;
+}

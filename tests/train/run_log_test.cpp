@@ -1,0 +1,132 @@
+// log.csv and steps.jsonl: their text, and that a continued run ends with the same files.
+#include "train/run_log.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "engine/check.h"
+#include "engine/files.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace fovea;
+
+namespace {
+
+EpochRow epoch_row(std::int64_t epoch) {
+  EpochRow row;
+  row.epoch = epoch;
+  row.train_loss = 1.0 / static_cast<double>(epoch + 3);
+  row.lr = 1e-3;
+  if (epoch % 2 == 0) {
+    row.eval_loss = 0.5;
+    row.eval_top1 = 90.25;
+    row.eval_top5 = 99;
+  }
+  return row;
+}
+
+StepRow step_row(std::int64_t step) {
+  return {.step = step,
+          .epoch = step / 4,
+          .loss = 2.5,
+          .lr = 5e-4,
+          .img_s = 100,
+          .wait_s = 0.25,
+          .grad_norm = {}};
+}
+
+void log_steps(RunLog& log, std::int64_t first, std::int64_t last) {
+  for (std::int64_t step = first; step <= last; ++step) {
+    log.step(step_row(step));
+    if (step % 4 == 0) log.epoch(epoch_row(step / 4 - 1));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the text of the logs") {
+  const TemporaryFolder folder;
+  {
+    RunLog log(folder.path());
+    log.epoch(epoch_row(0));
+    log.epoch(epoch_row(1));
+    StepRow row = step_row(5);
+    log.step(row);
+    row.loss = std::numeric_limits<double>::quiet_NaN();
+    row.grad_norm = 1.5;
+    log.step(row);
+  }
+  CHECK(
+      read_file(folder / "log.csv") ==
+      "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr,ema_loss,ema_top1,ema_top5,img_s,seconds\n"
+      "0,0.3333333333333333,0.5,90.25,99,0.001,,,,0,0\n"
+      "1,0.25,,,,0.001,,,,0,0\n");
+  CHECK(read_file(folder / "steps.jsonl") ==
+        R"({"step":5,"epoch":1,"loss":2.5,"lr":5e-04,"img_s":100,"wait_s":0.25})"
+        "\n"
+        R"({"step":5,"epoch":1,"loss":null,"lr":5e-04,"img_s":100,"wait_s":0.25,"grad_norm":1.5})"
+        "\n");
+}
+
+TEST_CASE("rows come back from their text") {
+  std::vector<EpochRow> rows = {epoch_row(0), epoch_row(1)};
+  rows[1].train_loss = std::numeric_limits<double>::infinity();
+  rows[1].ema_top1 = -0.1;
+  const std::vector<EpochRow> read = parse_epochs(format_epochs(rows), "log.csv");
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].eval_top1 == rows[0].eval_top1);
+  CHECK(read[0].train_loss == rows[0].train_loss);
+  CHECK_FALSE(read[1].eval_top1.has_value());
+  CHECK(read[1].train_loss == rows[1].train_loss);
+  CHECK(read[1].ema_top1 == -0.1);
+}
+
+TEST_CASE("what is no log is refused with its line") {
+  const std::string header = format_epochs({});
+  const auto message = [](const std::string& csv) {
+    return message_of([&] { (void)parse_epochs(csv, "log.csv"); });
+  };
+  CHECK(contains(message(""), "log.csv: the first line is no header"));
+  CHECK(contains(message("a,b\n"), "no header"));
+  CHECK(contains(message(header + "0,1,,,,1,,,,1,1\nx\n"), "log.csv: line 3 is not a row"));
+  CHECK(contains(message(header + "0,1,,,,1,,,,1\n"), "line 2"));      // a column is missing
+  CHECK(contains(message(header + "0,1,,,,1,,,,1,1,1\n"), "line 2"));  // one too many
+  CHECK(contains(message(header + "0,,,,,1,,,,1,1\n"), "line 2"));     // an empty train_loss
+  CHECK(contains(message(header + "0,1 2,,,,1,,,,1,1\n"), "line 2"));
+  CHECK(message(header + "0,1,,,,1,,,,1,1\n").empty());
+}
+
+TEST_CASE("a continued run ends with the files of an uninterrupted one") {
+  const TemporaryFolder whole, cut;
+  {
+    RunLog log(whole.path());
+    log_steps(log, 1, 16);
+  }
+  const std::string csv = read_file(whole / "log.csv"), steps = read_file(whole / "steps.jsonl");
+  for (std::int64_t saved = 0; saved <= 12; ++saved) {  // the state is from `saved`
+    for (std::int64_t killed = saved; killed <= 15; killed += 3) {
+      CAPTURE(saved);
+      CAPTURE(killed);
+      std::filesystem::remove(cut / "log.csv");
+      std::filesystem::remove(cut / "steps.jsonl");
+      {
+        RunLog log(cut.path());
+        log_steps(log, 1, killed);
+      }
+      AppendFile half(cut / "steps.jsonl");
+      half.append(R"({"step":)");
+      half.flush();
+
+      RunLog log(cut.path(), {.epochs = saved / 4, .steps = saved});
+      CHECK(log.epochs().size() == static_cast<std::size_t>(saved / 4));
+      log_steps(log, saved + 1, 16);
+      CHECK(read_file(cut / "log.csv") == csv);
+      CHECK(read_file(cut / "steps.jsonl") == steps);
+    }
+  }
+}
+
+TEST_CASE("a log that cannot be written is an error") {
+  CHECK(contains(message_of([] { RunLog log("/no/such/folder"); }), "No such file or directory"));
+}
