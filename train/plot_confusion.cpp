@@ -1,4 +1,5 @@
-// Confusion matrices as heat maps: one hue from white to dark blue, by the share of the true class.
+// Confusion matrices as heat maps: one hue from white to dark blue, by the square root of the share
+// of the true class, so that rare confusions are seen too.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,11 +14,11 @@ namespace {
 
 using Rgb = std::array<std::uint8_t, 3>;
 
-/// Linear between white, a middle blue and a dark one; brightness falls all the way.
+/// White, a middle blue at a share of 1/4, a dark one at 1; brightness falls all the way.
 Rgb shade(double share) {
   constexpr std::array<std::array<double, 3>, 3> stops = {
       {{255, 255, 255}, {89, 155, 207}, {8, 48, 107}}};
-  const double position = std::clamp(share, 0.0, 1.0) * 2;
+  const double position = std::sqrt(std::clamp(share, 0.0, 1.0)) * 2;
   const std::size_t i = position < 1 ? 0 : 1;
   const double t = position - static_cast<double>(i);
   Rgb color{};
@@ -107,7 +108,7 @@ void draw_cells(Svg& svg, const Counts& matrix, const Layout& at) {
       const double y = at.top + at.cell * static_cast<double>(t);
       if (share > 0) svg.rect({x, y, at.cell - gap, at.cell - gap}, hex(shade(share)));
       if (!at.has_counts) continue;
-      const std::string_view color = share > 0.5 ? "#ffffff" : share > 0 ? "#222222" : "#bbbbbb";
+      const std::string_view color = share > 0.3 ? "#ffffff" : share > 0 ? "#222222" : "#bbbbbb";
       svg.text(x + at.cell / 2, y + at.cell / 2 + 4, std::to_string(matrix.count(t, p)),
                {.size = 11, .color = color});
     }
@@ -138,9 +139,10 @@ void draw_scale(Svg& svg, const Layout& at) {
   const double x = at.left + at.side + 24, height = at.side / kSteps;
   for (int i = 0; i < kSteps; ++i) {
     const double y = at.top + at.side - height * (i + 1);
-    svg.rect({x, y, 14, height + 0.5}, hex(shade((i + 0.5) / kSteps)));
+    svg.rect({x, y, 14, height + 0.5}, hex(shade(std::pow((i + 0.5) / kSteps, 2))));
   }
   svg.text(x + 20, at.top + 10, "100 %", {.anchor = "start"});
+  svg.text(x + 20, at.top + at.side / 2 + 4, "25 %", {.anchor = "start"});
   svg.text(x + 20, at.top + at.side, "0 % of the row", {.anchor = "start"});
 }
 
