@@ -10,7 +10,7 @@ namespace fovea::ops::detail {
 
 /// How a product ends; see cpu::GemmCall.
 struct ProductEnd {
-  Tensor into;       ///< add to this contiguous tensor and return it, or undefined
+  Tensor into = {};  ///< add to this contiguous tensor and return it, or undefined
   Tensor bias = {};  ///< [N], f32 or f64, or undefined
   bool gelu = false;
   Tensor pre_activation = {};  ///< filled when defined: contiguous, as the result
