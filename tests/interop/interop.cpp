@@ -1,0 +1,62 @@
+// Writes and copies files for the Python checks beside this one: see check_checkpoints.py and
+// check_events.py.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "data/image.h"
+#include "engine/check.h"
+#include "engine/safetensors.h"
+#include "train/events.h"
+
+namespace {
+
+using namespace fovea;
+
+/// x holds 0, 1/4, 2/4, ...; every dtype, a transposed view, a scalar and an empty tensor.
+void write_tensors(const std::string& path) {
+  std::vector<double> values(6);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) / 4;
+  std::map<std::string, Tensor> tensors;
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8}) {
+    const std::string name(to_string(dtype));
+    const Tensor x = from_values({2, 3}, values, {dtype, {}});
+    tensors[name] = x;
+    tensors[name + ".transposed"] = x.alias({3, 2}, {1, 3});
+    tensors[name + ".scalar"] = scalar(3, {dtype, {}});
+    tensors[name + ".empty"] = empty({2, 0}, {dtype, {}});
+  }
+  write_safetensors(path, tensors, {{"note", "caf\u00e9 \"quoted\"\n"}});
+}
+
+void write_events(const std::string& folder) {
+  EventWriter writer(folder);
+  for (int step = 0; step < 100; ++step) writer.scalar("train/loss", 1.0 / (step + 1), step);
+  writer.text("config", "**bold** text", 7);
+  Image image(4, 6);
+  *image.at(1, 2) = 255;
+  writer.image("confusion", encode_png(image), 9);
+  writer.flush();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  try {
+    if (args.size() == 2 && args[0] == "tensors") {
+      write_tensors(args[1]);
+    } else if (args.size() == 2 && args[0] == "events") {
+      write_events(args[1]);
+    } else if (args.size() == 3 && args[0] == "copy") {
+      const SafetensorsFile file = read_safetensors(args[1]);
+      write_safetensors(args[2], file.tensors, file.metadata);
+    } else {
+      fail("usage: interop tensors FILE | events FOLDER | copy FROM TO");
+    }
+  } catch (const Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
