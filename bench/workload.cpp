@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "data/loader.h"
 #include "engine/autograd.h"
