@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Writes golden files of random ViT and DeiT settings, computed with timm in float64.
+
+    random_cases.py FOLDER [--count 20] [--seed 0]      needs torch, timm and safetensors
+    ./run parity FOLDER/*.safetensors
+"""
+import argparse
+import functools
+import json
+import pathlib
+import random
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from timm.layers import LayerNorm
+from timm.models.deit import VisionTransformerDistilled
+from timm.models.vision_transformer import VisionTransformer
+
+
+def sincos(dim, grid, prefix):
+    """MAE's table: the first half of the channels is the column."""
+    omega = 10000.0 ** (-torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
+    rows = []
+    for y in range(grid[0]):
+        for x in range(grid[1]):
+            rows.append(torch.cat([torch.sin(x * omega), torch.cos(x * omega),
+                                   torch.sin(y * omega), torch.cos(y * omega)]))
+    return torch.cat([torch.zeros(prefix, dim, dtype=torch.float64), torch.stack(rows)])[None]
+
+
+def draw_config(rng, distilled):
+    patch, heads = rng.choice([1, 2, 3, 4]), rng.choice([1, 2, 3])
+    config = {
+        "img_size": [patch * rng.randint(1, 4), patch * rng.randint(1, 5)],
+        "patch_size": patch, "in_chans": rng.choice([1, 3, 4]), "num_classes": rng.randint(2, 11),
+        "embed_dim": 4 * heads * rng.randint(1, 4), "depth": rng.randint(1, 3), "num_heads": heads,
+        "mlp_ratio": rng.choice([1.0, 2.5, 4.0]), "qkv_bias": rng.random() < 0.7,
+        "norm_eps": rng.choice([1e-6, 1e-5]),
+        "loss": rng.choice(["ce", "label_smoothing"]), "smoothing": 0.1,
+    }
+    if distilled:
+        return config | {"distilled": True, "distillation_type": "none", "alpha": 0.5, "tau": 1.0}
+    token = rng.random() < 0.6
+    return config | {
+        "class_token": token, "global_pool": rng.choice(["token", "avg"]) if token else "avg",
+        "fc_norm": rng.choice([None, True, False]),
+        "pos_embed": rng.choice(["learned", "sincos", "none"]),
+        "no_embed_class": rng.random() < 0.3,
+        "permutation": False, "permute_T": 0, "permute_delta": None,
+    }
+
+
+def build(config, distilled):
+    # What both families share.
+    common = {k: config[k] for k in ("img_size", "patch_size", "in_chans", "num_classes",
+                                     "embed_dim", "depth", "num_heads", "mlp_ratio", "qkv_bias")}
+    norm = functools.partial(LayerNorm, eps=config["norm_eps"])
+    if distilled:
+        model = VisionTransformerDistilled(**common, norm_layer=norm)
+        model.set_distilled_training(True)
+        return model
+    return VisionTransformer(**common, norm_layer=norm, class_token=config["class_token"],
+                             global_pool=config["global_pool"], fc_norm=config["fc_norm"],
+                             no_embed_class=config["no_embed_class"])
+
+
+def make_case(rng, index):
+    distilled = index % 4 == 3
+    config = draw_config(rng, distilled)
+    model = build(config, distilled).double()
+    with torch.no_grad():  # off the initial values, where norms are 1 and biases 0
+        for p in model.parameters():
+            p.add_(0.2 * torch.randn_like(p))
+    kind = config.get("pos_embed", "learned")
+    if kind != "learned":
+        grid = [s // config["patch_size"] for s in config["img_size"]]
+        prefix = model.pos_embed.shape[1] - grid[0] * grid[1]
+        table = sincos(config["embed_dim"], grid, prefix)
+        model.pos_embed.data = table if kind == "sincos" else torch.zeros_like(table)
+        model.pos_embed.requires_grad_(False)
+
+    batch = rng.randint(1, 4)
+    x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64,
+                    requires_grad=True)
+    target = torch.randint(config["num_classes"], (batch,))
+    feats = {}
+    for i, block in enumerate(model.blocks):
+        block.register_forward_hook(lambda m, a, out, i=i: feats.__setitem__(f"feat/{i}", out))
+    model.blocks[0].register_forward_pre_hook(lambda m, a: feats.__setitem__("feat/embed", a[0]))
+    model.train()
+    out = model(x)
+    tensors = {"input": x, "target": target} | feats
+    logits = out[0] if distilled else out
+    tensors["logits"] = logits
+    if distilled:
+        tensors["logits_dist"] = out[1]
+    smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0
+    loss = F.cross_entropy(logits, target, label_smoothing=smoothing)
+    loss.backward()
+    tensors |= {"loss": loss, "grad_input": x.grad}
+    state = dict(model.named_parameters())
+    for name, p in state.items():
+        if name == "pos_embed" and kind == "none":
+            continue
+        tensors["param/" + name] = p
+        if p.requires_grad:
+            tensors["grad/" + name] = torch.zeros_like(p) if p.grad is None else p.grad
+    model.eval()
+    if distilled:
+        model.set_distilled_training(False)
+    tensors["logits_eval"] = model(x.detach())
+    zero = ["head_dist.weight", "head_dist.bias"] if distilled else []
+    metadata = {"format": "fovea-golden-1", "family": "deit" if distilled else "vit",
+                "config": json.dumps(config), "zero_grad": json.dumps(zero), "notes": "random"}
+    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}, metadata
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(args.seed)
+    rng = random.Random(args.seed)
+    for index in range(args.count):
+        tensors, metadata = make_case(rng, index)
+        name = f"{metadata['family']}_random{index:03d}.safetensors"
+        save_file(tensors, args.folder / name, metadata)
+
+
+if __name__ == "__main__":
+    main()
