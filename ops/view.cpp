@@ -81,26 +81,19 @@ std::optional<Strides> reshaped_strides(const Tensor& x, const Shape& shape) {
   return result;
 }
 
-/// `shape` with its -1 replaced by what is left of `numel`.
+/// `shape` with its -1 replaced by what the others leave of x's elements.
 Shape inferred(const Tensor& x, Shape shape) {
+  const Shape wanted = shape;
   int unknown = -1;
-  std::int64_t known = 1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (shape[axis] == -1) {
-      check(unknown < 0, "reshape: got ", shape, ", at most one size may be -1");
-      unknown = axis;
-    } else {
-      check(shape[axis] >= 0, "reshape: got ", shape, ", sizes must be -1 or not negative");
-      known *= shape[axis];
-    }
+    if (shape[axis] != -1) continue;
+    check(unknown < 0, "reshape: got ", wanted, ", at most one size may be -1");
+    unknown = axis;
+    shape[axis] = 1;
   }
-  if (unknown >= 0) {
-    check(known > 0 && x.numel() % known == 0, "reshape: ", x.shape(), " has ", x.numel(),
-          " elements, which do not fill ", shape);
-    shape[unknown] = x.numel() / known;
-  }
-  check(shape.numel() == x.numel(), "reshape: ", x.shape(), " has ", x.numel(), " elements, ",
-        shape, " has ", shape.numel());
+  if (unknown >= 0) shape[unknown] = x.numel() / std::max<std::int64_t>(1, shape.numel());
+  check(shape.numel() == x.numel(), "reshape: ", x.shape(), " has ", x.numel(),
+        " elements, which do not fill ", wanted);
   return shape;
 }
 

@@ -6,8 +6,7 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-// ---- functors over packed tiles
-
+/// The functor over packed elements.
 template <class F, class A, class... X>
 void loop(const F& f, std::int64_t first, std::int64_t count, A* __restrict out,
           const X* __restrict... x) {
@@ -46,8 +45,6 @@ constexpr TileFns tile_fns() {
     return {tile<F, double>, tile<F, float>, nullptr};
   }
 }
-
-// ---- conversions to and from packed tiles
 
 template <class To, class From>
 [[gnu::always_inline]] inline To convert(From value) {
