@@ -1,6 +1,8 @@
-// ./run gradcheck [FILTER]: every op's derivative against central differences, as a table. Exits 1
-// when a check fails or a model uses an op that no row covers.
+// ./run gradcheck [--fail-fast] [FILTER]: every op's derivative against central differences, as a
+// table; FILTER keeps the ops with that text in their name. Exits 1 when a check fails or a model
+// uses an op that no row covers, with --fail-fast at once.
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -29,12 +31,14 @@ void print_row(const CheckRow& row) {
 struct Totals {
   int rows = 0, failed = 0;
   long long entries = 0;
+  bool fail_fast = false;
 
   void count(const CheckRow& row) {
     print_row(row);
     ++rows;
     failed += !row.failure.empty();
     entries += row.entries;
+    if (failed > 0 && fail_fast) std::exit(1);
   }
 };
 
@@ -53,10 +57,17 @@ int report_coverage(const std::set<std::string>& covered) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string filter = argc > 1 ? argv[1] : "";
+  Totals totals;
+  std::string filter;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--fail-fast") {
+      totals.fail_fast = true;
+    } else {
+      filter = argv[i];
+    }
+  }
   std::printf("%-20s %-30s %-30s %7s %9s %9s %9s\n", "op", "case", "shapes", "entries", "f64",
               "f32", "bf16");
-  Totals totals;
   std::set<std::string> covered;
   for (const OpCase& c : op_cases()) {
     covered.insert(c.op);
