@@ -4,15 +4,18 @@
 #include <utility>
 
 #include "engine/autograd.h"
+#include "engine/copy.h"
 #include "engine/tensor_impl.h"
 #include "ops/cpu/linear.h"
 #include "ops/detail/checks.h"
+#include "ops/detail/parameters.h"
 #include "ops/detail/product.h"
 
 namespace fovea::ops {
 namespace {
 
 using detail::as_matrix;
+using detail::bias_as_used;
 using detail::exchanged;
 using detail::product;
 using detail::with_shape;
@@ -71,24 +74,11 @@ namespace {
 /// What linear and linear_gelu require of their arguments.
 void require_linear(std::string_view op, const Tensor& x, const Tensor& weight,
                     const Tensor& bias) {
-  detail::require_float(op, x);
   check(x.rank() >= 1 && weight.rank() == 2 && x.shape()[-1] == weight.shape()[1], op, ": got x ",
         x.shape(), " and weight ", weight.shape(), ", expected x [..., in] and weight [out, in]");
   check(!bias.defined() || bias.shape() == Shape{weight.shape()[0]}, op, ": got bias ",
         bias.defined() ? bias.shape() : Shape{}, ", expected [", weight.shape()[0], "]");
-  const bool same = weight.dtype() == x.dtype();
-  check(same || (x.dtype() == DType::bf16 && weight.dtype() == DType::f32), op, ": got x ",
-        to_string(x.dtype()), " and weight ", to_string(weight.dtype()),
-        ", expected the same dtype, or bf16 and an f32 parameter");
-  check(!bias.defined() || bias.dtype() == weight.dtype() || bias.dtype() == DType::f32, op,
-        ": got weight ", to_string(weight.dtype()), " and bias ",
-        to_string(bias.defined() ? bias.dtype() : DType::f32), ", expected the same dtype");
-}
-
-/// The bias as the product adds it: packed, f64 for f64 and else f32.
-Tensor bias_as_used(const Tensor& bias) {
-  if (!bias.defined()) return bias;
-  return bias.detach().contiguous().to(bias.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  detail::require_parameters(op, x, weight, bias);
 }
 
 Shape linear_shape(const Tensor& x, const Tensor& weight) {
@@ -99,8 +89,8 @@ Shape linear_shape(const Tensor& x, const Tensor& weight) {
 
 /// Column sums of [R, C] in `dtype`, rows added in a fixed order.
 Tensor column_sums(const Tensor& x, DType dtype) {
-  const Tensor sums =
-      zeros({x.shape()[1]}, {x.dtype() == DType::f64 ? DType::f64 : DType::f32, {}});
+  if (x.device().is_cuda()) return sum_to(x, {x.shape()[1]}).to(dtype);
+  const Tensor sums = zeros({x.shape()[1]}, {detail::sum_dtype(x.dtype()), {}});
   cpu::column_sums({x.raw(), x.dtype(), x.shape()[0], x.shape()[1]}, sums.raw());
   return sums.to(dtype);
 }
@@ -141,6 +131,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear("linear_gelu", x, weight, bias);
+  detail::require_cpu("linear_gelu", {x, weight, bias});
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const Shape shape = linear_shape(x, weight);
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();

@@ -8,6 +8,7 @@
 #include "engine/parallel.h"
 #include "ops/cpu/softmax.h"
 #include "ops/cuda/softmax.h"
+#include "ops/cuda/softmax.h"
 #include "ops/detail/rows.h"
 
 namespace fovea::ops {
@@ -15,6 +16,7 @@ namespace {
 
 struct Softmax {
   static constexpr const char* name = "softmax";
+  static constexpr bool is_log = false;
   static constexpr bool log = false;
   static auto forward(const auto& kernels) { return kernels.softmax; }
   static auto backward(const auto& kernels) { return kernels.softmax_grad; }
@@ -22,6 +24,7 @@ struct Softmax {
 
 struct LogSoftmax {
   static constexpr const char* name = "log_softmax";
+  static constexpr bool is_log = true;
   static constexpr bool log = true;
   static auto forward(const auto& kernels) { return kernels.log_softmax; }
   static auto backward(const auto& kernels) { return kernels.log_softmax_grad; }
@@ -30,6 +33,7 @@ struct LogSoftmax {
 /// y for packed rows x.
 template <class Op>
 Tensor forward_rows(const Tensor& x) {
+  if (x.device().is_cuda()) return cuda::softmax(x, Op::is_log);
   if (x.device().is_cuda()) return cuda::softmax(x, Op::log);
   const Tensor y = empty(x.shape(), x.options());
   const detail::RowSize size(x);
@@ -54,6 +58,7 @@ Tensor forward_rows(const Tensor& x) {
 /// dx from the packed output y and its gradient.
 template <class Op>
 Tensor backward_rows(const Tensor& y, const Tensor& dy) {
+  if (y.device().is_cuda()) return cuda::softmax_backward(y, dy, Op::is_log);
   if (y.device().is_cuda()) return cuda::softmax_backward(y, dy, Op::log);
   const Tensor dx = empty(y.shape(), y.options());
   const detail::RowSize size(y);

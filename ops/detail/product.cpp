@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "ops/cuda/gemm.h"
 #include "ops/detail/checks.h"
 
 namespace fovea::ops::detail {
@@ -28,7 +29,8 @@ cpu::GemmOperand operand(const Tensor& x, const Shape& batch) {
 }  // namespace
 
 Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& end) {
-  require_cpu("matmul", {a, b, end.into, end.bias});
+  check(a.device() == b.device(), "matmul: operands on ", a.device(), " and ", b.device(),
+        ", expected one device");
   const Shape batch = broadcast("matmul", leading(a.shape()), leading(b.shape()));
   Shape shape = batch;
   shape.push_back(a.shape()[-2]);
@@ -52,7 +54,11 @@ Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& 
   }
   call.gelu = end.gelu;
   if (end.pre_activation.defined()) call.pre_activation = end.pre_activation.raw();
-  cpu::gemm(call);
+  if (out.device().is_cuda()) {
+    cuda::gemm(call, out.device().index);
+  } else {
+    cpu::gemm(call);
+  }
   if (end.into.defined()) out.bump_version();
   return out;
 }

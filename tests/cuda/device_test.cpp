@@ -1,0 +1,118 @@
+// The ops that have a CUDA form, on a real GPU against the CPU: values and gradients in f64, f32
+// and bf16. Skipped, visibly, where there is no device.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "engine/autograd.h"
+#include "engine/cuda/runtime.h"
+#include "ops/ops.h"
+
+using namespace fovea;
+
+namespace {
+
+constexpr Device kCuda{DeviceType::cuda, 0};
+
+bool skipped() {
+  if (cuda::available()) return false;
+  MESSAGE("skipped: ", cuda::unavailable_reason());
+  return true;
+}
+
+double relative_error(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    norm += y[i] * y[i];
+  }
+  return std::sqrt(difference / std::max(norm, 1e-300));
+}
+
+using Fn = std::function<Tensor(const Tensor&, const Tensor&)>;
+
+/// Value and both gradients on the GPU against the CPU in the same dtype.
+void compare(const char* name, const Shape& a_shape, const Shape& b_shape, const Fn& f) {
+  CAPTURE(std::string(name));
+  for (const auto& [dtype, bound] :
+       {std::pair{DType::f64, 1e-12}, {DType::f32, 1e-5}, {DType::bf16, 2e-2}}) {
+    CAPTURE(to_string(dtype));
+    std::vector<Tensor> results[2];
+    for (const bool on_gpu : {false, true}) {
+      const Device device = on_gpu ? kCuda : Device{};
+      const Tensor a = rand_uniform(a_shape, 0.5, 2, 1, 1).to(dtype).to(device);
+      const Tensor b = rand_uniform(b_shape, 0.5, 2, 1, 2).to(dtype).to(device);
+      a.set_requires_grad();
+      b.set_requires_grad();
+      const Tensor y = f(a, b);
+      backward(y, rand_normal(y.shape(), 0, 1, 1, 3).to(dtype).to(device));
+      results[on_gpu] = {y.detach(), a.grad(), b.grad()};
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (results[0][i].defined()) CHECK(relative_error(results[1][i], results[0][i]) <= bound);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tensors travel to the GPU and back, converted and strided") {
+  if (skipped()) return;
+  const Tensor x = rand_normal({3, 5, 7}, 0, 1, 1);
+  const Tensor there = x.to(kCuda);
+  CHECK(relative_error(there.to(Device{}), x) == 0);
+  CHECK(relative_error(ops::permute(there, {2, 0, 1}).contiguous().to(Device{}),
+                       ops::permute(x, {2, 0, 1})) == 0);
+  CHECK(there.to(DType::bf16).to(DType::f32).to(Device{}).at(3) == x.to(DType::bf16).at(3));
+}
+
+TEST_CASE("elementwise ops agree with the CPU") {
+  if (skipped()) return;
+  compare("add, broadcast", {3, 1, 7}, {5, 1}, [](auto& a, auto& b) { return a + b; });
+  compare("mul", {33, 65}, {33, 65}, [](auto& a, auto& b) { return a * b; });
+  compare("div", {257}, {257}, [](auto& a, auto& b) { return a / b; });
+  compare("gelu", {31, 33}, {31, 33}, [](auto& a, auto& b) { return ops::gelu(a * b); });
+  compare("exp, log", {129}, {129}, [](auto& a, auto& b) { return ops::exp(a) + ops::log(b); });
+}
+
+TEST_CASE("products agree with the CPU for every transposition and batch") {
+  if (skipped()) return;
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      compare("matmul", ta ? Shape{2, 33, 17} : Shape{2, 17, 33},
+              tb ? Shape{2, 31, 33} : Shape{2, 33, 31}, [=](auto& a, auto& b) {
+                return ops::matmul(a, b, {ta, tb});
+              });
+    }
+  }
+  compare("linear", {5, 7, 33}, {65, 33}, [](auto& a, auto& b) { return ops::linear(a, b); });
+}
+
+TEST_CASE("softmax agrees with the CPU around warp and block edges") {
+  if (skipped()) return;
+  for (const std::int64_t n : {1, 31, 32, 33, 129, 257}) {
+    compare("softmax", {5, n}, {5, n}, [](auto& a, auto& b) { return ops::softmax(a * b); });
+    compare("log_softmax", {5, n}, {5, n},
+            [](auto& a, auto& b) { return ops::log_softmax(a * b); });
+  }
+}
+
+TEST_CASE("an op without a CUDA form says so by name") {
+  if (skipped()) return;
+  const Tensor x = rand_normal({2, 3, 4, 4}, 0, 1, 1).to(kCuda);
+  CHECK_THROWS_WITH_AS((void)ops::max_pool2d(x, {}),
+                       "max_pool2d: has no CUDA form yet, got a tensor on cuda:0; move it to the "
+                       "CPU with to(Device{})",
+                       Error);
+}
+
+TEST_CASE("memory is cached and counted on the GPU") {
+  if (skipped()) return;
+  release_cached_memory(kCuda);
+  { const Tensor t = empty({100000}, {DType::f32, kCuda}); }
+  const MemoryStats before = memory_stats(kCuda);
+  { const Tensor t = empty({100000}, {DType::f32, kCuda}); }
+  CHECK(memory_stats(kCuda).allocations == before.allocations);
+}
