@@ -99,7 +99,8 @@ void convert_entry(const HeaderEntry& entry, std::span<const std::byte> bytes, c
       return convert_into<std::uint8_t, std::uint8_t>(tensor, bytes,
                                                       [](std::uint8_t v) { return v != 0; });
     case StoredType::i8:
-      return widen_into<std::int8_t>(tensor, bytes);
+      return convert_into<std::uint8_t, std::int64_t>(
+          tensor, bytes, [](std::uint8_t v) { return v < 128 ? v : v - 256; });
     case StoredType::i16:
       return widen_into<std::int16_t>(tensor, bytes);
     case StoredType::u16:
@@ -122,7 +123,7 @@ Tensor read_entry(const Source& source, const OpenedHeader& opened, const Header
                   const std::string& path) {
   const std::uint64_t offset = opened.data_offset + entry.begin, bytes = entry.end - entry.begin;
   const DType dtype = held_dtype(entry.type);
-  const Tensor tensor = empty(entry.shape, {dtype, {}});
+  Tensor tensor = empty(entry.shape, {dtype, {}});
   const bool is_plain = entry.type == StoredType::f64 || entry.type == StoredType::f32 ||
                         entry.type == StoredType::bf16 || entry.type == StoredType::i64 ||
                         entry.type == StoredType::u8;
