@@ -19,7 +19,7 @@ namespace {
 std::unique_ptr<Model> tiny(const json& more, std::uint64_t seed) {
   json config{{"family", "vit"}, {"img_size", {8, 8}}, {"patch_size", 4}, {"num_classes", 5},
               {"embed_dim", 12}, {"depth", 1},         {"num_heads", 3}};
-  config.update(more);
+  if (more.is_object()) config.update(more);
   return make_model_from_config(config, seed);
 }
 

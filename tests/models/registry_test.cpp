@@ -17,8 +17,8 @@ struct Counts {
   std::int64_t parameters, multiply_adds;
 };
 
-/// Every block costs the same, so two shallow models tell what the deep one has: ViT-L would take
-/// gigabytes.
+/// Every block costs the same, so models of no and of one block tell what the deep one has: ViT-L
+/// would take gigabytes.
 Counts counts_of(const std::string& name, json overrides) {
   const std::int64_t depth = preset(name)["depth"];
   const auto shallow = [&](std::int64_t blocks) {
@@ -26,9 +26,9 @@ Counts counts_of(const std::string& name, json overrides) {
     const auto model = make_model(name, overrides);
     return Counts{model->store().parameter_count(), model->multiply_adds()};
   };
-  const Counts one = shallow(1), two = shallow(2);
-  return {one.parameters + (depth - 1) * (two.parameters - one.parameters),
-          one.multiply_adds + (depth - 1) * (two.multiply_adds - one.multiply_adds)};
+  const Counts none = shallow(0), one = shallow(1);
+  return {none.parameters + depth * (one.parameters - none.parameters),
+          none.multiply_adds + depth * (one.multiply_adds - none.multiply_adds)};
 }
 
 std::string message_of(const std::string& name, const json& overrides) {

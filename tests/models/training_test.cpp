@@ -92,7 +92,7 @@ TEST_CASE("eight images are learned by heart") {
     const auto model = make_model_from_config(config, 1);
     Optimizer optimizer(model->store(), {});
     double loss = 0;
-    for (int step = 0; step < 60; ++step) {
+    for (int step = 0; step < 80; ++step) {
       Context ctx;
       ctx.training = true;
       model->store().zero_grad();
