@@ -95,14 +95,17 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
   return file;
 }
 
-/// Throws one Error with every difference of names and shapes.
-void require_same(const Tensors& mine, const Tensors& saved, const std::string& path) {
-  std::ostringstream wrong;
-  int count = 0;
+/// One line per difference of names, shapes and dtypes among the tensors of one kind ("m/").
+std::vector<std::string> differences(const Tensors& mine, const Tensors& saved,
+                                     const std::string& kind) {
+  std::vector<std::string> lines;
   const auto note = [&](const auto&... parts) {
-    if (++count <= 20) ((wrong << "\n  ") << ... << parts);
+    std::ostringstream line;
+    (line << ... << parts);
+    lines.push_back(line.str());
   };
   for (const auto& [name, tensor] : mine) {
+    if (!name.starts_with(kind)) continue;
     const auto found = saved.find(name);
     if (found == saved.end()) {
       note("missing ", name, " ", tensor.shape());
@@ -112,9 +115,22 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
     }
   }
   for (const auto& [name, tensor] : saved) {
-    if (!mine.contains(name)) note("unexpected ", name, " ", tensor.shape());
+    if (name.starts_with(kind) && !mine.contains(name)) {
+      note("unexpected ", name, " ", tensor.shape());
+    }
   }
-  check(count == 0, path, ": does not fit this run, ", count, " tensors differ:", wrong.str());
+  return lines;
+}
+
+/// Throws one Error with all differences of the parameters; of what hangs on them (moments,
+/// averages) only where the parameters agree.
+void require_same(const Tensors& mine, const Tensors& saved, const std::string& path) {
+  for (const char* kind : {"param/", "buffer/", ""}) {
+    const std::vector<std::string> lines = differences(mine, saved, kind);
+    std::string text;
+    for (const std::string& line : lines) text.append("\n  ").append(line);
+    check(lines.empty(), path, ": does not fit this run, ", lines.size(), " tensors differ:", text);
+  }
 }
 
 std::string text_or(const std::map<std::string, std::string>& metadata, const std::string& key,

@@ -1,0 +1,138 @@
+// State and weight files: what they hold, and that a wrong one changes nothing.
+#include "train/checkpoint.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/files.h"
+#include "engine/safetensors.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/tiny_run.h"
+#include "train/resolve.h"
+
+namespace fovea {
+namespace {
+
+TrainConfig config_of(const std::string& output) {
+  TrainConfig config = tiny_config();
+  config.output = output;
+  return config;
+}
+
+/// What goes wrong when a trainer of `config` resumes `file`; checks that nothing changed.
+std::string resume_failure(const TrainConfig& config, const std::filesystem::path& file) {
+  Trainer trainer = make_trainer(config);
+  const auto before = bits_of(trainer);
+  const std::string message = message_of([&] { trainer.resume(file); });
+  CHECK(bits_of(trainer) == before);
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("a state holds every tensor under its kind, and the settings") {
+  const TemporaryFolder folder;
+  Trainer trainer = make_trainer(tiny_config());
+  trainer.train_step();
+  save_run_state(folder / "state.safetensors", trainer.state());
+  const SafetensorsFile file = read_safetensors(folder / "state.safetensors");
+  for (const char* name :
+       {"param/head.weight", "m/head.weight", "v/head.weight", "ema/head.weight"}) {
+    CAPTURE(std::string(name));
+    CHECK(file.tensors.contains(name));
+  }
+  CHECK(read_state_config(folder / "state.safetensors") == trainer.state().config);
+}
+
+TEST_CASE("a state of another run is refused with every difference, and nothing changes") {
+  const TemporaryFolder folder;
+  const auto file = folder / "state.safetensors";
+  {
+    Trainer trainer = make_trainer(tiny_config());
+    trainer.train_step();
+    save_run_state(file, trainer.state());
+  }
+  TrainConfig wider = tiny_config();
+  wider.embed_dim = 16;
+  CHECK(contains(resume_failure(wider, file),
+                 "param/cls_token is f32 [1, 1, 12], expected f32 [1, 1, 16]"));
+  TrainConfig deeper = tiny_config();
+  deeper.depth = 3;
+  CHECK(contains(resume_failure(deeper, file), "missing param/blocks.2.attn.proj.bias"));
+  TrainConfig no_average = tiny_config();
+  no_average.model_ema = false;
+  CHECK(contains(resume_failure(no_average, file), "unexpected ema/"));
+  TrainConfig sgd = tiny_config();
+  sgd.opt = "sgd";
+  CHECK(contains(resume_failure(sgd, file), "unexpected v/"));
+
+  Trainer trainer = make_trainer(tiny_config());
+  save_model(folder / "weights.safetensors", trainer.model());
+  CHECK(contains(resume_failure(tiny_config(), folder / "weights.safetensors"),
+                 "is no state of a run"));
+  const std::string bytes = read_file(file);
+  write_file_atomically(file, bytes.substr(0, bytes.size() - 100));
+  CHECK(contains(resume_failure(tiny_config(), file), file.string()));
+}
+
+TEST_CASE("weights carry what evaluation and prediction need") {
+  const TemporaryFolder folder;
+  Trainer trainer = make_trainer(tiny_config());
+  WeightsInfo info;
+  info.dataset = "builtin";
+  info.classes = {"a", "b, \"c\""};
+  info.normalization = {{0.1F, 0.2F, 0.3F}, {1, 2, 3}};
+  info.epoch = 4;
+  info.top1 = 12.5;
+  const auto file = folder / "best.safetensors";
+  save_weights(file, trainer.model(), state_of(trainer.model()), info);
+  const WeightsInfo read = read_weights_info(file);
+  CHECK(read.dataset == info.dataset);
+  CHECK(read.classes == info.classes);
+  CHECK(read.normalization.mean == info.normalization.mean);
+  CHECK(read.normalization.deviation == info.normalization.deviation);
+  CHECK(read.epoch == 4);
+  CHECK(read.top1 == 12.5);
+  const std::unique_ptr<Model> model = load_model(file);
+  CHECK(model->info().config == trainer.model().info().config);
+  CHECK(model->store().find("head.weight").to_vector() ==
+        trainer.model().store().find("head.weight").to_vector());
+}
+
+TEST_CASE("a folder that holds a run is refused, naming --resume auto, which continues it") {
+  const TemporaryFolder folder;
+  const std::string output = folder.path().string();
+  const std::vector<Setting> flags{{"output", output}, {"resume", "auto"}};
+  CHECK(resolve_run(flags).state.empty());  // nothing to continue: starts anew
+
+  Trainer trainer = make_trainer(config_of(output));
+  save_run_state(RunPaths{folder.path()}.state(), trainer.state());
+  CHECK(contains(message_of([&] {
+                   static_cast<void>(resolve_run({{"output", output}}));
+                 }),
+                 "--resume auto"));
+  const ResolvedRun run = resolve_run(flags);
+  CHECK(run.state == RunPaths{folder.path()}.state());
+  CHECK(run.config.embed_dim == 12);  // the run's own settings, not the recipe's
+  CHECK(run.notices.empty());
+}
+
+TEST_CASE("continuing: what a state depends on must not change, the rest may and is said") {
+  const TemporaryFolder folder;
+  Trainer trainer = make_trainer(tiny_config());
+  const std::string file = (folder / "state.safetensors").string();
+  save_run_state(file, trainer.state());
+  const auto refusal = [&](const std::string& name, const std::string& text) {
+    return message_of([&] { static_cast<void>(resolve_run({{"resume", file}, {name, text}})); });
+  };
+  CHECK(contains(refusal("batch-size", "16"), "batch-size 8 -> 16"));
+  CHECK(contains(refusal("depth", "3"), "depth 2 -> 3"));
+  CHECK(contains(refusal("dataset", "cifar10"), "dataset builtin -> cifar10"));
+  const ResolvedRun run = resolve_run({{"resume", file}, {"epochs", "9"}});
+  CHECK(run.config.epochs == 9);
+  CHECK(run.config.output == folder.path().string());
+  REQUIRE(run.notices.size() == 1);
+  CHECK(contains(run.notices[0], "epochs 4 -> 9"));
+  CHECK(contains(refusal("resume", (folder / "none").string()), "does not exist"));
+}
+
+}  // namespace fovea

@@ -1,0 +1,76 @@
+// A run small enough for unit tests: a one-block ViT on a few of the built-in pictures.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/builtin.h"
+#include "models/pretrained.h"
+#include "train/setup.h"
+#include "train/trainer.h"
+
+namespace fovea {
+
+/// Six steps an epoch, with everything random switched on: crops, mixing, drop path.
+inline TrainConfig tiny_config() {
+  TrainConfig c;
+  c.model = "vit_tiny_patch4_32";
+  c.patch_size = 8;
+  c.depth = 2;
+  c.embed_dim = 12;
+  c.num_heads = 2;
+  c.drop_path = 0.3;
+  c.batch_size = 8;
+  c.val_batch_size = 16;
+  c.workers = 0;
+  c.epochs = 4;
+  c.warmup_epochs = 1;
+  c.lr = 3e-3;
+  c.mixup = 0.8;
+  c.cutmix = 1.0;
+  c.model_ema = true;
+  c.model_ema_decay = 0.9;
+  c.log_interval = 4;
+  return c;
+}
+
+inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
+  const BuiltinOptions options{.seed = 3, .train_size = train, .test_size = test};
+  return {std::make_shared<Builtin>(Split::train, options),
+          std::make_shared<Builtin>(Split::test, options)};
+}
+
+inline Trainer make_trainer(const TrainConfig& config) {
+  std::vector<std::string> notices;
+  const Datasets data = tiny_data();
+  return Trainer(config, data, build_model(config, *data.train, notices));
+}
+
+/// Every bit of a trainer's state: tensors as numbers, counters as they are.
+inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
+  const TrainState state = trainer.state();
+  std::map<std::string, std::vector<double>> bits;
+  for (const auto& [name, tensor] : state_of(*state.model)) bits[name] = tensor.to_vector();
+  for (const auto& [name, tensor] : state.optimizer->state()) bits[name] = tensor.to_vector();
+  if (state.ema != nullptr) {
+    for (const auto& [name, tensor] : state.ema->averages()) {
+      bits["ema/" + name] = tensor.to_vector();
+    }
+  }
+  const Progress& p = state.progress;
+  bits["progress"] = {static_cast<double>(p.step),
+                      static_cast<double>(p.forward),
+                      static_cast<double>(p.cursor.epoch),
+                      static_cast<double>(p.cursor.batch),
+                      static_cast<double>(p.finished_epochs),
+                      p.epoch.loss_sum,
+                      static_cast<double>(p.epoch.samples),
+                      p.interval.loss_sum,
+                      p.best_top1,
+                      p.best_ema_top1};
+  return bits;
+}
+
+}  // namespace fovea

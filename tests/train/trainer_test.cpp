@@ -1,0 +1,268 @@
+// The training loop: what it learns, that its bits depend on nothing but the settings, and how it
+// stops.
+#include "train/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/parallel.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/tiny_run.h"
+
+namespace fovea {
+namespace {
+
+struct Record {
+  std::vector<EpochRow> epochs;
+  std::vector<StepRow> steps;
+  int saves = 0;
+};
+
+/// Notes what happens, and stops the run after `stop_after` steps or evaluation batches.
+TrainWatch watch_into(Record& record, std::int64_t stop_after = -1, bool in_evaluation = false) {
+  TrainWatch watch;
+  const auto left = std::make_shared<std::int64_t>(stop_after);
+  const auto count = [left] { --*left; };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState&) { record.epochs.push_back(row); };
+  watch.on_interval = [&](const StepRow& row) { record.steps.push_back(row); };
+  watch.on_save = [&](const TrainState&) { ++record.saves; };
+  if (in_evaluation) {
+    watch.on_evaluate = [count](std::int64_t, std::int64_t) { count(); };
+  } else {
+    watch.on_step = [count](const EpochPosition&) { count(); };
+  }
+  if (stop_after >= 0) watch.should_stop = [left] { return *left <= 0; };
+  return watch;
+}
+
+/// Trains from nothing to the end, with the state at the end.
+std::map<std::string, std::vector<double>> trained_bits(const TrainConfig& config) {
+  Trainer trainer = make_trainer(config);
+  CHECK(trainer.fit({}));
+  return bits_of(trainer);
+}
+
+void check_equal_rows(const std::vector<EpochRow>& a, const std::vector<EpochRow>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i].epoch == b[i].epoch);
+    CHECK(a[i].train_loss == b[i].train_loss);
+    CHECK(a[i].eval_loss == b[i].eval_loss);
+    CHECK(a[i].eval_top1 == b[i].eval_top1);
+    CHECK(a[i].ema_loss == b[i].ema_loss);
+    CHECK(a[i].lr == b[i].lr);
+  }
+}
+
+/// Stops a run, continues it in a new trainer from the file, and compares with one that never
+/// stopped.
+void check_resume(const TrainConfig& config, std::int64_t stop_after, bool in_evaluation) {
+  CAPTURE(stop_after);
+  Record whole, parts;
+  Trainer straight = make_trainer(config);
+  REQUIRE(straight.fit(watch_into(whole)));
+
+  const TemporaryFolder folder;
+  {
+    Trainer first = make_trainer(config);
+    REQUIRE_FALSE(first.fit(watch_into(parts, stop_after, in_evaluation)));
+    CHECK(parts.saves == 1);
+    save_run_state(folder / "state.safetensors", first.state());
+  }
+  Trainer second = make_trainer(config);
+  second.resume(folder / "state.safetensors");
+  REQUIRE(second.fit(watch_into(parts)));
+
+  CHECK(bits_of(second) == bits_of(straight));
+  check_equal_rows(parts.epochs, whole.epochs);
+  REQUIRE(parts.steps.size() == whole.steps.size());
+  for (std::size_t i = 0; i < parts.steps.size(); ++i) {
+    CHECK(parts.steps[i].loss == whole.steps[i].loss);
+    CHECK(parts.steps[i].grad_norm == whole.steps[i].grad_norm);
+  }
+}
+
+/// A model of one weight whose forward pass can be spoilt.
+class Toy : public Model {
+ public:
+  enum class Fault { none, cut_graph, infinite };
+
+  explicit Toy(Fault fault) : Model(info_of(), 0, {}), fault_(fault) {
+    const Scope scope(store());
+    weight_ = scope.param("weight", {10}, constant(0));
+    unused_ = scope.param("unused", {1}, constant(0));
+  }
+  ModelOutput forward(const Tensor& images, Context&) override {
+    const Tensor level = ops::mean(images, {1, 2, 3});  // [B]
+    Tensor logits = ops::unsqueeze(level, 1) * weight_;
+    if (fault_ != Fault::cut_graph) logits = logits + unused_;
+    if (fault_ == Fault::infinite) logits = ops::log(logits * 0.0 - 1.0);
+    return {logits, {}};
+  }
+  [[nodiscard]] std::vector<ModuleCost> costs() const override { return {}; }
+
+ private:
+  static ModelInfo info_of() {
+    ModelInfo info;
+    info.name = "toy";
+    info.img_size = {32, 32};
+    info.num_classes = 10;
+    info.config = "{}";
+    return info;
+  }
+  Fault fault_;
+  Tensor weight_, unused_;
+};
+
+std::string failure_of(TrainConfig config, Toy::Fault fault) {
+  config.model_ema = false;
+  Trainer trainer(config, tiny_data(), std::make_unique<Toy>(fault));
+  return message_of([&] { trainer.train_step(); });
+}
+
+}  // namespace
+
+TEST_CASE("a run stopped anywhere and continued has the bits of one that was not") {
+  check_resume(tiny_config(), 7, false);   // inside the second epoch
+  check_resume(tiny_config(), 12, false);  // after an epoch's last step, before its evaluation
+  check_resume(tiny_config(), 3, true);    // inside an evaluation
+}
+
+TEST_CASE("and so with accumulation, SGD and without averages") {
+  TrainConfig config = tiny_config();
+  config.grad_accum_steps = 4;  // groups of 4 and 2 batches
+  config.opt = "sgd";
+  config.lr = 0.05;
+  config.model_ema = false;
+  config.clip_grad = 0.5;
+  check_resume(config, 5, false);
+}
+
+TEST_CASE("bits depend neither on the workers nor on the threads") {
+  TrainConfig config = tiny_config();
+  config.epochs = 2;
+  const auto expected = trained_bits(config);
+  config.workers = 2;
+  CHECK(trained_bits(config) == expected);
+  const int threads = num_threads();
+  for (const int count : {1, 2, 3}) {
+    set_num_threads(count);
+    CHECK(trained_bits(config) == expected);
+  }
+  set_num_threads(threads);
+}
+
+TEST_CASE("another seed is another run") {
+  TrainConfig config = tiny_config();
+  config.epochs = 1;
+  const auto expected = trained_bits(config);
+  config.seed = 43;
+  CHECK(trained_bits(config) != expected);
+}
+
+TEST_CASE("it learns: the loss of a few images falls far below chance") {
+  TrainConfig config = tiny_config();
+  config.drop_path = config.mixup = config.cutmix = config.hflip = config.smoothing = 0;
+  config.crop_padding = 0;
+  config.embed_dim = 24;
+  config.model_ema = false;
+  config.epochs = 100;
+  config.lr = 1e-2;
+  Trainer trainer = make_trainer(config);
+  Record record;
+  REQUIRE(trainer.fit(watch_into(record)));
+  CHECK(record.epochs.front().train_loss > 2.0);
+  CHECK(record.epochs.back().train_loss < 0.2);
+}
+
+TEST_CASE("every precision and kind of distillation trains") {
+  const TemporaryFolder folder;
+  TrainConfig teacher = tiny_config();
+  {
+    Trainer trainer = make_trainer(teacher);
+    save_model(folder / "teacher.safetensors", trainer.model());
+  }
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const char* type : {"none", "soft", "hard"}) {
+      CAPTURE(std::string(precision));
+      CAPTURE(std::string(type));
+      TrainConfig config = tiny_config();
+      config.model = "deit_tiny_distilled_patch4_32";
+      config.precision = precision;
+      config.distillation_type = type;
+      config.teacher_checkpoint = (folder / "teacher.safetensors").string();
+      Trainer trainer = make_trainer(config);
+      trainer.train_step();
+      CHECK(std::isfinite(trainer.progress().epoch.loss()));
+      const Tensor head = trainer.model().store().find("head_dist.weight");
+      CHECK(head.grad().defined() == (std::string(type) != "none"));
+    }
+  }
+}
+
+TEST_CASE("accumulating two half batches is one whole batch") {
+  TrainConfig whole = tiny_config();
+  whole.drop_path = whole.mixup = whole.cutmix = 0;
+  whole.opt = "momentum";
+  whole.batch_size = 16;
+  TrainConfig halves = whole;
+  halves.batch_size = 8;
+  halves.grad_accum_steps = 2;
+  Trainer a = make_trainer(whole), b = make_trainer(halves);
+  a.train_step();
+  b.train_step();
+  CHECK(b.progress().forward == 2);
+  CHECK(a.progress().epoch.loss() == doctest::Approx(b.progress().epoch.loss()).epsilon(1e-6));
+  for (const Parameter& p : a.model().store().parameters()) {
+    CAPTURE(p.name);
+    const std::vector<double> x = p.tensor.to_vector();
+    const std::vector<double> y = b.model().store().find(p.name).to_vector();
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 1e-6);
+  }
+}
+
+TEST_CASE("a loss or a gradient that is not finite stops the run and names the step") {
+  TrainConfig config = tiny_config();
+  config.mixup = config.cutmix = 0;
+  CHECK(failure_of(config, Toy::Fault::none).empty());
+  const std::string plain = failure_of(config, Toy::Fault::infinite);
+  CHECK(contains(plain, "--detect-anomaly"));
+  CHECK(contains(plain, "(step 0, epoch 0)"));
+  config.detect_anomaly = true;
+  const std::string traced = failure_of(config, Toy::Fault::infinite);
+  CHECK(contains(traced, "log"));
+  CHECK(contains(traced, "(step 0, epoch 0)"));
+}
+
+TEST_CASE("a parameter that no gradient reaches is noticed at the first step") {
+  TrainConfig config = tiny_config();
+  config.mixup = config.cutmix = 0;
+  CHECK(contains(failure_of(config, Toy::Fault::cut_graph),
+                 "no gradient reached 1 parameters: unused"));
+}
+
+TEST_CASE("--max-steps stops like a signal does, with a save") {
+  TrainConfig config = tiny_config();
+  config.max_steps = 8;
+  Trainer trainer = make_trainer(config);
+  Record record;
+  CHECK_FALSE(trainer.fit(watch_into(record)));
+  CHECK(trainer.progress().step == 8);
+  CHECK(record.saves == 1);
+}
+
+TEST_CASE("--recovery-interval saves between the ends of epochs") {
+  TrainConfig config = tiny_config();
+  config.recovery_interval = 4;
+  config.epochs = 2;  // 12 steps
+  Record record;
+  Trainer trainer = make_trainer(config);
+  CHECK(trainer.fit(watch_into(record)));
+  CHECK(record.saves == 3);
+}
+
+}  // namespace fovea
