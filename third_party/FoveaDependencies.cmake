@@ -14,6 +14,7 @@ function(fovea_header target header package)
   add_library(fovea_dep_${target} INTERFACE)
   target_include_directories(fovea_dep_${target} SYSTEM INTERFACE
                              $<BUILD_INTERFACE:${FOVEA_${target}_DIR}>)
+  set_property(GLOBAL APPEND PROPERTY FOVEA_DEPENDENCY_TARGETS fovea_dep_${target})
 endfunction()
 
 fovea_header(eigen Eigen/Core libeigen3-dev eigen3)
