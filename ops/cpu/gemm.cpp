@@ -147,8 +147,11 @@ TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const 
   const GemmCall& call = p.call;
   const std::int64_t at = p.c + t.row * call.c.row + t.col;
   auto* z = static_cast<T*>(call.pre_activation);
-  const auto* bias = static_cast<const float*>(call.bias);
-  if (bias != nullptr) bias += call.bias_kind == GemmBias::per_row ? t.row : t.col;
+  const float* bias = nullptr;
+  if (call.bias_kind != GemmBias::none) {
+    bias = static_cast<const float*>(call.bias) +
+           (call.bias_kind == GemmBias::per_row ? t.row : t.col);
+  }
   return {static_cast<T*>(call.c.data) + at,
           z == nullptr ? nullptr : z + at,
           sums.data,

@@ -1,0 +1,142 @@
+// Convolution and patch embedding against the definition; bits; error messages.
+#include "ops/conv.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/autograd.h"
+#include "engine/parallel.h"
+
+using namespace fovea;
+using ops::Conv2dOptions;
+
+namespace {
+
+/// y[b, o, i, j] by the definition, in f64, from packed f64 x and weight.
+double expected(const Tensor& x, const Tensor& w, const Conv2dOptions& o,
+                const std::array<std::int64_t, 4>& at) {
+  const std::int64_t per_group = w.size(1), group = at[1] / (w.size(0) / o.groups);
+  double sum = 0;
+  for (std::int64_t c = 0; c < per_group; ++c) {
+    for (std::int64_t ky = 0; ky < w.size(2); ++ky) {
+      for (std::int64_t kx = 0; kx < w.size(3); ++kx) {
+        const std::int64_t y = at[2] * o.stride[0] - o.padding[0] + ky * o.dilation[0];
+        const std::int64_t z = at[3] * o.stride[1] - o.padding[1] + kx * o.dilation[1];
+        if (y < 0 || y >= x.size(2) || z < 0 || z >= x.size(3)) continue;
+        const std::int64_t channel = group * per_group + c;
+        sum += x.at(((at[0] * x.size(1) + channel) * x.size(2) + y) * x.size(3) + z) *
+               w.at(((at[1] * per_group + c) * w.size(2) + ky) * w.size(3) + kx);
+      }
+    }
+  }
+  return sum;
+}
+
+double worst_error(const Shape& x_shape, const Shape& w_shape, const Conv2dOptions& o,
+                   DType dtype) {
+  const Tensor x = rand_uniform(x_shape, -1, 1, 1).to(dtype);
+  const Tensor w = rand_uniform(w_shape, -1, 1, 2).to(dtype);
+  const Tensor bias = rand_uniform({w_shape[0]}, -1, 1, 3).to(dtype);
+  const Tensor y = ops::conv2d(x, w, bias, o);
+  double worst = 0;
+  std::int64_t index = 0;
+  for (std::int64_t b = 0; b < y.size(0); ++b) {
+    for (std::int64_t c = 0; c < y.size(1); ++c) {
+      for (std::int64_t i = 0; i < y.size(2); ++i) {
+        for (std::int64_t j = 0; j < y.size(3); ++j, ++index) {
+          worst =
+              std::max(worst, std::abs(y.at(index) - bias.at(c) - expected(x, w, o, {b, c, i, j})));
+        }
+      }
+    }
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("convolution equals the definition for every stride, padding and dilation") {
+  for (const std::int64_t groups : {1, 2, 4}) {  // dense, grouped, depthwise
+    const Shape weight = groups == 4 ? Shape{4, 1, 3, 2} : Shape{6, 4 / groups, 3, 2};
+    for (const std::int64_t stride : {1, 2, 3}) {
+      for (const std::int64_t padding : {0, 1, 3}) {
+        for (const std::int64_t dilation : {1, 2}) {
+          const Conv2dOptions o{.stride = {stride, 1},
+                                .padding = {padding, 1},
+                                .dilation = {dilation, 2},
+                                .groups = groups};
+          CAPTURE(groups);
+          CAPTURE(stride);
+          CAPTURE(padding);
+          CAPTURE(dilation);
+          CHECK(worst_error({2, 4, 7, 9}, weight, o, DType::f64) < 1e-13);
+          CHECK(worst_error({2, 4, 7, 9}, weight, o, DType::f32) < 1e-5);
+          CHECK(worst_error({2, 4, 7, 9}, weight, o, DType::bf16) < 4e-2);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an image whose columns exceed the scratch is worked on in parts") {
+  const Conv2dOptions o{.padding = {1, 1}};  // 16 * 9 rows of columns, 70 * 71 columns
+  CHECK(worst_error({1, 16, 70, 71}, {3, 16, 3, 3}, o, DType::f32) < 5e-5);
+}
+
+TEST_CASE("patch embedding is the convolution whose stride is its kernel") {
+  const Tensor x = rand_uniform({2, 3, 6, 8}, -1, 1, 1), w = rand_uniform({5, 3, 3, 2}, -1, 1, 2);
+  const Tensor bias = rand_uniform({5}, -1, 1, 3);
+  const Tensor tokens = ops::patch_embed(x, w, bias);               // [2, 8, 5]
+  const Tensor maps = ops::conv2d(x, w, bias, {.stride = {3, 2}});  // [2, 5, 2, 4]
+  REQUIRE(tokens.shape() == Shape{2, 8, 5});
+  for (std::int64_t b = 0; b < 2; ++b) {
+    for (std::int64_t n = 0; n < 8; ++n) {
+      for (std::int64_t d = 0; d < 5; ++d) {
+        CHECK(tokens.at((b * 8 + n) * 5 + d) ==
+              doctest::Approx(maps.at((b * 5 + d) * 8 + n)).epsilon(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("values and gradients have the same bits for any number of threads") {
+  const int before = num_threads();
+  const auto bytes = [](int threads, std::int64_t groups) {
+    set_num_threads(threads);
+    const Tensor x = rand_uniform({5, 16, 13, 11}, -1, 1, 1);
+    const Tensor w = rand_uniform({16, 16 / groups, 3, 3}, -1, 1, 2);
+    const Tensor bias = rand_uniform({16}, -1, 1, 3);
+    for (const Tensor& t : {x, w, bias}) t.set_requires_grad();
+    const Tensor y = ops::conv2d(x, w, bias, {.padding = {1, 1}, .groups = groups});
+    backward(y, rand_uniform(y.shape(), -1, 1, 4));
+    std::vector<double> all = y.to_vector();
+    for (const Tensor& t : {x, w, bias}) {
+      const std::vector<double> grad = t.grad().to_vector();
+      all.insert(all.end(), grad.begin(), grad.end());
+    }
+    return all;
+  };
+  for (const std::int64_t groups : {1, 4, 16}) CHECK(bytes(1, groups) == bytes(3, groups));
+  set_num_threads(before);
+}
+
+TEST_CASE("convolution refuses what does not fit, by name") {
+  const Tensor x = zeros({2, 3, 5, 5}), w = zeros({4, 3, 3, 3});
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, zeros({4, 3, 6, 3}), {}),
+                       "conv2d: the kernel reaches over 6 positions, the padded input has 5",
+                       Error);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, w, zeros({3})), "conv2d: got bias [3], expected [4]",
+                       Error);
+  CHECK_THROWS_AS((void)ops::conv2d(x, w, {}, {.stride = {0, 1}}), Error);
+  CHECK_THROWS_AS((void)ops::conv2d(x, w, {}, {.padding = {-1, 0}}), Error);
+  CHECK_THROWS_AS((void)ops::conv2d(x, w, {}, {.groups = 2}), Error);
+  CHECK_THROWS_AS((void)ops::conv2d(x, w, {}, {.groups = 0}), Error);
+  CHECK_THROWS_AS((void)ops::conv2d(zeros({3, 5, 5}), w, {}), Error);
+  CHECK_THROWS_AS((void)ops::conv2d(x.to(DType::f64), w, {}), Error);
+  CHECK_THROWS_AS((void)ops::conv2d(x, zeros({4, 3, 0, 3}), {}), Error);
+  CHECK_THROWS_WITH_AS((void)ops::patch_embed(x, zeros({4, 3, 2, 2}), {}),
+                       "patch_embed: images [2, 3, 5, 5] are not divisible into patches of 2 x 2",
+                       Error);
+}
