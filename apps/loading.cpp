@@ -38,7 +38,8 @@ fs::path weights_file(const LoadRequest& request) {
       std::string(request.last ? "last" : "best") + (request.use_ema ? "_ema" : "");
   const fs::path file = RunPaths{given}.weights(which);
   check(fs::exists(file), file.string(), ": does not exist",
-        request.use_ema ? "; the run was made without --model-ema" : "");
+        request.use_ema ? "; was the run made with --model-ema?"
+                        : "; has an epoch of this run finished?");
   return file;
 }
 

@@ -1,0 +1,101 @@
+// Command lines: what is understood, and what is answered to a mistake.
+#include "apps/cli.h"
+
+#include <doctest/doctest.h>
+
+#include "apps/app.h"
+#include "train/config.h"
+
+namespace fovea {
+namespace {
+
+CommandLine parse(std::vector<std::string> words, const std::string& arguments = "") {
+  TrainConfig config;
+  words.insert(words.begin(), "program");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  return parse_command_line(static_cast<int>(argv.size()), argv.data(),
+                            {"program", "What it does.", arguments, fields_of(config)});
+}
+
+std::string value_of(const CommandLine& line, const std::string& name) {
+  for (const Setting& setting : line.settings) {
+    if (setting.name == name) return setting.text;
+  }
+  return "not given";
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  try {
+    static_cast<void>(parse(words));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+int throws_error(int, char**) { fail("op: got this, expected that"); }
+int throws_usage_error(int, char**) { throw UsageError("--flag: no"); }
+int asks_for_help(int, char**) { throw HelpRequest{""}; }
+int returns_seven(int, char**) { return 7; }
+
+}  // namespace
+
+TEST_CASE("flags in all their forms") {
+  const CommandLine line =
+      parse({"--batch_size=64", "--lr", "1e-3", "--opt-betas", "0.9", "0.99", "--model-ema",
+             "--no-sched-on-updates", "--data-dir", "a_b", "--mean=1,2,3"});
+  CHECK(value_of(line, "batch-size") == "64");
+  CHECK(value_of(line, "lr") == "1e-3");
+  CHECK(value_of(line, "opt-betas") == "0.9,0.99");
+  CHECK(value_of(line, "model-ema") == "true");
+  CHECK(value_of(line, "sched-on-updates") == "false");
+  CHECK(value_of(line, "data-dir") == "a_b");
+  CHECK(value_of(line, "mean") == "1,2,3");
+  CHECK(value_of(line, "epochs") == "not given");
+  CHECK(line.arguments.empty());
+}
+
+TEST_CASE("the last of several wins, negative numbers are values") {
+  CHECK(value_of(parse({"--epochs", "3", "--epochs", "5"}), "epochs") == "5");
+  CHECK(value_of(parse({"--lr", "-1"}), "lr") == "-1");
+}
+
+TEST_CASE("arguments without a flag, where the program takes them") {
+  CHECK(parse({"a.png", "--epochs", "3", "b.png"}, "IMAGE...").arguments ==
+        std::vector<std::string>{"a.png", "b.png"});
+  CHECK(refusal({"a.png"}) == "a.png: belongs to no flag");
+}
+
+TEST_CASE("an unknown flag is answered with the nearest known one") {
+  CHECK(refusal({"--epoch", "3"}) == "--epoch: unknown setting epoch (did you mean epochs?)");
+  CHECK(refusal({"--wieght_decay=3"}).find("did you mean weight-decay?") != std::string::npos);
+  CHECK(refusal({"-epochs", "3"}) != "");
+  CHECK(refusal({"--lr"}) != "");
+  CHECK(refusal({"--mean", "1"}) == "");  // the field itself counts
+}
+
+TEST_CASE("--help lists every setting with its default") {
+  try {
+    static_cast<void>(parse({"--help"}));
+    FAIL("no help was shown");
+  } catch (const HelpRequest& help) {
+    TrainConfig config;
+    for (const Field& field : fields_of(config)) {
+      CAPTURE(field.name);
+      CHECK(help.text.find("--" + field.name) != std::string::npos);
+    }
+    CHECK(help.text.find("=128") != std::string::npos);
+  }
+}
+
+TEST_CASE("exit codes: 1 for errors, 2 for wrong usage, 0 for help") {
+  char name[] = "program";
+  char* argv[] = {name, nullptr};
+  CHECK(run_app(1, argv, throws_error) == 1);
+  CHECK(run_app(1, argv, throws_usage_error) == 2);
+  CHECK(run_app(1, argv, asks_for_help) == 0);
+  CHECK(run_app(1, argv, returns_seven) == 7);
+}
+
+}  // namespace fovea
