@@ -37,9 +37,9 @@ int main() {
   TinyNet model;
   Optimizer optimizer(model.store(), {});
   Loader loader(open_dataset({}, Split::train), training_pipeline({}), {.batch_size = 64});
+  const Batch batch = loader.next();  // one batch, learnt by heart
   double first = 0, last = 0;
   for (std::uint64_t step = 0; step < 60; ++step) {
-    const Batch batch = loader.next();
     Context ctx;
     ctx.training = true;
     ctx.step = step;
@@ -51,5 +51,5 @@ int main() {
     if (step == 0) first = last;
     if (step % 10 == 0) std::printf("step %2d  loss %.3f\n", static_cast<int>(step), last);
   }
-  return last < first ? 0 : 1;
+  return last < 0.5 * first ? 0 : 1;
 }

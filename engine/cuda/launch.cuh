@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #ifdef FOVEA_EMULATE
-#include "tests/cuda/emulator.h"
+#include "emulator.h"  // tests/cuda
 #else
 #include <cuda_runtime.h>
 
