@@ -38,9 +38,9 @@ struct TemporaryFile {
 void check_equal(const Model& a, const Model& b) {
   const TensorMap x = state_of(a), y = state_of(b);
   REQUIRE(x.size() == y.size());
-  for (const auto& [name, tensor] : x) {
-    INFO(name);
-    CHECK(tensor.to_vector() == y.at(name).to_vector());
+  for (const auto& entry : x) {
+    INFO(entry.first);
+    CHECK(entry.second.to_vector() == y.at(entry.first).to_vector());
   }
 }
 
