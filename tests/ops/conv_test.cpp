@@ -46,8 +46,9 @@ double worst_error(const Shape& x_shape, const Shape& w_shape, const Conv2dOptio
     for (std::int64_t c = 0; c < y.size(1); ++c) {
       for (std::int64_t i = 0; i < y.size(2); ++i) {
         for (std::int64_t j = 0; j < y.size(3); ++j, ++index) {
-          worst =
-              std::max(worst, std::abs(y.at(index) - bias.at(c) - expected(x, w, o, {b, c, i, j})));
+          const double sum = bias.at(c) + expected(x, w, o, {b, c, i, j});
+          const double error = std::abs(y.at(index) - sum);
+          worst = error <= worst ? worst : error == error ? error : 1e9;
         }
       }
     }
