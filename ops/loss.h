@@ -7,7 +7,8 @@
 namespace fovea::ops {
 
 /// mean_b [(1 - s) nll + s mean_k(-log p_k)], labels i64 [B] in [0, K).
-[[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
+[[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
+                                   double smoothing = 0);
 /// mean_b [-sum_k t_k log p_k], targets [B, K]; no gradient to the targets.
 [[nodiscard]] Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets);
 /// Mean over all elements of the binary cross-entropy of sigmoid(x) against t in [0, 1].

@@ -15,8 +15,8 @@ struct BatchNormOptions {
   double momentum = 0.1;  ///< running = (1 - momentum) running + momentum batch
   double eps = 1e-5;
 };
-/// Per channel of x [B, C, ...]. In training uses the batch's statistics and updates the running ones
-/// in place (unbiased variance); else uses the running ones.
+/// Per channel of x [B, C, ...]. In training uses the batch's statistics and updates the running
+/// ones in place (unbiased variance); else uses the running ones.
 [[nodiscard]] Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                 const Tensor& running_mean, const Tensor& running_var,
                                 BatchNormOptions options);

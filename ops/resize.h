@@ -18,7 +18,8 @@ struct ResizeOptions {
 [[nodiscard]] Tensor resize(const Tensor& x, std::array<std::int64_t, 2> size,
                             ResizeOptions options = {});
 
-/// pos [1, prefix + h w, D] for the grid `old_grid` -> the same for `new_grid`; prefix rows are kept.
+/// pos [1, prefix + h w, D] for the grid `old_grid` -> the same for `new_grid`; prefix rows are
+/// kept.
 [[nodiscard]] Tensor resample_pos_embed(const Tensor& pos, std::int64_t prefix,
                                         std::array<std::int64_t, 2> old_grid,
                                         std::array<std::int64_t, 2> new_grid,

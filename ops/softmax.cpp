@@ -8,7 +8,6 @@
 #include "engine/parallel.h"
 #include "ops/cpu/softmax.h"
 #include "ops/cuda/softmax.h"
-#include "ops/cuda/softmax.h"
 #include "ops/detail/rows.h"
 
 namespace fovea::ops {

@@ -1,5 +1,5 @@
-// Moving elements without computing. reshape, permute, transpose, slice, select, expand, squeeze and
-// unsqueeze share the storage (reshape copies when it must); the others copy.
+// Moving elements without computing. reshape, permute, transpose, slice, select, expand, squeeze
+// and unsqueeze share the storage (reshape copies when it must); the others copy.
 #pragma once
 
 #include <initializer_list>

@@ -19,9 +19,12 @@ enum class Isa { v2, v3, v4 };  ///< SSE4.2; AVX2 + FMA; AVX-512 F, BW, CD, DQ, 
 template <class Table>
 [[nodiscard]] const Table& select_table(const Table& v2, const Table& v3, const Table& v4) {
   switch (isa()) {
-    case Isa::v2: return v2;
-    case Isa::v3: return v3;
-    default: return v4;
+    case Isa::v2:
+      return v2;
+    case Isa::v3:
+      return v3;
+    default:
+      return v4;
   }
 }
 
