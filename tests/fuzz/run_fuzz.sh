@@ -25,7 +25,7 @@ for name in $targets; do
   findings=$build/findings/$name
   mkdir -p "$corpus" "$findings"
   echo "== $name: $seconds s"
-  "$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
+  "$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -max_len=65536 -timeout=30 \
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$findings/" \
     "$corpus" "$root/tests/fuzz/corpus/$name" > "$build/$name.log" 2>&1 || status=1
   grep -E 'DONE|^stat::number_of_executed_units|ERROR|SUMMARY' "$build/$name.log" || true
