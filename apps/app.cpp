@@ -1,6 +1,7 @@
 // The only place where exceptions become exit codes.
 #include "apps/app.h"
 
+#include <csignal>
 #include <iostream>
 #include <new>
 
@@ -9,13 +10,14 @@
 namespace fovea {
 
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the size limit is an error of write(), not our death
   try {
     return body(argc, argv);
   } catch (const HelpRequest& help) {
     std::cout << help.text;
     return 0;
   } catch (const UsageError& error) {
-    std::cerr << "error: " << error.what() << "\n       --help lists the settings\n";
+    std::cerr << "error: " << error.what() << " (--help lists the settings)\n";
     return 2;
   } catch (const std::bad_alloc&) {
     std::cerr << "error: out of memory; a smaller --batch-size needs less\n";

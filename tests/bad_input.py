@@ -65,7 +65,7 @@ class Cases:
             result = subprocess.run([self.build / command[0], *command[1:]], capture_output=True, text=True,
                                     timeout=120, preexec_fn=limits, errors="replace")
             problem = self.problem(result, word, codes, before)
-            message = result.stderr.strip().splitlines()[-1:] or [""]
+            message = [line for line in result.stderr.splitlines() if line.startswith("error: ")] or [""]
         except subprocess.TimeoutExpired:
             problem, message = "did not end", [""]
         self.rows += 1
@@ -73,10 +73,10 @@ class Cases:
         print(f"{'FAIL' if problem else 'ok':4} {what:38} {problem or message[0][:150]}", flush=True)
 
     def problem(self, result, word, codes, before):
-        lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+        lines = result.stderr.strip().splitlines()
         if result.returncode not in codes:
             return f"exit code {result.returncode}: {result.stderr.strip()[-200:]}"
-        if len(lines) != 1:
+        if len(lines) != 1 or not lines[0].startswith("error: "):
             return f"{len(lines)} error lines: {result.stderr.strip()[-200:]}"
         if word and word not in lines[0]:
             return f"'{word}' is not in: {lines[0]}"
@@ -126,9 +126,13 @@ def file_cases(cases, folder):
     cases.run("output: a file is in the way", train("--output", locked), "locked")
     cases.run("output: below a file", train("--output", locked / "run"), "locked")
     cases.run("disk full (file-size limit)", train("--output", folder / "small"), limit_bytes=4096, codes=(1,))
-    taken = folder / "taken"
-    subprocess.run([cases.build / "train_cifar", *train("--output", taken)[1:]], check=True,
-                   capture_output=True)
+    taken, small = folder / "taken", folder / "small set"
+    small.mkdir()
+    for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+        (small / file).write_bytes((bytes([3]) + bytes(RECORD - 1)) * 4)
+    command = train("--dataset", "cifar10", "--data-dir", small, "--output", taken, "--epochs", "1",
+                    "--warmup-epochs", "0")
+    subprocess.run([cases.build / "train_cifar", *command[3:]], check=True, capture_output=True)
     cases.run("output: holds a run already", train("--output", taken), "--resume auto")
     cases.run("resume: no such state", train("--output", folder / "run", "--resume", folder / "no"), "no")
     weights = taken / "last.safetensors"
@@ -155,7 +159,7 @@ def main():
         flag_cases(cases, cases.folder)
         file_cases(cases, cases.folder)
         if os.path.exists("/dev/full"):
-            cases.run("bench: --json /dev/full", ["bench", "--workload", "loader", "--reps", "1", "--json",
+            cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")
     print(f"{cases.rows} cases, {cases.failed} failed")
     return 1 if cases.failed else 0
