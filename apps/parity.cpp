@@ -1,5 +1,5 @@
-// parity [--device cpu|cuda] [--precision f64|f32|bf16] FILE...: compares the project with golden
-// files, one line per file. Exit code 1 when any of them fails.
+// parity [--device cpu|cuda] [--precision f64|f32|bf16] [--dump DIR] FILE...: compares the project
+// with golden files, one line per file. Exit code 1 when any of them fails.
 #include <iostream>
 
 #include "apps/app.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace fovea;
 
 int parity(int argc, char** argv) {
-  std::string device = "cpu", precision = "f64";
+  std::string device = "cpu", precision = "f64", dump;
   CommandSpec spec;
   spec.name = "parity";
   spec.description =
@@ -25,11 +25,15 @@ int parity(int argc, char** argv) {
        .target = &precision,
        .help = "of the computation; the files hold f64",
        .choices = {"f64", "f32", "bf16"}},
+      {.name = "dump",
+       .group = "Run",
+       .target = &dump,
+       .help = "folder for our own outputs, a .safetensors for each FILE"},
   };
   const std::vector<std::string> files = parse_into_fields(argc, argv, spec);
   if (files.empty()) throw UsageError("no FILE was named");
 
-  const golden::Options options{parse_device(device), golden::parse_precision(precision)};
+  const golden::Options options{parse_device(device), golden::parse_precision(precision), dump};
   bool ok = true;
   for (const std::string& file : files) {
     const golden::Report report = golden::check_file(file, options);

@@ -125,6 +125,7 @@ std::vector<std::string> Case::names_under(const std::string& prefix) const {
 
 void Case::compare_output(const std::string& name, const Tensor& ours) {
   const Tensor reference = take(name);
+  outputs[name] = ours.detach();
   const double error = ratio(difference(name, ours, reference), norm(reference));
   results.push_back({name, error, tolerance(options.precision).output});
 }

@@ -42,6 +42,7 @@ class Case {
   std::set<std::string> zero_grad;
   Options options;
   std::vector<Comparison> results;
+  std::map<std::string, Tensor> outputs;  ///< ours, by the names of the file
 
   [[nodiscard]] bool has(const std::string& name) const { return file_.tensors.contains(name); }
   /// The tensor as the file has it, in f64 or i64; marks it as looked at. Throws when absent.

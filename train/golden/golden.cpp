@@ -44,6 +44,9 @@ Report check_file(const std::filesystem::path& path, const Options& options) {
   try {
     Case c(read_safetensors(path), options);
     check_family(c);
+    if (!options.dump.empty()) {
+      write_safetensors(options.dump / (report.name + ".safetensors"), c.outputs);
+    }
     c.finish();
     report.results = std::move(c.results);
   } catch (const std::exception& error) {

@@ -21,6 +21,7 @@ enum class Precision { f64, f32, bf16 };
 struct Options {
   Device device;
   Precision precision = Precision::f64;
+  std::filesystem::path dump{};  ///< folder for our own outputs, NAME.safetensors; empty: none
 
   /// bf16 is bf16 activations beside f32 parameters.
   [[nodiscard]] DType parameters() const {
