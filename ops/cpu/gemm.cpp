@@ -22,12 +22,19 @@ constexpr std::int64_t kWantedTiles = 16;       // so that several threads share
 constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which one product is split
 constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a time
 
+constexpr std::int64_t kMinPacked = 1 << 15;      // elements that pay for waking a thread
+constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
+
 /// Rows of A that are adjacent in memory need no packing where a panel of them fills a cache line.
 constexpr bool kReadsInPlace = kMr * sizeof(float) > 48;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+/// Tasks of `size` that together are worth `least`.
+constexpr std::int64_t grain(std::int64_t least, std::int64_t size) {
+  return larger(1, least / larger(1, size));
+}
 
 /// One matrix of the batch and how it is cut: a function of the sizes alone.
 struct Product {
@@ -123,17 +130,20 @@ void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) {
 /// Packs what all tiles share.
 void pack_shared(const Product& p, const Packed& to) {
   const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
-  parallel_for(to.blocks * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t block = to.block + i / chunks, k = i % chunks * kPackChunk;
-      const Depths depths{block, k, smaller(k + kPackChunk, p.depth_of(block))};
-      if (depths.begin >= depths.end) continue;
-      pack_b(p, to, depths);
-      if (to.a == nullptr || to.a_row == p.call.m) continue;
-      const Tile rest{to.a_row, p.call.m - to.a_row, 0, 0};
-      pack_a(p, rest, depths, to.packed_panel(p, block, to.a_row));
-    }
-  });
+  const std::int64_t chunk_size =
+      kPackChunk * (to.cols + (to.a == nullptr ? 0 : p.call.m - to.a_row));
+  parallel_for(to.blocks * chunks, grain(kMinPacked, chunk_size),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t block = to.block + i / chunks, k = i % chunks * kPackChunk;
+                   const Depths depths{block, k, smaller(k + kPackChunk, p.depth_of(block))};
+                   if (depths.begin >= depths.end) continue;
+                   pack_b(p, to, depths);
+                   if (to.a == nullptr || to.a_row == p.call.m) continue;
+                   const Tile rest{to.a_row, p.call.m - to.a_row, 0, 0};
+                   pack_a(p, rest, depths, to.packed_panel(p, block, to.a_row));
+                 }
+               });
 }
 
 /// Partial sums of a tile between blocks of k.
@@ -226,14 +236,17 @@ void multiply_tile(const Product& p, const Packed& packed, const Tile& t) {
 void multiply_tiles(const Product& p, const Packed& packed) {
   const std::int64_t down = ceil_div(p.call.m, p.tile_rows);
   const std::int64_t across = ceil_div(packed.cols, p.tile_cols);
-  parallel_for(down * across, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t row = i / across * p.tile_rows, col = i % across * p.tile_cols;
-      multiply_tile(p, packed,
-                    {row, smaller(p.tile_rows, p.call.m - row), packed.col + col,
-                     smaller(p.tile_cols, packed.cols - col)});
-    }
-  });
+  const std::int64_t tile_size =
+      p.tile_rows * p.tile_cols * smaller(p.call.k, packed.blocks * p.depth);
+  parallel_for(
+      down * across, grain(kMinMultiplied, tile_size), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t row = i / across * p.tile_rows, col = i % across * p.tile_cols;
+          multiply_tile(p, packed,
+                        {row, smaller(p.tile_rows, p.call.m - row), packed.col + col,
+                         smaller(p.tile_cols, packed.cols - col)});
+        }
+      });
 }
 
 /// Packs and multiplies part after part of B. Only an f32 C can hold partial sums, so for a bf16
