@@ -128,7 +128,7 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
   for (const char* kind : {"param/", "buffer/", ""}) {
     const std::vector<std::string> lines = differences(mine, saved, kind);
     std::string text;
-    for (const std::string& line : lines) text.append("\n  ").append(line);
+    for (const std::string& line : lines) text.append(text.empty() ? " " : "; ").append(line);
     check(lines.empty(), path, ": does not fit this run, ", lines.size(), " tensors differ:", text);
   }
 }

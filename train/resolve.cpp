@@ -41,6 +41,8 @@ fs::path find_state(const TrainConfig& config) {
     const fs::path given = config.resume;
     const fs::path state = fs::is_directory(given) ? RunPaths{given}.state() : given;
     check(fs::exists(state), "--resume: ", state.string(), " does not exist");
+    check(!has_own || config.eval || fs::equivalent(own, state), "--output: ", config.output,
+          " already holds another run than ", state.string());
     return state;
   }
   check(!has_own || config.eval, "--output: ", config.output,
@@ -66,7 +68,7 @@ std::vector<std::string> compare(const TrainConfig& saved, const TrainConfig& no
     if (before.at(name) == text) continue;
     const std::string change = name + " " + before.at(name) + " -> " + text;
     if (std::find(kFixed.begin(), kFixed.end(), name) != kFixed.end()) {
-      refused += "\n  " + change;
+      refused.append(refused.empty() ? " " : ", ").append(change);
     } else {
       changes.push_back("setting changed since the saved state: " + change);
     }

@@ -133,6 +133,10 @@ TEST_CASE("continuing: what a state depends on must not change, the rest may and
   REQUIRE(run.notices.size() == 1);
   CHECK(contains(run.notices[0], "epochs 4 -> 9"));
   CHECK(contains(refusal("resume", (folder / "none").string()), "does not exist"));
+
+  const TemporaryFolder other;
+  save_run_state(RunPaths{other.path()}.state(), trainer.state());
+  CHECK(contains(refusal("output", other.path().string()), "already holds another run"));
 }
 
 }  // namespace fovea
