@@ -34,12 +34,11 @@ fs::path newest_run() {
 fs::path weights_file(const LoadRequest& request) {
   const fs::path given = request.checkpoint.empty() ? newest_run() : fs::path(request.checkpoint);
   if (!fs::is_directory(given)) return given;
-  const std::string which =
-      std::string(request.last ? "last" : "best") + (request.use_ema ? "_ema" : "");
-  const fs::path file = RunPaths{given}.weights(which);
+  const std::string kind = request.use_ema ? "_ema" : "";
+  fs::path file = RunPaths{given}.weights((request.last ? "last" : "best") + kind);
+  if (!fs::exists(file)) file = RunPaths{given}.weights("last" + kind);  // of its first epoch
   check(fs::exists(file), file.string(), ": does not exist",
-        request.use_ema ? "; was the run made with --model-ema?"
-                        : "; has an epoch of this run finished?");
+        request.use_ema ? "; was the run made with --model-ema?" : "; is this a run directory?");
   return file;
 }
 

@@ -49,6 +49,7 @@ TrainWatch watch_of(Console& console, RunRecorder& recorder) {
     console.epoch(row, state.progress);
   };
   watch.on_save = [&](const TrainState& state) { recorder.save(state); };
+  watch.on_stop = [&](const TrainState& state) { recorder.stop(state); };
   watch.should_stop = [] { return SignalRequest::pending() != 0; };
   return watch;
 }

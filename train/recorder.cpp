@@ -41,22 +41,30 @@ void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   save(state);
 }
 
+void RunRecorder::write_weights(const std::string& which, const TrainState& state,
+                                std::optional<double> top1) {
+  const bool averaged = which.ends_with("_ema");
+  info_.top1 = top1.value_or(-1);
+  save_weights(paths_.weights(which), *state.model,
+               averaged ? state.ema->averages() : state_of(*state.model), info_);
+}
+
 void RunRecorder::save_weights_of(const EpochRow& row, const TrainState& state) {
-  const auto write = [&](const std::string& which, const TensorMap& values, double top1) {
-    info_.epoch = row.epoch;
-    info_.top1 = top1;
-    save_weights(paths_.weights(which), *state.model, values, info_);
-  };
-  const TensorMap plain = state_of(*state.model);
-  write("last", plain, *row.eval_top1);
-  if (state.progress.best_epoch == row.epoch) write("best", plain, *row.eval_top1);
+  info_.epoch = row.epoch;
+  write_weights("last", state, row.eval_top1);
+  if (state.progress.best_epoch == row.epoch) write_weights("best", state, row.eval_top1);
   if (state.ema == nullptr) return;
-  write("last_ema", state.ema->averages(), *row.ema_top1);
-  if (state.progress.best_ema_epoch == row.epoch) {
-    write("best_ema", state.ema->averages(), *row.ema_top1);
-  }
+  write_weights("last_ema", state, row.ema_top1);
+  if (state.progress.best_ema_epoch == row.epoch) write_weights("best_ema", state, row.ema_top1);
 }
 
 void RunRecorder::save(const TrainState& state) { save_run_state(paths_.state(), state); }
+
+void RunRecorder::stop(const TrainState& state) {
+  info_.epoch = state.progress.finished_epochs;
+  write_weights("last", state, {});
+  if (state.ema != nullptr) write_weights("last_ema", state, {});
+  save(state);
+}
 
 }  // namespace fovea

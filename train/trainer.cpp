@@ -88,7 +88,7 @@ bool Trainer::fit(const TrainWatch& watch) {
   interval_watch_ = {.waited = loader_->wait_seconds()};
   while (progress_.finished_epochs < config_.epochs) {
     if (!train_epoch(watch) || !finish_epoch(watch)) {
-      if (watch.on_save) watch.on_save(state());
+      if (watch.on_stop) watch.on_stop(state());
       return false;
     }
   }
@@ -155,7 +155,7 @@ void Trainer::forward_backward(const Batch& given) {
   const ModelOutput output = model_->forward(batch.images, ctx);
   const Tensor loss = objective_(output, targets, batch.images);
   const double value = loss.item();
-  check(std::isfinite(value), "training: the loss is ", value,
+  check(std::isfinite(value), "training: the loss is ", std::isnan(value) ? "NaN" : "infinite",
         "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help");
   backward(loss);
   progress_.epoch.add_loss(value, batch.size());

@@ -43,8 +43,10 @@ struct TrainWatch {
   std::function<void(std::int64_t done, std::int64_t total)> on_evaluate{};
   /// After an epoch and its evaluation: the time to log it and to save.
   std::function<void(const EpochRow&, const TrainState&)> on_epoch{};
-  /// Between epochs' ends: the recovery interval, or the run was asked to stop.
+  /// Between epochs' ends, every recovery interval.
   std::function<void(const TrainState&)> on_save{};
+  /// The run was asked to stop and does.
+  std::function<void(const TrainState&)> on_stop{};
   /// Asked after every step and every batch of an evaluation.
   std::function<bool()> should_stop{};
 };
