@@ -8,21 +8,25 @@ benchmark can take turns with it: its repetition, ours, its repetition, ours.
   {"cmd": "setup", "workload": , "mode": "train"|"infer", "precision": "f32"|"bf16", "batch": ,
    "threads": , "compile": bool}                -> {"parameters": }
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
-  {"cmd": "peak"}                               -> {"peak_mb": } peak minus resident size before setup's
-                                                   first step; needs a fresh process
+  {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was resident
+                                                   before the first; needs a fresh process
 """
 import json
-import os
-import resource
 import sys
 import time
 
 import torch
 
 
-def resident_kib():
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * (os.sysconf("SC_PAGE_SIZE") // 1024)
+def resident_kib(field):
+    """VmRSS, what is resident now, or VmHWM, its peak since forget_peak()."""
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(field + ":"))
+
+
+def forget_peak():
+    with open("/proc/self/clear_refs", "w") as f:
+        f.write("5")
 
 
 def make_model(workload):
@@ -51,7 +55,6 @@ class Workload:
         self.labels = torch.randint(0, self.model.num_classes, (command["batch"],))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.05)
         self.forward = torch.compile(self.model) if command.get("compile") else self.model
-        self.before_kib = resident_kib()
 
     def step(self):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
@@ -102,10 +105,11 @@ def main():
             workload.step()
             answer = {"seconds": time.perf_counter() - start}
         elif kind == "peak":
+            forget_peak()
+            before = resident_kib("VmRSS")
             for _ in range(3):
                 workload.step()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            answer = {"peak_mb": (peak - workload.before_kib) / 1024}
+            answer = {"peak_mb": (resident_kib("VmHWM") - before) / 1024}
         else:
             raise SystemExit(f"peer: unknown command {kind}")
         print(json.dumps(answer), flush=True)

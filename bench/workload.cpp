@@ -1,9 +1,6 @@
 // Setting up and stepping the workloads.
 #include "bench/workload.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -18,18 +15,17 @@
 namespace fovea::bench {
 namespace {
 
-double resident_mb() {
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+/// "VmRSS", what is resident now, or "VmHWM", its peak since forget_peak().
+double resident_mb(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(field + ":", 0) == 0) return std::stod(line.substr(field.size() + 1)) / 1024;
+  }
+  fail("bench: /proc/self/status has no ", field);
 }
 
-double peak_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
+/// The kernel's peak survives exec(), so a fresh process starts with its parent's.
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 Tensor random_labels(std::int64_t count, std::int64_t classes) {
   const Tensor labels = empty({count}, {DType::i64, {}});
@@ -112,9 +108,10 @@ double Workload::flop() const {
 
 double measure_peak_mb(const WorkloadSpec& spec) {
   Workload workload(spec);
-  const double before = resident_mb();
+  forget_peak();
+  const double before = resident_mb("VmRSS");
   for (int i = 0; i < 3; ++i) workload.step();
-  return peak_mb() - before;
+  return resident_mb("VmHWM") - before;
 }
 
 double measure_gemm_gflops(std::int64_t n) {
