@@ -92,9 +92,24 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
   return run;
 }
 
+/// A model that was asked for by name comes as it is in the registry: the recipe's changes are
+/// those of the recipe's model.
+void forget_architecture(TrainConfig& config) {
+  const TrainConfig plain;
+  config.patch_size = plain.patch_size;
+  config.depth = plain.depth;
+  config.embed_dim = plain.embed_dim;
+  config.num_heads = plain.num_heads;
+  config.mlp_ratio = plain.mlp_ratio;
+  config.global_pool = plain.global_pool;
+  config.pos_embed = plain.pos_embed;
+  config.model_args = plain.model_args;
+}
+
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags) {
   ResolvedRun run;
   apply_json(fields_of(run.config), recipe_of(wanted.dataset), "recipe of " + wanted.dataset);
+  if (!wanted.model.empty()) forget_architecture(run.config);
   run.config.dataset = wanted.dataset;
   apply_file(run.config, wanted.config);
   apply(run.config, flags);
@@ -105,6 +120,7 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags) {
   TrainConfig wanted;  // says which recipe, file and state the others are read from
+  wanted.model.clear();
   apply(wanted, flags);
   apply_file(wanted, wanted.config);
   apply(wanted, flags);

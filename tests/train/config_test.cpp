@@ -128,6 +128,14 @@ TEST_CASE("recipe, then file, then flags") {
   CHECK(resolve_run({{"dataset", "cifar100"}}).config.epochs == 200);
 }
 
+TEST_CASE("a model asked for by name comes without the changes that the recipe makes to its own") {
+  CHECK(resolve_run({}).config.depth > 0);
+  const TrainConfig c = resolve_run({{"model", "vit_small_patch4_32"}, {"num-heads", "2"}}).config;
+  CHECK(c.depth == 0);
+  CHECK(c.num_heads == 2);
+  CHECK(model_overrides(resolve_run({{"model", "linear"}}).config) == "{}");
+}
+
 TEST_CASE("CIFAR's recipe is SPEC 2.5") {
   const TrainConfig c = resolve_run({{"dataset", "cifar10"}}).config;
   CHECK(peak_lr(c) == doctest::Approx(2.5e-4).epsilon(1e-12));  // 1e-3 per 512
