@@ -10,8 +10,6 @@
 namespace fovea {
 
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
-  std::signal(SIGXFSZ,
-              SIG_IGN);  // a file over the size limit is an error of write(), not our death
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
   try {
     return body(argc, argv);
