@@ -1,10 +1,18 @@
 // The whole gradient-check table.
+#include "ops/arithmetic.h"
 #include "tests/support/op_case.h"
 
 namespace fovea::tests {
 
 OpCases engine_cases() {
   return {
+      {"add",
+       "one gradient shared by both inputs, then added to",
+       {{2, 3}, {2, 3}},
+       [](const auto& x) {
+         const Tensor p = x[0] * 2.0, q = x[1] * 3.0, e = ops::exp(p);
+         return (p + q) + e;
+       }},
       {"clone", "copy", {{2, 3, 5}}, [](const auto& x) { return x[0].clone(); }},
       {"to",
        "to f64 and back",
