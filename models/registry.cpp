@@ -1,7 +1,6 @@
-// From a name to a configuration, and from a configuration to a model.
+// From a configuration to a model.
 #include "models/registry.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/files.h"
@@ -14,78 +13,6 @@ namespace fovea {
 namespace {
 
 using nlohmann::json;
-
-struct Size {
-  std::string_view name;
-  std::int64_t embed_dim, depth, heads, pit_heads;
-};
-// SPEC 2.1 and, for the heads of the Pixel Transformer, 5.1.
-constexpr Size kSizes[] = {
-    {"tiny", 192, 12, 3, 12},
-    {"small", 384, 12, 6, 12},
-    {"base", 768, 12, 12, 12},
-    {"large", 1024, 24, 16, 16},
-};
-
-/// family_size[_distilled][_patchP]_IMAGE.
-struct ParsedName {
-  std::string family, size, image;
-  std::int64_t patch = 0;  ///< 0: not said
-  bool distilled = false;
-};
-
-std::vector<std::string> split_name(std::string_view name) {
-  std::vector<std::string> parts(1);
-  for (const char c : name) {
-    if (c == '_') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-std::int64_t parse_patch(const std::string& part) {
-  const std::string digits = part.substr(5);
-  const bool number = !digits.empty() && digits.size() <= 5 &&
-                      digits.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(digits) : 0;
-}
-
-/// False when the name is not of the form.
-bool parse_name(std::string_view name, ParsedName& parsed) {
-  std::vector<std::string> parts = split_name(name);
-  if (parts.size() < 3) return false;
-  parsed.family = parts.front();
-  parsed.size = parts[1];
-  parsed.image = parts.back();
-  for (std::size_t i = 2; i + 1 < parts.size(); ++i) {
-    if (parts[i] == "distilled" && parsed.family == "deit" && i == 2) {
-      parsed.distilled = true;
-    } else if (parts[i].starts_with("patch") && i + 2 == parts.size()) {
-      parsed.patch = parse_patch(parts[i]);
-      if (parsed.patch == 0) return false;
-    } else {
-      return false;
-    }
-  }
-  return parsed.image.find_first_not_of("0123456789x") == std::string::npos &&
-         (parsed.patch > 0 || parsed.family == "pit");
-}
-
-json transformer_preset(const ParsedName& name, const Size& size) {
-  const bool pit = name.family == "pit";
-  json config{{"family", name.family},
-              {"img_size", parse_config_value(name.image)},
-              {"patch_size", name.patch > 0 ? name.patch : 1},
-              {"embed_dim", size.embed_dim},
-              {"depth", size.depth},
-              {"num_heads", pit ? size.pit_heads : size.heads}};
-  if (pit) config["global_pool"] = "avg";
-  if (name.family == "deit") config["distilled"] = name.distilled;
-  return config;
-}
 
 ModelInfo info_of(const std::string& family, const std::string& name, json config) {
   config["family"] = family;
@@ -104,9 +31,10 @@ struct Request {
   TensorOptions options;
 };
 
-std::unique_ptr<Model> build_vit(json config, const Request& r) {
-  if (r.family == "pit" && !config.contains("patch_size")) config["patch_size"] = 1;
-  const ViTConfig c = read_vit_config(config);
+std::unique_ptr<Model> build_vit(const json& config, const Request& r) {
+  json settings = config;
+  if (r.family == "pit" && !config.contains("patch_size")) settings["patch_size"] = 1;
+  const ViTConfig c = read_vit_config(settings);
   return std::make_unique<ViT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
 }
 
@@ -128,38 +56,18 @@ std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   return std::make_unique<LinearModel>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
 }
 
+struct Family {
+  std::string name;
+  std::unique_ptr<Model> (*build)(const json& config, const Request& request);
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all{
+      {"vit", build_vit}, {"pit", build_vit}, {"deit", build_deit}, {"linear", build_linear}};
+  return all;
+}
+
 }  // namespace
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names{"linear"};
-  for (const Size& size : kSizes) {
-    const std::string s(size.name);
-    for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32", "_patch2_32"}) {
-      names.push_back("vit_" + s + shape);
-    }
-    names.push_back("pit_" + s + "_32");
-    names.push_back("pit_" + s + "_28");
-    if (s == "large") continue;
-    for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32"}) {
-      names.push_back("deit_" + s + shape);
-      names.push_back("deit_" + s + "_distilled" + shape);
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-json preset(std::string_view name) {
-  if (name == "linear") return {{"family", "linear"}};
-  ParsedName parsed;
-  if (parse_name(name, parsed)) {
-    const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),
-                                          [&](const Size& s) { return s.name == parsed.size; });
-    const bool known = parsed.family == "vit" || parsed.family == "deit" || parsed.family == "pit";
-    if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
-  }
-  fail("model: ", name, " is not known, the nearest name is ", nearest_name(name, model_names()));
-}
 
 std::unique_ptr<Model> make_model(const std::string& name, const json& overrides,
                                   std::uint64_t seed, TensorOptions options) {
@@ -184,11 +92,13 @@ std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t 
   json settings = config;
   settings.erase("family");
   const Request request{config["family"].get<std::string>(), name, seed, options};
-  if (request.family == "vit" || request.family == "pit") return build_vit(settings, request);
-  if (request.family == "deit") return build_deit(settings, request);
-  if (request.family == "linear") return build_linear(settings, request);
+  std::vector<std::string> known;
+  for (const Family& family : families()) {
+    if (family.name == request.family) return family.build(settings, request);
+    known.push_back(family.name);
+  }
   fail("model config: family ", request.family, " is not known, the nearest one is ",
-       nearest_name(request.family, {"vit", "pit", "deit", "linear"}));
+       nearest_name(request.family, known));
 }
 
 }  // namespace fovea

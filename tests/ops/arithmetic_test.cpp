@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 
 #include "engine/autograd.h"
@@ -14,8 +13,10 @@
 #include "engine/parallel.h"
 #include "ops/activation.h"
 #include "ops/detail/elementwise.h"
+#include "tests/support/errors.h"
 
 using namespace fovea;
+using tests::check_error;
 
 namespace {
 
@@ -52,15 +53,6 @@ Tensor gradient(const std::function<Tensor(const Tensor&)>& f, const Values& val
 bool same_bits(const Tensor& a, const Tensor& b) {
   return std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.numel()) * size_of(a.dtype())) ==
          0;
-}
-
-void check_error(const std::function<void()>& f, const char* part) {
-  try {
-    f();
-    FAIL("no error, expected: ", part);
-  } catch (const Error& e) {
-    CHECK_MESSAGE(std::string(e.what()).find(part) != std::string::npos, e.what());
-  }
 }
 
 }  // namespace

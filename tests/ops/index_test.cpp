@@ -4,12 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <functional>
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "tests/support/errors.h"
 
 using namespace fovea;
+using tests::check_error;
 
 namespace {
 
@@ -17,15 +18,6 @@ using Values = std::vector<double>;
 
 Tensor ids(const Shape& shape, const Values& values) {
   return from_values(shape, values, {DType::i64, {}});
-}
-
-void check_error(const std::function<void()>& f, const char* part) {
-  try {
-    f();
-    FAIL("no error, expected: ", part);
-  } catch (const Error& e) {
-    CHECK_MESSAGE(std::string(e.what()).find(part) != std::string::npos, e.what());
-  }
 }
 
 }  // namespace

@@ -4,23 +4,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <functional>
+
+#include "tests/support/errors.h"
 
 using namespace fovea;
 using ops::ResizeMode;
+using tests::check_error;
 
 namespace {
 
 constexpr TensorOptions kF64{DType::f64, {}};
-
-void check_error(const std::function<void()>& f, const char* part) {
-  try {
-    f();
-    FAIL("no error, expected: ", part);
-  } catch (const Error& e) {
-    CHECK_MESSAGE(std::string(e.what()).find(part) != std::string::npos, e.what());
-  }
-}
 
 }  // namespace
 

@@ -3,11 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
-
 #include "engine/autograd.h"
+#include "tests/support/errors.h"
 
 using namespace fovea;
+using tests::check_error;
 
 namespace {
 
@@ -19,15 +19,6 @@ Tensor counting(const Shape& shape) {
 }
 
 bool shares(const Tensor& a, const Tensor& b) { return a.storage() == b.storage(); }
-
-void check_error(const std::function<void()>& f, const char* part) {
-  try {
-    f();
-    FAIL("no error, expected: ", part);
-  } catch (const Error& e) {
-    CHECK_MESSAGE(std::string(e.what()).find(part) != std::string::npos, e.what());
-  }
-}
 
 }  // namespace
 

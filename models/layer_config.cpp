@@ -1,0 +1,54 @@
+// The settings that several families share, as JSON.
+#include "models/layer_config.h"
+
+#include <nlohmann/json.hpp>
+
+namespace fovea {
+
+using nlohmann::json;
+
+void read_image(ConfigReader& r, PatchConfig& c) {
+  r.require("img_size");
+  r.read_size("img_size", c.img_size);
+  r.read("patch_size", c.patch_size, 1, 65536);
+  r.read("in_chans", c.in_chans, 1, 65536);
+}
+
+void read_encoder(ConfigReader& r, EncoderConfig& c) {
+  for (const char* key : {"embed_dim", "depth", "num_heads"}) r.require(key);
+  r.read("embed_dim", c.embed_dim, 1, 1 << 20);
+  r.read("depth", c.depth, 0, 10000);
+  r.read("num_heads", c.num_heads, 1, 1 << 20);
+  r.read("mlp_ratio", c.mlp_ratio, 0, 1024);
+  r.read("qkv_bias", c.qkv_bias);
+  r.read("norm_eps", c.norm_eps, 0, 1);
+  r.read("drop_path", c.drop_path, 0, 0.999);
+}
+
+void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
+  const auto [height, width] = image.img_size;
+  check(height % image.patch_size == 0 && width % image.patch_size == 0, where, ": img_size ",
+        height, "x", width, " is not divisible by patch_size ", image.patch_size);
+  check(c.embed_dim % c.num_heads == 0, where, ": embed_dim ", c.embed_dim,
+        " is not divisible by num_heads ", c.num_heads);
+  check(c.hidden() >= 1, where, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
+        " leaves no hidden channel");
+}
+
+void write_image(json& config, const PatchConfig& c) {
+  config["img_size"] = c.img_size;
+  config["patch_size"] = c.patch_size;
+  config["in_chans"] = c.in_chans;
+}
+
+void write_encoder(json& config, const EncoderConfig& c) {
+  config["embed_dim"] = c.embed_dim;
+  config["depth"] = c.depth;
+  config["num_heads"] = c.num_heads;
+  config["mlp_ratio"] = c.mlp_ratio;
+  config["qkv_bias"] = c.qkv_bias;
+  config["norm_eps"] = c.norm_eps;
+  config["drop_path"] = c.drop_path;
+}
+
+}  // namespace fovea

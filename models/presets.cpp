@@ -1,0 +1,119 @@
+// From a model's name to its settings: family, size, patch and image size in timm's manner.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/files.h"
+#include "models/config_reader.h"
+#include "models/registry.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+struct Size {
+  std::string_view name;
+  std::int64_t embed_dim, depth, heads, pit_heads;
+};
+// SPEC 2.1 and, for the heads of the Pixel Transformer, 5.1.
+constexpr Size kSizes[] = {
+    {"tiny", 192, 12, 3, 12},
+    {"small", 384, 12, 6, 12},
+    {"base", 768, 12, 12, 12},
+    {"large", 1024, 24, 16, 16},
+};
+
+/// family_size[_distilled][_patchP]_IMAGE.
+struct ParsedName {
+  std::string family, size, image;
+  std::int64_t patch = 0;  ///< 0: not said
+  bool distilled = false;
+};
+
+std::vector<std::string> split_name(std::string_view name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (c == '_') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+std::int64_t parse_patch(const std::string& part) {
+  const std::string digits = part.substr(5);
+  const bool number = !digits.empty() && digits.size() <= 5 &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::stoll(digits) : 0;
+}
+
+/// False when the name is not of the form.
+bool parse_name(std::string_view name, ParsedName& parsed) {
+  std::vector<std::string> parts = split_name(name);
+  if (parts.size() < 3) return false;
+  parsed.family = parts.front();
+  parsed.size = parts[1];
+  parsed.image = parts.back();
+  for (std::size_t i = 2; i + 1 < parts.size(); ++i) {
+    if (parts[i] == "distilled" && parsed.family == "deit" && i == 2) {
+      parsed.distilled = true;
+    } else if (parts[i].starts_with("patch") && i + 2 == parts.size()) {
+      parsed.patch = parse_patch(parts[i]);
+      if (parsed.patch == 0) return false;
+    } else {
+      return false;
+    }
+  }
+  return parsed.image.find_first_not_of("0123456789x") == std::string::npos &&
+         (parsed.patch > 0 || parsed.family == "pit");
+}
+
+json transformer_preset(const ParsedName& name, const Size& size) {
+  const bool pit = name.family == "pit";
+  json config{{"family", name.family},
+              {"img_size", parse_config_value(name.image)},
+              {"patch_size", name.patch > 0 ? name.patch : 1},
+              {"embed_dim", size.embed_dim},
+              {"depth", size.depth},
+              {"num_heads", pit ? size.pit_heads : size.heads}};
+  if (pit) config["global_pool"] = "avg";
+  if (name.family == "deit") config["distilled"] = name.distilled;
+  return config;
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names{"linear"};
+  for (const Size& size : kSizes) {
+    const std::string s(size.name);
+    for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32", "_patch2_32"}) {
+      names.push_back("vit_" + s + shape);
+    }
+    names.push_back("pit_" + s + "_32");
+    names.push_back("pit_" + s + "_28");
+    if (s == "large") continue;
+    for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32"}) {
+      names.push_back("deit_" + s + shape);
+      names.push_back("deit_" + s + "_distilled" + shape);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+json preset(std::string_view name) {
+  if (name == "linear") return {{"family", "linear"}};
+  ParsedName parsed;
+  if (parse_name(name, parsed)) {
+    const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),
+                                          [&](const Size& s) { return s.name == parsed.size; });
+    const bool known = parsed.family == "vit" || parsed.family == "deit" || parsed.family == "pit";
+    if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
+  }
+  fail("model: ", name, " is not known, the nearest name is ", nearest_name(name, model_names()));
+}
+
+}  // namespace fovea

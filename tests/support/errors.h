@@ -1,0 +1,23 @@
+// Checking what an error says.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "engine/check.h"
+
+namespace fovea::tests {
+
+/// f must throw an Error whose message contains `part`.
+inline void check_error(const std::function<void()>& f, const std::string& part) {
+  try {
+    f();
+    FAIL("no error, expected: ", part);
+  } catch (const Error& e) {
+    CHECK_MESSAGE(std::string(e.what()).find(part) != std::string::npos, e.what());
+  }
+}
+
+}  // namespace fovea::tests
