@@ -2,6 +2,7 @@
 // stores the N x N weights; spelled out per head it is softmax(q k^T / sqrt(D)) v.
 #pragma once
 
+#include "models/context.h"
 #include "models/layers/linear.h"
 #include "ops/attention.h"
 
@@ -16,8 +17,10 @@ class Attention {
           " is not divisible by num_heads ", heads);
   }
 
-  [[nodiscard]] Tensor operator()(const Tensor& x) const {
-    const Tensor qkv = qkv_(x);                      // [B, N, 3 C]: q, k, v side by side
+  /// Shows attn/<block>/qkv, from which analyses compute the weights that are never stored.
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx, std::int64_t block) const {
+    const Tensor qkv = qkv_(x);  // [B, N, 3 C]: q, k, v side by side
+    if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/qkv", qkv);
     return proj_(ops::self_attention(qkv, heads_));  // [B, N, C]
   }
 

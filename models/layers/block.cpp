@@ -24,8 +24,8 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
 
 Tensor Block::operator()(Tensor x, Context& ctx) const {
   const double rate = ctx.training ? drop_path_ : 0;
-  x = ops::add_drop_path(x, attn_(norm1_(x)), rate, ctx.next_key());  // [B, L, D]
-  x = ops::add_drop_path(x, mlp_(norm2_(x)), rate, ctx.next_key());   // [B, L, D]
+  x = ops::add_drop_path(x, attn_(norm1_(x), ctx, index_), rate, ctx.next_key());  // [B, L, D]
+  x = ops::add_drop_path(x, mlp_(norm2_(x)), rate, ctx.next_key());                // [B, L, D]
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }
