@@ -25,8 +25,11 @@ constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a t
 constexpr std::int64_t kMinPacked = 1 << 15;      // elements that pay for waking a thread
 constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
 
-/// Rows of A that are adjacent in memory need no packing where a panel of them fills a cache line.
-constexpr bool kReadsInPlace = kMr * sizeof(float) > 48;
+/// Columns of A whose elements are adjacent in memory need no packing where a panel's share of one
+/// fills a cache line.
+constexpr bool kReadsColumns = kMr * sizeof(float) > 48;
+/// Nor do rows, unless their distance puts a whole panel into a few sets of the cache.
+constexpr std::int64_t kBadRowStride = 1024;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -45,6 +48,15 @@ struct Product {
 
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
     return smaller(depth, call.k - block * depth);
+  }
+  /// Whether whole panels of A are read where they are, row by row.
+  [[nodiscard]] bool reads_rows() const {
+    return call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
+           call.a.row % kBadRowStride != 0;
+  }
+  [[nodiscard]] Panel panel_in_place(std::int64_t block, std::int64_t row) const {
+    const std::int64_t offset = a + row * call.a.row + block * depth * call.a.col;
+    return {static_cast<const float*>(call.a.data) + offset, call.a.row, call.a.col};
   }
 };
 
@@ -67,10 +79,8 @@ struct Packed {
     return a + before + (at_row - a_row) * p.depth_of(of_block);
   }
   [[nodiscard]] Panel panel(const Product& p, std::int64_t of_block, std::int64_t at_row) const {
-    if (at_row >= a_row) return {packed_panel(p, of_block, at_row), kMr};
-    const GemmOperand& from = p.call.a;
-    const std::int64_t offset = p.a + at_row + of_block * p.depth * from.col;
-    return {static_cast<const float*>(from.data) + offset, from.col};
+    if (at_row >= a_row) return {packed_panel(p, of_block, at_row), 1, kMr};
+    return p.panel_in_place(of_block, at_row);
   }
 };
 
@@ -190,15 +200,24 @@ void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t
   finish_tile(p.call, t, tile);
 }
 
-/// One block's share of a tile; `own_a` holds the tile's packed rows unless all tiles share them.
+/// The rows of A that one tile packs for itself: those from `row` on, counted from the tile's
+/// first; those before are read in place. No data: all tiles share them.
+struct OwnRows {
+  float* data;
+  std::int64_t row;
+};
+
+/// One block's share of a tile.
 template <class T>
 void multiply_panels(const Product& p, const Packed& packed, std::int64_t block, const Tile& t,
-                     const Sums& sums, const float* own_a) {
+                     const Sums& sums, const OwnRows& own) {
   for (std::int64_t j = 0; j < t.cols; j += kNr) {
     const float* strip = packed.strip(p, block, t.col + j);
     for (std::int64_t i = 0; i < t.rows; i += kMr) {
-      const Panel panel = own_a != nullptr ? Panel{own_a + i * p.depth_of(block), kMr}
-                                           : packed.panel(p, block, t.row + i);
+      const Panel panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
+                          : i < own.row
+                              ? p.panel_in_place(block, t.row + i)
+                              : Panel{own.data + (i - own.row) * p.depth_of(block), 1, kMr};
       const Tile small{t.row + i, smaller(kMr, t.rows - i), t.col + j, smaller(kNr, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
       multiply_small(p, block, target<T>(p, small, block, at), panel, strip);
@@ -213,9 +232,9 @@ float* floats(Scratch purpose, std::int64_t count) {
 /// Adds the packed blocks of k to one tile of C.
 void multiply_tile(const Product& p, const Packed& packed, const Tile& t) {
   const bool f32 = p.call.c.dtype == DType::f32;
-  float* own_a = nullptr;
+  OwnRows own{nullptr, p.reads_rows() ? t.rows / kMr * kMr : 0};
   if (packed.a == nullptr) {
-    own_a = floats(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes);
+    own.data = floats(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes);
   }
   Sums sums{nullptr, p.call.c.row};
   if (f32) {
@@ -224,11 +243,14 @@ void multiply_tile(const Product& p, const Packed& packed, const Tile& t) {
     sums = {floats(Scratch::gemm_sum, t.rows * t.cols), t.cols};
   }
   for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
-    if (own_a != nullptr) pack_a(p, t, {block, 0, p.depth_of(block)}, own_a);
+    if (own.data != nullptr && own.row < t.rows) {
+      const Tile rest{t.row + own.row, t.rows - own.row, 0, 0};
+      pack_a(p, rest, {block, 0, p.depth_of(block)}, own.data);
+    }
     if (f32) {
-      multiply_panels<float>(p, packed, block, t, sums, own_a);
+      multiply_panels<float>(p, packed, block, t, sums, own);
     } else {
-      multiply_panels<bf16>(p, packed, block, t, sums, own_a);
+      multiply_panels<bf16>(p, packed, block, t, sums, own);
     }
   }
 }
@@ -254,7 +276,7 @@ void multiply_tiles(const Product& p, const Packed& packed) {
 void multiply(const Product& p) {
   const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
   const bool whole_k = p.call.c.dtype != DType::f32;
-  const bool in_place = kReadsInPlace && p.call.a.dtype == DType::f32;
+  const bool in_place = kReadsColumns && p.call.a.dtype == DType::f32;
   const bool share_a =
       p.call.a.row == 1 && p.call.a.col != 1 && (in_place || m * depth <= kMaxPacked);
   const std::int64_t strips =

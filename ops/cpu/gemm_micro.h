@@ -16,10 +16,10 @@ inline constexpr int kMr = 4;
 #endif
 inline constexpr int kNr = 2 * kLanes;
 
-/// kMr rows of A: element (i, k) is data[i + k * step].
+/// kMr rows of A: element (i, k) is data[i * row + k * step]. One of the strides is 1.
 struct Panel {
   const float* data;
-  std::int64_t step;
+  std::int64_t row, step;
 };
 
 /// Where a tile goes: rows `stride` apart.
@@ -30,11 +30,32 @@ struct TileOutput {
   const float* bias;  ///< one value per column, added too, or null
 };
 
+/// Walks a panel along k. Rows apart in memory are reached from every third one: base, base + row
+/// and base + 2 row are what an address can say.
+template <int kRows, bool kAdjacent>
+class PanelWalk {
+ public:
+  explicit PanelWalk(const Panel& panel) : row_(kAdjacent ? 1 : panel.row), step_(panel.step) {
+#pragma GCC unroll 8
+    for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
+  }
+  float operator[](int i) const { return kAdjacent ? third_[0][i] : third_[i / 3][i % 3 * row_]; }
+  void next() {
+#pragma GCC unroll 8
+    for (int g = 0; g < kGroups; ++g) third_[g] += kAdjacent ? step_ : 1;
+  }
+
+ private:
+  static constexpr int kGroups = kAdjacent ? 1 : (kRows + 2) / 3;
+  const float* third_[kGroups];
+  std::int64_t row_, step_;
+};
+
 /// c[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
 /// packed kNr wide.
-template <int kRows, int kCols>
+template <int kRows, int kCols, bool kAdjacent = true>
 void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const TileOutput& out) {
-  const float* a = panel.data;
+  PanelWalk<kRows, kAdjacent> a(panel);
   Vec sum[kRows][kCols] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
     Vec right[kCols];
@@ -45,7 +66,7 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
 #pragma GCC unroll 2
       for (int j = 0; j < kCols; ++j) sum[i][j] += a[i] * right[j];
     }
-    a += panel.step;
+    a.next();
     b += kNr;
   }
   if (out.bias != nullptr) {
@@ -71,10 +92,15 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
   }
 }
 
-/// The smallest kernel that covers `rows` rows and `cols` columns.
+/// The smallest kernel that covers `rows` rows and `cols` columns. A panel whose rows are apart is
+/// whole.
 inline void multiply_tile(std::int64_t depth, const Panel& a, const float* b, std::int64_t rows,
                           std::int64_t cols, const TileOutput& out) {
   constexpr int kTwoThirds = (2 * kMr + 2) / 3, kThird = (kMr + 2) / 3;
+  if (a.row != 1) {
+    if (cols > kLanes) return multiply_tile<kMr, 2, false>(depth, a, b, out);
+    return multiply_tile<kMr, 1, false>(depth, a, b, out);
+  }
   if (cols > kLanes) {
     if (rows > kTwoThirds) return multiply_tile<kMr, 2>(depth, a, b, out);
     if (rows > kThird) return multiply_tile<kTwoThirds, 2>(depth, a, b, out);
