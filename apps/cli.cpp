@@ -10,7 +10,9 @@
 namespace fovea {
 namespace {
 
-bool is_switch(const Field& field) { return std::holds_alternative<bool*>(field.target); }
+bool is_switch(const Field& field) {
+  return field.yes_no || std::holds_alternative<bool*>(field.target);
+}
 bool is_list(const Field& field) {
   return std::holds_alternative<std::vector<double>*>(field.target);
 }

@@ -24,16 +24,8 @@ void add_data_fields(Fields& fields, TrainConfig& c) {
 void add_model_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Model");
   g.add("model", &c.model, "registry name; ./run summary lists them");
-  g.add("img-size", &c.img_size, "input size, N or HxW (default: the model's)");
-  g.number("patch-size", &c.patch_size, "0: the model's own", {0, 1024});
-  g.number("depth", &c.depth, "number of blocks; 0: the model's own", {0, 1000});
-  g.number("embed-dim", &c.embed_dim, "width; 0: the model's own", {0, 65536});
-  g.number("num-heads", &c.num_heads, "attention heads; 0: the model's own", {0, 1024});
-  g.number("mlp-ratio", &c.mlp_ratio, "hidden width over width; 0: the model's own", {0, 1024});
-  g.add("global-pool", &c.global_pool, "token or avg (default: the model's own)");
-  g.add("pos-embed", &c.pos_embed, "learned, sincos or none (default: the model's own)");
   g.number("drop-path", &c.drop_path, "drop rate of the last block's branches", {0, 0.99});
-  g.add("model-args", &c.model_args, "more settings of the model, as a JSON object");
+  c.model_settings.add_fields(fields);
 }
 
 void add_optimizer_fields(Fields& fields, TrainConfig& c) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/model_settings.h"
 #include "train/options.h"
 
 namespace fovea {
@@ -20,14 +21,10 @@ struct TrainConfig {
   double hflip = 0.5;
   std::vector<double> mean{0.4914, 0.4822, 0.4465}, std{0.2470, 0.2435, 0.2616};
 
-  // Model; 0 and "" leave the registry's value.
+  // Model.
   std::string model = "vit_tiny_patch4_32";
-  std::string img_size;
-  std::int64_t patch_size = 0, depth = 0, embed_dim = 0, num_heads = 0;
+  ModelSettings model_settings;
   double drop_path = 0;
-  double mlp_ratio = 0;
-  std::string global_pool, pos_embed;
-  std::string model_args;  ///< more settings of the model, as a JSON object
 
   // Optimizer.
   std::int64_t batch_size = 128, val_batch_size = 0, grad_accum_steps = 1;

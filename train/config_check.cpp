@@ -2,8 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/device.h"
-#include "models/config_reader.h"
-#include "models/registry.h"
 #include "train/config.h"
 
 namespace fovea {
@@ -19,22 +17,6 @@ void require(bool ok, const Parts&... parts) {
   throw UsageError(message.str());
 }
 
-json parse_model_args(const std::string& text) {
-  if (text.empty()) return json::object();
-  const json args = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  require(args.is_object(), "--model-args: got ", text,
-          ", expected a JSON object like {\"class_token\": false}");
-  return args;
-}
-
-/// "N" or "HxW".
-json parse_img_size(const std::string& text) {
-  const json size = parse_config_value(text);
-  const bool pair = size.is_array() && size.size() == 2;
-  require(pair || size.is_number_unsigned(), "--img-size: got ", text, ", expected N or HxW");
-  return pair ? size : json{size, size};
-}
-
 }  // namespace
 
 double peak_lr(const TrainConfig& c) {
@@ -43,15 +25,7 @@ double peak_lr(const TrainConfig& c) {
 }
 
 std::string model_overrides(const TrainConfig& c) {
-  json overrides = parse_model_args(c.model_args);
-  if (!c.img_size.empty()) overrides["img_size"] = parse_img_size(c.img_size);
-  if (c.patch_size > 0) overrides["patch_size"] = c.patch_size;
-  if (c.depth > 0) overrides["depth"] = c.depth;
-  if (c.embed_dim > 0) overrides["embed_dim"] = c.embed_dim;
-  if (c.num_heads > 0) overrides["num_heads"] = c.num_heads;
-  if (c.mlp_ratio > 0) overrides["mlp_ratio"] = c.mlp_ratio;
-  if (!c.global_pool.empty()) overrides["global_pool"] = c.global_pool;
-  if (!c.pos_embed.empty()) overrides["pos_embed"] = c.pos_embed;
+  json overrides = c.model_settings.overrides();
   const bool has_blocks = c.model != "linear";  // the recipes' drop path is no mistake there
   if (c.drop_path > 0 && has_blocks) overrides["drop_path"] = c.drop_path;
   return overrides.dump();
@@ -68,8 +42,7 @@ void check_config(const TrainConfig& c) {
   require(!c.eval || !c.resume.empty() || !c.initial_checkpoint.empty(),
           "--eval needs weights: --resume STATE or --initial-checkpoint FILE");
   require(c.resume != "auto" || !c.output.empty(), "--resume auto needs --output DIR");
-  if (!c.img_size.empty()) parse_img_size(c.img_size);
-  parse_model_args(c.model_args);
+  static_cast<void>(c.model_settings.overrides());
   try {
     static_cast<void>(parse_device(c.device));
   } catch (const Error& error) {

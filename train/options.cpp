@@ -73,6 +73,10 @@ struct Setter {
   }
   void operator()(std::string* target) const {
     const auto& choices = field.choices;
+    if (field.yes_no && !text.empty()) {
+      *target = parse_bool(field, text) ? "true" : "false";
+      return;
+    }
     const bool known =
         choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end();
     if (!known) {
@@ -149,7 +153,7 @@ void set_field(const Field& field, std::string_view text) {
 std::string field_text(const Field& field) { return std::visit(Printer{}, field.target); }
 
 std::string expected_text(const Field& field) {
-  if (std::holds_alternative<bool*>(field.target)) return "true or false";
+  if (std::holds_alternative<bool*>(field.target) || field.yes_no) return "true or false";
   if (std::holds_alternative<std::int64_t*>(field.target)) return "an integer" + range_text(field);
   if (std::holds_alternative<double*>(field.target)) return "a finite number" + range_text(field);
   if (std::holds_alternative<std::optional<double>*>(field.target)) {

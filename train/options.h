@@ -34,6 +34,7 @@ struct Field {
   double high = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices{};  ///< of strings; empty: any
   std::size_t count = 0;               ///< of lists; 0: any
+  bool yes_no = false;                 ///< a text that is true, false or empty: not said
   bool saved = true;                   ///< belongs to what a run is; stands in config.json
 };
 using Fields = std::vector<Field>;
@@ -78,7 +79,8 @@ void set_field(const Field& field, std::string_view text);
 /// Sets fields from a JSON object of names and values. Unknown names are errors; the name "about"
 /// is free for remarks and ignored. `where` (a path) begins every message.
 void apply_json(const Fields& fields, std::string_view json, const std::string& where);
-/// The reverse, for config.json: only `saved` fields. `about` is a JSON value, or empty.
+/// The reverse, for config.json: only `saved` fields, and of texts those that are not empty.
+/// `about` is a JSON value, or empty.
 [[nodiscard]] std::string to_json(const Fields& fields, const std::string& about = {});
 
 /// Name and value columns under their groups, for the start of a run.

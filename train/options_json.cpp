@@ -73,7 +73,9 @@ void apply_json(const Fields& fields, std::string_view json, const std::string& 
 std::string to_json(const Fields& fields, const std::string& about) {
   Json object = Json::object();
   for (const Field& field : fields) {
-    if (field.saved) object[field.name] = json_of(field);
+    const auto* const* text = std::get_if<std::string*>(&field.target);
+    const bool unsaid = text != nullptr && (*text)->empty();
+    if (field.saved && !unsaid) object[field.name] = json_of(field);
   }
   if (!about.empty()) object["about"] = Json::parse(about);
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -15,10 +15,17 @@ namespace fs = std::filesystem;
 
 /// Settings that a saved state depends on: with others its tensors would not fit, or its place in
 /// the data would mean something else.
-const std::vector<std::string> kFixed = {
-    "dataset",   "model",     "img-size",    "patch-size",      "depth",      "embed-dim",
-    "num-heads", "mlp-ratio", "global-pool", "pos-embed",       "model-args", "opt",
-    "seed",      "model-ema", "batch-size",  "grad-accum-steps"};
+const std::vector<std::string>& fixed_settings() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = ModelSettings::names();
+    for (const char* name :
+         {"dataset", "model", "opt", "seed", "model-ema", "batch-size", "grad-accum-steps"}) {
+      all.emplace_back(name);
+    }
+    return all;
+  }();
+  return names;
+}
 
 void apply(TrainConfig& config, const std::vector<Setting>& flags) {
   const Fields fields = fields_of(config);
@@ -64,10 +71,11 @@ std::vector<std::string> compare(const TrainConfig& saved, const TrainConfig& no
   std::vector<std::string> changes;
   std::string refused;
   const std::map<std::string, std::string> before = texts_of(saved);
+  const std::vector<std::string>& fixed = fixed_settings();
   for (const auto& [name, text] : texts_of(now)) {
     if (before.at(name) == text) continue;
     const std::string change = name + " " + before.at(name) + " -> " + text;
-    if (std::find(kFixed.begin(), kFixed.end(), name) != kFixed.end()) {
+    if (std::find(fixed.begin(), fixed.end(), name) != fixed.end()) {
       refused.append(refused.empty() ? " " : ", ").append(change);
     } else {
       changes.push_back("setting changed since the saved state: " + change);
@@ -92,24 +100,12 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
   return run;
 }
 
-/// A model that was asked for by name comes as it is in the registry: the recipe's changes are
-/// those of the recipe's model.
-void forget_architecture(TrainConfig& config) {
-  const TrainConfig plain;
-  config.patch_size = plain.patch_size;
-  config.depth = plain.depth;
-  config.embed_dim = plain.embed_dim;
-  config.num_heads = plain.num_heads;
-  config.mlp_ratio = plain.mlp_ratio;
-  config.global_pool = plain.global_pool;
-  config.pos_embed = plain.pos_embed;
-  config.model_args = plain.model_args;
-}
-
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags) {
   ResolvedRun run;
   apply_json(fields_of(run.config), recipe_of(wanted.dataset), "recipe of " + wanted.dataset);
-  if (!wanted.model.empty()) forget_architecture(run.config);
+  // A model that was asked for by name comes as it is in the registry: the recipe's changes are
+  // those of the recipe's model.
+  if (!wanted.model.empty()) run.config.model_settings = {};
   run.config.dataset = wanted.dataset;
   apply_file(run.config, wanted.config);
   apply(run.config, flags);

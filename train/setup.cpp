@@ -57,8 +57,13 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   require_device(device);
   nlohmann::json overrides = nlohmann::json::parse(model_overrides(config));
   overrides["num_classes"] = dataset.classes();
-  std::unique_ptr<Model> model = make_model(
-      config.model, overrides, static_cast<std::uint64_t>(config.seed), {DType::f32, device});
+  std::unique_ptr<Model> model;
+  try {
+    model = make_model(config.model, overrides, static_cast<std::uint64_t>(config.seed),
+                       {DType::f32, device});
+  } catch (const Error& error) {  // a name, a setting or a value that the model does not know
+    throw UsageError(error.what());
+  }
   const nlohmann::json settings = nlohmann::json::parse(model->info().config);
   const std::int64_t side = dataset.get(0).image.height;
   if (settings.value("patch_size", 1) >= 16 && side <= 32) {

@@ -52,11 +52,11 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
     save_run_state(file, trainer.state());
   }
   TrainConfig wider = tiny_config();
-  wider.embed_dim = 16;
+  wider.model_settings["embed_dim"] = "16";
   CHECK(contains(resume_failure(wider, file),
                  "param/cls_token is f32 [1, 1, 12], expected f32 [1, 1, 16]"));
   TrainConfig deeper = tiny_config();
-  deeper.depth = 3;
+  deeper.model_settings["depth"] = "3";
   CHECK(contains(resume_failure(deeper, file), "missing param/blocks.2.attn.proj.bias"));
   TrainConfig no_average = tiny_config();
   no_average.model_ema = false;
@@ -110,9 +110,10 @@ TEST_CASE("a folder that holds a run is refused, naming --resume auto, which con
                    static_cast<void>(resolve_run({{"output", output}}));
                  }),
                  "--resume auto"));
-  const ResolvedRun run = resolve_run(flags);
+  ResolvedRun run = resolve_run(flags);
   CHECK(run.state == RunPaths{folder.path()}.state());
-  CHECK(run.config.embed_dim == 12);  // the run's own settings, not the recipe's
+  CHECK(run.config.model_settings["embed_dim"] ==
+        "12");  // the run's own settings, not the recipe's
   CHECK(run.notices.empty());
 }
 

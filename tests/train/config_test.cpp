@@ -74,7 +74,7 @@ TEST_CASE("JSON: the same names, strict, and all or nothing said about where") {
              "f.json");
   CHECK(c.weight_decay == 0.1);
   CHECK(c.opt_betas == std::vector<double>{0.5, 0.6});
-  CHECK(c.model_args == R"({"class_token":false})");
+  CHECK(c.model_settings["model_args"] == R"({"class_token":false})");
   CHECK(c.epochs == 7);
   for (const char* bad : {R"({"wieght-decay": 0.1})", R"({"epochs": 1.5})", R"({"epochs": []})",
                           R"({"epochs": [[1]]})", R"([1, 2])", "{", "", "\xff\xfe",
@@ -129,10 +129,10 @@ TEST_CASE("recipe, then file, then flags") {
 }
 
 TEST_CASE("a model asked for by name comes without the changes that the recipe makes to its own") {
-  CHECK(resolve_run({}).config.depth > 0);
-  const TrainConfig c = resolve_run({{"model", "vit_small_patch4_32"}, {"num-heads", "2"}}).config;
-  CHECK(c.depth == 0);
-  CHECK(c.num_heads == 2);
+  CHECK(resolve_run({}).config.model_settings["depth"] == "4");
+  TrainConfig c = resolve_run({{"model", "vit_small_patch4_32"}, {"num-heads", "2"}}).config;
+  CHECK(c.model_settings["depth"].empty());
+  CHECK(c.model_settings["num_heads"] == "2");
   CHECK(model_overrides(resolve_run({{"model", "linear"}}).config) == "{}");
 }
 

@@ -17,10 +17,10 @@ namespace fovea {
 inline TrainConfig tiny_config() {
   TrainConfig c;
   c.model = "vit_tiny_patch4_32";
-  c.patch_size = 8;
-  c.depth = 2;
-  c.embed_dim = 12;
-  c.num_heads = 2;
+  c.model_settings["patch_size"] = "8";
+  c.model_settings["depth"] = "2";
+  c.model_settings["embed_dim"] = "12";
+  c.model_settings["num_heads"] = "2";
   c.drop_path = 0.3;
   c.batch_size = 8;
   c.val_batch_size = 16;

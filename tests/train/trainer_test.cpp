@@ -169,7 +169,7 @@ TEST_CASE("it learns: the loss of a few images falls far below chance") {
   TrainConfig config = tiny_config();
   config.drop_path = config.mixup = config.cutmix = config.hflip = config.smoothing = 0;
   config.crop_padding = 0;
-  config.embed_dim = 24;
+  config.model_settings["embed_dim"] = "24";
   config.model_ema = false;
   config.epochs = 100;
   config.lr = 1e-2;
