@@ -91,17 +91,11 @@ void sum_block(const T* x, std::int64_t step, const StridedWalk<1>& reduced,
 
 template <class T>
 Tensor sum_cpu(const Tensor& x, const Shape& shape) {
-  Shape kept_shape, reduced_shape;
-  Strides kept_strides, reduced_strides;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    const int own = axis - x.rank() + shape.rank();  // the same axis, counted from the end
-    const bool keep = own >= 0 && shape[own] == x.shape()[axis];
-    (keep ? kept_shape : reduced_shape).push_back(x.shape()[axis]);
-    (keep ? kept_strides : reduced_strides).push_back(x.strides()[axis]);
-  }
+  const SplitAxes axes(x.shape(), x.strides(), shape);
   const Tensor y = zeros(shape, x.options());
   if (x.numel() == 0) return y;
-  const StridedWalk<1> kept(kept_shape, {kept_strides}), reduced(reduced_shape, {reduced_strides});
+  const StridedWalk<1> kept(axes.kept, {axes.kept_strides});
+  const StridedWalk<1> reduced(axes.reduced, {axes.reduced_strides});
   constexpr std::int64_t kBlock = 128;
   const std::int64_t inner = kept.inner(), blocks = (inner + kBlock - 1) / kBlock;
   const std::int64_t step = kept.strides[0][-1];

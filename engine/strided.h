@@ -56,6 +56,33 @@ struct StridedWalk {
   }
 };
 
+/// Offset, in elements, of a row-major position.
+[[nodiscard]] inline std::int64_t offset_at(const Shape& shape, const Strides& strides,
+                                            std::int64_t position) {
+  std::int64_t offset = 0;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    offset += position % shape[axis] * strides[axis];
+    position /= shape[axis];
+  }
+  return offset;
+}
+
+/// The axes of a tensor that is summed to `shape` (which broadcasts to it): those that stay and
+/// those that are summed away.
+struct SplitAxes {
+  Shape kept, reduced;
+  Strides kept_strides, reduced_strides;
+
+  SplitAxes(const Shape& full, const Strides& strides, const Shape& shape) {
+    for (int axis = 0; axis < full.rank(); ++axis) {
+      const int own = axis - full.rank() + shape.rank();  // the same axis, counted from the end
+      const bool keep = own >= 0 && shape[own] == full[axis];
+      (keep ? kept : reduced).push_back(full[axis]);
+      (keep ? kept_strides : reduced_strides).push_back(strides[axis]);
+    }
+  }
+};
+
 /// Calls body(offsets, count) for runs along the last axis that together cover all elements, in
 /// parallel over fixed chunks. The runs of an operand start at offsets[k] and step by
 /// walk.strides[k][-1].

@@ -5,20 +5,11 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "engine/strided.h"
 #include "engine/tensor_impl.h"
 
 namespace fovea {
 namespace {
-
-/// Offset, from the first element, of the element at a row-major position.
-std::int64_t element_offset(const Tensor& t, std::int64_t flat_index) {
-  std::int64_t offset = 0;
-  for (int axis = t.rank() - 1; axis >= 0; --axis) {
-    offset += flat_index % t.shape()[axis] * t.strides()[axis];
-    flat_index /= t.shape()[axis];
-  }
-  return offset;
-}
 
 double read_element(const Tensor& t, std::int64_t offset) {
   return dispatch_any(t.dtype(), [&](auto tag) {
@@ -82,7 +73,7 @@ double Tensor::at(std::int64_t flat_index) const {
   check(flat_index >= 0 && flat_index < numel(), "at: position ", flat_index,
         " is out of range for shape ", shape());
   if (device().is_cuda()) return detach().to(Device{}).at(flat_index);
-  return read_element(*this, element_offset(*this, flat_index));
+  return read_element(*this, offset_at(shape(), strides(), flat_index));
 }
 
 std::vector<double> Tensor::to_vector() const {

@@ -79,6 +79,9 @@ void set_field(const Field& field, std::string_view text);
 /// Sets fields from a JSON object of names and values. Unknown names are errors; the name "about"
 /// is free for remarks and ignored. `where` (a path) begins every message.
 void apply_json(const Fields& fields, std::string_view json, const std::string& where);
+/// The same from a file, which may name another one beside it that it "extends": that one's
+/// settings come first.
+void apply_json_file(const Fields& fields, const std::filesystem::path& path);
 /// The reverse, for config.json: only `saved` fields, and of texts those that are not empty.
 /// `about` is a JSON value, or empty.
 [[nodiscard]] std::string to_json(const Fields& fields, const std::string& about = {});

@@ -1,6 +1,7 @@
 // Settings from and to JSON. A value may be written as JSON or as the text after the flag.
 #include <nlohmann/json.hpp>
 
+#include "engine/files.h"
 #include "train/options.h"
 
 namespace fovea {
@@ -60,13 +61,32 @@ Json parse_object(std::string_view text, const std::string& where) {
 void apply_json(const Fields& fields, std::string_view json, const std::string& where) {
   const Json object = parse_object(json, where);
   for (const auto& [name, value] : object.items()) {
-    if (name == "about") continue;
+    if (name == "about" || name == "extends") continue;
     const Field& field = find_field(fields, name, where);
     try {
       set_field(field, text_of(field, value, where));
     } catch (const UsageError& error) {
       throw UsageError(where + ": " + error.what());
     }
+  }
+}
+
+void apply_json_file(const Fields& fields, const std::filesystem::path& path) {
+  constexpr std::size_t kMostFiles = 8;
+  std::vector<std::pair<std::string, std::string>> files;  // path and text, each before its base
+  for (std::filesystem::path next = path; !next.empty();) {
+    if (files.size() == kMostFiles) throw UsageError(path.string() + ": extends too many files");
+    files.emplace_back(next.string(), read_file(next));
+    const Json base = parse_object(files.back().second, next.string()).value("extends", Json(""));
+    if (!base.is_string()) {
+      throw UsageError(next.string() + ": extends: got " + base.dump() +
+                       ", expected a file's name");
+    }
+    const std::string name = base.get<std::string>();
+    next = name.empty() ? std::filesystem::path() : next.parent_path() / name;
+  }
+  for (; !files.empty(); files.pop_back()) {
+    apply_json(fields, files.back().second, files.back().first);
   }
 }
 

@@ -33,7 +33,7 @@ void apply(TrainConfig& config, const std::vector<Setting>& flags) {
 }
 
 void apply_file(TrainConfig& config, const std::string& path) {
-  if (!path.empty()) apply_json(fields_of(config), read_file(path), path);
+  if (!path.empty()) apply_json_file(fields_of(config), path);
 }
 
 /// The state that --resume and --output point to; empty when the run starts anew.

@@ -29,6 +29,5 @@ void copy_into(const Tensor&, const Tensor&) { fail(kReason); }
 void add_into(const Tensor&, const Tensor&) { fail(kReason); }
 Tensor sum_to(const Tensor&, const Shape&) { fail(kReason); }
 bool all_finite(const Tensor&) { fail(kReason); }
-void fill(const Tensor&, double) { fail(kReason); }
 
 }  // namespace fovea::cuda

@@ -9,6 +9,7 @@
 #include "engine/caching_allocator.h"
 #include "engine/cuda/copy.cuh"
 #include "engine/cuda/launch.cuh"
+#include "engine/strided.h"
 
 namespace fovea::cuda {
 namespace {
@@ -135,18 +136,11 @@ void add_into(const Tensor& destination, const Tensor& source) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
-  Shape kept_shape, reduced_shape;
-  Strides kept_strides, reduced_strides;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    const int own = axis - x.rank() + shape.rank();
-    const bool keep = own >= 0 && shape[own] == x.shape()[axis];
-    (keep ? kept_shape : reduced_shape).push_back(x.shape()[axis]);
-    (keep ? kept_strides : reduced_strides).push_back(x.strides()[axis]);
-  }
+  const SplitAxes axes(x.shape(), x.strides(), shape);
   Tensor y = empty(shape, x.options());
   if (y.numel() == 0) return y;
-  const Geometry kept = geometry(kept_shape, kept_strides, kept_strides);
-  const Geometry reduced = geometry(reduced_shape, reduced_strides, reduced_strides);
+  const Geometry kept = geometry(axes.kept, axes.kept_strides, axes.kept_strides);
+  const Geometry reduced = geometry(axes.reduced, axes.reduced_strides, axes.reduced_strides);
   dispatch_float(x.dtype(), "sum_to", [&](auto tag) {
     using T = decltype(tag);
     run_sum(pointer<T>(y), pointer<const T>(x), kept, reduced);
@@ -162,12 +156,6 @@ bool all_finite(const Tensor& x) {
                geometry(x.shape(), x.strides(), x.strides()));
   });
   return flag.item() != 0;
-}
-
-void fill(const Tensor& destination, double value) {
-  copy_into(destination,
-            scalar(value, destination.options())
-                .alias(destination.shape(), broadcast_strides({}, {}, destination.shape())));
 }
 
 }  // namespace fovea::cuda

@@ -32,6 +32,5 @@ void copy_into(const Tensor& destination, const Tensor& source);
 void add_into(const Tensor& destination, const Tensor& source);
 [[nodiscard]] Tensor sum_to(const Tensor& x, const Shape& shape);
 [[nodiscard]] bool all_finite(const Tensor& x);
-void fill(const Tensor& destination, double value);
 
 }  // namespace fovea::cuda

@@ -1,0 +1,151 @@
+// Every family and every flag of its ablations: thirty steps lower the loss, a stopped run goes on
+// bit by bit, and the weights come back from their file.
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "engine/autograd.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/tiny_run.h"
+
+namespace fovea {
+namespace {
+
+struct Ablation {
+  std::string model;
+  std::map<std::string, std::string> settings;  ///< by key, beside those of the family's tiny model
+};
+
+using Settings = std::map<std::string, std::string>;
+
+/// A model of each family that takes milliseconds a step.
+Settings tiny_settings(const std::string& model) {
+  if (model.starts_with("pervit")) {
+    return {
+        {"emb_dims", "12,16"}, {"depths", "1,1"}, {"convstem_dims", "3,8,12"}, {"num_heads", "2"}};
+  }
+  Settings settings{{"patch_size", "8"}, {"depth", "2"}, {"embed_dim", "12"}, {"num_heads", "2"}};
+  if (model.starts_with("pit")) settings["img_size"] = "8", settings["patch_size"] = "1";
+  return settings;
+}
+
+const std::vector<Ablation>& ablations() {
+  static const std::vector<Ablation> rows{
+      {"vit_tiny_patch4_32", {}},
+      {"vit_tiny_patch4_32", {{"pos_embed", "sincos"}}},
+      {"vit_tiny_patch4_32", {{"pos_embed", "none"}, {"global_pool", "avg"}}},
+      {"vit_tiny_patch4_32", {{"pos_embed", "rpe2d"}}},
+      {"vit_tiny_patch4_32", {{"irpe", "true"}}},
+      {"vit_tiny_patch4_32", {{"class_token", "false"}, {"global_pool", "avg"}}},
+      {"deit_tiny_patch4_32", {}},
+      {"cpvt_tiny_peg0_patch4_32", {}},
+      {"cpvt_tiny_peg0_gap_patch4_32", {}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_positions", "-1,0"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_stack", "3"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_kernel", "5"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_padding", "none"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_conv", "separable"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_conv", "full"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_residual", "false"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_frozen", "true"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"peg_init", "torch"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "learned"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "sincos"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "rpe2d"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"irpe", "true"}}},
+      {"pervit_tiny_32", {}},
+      {"pervit_tiny_32", {{"phi_p", "false"}}},
+      {"pervit_tiny_32", {{"phi_c", "false"}}},
+      {"pervit_tiny_32", {{"conv_stem", "false"}, {"patch_size", "4"}}},
+      {"pervit_tiny_32", {{"cpe", "false"}}},
+      {"pervit_tiny_32", {{"ppe_embed", "lrn"}}},
+      {"pervit_tiny_32", {{"ppe_kernel", "1"}}},
+      {"pervit_tiny_32", {{"ppe_layers", "1"}}},
+      {"pervit_tiny_32", {{"ppe_init", "conv"}}},
+      {"pervit_tiny_32", {{"ppe_init", "rand"}}},
+      {"pervit_tiny_32", {{"ppe_init_noise", "0.01"}}},
+      {"pervit_tiny_32", {{"ppe_frozen", "true"}}},
+      {"pervit_tiny_32", {{"pos_embed", "learned"}}},
+      {"pit_tiny_32", {}},
+      {"pit_tiny_32", {{"pos_embed", "sincos"}}},
+      {"pit_tiny_32", {{"pos_embed", "none"}}},
+      {"pit_tiny_32", {{"permute_T", "20"}, {"permute_delta", "2"}, {"permute_seed", "5"}}},
+      {"pit_tiny_patch2_32", {{"img_size", "16"}, {"patch_size", "2"}}},
+  };
+  return rows;
+}
+
+TrainConfig config_of(const Ablation& row) {
+  TrainConfig c = tiny_config();
+  c.model = row.model;
+  c.model_settings = {};
+  for (const auto& [key, text] : tiny_settings(row.model)) c.model_settings[key] = text;
+  for (const auto& [key, text] : row.settings) c.model_settings[key] = text;
+  c.drop_path = c.mixup = c.cutmix = c.hflip = c.smoothing = 0;
+  c.crop_padding = 0;
+  c.lr = 1e-2;
+  c.warmup_epochs = 0;
+  c.epochs = 5;
+  c.log_interval = 1;
+  return c;
+}
+
+std::string text_of(const Ablation& row) {
+  std::string text = row.model;
+  for (const auto& [key, value] : row.settings) text += " " + key + "=" + value;
+  return text;
+}
+
+/// Runs to the end, or `steps` steps; returns the loss of each step.
+std::vector<double> losses(Trainer& trainer, std::int64_t steps = -1) {
+  std::vector<double> losses;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
+  if (steps >= 0) {
+    watch.should_stop = [&] { return static_cast<std::int64_t>(losses.size()) >= steps; };
+  }
+  static_cast<void>(trainer.fit(watch));
+  return losses;
+}
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Tensor logits_of(Model& model) {
+  const NoGrad no_grad;
+  Context ctx;
+  const auto [height, width] = model.info().img_size;
+  return model.forward(rand_normal({2, 3, height, width}, 0, 1, 9), ctx).logits;
+}
+
+}  // namespace
+
+TEST_CASE("every model and every ablation learns, resumes bit by bit, and comes back from a file") {
+  for (const Ablation& row : ablations()) {
+    const std::string what = text_of(row);
+    CAPTURE(what);
+    const TrainConfig config = config_of(row);
+    Trainer straight = make_trainer(config);
+    const std::vector<double> loss = losses(straight);
+    REQUIRE(loss.size() == 30);
+    CHECK(mean(std::span(loss).last(6)) < mean(std::span(loss).first(6)));
+
+    const TemporaryFolder folder;
+    {
+      Trainer first = make_trainer(config);
+      static_cast<void>(losses(first, 17));
+      save_run_state(folder / "state.safetensors", first.state());
+    }
+    Trainer second = make_trainer(config);
+    second.resume(folder / "state.safetensors");
+    static_cast<void>(losses(second));
+    CHECK(bits_of(second) == bits_of(straight));
+
+    save_model(folder / "weights.safetensors", straight.model());
+    const auto loaded = load_model(folder / "weights.safetensors");
+    CHECK(logits_of(*loaded).to_vector() == logits_of(straight.model()).to_vector());
+  }
+}
+
+}  // namespace fovea
