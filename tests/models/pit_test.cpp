@@ -1,0 +1,94 @@
+// The Pixel Transformer: what positions are worth, the permutation study, and long sequences.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "engine/storage.h"
+#include "models/permutation.h"
+#include "models/registry.h"
+#include "ops/index.h"
+#include "ops/loss.h"
+#include "ops/view.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+constexpr TensorOptions kF64{DType::f64, {}};
+
+json pixels(const json& more) {
+  json config{{"family", "pit"}, {"img_size", {6, 5}}, {"num_classes", 4},
+              {"embed_dim", 16}, {"depth", 2},         {"num_heads", 2}};
+  config.update(more);
+  return config;
+}
+
+Tensor logits(Model& model, const Tensor& images) {
+  const NoGrad no_grad;
+  Context ctx;
+  ctx.activations = images.dtype();
+  return model.forward(images, ctx).logits;
+}
+
+/// All pixels of each image in the order of a fixed permutation.
+Tensor shuffled(const Tensor& images) {
+  const std::int64_t pixels = images.size(2) * images.size(3);
+  const Tensor order = from_values(
+      {pixels}, apply_swaps(pixels, draw_swaps({{images.size(2), images.size(3)}, 12, {}, 7})),
+      {DType::i64, {}});
+  const Tensor flat = ops::reshape(images, {images.size(0), images.size(1), pixels});
+  return ops::reshape(ops::index_select(flat, 2, order), images.shape());
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  double most = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) most = std::max(most, std::abs(x[i] - y[i]));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("without positions an image is a set of pixels, with positions it is not") {
+  const Tensor images = rand_normal({2, 3, 6, 5}, 0, 1, 1, 0, kF64);
+  for (const char* pool : {"token", "avg"}) {
+    for (const char* positions : {"none", "learned", "sincos"}) {
+      CAPTURE(std::string(positions));
+      json config = pixels({{"pos_embed", positions}, {"global_pool", pool}});
+      const auto model = make_model_from_config(config, 3, kF64);
+      const double moved =
+          largest_difference(logits(*model, images), logits(*model, shuffled(images)));
+      if (std::string_view(positions) == "none") {
+        CHECK(moved < 1e-12);
+      } else {
+        CHECK(moved > 1e-4);
+      }
+    }
+  }
+}
+
+TEST_CASE("a permuted model is the plain one on permuted images") {
+  const Tensor images = rand_normal({2, 3, 6, 5}, 0, 1, 1, 0, kF64);
+  const auto plain = make_model_from_config(pixels({}), 3, kF64);
+  const auto permuted = make_model_from_config(
+      pixels({{"permutation", true}, {"permute_T", 12}, {"permute_seed", 7}}), 3, kF64);
+  CHECK(largest_difference(logits(*permuted, images), logits(*plain, shuffled(images))) == 0);
+}
+
+TEST_CASE("4096 tokens are trained on without their matrix ever being in memory") {
+  const std::int64_t side = 64, matrix = side * side * side * side * 4;  // one N x N of f32, bytes
+  const auto model = make_model_from_config(
+      pixels({{"img_size", {side, side}}, {"depth", 1}, {"embed_dim", 8}, {"num_heads", 1}}), 3);
+  const Tensor images = rand_normal({1, 3, side, side}, 0, 1, 1);
+  const Tensor labels = from_values({1}, {2}, {DType::i64, {}});
+  Context ctx;
+  ctx.training = true;
+  reset_peak_memory();
+  const std::int64_t before = memory_stats().peak_bytes;
+  backward(ops::cross_entropy(model->forward(images, ctx).logits, labels));
+  CHECK(memory_stats().peak_bytes - before < matrix / 8);
+}
