@@ -6,19 +6,10 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/strided.h"
 
 namespace fovea {
 namespace {
-
-/// Offset of a row-major position in a tensor of any strides.
-std::int64_t offset_of(const Tensor& t, std::int64_t flat) {
-  std::int64_t offset = 0;
-  for (int axis = t.rank() - 1; axis >= 0; --axis) {
-    offset += flat % t.shape()[axis] * t.strides()[axis];
-    flat /= t.shape()[axis];
-  }
-  return offset;
-}
 
 double weighted_sum(const Tensor& y, const std::vector<double>& w) {
   const std::vector<double> values = y.to_vector();
@@ -31,13 +22,16 @@ double weighted_sum(const Tensor& y, const std::vector<double>& w) {
 double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, const Tensor& input,
                           std::int64_t flat, const std::vector<double>& w, double step) {
   const NoGrad no_grad;
-  double& entry = input.data<double>()[offset_of(input, flat)];
+  double& entry = input.data<double>()[offset_at(input.shape(), input.strides(), flat)];
   const double x = entry, h = step * std::max(1.0, std::abs(x));
-  entry = x + h;
-  const double above = weighted_sum(f(inputs), w);
-  entry = x - h;
-  const double below = weighted_sum(f(inputs), w);
+  const auto value_at = [&](double at) {
+    entry = at;
+    input.bump_version();  // what was computed from the input is not valid any more
+    return weighted_sum(f(inputs), w);
+  };
+  const double above = value_at(x + h), below = value_at(x - h);
   entry = x;
+  input.bump_version();
   return (above - below) / (2 * h);
 }
 
@@ -75,6 +69,7 @@ GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
   const Tensor cotangent = rand_normal(y.shape(), 0, 1, options.seed, 0, {DType::f64, {}});
   const std::vector<double> w = cotangent.to_vector();
   if (y.requires_grad()) backward(y, cotangent);
+  if (options.after_backward) options.after_backward();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
     std::vector<double> numeric(static_cast<std::size_t>(inputs[i].numel()));

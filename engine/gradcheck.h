@@ -22,6 +22,8 @@ struct GradcheckOptions {
   double tolerance =
       1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
   std::uint64_t seed = 99;  ///< of the cotangent
+  /// Called after backward(), before the gradients are read (Model::finish_backward).
+  std::function<void()> after_backward{};
 };
 
 struct GradcheckResult {

@@ -45,6 +45,9 @@ class Model {
 
   /// images [B, C, H, W] of the parameters' dtype or of ctx.activations.
   virtual ModelOutput forward(const Tensor& images, Context& ctx) = 0;
+  /// Completes the parameters' gradients where values are computed once for all the batches of a
+  /// step (OncePerStep). To be called after the last backward() of a step.
+  virtual void finish_backward() {}
   /// The modules in the order of the forward pass, for one image of info().img_size.
   [[nodiscard]] virtual std::vector<ModuleCost> costs() const = 0;
   /// Multiply-adds of one image.

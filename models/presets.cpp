@@ -1,5 +1,6 @@
 // From a model's name to its settings: family, size, patch and image size in timm's manner.
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "engine/files.h"
@@ -21,6 +22,19 @@ constexpr Size kSizes[] = {
     {"small", 384, 12, 6, 12},
     {"base", 768, 12, 12, 12},
     {"large", 1024, 24, 16, 16},
+};
+
+// SPEC 4.1. The stem for 32-pixel images is that of 2.5: half the first width, then the first.
+struct PerViTSize {
+  std::string_view name;
+  std::int64_t heads;
+  std::array<std::int64_t, 4> emb_dims;
+  std::array<std::int64_t, 5> stem;
+};
+constexpr PerViTSize kPerViTSizes[] = {
+    {"tiny", 4, {128, 192, 224, 280}, {3, 48, 64, 96, 128}},
+    {"small", 8, {272, 320, 368, 464}, {3, 64, 128, 192, 272}},
+    {"medium", 12, {312, 468, 540, 684}, {3, 64, 192, 256, 312}},
 };
 
 /// family_size[_distilled][_patchP]_IMAGE.
@@ -67,7 +81,7 @@ bool parse_name(std::string_view name, ParsedName& parsed) {
     }
   }
   return parsed.image.find_first_not_of("0123456789x") == std::string::npos &&
-         (parsed.patch > 0 || parsed.family == "pit");
+         (parsed.patch > 0 || parsed.family == "pit" || parsed.family == "pervit");
 }
 
 json transformer_preset(const ParsedName& name, const Size& size) {
@@ -81,6 +95,19 @@ json transformer_preset(const ParsedName& name, const Size& size) {
   if (pit) config["global_pool"] = "avg";
   if (name.family == "deit") config["distilled"] = name.distilled;
   return config;
+}
+
+/// 16 pixels per token and side, or 4 for images of 64 pixels or fewer.
+json pervit_preset(const ParsedName& name, const PerViTSize& size) {
+  const json image = parse_config_value(name.image);
+  const std::int64_t width = size.emb_dims[0];
+  const bool small = image.is_number() && image.get<std::int64_t>() <= 64;
+  return {{"family", name.family},
+          {"img_size", image},
+          {"convstem_dims", small ? json{3, width / 2, width} : json(size.stem)},
+          {"emb_dims", size.emb_dims},
+          {"depths", {2, 2, 6, 2}},
+          {"num_heads", size.heads}};
 }
 
 }  // namespace
@@ -100,6 +127,11 @@ std::vector<std::string> model_names() {
       names.push_back("deit_" + s + "_distilled" + shape);
     }
   }
+  for (const PerViTSize& size : kPerViTSizes) {
+    for (const char* image : {"_224", "_32"}) {
+      names.push_back("pervit_" + std::string(size.name) + image);
+    }
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -112,6 +144,12 @@ json preset(std::string_view name) {
                                           [&](const Size& s) { return s.name == parsed.size; });
     const bool known = parsed.family == "vit" || parsed.family == "deit" || parsed.family == "pit";
     if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
+    const auto* const pervit =
+        std::find_if(std::begin(kPerViTSizes), std::end(kPerViTSizes),
+                     [&](const PerViTSize& s) { return s.name == parsed.size; });
+    if (parsed.family == "pervit" && parsed.patch == 0 && pervit != std::end(kPerViTSizes)) {
+      return pervit_preset(parsed, *pervit);
+    }
   }
   fail("model: ", name, " is not known, the nearest name is ", nearest_name(name, model_names()));
 }

@@ -62,9 +62,14 @@ std::optional<Grid> grid_of(std::int64_t tokens, const Metadata& metadata) {
   return Grid{side, side};
 }
 
-Grid grid_of(const Model& model) {
-  const std::int64_t patch = model.store().find("patch_embed.proj.weight").size(2);
-  return {model.info().img_size[0] / patch, model.info().img_size[1] / patch};
+/// The token grid of a model whose pos_embed has `rows` rows.
+Grid grid_of(const Model& model, std::int64_t rows) {
+  const Tensor patch = model.store().find("patch_embed.proj.weight");
+  if (!patch.defined()) {  // a convolutional stem: square, without prefix tokens
+    const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(rows))));
+    return {side, side};
+  }
+  return {model.info().img_size[0] / patch.size(2), model.info().img_size[1] / patch.size(2)};
 }
 
 /// Sorts the tensors of a file into what fits and what does not; changes nothing until apply().
@@ -95,7 +100,9 @@ class Loader {
     const auto found = tensors_.find(p.name);
     const bool keep_head = options_.finetune && is_head(p.name);
     if (found == tensors_.end()) {
-      (keep_head ? report_.kept : missing_).push_back(p.name);
+      // A count that nothing is computed from; PyTorch does without it as well.
+      const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
+      (optional ? report_.kept : missing_).push_back(p.name);
     } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
       misshaped_.push_back(p.name + " is of " + std::string(to_string(found->second.dtype())) +
                            " and should be of " + std::string(to_string(p.tensor.dtype())));
@@ -116,7 +123,7 @@ class Loader {
       report_.kept.push_back(p.name);
       return true;
     }
-    const Grid target = grid_of(model_);
+    const Grid target = grid_of(model_, p.tensor.size(1));
     const std::int64_t own_prefix = p.tensor.size(1) - target[0] * target[1];
     // The prefix is known by name; an embedding that covers patches only has none.
     const std::int64_t prefix = own_prefix == 0 ? 0 : prefix_tokens(tensors_);

@@ -7,6 +7,7 @@
 #include "models/config_reader.h"
 #include "models/deit.h"
 #include "models/linear_model.h"
+#include "models/pervit.h"
 #include "models/vit.h"
 
 namespace fovea {
@@ -51,6 +52,11 @@ std::unique_ptr<Model> build_deit(const json& config, const Request& r) {
   return std::make_unique<ViT>(info, plain, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_pervit(const json& config, const Request& r) {
+  const PerViTConfig c = read_pervit_config(config);
+  return std::make_unique<PerViT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
@@ -62,8 +68,11 @@ struct Family {
 };
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{
-      {"vit", build_vit}, {"pit", build_vit}, {"deit", build_deit}, {"linear", build_linear}};
+  static const std::vector<Family> all{{"vit", build_vit},
+                                       {"pit", build_vit},
+                                       {"deit", build_deit},
+                                       {"pervit", build_pervit},
+                                       {"linear", build_linear}};
   return all;
 }
 

@@ -180,6 +180,7 @@ Targets Trainer::mix_batch(Batch& batch) const {
 }
 
 void Trainer::update(std::int64_t batches) {
+  model_->finish_backward();
   if (progress_.step == 0) check_first_gradients();
   const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
   gradient_norm_ = scale * gradient_norm(model_->store());

@@ -14,6 +14,10 @@ class Linear {
     if (bias) bias_ = s.param("bias", {out}, constant(0));
   }
 
+  /// The same with other initial values.
+  Linear(const Scope& s, std::int64_t in, std::int64_t out, const Init& weight, const Init& bias)
+      : weight_(s.param("weight", {out, in}, weight)), bias_(s.param("bias", {out}, bias)) {}
+
   [[nodiscard]] Tensor operator()(const Tensor& x) const { return ops::linear(x, weight_, bias_); }
   /// The same with GELU (erf form) inside the product.
   [[nodiscard]] Tensor with_gelu(const Tensor& x) const {

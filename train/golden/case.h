@@ -82,7 +82,7 @@ struct LossConfig {
 [[nodiscard]] std::unique_ptr<Model> load_case_model(Case& c, nlohmann::json config);
 
 // One function per kind of family; each checks everything that it knows.
-void check_model(Case& c);  ///< vit, pit, deit
+void check_model(Case& c);  ///< classifiers
 void check_ops(Case& c);
 void check_train(Case& c);
 

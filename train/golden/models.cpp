@@ -1,6 +1,7 @@
 // Golden files of classifiers: forward in training and evaluation mode, taps, loss, gradients.
 #include "engine/autograd.h"
 #include "models/permutation.h"
+#include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
 #include "train/golden/case.h"
@@ -38,6 +39,33 @@ Tensor total_loss(Case& c, const LossConfig& loss, const ModelOutput& out) {
   return base * (1 - loss.alpha) + distilled * loss.alpha;
 }
 
+/// PerViT's key `init` names the initialisation whose values the file holds.
+void take_init(nlohmann::json& config) {
+  if (config.contains("init") && !config["init"].is_null()) config["ppe_init"] = config["init"];
+  config.erase("init");
+}
+
+/// What a new model starts from, where the file says what it must be.
+void compare_initial_values(Case& c, const nlohmann::json& config) {
+  const std::vector<std::string> names = c.names_under("init/");
+  if (names.empty()) return;
+  const auto model = make_model_from_config(config, 0, {c.options.parameters(), c.options.device});
+  for (const std::string& name : names) {
+    const Tensor parameter = model->store().find(name);
+    check(parameter.defined(), "init/", name, ": the model has no parameter of that name");
+    c.compare_output("init/" + name, parameter);
+  }
+}
+
+/// The state that one forward pass in training mode leaves behind.
+void compare_buffers(Case& c, const Model& model) {
+  for (const std::string& name : c.names_under("buffer_after/")) {
+    const Tensor buffer = model.store().find(name);
+    check(buffer.defined(), "buffer_after/", name, ": the model has no buffer of that name");
+    c.compare_output("buffer_after/" + name, buffer);
+  }
+}
+
 void compare_gradients(Case& c, const Model& model, const Tensor& input) {
   GradientSet set;
   for (const std::string& name : c.names_under("grad/")) {
@@ -64,6 +92,8 @@ void check_model(Case& c) {
   nlohmann::json config = c.config;
   const LossConfig loss_config = take_loss_config(config, c.family == "deit");
   config["family"] = c.family;
+  if (c.family == "pervit") take_init(config);
+  compare_initial_values(c, config);
   const std::unique_ptr<Model> model = load_case_model(c, config);
   check_permutation(c, *model);
 
@@ -78,6 +108,7 @@ void check_model(Case& c) {
     if (c.has(std::string(name))) c.compare_output(std::string(name), value.detach());
   };
   const ModelOutput out = model->forward(input, ctx);
+  compare_buffers(c, *model);
   if (c.has("logits")) c.compare_output("logits", out.logits);
   if (c.has("logits_dist")) {
     check(out.logits_dist.defined(), "logits_dist: the model has one head only");
@@ -88,6 +119,7 @@ void check_model(Case& c) {
   if (c.has("loss")) c.compare_output("loss", loss);
   if (c.names_under("grad").empty()) return;  // grad/... and grad_input
   backward(loss);
+  model->finish_backward();
   compare_gradients(c, *model, input);
 }
 

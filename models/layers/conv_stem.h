@@ -1,0 +1,67 @@
+// The convolutional stem of PerViT: images to tokens through overlapping windows. SPEC 4.1.
+#pragma once
+
+#include <vector>
+
+#include "engine/autograd.h"
+#include "models/context.h"
+#include "models/layers/tokens.h"
+#include "models/scope.h"
+#include "ops/activation.h"
+#include "ops/conv.h"
+#include "ops/norm.h"
+
+namespace fovea {
+
+/// relu(batch_norm(conv(x))), 3 x 3 of stride 2: [B, C, h, w] -> [B, D, h/2, w/2]. Names `0`, `1`.
+class StemConv {
+ public:
+  StemConv(const Scope& s, std::int64_t in, std::int64_t out)
+      : weight_((s / "0").param("weight", {out, in, 3, 3}, torch_default(9 * in))),
+        bias_((s / "0").param("bias", {out}, torch_default(9 * in))),
+        scale_((s / "1").param("weight", {out}, constant(1))),
+        shift_((s / "1").param("bias", {out}, constant(0))),
+        mean_((s / "1").buffer("running_mean", {out}, constant(0))),
+        var_((s / "1").buffer("running_var", {out}, constant(1))),
+        batches_((s / "1").buffer("num_batches_tracked", {}, constant(0), DType::i64)) {}
+
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
+    if (ctx.training) count_batch();
+    const Tensor y = ops::conv2d(x, weight_, bias_, {.stride = {2, 2}, .padding = {1, 1}});
+    return ops::relu(ops::batch_norm(y, scale_, shift_, mean_, var_, {.training = ctx.training}));
+  }
+
+ private:
+  void count_batch() const {
+    const NoGrad no_grad;
+    batches_.fill_(batches_.item() + 1);
+  }
+
+  Tensor weight_, bias_, scale_, shift_, mean_, var_, batches_;
+};
+
+/// [B, dims[0], H, W] -> [B, N, D]: a StemConv for each pair of neighbours in `dims`, so that
+/// N = H W / 4^pairs, then a 1 x 1 convolution of the last width D.
+class ConvStem {
+ public:
+  ConvStem(const Scope& s, const std::vector<std::int64_t>& dims) {
+    for (std::size_t i = 0; i + 1 < dims.size(); ++i) {
+      convs_.emplace_back(s / "conv_layers" / static_cast<std::int64_t>(i), dims[i], dims[i + 1]);
+    }
+    const std::int64_t D = dims.back();
+    weight_ = (s / "conv1x1").param("weight", {D, D, 1, 1}, torch_default(D));
+    bias_ = (s / "conv1x1").param("bias", {D}, torch_default(D));
+  }
+
+  [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
+    Tensor x = images.to(ctx.activations);
+    for (const StemConv& conv : convs_) x = conv(x, ctx);  // [B, dims[i + 1], H/2^i, W/2^i]
+    return map_to_tokens(ops::conv2d(x, weight_, bias_));  // [B, N, D]
+  }
+
+ private:
+  std::vector<StemConv> convs_;
+  Tensor weight_, bias_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,74 @@
+// Multi-head peripheral attention (Min et al. 2022, equations 4 and 5): content times position.
+//   Phi_c = exp(s - max_k s), s = q k^T / sqrt(d);   Phi_p from positions alone
+//   attention = Phi_c Phi_p / sum_k Phi_c Phi_p = softmax(s + log Phi_p)
+// so that position enters ops::self_attention as a bias that all images share. SPEC 4.2.
+#pragma once
+
+#include <optional>
+
+#include "models/context.h"
+#include "models/layers/linear.h"
+#include "models/layers/position_attention.h"
+#include "ops/arithmetic.h"
+#include "ops/attention.h"
+#include "ops/softmax.h"
+#include "ops/view.h"
+
+namespace fovea {
+
+/// [B, N, D] -> [B, N, D], heads of width d = D / H. Content or position may be left out (phi_c,
+/// phi_p), not both. Names `to_qkv` (or `to_v`), `proj`, and `activation` for Phi_p.
+class PeripheralAttention {
+ public:
+  PeripheralAttention(const Scope& s, std::int64_t dim, std::int64_t heads, bool content,
+                      std::optional<PositionAttention> position)
+      : heads_(heads),
+        content_(content),
+        position_(std::move(position)),
+        in_(s / (content ? "to_qkv" : "to_v"), dim, content ? 3 * dim : dim, false),
+        proj_(s / "proj", dim, dim) {
+    check(dim % heads == 0, "PeripheralAttention: width ", dim, " is not divisible by num_heads ",
+          heads);
+    check(content || position_, "PeripheralAttention: neither content nor position attention");
+  }
+
+  /// Shows phi_p/<block>, attn/<block>/qkv and attn/<block>/bias.
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx, std::int64_t block) {
+    const Tensor log_phi_p = position_ ? (*position_)() : Tensor();  // [H, N, N]
+    if (ctx.tap && position_) show_position(ctx, block, log_phi_p);
+    const Tensor in = in_(x);  // [B, N, 3 D]: q, k, v side by side; or v alone
+    if (!content_) return proj_(attend_by_position(log_phi_p, in));
+    if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/qkv", in);
+    return proj_(ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
+  }
+
+  void finish_backward() {
+    if (position_) position_->finish_backward();
+  }
+
+ private:
+  /// v [B, N, D] -> Phi_p v / sum_k Phi_p, the same weights for every image.
+  [[nodiscard]] Tensor attend_by_position(const Tensor& log_phi_p, const Tensor& v) const {
+    const std::int64_t B = v.size(0), N = v.size(1), D = v.size(2);
+    const Tensor weights =
+        ops::expand(ops::softmax(log_phi_p).to(v.dtype()), {heads_, N, N});  // rows sum to one
+    const Tensor by_head =
+        ops::permute(ops::reshape(v, {B, N, heads_, D / heads_}), {0, 2, 1, 3});  // [B, H, N, d]
+    const Tensor mixed = ops::matmul(weights, by_head);                           // [B, H, N, d]
+    return ops::reshape(ops::permute(mixed, {0, 2, 1, 3}), {B, N, D});
+  }
+
+  void show_position(const Context& ctx, std::int64_t block, const Tensor& log_phi_p) const {
+    const std::int64_t N = log_phi_p.size(2);
+    const std::string index = std::to_string(block);
+    ctx.show("attn/" + index + "/bias", log_phi_p);
+    ctx.show("phi_p/" + index, ops::exp(ops::expand(log_phi_p.detach(), {heads_, N, N})));
+  }
+
+  std::int64_t heads_;
+  bool content_;
+  std::optional<PositionAttention> position_;
+  Linear in_, proj_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,119 @@
+// PerViT: from images to logits.
+#include "models/pervit.h"
+
+#include "ops/arithmetic.h"
+#include "ops/dropout.h"
+#include "ops/reduce.h"
+
+namespace fovea {
+namespace {
+
+/// linspace(0, drop_path, depth)[index]: the first block never drops.
+double drop_path_of(const PerViTConfig& c, std::int64_t index) {
+  if (c.depth() <= 1) return 0;
+  return c.drop_path * static_cast<double>(index) / static_cast<double>(c.depth() - 1);
+}
+
+/// Where the width changes. PyTorch's default values, unlike every other linear layer (SPEC 1.8).
+std::optional<Linear> make_res_path(const Scope& s, const PerViTConfig& c, std::int64_t index) {
+  const std::int64_t in = c.width(index), out = c.next_width(index);
+  if (in == out) return {};
+  return Linear(s, in, out, torch_default(in), torch_default(in));
+}
+
+std::optional<PositionAttention> make_position(const Scope& s, const PerViTConfig& c,
+                                               const RelativeEncoding* relative,
+                                               std::int64_t index) {
+  if (relative == nullptr) return {};
+  return PositionAttention(s, c.position, *relative, {index, c.depth()});
+}
+
+std::vector<PerViTBlock> make_blocks(const Scope& s, const PerViTConfig& c,
+                                     const RelativeEncoding* relative) {
+  std::vector<PerViTBlock> blocks;
+  for (std::int64_t i = 0; i < c.depth(); ++i) blocks.emplace_back(s / i, c, relative, i);
+  return blocks;
+}
+
+}  // namespace
+
+PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEncoding* relative,
+                         std::int64_t index)
+    : index_(index),
+      grid_(c.position.grid),
+      drop_path_(drop_path_of(c, index)),
+      norm1_(s / "norm1", c.width(index), c.norm_eps),
+      res_path_(make_res_path(s / "res_path", c, index)),
+      attn_(s / "attn", c.width(index), c.position.num_heads, c.phi_c,
+            make_position(s / "attn" / "activation", c, relative, index)),
+      cpe_weight_(
+          c.cpe ? (s / "conv" / "proj").param("weight", {c.width(index), 1, 3, 3}, torch_default(9))
+                : Tensor()),
+      cpe_bias_(c.cpe ? (s / "conv" / "proj").param("bias", {c.width(index)}, torch_default(9))
+                      : Tensor()),
+      norm2_(s / "norm2", c.width(index), c.norm_eps),
+      mlp_(s / "mlp", c.width(index), c.hidden(index), c.next_width(index)) {}
+
+Tensor PerViTBlock::operator()(Tensor x, Context& ctx) {
+  const double rate = ctx.training ? drop_path_ : 0;
+  const Tensor attended = attn_(norm1_(cpe(x)), ctx, index_);  // [B, N, D]
+  x = ops::add_drop_path(x, attended, rate, ctx.next_key());   // [B, N, D]
+  const Tensor residual = res_path_ ? (*res_path_)(x) : x;     // [B, N, D']
+  x = ops::add_drop_path(residual, mlp_(norm2_(x)), rate, ctx.next_key());
+  if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
+  return x;
+}
+
+/// Convolutional position encoding: a 3 x 3 filter per channel over the token grid.
+Tensor PerViTBlock::cpe(const Tensor& x) const {
+  if (!cpe_weight_.defined()) return x;
+  const Tensor map = tokens_to_map(x, grid_, grid_);  // [B, D, n, n]
+  return map_to_tokens(
+      ops::conv2d(map, cpe_weight_, cpe_bias_, {.padding = {1, 1}, .groups = x.size(2)}));
+}
+
+PerViT::PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options)
+    : Model(std::move(info), seed, options),
+      config_(c),
+      stem_(c.conv_stem ? std::optional(ConvStem(Scope(store()) / "conv_layers", c.convstem_dims))
+                        : std::nullopt),
+      patch_embed_(c.conv_stem ? std::nullopt
+                               : std::optional(PatchEmbed(Scope(store()) / "patch_embed", c.image,
+                                                          c.emb_dims.front()))),
+      pos_embed_(c.pos_embed == PosEmbed::learned
+                     ? Scope(store()).param("pos_embed", {1, c.tokens(), c.emb_dims.front()},
+                                            trunc_normal(0.02))
+                     : Tensor()),
+      relative_(c.phi_p ? std::optional(RelativeEncoding(Scope(store()), c.position))
+                        : std::nullopt),
+      blocks_(make_blocks(Scope(store()) / "blocks", c, relative_ ? &*relative_ : nullptr)),
+      norm_(Scope(store()) / "norm", c.emb_dims.back(), c.norm_eps) {
+  if (c.num_classes > 0) head_.emplace(Scope(store()) / "head", c.emb_dims.back(), c.num_classes);
+}
+
+/// images [B, C, H, W] -> class logits [B, K].
+ModelOutput PerViT::forward(const Tensor& images, Context& ctx) {
+  Tensor x = embed(images, ctx);                         // [B, N, D_0]
+  for (PerViTBlock& block : blocks_) x = block(x, ctx);  // [B, N, D_i]
+  const Tensor pooled = ops::mean(norm_(x), {1});        // [B, D]
+  return {head_ ? (*head_)(pooled) : pooled, {}};        // [B, K]
+}
+
+/// images [B, C, H, W] -> [B, N, D]: the stem or patches, and learned positions if any.
+Tensor PerViT::embed(const Tensor& images, Context& ctx) const {
+  const auto [height, width] = config_.image.img_size;
+  check(images.rank() == 4 && images.size(1) == config_.image.in_chans &&
+            images.size(2) == height && images.size(3) == width,
+        "PerViT: got images ", images.shape(), ", expected [B, ", config_.image.in_chans, ", ",
+        height, ", ", width, "]");
+  Tensor x = stem_ ? (*stem_)(images, ctx) : (*patch_embed_)(images, ctx);  // [B, N, D]
+  if (pos_embed_.defined()) x = x + pos_embed_.to(x.dtype());
+  ctx.show("feat/embed", x);
+  return x;
+}
+
+void PerViT::finish_backward() {
+  for (PerViTBlock& block : blocks_) block.finish_backward();
+}
+
+}  // namespace fovea

@@ -1,0 +1,93 @@
+// PerViT, the Peripheral Vision Transformer (Min et al. 2022): attention by content and,
+// separately, by position; a convolutional stem; stages of rising width on one token grid. SPEC 4.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
+
+#include "models/layers/conv_stem.h"
+#include "models/layers/mlp.h"
+#include "models/layers/norm.h"
+#include "models/layers/patch_embed.h"
+#include "models/layers/peripheral_attention.h"
+#include "models/layers/pos_embed.h"
+#include "models/model.h"
+
+namespace fovea {
+
+/// Names are those of the configuration keys (goldens/README.md).
+struct PerViTConfig {
+  PatchConfig image;  ///< patch_size counts only without conv_stem
+  std::vector<std::int64_t> emb_dims;
+  std::vector<std::int64_t> depths{2, 2, 6, 2};
+  std::vector<std::int64_t> convstem_dims;
+  std::int64_t num_classes = 1000;  ///< 0: no head
+  double mlp_ratio = 4;
+  double norm_eps = 1e-6;
+  double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
+  bool phi_p = true;     ///< attention by position
+  bool phi_c = true;     ///< attention by content
+  bool conv_stem = true;
+  bool cpe = true;  ///< a depthwise convolution before each attention
+  PosEmbed pos_embed = PosEmbed::none;
+  PositionConfig position;  ///< its grid follows from the image
+
+  [[nodiscard]] std::int64_t depth() const;
+  /// Width of block `index`, and that of the block after it: the last one keeps its own.
+  [[nodiscard]] std::int64_t width(std::int64_t index) const;
+  [[nodiscard]] std::int64_t next_width(std::int64_t index) const;
+  [[nodiscard]] std::int64_t hidden(std::int64_t index) const;
+  /// Image pixels per token and side.
+  [[nodiscard]] std::int64_t stride() const;
+  [[nodiscard]] std::int64_t tokens() const { return position.grid * position.grid; }
+};
+
+/// Strict: throws on unknown keys, values out of range and sizes that do not divide.
+[[nodiscard]] PerViTConfig read_pervit_config(const nlohmann::json& config);
+[[nodiscard]] nlohmann::json to_json(const PerViTConfig& c);
+
+/// x + attention(norm1(cpe(x))), then res_path(x) + mlp(norm2(x)), where the last block of a stage
+/// changes the width. The skip path goes round the CPE. [B, N, D] -> [B, N, D'].
+class PerViTBlock {
+ public:
+  PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEncoding* relative,
+              std::int64_t index);
+  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx);
+  void finish_backward() { attn_.finish_backward(); }
+
+ private:
+  [[nodiscard]] Tensor cpe(const Tensor& x) const;
+
+  std::int64_t index_, grid_;
+  double drop_path_;
+  LayerNorm norm1_;
+  std::optional<Linear> res_path_;
+  PeripheralAttention attn_;
+  Tensor cpe_weight_, cpe_bias_;  ///< [D, 1, 3, 3], [D] or undefined
+  LayerNorm norm2_;
+  Mlp mlp_;
+};
+
+class PerViT : public Model {
+ public:
+  PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options);
+
+  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  void finish_backward() override;
+  [[nodiscard]] std::vector<ModuleCost> costs() const override;
+
+ private:
+  [[nodiscard]] Tensor embed(const Tensor& images, Context& ctx) const;
+
+  PerViTConfig config_;
+  std::optional<ConvStem> stem_;
+  std::optional<PatchEmbed> patch_embed_;
+  Tensor pos_embed_;  ///< [1, N, D] or undefined
+  std::optional<RelativeEncoding> relative_;
+  std::vector<PerViTBlock> blocks_;
+  LayerNorm norm_;
+  std::optional<Linear> head_;
+};
+
+}  // namespace fovea
