@@ -29,10 +29,10 @@ Tensor sample_scale(const Tensor& x, double rate, RandomKey key) {
   return from_values(shape, scale, {dtype, {}}).to(x.device());
 }
 
-/// map() in x's dtype even where the scale beside it is f32.
+/// map() to x's shape in `dtype`, even where the scale beside it is f32.
 template <class F, class... Inputs>
-Tensor map_like(const Tensor& x, F f, const Inputs&... inputs) {
-  const Tensor y = empty(x.shape(), x.options());
+Tensor map_as(DType dtype, const Tensor& x, F f, const Inputs&... inputs) {
+  const Tensor y = empty(x.shape(), {dtype, x.device()});
   map_into(y, f, inputs...);
   return y;
 }
@@ -54,30 +54,34 @@ Tensor drop_path(const Tensor& x, double rate, RandomKey key) {
   check(x.rank() >= 1, "drop_path: got a scalar, expected samples along axis 0");
   if (rate == 0) return x;
   const Tensor scale = sample_scale(x, rate, key);
-  return record(
-      "drop_path", map_like(x, ScaleOrDrop{}, x, scale), {x}, {scale},
-      [](const GradArgs& g) -> Grads { return {map_like(g.dy, ScaleOrDrop{}, g.dy, g.saved[0])}; });
+  return record("drop_path", map_as(x.dtype(), x, ScaleOrDrop{}, x, scale), {x}, {scale},
+                [](const GradArgs& g) -> Grads {
+                  return {map_as(g.dy.dtype(), g.dy, ScaleOrDrop{}, g.dy, g.saved[0])};
+                });
 }
 
 Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate, RandomKey key) {
   require_float("add_drop_path", residual);
   require_rate("add_drop_path", rate);
-  check(residual.shape() == branch.shape() && residual.dtype() == branch.dtype(),
+  const bool mixed = residual.dtype() == DType::f32 && branch.dtype() == DType::bf16;
+  check(residual.shape() == branch.shape() && (mixed || residual.dtype() == branch.dtype()),
         "add_drop_path: residual ", residual.shape(), " of ", residual.dtype(), " and branch ",
         branch.shape(), " of ", branch.dtype(), ", expected equal");
+  const DType own = branch.dtype();
   check(residual.rank() >= 1, "add_drop_path: got scalars, expected samples along axis 0");
   if (rate == 0) {
     return record("add_drop_path", map(Add{}, residual, branch), {residual, branch}, {},
-                  [](const GradArgs& g) -> Grads {
-                    return {g.dy, g.dy};
+                  [own](const GradArgs& g) -> Grads {
+                    return {g.dy, g.needs(1) ? g.dy.to(own) : Tensor()};
                   });
   }
   const Tensor scale = sample_scale(residual, rate, key);
-  return record(
-      "add_drop_path", map_like(residual, AddScaled{}, residual, branch, scale), {residual, branch},
-      {scale}, [](const GradArgs& g) -> Grads {
-        return {g.dy, g.needs(1) ? map_like(g.dy, ScaleOrDrop{}, g.dy, g.saved[0]) : Tensor()};
-      });
+  return record("add_drop_path",
+                map_as(residual.dtype(), residual, AddScaled{}, residual, branch, scale),
+                {residual, branch}, {scale}, [own](const GradArgs& g) -> Grads {
+                  if (!g.needs(1)) return {g.dy, {}};
+                  return {g.dy, map_as(own, g.dy, ScaleOrDrop{}, g.dy, g.saved[0])};
+                });
 }
 
 }  // namespace fovea::ops

@@ -11,7 +11,8 @@ namespace fovea::ops {
 [[nodiscard]] Tensor dropout(const Tensor& x, double rate, RandomKey key);
 /// The same for whole samples (axis 0): stochastic depth, SPEC 1.6.
 [[nodiscard]] Tensor drop_path(const Tensor& x, double rate, RandomKey key);
-/// residual + drop_path(branch), in one pass.
+/// residual + drop_path(branch), in one pass. The branch may be bf16 beside an f32 residual, which
+/// then keeps the sum's digits.
 [[nodiscard]] Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate,
                                    RandomKey key);
 

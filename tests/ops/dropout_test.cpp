@@ -86,6 +86,22 @@ TEST_CASE("rate 0 changes nothing") {
   CHECK(ops::add_drop_path(x, x, 0, kKey).at(4) == 2 * x.at(4));
 }
 
+TEST_CASE("a bf16 branch leaves the digits of an f32 residual") {
+  for (const double rate : {0.0, 0.5}) {
+    const Tensor residual = rand_normal({4, 5}, 0, 1, 1).set_requires_grad();
+    const Tensor branch = rand_normal({4, 5}, 0, 1, 2).to(DType::bf16).set_requires_grad();
+    const Tensor y = ops::add_drop_path(residual, branch, rate, kKey);
+    CHECK(y.dtype() == DType::f32);
+    const Tensor same = ops::add_drop_path(residual, branch.detach().to(DType::f32), rate, kKey);
+    CHECK(y.to_vector() == same.to_vector());
+    backward(y, ones({4, 5}));
+    CHECK(residual.grad().dtype() == DType::f32);
+    CHECK(branch.grad().dtype() == DType::bf16);
+    CHECK(branch.grad().to_vector() ==
+          ops::drop_path(ones({4, 5}), rate, kKey).to(DType::bf16).to_vector());
+  }
+}
+
 TEST_CASE("a rate outside [0, 1) is refused") {
   const Tensor x = zeros({3, 5});
   for (const double rate : {-0.1, 1.0, static_cast<double>(NAN)}) {
