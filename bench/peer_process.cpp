@@ -8,8 +8,20 @@
 #include <string>
 
 #include "engine/check.h"
+#include "ops/cpu_info.h"
 
 namespace fovea::bench {
+namespace {
+
+/// Where FOVEA_ISA lowers ours, the peer's libraries are held to the same: set for set.
+void hold_to_our_instruction_set() {
+  if (cpu_isa_name() != "v3") return;
+  setenv("ATEN_CPU_CAPABILITY", "avx2", 1);
+  setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+  setenv("MKL_ENABLE_INSTRUCTIONS", "AVX2", 1);
+}
+
+}  // namespace
 
 PeerProcess::PeerProcess(const std::filesystem::path& python, const std::filesystem::path& script) {
   check(access(python.c_str(), X_OK) == 0, "peer: ", python.string(),
@@ -23,6 +35,7 @@ PeerProcess::PeerProcess(const std::filesystem::path& python, const std::filesys
     dup2(down[0], STDIN_FILENO);
     dup2(up[1], STDOUT_FILENO);
     for (const int fd : {down[0], down[1], up[0], up[1]}) close(fd);
+    hold_to_our_instruction_set();
     execl(python.c_str(), python.c_str(), script.c_str(), nullptr);
     _exit(127);
   }
