@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <optional>
 
 #include "engine/check.h"
+#include "train/axis.h"
 #include "train/svg.h"
 
 namespace fovea {
@@ -16,95 +17,91 @@ namespace {
 
 constexpr double kPanelWidth = 520, kPanelHeight = 340;
 constexpr double kLeft = 64, kRight = 16, kTop = 60, kBottom = 48;  // margins around the axes
+constexpr double kLegendRow = 18;
+constexpr double kBarGroup = 0.8;  // of the distance between two x
+constexpr std::string_view kCrowd = "#9ec9e2";
 
 constexpr std::array<std::string_view, 6> kColors = {"#0072b2", "#d55e00", "#009e73",
                                                      "#cc79a7", "#e69f00", "#56b4e9"};
 constexpr std::array<std::string_view, 3> kDashes = {"", "stroke-dasharray=\"7 3\"",
                                                      "stroke-dasharray=\"2 3\""};
 
+/// After the last colour the first returns with another dash.
 std::string line_style(std::size_t index) {
   return "stroke-width=\"2\" stroke-linejoin=\"round\" " +
-         std::string(kDashes[index % kDashes.size()]);
-}
-
-/// Tick positions low, low + step, ..., high, which enclose the data.
-struct Axis {
-  double low = 0, high = 1, step = 0.2;
-
-  [[nodiscard]] double share(double value) const { return (value - low) / (high - low); }
-  [[nodiscard]] int ticks() const { return static_cast<int>(std::lround((high - low) / step)) + 1; }
-  [[nodiscard]] double tick(int i) const { return low + i * step; }
-};
-
-bool is_drawable(double value) { return std::abs(value) < 1e30; }  // false for NaN
-
-/// 1, 2 or 5 times a power of ten.
-double round_step(double least) {
-  const double power = std::pow(10.0, std::floor(std::log10(least)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= least * (1 - 1e-9)) return factor * power;
-  }
-  return 10 * power;
-}
-
-Axis axis_around(std::span<const double> values, bool whole_steps) {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const double value : values) {
-    if (!is_drawable(value)) continue;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  if (low > high) return {};
-  const double least_range = whole_steps ? 1.0 : std::max(1e-9, std::abs(high) * 1e-6);
-  if (high - low < least_range) high = low + least_range;
-  double step = round_step((high - low) / 6);
-  if (whole_steps) step = std::max(step, 1.0);
-  return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step, step};
-}
-
-/// As many decimals as the step needs.
-std::string tick_label(double value, double step) {
-  std::array<char, 64> text{};
-  const double size = std::max(std::abs(value), step);
-  if (size >= 1e6 || step < 1e-4) {
-    std::snprintf(text.data(), text.size(), "%.3g", std::abs(value) < step / 2 ? 0.0 : value);
-  } else {
-    const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
-    std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  }
-  return text.data();
+         std::string(kDashes[(index + index / kColors.size()) % kDashes.size()]);
 }
 
 /// One chart whose upper left corner lies at (left, 0).
 class Panel {
  public:
   Panel(Svg& svg, const Chart& chart, double left) : svg_(svg), chart_(chart), left_(left) {
-    std::vector<double> x, y;
+    std::vector<double> x, y = chart.y_within;
+    std::map<double, double> stacks;
     for (const Series& series : chart.series) {
       check(series.x.size() == series.y.size(), "chart: series ", series.name, " has ",
             series.x.size(), " x and ", series.y.size(), " y values");
+      const bool bars = series.mark == Mark::bar;
+      bar_series_ += bars ? 1 : 0;
       for (std::size_t i = 0; i < series.x.size(); ++i) {
         if (!is_drawable(series.x[i]) || !is_drawable(series.y[i])) continue;
         x.push_back(series.x[i]);
         y.push_back(series.y[i]);
+        if (!bars) continue;
+        if (chart.stacked) y.push_back(stacks[series.x[i]] += series.y[i]);
+        y.push_back(0);
+        x.push_back(series.x[i] - 0.5);
+        x.push_back(series.x[i] + 0.5);
       }
     }
     x_axis_ = axis_around(x, /*whole_steps=*/true);
     y_axis_ = axis_around(y, /*whole_steps=*/false);
+    place_legend();
   }
 
   void draw() {
     draw_grid();
-    for (std::size_t i = 0; i < chart_.series.size(); ++i) draw_series(i);
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) {
+      if (chart_.series[i].mark == Mark::bar) draw_bars(i);
+    }
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) {
+      if (chart_.series[i].mark == Mark::line) draw_line(i);
+    }
     draw_texts();
+    draw_legend();
   }
 
  private:
+  struct Entry {
+    std::size_t series;
+    double x, y;  ///< of the text's baseline, left of its sample
+  };
+
   [[nodiscard]] double px(double x) const {
     return left_ + kLeft + x_axis_.share(x) * (kPanelWidth - kLeft - kRight);
   }
   [[nodiscard]] double py(double y) const {
-    return kPanelHeight - kBottom - y_axis_.share(y) * (kPanelHeight - kTop - kBottom);
+    return kPanelHeight - kBottom - y_axis_.share(y) * (kPanelHeight - kBottom - top_);
+  }
+  [[nodiscard]] std::string_view color(std::size_t index) const {
+    const bool crowd = chart_.series[index].mark == Mark::bar && !chart_.stacked;
+    return crowd ? kCrowd : chart_color(index);
+  }
+
+  /// In as many rows as it needs; the axes begin below.
+  void place_legend() {
+    double x = left_ + kLeft, y = 46;
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) {
+      if (chart_.series[i].name.empty()) continue;
+      const double width = 50 + 7 * static_cast<double>(chart_.series[i].name.size());
+      if (x > left_ + kLeft && x + width - 18 > left_ + kPanelWidth) {
+        x = left_ + kLeft;
+        y += kLegendRow;
+      }
+      legend_.push_back({i, x, y});
+      x += width;
+    }
+    top_ = kTop + y - 46;
   }
 
   void draw_grid() {
@@ -123,9 +120,26 @@ class Panel {
     svg_.line({left_ + kLeft, bottom, width, 0}, "#333333");
   }
 
-  void draw_series(std::size_t index) {
+  void draw_bars(std::size_t index) {
     const Series& series = chart_.series[index];
-    const std::string_view color = kColors[index % kColors.size()];
+    const double members = chart_.stacked ? 1 : static_cast<double>(bar_series_);
+    const double width = kBarGroup / members;
+    const double shift = chart_.stacked ? 0 : width * static_cast<double>(bars_drawn_++);
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!is_drawable(series.x[i]) || !is_drawable(series.y[i])) continue;
+      double& stack = stacks_[series.x[i]];
+      const double from = chart_.stacked ? stack : 0.0, to = from + series.y[i];
+      stack = to;
+      const double left = px(series.x[i] - kBarGroup / 2 + shift);
+      const double right = px(series.x[i] - kBarGroup / 2 + shift + width);
+      const double gap = right - left > 4 ? 1 : 0.3;
+      const double top = std::min(py(from), py(to));
+      svg_.rect({left, top, right - left - gap, std::abs(py(to) - py(from))}, color(index));
+    }
+  }
+
+  void draw_line(std::size_t index) {
+    const Series& series = chart_.series[index];
     std::string path;
     std::size_t run = 0;  // drawable points since the last gap
     for (std::size_t i = 0; i < series.x.size(); ++i) {
@@ -134,30 +148,40 @@ class Panel {
       if (!drawable) continue;
       const double x = px(series.x[i]), y = py(series.y[i]);
       path += (run == 1 ? " M " : " L ") + Svg::number(x) + " " + Svg::number(y);
-      if (series.x.size() <= 30) svg_.circle(x, y, color);
+      if (series.x.size() <= 30) svg_.circle(x, y, color(index));
     }
-    if (!path.empty()) svg_.path(path.substr(1), color, line_style(index));
+    if (!path.empty()) svg_.path(path.substr(1), color(index), line_style(index));
   }
 
   void draw_texts() {
     const double middle = left_ + kLeft + (kPanelWidth - kLeft - kRight) / 2;
     svg_.text(middle, 22, chart_.title, {.size = 15, .bold = true});
     svg_.text(middle, kPanelHeight - 10, chart_.x_label);
-    svg_.text(left_ + 16, kTop + (kPanelHeight - kTop - kBottom) / 2, chart_.y_label,
+    svg_.text(left_ + 16, top_ + (kPanelHeight - top_ - kBottom) / 2, chart_.y_label,
               {.rotation = -90});
-    double x = left_ + kLeft;
-    for (std::size_t i = 0; i < chart_.series.size(); ++i) {  // the legend, in one row
-      const std::string_view color = kColors[i % kColors.size()];
-      svg_.path("M " + Svg::number(x) + " 42 l 26 0", color, line_style(i));
-      svg_.text(x + 32, 46, chart_.series[i].name, {.anchor = "start"});
-      x += 50 + 7 * static_cast<double>(chart_.series[i].name.size());
+  }
+
+  void draw_legend() {
+    for (const Entry& entry : legend_) {
+      const Series& series = chart_.series[entry.series];
+      if (series.mark == Mark::bar) {
+        svg_.rect({entry.x + 6, entry.y - 10, 14, 12}, color(entry.series));
+      } else {
+        svg_.path("M " + Svg::number(entry.x) + " " + Svg::number(entry.y - 4) + " l 26 0",
+                  color(entry.series), line_style(entry.series));
+      }
+      svg_.text(entry.x + 32, entry.y, series.name, {.anchor = "start"});
     }
   }
 
   Svg& svg_;
   const Chart& chart_;
   double left_;
+  double top_ = kTop;  ///< of the axes
   Axis x_axis_, y_axis_;
+  std::vector<Entry> legend_;
+  std::size_t bar_series_ = 0, bars_drawn_ = 0;
+  std::map<double, double> stacks_;  ///< how high the bars at an x have grown
 };
 
 /// The values of one column; nothing when no row has one.
@@ -174,6 +198,18 @@ void add_series(Chart& chart, std::string name, std::span<const EpochRow> rows, 
 }
 
 }  // namespace
+
+std::string_view chart_color(std::size_t index) { return kColors[index % kColors.size()]; }
+
+void share_y_axis(std::vector<Chart>& charts) {
+  std::vector<double> values;
+  for (const Chart& chart : charts) {
+    for (const Series& series : chart.series) {
+      values.insert(values.end(), series.y.begin(), series.y.end());
+    }
+  }
+  for (Chart& chart : charts) chart.y_within = values;
+}
 
 std::string svg_of_charts(std::span<const Chart> charts) {
   Svg svg(kPanelWidth * static_cast<double>(std::max<std::size_t>(charts.size(), 1)), kPanelHeight);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/image.h"
@@ -11,15 +12,27 @@
 
 namespace fovea {
 
+enum class Mark { line, bar };
+
 struct Series {
-  std::string name;
+  std::string name;          ///< in the legend; empty: it has no entry of its own
   std::vector<double> x, y;  ///< of one length; points that are not finite leave a gap
+  Mark mark = Mark::line;
 };
 
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Series> series;
+  /// Bars of several series at one x: on top of each other in the series' colours, or side by side
+  /// in one pale colour, as members of one crowd.
+  bool stacked = false;
+  std::vector<double> y_within{};  ///< values that the y axis encloses too
 };
+/// Gives charts of one quantity the same y axis, so that they can be compared.
+void share_y_axis(std::vector<Chart>& charts);
+
+/// The colour of series `index`: Okabe and Ito's, which colour-blind readers can tell apart.
+[[nodiscard]] std::string_view chart_color(std::size_t index);
 
 /// One picture with the charts side by side.
 [[nodiscard]] std::string svg_of_charts(std::span<const Chart> charts);

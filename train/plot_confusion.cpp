@@ -6,13 +6,12 @@
 #include <cstdio>
 
 #include "engine/check.h"
+#include "train/colormap.h"
 #include "train/plot.h"
 #include "train/svg.h"
 
 namespace fovea {
 namespace {
-
-using Rgb = std::array<std::uint8_t, 3>;
 
 /// White, a middle blue at a share of 1/4, a dark one at 1; brightness falls all the way.
 Rgb shade(double share) {
@@ -26,12 +25,6 @@ Rgb shade(double share) {
     color[c] = static_cast<std::uint8_t>(std::lround(stops[i][c] * (1 - t) + stops[i + 1][c] * t));
   }
   return color;
-}
-
-std::string hex(const Rgb& color) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", color[0], color[1], color[2]);
-  return text.data();
 }
 
 /// The checked counts.

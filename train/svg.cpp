@@ -28,6 +28,29 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  result.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    unsigned group = 0;  // three bytes, zeros after the end
+    for (std::size_t k = 0; k < 3; ++k) {
+      const unsigned byte = i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
+      group = group << 8 | byte;
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      result += k <= bytes.size() - i ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+    }
+  }
+  return result;
+}
+
+std::string box_attributes(const SvgBox& box) {
+  return "x=\"" + Svg::number(box.x) + "\" y=\"" + Svg::number(box.y) + "\" width=\"" +
+         Svg::number(box.width) + "\" height=\"" + Svg::number(box.height) + "\"";
+}
+
 }  // namespace
 
 std::string Svg::number(double value) {
@@ -48,9 +71,35 @@ Svg::Svg(double width, double height) {
 }
 
 void Svg::rect(const SvgBox& box, std::string_view fill) {
-  svg_ += "<rect x=\"" + number(box.x) + "\" y=\"" + number(box.y) + "\" width=\"" +
-          number(box.width) + "\" height=\"" + number(box.height) + "\" fill=\"";
-  svg_.append(fill).append("\"/>\n");
+  svg_.append("<rect ").append(box_attributes(box)).append(" fill=\"").append(fill);
+  svg_.append("\"/>\n");
+}
+
+void Svg::frame(const SvgBox& box, std::string_view color, double width) {
+  svg_.append("<rect ").append(box_attributes(box)).append(" fill=\"none\" stroke=\"");
+  svg_.append(color).append("\" stroke-width=\"").append(number(width)).append("\"/>\n");
+}
+
+void Svg::image(const SvgBox& box, std::string_view png, double opacity) {
+  const std::string look = number(box.width) + " " + number(box.height) + " " + number(opacity);
+  const auto [found, is_new] = images_.try_emplace(
+      look + std::string(png), Placed{"image" + std::to_string(images_.size()), box.x, box.y});
+  const Placed& placed = found->second;
+  if (!is_new) {
+    svg_.append("<use href=\"#").append(placed.id).append("\" x=\"");
+    svg_.append(number(box.x - placed.x)).append("\" y=\"").append(number(box.y - placed.y));
+    svg_.append("\"/>\n");
+    return;
+  }
+  svg_.append("<image id=\"").append(placed.id).append("\" ").append(box_attributes(box));
+  svg_.append(" preserveAspectRatio=\"none\"");
+  if (opacity < 1) svg_.append(" opacity=\"").append(number(opacity)).append("\"");
+  svg_.append(" style=\"image-rendering:pixelated\" href=\"data:image/png;base64,");
+  svg_.append(base64(png)).append("\"/>\n");
+}
+
+void Svg::shape(std::string_view path, std::string_view fill) {
+  svg_.append("<path d=\"").append(path).append("\" fill=\"").append(fill).append("\"/>\n");
 }
 
 void Svg::path(std::string_view path, std::string_view color, std::string_view style) {

@@ -1,0 +1,88 @@
+// inspect NAME [RUN_DIR | FILE]: analyses of a model as pictures and CSV files.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/app.h"
+#include "apps/cli.h"
+#include "apps/loading.h"
+#include "engine/parallel.h"
+#include "models/config_reader.h"
+#include "models/registry.h"
+#include "train/inspect/inspect.h"
+#include "train/progress.h"
+
+namespace {
+
+using namespace fovea;
+using nlohmann::json;
+
+struct Request {
+  LoadRequest load;
+  InspectOptions options;
+  std::int64_t seed = 0, threads = 0;
+};
+
+Fields fields_of(Request& r) {
+  Fields fields = fields_of(r.options);
+  FieldGroup model(fields, "Model");
+  model.add("checkpoint", &r.load.checkpoint,
+            "run directory or weights file (default: the newest under runs/)");
+  add_load_fields(fields, r.load);
+  model.number("seed", &r.seed, "of --model without --checkpoint: untrained", {0, 9e15});
+  model.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
+  return fields;
+}
+
+/// --model without --checkpoint.
+LoadedModel make_untrained(const Request& request) {
+  json settings = json::object();
+  const LoadRequest& load = request.load;
+  if (load.num_classes > 0) settings["num_classes"] = load.num_classes;
+  if (!load.img_size.empty()) {
+    const json size = parse_config_value(load.img_size);
+    settings["img_size"] = size.is_array() ? size : json{size, size};
+  }
+  LoadedModel made;
+  made.weights = "untrained, seed " + std::to_string(request.seed);
+  made.model = make_model(load.model, settings, static_cast<std::uint64_t>(request.seed));
+  return made;
+}
+
+int run(int argc, char** argv) {
+  Request request;
+  const std::vector<std::string> arguments = parse_into_fields(
+      argc, argv,
+      {"inspect", "What a model attends to, and how its positions work:\n" + inspect_help(),
+       "name of an analysis; run directory or weights file", fields_of(request)});
+  if (arguments.empty()) throw UsageError("inspect: name an analysis");
+  if (arguments.size() > 2) throw UsageError("inspect: one analysis and one checkpoint at a time");
+  const std::string& name = arguments.front();
+  if (arguments.size() == 2) request.load.checkpoint = arguments.back();
+  if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
+
+  const bool has_name = !request.load.model.empty(), has_file = !request.load.checkpoint.empty();
+  LoadedModel loaded;
+  if (has_name && !has_file) {
+    loaded = make_untrained(request);
+  } else if (has_file || needs_model(name, request.options)) {
+    loaded = load_trained(request.load);
+  }
+  if (request.options.dataset.empty()) request.options.dataset = loaded.info.dataset;
+  ProgressLine line(1);
+  Inspection what;
+  what.model = loaded.model.get();
+  what.source = loaded.weights.string();
+  what.normalization = loaded.info.normalization;
+  what.options = request.options;
+  what.progress = [&](std::int64_t done, std::int64_t total) {
+    line.update({.label = name, .done = done, .total = total, .note = {}});
+  };
+  for (const std::filesystem::path& file : run_inspection(name, what)) {
+    line.print("wrote " + file.string());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }

@@ -1,0 +1,65 @@
+// What an analysis leaves: files in one folder, and tables as CSV.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace fovea {
+
+/// Rows of numbers and texts, most under a header. Numbers are written so that they read back the
+/// same.
+class Csv {
+ public:
+  Csv() = default;  ///< without a header
+  explicit Csv(std::string_view header) : text_(std::string(header) + "\n") {}
+
+  template <class... Cells>
+  void row(const Cells&... cells) {
+    std::string line;
+    ((line += (line.empty() ? "" : ","), append(line, cells)), ...);
+    text_ += line + "\n";
+  }
+  /// Many numbers, in f32: maps.
+  void row_of(std::span<const double> numbers);
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  template <class T>
+  static void append(std::string& line, const T& cell) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      char buffer[40];
+      line.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, cell).ptr);
+    } else {
+      append_text(line, cell);
+    }
+  }
+  static void append_text(std::string& line, std::string_view cell);
+
+  std::string text_;
+};
+
+/// A folder, made when the first file is written.
+class OutputFolder {
+ public:
+  explicit OutputFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void write(const std::string& name, std::string_view content);
+  [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<std::filesystem::path> files_;
+};
+
+/// "0.0123": three digits that count.
+[[nodiscard]] std::string short_number(double value);
+/// "007": for names of files that sort.
+[[nodiscard]] std::string padded(std::int64_t number);
+
+}  // namespace fovea
