@@ -19,6 +19,7 @@ using nlohmann::json;
 struct Request {
   LoadRequest load;
   InspectOptions options;
+  std::string model_args;
   std::int64_t seed = 0, threads = 0;
 };
 
@@ -28,6 +29,7 @@ Fields fields_of(Request& r) {
   model.add("checkpoint", &r.load.checkpoint,
             "run directory or weights file (default: the newest under runs/)");
   add_load_fields(fields, r.load);
+  model.add("model-args", &r.model_args, "settings of such a model, as a JSON object");
   model.number("seed", &r.seed, "of --model without --checkpoint: untrained", {0, 9e15});
   model.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
   return fields;
@@ -35,8 +37,12 @@ Fields fields_of(Request& r) {
 
 /// --model without --checkpoint.
 LoadedModel make_untrained(const Request& request) {
-  json settings = json::object();
   const LoadRequest& load = request.load;
+  json settings = json::object();
+  if (!request.model_args.empty()) settings = parse_config_value(request.model_args);
+  if (!settings.is_object()) {
+    throw UsageError("--model-args: got " + request.model_args + ", expected a JSON object");
+  }
   if (load.num_classes > 0) settings["num_classes"] = load.num_classes;
   if (!load.img_size.empty()) {
     const json size = parse_config_value(load.img_size);
@@ -60,6 +66,9 @@ int run(int argc, char** argv) {
   if (arguments.size() == 2) request.load.checkpoint = arguments.back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
 
+  if (request.options.init && request.load.checkpoint.empty() && request.load.model.empty()) {
+    request.load.model = "pervit_tiny_224";
+  }
   const bool has_name = !request.load.model.empty(), has_file = !request.load.checkpoint.empty();
   LoadedModel loaded;
   if (has_name && !has_file) {

@@ -19,7 +19,7 @@ constexpr double kPanelWidth = 520, kPanelHeight = 340;
 constexpr double kLeft = 64, kRight = 16, kTop = 60, kBottom = 48;  // margins around the axes
 constexpr double kLegendRow = 18;
 constexpr double kBarGroup = 0.8;  // of the distance between two x
-constexpr std::string_view kCrowd = "#9ec9e2";
+constexpr std::string_view kCrowd = "#9ec9e2", kReference = "#777777";
 
 constexpr std::array<std::string_view, 6> kColors = {"#0072b2", "#d55e00", "#009e73",
                                                      "#cc79a7", "#e69f00", "#56b4e9"};
@@ -65,7 +65,7 @@ class Panel {
       if (chart_.series[i].mark == Mark::bar) draw_bars(i);
     }
     for (std::size_t i = 0; i < chart_.series.size(); ++i) {
-      if (chart_.series[i].mark == Mark::line) draw_line(i);
+      if (chart_.series[i].mark != Mark::bar) draw_line(i);
     }
     draw_texts();
     draw_legend();
@@ -84,8 +84,15 @@ class Panel {
     return kPanelHeight - kBottom - y_axis_.share(y) * (kPanelHeight - kBottom - top_);
   }
   [[nodiscard]] std::string_view color(std::size_t index) const {
+    if (is_reference(index)) return kReference;
     const bool crowd = chart_.series[index].mark == Mark::bar && !chart_.stacked;
     return crowd ? kCrowd : chart_color(index);
+  }
+  [[nodiscard]] std::string style(std::size_t index) const {
+    return line_style(is_reference(index) ? 1 : index);
+  }
+  [[nodiscard]] bool is_reference(std::size_t index) const {
+    return chart_.series[index].mark == Mark::reference;
   }
 
   /// In as many rows as it needs; the axes begin below.
@@ -148,9 +155,9 @@ class Panel {
       if (!drawable) continue;
       const double x = px(series.x[i]), y = py(series.y[i]);
       path += (run == 1 ? " M " : " L ") + Svg::number(x) + " " + Svg::number(y);
-      if (series.x.size() <= 30) svg_.circle(x, y, color(index));
+      if (series.x.size() <= 30 && !is_reference(index)) svg_.circle(x, y, color(index));
     }
-    if (!path.empty()) svg_.path(path.substr(1), color(index), line_style(index));
+    if (!path.empty()) svg_.path(path.substr(1), color(index), style(index));
   }
 
   void draw_texts() {
@@ -168,7 +175,7 @@ class Panel {
         svg_.rect({entry.x + 6, entry.y - 10, 14, 12}, color(entry.series));
       } else {
         svg_.path("M " + Svg::number(entry.x) + " " + Svg::number(entry.y - 4) + " l 26 0",
-                  color(entry.series), line_style(entry.series));
+                  color(entry.series), style(entry.series));
       }
       svg_.text(entry.x + 32, entry.y, series.name, {.anchor = "start"});
     }

@@ -12,7 +12,11 @@
 
 namespace fovea {
 
-enum class Mark { line, bar };
+enum class Mark {
+  line,
+  bar,
+  reference,  ///< a level to compare with: a grey dashed line without points
+};
 
 struct Series {
   std::string name;          ///< in the legend; empty: it has no entry of its own

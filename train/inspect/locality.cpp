@@ -49,8 +49,8 @@ Table measure(const Inspection& what, const Quantity& quantity, const InspectIma
 /// The layers [begin, end) as lines over their sorted heads.
 Chart chart_of(const Table& table, const Quantity& quantity, std::size_t begin, std::size_t end) {
   Chart chart;
-  chart.title =
-      quantity.title + ", layers " + std::to_string(begin + 1) + " to " + std::to_string(end);
+  const std::string first = end - begin > 1 ? "s " + std::to_string(begin + 1) + " to " : " ";
+  chart.title = quantity.title + ", layer" + first + std::to_string(end);
   chart.x_label = "heads, sorted";
   chart.y_label = quantity.y_label;
   std::vector<double> numbers(table.heads.front().size());
@@ -60,8 +60,8 @@ Chart chart_of(const Table& table, const Quantity& quantity, std::size_t begin, 
     std::sort(sorted.begin(), sorted.end());
     chart.series.push_back({layer_label(static_cast<std::int64_t>(block)), numbers, sorted});
   }
-  chart.series.push_back(
-      {"uniform", numbers, std::vector<double>(numbers.size(), table.uniform[begin])});
+  const std::vector<double> level(numbers.size(), table.uniform[begin]);
+  chart.series.push_back({"uniform attention", numbers, level, Mark::reference});
   return chart;
 }
 

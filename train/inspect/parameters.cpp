@@ -45,6 +45,37 @@ std::vector<std::string> numbers_every(std::int64_t count, double step) {
   return labels;
 }
 
+/// Row `index` of rows of `size` values.
+std::span<const double> map_of(const std::vector<double>& maps, std::int64_t index,
+                               std::int64_t size) {
+  return std::span(maps).subspan(static_cast<std::size_t>(index * size),
+                                 static_cast<std::size_t>(size));
+}
+
+std::string draw_similarities(const Inspection& what, const TokenLayout& layout,
+                              const std::vector<double>& cosines) {
+  const std::int64_t height = layout.grid_height, width = layout.grid_width;
+  const auto cells = static_cast<double>(std::max(width, height));
+  TileGrid grid;
+  grid.title = "Similarity of position embeddings";
+  grid.notes = {model_note(what),
+                "Each map: the cosine of one position's embedding with that of every position."};
+  grid.bar = color_bar(Palette::diverging, {-1, 1}, "cosine similarity");
+  grid.side = cells * std::max(1.0, std::floor(760 / cells / cells));  // whole pixels per cell
+  grid.aspect = static_cast<double>(height) / static_cast<double>(width);
+  grid.gap = 3;
+  grid.x_label = "column of the position";
+  grid.y_label = "row of the position";
+  grid.column_labels = numbers_every(width, grid.side);
+  grid.row_labels = numbers_every(height, grid.side);
+  for (std::int64_t q = 0; q < height * width; ++q) {
+    if (q % width == 0) grid.rows.emplace_back();
+    const std::span<const double> map = map_of(cosines, q, height * width);
+    grid.rows.back().push_back({paint({map, width, {-1, 1}, Palette::diverging})});
+  }
+  return svg_of_tiles(grid);
+}
+
 /// One generator's depthwise kernels, or of a full convolution those from each channel to itself.
 struct PegKernels {
   std::int64_t peg = 0, channels = 0, size = 0;
@@ -90,13 +121,12 @@ std::string draw_kernels(const Inspection& what, const PegKernels& kernels) {
   grid.y_label = "channel of the first kernel in the row";
   const auto columns =
       static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(kernels.channels) * 1.4)));
-  const auto taps = static_cast<std::size_t>(kernels.size * kernels.size);
   for (std::int64_t c = 0; c < kernels.channels; ++c) {
     if (c % columns == 0) {
       grid.rows.emplace_back();
       grid.row_labels.push_back(std::to_string(c));
     }
-    const auto kernel = std::span(kernels.values).subspan(static_cast<std::size_t>(c) * taps, taps);
+    const std::span<const double> kernel = map_of(kernels.values, c, kernels.size * kernels.size);
     grid.rows.back().push_back({paint({kernel, kernels.size, range, Palette::diverging})});
   }
   return svg_of_tiles(grid);
@@ -135,35 +165,15 @@ void pos_embed(const Inspection& what, OutputFolder& output) {
   check(table.defined(), "inspect: ", what.model->info().name,
         " has no pos_embed; CPVT answers with peg-kernels, PerViT with pervit-phi");
   const TokenLayout layout = token_layout(what.model->info());
-  const std::int64_t width = layout.grid_width, N = layout.grid_height * width;
+  const std::int64_t N = layout.grid_height * layout.grid_width;
   const std::int64_t D = table.size(-1), prefix = table.numel() / D - N;
   check(prefix >= 0, "inspect: pos_embed: got ", table.shape(), " for ", N, " patches");
   std::vector<double> rows = table.to_vector();
   rows.erase(rows.begin(), rows.begin() + prefix * D);
   const std::vector<double> cosines = cosines_of(rows, D);
-
-  const auto cells = static_cast<double>(std::max(width, layout.grid_height));
-  TileGrid grid;
-  grid.title = "Similarity of position embeddings";
-  grid.notes = {model_note(what),
-                "Each map: the cosine of one position's embedding with that of every position."};
-  grid.bar = color_bar(Palette::diverging, {-1, 1}, "cosine similarity");
-  grid.side = cells * std::max(1.0, std::floor(760 / cells / cells));
-  grid.aspect = static_cast<double>(layout.grid_height) / static_cast<double>(width);
-  grid.gap = 3;
-  grid.x_label = "column of the position";
-  grid.y_label = "row of the position";
-  grid.column_labels = numbers_every(width, grid.side);
-  grid.row_labels = numbers_every(layout.grid_height, grid.side);
   Csv csv;
-  for (std::int64_t q = 0; q < N; ++q) {
-    if (q % width == 0) grid.rows.emplace_back();
-    const auto map =
-        std::span(cosines).subspan(static_cast<std::size_t>(q * N), static_cast<std::size_t>(N));
-    grid.rows.back().push_back({paint({map, width, {-1, 1}, Palette::diverging})});
-    csv.row_of(map);
-  }
-  output.write("pos-embed.svg", svg_of_tiles(grid));
+  for (std::int64_t q = 0; q < N; ++q) csv.row_of(map_of(cosines, q, N));
+  output.write("pos-embed.svg", draw_similarities(what, layout, cosines));
   output.write("pos-embed.csv", csv.text());
 }
 

@@ -57,26 +57,25 @@ struct Quantity {
   double Mixture::*value;
 };
 
-/// Bars per head, and a line through the means of the heads.
+/// A line through the means of the heads, over bars per head.
 Chart chart_of(const Measured& measured, const Quantity& quantity) {
-  Chart chart{quantity.title, "layer", quantity.y_label, {}};
   Series means{"mean of the heads", {}, {}};
+  std::vector<Series> heads;
   for (const HeadMeans& entry : measured.heads) {
     const auto head = static_cast<std::size_t>(entry.head);
-    if (chart.series.size() <= head) {
-      chart.series.push_back({head == 0 ? "heads" : "", {}, {}, Mark::bar});
-    }
+    if (heads.size() <= head) heads.push_back({head == 0 ? "heads" : "", {}, {}, Mark::bar});
     const double layer = static_cast<double>(entry.block + 1), value = entry.mean.*quantity.value;
-    chart.series[head].x.push_back(layer);
-    chart.series[head].y.push_back(value);
+    heads[head].x.push_back(layer);
+    heads[head].y.push_back(value);
     if (head == 0) {
       means.x.push_back(layer);
       means.y.push_back(0);
     }
     means.y.back() += value;
   }
-  for (double& y : means.y) y /= static_cast<double>(chart.series.size());
-  chart.series.push_back(std::move(means));
+  for (double& y : means.y) y /= static_cast<double>(heads.size());
+  Chart chart{quantity.title, "layer", quantity.y_label, {std::move(means)}};
+  chart.series.insert(chart.series.end(), heads.begin(), heads.end());
   return chart;
 }
 

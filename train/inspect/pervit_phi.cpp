@@ -85,36 +85,46 @@ void set_gates(Model& model, const GateInit& init) {
   }
 }
 
-void draw_initial(const Inspection& what, OutputFolder& output) {
-  const std::unique_ptr<Model> fresh = make_model_from_config(
-      nlohmann::json::parse(what.model->info().config), 0, {}, what.model->info().name);
-  const TokenLayout layout = token_layout(fresh->info());
-  const auto n = layout.blocks;
-  const std::vector<double> s = linspace(-5, 4, n), v = linspace(3, 0.01, n);
-  const auto fixed = [&](double value) {
-    return std::vector<double>(static_cast<std::size_t>(n), value);
-  };
-  const std::vector<std::pair<std::string, GateInit>> rows = {
-      {"s alone (v = 1)", {s, fixed(1)}}, {"v alone (s = 0)", {fixed(0), v}}, {"s and v", {s, v}}};
+/// What varies from block to block in one row of the picture.
+struct InitRow {
+  std::string label;
+  GateInit init;
+};
+std::vector<InitRow> init_rows(std::int64_t blocks) {
+  const std::vector<double> s = linspace(-5, 4, blocks), v = linspace(3, 0.01, blocks);
+  const std::vector<double> no_s(s.size(), 0.0), unit_v(v.size(), 1.0);
+  return {{"s alone (v = 1)", {s, unit_v}}, {"v alone (s = 0)", {no_s, v}}, {"s and v", {s, v}}};
+}
+
+TileGrid start_initial(const Model& model, std::int64_t blocks) {
   TileGrid grid;
   grid.title = "Position attention before training";
-  grid.notes = {
-      fresh->info().name,
-      "Phi_p = sigmoid(v z + s) of the central query (red square), z an instance norm; all "
-      "heads start equal.",
-      "Below each map its range."};
-  grid.bar = relative_color_bar("position attention, each map in its own range");
+  grid.notes = {model.info().name,
+                "Phi_p = sigmoid(v z + s) of the central query (red square), z an instance norm; "
+                "all heads start equal.",
+                "Below each map its range."};
+  grid.bar = color_bar(Palette::viridis, {0, 1}, "position attention");
   grid.side = 96;
+  for (std::int64_t i = 0; i < blocks; ++i) grid.column_labels.push_back(layer_label(i));
+  return grid;
+}
+
+void draw_initial(const Inspection& what, OutputFolder& output) {
+  const ModelInfo& info = what.model->info();
+  const std::unique_ptr<Model> fresh =
+      make_model_from_config(nlohmann::json::parse(info.config), 0, {}, info.name);
+  const TokenLayout layout = token_layout(info);
+  TileGrid grid = start_initial(*fresh, layout.blocks);
   Csv csv("row,layer,s,v,nonlocality,key_y,key_x,phi_p");
-  for (const auto& [label, init] : rows) {
+  for (const auto& [label, init] : init_rows(layout.blocks)) {
     set_gates(*fresh, init);
     grid.row_labels.push_back(label);
     std::vector<Tile>& tiles = grid.rows.emplace_back();
     for (const PositionBlock& block : position_blocks(*fresh, false)) {
       const PositionHead& head = block.heads.front();
       const auto i = static_cast<std::size_t>(block.block);
-      if (grid.rows.size() == 1) grid.column_labels.push_back(layer_label(block.block));
       Tile tile = center_tile(head, block.grid, layout);
+      tile.map = paint({head.center, block.grid.width, {0, 1}, Palette::viridis});
       tile.caption = range_text(head.center);
       tiles.push_back(std::move(tile));
       for (std::int64_t k = 0; k < block.grid.size(); ++k) {

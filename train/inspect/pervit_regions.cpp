@@ -96,7 +96,7 @@ void draw_grid(const Inspection& what, OutputFolder& output) {
     std::copy(color.begin(), color.end(), picture.at(y, x));
     csv.row(y, x, distance, ring < kRegions ? kRegionNames[ring] : "outside");
   }
-  Svg svg(560, 400);
+  Svg svg(620, 400);
   svg.text(20, 24,
            "Peripheral regions of the central query, " + std::to_string(grid.height) + " x " +
                std::to_string(grid.width) + " patches",
