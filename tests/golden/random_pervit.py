@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Writes golden files of random PerViT settings, computed in float64 with the PyTorch model of
+bench/peer_models/pervit.py in the form of the official code, which is itself checked on goldens.
+
+    random_pervit.py FOLDER [--count 20] [--seed 0]     needs torch and safetensors
+    ./run parity FOLDER/*.safetensors
+
+Cases that float32 in PyTorch already takes far from float64 are drawn again: with one-tap
+projections, for one, conv1.weight only scales what the next norm divides by, and its gradient is
+what eps leaves of a cancellation.
+"""
+import argparse
+import copy
+import json
+import pathlib
+import random
+import sys
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peer_models"))
+from pervit import PerViT  # noqa: E402
+
+
+def draw_config(rng):
+    heads, stages, convs = rng.choice([1, 2, 3, 4]), rng.randint(1, 4), rng.randint(1, 3)
+    stem = rng.random() < 0.7
+    patch = rng.choice([1, 2, 3, 4])
+    chans = rng.choice([1, 3, 4])
+    # Narrow enough to be small, wide enough for norms to be smooth: over two channels a LayerNorm
+    # is a sign, and its gradient rounding noise.
+    dims = [heads * rng.randint(-(-6 // heads), -(-14 // heads)) for _ in range(stages)]
+    if rng.random() < 0.3:
+        dims = dims[:1] * stages
+    phi_p = rng.random() < 0.85
+    phi_c = not phi_p or rng.random() < 0.8
+    side = rng.randint(2, 6) * (2 ** convs if stem else patch)
+    return {
+        "img_size": [side, side], "in_chans": chans, "num_classes": rng.randint(2, 11),
+        "emb_dims": dims, "depths": [rng.randint(1, 2) for _ in dims],
+        "convstem_dims": [chans] + [rng.randint(4, 8) for _ in range(convs - 1)] + dims[:1],
+        "num_heads": heads, "mlp_ratio": rng.choice([1.0, 2.5, 4.0]),
+        "norm_eps": rng.choice([1e-6, 1e-5]), "phi_p": phi_p, "phi_c": phi_c, "conv_stem": stem,
+        "patch_size": patch, "cpe": rng.random() < 0.7, "ppe_embed": rng.choice(["euc", "euc", "lrn"]),
+        "ppe_kernel": rng.choice([1, 3, 3, 5]), "ppe_layers": rng.choice([1, 2, 2]),
+        "ppe_frozen": rng.random() < 0.15, "pos_embed": rng.choice(["none", "none", "learned"]),
+        "init": None, "loss": rng.choice(["ce", "label_smoothing"]), "smoothing": 0.1,
+    }
+
+
+def zero_in_theory(name, config):
+    """Biases before a norm that takes the mean away."""
+    ppe = name.endswith((".conv1.bias", ".conv2.bias")) or name == "rpe_proj.bias"
+    return ppe or (name.startswith("conv_layers.conv_layers.") and name.endswith(".0.bias"))
+
+
+def run(model, x, target, config):
+    """All outputs and gradients by the names of the golden files."""
+    x = x.clone().requires_grad_()
+    found = {"logits_eval": model.eval()(x)}
+    found["logits"] = model.train()(x, lambda name, value: found.__setitem__(name, value))
+    smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0
+    found["loss"] = F.cross_entropy(found["logits"], target, label_smoothing=smoothing)
+    found["loss"].backward()
+    found["grad_input"] = x.grad
+    found |= {"buffer_after/" + k: b for k, b in model.named_buffers() if "running" in k}
+    found |= {"grad/" + k: p.grad for k, p in model.named_parameters() if p.grad is not None}
+    return {k: v.detach().clone().contiguous() for k, v in found.items()}
+
+
+def well_conditioned(exact, rounded, zero):
+    """Whether rounding to float32 stays so small that the same case can be asked of bfloat16."""
+    gradients = {k: v for k, v in exact.items() if k.startswith("grad") and k.removeprefix("grad/") not in zero}
+    largest = max(v.norm() for v in gradients.values())
+    for name, value in exact.items():
+        error = (rounded[name] - value).norm()
+        if name in gradients:
+            close = error < 5e-5 * value.norm() and error < 3e-6 * max(value.norm(), 1e-2 * largest)
+        else:
+            close = name.startswith("grad") or error < 6e-7 * value.norm()
+        if not close:
+            return False
+    return True
+
+
+def make_case(rng):
+    config = draw_config(rng)
+    model = PerViT(config | {"product": True})
+    with torch.no_grad():  # off the initial values, where norms are 1 and biases 0
+        for p in model.parameters():
+            p.add_(0.2 * torch.randn_like(p))
+        for name, b in model.named_buffers():
+            if name.endswith(("running_mean", "running_var")):
+                b.add_(0.3 * torch.rand_like(b))
+    if config["ppe_frozen"]:
+        for name, p in model.named_parameters():
+            p.requires_grad_(not (".activation." in name or name.startswith("rpe_")))
+    x = torch.randn(4, config["in_chans"], *config["img_size"])
+    target = torch.randint(0, config["num_classes"], (4,))
+    zero = [k for k, _ in model.named_parameters() if zero_in_theory(k, config)]
+    rounded = run(copy.deepcopy(model), x, target, config)
+    model, x = model.double(), x.double()
+    tensors = {"buffer/" + k: b.clone() for k, b in model.named_buffers() if "running" in k}
+    tensors |= {"param/" + k: p.detach().clone() for k, p in model.named_parameters()}
+    exact = run(model, x, target, config)
+    if not well_conditioned(exact, rounded, zero):
+        return make_case(rng)
+    metadata = {"format": "fovea-golden-1", "family": "pervit", "config": json.dumps(config),
+                "zero_grad": json.dumps(zero), "notes": "random"}
+    return tensors | exact | {"input": x, "target": target}, metadata
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(args.seed)
+    rng = random.Random(args.seed)
+    for index in range(args.count):
+        tensors, metadata = make_case(rng)
+        save_file(tensors, args.folder / f"pervit_random{index:03d}.safetensors", metadata)
+
+
+if __name__ == "__main__":
+    main()
