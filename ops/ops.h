@@ -12,6 +12,7 @@
 #include "ops/norm.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
+#include "ops/relative.h"
 #include "ops/resize.h"
 #include "ops/softmax.h"
 #include "ops/view.h"

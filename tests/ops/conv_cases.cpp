@@ -105,6 +105,59 @@ OpCases depthwise_rows() {
   };
 }
 
+/// depthwise_tokens(x, weight[, bias]) with these options.
+TensorFn tokens(const ops::DepthwiseTokensOptions& options) {
+  return [options](X x) {
+    return ops::depthwise_tokens(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), options);
+  };
+}
+
+OpCases token_rows() {
+  const std::string op = "depthwise_tokens";
+  return {
+      {op,
+       "a class token, zero padding, residual",
+       {{2, 1 + 15, 7}, {7, 1, 3, 3}, {7}},
+       tokens({.grid = {3, 5}, .prefix = 1, .padding = 1, .residual = true})},
+      {op, "no padding", {{3, 15, 5}, {5, 1, 3, 3}, {5}}, tokens({.grid = {5, 3}})},
+      {op,
+       "no padding, residual, no bias",
+       {{2, 2 + 35, 3}, {3, 1, 5, 5}},
+       tokens({.grid = {5, 7}, .prefix = 2, .residual = true})},
+      {op,
+       "a kernel larger than the grid",
+       {{2, 6, 3}, {3, 1, 7, 7}, {3}},
+       tokens({.grid = {2, 3}, .padding = 3, .residual = true})},
+      {op,
+       "an even kernel, padding wider than it",
+       {{2, 6, 3}, {3, 1, 2, 1}, {3}},
+       tokens({.grid = {3, 2}, .padding = 3})},
+      {op,
+       "single tap",
+       {{2, 6, 3}, {3, 1, 1, 1}, {3}},
+       tokens({.grid = {3, 2}, .residual = true})},
+      {op,
+       "many channels, more images than parts",
+       {{19, 4, 71}, {71, 1, 3, 3}, {71}},
+       tokens({.grid = {2, 2}, .padding = 1}),
+       false},
+      {op,
+       "f32 parameters",
+       {{2, 1 + 6, 67}, {67, 1, 3, 3}, {67}},
+       [](X x) {
+         return ops::depthwise_tokens(x[0], as_parameter(x[1]), as_parameter(x[2]),
+                                      {.grid = {2, 3}, .prefix = 1, .padding = 1});
+       }},
+      {op,
+       "repeated input",
+       {{3, 9, 3}, {3, 1, 3, 3}},
+       [](X x) {
+         return ops::depthwise_tokens(x[0], x[1], {}, {.grid = {3, 3}, .padding = 1}) * x[0];
+       }},
+      {op, "no images", {{0, 6, 3}, {3, 1, 3, 3}, {3}}, tokens({.grid = {2, 3}, .padding = 1})},
+  };
+}
+
 OpCases patch_rows() {
   return {
       {"patch_embed", "square", {{2, 3, 4, 6}, {5, 3, 2, 2}, {5}}, embed},
@@ -123,7 +176,7 @@ OpCases patch_rows() {
 
 OpCases conv_cases() {
   OpCases cases = dense_rows();
-  for (const OpCases& more : {depthwise_rows(), patch_rows()}) {
+  for (const OpCases& more : {depthwise_rows(), token_rows(), patch_rows()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

@@ -141,3 +141,93 @@ TEST_CASE("convolution refuses what does not fit, by name") {
                        "patch_embed: images [2, 3, 5, 5] are not divisible into patches of 2 x 2",
                        Error);
 }
+
+namespace {
+
+/// depthwise_tokens by way of conv2d on planes, in f64.
+double worst_token_error(std::int64_t kernel, const ops::DepthwiseTokensOptions& o, DType dtype) {
+  const std::int64_t B = 3, D = 21, N = o.grid[0] * o.grid[1], L = o.prefix + N;
+  const Tensor x = rand_uniform({B, L, D}, -1, 1, 1).to(dtype);
+  const Tensor w = rand_uniform({D, 1, kernel, kernel}, -1, 1, 2).to(dtype);
+  const Tensor bias = rand_uniform({D}, -1, 1, 3).to(dtype);
+  const Tensor y = ops::depthwise_tokens(x, w, bias, o);
+  const Tensor planes = empty({B, D, o.grid[0], o.grid[1]}, {DType::f64, {}});
+  planes.copy_(x.alias(planes.shape(), {L * D, 1, o.grid[1] * D, D}, o.prefix * D));
+  const Tensor conv = ops::conv2d(planes, w.to(DType::f64), bias.to(DType::f64),
+                                  {.padding = {o.padding, o.padding}, .groups = D});
+  const std::int64_t height = conv.size(2), width = conv.size(3), margin = kernel / 2 - o.padding;
+  REQUIRE(y.shape() == Shape{B, o.prefix + height * width, D});
+  double worst = 0;
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    const std::int64_t c = i % D, token = i / D % y.size(1), b = i / D / y.size(1);
+    double sum = x.at((b * L + token) * D + c);
+    if (token >= o.prefix) {
+      const std::int64_t row = (token - o.prefix) / width, column = (token - o.prefix) % width;
+      sum = conv.at(((b * D + c) * height + row) * width + column);
+      if (o.residual) {
+        const std::int64_t from = (row + margin) * o.grid[1] + column + margin;
+        sum += x.at((b * L + o.prefix + from) * D + c);
+      }
+    }
+    worst = std::max(worst, std::abs(y.at(i) - sum));
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("the convolution of tokens is that of planes, prefix and residual apart") {
+  for (const std::int64_t kernel : {1, 3, 5}) {
+    for (const bool padded : {true, false}) {
+      for (const bool residual : {true, false}) {
+        const ops::DepthwiseTokensOptions o{{7, 5}, kernel - 1, padded ? kernel / 2 : 0, residual};
+        CAPTURE(kernel);
+        CAPTURE(padded);
+        CAPTURE(residual);
+        CHECK(worst_token_error(kernel, o, DType::f64) < 1e-13);
+        CHECK(worst_token_error(kernel, o, DType::f32) < 1e-5);
+        CHECK(worst_token_error(kernel, o, DType::bf16) < 4e-2);
+      }
+    }
+  }
+}
+
+TEST_CASE("the convolution of tokens has the same bits for any number of threads") {
+  const auto bits = [](int threads) {
+    const int before = num_threads();
+    set_num_threads(threads);
+    const Tensor x = rand_normal({37, 1 + 30, 19}, 0, 1, 1).set_requires_grad();
+    const Tensor w = rand_normal({19, 1, 3, 3}, 0, 1, 2).set_requires_grad();
+    const Tensor bias = rand_normal({19}, 0, 1, 3).set_requires_grad();
+    const Tensor y = ops::depthwise_tokens(x, w, bias, {{5, 6}, 1, 1, true});
+    backward(y, rand_normal(y.shape(), 0, 1, 4));
+    std::vector<double> all = y.to_vector();
+    for (const Tensor& g : {x.grad(), w.grad(), bias.grad()}) {
+      const std::vector<double> more = g.to_vector();
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    set_num_threads(before);
+    return all;
+  };
+  CHECK(bits(1) == bits(3));
+}
+
+TEST_CASE("impossible convolutions of tokens are errors by name") {
+  const auto message = [](const Shape& x, const Shape& w, const ops::DepthwiseTokensOptions& o) {
+    try {
+      static_cast<void>(ops::depthwise_tokens(zeros(x), zeros(w), {}, o));
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(message({1, 6, 4}, {4, 1, 3, 3}, {{2, 3}, 0, 1, true}) == "no error");
+  CHECK(message({1, 7, 4}, {4, 1, 3, 3}, {{2, 3}, 0, 1}) ==
+        "depthwise_tokens: got x [1, 7, 4] for a grid of 2x3 after 0 tokens");
+  CHECK(message({1, 6, 4}, {5, 1, 3, 3}, {{2, 3}, 0, 1}).find("expected [4, 1, kh, kw]") !=
+        std::string::npos);
+  CHECK(message({1, 6, 4}, {4, 1, 3, 3}, {{2, 3}}).find("does not fit a grid of 2x3") !=
+        std::string::npos);
+  CHECK(message({1, 6, 4}, {4, 1, 2, 2}, {{2, 3}, 0, 1, true}).find("square odd kernel") !=
+        std::string::npos);
+}

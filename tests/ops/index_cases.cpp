@@ -2,6 +2,7 @@
 #include "ops/index.h"
 
 #include "ops/arithmetic.h"
+#include "ops/relative.h"
 #include "tests/support/op_case.h"
 
 namespace fovea::tests {
@@ -22,6 +23,37 @@ In many_positions(Shape shape) {
   return positions(shape, std::move(values));
 }
 
+/// Buckets -1 to 4, every one of them several times.
+In many_buckets(Shape shape) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    values.push_back(static_cast<double>(i * i * 5 % 11 % 6 - 1));
+  }
+  return positions(shape, std::move(values));
+}
+
+OpCases relative_rows() {
+  const TensorFn gathered = [](X x) { return ops::relative_gather(x[0], x[1]); };
+  const TensorFn summed = [](X x) { return ops::relative_sum(x[0], x[1], 5); };
+  return {
+      {"relative_gather", "two buckets a pair", {{2, 3, 7, 5}, many_buckets({2, 7, 3})}, gathered},
+      {"relative_gather", "one bucket a pair", {{1, 2, 3, 5}, many_buckets({1, 3, 11})}, gathered},
+      {"relative_gather", "no bucket", {{2, 1, 3, 5}, many_buckets({0, 3, 2})}, gathered, false},
+      {"relative_gather",
+       "repeated input",
+       {{1, 2, 5, 5}, many_buckets({2, 5, 5})},
+       [](X x) { return ops::relative_gather(x[0], x[1]) * x[0]; }},
+      {"relative_gather", "nothing", {{0, 2, 3, 5}, many_buckets({2, 3, 3})}, gathered},
+      {"relative_sum", "two buckets a pair", {{2, 3, 7, 3}, many_buckets({2, 7, 3})}, summed},
+      {"relative_sum", "one bucket a pair", {{1, 2, 3, 11}, many_buckets({1, 3, 11})}, summed},
+      {"relative_sum",
+       "repeated input",
+       {{1, 2, 5, 5}, many_buckets({2, 5, 5})},
+       [](X x) { return ops::relative_sum(x[0], x[1], 5) * x[0]; }},
+      {"relative_sum", "nothing", {{0, 2, 3, 3}, many_buckets({2, 3, 3})}, summed},
+  };
+}
+
 }  // namespace
 
 OpCases index_cases() {
@@ -32,7 +64,7 @@ OpCases index_cases() {
     return [axis](X x) { return ops::index_select(x[0], axis, x[1]); };
   };
   const TensorFn embedded = [](X x) { return ops::embedding(x[0], x[1]); };
-  return {
+  OpCases rows{
       {"gather", "middle axis", {{2, 5, 3}, many_positions({2, 7, 3})}, gathered(1)},
       {"gather", "first axis", {{5, 3}, many_positions({7, 3})}, gathered(0)},
       {"gather", "last axis", {{3, 5}, many_positions({3, 11})}, gathered(-1)},
@@ -54,6 +86,9 @@ OpCases index_cases() {
       {"embedding", "wide rows", {{5, 131}, many_positions({11})}, embedded, false},
       {"embedding", "no ids", {{5, 3}, positions({0, 2}, {})}, embedded},
   };
+  const OpCases relative = relative_rows();
+  rows.insert(rows.end(), relative.begin(), relative.end());
+  return rows;
 }
 
 }  // namespace fovea::tests
