@@ -4,6 +4,11 @@
 #include <nlohmann/json.hpp>
 
 namespace fovea {
+namespace {
+
+const std::vector<std::string> kPosEmbeds{"learned", "sincos", "none", "rpe2d"};
+
+}  // namespace
 
 using nlohmann::json;
 
@@ -25,6 +30,16 @@ void read_encoder(ConfigReader& r, EncoderConfig& c) {
   r.read("drop_path", c.drop_path, 0, 0.999);
 }
 
+void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
+  int choice = static_cast<int>(pos_embed);
+  r.read_choice("pos_embed", choice, kPosEmbeds);
+  pos_embed = static_cast<PosEmbed>(choice);
+  bool irpe = false;
+  r.read("irpe", irpe);
+  if (pos_embed == PosEmbed::rpe2d) c.relative = RelativePosition::rpe2d;
+  if (irpe) c.relative = RelativePosition::irpe;
+}
+
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
   const auto [height, width] = image.img_size;
   check(height % image.patch_size == 0 && width % image.patch_size == 0, where, ": img_size ",
@@ -33,6 +48,13 @@ void check_sizes(const std::string& where, const PatchConfig& image, const Encod
         " is not divisible by num_heads ", c.num_heads);
   check(c.hidden() >= 1, where, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
         " leaves no hidden channel");
+}
+
+void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c) {
+  check(pos_embed != PosEmbed::sincos || c.embed_dim % 4 == 0, where,
+        ": pos_embed sincos needs an embed_dim divisible by 4, got ", c.embed_dim);
+  check(pos_embed != PosEmbed::rpe2d || c.relative == RelativePosition::rpe2d, where,
+        ": pos_embed rpe2d and irpe true are two relative encodings, expected one of them");
 }
 
 void write_image(json& config, const PatchConfig& c) {
@@ -49,6 +71,11 @@ void write_encoder(json& config, const EncoderConfig& c) {
   config["qkv_bias"] = c.qkv_bias;
   config["norm_eps"] = c.norm_eps;
   config["drop_path"] = c.drop_path;
+}
+
+void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {
+  config["pos_embed"] = kPosEmbeds[static_cast<std::size_t>(pos_embed)];
+  config["irpe"] = c.relative == RelativePosition::irpe;
 }
 
 }  // namespace fovea

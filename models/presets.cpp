@@ -37,10 +37,12 @@ constexpr PerViTSize kPerViTSizes[] = {
     {"medium", 12, {312, 468, 540, 684}, {3, 64, 192, 256, 312}},
 };
 
-/// family_size[_distilled][_patchP]_IMAGE.
+/// family_size[_distilled][_pegI[toJ]][_gap][_patchP]_IMAGE.
 struct ParsedName {
   std::string family, size, image;
-  std::int64_t patch = 0;  ///< 0: not said
+  std::vector<std::int64_t> pegs;  ///< CPVT: I, I + 1, ... J - 1
+  bool gap = false;                ///< CPVT without class token
+  std::int64_t patch = 0;          ///< 0: not said
   bool distilled = false;
 };
 
@@ -63,6 +65,20 @@ std::int64_t parse_patch(const std::string& part) {
   return number ? std::stoll(digits) : 0;
 }
 
+/// pegI: a PEG after block I; pegItoJ: after blocks I to J - 1.
+bool parse_pegs(const std::string& part, std::vector<std::int64_t>& pegs) {
+  const std::size_t to = part.find("to");
+  const auto number = [](const std::string& digits) {
+    const bool is_number = !digits.empty() && digits.size() <= 3 &&
+                           digits.find_first_not_of("0123456789") == std::string::npos;
+    return is_number ? std::stoll(digits) : -1;
+  };
+  const std::int64_t first = number(part.substr(3, to == std::string::npos ? to : to - 3));
+  const std::int64_t end = to == std::string::npos ? first + 1 : number(part.substr(to + 2));
+  for (std::int64_t i = first; i < end; ++i) pegs.push_back(i);
+  return first >= 0 && end > first;
+}
+
 /// False when the name is not of the form.
 bool parse_name(std::string_view name, ParsedName& parsed) {
   std::vector<std::string> parts = split_name(name);
@@ -73,6 +89,10 @@ bool parse_name(std::string_view name, ParsedName& parsed) {
   for (std::size_t i = 2; i + 1 < parts.size(); ++i) {
     if (parts[i] == "distilled" && parsed.family == "deit" && i == 2) {
       parsed.distilled = true;
+    } else if (parts[i].starts_with("peg") && parsed.family == "cpvt" && i == 2) {
+      if (!parse_pegs(parts[i], parsed.pegs)) return false;
+    } else if (parts[i] == "gap" && parsed.family == "cpvt" && i == 3) {
+      parsed.gap = true;
     } else if (parts[i].starts_with("patch") && i + 2 == parts.size()) {
       parsed.patch = parse_patch(parts[i]);
       if (parsed.patch == 0) return false;
@@ -80,6 +100,8 @@ bool parse_name(std::string_view name, ParsedName& parsed) {
       return false;
     }
   }
+  if (parsed.family == "cpvt" && parsed.patch == 0) parsed.patch = 16;
+  if (parsed.family == "cpvt" && parsed.pegs.empty()) return false;
   return parsed.image.find_first_not_of("0123456789x") == std::string::npos &&
          (parsed.patch > 0 || parsed.family == "pit" || parsed.family == "pervit");
 }
@@ -94,6 +116,8 @@ json transformer_preset(const ParsedName& name, const Size& size) {
               {"num_heads", pit ? size.pit_heads : size.heads}};
   if (pit) config["global_pool"] = "avg";
   if (name.family == "deit") config["distilled"] = name.distilled;
+  if (name.family == "cpvt") config["peg_positions"] = name.pegs;
+  if (name.gap) config.update({{"class_token", false}, {"global_pool", "avg"}});
   return config;
 }
 
@@ -126,6 +150,10 @@ std::vector<std::string> model_names() {
       names.push_back("deit_" + s + shape);
       names.push_back("deit_" + s + "_distilled" + shape);
     }
+    for (const char* pegs : {"_peg0", "_peg0_gap", "_peg0to5", "_peg0to5_gap"}) {
+      names.push_back("cpvt_" + s + pegs + "_224");
+      names.push_back("cpvt_" + s + pegs + "_patch4_32");
+    }
   }
   for (const PerViTSize& size : kPerViTSizes) {
     for (const char* image : {"_224", "_32"}) {
@@ -142,7 +170,8 @@ json preset(std::string_view name) {
   if (parse_name(name, parsed)) {
     const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),
                                           [&](const Size& s) { return s.name == parsed.size; });
-    const bool known = parsed.family == "vit" || parsed.family == "deit" || parsed.family == "pit";
+    const bool known = parsed.family == "vit" || parsed.family == "deit" ||
+                       parsed.family == "pit" || parsed.family == "cpvt";
     if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
     const auto* const pervit =
         std::find_if(std::begin(kPerViTSizes), std::end(kPerViTSizes),

@@ -5,6 +5,7 @@
 
 #include "engine/files.h"
 #include "models/config_reader.h"
+#include "models/cpvt.h"
 #include "models/deit.h"
 #include "models/linear_model.h"
 #include "models/pervit.h"
@@ -57,6 +58,11 @@ std::unique_ptr<Model> build_pervit(const json& config, const Request& r) {
   return std::make_unique<PerViT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_cpvt(const json& config, const Request& r) {
+  const CPVTConfig c = read_cpvt_config(config);
+  return std::make_unique<CPVT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
@@ -68,11 +74,9 @@ struct Family {
 };
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{{"vit", build_vit},
-                                       {"pit", build_vit},
-                                       {"deit", build_deit},
-                                       {"pervit", build_pervit},
-                                       {"linear", build_linear}};
+  static const std::vector<Family> all{{"vit", build_vit},       {"pit", build_vit},
+                                       {"deit", build_deit},     {"cpvt", build_cpvt},
+                                       {"pervit", build_pervit}, {"linear", build_linear}};
   return all;
 }
 

@@ -16,19 +16,6 @@ Tensor make_cls_token(const Scope& s, const ViTConfig& c) {
   return s.param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no);
 }
 
-Tensor make_pos_embed(const Scope& s, const ViTConfig& c) {
-  const std::int64_t prefix = c.no_embed_class ? 0 : c.prefix();
-  const Shape shape{1, prefix + c.image.patches(), c.encoder.embed_dim};
-  switch (c.pos_embed) {
-    case PosEmbed::learned:
-      return s.param("pos_embed", shape, trunc_normal(0.02), Decay::no);
-    case PosEmbed::sincos:
-      return s.fixed("pos_embed", shape, sincos_table(c.image.grid(), prefix));
-    default:
-      return {};
-  }
-}
-
 Tensor make_perm(const Scope& s, const ViTConfig& c) {
   if (!c.permutation) return {};
   const auto [height, width] = c.image.img_size;
@@ -44,7 +31,9 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
       config_(c),
       perm_(make_perm(Scope(store()), c)),
       cls_token_(make_cls_token(Scope(store()), c)),
-      pos_embed_(make_pos_embed(Scope(store()), c)),
+      pos_embed_(make_pos_embed(Scope(store()), c.pos_embed,
+                                {c.image.grid(), c.no_embed_class ? 0 : c.prefix()},
+                                c.encoder.embed_dim)),
       patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
       norm_(Scope(store()) / (c.fc_norm ? "fc_norm" : "norm"), c.encoder.embed_dim,
@@ -55,7 +44,11 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
 /// images [B, C, H, W] -> class logits [B, K].
 ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
   Tensor x = embed(permute_pixels(images), ctx);  // [B, L, D]
-  for (const Block& block : blocks_) x = block(x, ctx);
+  Positions where{config_.token_grid(), config_.pos_embed_qk_first ? pos_embed_ : Tensor()};
+  for (const Block& block : blocks_) {
+    x = block(x, ctx, where);  // [B, L, D]
+    where.qk_embed = {};       // of the first block only
+  }
   const Tensor pooled = pool(x);                   // [B, D]
   return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
 }
@@ -63,7 +56,8 @@ ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
 /// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, positions added.
 Tensor ViT::embed(const Tensor& images, Context& ctx) const {
   Tensor x = patch_embed_(images, ctx);  // [B, N, D]
-  const Tensor pos = pos_embed_.defined() ? pos_embed_.to(x.dtype()) : Tensor();
+  const bool adds = pos_embed_.defined() && !config_.pos_embed_qk_first;
+  const Tensor pos = adds ? pos_embed_.to(x.dtype()) : Tensor();
   if (pos.defined() && config_.no_embed_class) x = x + pos;  // [B, N, D]
   if (cls_token_.defined()) {
     const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
@@ -97,7 +91,7 @@ std::vector<ModuleCost> ViT::costs() const {
   const std::int64_t p = config_.image.patch_size, K = config_.num_classes;
   std::vector<ModuleCost> costs{
       {"patch_embed.proj", {N, D}, N * D * config_.image.in_chans * p * p}};
-  for (ModuleCost& cost : block_costs(config_.encoder, config_.tokens())) {
+  for (ModuleCost& cost : block_costs(config_.encoder, config_.token_grid().tokens())) {
     costs.push_back(std::move(cost));
   }
   costs.push_back({config_.fc_norm ? "fc_norm" : "norm", {D}, 0});

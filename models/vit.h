@@ -26,7 +26,10 @@ struct ViTConfig {
   bool fc_norm = false;  ///< normalise the pooled vector instead of all tokens
   PosEmbed pos_embed = PosEmbed::learned;
   bool no_embed_class = false;  ///< the position embedding covers the patches only
-  double pos_drop_rate = 0;     ///< dropout of the tokens that enter the first block
+  /// The position embedding reaches the queries and keys of the first block and nothing else
+  /// (CPVT, appendix D.2).
+  bool pos_embed_qk_first = false;
+  double pos_drop_rate = 0;  ///< dropout of the tokens that enter the first block
 
   bool permutation = false;  ///< shuffle the pixels of every image alike (SPEC 5.5)
   std::int64_t permute_T = 0;
@@ -34,7 +37,7 @@ struct ViTConfig {
   std::int64_t permute_seed = 0;
 
   [[nodiscard]] std::int64_t prefix() const { return class_token ? 1 : 0; }
-  [[nodiscard]] std::int64_t tokens() const { return prefix() + image.patches(); }
+  [[nodiscard]] TokenGrid token_grid() const { return {image.grid(), prefix()}; }
 };
 
 /// Strict: throws on unknown keys, values out of range and sizes that do not divide.

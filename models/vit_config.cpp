@@ -10,7 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kPosEmbeds{"learned", "sincos", "none"};
 const std::vector<std::string> kPoolings{"token", "avg"};
 
 void read_permutation(ConfigReader& r, ViTConfig& c) {
@@ -39,19 +38,20 @@ ViTConfig read_vit_config(const json& config) {
   c.global_pool = static_cast<Pooling>(choice);
   c.fc_norm = c.global_pool == Pooling::avg;
   if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
-  choice = 0;
-  r.read_choice("pos_embed", choice, kPosEmbeds);
-  c.pos_embed = static_cast<PosEmbed>(choice);
+  read_positions(r, c.pos_embed, c.encoder);
   r.read("no_embed_class", c.no_embed_class);
+  r.read("pos_embed_qk_first", c.pos_embed_qk_first);
   r.read("pos_drop_rate", c.pos_drop_rate, 0, 0.999);
   read_permutation(r, c);
   r.finish();
   check_sizes("vit config", c.image, c.encoder);
   check(c.class_token || c.global_pool == Pooling::avg,
         "vit config: global_pool token needs class_token true");
-  check(c.pos_embed != PosEmbed::sincos || c.encoder.embed_dim % 4 == 0,
-        "vit config: pos_embed sincos needs an embed_dim divisible by 4, got ",
-        c.encoder.embed_dim);
+  check_positions("vit config", c.pos_embed, c.encoder);
+  const bool table = c.pos_embed == PosEmbed::learned || c.pos_embed == PosEmbed::sincos;
+  check(!c.pos_embed_qk_first || (table && !c.no_embed_class),
+        "vit config: pos_embed_qk_first needs pos_embed learned or sincos for all tokens "
+        "(no_embed_class false)");
   return c;
 }
 
@@ -63,8 +63,9 @@ json to_json(const ViTConfig& c) {
   config["class_token"] = c.class_token;
   config["global_pool"] = kPoolings[static_cast<std::size_t>(c.global_pool)];
   config["fc_norm"] = c.fc_norm;
-  config["pos_embed"] = kPosEmbeds[static_cast<std::size_t>(c.pos_embed)];
+  write_positions(config, c.pos_embed, c.encoder);
   config["no_embed_class"] = c.no_embed_class;
+  config["pos_embed_qk_first"] = c.pos_embed_qk_first;
   config["pos_drop_rate"] = c.pos_drop_rate;
   config["permutation"] = c.permutation;
   config["permute_T"] = c.permute_T;

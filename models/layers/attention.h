@@ -2,31 +2,65 @@
 // stores the N x N weights; spelled out per head it is softmax(q k^T / sqrt(D)) v.
 #pragma once
 
+#include <optional>
+
 #include "models/context.h"
 #include "models/layers/linear.h"
+#include "models/layers/relative_position.h"
+#include "ops/arithmetic.h"
 #include "ops/attention.h"
+#include "ops/view.h"
 
 namespace fovea {
+
+struct AttentionConfig {
+  std::int64_t dim = 192, heads = 3;
+  bool qkv_bias = true;
+  RelativePosition relative = RelativePosition::none;
+};
+
+/// What attention is told of where its tokens are, beside what the tokens hold.
+struct Positions {
+  TokenGrid grid{};   ///< matters to relative positions only
+  Tensor qk_embed{};  ///< [1, N, C], added to what queries and keys are made of; may be undefined
+};
 
 /// [B, N, C] -> [B, N, C]; head h owns the channels [h D, (h + 1) D), D = C / heads.
 class Attention {
  public:
-  Attention(const Scope& s, std::int64_t dim, std::int64_t heads, bool qkv_bias)
-      : heads_(heads), qkv_(s / "qkv", dim, 3 * dim, qkv_bias), proj_(s / "proj", dim, dim) {
-    check(heads > 0 && dim % heads == 0, "Attention: embed_dim ", dim,
-          " is not divisible by num_heads ", heads);
+  Attention(const Scope& s, const AttentionConfig& c)
+      : heads_(c.heads),
+        qkv_(s / "qkv", c.dim, 3 * c.dim, c.qkv_bias),
+        proj_(s / "proj", c.dim, c.dim) {
+    check(c.heads > 0 && c.dim % c.heads == 0, "Attention: embed_dim ", c.dim,
+          " is not divisible by num_heads ", c.heads);
+    if (c.relative != RelativePosition::none) relative_.emplace(s, c.relative, c.dim / c.heads);
   }
 
-  /// Shows attn/<block>/qkv, from which analyses compute the weights that are never stored.
-  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx, std::int64_t block) const {
-    const Tensor qkv = qkv_(x);  // [B, N, 3 C]: q, k, v side by side
+  /// Shows attn/<block>/qkv, and attn/<block>/bias where something is added to the logits: from
+  /// these, analyses compute the weights that are never stored.
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx, std::int64_t block,
+                                  const Positions& where = {}) const {
+    const Tensor qkv = project(x, where.qk_embed);  // [B, N, 3 C]: q, k, v side by side
     if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/qkv", qkv);
-    return proj_(ops::self_attention(qkv, heads_));  // [B, N, C]
+    if (!relative_) return proj_(ops::self_attention(qkv, heads_));               // [B, N, C]
+    const Tensor bias = relative_->logits(heads_of(qkv, heads_, 0), where.grid);  // [B, H, N, N]
+    if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/bias", bias);
+    return proj_(relative_->attend(qkv, heads_, bias, where.grid));  // [B, N, C]
   }
 
  private:
+  [[nodiscard]] Tensor project(const Tensor& x, const Tensor& qk_embed) const {
+    const Tensor qkv = qkv_(x);
+    if (!qk_embed.defined()) return qkv;
+    const Tensor moved = qkv_(x + qk_embed.to(x.dtype()));
+    const std::int64_t C = x.size(2);
+    return ops::cat({ops::slice(moved, 2, 0, 2 * C), ops::slice(qkv, 2, 2 * C, 3 * C)}, 2);
+  }
+
   std::int64_t heads_;
   Linear qkv_, proj_;
+  std::optional<RelativeTables> relative_;
 };
 
 }  // namespace fovea

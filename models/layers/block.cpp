@@ -18,14 +18,15 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
     : index_(index),
       drop_path_(drop_path_of(c, index)),
       norm1_(s / "norm1", c.embed_dim, c.norm_eps),
-      attn_(s / "attn", c.embed_dim, c.num_heads, c.qkv_bias),
+      attn_(s / "attn", {c.embed_dim, c.num_heads, c.qkv_bias, c.relative}),
       norm2_(s / "norm2", c.embed_dim, c.norm_eps),
       mlp_(s / "mlp", c.embed_dim, c.hidden()) {}
 
-Tensor Block::operator()(Tensor x, Context& ctx) const {
+Tensor Block::operator()(Tensor x, Context& ctx, const Positions& where) const {
   const double rate = ctx.training ? drop_path_ : 0;
-  x = ops::add_drop_path(x, attn_(norm1_(x), ctx, index_), rate, ctx.next_key());  // [B, L, D]
-  x = ops::add_drop_path(x, mlp_(norm2_(x)), rate, ctx.next_key());                // [B, L, D]
+  const Tensor attended = attn_(norm1_(x), ctx, index_, where);      // [B, L, D]
+  x = ops::add_drop_path(x, attended, rate, ctx.next_key());         // [B, L, D]
+  x = ops::add_drop_path(x, mlp_(norm2_(x)), rate, ctx.next_key());  // [B, L, D]
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }
@@ -36,18 +37,31 @@ std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {
   return blocks;
 }
 
-std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens) {
+std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens,
+                                    std::int64_t index) {
   const std::int64_t L = tokens, D = c.embed_dim, H = c.hidden();
+  const std::string block = "blocks." + std::to_string(index) + ".";
+  std::vector<ModuleCost> costs{{block + "norm1", {L, D}, 0},
+                                {block + "attn.qkv", {L, 3 * D}, 3 * L * D * D}};
+  if (c.relative != RelativePosition::none) {
+    const std::int64_t R = RelativeTables::vectors(c.relative);
+    costs.push_back({block + "attn.rpe_k", {c.num_heads, L, L}, L * D * R});
+    if (c.relative == RelativePosition::rpe2d) {
+      costs.push_back({block + "attn.rpe_v", {L, D}, L * D * R});
+    }
+  }
+  costs.push_back({block + "attn.softmax(q k^T) v", {L, D}, 2 * L * L * D});
+  costs.push_back({block + "attn.proj", {L, D}, L * D * D});
+  costs.push_back({block + "norm2", {L, D}, 0});
+  costs.push_back({block + "mlp.fc1", {L, H}, L * D * H});
+  costs.push_back({block + "mlp.fc2", {L, D}, L * D * H});
+  return costs;
+}
+
+std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens) {
   std::vector<ModuleCost> costs;
   for (std::int64_t i = 0; i < c.depth; ++i) {
-    const std::string block = "blocks." + std::to_string(i) + ".";
-    costs.push_back({block + "norm1", {L, D}, 0});
-    costs.push_back({block + "attn.qkv", {L, 3 * D}, 3 * L * D * D});
-    costs.push_back({block + "attn.softmax(q k^T) v", {L, D}, 2 * L * L * D});
-    costs.push_back({block + "attn.proj", {L, D}, L * D * D});
-    costs.push_back({block + "norm2", {L, D}, 0});
-    costs.push_back({block + "mlp.fc1", {L, H}, L * D * H});
-    costs.push_back({block + "mlp.fc2", {L, D}, L * D * H});
+    for (ModuleCost& cost : block_costs(c, tokens, i)) costs.push_back(std::move(cost));
   }
   return costs;
 }

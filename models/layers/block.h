@@ -20,6 +20,7 @@ struct EncoderConfig {
   bool qkv_bias = true;
   double norm_eps = 1e-6;
   double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
+  RelativePosition relative = RelativePosition::none;
 
   [[nodiscard]] std::int64_t hidden() const {
     return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
@@ -31,7 +32,7 @@ struct EncoderConfig {
 class Block {
  public:
   Block(const Scope& s, const EncoderConfig& c, std::int64_t index);
-  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx) const;
+  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where = {}) const;
 
  private:
   std::int64_t index_;
@@ -45,7 +46,10 @@ class Block {
 /// `depth` blocks under the names 0, 1, ...
 [[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
 
-/// What the blocks cost on `tokens` tokens, under the names blocks.0, blocks.1, ...
+/// What block `index` costs on `tokens` tokens, under the name blocks.<index>.
+[[nodiscard]] std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens,
+                                                  std::int64_t index);
+/// What all of them cost.
 [[nodiscard]] std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens);
 
 }  // namespace fovea

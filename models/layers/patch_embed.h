@@ -23,8 +23,7 @@ struct PatchConfig {
   [[nodiscard]] std::int64_t patches() const { return grid()[0] * grid()[1]; }
 };
 
-/// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order. Throws on images of another
-/// size.
+/// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order.
 class PatchEmbed {
  public:
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim)
@@ -33,12 +32,23 @@ class PatchEmbed {
             (s / "proj").param("weight", weight_shape(image, dim), torch_default(fan_in(image)))),
         bias_((s / "proj").param("bias", {dim}, torch_default(fan_in(image)))) {}
 
+  /// Throws on images of another size.
   [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
     const auto [height, width] = image_.img_size;
     check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) == height &&
               images.size(3) == width,
           "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans, ", ",
           height, ", ", width, "]");
+    return ops::patch_embed(images.to(ctx.activations), weight_, bias_);
+  }
+
+  /// Images of any size that is cut into whole patches.
+  [[nodiscard]] Tensor any_size(const Tensor& images, const Context& ctx) const {
+    const std::int64_t p = image_.patch_size;
+    check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) >= p &&
+              images.size(3) >= p && images.size(2) % p == 0 && images.size(3) % p == 0,
+          "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans,
+          ", H, W] of whole patches of ", p, " x ", p);
     return ops::patch_embed(images.to(ctx.activations), weight_, bias_);
   }
 

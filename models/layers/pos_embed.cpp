@@ -1,4 +1,4 @@
-// The fixed two-dimensional sin-cos table of MAE.
+// Position tables: learned ones, and the fixed two-dimensional sin-cos table of MAE.
 #include "models/layers/pos_embed.h"
 
 #include <cmath>
@@ -32,6 +32,18 @@ Init sincos_table(std::array<std::int64_t, 2> grid, std::int64_t prefix) {
     }
     table.copy_(from_values(table.shape(), values, {DType::f64, {}}));
   };
+}
+
+Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid, std::int64_t dim) {
+  const Shape shape{1, grid.tokens(), dim};
+  switch (kind) {
+    case PosEmbed::learned:
+      return s.param("pos_embed", shape, trunc_normal(0.02), Decay::no);
+    case PosEmbed::sincos:
+      return s.fixed("pos_embed", shape, sincos_table(grid.size, grid.prefix));
+    default:
+      return {};
+  }
 }
 
 }  // namespace fovea

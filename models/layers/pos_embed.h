@@ -1,16 +1,22 @@
-// Position embeddings that are not learned (SPEC 1.2).
+// Position embeddings that are added to the tokens: learned, or a fixed table (SPEC 1.2).
 #pragma once
 
 #include <array>
 
+#include "models/layers/token_grid.h"
 #include "models/scope.h"
 
 namespace fovea {
 
-enum class PosEmbed { learned, sincos, none };
+/// rpe2d is no table of tokens: attention has it (relative_position.h).
+enum class PosEmbed { learned, sincos, none, rpe2d };
 
 /// Fills a table [1, prefix + gh gw, D], D divisible by 4: zero rows for the prefix tokens, then
 /// for token (y, x) the channels [sin(x w), cos(x w), sin(y w), cos(y w)], w_j = 10000^(-4 j / D).
 [[nodiscard]] Init sincos_table(std::array<std::int64_t, 2> grid, std::int64_t prefix);
+
+/// "pos_embed" [1, L, D] for the tokens of `grid`, undefined where there is none to add.
+[[nodiscard]] Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid,
+                                    std::int64_t dim);
 
 }  // namespace fovea

@@ -62,6 +62,9 @@ TEST_CASE("parameter counts are those of the official models") {
       {"deit_small_distilled_patch16_224", none, 22436432},
       {"deit_base_distilled_patch16_224", none, 87338192},
       {"deit_base_distilled_patch16_384", none, 87630032},
+      {"vit_tiny_patch16_224", {{"pos_embed", "none"}}, 5679592},
+      {"vit_tiny_patch16_224", {{"pos_embed", "rpe2d"}}, 5731816},
+      {"vit_tiny_patch16_224", {{"irpe", true}}, 5755816},
       {"vit_tiny_patch4_32", ten, 5362762},
       {"vit_small_patch4_32", ten, 21342346},
       {"vit_base_patch4_32", ten, 85152010},
@@ -106,10 +109,15 @@ TEST_CASE("multiply-adds are those of SPEC section 8") {
 }
 
 TEST_CASE("every listed name builds") {
+  const json small{
+      {"depth", 1}, {"embed_dim", 48}, {"peg_positions", {0}}, {"depths", {1, 1, 1, 1}}};
   for (const std::string& name : model_names()) {
     INFO(name);
+    const json full = preset(name);
     json overrides = json::object();
-    if (name != "linear") overrides = {{"depth", 1}, {"embed_dim", 48}};
+    for (const auto& [key, value] : small.items()) {
+      if (full.contains(key)) overrides[key] = value;
+    }
     CHECK(make_model(name, overrides)->info().name == name);
   }
 }

@@ -36,6 +36,7 @@ const std::vector<Ablation>& ablations() {
       {"vit_tiny_patch4_32", {{"pos_embed", "none"}, {"global_pool", "avg"}}},
       {"vit_tiny_patch4_32", {{"pos_embed", "rpe2d"}}},
       {"vit_tiny_patch4_32", {{"irpe", "true"}}},
+      {"vit_tiny_patch4_32", {{"pos_embed_qk_first", "true"}}},
       {"vit_tiny_patch4_32", {{"class_token", "false"}, {"global_pool", "avg"}}},
       {"deit_tiny_patch4_32", {}},
       {"cpvt_tiny_peg0_patch4_32", {}},

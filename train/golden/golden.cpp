@@ -13,11 +13,11 @@ namespace {
 
 void check_family(Case& c) {
   if (c.family == "vit" || c.family == "pit" || c.family == "deit") return check_model(c);
-  if (c.family == "pervit") return check_model(c);
+  if (c.family == "cpvt" || c.family == "pervit") return check_model(c);
   if (c.family == "ops") return check_ops(c);
   if (c.family == "train") return check_train(c);
   fail("family ", c.family, " is not known, the nearest one is ",
-       nearest_name(c.family, {"vit", "pit", "deit", "pervit", "ops", "train"}));
+       nearest_name(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train"}));
 }
 
 /// How much of its bound an error uses up; NaN counts as most.

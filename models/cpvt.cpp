@@ -1,0 +1,136 @@
+// CPVT: from images to logits.
+#include "models/cpvt.h"
+
+#include "engine/autograd.h"
+#include "engine/safetensors.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+std::vector<Peg> make_pegs(const Scope& s, const CPVTConfig& c) {
+  std::vector<Peg> pegs;
+  const std::int64_t count = std::ssize(c.peg_positions) * c.peg_stack;
+  for (std::int64_t j = 0; j < count; ++j) pegs.emplace_back(s / j, c.peg, c.encoder.embed_dim);
+  return pegs;
+}
+
+}  // namespace
+
+CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOptions options)
+    : Model(std::move(info), seed, options),
+      config_(c),
+      cls_token_(c.class_token ? Scope(store()).param("cls_token", {1, 1, c.encoder.embed_dim},
+                                                      trunc_normal(0.02), Decay::no)
+                               : Tensor()),
+      pos_embed_(make_pos_embed(Scope(store()), c.pos_embed, c.token_grid(), c.encoder.embed_dim)),
+      patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
+      pegs_(make_pegs(Scope(store()) / "pos_block", c)),
+      blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
+      norm_(Scope(store()) / "norm", c.encoder.embed_dim, c.encoder.norm_eps) {
+  if (c.num_classes > 0) head_.emplace(Scope(store()) / "head", c.encoder.embed_dim, c.num_classes);
+}
+
+/// images [B, C, H, W] -> class logits [B, K].
+ModelOutput CPVT::forward(const Tensor& images, Context& ctx) {
+  check(images.rank() == 4, "CPVT: got images ", images.shape(), ", expected [B, C, H, W]");
+  const std::int64_t p = config_.image.patch_size;
+  TokenGrid grid{{images.size(2) / p, images.size(3) / p}, config_.token_grid().prefix};
+  Tensor x = embed(images, grid, ctx);     // [B, L, D]
+  x = encode_positions(-1, x, grid, ctx);  // [B, L, D]
+  ctx.show("feat/embed", x);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    x = blocks_[i](x, ctx, {grid, {}});                                // [B, L, D]
+    x = encode_positions(static_cast<std::int64_t>(i), x, grid, ctx);  // [B, L', D]
+  }
+  const bool token = config_.global_pool == Pooling::token;
+  const Tensor pooled = token ? norm_(ops::select(x, 1, 0))  // [B, D]
+                              : ops::mean(norm_(ops::slice(x, 1, grid.prefix, x.size(1))), {1});
+  return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
+}
+
+/// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, a position embedding if
+/// the model has one beside its PEGs.
+Tensor CPVT::embed(const Tensor& images, const TokenGrid& grid, const Context& ctx) const {
+  Tensor x = patch_embed_.any_size(images, ctx);  // [B, N, D]
+  if (cls_token_.defined()) {
+    const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
+    x = ops::cat({cls, x}, 1);  // [B, 1 + N, D]
+  }
+  if (pos_embed_.defined()) x = x + pos_embed_for(grid).to(x.dtype());  // [B, L, D]
+  return x;
+}
+
+/// [1, L, D]: the model's own table, or for another grid a computed one.
+Tensor CPVT::pos_embed_for(const TokenGrid& grid) const {
+  const TokenGrid own = config_.token_grid();
+  if (grid == own) return pos_embed_;
+  check(config_.pos_embed == PosEmbed::sincos, "CPVT: pos_embed learned is for a grid of ",
+        own.size[0], "x", own.size[1], ", got images of ", grid.size[0], "x", grid.size[1],
+        " patches; build the model at that size and load its weights, which resizes the table");
+  const Tensor table = empty({1, grid.tokens(), pos_embed_.size(2)}, pos_embed_.options());
+  sincos_table(grid.size, grid.prefix)(table, {});
+  return table;
+}
+
+/// The PEGs that stand after block `after`: [B, L, D] -> [B, L', D]; `grid` becomes theirs.
+Tensor CPVT::encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
+                              const Context& ctx) const {
+  for (std::size_t j = 0; j < pegs_.size(); ++j) {
+    if (config_.peg_positions[j / static_cast<std::size_t>(config_.peg_stack)] != after) continue;
+    x = pegs_[j](x, grid);
+    grid = config_.peg.output(grid);
+    if (ctx.tap) ctx.show("peg/" + std::to_string(j), x);
+  }
+  return x;
+}
+
+std::vector<ModuleCost> CPVT::costs() const {
+  const std::int64_t D = config_.encoder.embed_dim, K = config_.num_classes;
+  const std::int64_t p = config_.image.patch_size;
+  TokenGrid grid = config_.token_grid();
+  std::vector<ModuleCost> costs{{"patch_embed.proj",
+                                 {grid.patches(), D},
+                                 grid.patches() * D * config_.image.in_chans * p * p}};
+  std::int64_t j = 0;
+  const auto add_pegs = [&](std::int64_t after) {
+    for (const std::int64_t position : config_.peg_positions) {
+      for (std::int64_t i = 0; position == after && i < config_.peg_stack; ++i, ++j) {
+        const std::int64_t multiply_adds = config_.peg.multiply_adds(grid, D);
+        grid = config_.peg.output(grid);
+        costs.push_back({"pos_block." + std::to_string(j), {grid.tokens(), D}, multiply_adds});
+      }
+    }
+  };
+  add_pegs(-1);
+  for (std::int64_t i = 0; i < config_.encoder.depth; ++i) {
+    for (ModuleCost& cost : block_costs(config_.encoder, grid.tokens(), i)) {
+      costs.push_back(std::move(cost));
+    }
+    add_pegs(i);
+  }
+  costs.push_back({"norm", {D}, 0});
+  if (head_) costs.push_back({"head", {K}, D * K});
+  return costs;
+}
+
+void load_pegs(Model& model, const std::filesystem::path& path) {
+  const SafetensorsFile file = read_safetensors(path);
+  const std::string where = path.string() + ": ";
+  std::int64_t copied = 0;
+  const NoGrad no_grad;
+  for (const Parameter& p : model.store().parameters()) {
+    if (!p.name.starts_with("pos_block.")) continue;
+    const auto found = file.tensors.find(p.name);
+    check(found != file.tensors.end(), where, p.name, " is missing");
+    check(found->second.shape() == p.tensor.shape(), where, p.name, " is ", found->second.shape(),
+          " and should be ", p.tensor.shape());
+    p.tensor.copy_(found->second);
+    ++copied;
+  }
+  check(copied > 0, where, "nothing to load, ", model.info().name, " has no PEG");
+}
+
+}  // namespace fovea

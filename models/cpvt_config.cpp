@@ -1,0 +1,101 @@
+// The configuration of CPVT as JSON, both ways.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/cpvt.h"
+#include "models/layer_config.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<std::string> kPoolings{"token", "avg"};
+const std::vector<std::string> kConvs{"depthwise", "separable", "full"};
+const std::vector<std::string> kPaddings{"zero", "none"};
+const std::vector<std::string> kInits{"twins", "torch"};
+
+template <class Choice>
+void read_enum(ConfigReader& r, const char* key, Choice& value,
+               const std::vector<std::string>& names) {
+  int choice = static_cast<int>(value);
+  r.read_choice(key, choice, names);
+  value = static_cast<Choice>(choice);
+}
+
+template <class Choice>
+const std::string& name_of(Choice value, const std::vector<std::string>& names) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+void read_pegs(ConfigReader& r, CPVTConfig& c) {
+  r.read("peg_positions", c.peg_positions);
+  std::sort(c.peg_positions.begin(), c.peg_positions.end());
+  r.read("peg_stack", c.peg_stack, 1, 1000);
+  r.read("peg_kernel", c.peg.kernel, 1, 1001);
+  read_enum(r, "peg_padding", c.peg.padding, kPaddings);
+  read_enum(r, "peg_conv", c.peg.conv, kConvs);
+  r.read("peg_residual", c.peg.residual);
+  r.read("peg_frozen", c.peg.frozen);
+  read_enum(r, "peg_init", c.peg.init, kInits);
+}
+
+void check_pegs(const CPVTConfig& c) {
+  check(c.peg.kernel % 2 == 1, "cpvt config: peg_kernel: got ", c.peg.kernel,
+        ", expected an odd number");
+  for (std::size_t i = 0; i < c.peg_positions.size(); ++i) {
+    const std::int64_t position = c.peg_positions[i];
+    check(position >= -1 && position < c.encoder.depth, "cpvt config: peg_positions: got ",
+          position, ", expected -1 to ", c.encoder.depth - 1, ", the last block");
+    check(i == 0 || position != c.peg_positions[i - 1], "cpvt config: peg_positions: got ",
+          position, " twice; peg_stack puts several PEGs in a row");
+  }
+  if (c.peg.padding == PegPadding::zero) return;
+  const auto pegs = std::ssize(c.peg_positions) * c.peg_stack;
+  const auto [height, width] = c.image.grid();
+  check(std::min(height, width) > 2 * c.peg.margin() * pegs, "cpvt config: ", pegs,
+        " PEGs of kernel ", c.peg.kernel, " without padding leave nothing of a grid of ", height,
+        "x", width);
+}
+
+}  // namespace
+
+CPVTConfig read_cpvt_config(const json& config) {
+  CPVTConfig c;
+  ConfigReader r("cpvt config", config);
+  read_image(r, c.image);
+  read_encoder(r, c.encoder);
+  r.read("num_classes", c.num_classes, 0);
+  r.read("class_token", c.class_token);
+  read_enum(r, "global_pool", c.global_pool, kPoolings);
+  read_positions(r, c.pos_embed, c.encoder);
+  read_pegs(r, c);
+  r.finish();
+  check_sizes("cpvt config", c.image, c.encoder);
+  check_positions("cpvt config", c.pos_embed, c.encoder);
+  check(c.class_token || c.global_pool == Pooling::avg,
+        "cpvt config: global_pool token needs class_token true");
+  check_pegs(c);
+  return c;
+}
+
+json to_json(const CPVTConfig& c) {
+  json config;
+  write_image(config, c.image);
+  write_encoder(config, c.encoder);
+  config["num_classes"] = c.num_classes;
+  config["class_token"] = c.class_token;
+  config["global_pool"] = name_of(c.global_pool, kPoolings);
+  write_positions(config, c.pos_embed, c.encoder);
+  config["peg_positions"] = c.peg_positions;
+  config["peg_stack"] = c.peg_stack;
+  config["peg_kernel"] = c.peg.kernel;
+  config["peg_padding"] = name_of(c.peg.padding, kPaddings);
+  config["peg_conv"] = name_of(c.peg.conv, kConvs);
+  config["peg_residual"] = c.peg.residual;
+  config["peg_frozen"] = c.peg.frozen;
+  config["peg_init"] = name_of(c.peg.init, kInits);
+  return config;
+}
+
+}  // namespace fovea

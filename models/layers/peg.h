@@ -1,0 +1,46 @@
+// The position encoding generator of CPVT (Chu et al. 2021, section 3.3): a convolution over the
+// grid of patch tokens. Its zero padding is what tells a token where it is. SPEC 3.1, 3.2.
+#pragma once
+
+#include "models/layers/token_grid.h"
+#include "models/scope.h"
+
+namespace fovea {
+
+enum class PegConv { depthwise, separable, full };
+enum class PegPadding { zero, none };
+enum class PegInit { twins, torch };
+
+/// Names are those of the configuration keys, without "peg_".
+struct PegConfig {
+  std::int64_t kernel = 3;  ///< odd
+  PegPadding padding = PegPadding::zero;
+  PegConv conv = PegConv::depthwise;
+  bool residual = true;
+  bool frozen = false;  ///< never trained
+  PegInit init =
+      PegInit::twins;  ///< twins: N(sqrt(2 / fan_out)), bias 0; torch: U(1 / sqrt(fan_in))
+
+  [[nodiscard]] std::int64_t margin() const { return kernel / 2; }
+  /// Without padding the grid loses a margin on each side.
+  [[nodiscard]] TokenGrid output(TokenGrid grid) const;
+  /// Multiply-adds on `dim` channels.
+  [[nodiscard]] std::int64_t multiply_adds(const TokenGrid& grid, std::int64_t dim) const;
+};
+
+/// conv(f) + f on the patch tokens; prefix tokens pass. [B, P + N, D] -> [B, P + N', D].
+class Peg {
+ public:
+  Peg(const Scope& s, const PegConfig& c, std::int64_t dim);
+  [[nodiscard]] Tensor operator()(const Tensor& x, const TokenGrid& grid) const;
+
+ private:
+  [[nodiscard]] Tensor convolve(const Tensor& f, const TokenGrid& grid) const;
+  [[nodiscard]] Tensor crop(const Tensor& f, const TokenGrid& grid) const;
+
+  PegConfig config_;
+  Tensor weight_, bias_;              ///< [D, 1, k, k] (full: [D, D, k, k]), [D]
+  Tensor point_weight_, point_bias_;  ///< separable: [D, D, 1, 1], [D]
+};
+
+}  // namespace fovea

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes golden files of random CPVT settings, computed in float64 with the PyTorch model of
+bench/peer_models/cpvt.py, which is itself checked on the goldens. Beside their options it draws
+fovea's own pos_embed rpe2d and irpe.
+
+    random_cpvt.py FOLDER [--count 20] [--seed 0]       needs torch and safetensors
+    ./run parity FOLDER/*.safetensors
+"""
+import argparse
+import json
+import pathlib
+import random
+import sys
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peer_models"))
+from cpvt import CPVT  # noqa: E402
+
+
+def draw_pegs(rng, depth):
+    positions = rng.sample(range(-1, depth), rng.randint(0, depth + 1))
+    return {"peg_positions": sorted(positions), "peg_stack": rng.choice([1, 1, 1, 2, 3]),
+            "peg_kernel": rng.choice([1, 3, 3, 5, 7]), "peg_padding": rng.choice(["zero", "zero", "none"]),
+            "peg_conv": rng.choice(["depthwise", "depthwise", "separable", "full"]),
+            "peg_residual": rng.random() < 0.8, "peg_frozen": rng.random() < 0.15}
+
+
+def draw_config(rng):
+    patch, heads, depth = rng.choice([1, 2, 3, 4]), rng.choice([1, 2, 3]), rng.randint(1, 4)
+    token, pegs = rng.random() < 0.6, draw_pegs(rng, depth)
+    least = 1
+    if pegs["peg_padding"] == "none":  # every PEG takes kernel - 1 off the grid
+        pegs["peg_kernel"] = rng.choice([3, 5])
+        pegs["peg_positions"] = pegs["peg_positions"][:2]
+        least += len(pegs["peg_positions"]) * pegs["peg_stack"] * (pegs["peg_kernel"] - 1)
+    return {
+        "img_size": [patch * rng.randint(least, least + 4), patch * rng.randint(least, least + 4)],
+        "patch_size": patch, "in_chans": rng.choice([1, 3, 4]), "num_classes": rng.randint(2, 11),
+        "embed_dim": 4 * heads * rng.randint(2, 5), "depth": depth, "num_heads": heads,
+        "mlp_ratio": rng.choice([1.0, 2.5, 4.0]), "qkv_bias": rng.random() < 0.7,
+        "norm_eps": rng.choice([1e-6, 1e-5]), "class_token": token,
+        "global_pool": rng.choice(["token", "token", "avg"]) if token else "avg",
+        "pos_embed": rng.choice(["none", "none", "learned", "sincos", "rpe2d"]),
+        "loss": rng.choice(["ce", "label_smoothing"]), "smoothing": 0.1,
+    } | pegs
+
+
+def make_case(rng):
+    config = draw_config(rng)
+    if config["pos_embed"] != "rpe2d" and rng.random() < 0.25:
+        config["irpe"] = True
+    model = CPVT(config).double()
+    with torch.no_grad():  # off the initial values, where norms are 1 and biases 0
+        for name, p in model.named_parameters():
+            if p.requires_grad or name != "pos_embed":
+                p.add_(0.2 * torch.randn_like(p))
+    batch = rng.randint(1, 4)
+    x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64, requires_grad=True)
+    target = torch.randint(0, config["num_classes"], (batch,))
+    tensors = {"input": x, "target": target, "logits_eval": model.eval()(x)}
+    logits = model.train()(x, lambda name, value: tensors.__setitem__(name, value))
+    smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0
+    loss = F.cross_entropy(logits, target, label_smoothing=smoothing)
+    loss.backward()
+    tensors |= {"logits": logits, "loss": loss, "grad_input": x.grad}
+    zero = []
+    for name, p in model.named_parameters():
+        tensors["param/" + name] = p
+        if not p.requires_grad:
+            continue
+        tensors["grad/" + name] = p.grad
+        if p.grad.norm() < 1e-12:  # PEGs behind the last block that the class token passes, ...
+            zero.append(name)
+    metadata = {"format": "fovea-golden-1", "family": "cpvt", "config": json.dumps(config),
+                "zero_grad": json.dumps(zero), "notes": "random"}
+    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}, metadata
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(args.seed)
+    rng = random.Random(args.seed)
+    for index in range(args.count):
+        tensors, metadata = make_case(rng)
+        save_file(tensors, args.folder / f"cpvt_random{index:03d}.safetensors", metadata)
+
+
+if __name__ == "__main__":
+    main()
