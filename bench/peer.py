@@ -11,6 +11,7 @@ benchmark can take turns with it: its repetition, ours, its repetition, ours.
   {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was resident
                                                    before the first; needs a fresh process
 """
+import importlib
 import json
 import sys
 import time
@@ -29,7 +30,20 @@ def forget_peak():
         f.write("5")
 
 
+# Models that timm lacks: file in peer_models/, class, and the function with its settings.
+OWN_MODELS = {
+    "cpvt_tiny_peg0_224": ("cpvt", "CPVT", "tiny_peg0_224"),
+    "pervit_tiny_224": ("pervit", "PerViT", "tiny_224"),
+}
+
+
 def make_model(workload):
+    """The model, the side of its images and the number of its classes."""
+    if workload in OWN_MODELS:
+        file, name, settings = OWN_MODELS[workload]
+        module = importlib.import_module("peer_models." + file)
+        config = getattr(module, settings)()
+        return getattr(module, name)(config), config["img_size"][0], config["num_classes"]
     import timm
     from timm.models.vision_transformer import VisionTransformer
     sizes = {
@@ -38,9 +52,11 @@ def make_model(workload):
         "pit_tiny_32": dict(img_size=32, patch_size=1, num_heads=12, num_classes=100, global_pool="avg"),
     }
     if workload not in sizes:
-        raise SystemExit(f"peer: no workload {workload}; known: {', '.join(sizes)}")
+        raise SystemExit(f"peer: no workload {workload}; known: {', '.join(sizes | OWN_MODELS)}")
     del timm  # imported for its version check only
-    return VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **sizes[workload])
+    size = sizes[workload]
+    model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
+    return model, size["img_size"], size["num_classes"]
 
 
 class Workload:
@@ -49,10 +65,10 @@ class Workload:
         torch.manual_seed(0)
         self.train = command["mode"] == "train"
         self.bf16 = command["precision"] == "bf16"
-        self.model = make_model(command["workload"]).train(self.train)
-        side = self.model.patch_embed.img_size[0]
+        self.model, side, classes = make_model(command["workload"])
+        self.model.train(self.train)
         self.images = torch.randn(command["batch"], 3, side, side)
-        self.labels = torch.randint(0, self.model.num_classes, (command["batch"],))
+        self.labels = torch.randint(0, classes, (command["batch"],))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.05)
         self.forward = torch.compile(self.model) if command.get("compile") else self.model
 

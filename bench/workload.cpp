@@ -42,6 +42,10 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"vit_tiny_patch4_32", "infer", "f32", 128},
       {"deit_tiny_patch16_224", "train", "f32", 32},
       {"deit_tiny_patch16_224", "infer", "f32", 32},
+      {"cpvt_tiny_peg0_224", "train", "f32", 32},
+      {"cpvt_tiny_peg0_224", "infer", "f32", 32},
+      {"pervit_tiny_224", "train", "f32", 32},
+      {"pervit_tiny_224", "infer", "f32", 32},
       {"pit_tiny_32", "train", "f32", 16},
       {"pit_tiny_32", "infer", "f32", 16},
       {"loader", "load", "f32", 128},
@@ -91,6 +95,7 @@ void Workload::step() {
     s.model->store().zero_grad();
     const ModelOutput out = s.model->forward(s.images, s.context);
     backward(ops::cross_entropy(out.logits, s.labels));
+    s.model->finish_backward();
     s.optimizer->step(1e-4);
     ++s.context.step;
   } else {

@@ -98,6 +98,7 @@ void add_run_fields(Fields& fields, TrainConfig& c) {
       .saved = false;
   g.add("finetune", &c.finetune, "start from these weights; head and size may differ");
   g.add("initial-checkpoint", &c.initial_checkpoint, "start from exactly these weights");
+  g.add("peg-load", &c.peg_load, "start CPVT's PEGs from these weights; see peg-frozen");
   g.number("seed", &c.seed, "of everything random", {0, kMost});
   g.add("device", &c.device, "cpu, cuda or cuda:N");
   g.choice("precision", &c.precision, "of activations; parameters stay f32", {"f32", "bf16"});

@@ -56,7 +56,7 @@ struct TrainConfig {
   std::string teacher, teacher_checkpoint;
 
   // The run.
-  std::string output, config, resume, finetune, initial_checkpoint;
+  std::string output, config, resume, finetune, initial_checkpoint, peg_load;
   std::int64_t seed = 42;
   std::string device = "cpu", precision = "f32";
   std::int64_t threads = 0;

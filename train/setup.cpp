@@ -6,6 +6,7 @@
 
 #include "engine/check.h"
 #include "engine/parallel.h"
+#include "models/cpvt.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 
@@ -72,6 +73,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                       std::to_string(side) + " see little; --patch-size 4 is usual here");
   }
   load_initial_weights(config, *model, notices);
+  if (!config.peg_load.empty()) load_pegs(*model, config.peg_load);
   return model;
 }
 
