@@ -2,6 +2,7 @@
 #include "models/pervit.h"
 
 #include "ops/arithmetic.h"
+#include "ops/conv.h"
 #include "ops/dropout.h"
 #include "ops/reduce.h"
 
@@ -64,12 +65,10 @@ Tensor PerViTBlock::operator()(Tensor x, Context& ctx) {
   return x;
 }
 
-/// Convolutional position encoding: a 3 x 3 filter per channel over the token grid.
+/// Convolutional position encoding: a 3 x 3 filter per channel over the token grid, in place of x.
 Tensor PerViTBlock::cpe(const Tensor& x) const {
   if (!cpe_weight_.defined()) return x;
-  const Tensor map = tokens_to_map(x, grid_, grid_);  // [B, D, n, n]
-  return map_to_tokens(
-      ops::conv2d(map, cpe_weight_, cpe_bias_, {.padding = {1, 1}, .groups = x.size(2)}));
+  return ops::depthwise_tokens(x, cpe_weight_, cpe_bias_, {.grid = {grid_, grid_}, .padding = 1});
 }
 
 PerViT::PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options)
