@@ -71,14 +71,15 @@ Locality locality_of(const SquareMap& weights, const PatchGrid& grid, const Toke
   }
   const auto sums = sum_over_rows(grid.size(), [&](std::int64_t q) {
     const std::int64_t y = q / W, x = q % W;
-    const std::span<const float> row = weights.row(q);
+    const float* a = weights.row(q).data();
     double distance = 0, mean_y = 0, mean_x = 0;
-    for (std::int64_t k = 0; k < grid.size(); ++k) {
-      const std::int64_t ky = k / W, kx = k % W;
-      const double a = row[static_cast<std::size_t>(k)];
-      distance += a * distances[static_cast<std::size_t>(std::abs(y - ky) * W + std::abs(x - kx))];
-      mean_y += a * static_cast<double>(ky - y);
-      mean_x += a * static_cast<double>(kx - x);
+    for (std::int64_t ky = 0; ky < grid.height; ++ky) {
+      const double* const of_row = distances.data() + std::abs(y - ky) * W;
+      for (std::int64_t kx = 0; kx < W; ++kx, ++a) {
+        distance += *a * of_row[std::abs(x - kx)];
+        mean_y += *a * static_cast<double>(ky - y);
+        mean_x += *a * static_cast<double>(kx - x);
+      }
     }
     return std::array{distance,
                       std::hypot(mean_y * layout.cell_height, mean_x * layout.cell_width)};

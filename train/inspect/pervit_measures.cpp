@@ -82,7 +82,6 @@ Chart chart_of(const Measured& measured, const Quantity& quantity) {
 std::vector<Chart> charts_of(const Measured& measured, const std::vector<Quantity>& quantities) {
   std::vector<Chart> charts;
   for (const Quantity& quantity : quantities) charts.push_back(chart_of(measured, quantity));
-  share_y_axis(charts);
   return charts;
 }
 
@@ -106,7 +105,9 @@ void pervit_nonlocality(const Inspection& what, OutputFolder& output) {
     const Mixture& m = entry.mean;
     csv.row(entry.block + 1, entry.head, measured.images, m.omega_c, m.omega_p, m.omega_a);
   }
-  output.write("pervit-nonlocality.svg", svg_of_charts(charts_of(measured, quantities)));
+  std::vector<Chart> charts = charts_of(measured, quantities);
+  share_y_axis(charts);
+  output.write("pervit-nonlocality.svg", svg_of_charts(charts));
   output.write("pervit-nonlocality.csv", csv.text());
 }
 

@@ -41,7 +41,7 @@ void draw_trained(const Inspection& what, OutputFolder& output) {
                 "each map its range.",
                 "The red square is the query."};
   grid.bar = relative_color_bar("position attention, each map in its own range");
-  grid.side = 84;
+  grid.side = 96;
   const TokenLayout layout = token_layout(what.model->info());
   grid.rows.resize(blocks.front().heads.size());
   for (PositionBlock& block : blocks) {
