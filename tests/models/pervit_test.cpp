@@ -349,9 +349,9 @@ TEST_CASE("one batch and the same images in two give the same gradients") {
   const auto a = gradients_of(*whole), b = gradients_of(*halves);
   REQUIRE(a.size() == whole->store().parameters().size());
   REQUIRE(b.size() == a.size());
-  for (const auto& [name, gradient] : a) {
-    INFO(name);
-    CHECK(worst_difference(gradient, b.at(name)) < 1e-12);
+  for (const auto& entry : a) {
+    INFO(entry.first);
+    CHECK(worst_difference(entry.second, b.at(entry.first)) < 1e-12);
   }
   CHECK(norm_of(a.at("blocks.0.attn.activation.gn2.bias")) > 1e-6);
 }
