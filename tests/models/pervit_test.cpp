@@ -405,7 +405,7 @@ TEST_CASE(
     CHECK(shown.at("phi_p/1").shape() == Shape{2, 9, 9});
     CHECK(shown.at("attn/1/qkv").shape() == Shape{2, 9, 36});
     CHECK(shown.at("feat/0").shape() == Shape{2, 9, 12});
-    CHECK(shown.at("feat/embed").dtype() == DType::bf16);
+    CHECK(shown.at("attn/1/qkv").dtype() == DType::bf16);
   }
 }
 
