@@ -9,8 +9,8 @@
 
 #include "engine/autograd.h"
 #include "engine/check.h"
-#include "engine/parallel.h"
 #include "ops/matmul.h"
+#include "ops/softmax.h"
 #include "ops/view.h"
 #include "train/evaluate.h"
 
@@ -18,8 +18,6 @@ namespace fovea {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::int64_t kRowGrain = 16;
 
 SquareMap zeros_of(std::int64_t size) {
   return {size, std::vector<float>(static_cast<std::size_t>(size * size))};
@@ -38,18 +36,10 @@ Tensor head_slice(Tensor bias, const BlockAttention::Place& at) {
   return ops::select(bias, 0, bias.size(0) == 1 ? 0 : at.head);
 }
 
-void softmax_rows(SquareMap& map) {
-  parallel_for(map.size, kRowGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t q = begin; q < end; ++q) {
-      float* const row = map.values.data() + q * map.size;
-      const float most = *std::max_element(row, row + map.size);
-      double sum = 0;
-      for (std::int64_t k = 0; k < map.size; ++k) sum += row[k] = std::exp(row[k] - most);
-      for (std::int64_t k = 0; k < map.size; ++k) {
-        row[k] = static_cast<float>(row[k] / sum);
-      }
-    }
-  });
+SquareMap softmax_rows(const SquareMap& logits) {
+  const Tensor x = empty({logits.size, logits.size});
+  std::copy(logits.values.begin(), logits.values.end(), x.data<float>());
+  return {logits.size, to_floats(ops::softmax(x))};
 }
 
 SquareMap sum_of(SquareMap a, const SquareMap& b) {
@@ -189,15 +179,11 @@ SquareMap BlockAttention::position(const Place& at) const {
 }
 
 SquareMap BlockAttention::weights(const Place& at) const {
-  SquareMap map = sum_of(content(at), position(at));
-  softmax_rows(map);
-  return map;
+  return softmax_rows(sum_of(content(at), position(at)));
 }
 
 SquareMap BlockAttention::patch_weights(const Place& at) const {
-  SquareMap map = without_prefix(sum_of(content(at), position(at)), layout_.prefix);
-  softmax_rows(map);
-  return map;
+  return softmax_rows(without_prefix(sum_of(content(at), position(at)), layout_.prefix));
 }
 
 SquareMap BlockAttention::gate(const Place& at) const {
