@@ -17,6 +17,10 @@ struct Context {
   DType activations = DType::f32;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;  ///< counted by the trainer over the run, micro-batches included
+  /// The dtype of what blocks add to: sums of many bf16 branches would lose digits in bf16.
+  [[nodiscard]] DType residual() const {
+    return activations == DType::bf16 ? DType::f32 : activations;
+  }
   /// Called as tap("feat/0", tensor) with the named values inside a model (goldens/README.md).
   std::function<void(std::string_view, const Tensor&)> tap;
 

@@ -57,10 +57,11 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
 
 Tensor PerViTBlock::operator()(Tensor x, Context& ctx) {
   const double rate = ctx.training ? drop_path_ : 0;
-  const Tensor attended = attn_(norm1_(cpe(x)), ctx, index_);  // [B, N, D]
-  x = ops::add_drop_path(x, attended, rate, ctx.next_key());   // [B, N, D]
-  const Tensor residual = res_path_ ? (*res_path_)(x) : x;     // [B, N, D']
-  x = ops::add_drop_path(residual, mlp_(norm2_(x)), rate, ctx.next_key());
+  const Tensor attended = attn_(norm1_(cpe(x)).to(ctx.activations), ctx, index_);  // [B, N, D]
+  x = ops::add_drop_path(x, attended, rate, ctx.next_key());                       // [B, N, D]
+  const Tensor residual = res_path_ ? (*res_path_)(x) : x;                         // [B, N, D']
+  const Tensor mixed = mlp_(norm2_(x).to(ctx.activations));                        // [B, N, D']
+  x = ops::add_drop_path(residual, mixed, rate, ctx.next_key());                   // [B, N, D']
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

@@ -24,9 +24,10 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
 
 Tensor Block::operator()(Tensor x, Context& ctx, const Positions& where) const {
   const double rate = ctx.training ? drop_path_ : 0;
-  const Tensor attended = attn_(norm1_(x), ctx, index_, where);      // [B, L, D]
-  x = ops::add_drop_path(x, attended, rate, ctx.next_key());         // [B, L, D]
-  x = ops::add_drop_path(x, mlp_(norm2_(x)), rate, ctx.next_key());  // [B, L, D]
+  const Tensor attended = attn_(norm1_(x).to(ctx.activations), ctx, index_, where);  // [B, L, D]
+  x = ops::add_drop_path(x, attended, rate, ctx.next_key());                         // [B, L, D]
+  const Tensor mixed = mlp_(norm2_(x).to(ctx.activations));                          // [B, L, D]
+  x = ops::add_drop_path(x, mixed, rate, ctx.next_key());                            // [B, L, D]
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

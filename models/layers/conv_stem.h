@@ -56,7 +56,7 @@ class ConvStem {
   [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
     Tensor x = images.to(ctx.activations);
     for (const StemConv& conv : convs_) x = conv(x, ctx);  // [B, dims[i + 1], H/2^i, W/2^i]
-    return map_to_tokens(ops::conv2d(x, weight_, bias_));  // [B, N, D]
+    return map_to_tokens(ops::conv2d(x, weight_, bias_)).to(ctx.residual());  // [B, N, D]
   }
 
  private:

@@ -23,7 +23,7 @@ struct PatchConfig {
   [[nodiscard]] std::int64_t patches() const { return grid()[0] * grid()[1]; }
 };
 
-/// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order.
+/// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order, of ctx.residual().
 class PatchEmbed {
  public:
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim)
@@ -39,7 +39,7 @@ class PatchEmbed {
               images.size(3) == width,
           "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans, ", ",
           height, ", ", width, "]");
-    return ops::patch_embed(images.to(ctx.activations), weight_, bias_);
+    return ops::patch_embed(images.to(ctx.activations), weight_, bias_).to(ctx.residual());
   }
 
   /// Images of any size that is cut into whole patches.
@@ -49,7 +49,7 @@ class PatchEmbed {
               images.size(3) >= p && images.size(2) % p == 0 && images.size(3) % p == 0,
           "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans,
           ", H, W] of whole patches of ", p, " x ", p);
-    return ops::patch_embed(images.to(ctx.activations), weight_, bias_);
+    return ops::patch_embed(images.to(ctx.activations), weight_, bias_).to(ctx.residual());
   }
 
  private:
