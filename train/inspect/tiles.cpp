@@ -114,9 +114,10 @@ class Drawing {
 
   /// The PNG of a picture that many tiles share is made once.
   const std::string& background_png(const Image& image) {
-    const auto found = backgrounds_.find(image.pixels);
+    const std::string pixels(image.pixels.begin(), image.pixels.end());
+    const auto found = backgrounds_.find(pixels);
     if (found != backgrounds_.end()) return found->second;
-    return backgrounds_[image.pixels] = sharp_png(image, std::min(width_, height_));
+    return backgrounds_[pixels] = sharp_png(image, std::min(width_, height_));
   }
 
   [[nodiscard]] SvgBox part(const SvgBox& box, const TileArea& area) const {
@@ -163,7 +164,7 @@ class Drawing {
   double width_, height_;  ///< of a tile
   double caption_;         ///< height of a caption
   double left_, top_;      ///< of the first tile
-  std::map<std::vector<std::uint8_t>, std::string> backgrounds_;
+  std::map<std::string, std::string> backgrounds_;  ///< by pixels
   Svg svg_;
 };
 
