@@ -161,9 +161,9 @@ class Drawing {
   }
 
   const TileGrid& grid_;
-  double width_, height_;  ///< of a tile
-  double caption_;         ///< height of a caption
-  double left_, top_;      ///< of the first tile
+  double width_, height_;                           ///< of a tile
+  double caption_;                                  ///< height of a caption
+  double left_, top_;                               ///< of the first tile
   std::map<std::string, std::string> backgrounds_;  ///< by pixels
   Svg svg_;
 };
