@@ -89,8 +89,9 @@ Weights make_weights(const Axis& axis, const Kernel& kernel) {
   std::vector<double> row(static_cast<std::size_t>(weights.taps));
   for (std::int64_t i = 0; i < axis.outputs; ++i) {
     const double center = axis.begin + (static_cast<double>(i) + 0.5) * scale;
-    const auto from = static_cast<std::int64_t>(std::max(0.0, center - support + 0.5));
-    const auto to = std::min(static_cast<std::int64_t>(center + support + 0.5), axis.size);
+    const auto from = static_cast<std::int64_t>(std::floor(std::max(0.0, center - support + 0.5)));
+    const auto to =
+        std::min(static_cast<std::int64_t>(std::floor(center + support + 0.5)), axis.size);
     double sum = 0;
     for (std::int64_t k = 0; k < to - from; ++k) {
       row[k] = kernel.value((static_cast<double>(k + from) - center + 0.5) * (1 / stretch));

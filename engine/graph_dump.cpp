@@ -23,6 +23,7 @@ std::vector<std::shared_ptr<Node>> nodes_of(const Tensor& root) {
     for (const Tensor& input : node->inputs) pending.push_back(input.node());
   }
   std::vector<std::shared_ptr<Node>> nodes;
+  nodes.reserve(found.size());
   for (auto& [sequence, node] : found) nodes.push_back(node);
   return nodes;
 }

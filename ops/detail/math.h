@@ -35,14 +35,18 @@ template <class T>
 FOVEA_HD inline T sqrt(T x) {
   return std::sqrt(x);
 }
+template <class T>
+FOVEA_HD inline bool is_nan(T x) {
+  return x != x;  // NOLINT(misc-redundant-expression): true of NaN alone, and it vectorises
+}
 /// NaN in either operand gives NaN.
 template <class T>
 FOVEA_HD inline T max(T a, T b) {
-  return a > b || a != a ? a : b;
+  return a > b || is_nan(a) ? a : b;
 }
 template <class T>
 FOVEA_HD inline T min(T a, T b) {
-  return a < b || a != a ? a : b;
+  return a < b || is_nan(a) ? a : b;
 }
 
 template <class T>
