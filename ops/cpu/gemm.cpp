@@ -283,7 +283,7 @@ void multiply(const Product& p) {
       smaller(ceil_div(n, kNr), larger(1, kMaxPacked / (depth * kNr * (whole_k ? p.blocks : 1))));
   const std::int64_t a_row = in_place ? m / kMr * kMr : 0;
   const std::int64_t cols = strips * kNr, rows = share_a ? ceil_div(m - a_row, kMr) * kMr : 0;
-  const std::int64_t fitting = kMaxPacked / (depth * larger(cols, rows));
+  const std::int64_t fitting = kMaxPacked / larger(1, depth * larger(cols, rows));
   const std::int64_t blocks = whole_k ? p.blocks : smaller(p.blocks, larger(1, fitting));
   float* b = floats(Scratch::gemm_b, blocks * p.depth * (cols + rows) + kLanes);
   float* a = share_a ? b + blocks * p.depth * cols : nullptr;

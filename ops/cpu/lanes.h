@@ -56,7 +56,7 @@ struct WideLanes {
     using Bits = typename Types::Bits;
     const Bits u = reinterpret_cast<Bits>(v);
     const Bits rounded = u + 0x7fffu + ((u >> 16) & 1u);
-    const Bits is_nan = reinterpret_cast<Bits>(v != v);
+    const Bits is_nan = reinterpret_cast<Bits>(v != v);  // NOLINT(misc-redundant-expression)
     const Bits chosen = ((u | 0x00400000u) & is_nan) | (rounded & ~is_nan);
     const auto halves = __builtin_convertvector(chosen >> 16, typename Types::Halves);
     __builtin_memcpy(static_cast<void*>(p), &halves, sizeof halves);
@@ -76,7 +76,8 @@ struct OneLane {
   static void store(bf16* p, A v) {
     const auto u = __builtin_bit_cast(std::uint32_t, v);
     const std::uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
-    p->bits = static_cast<std::uint16_t>((v != v ? u | 0x00400000u : rounded) >> 16);
+    const bool is_nan = v != v;  // NOLINT(misc-redundant-expression)
+    p->bits = static_cast<std::uint16_t>((is_nan ? u | 0x00400000u : rounded) >> 16);
   }
 };
 
