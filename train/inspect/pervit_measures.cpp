@@ -81,6 +81,7 @@ Chart chart_of(const Measured& measured, const Quantity& quantity) {
 
 std::vector<Chart> charts_of(const Measured& measured, const std::vector<Quantity>& quantities) {
   std::vector<Chart> charts;
+  charts.reserve(quantities.size());
   for (const Quantity& quantity : quantities) charts.push_back(chart_of(measured, quantity));
   return charts;
 }
