@@ -24,7 +24,10 @@ class Builtin : public Dataset {
 
   [[nodiscard]] std::int64_t size() const override { return size_; }
   [[nodiscard]] const std::vector<std::string>& class_names() const override;
+  using Dataset::get;
   [[nodiscard]] Sample get(std::int64_t index) const override;
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override { return index % 10; }
+  [[nodiscard]] ImageSize image_size() const override { return {kSide, kSide}; }
 
  private:
   Split split_;

@@ -140,17 +140,29 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
   }
 }
 
-Sample Cifar::get(std::int64_t index) const {
+Cifar::Place Cifar::find(std::int64_t index) const {
   const Layout& layout = layout_of(kind_);
   check(index >= 0 && index < size_, layout.title, ": got index ", index, ", expected 0 to ",
         size_ - 1);
   std::size_t file = 0;
   for (;; ++file) {
-    const auto bytes = static_cast<std::int64_t>(files_[file].size());
-    if (index < bytes / layout.record_bytes()) break;
-    index -= bytes / layout.record_bytes();
+    const auto records = static_cast<std::int64_t>(files_[file].size()) / layout.record_bytes();
+    if (index < records) break;
+    index -= records;
   }
-  return read_cifar_record(kind_, files_[file], index);
+  return {files_[file], index};
+}
+
+Sample Cifar::get(std::int64_t index) const {
+  const Place place = find(index);
+  return read_cifar_record(kind_, place.bytes, place.record);
+}
+
+std::int64_t Cifar::label(std::int64_t index) const {
+  const Layout& layout = layout_of(kind_);
+  const Place place = find(index);
+  const char byte = place.bytes[place.record * layout.record_bytes() + layout.label_bytes - 1];
+  return static_cast<std::uint8_t>(byte);
 }
 
 }  // namespace fovea

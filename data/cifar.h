@@ -26,11 +26,21 @@ class Cifar : public Dataset {
 
   [[nodiscard]] std::int64_t size() const override { return size_; }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
+  using Dataset::get;
   [[nodiscard]] Sample get(std::int64_t index) const override;
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override;
+  [[nodiscard]] ImageSize image_size() const override { return {kSide, kSide}; }
   /// Not empty when the number of records is not the official one.
   [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
+  /// The file that holds a record, and the record's place in it.
+  struct Place {
+    std::span<const char> bytes;
+    std::int64_t record;
+  };
+  [[nodiscard]] Place find(std::int64_t index) const;
+
   std::vector<std::string> files_;
   std::vector<std::string> names_;
   std::string notice_;

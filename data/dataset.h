@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,19 @@ struct Sample {
   std::int64_t label = 0;
 };
 
-/// Immutable after construction: get() is called from several threads at once.
+/// The bytes of a picture file: in memory of their own, or where the source keeps them.
+struct FileBytes {
+  std::string owned;
+  std::span<const std::uint8_t> mapped;  ///< counts where `owned` is empty
+
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const {
+    if (owned.empty()) return mapped;
+    return {reinterpret_cast<const std::uint8_t*>(owned.data()), owned.size()};
+  }
+};
+
+/// Immutable after construction: get() is called from several threads at once. A picture that
+/// cannot be decoded or read throws ImageError, naming it.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -27,6 +41,22 @@ class Dataset {
   [[nodiscard]] virtual const std::vector<std::string>& class_names() const = 0;
   /// The image as stored, before any augmentation. Throws unless 0 <= index < size().
   [[nodiscard]] virtual Sample get(std::int64_t index) const = 0;
+  /// The part of it that `choose` says, given the whole image's size. Sources of JPEG files decode
+  /// only that part; the pixels are the same.
+  [[nodiscard]] virtual Sample get(std::int64_t index, const ChooseBox& choose) const;
+  /// Without decoding, where the source can tell.
+  [[nodiscard]] virtual std::int64_t label(std::int64_t index) const { return get(index).label; }
+  /// The file that a picture is stored as; none where it is stored as pixels.
+  [[nodiscard]] virtual std::optional<FileBytes> file(std::int64_t /*index*/) const { return {}; }
+  /// Reads all of a sample and throws ImageError unless it is whole.
+  virtual void verify(std::int64_t index) const { (void)get(index); }
+  /// What to call a sample in messages: its file, where it has one.
+  [[nodiscard]] virtual std::string describe(std::int64_t index) const;
+  /// Of all images, or 0 x 0 where they differ.
+  [[nodiscard]] virtual ImageSize image_size() const { return {}; }
+  /// How many images lie together, part by part, where reading in order within a part is faster
+  /// (tar files); empty where any order is as good.
+  [[nodiscard]] virtual std::vector<std::int64_t> parts() const { return {}; }
   /// Something its user should be told once ("12000 records, the official set has ..."), or "".
   [[nodiscard]] virtual std::string notice() const { return {}; }
 
@@ -40,13 +70,39 @@ class Dataset {
   Dataset& operator=(const Dataset&) = default;
 };
 
+/// A data set of picture files: these make up a sample from the file and its label.
+class FileDataset : public Dataset {
+ public:
+  [[nodiscard]] Sample get(std::int64_t index) const override;
+  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose) const override;
+
+ protected:
+  explicit FileDataset(ImageSize shrink_to) : shrink_to_(shrink_to) {}
+  [[nodiscard]] ImageSize shrink_to() const { return shrink_to_; }
+
+ private:
+  ImageSize shrink_to_;  ///< see DecodeOptions; only where a part is asked for
+};
+
 struct DatasetOptions {
   std::string name = "builtin";      ///< one of dataset_names()
   std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA, else ./datasets
   std::uint64_t seed = 0;            ///< of the built-in set
+
+  // Of data sets of photographs: folder, tar, pack.
+  std::string train_split{}, val_split{};  ///< folder or file pattern below data_dir; empty: usual
+  std::filesystem::path class_map{};       ///< a class name a line, in label order
+  std::string index_cache{};  ///< folder of index files, "none"; empty: the user's cache folder
+  ImageSize shrink_to{};      ///< see DecodeOptions
+
+  // Of all.
+  std::string classes{};  ///< only these: names or numbers, or how many; empty: all
+  double fraction = 1;    ///< of the training images of each class
 };
 
 [[nodiscard]] const std::vector<std::string>& dataset_names();
+/// "folder", "tar" or "pack", by what lies in options.data_dir. Throws where none of them does.
+[[nodiscard]] std::string detect_dataset(const DatasetOptions& options);
 /// Throws on an unknown name (with the nearest known one) and on missing or damaged files.
 [[nodiscard]] std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& options,
                                                           Split split);

@@ -3,11 +3,35 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/check.h"
+
 namespace fovea {
+
+struct ImageSize {
+  std::int64_t height = 0, width = 0;
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+
+/// Rows [top, bottom), columns [left, right).
+struct PixelBox {
+  std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+  [[nodiscard]] std::int64_t area() const { return (bottom - top) * (right - left); }
+  [[nodiscard]] ImageSize size() const { return {bottom - top, right - left}; }
+};
+
+/// Says which part of an image of this size is wanted; it lies inside the image.
+using ChooseBox = std::function<PixelBox(ImageSize)>;
+
+/// A picture that cannot be decoded or read: the fault of one file, not of the run.
+class ImageError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// 8-bit RGB, rows from top to bottom: pixels[(y * width + x) * 3 + c].
 struct Image {
@@ -34,13 +58,33 @@ struct Image {
 /// A file whose header promises more pixels is refused before anything is allocated.
 inline constexpr std::int64_t kMaxPixels = 178'956'970;  // Pillow's limit: 512 MiB of RGB
 
-/// Decodes JPEG, PNG or BMP, told apart by content. Gray becomes RGB, palettes and CMYK are
-/// expanded, 16-bit samples keep their high byte, alpha is dropped, EXIF and ICC are ignored.
-/// Throws Error, beginning with `name`, on anything else and on damaged or cut-off data.
+struct DecodeOptions {
+  std::int64_t max_pixels = kMaxPixels;
+  /// Lets a JPEG be decoded at 1/2, 1/4 or 1/8 of its size while what is wanted of it stays at
+  /// least as large as this. Faster, and not the same pixels. 0 x 0: always at its own size.
+  ImageSize shrink_to{};
+};
+
+/// Decodes JPEG, PNG, BMP or the first frame of a GIF, told apart by content. Gray becomes RGB,
+/// palettes and CMYK are expanded, 16-bit samples keep their high byte, alpha is dropped, EXIF and
+/// ICC are ignored. Throws ImageError, beginning with `name`, on anything else and on damaged or
+/// cut-off data.
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
-                                 std::int64_t max_pixels = kMaxPixels);
+                                 const DecodeOptions& options = {});
+/// The part that `choose` says, the same pixels as in the whole image. Of a JPEG only that part is
+/// decoded: damage below it stays unnoticed.
+[[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
+                                 const ChooseBox& choose, const DecodeOptions& options = {});
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
 
+/// How colours are stored: each chroma sample serves this many pixels.
+struct JpegOptions {
+  int quality = 90;  ///< 1 to 100
+  int chroma_width = 2, chroma_height = 2;
+  bool progressive = false;
+};
+/// The bytes of a JPEG file. Throws in a build without libjpeg.
+[[nodiscard]] std::string encode_jpeg(const Image& image, const JpegOptions& options = {});
 /// The bytes of an RGB PNG file.
 [[nodiscard]] std::string encode_png(const Image& image);
 /// Atomic, like every file that is written here.

@@ -24,8 +24,9 @@ struct Decoder {
   jpeg_source_mgr input{};
   std::jmp_buf on_error{};
   std::array<char, JMSG_LENGTH_MAX> message{};
+  jpeg_progress_mgr progress{};
   Image image;
-  std::vector<std::uint8_t> row;  ///< CMYK before conversion
+  std::vector<std::uint8_t> row;  ///< as libjpeg gives it, where that is not a row of the image
 
   Decoder() = default;
   ~Decoder() { jpeg_destroy_decompress(&info); }
@@ -56,6 +57,16 @@ void skip(j_decompress_ptr info, long count) {
   input.bytes_in_buffer -= static_cast<std::size_t>(count);
 }
 
+/// A progressive file may hold any number of scans, each of them as slow as the whole image.
+void watch_scans(j_common_ptr common) {
+  constexpr int most = 500;  // encoders make ten or so
+  const auto* info = reinterpret_cast<j_decompress_ptr>(common);
+  if (info->input_scan_number <= most) return;
+  Decoder& decoder = decoder_of(common);
+  std::snprintf(decoder.message.data(), decoder.message.size(), "it has more than %d scans", most);
+  std::longjmp(decoder.on_error, 1);
+}
+
 void open(Decoder& decoder, std::span<const std::uint8_t> bytes) {
   jpeg_decompress_struct& info = decoder.info;
   info.err = jpeg_std_error(&decoder.errors);
@@ -63,6 +74,8 @@ void open(Decoder& decoder, std::span<const std::uint8_t> bytes) {
   decoder.errors.emit_message = [](j_common_ptr, int) {};  // warnings: damage that is survived
   info.client_data = &decoder;
   jpeg_create_decompress(&info);
+  decoder.progress.progress_monitor = watch_scans;
+  info.progress = &decoder.progress;
   info.src = &decoder.input;
   decoder.input.init_source = [](j_decompress_ptr) {};
   decoder.input.term_source = [](j_decompress_ptr) {};
@@ -85,15 +98,67 @@ void cmyk_to_rgb(const std::uint8_t* inks, std::uint8_t* rgb, std::int64_t width
   }
 }
 
-/// Reads all rows. May leave by a jump: no local needs destruction.
-void read_rows(Decoder& decoder) {
+/// Chroma is interpolated across the borders of the blocks that libjpeg decodes together. One more
+/// block on every side keeps what is cut off there away from the pixels that are wanted.
+struct Window {
+  PixelBox box;             ///< what is wanted, in pixels of the output
+  std::int64_t column = 0;  ///< of the output's first column
+};
+
+/// At 1/2, 1/4 or 1/8, as small as `size` allows.
+int denominator_for(ImageSize wanted, ImageSize size) {
+  if (size == ImageSize{}) return 1;
+  int denominator = 8;
+  while (denominator > 1 &&
+         (wanted.height / denominator < size.height || wanted.width / denominator < size.width))
+    denominator /= 2;
+  return denominator;
+}
+
+/// The same part of the image at 1 / denominator of its size, at least one pixel.
+PixelBox scaled_box(const PixelBox& box, int denominator, ImageSize size) {
+  const auto range = [denominator](std::int64_t begin, std::int64_t end, std::int64_t limit) {
+    const std::int64_t first = std::min(begin / denominator, limit - 1);
+    return std::array{first, std::clamp((end + denominator - 1) / denominator, first + 1, limit)};
+  };
+  const auto rows = range(box.top, box.bottom, size.height);
+  const auto columns = range(box.left, box.right, size.width);
+  return {rows[0], rows[1], columns[0], columns[1]};
+}
+
+/// Limits the decoding to what `box` needs. May leave by a jump.
+Window open_window(jpeg_decompress_struct& info, const PixelBox& box) {
+  Window window{box};
+#ifdef LIBJPEG_TURBO_VERSION
+  const std::int64_t block_width = info.max_h_samp_factor * info.min_DCT_scaled_size;
+  const std::int64_t block_height = info.max_v_samp_factor * info.min_DCT_scaled_size;
+  const std::int64_t left = std::max<std::int64_t>(0, box.left - block_width);
+  const std::int64_t right = std::min<std::int64_t>(info.output_width, box.right + block_width);
+  auto column = static_cast<JDIMENSION>(left), width = static_cast<JDIMENSION>(right - left);
+  if (right - left < static_cast<std::int64_t>(info.output_width))
+    jpeg_crop_scanline(&info, &column, &width);
+  window.column = column;
+  const std::int64_t top = (box.top / block_height - 1) * block_height;
+  if (top > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(top));
+#endif
+  return window;
+}
+
+/// Reads the rows down to the window's end. May leave by a jump: no local needs destruction.
+void read_rows(Decoder& decoder, const Window& window) {
   jpeg_decompress_struct& info = decoder.info;
+  const PixelBox& box = window.box;
+  const std::int64_t width = box.right - box.left, from = box.left - window.column;
   const bool cmyk = info.out_color_space == JCS_CMYK;
-  while (info.output_scanline < info.output_height) {
-    std::uint8_t* target = decoder.image.at(info.output_scanline, 0);
-    JSAMPROW row = cmyk ? decoder.row.data() : target;
-    if (jpeg_read_scanlines(&info, &row, 1) == 1 && cmyk)
-      cmyk_to_rgb(row, target, decoder.image.width);
+  const bool direct = !cmyk && width == static_cast<std::int64_t>(info.output_width);
+  while (info.output_scanline < box.bottom) {
+    const std::int64_t y = static_cast<std::int64_t>(info.output_scanline) - box.top;
+    JSAMPROW row = direct && y >= 0 ? decoder.image.at(y, 0) : decoder.row.data();
+    if (jpeg_read_scanlines(&info, &row, 1) == 0 || y < 0 || direct) continue;
+    if (cmyk)
+      cmyk_to_rgb(row + 4 * from, decoder.image.at(y, 0), width);
+    else
+      std::copy_n(row + Image::kChannels * from, Image::kChannels * width, decoder.image.at(y, 0));
   }
 }
 
@@ -104,13 +169,23 @@ bool decode_into(Decoder& decoder, const Source& source) {
   open(decoder, source.bytes);
   jpeg_read_header(&info, TRUE);
   check_size(source, info.image_height, info.image_width);
+  const ImageSize size{info.image_height, info.image_width};
+  constexpr std::int64_t most = 512;  // Huffman codes: a bit for each block of 8 x 8, at the least
+  if (!info.arith_code) check_plausible(source, size, most);
+  PixelBox box = chosen_box(source, size);
+
   const bool four_inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   info.out_color_space = four_inks ? JCS_CMYK : JCS_RGB;
+  info.scale_num = 1;
+  info.scale_denom = static_cast<unsigned>(denominator_for(box.size(), source.options.shrink_to));
   jpeg_start_decompress(&info);
-
-  decoder.image = Image(info.output_height, info.output_width);
-  if (four_inks) decoder.row.resize(4 * static_cast<std::size_t>(info.output_width));
-  read_rows(decoder);
+  if (info.scale_denom > 1)
+    box = scaled_box(box, static_cast<int>(info.scale_denom),
+                     {info.output_height, info.output_width});
+  const Window window = open_window(info, box);
+  decoder.image = Image(box.bottom - box.top, box.right - box.left);
+  decoder.row.resize((four_inks ? 4 : 3) * static_cast<std::size_t>(info.output_width));
+  read_rows(decoder, window);
   return true;
 }
 

@@ -62,7 +62,7 @@ void append(png_structp png, png_bytep data, std::size_t count) {
 }
 
 /// Deflate shrinks at most 1032-fold: a shorter file cannot hold the pixels its header promises.
-void check_plausible(const Source& source, const Png& self) {
+void check_rows_fit(const Source& source, const Png& self) {
   const std::size_t promised =
       png_get_rowbytes(self.png, self.info) * png_get_image_height(self.png, self.info);
   check(promised / 1032 <= source.bytes.size(), source.name, ": damaged PNG: ", source.bytes.size(),
@@ -93,7 +93,7 @@ bool decode_into(Png& self, const Source& source) {
   const png_uint_32 height = png_get_image_height(self.png, self.info);
   const png_uint_32 width = png_get_image_width(self.png, self.info);
   codec::check_size(source, height, width);
-  check_plausible(source, self);
+  check_rows_fit(source, self);
   convert_to_rgb8(self);
   png_read_update_info(self.png, self.info);
 

@@ -1,8 +1,9 @@
-// stb_image: BMP always, JPEG and PNG in builds without their libraries.
+// stb_image: BMP and GIF always, JPEG and PNG in builds without their libraries.
 // Its other formats stay out: the fuzzer finds overflows in 2.27 (16-bit PNM).
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_BMP
+#define STBI_ONLY_GIF
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
 #define STBI_NO_STDIO
@@ -25,6 +26,8 @@ Image decode_stb(const Source& source) {
   if (stbi_info_from_memory(source.bytes.data(), size, &width, &height, &channels) == 0)
     fail(source.name, ": damaged picture: ", stbi_failure_reason());
   check_size(source, static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width));
+  constexpr std::int64_t most = 4096;  // pixels of a byte: no format here packs more of them
+  check_plausible(source, {height, width}, most);
 
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(source.bytes.data(), size, &width, &height, &channels,

@@ -20,45 +20,98 @@ namespace {
 
 constexpr std::uint64_t kAugmentStream = 0x6175676D656E74;  // "augment"
 
+Tensor first_rows(const Tensor& whole, std::int64_t rows) {
+  Shape shape = whole.shape();
+  shape[0] = rows;
+  return whole.alias(shape, whole.strides(), 0);
+}
+
+}  // namespace
+
 /// Makes any batch of any epoch. Const: all workers share one.
-class BatchMaker {
+class Loader::BatchMaker {
  public:
+  struct Made {
+    Batch batch;
+    std::vector<BadImage> bad;  ///< met on the way
+  };
+
   BatchMaker(std::shared_ptr<const Dataset> dataset, Pipeline pipeline,
              const LoaderOptions& options)
       : dataset_(std::move(dataset)), pipeline_(std::move(pipeline)), options_(options) {}
 
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const {
-    return options_.shuffle ? shuffled_order(dataset_->size(), options_.seed, epoch)
-                            : sequential_order(dataset_->size());
+    if (!options_.shuffle) return sequential_order(dataset_->size());
+    const std::vector<std::int64_t> parts = dataset_->parts();
+    return options_.shuffle_buffer > 0 && !parts.empty()
+               ? buffered_order(parts, options_.shuffle_buffer, options_.seed, epoch)
+               : shuffled_order(dataset_->size(), options_.seed, epoch);
   }
 
   /// `order` is order(at.epoch).
-  [[nodiscard]] Batch make(const std::vector<std::int64_t>& order, Cursor at) const {
-    const auto size = static_cast<std::int64_t>(order.size());
+  [[nodiscard]] Made make(const std::vector<std::int64_t>& order, Cursor at) const {
     const std::int64_t begin = at.batch * options_.batch_size;
+    const std::int64_t size = epoch_size(static_cast<std::int64_t>(order.size()), options_.repeats);
     const std::int64_t count = std::min(options_.batch_size, size - begin);
-    Batch batch;
-    batch.labels = empty({count}, {DType::i64, {}});
-    for (std::int64_t i = 0; i < count; ++i) put(batch, i, order[begin + i], at.epoch);
-    return batch;
+    Made made;
+    made.batch.labels = empty({count}, {DType::i64, {}});
+    std::int64_t row = 0;
+    for (std::int64_t i = begin; i < begin + count; ++i) {
+      const Draw draw{at.epoch, order[i / options_.repeats], i % options_.repeats};
+      row += static_cast<std::int64_t>(put(made, row, draw));
+    }
+    if (row < count) {
+      made.batch.labels = first_rows(made.batch.labels, row);
+      if (row > 0) made.batch.images = first_rows(made.batch.images, row);
+    }
+    return made;
   }
 
  private:
-  /// Writes sample `index` into row `row`.
-  void put(Batch& batch, std::int64_t row, std::int64_t index, std::int64_t epoch) const try {
-    Sample sample = dataset_->get(index);
-    Rng rng(options_.seed, stream_of(kAugmentStream, static_cast<std::uint64_t>(epoch),
-                                     static_cast<std::uint64_t>(index)));
+  /// What the random steps of one sample depend on, beside the seed.
+  struct Draw {
+    std::int64_t epoch, index, repeat;
+  };
+
+  /// Writes the sample, or what stands in for it, into row `row`. False when it is left out.
+  bool put(Made& made, std::int64_t row, Draw draw) const try {
+    for (std::int64_t tries = 0; tries < dataset_->size(); ++tries) {
+      try {
+        write(made.batch, row, draw);
+        return true;
+      } catch (const ImageError& error) {
+        if (options_.on_bad_image == OnBadImage::fail) throw;
+        made.bad.push_back({draw.index, error.what()});
+      }
+      if (options_.on_bad_image == OnBadImage::drop) return false;
+      draw.index = (draw.index + 1) % dataset_->size();
+    }
+    fail("none of the ", dataset_->size(), " images can be decoded");
+  } catch (const std::exception& error) {
+    fail("loader: sample ", draw.index, " of epoch ", draw.epoch, ": ", error.what());
+  }
+
+  void write(Batch& batch, std::int64_t row, const Draw& draw) const {
+    std::uint64_t stream = stream_of(kAugmentStream, static_cast<std::uint64_t>(draw.epoch),
+                                     static_cast<std::uint64_t>(draw.index));
+    if (draw.repeat > 0) stream = stream_of(stream, static_cast<std::uint64_t>(draw.repeat));
+    Rng rng(options_.seed, stream);
+    Sample sample = read(draw.index, rng);
     const Image image = pipeline_.apply(std::move(sample.image), rng);
     const Shape shape{batch.labels.size(0), Image::kChannels, image.height, image.width};
     if (!batch.images.defined()) batch.images = empty(shape);
     check(batch.images.shape() == shape, "its size is ", image.height, " x ", image.width,
           ", the batch began with ", batch.images.size(2), " x ", batch.images.size(3));
-    const std::int64_t values = Image::kChannels * image.height * image.width;
-    normalize(image, pipeline_.normalization, batch.images.data<float>() + row * values);
+    float* target =
+        batch.images.data<float>() + row * Image::kChannels * image.height * image.width;
+    normalize(image, pipeline_.normalization, target);
+    if (pipeline_.finish) pipeline_.finish(target, {image.height, image.width}, rng);
     batch.labels.data<std::int64_t>()[row] = sample.label;
-  } catch (const std::exception& error) {
-    fail("loader: sample ", index, " of epoch ", epoch, ": ", error.what());
+  }
+
+  [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const {
+    if (!pipeline_.choose_box) return dataset_->get(index);
+    return dataset_->get(index, [&](ImageSize size) { return pipeline_.choose_box(size, rng); });
   }
 
   std::shared_ptr<const Dataset> dataset_;
@@ -66,11 +119,9 @@ class BatchMaker {
   LoaderOptions options_;
 };
 
-}  // namespace
-
 struct Loader::Workers {
   struct Slot {
-    Batch batch;
+    BatchMaker::Made made;
     std::exception_ptr error;
     bool ready = false;
   };
@@ -125,7 +176,7 @@ struct Loader::Workers {
     slot.ready = true;
     const Cursor at{number / batches_per_epoch, number % batches_per_epoch};
     try {
-      slot.batch = maker.make(*order_of(at.epoch), at);
+      slot.made = maker.make(*order_of(at.epoch), at);
     } catch (...) {
       slot.error = std::current_exception();
     }
@@ -186,14 +237,18 @@ LoaderOptions evaluation_loader_options(std::int64_t batch_size, int workers) {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, LoaderOptions options,
                Cursor start)
-    : options_(options), cursor_(start), first_epoch_(start.epoch) {
+    : options_(options), cursor_(start), first_epoch_(start.epoch), images_(dataset->size()) {
   check(options_.batch_size >= 1, "loader: got batch size ", options_.batch_size,
         ", expected 1 or more");
   check(options_.workers >= 0 && options_.queue >= 0, "loader: got ", options_.workers,
         " workers and a queue of ", options_.queue, ", expected 0 or more");
-  batches_ = batch_count(dataset->size(), options_.batch_size, options_.drop_last);
-  check(batches_ >= 1, "loader: got ", dataset->size(), " images and batch size ",
-        options_.batch_size, ", expected at least one whole batch");
+  check(options_.repeats >= 1 && options_.shuffle_buffer >= 0, "loader: got ", options_.repeats,
+        " repeats and a shuffle buffer of ", options_.shuffle_buffer,
+        ", expected at least 1 and 0");
+  const std::int64_t shown = epoch_size(images_, options_.repeats);
+  batches_ = batch_count(shown, options_.batch_size, options_.drop_last);
+  check(batches_ >= 1, "loader: got ", images_, " images and batch size ", options_.batch_size,
+        ", expected at least one whole batch");
   check(start.epoch >= 0 && start.batch >= 0 && start.batch < batches_,
         "loader: got a start at epoch ", start.epoch, ", batch ", start.batch,
         ", expected an epoch of 0 or more and a batch of 0 to ", batches_ - 1);
@@ -215,7 +270,20 @@ Batch Loader::next() {
   wait_seconds_ += waited.count();
   if (++cursor_.batch == batches_) cursor_ = {cursor_.epoch + 1, 0};
   if (slot.error) std::rethrow_exception(slot.error);
-  return std::move(slot.batch);
+  note(slot.made.bad);
+  return std::move(slot.made.batch);
 }
+
+void Loader::note(const std::vector<BadImage>& met) {
+  for (const BadImage& image : met)
+    if (bad_images_.insert(image.index).second) messages_.push_back(image.message);
+  const double most = options_.bad_image_limit * static_cast<double>(images_);
+  if (static_cast<double>(bad_images()) <= most) return;
+  fail("loader: ", bad_images(), " of ", images_,
+       " images are broken, the last: ", messages_.empty() ? "" : messages_.back(),
+       " (--verify-data names all; --on-bad-image skip goes on without them)");
+}
+
+std::vector<std::string> Loader::take_bad_image_messages() { return std::exchange(messages_, {}); }
 
 }  // namespace fovea

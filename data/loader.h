@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "data/batch.h"
@@ -15,13 +17,26 @@
 
 namespace fovea {
 
+/// What to do about a picture that cannot be decoded.
+enum class OnBadImage {
+  fail,     ///< next() throws
+  replace,  ///< the next good one of the data set stands in for it
+  drop,     ///< the batch is one smaller, maybe empty
+};
+
 struct LoaderOptions {
   std::int64_t batch_size = 128;
   int workers = 2;  ///< threads; 0 makes each batch when it is asked for
   int queue = 0;    ///< batches made ahead; 0 means 2 per worker
   bool shuffle = true;
-  bool drop_last = true;  ///< leave out an incomplete last batch
-  bool repeat = true;     ///< go on with the next epoch; false: next() ends after the first
+  /// Images in the buffer of buffered_order(); 0: every order is equally likely. Counts only for
+  /// data sets that have parts.
+  std::int64_t shuffle_buffer = 0;
+  std::int64_t repeats = 1;  ///< of every image in a row, see epoch_size()
+  bool drop_last = true;     ///< leave out an incomplete last batch
+  bool repeat = true;        ///< go on with the next epoch; false: next() ends after the first
+  OnBadImage on_bad_image = OnBadImage::fail;
+  double bad_image_limit = 1;  ///< next() throws when a larger share of the images is bad
   std::uint64_t seed = 0;
 };
 /// In the data set's order, every image once.
@@ -48,15 +63,30 @@ class Loader {
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
   /// Seconds that next() has waited so far, all calls together.
   [[nodiscard]] double wait_seconds() const { return wait_seconds_; }
+  /// How many different bad images the batches so far have met, and a message about each of those
+  /// that were met since the last call.
+  [[nodiscard]] std::int64_t bad_images() const {
+    return static_cast<std::int64_t>(bad_images_.size());
+  }
+  [[nodiscard]] std::vector<std::string> take_bad_image_messages();
 
  private:
   struct Workers;  ///< threads, queue and their lock
+  struct BadImage {
+    std::int64_t index;
+    std::string message;
+  };
+  class BatchMaker;
+  void note(const std::vector<BadImage>& met);
 
   LoaderOptions options_;
   Cursor cursor_;
   std::int64_t first_epoch_;
   std::int64_t batches_;
+  std::int64_t images_;  ///< of the data set
   double wait_seconds_ = 0;
+  std::set<std::int64_t> bad_images_;
+  std::vector<std::string> messages_;  ///< about bad images, not taken yet
   std::unique_ptr<Workers> workers_;
 };
 

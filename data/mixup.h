@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/batch.h"
+#include "data/image.h"
 #include "engine/rng.h"
 
 namespace fovea {
@@ -14,12 +15,6 @@ struct MixOptions {
   double switch_probability = 0.5;  ///< of cutmix where both are on
   double smoothing = 0.1;           ///< label smoothing inside the targets
   std::int64_t classes = 10;
-};
-
-/// Rows [top, bottom), columns [left, right).
-struct PixelBox {
-  std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-  [[nodiscard]] std::int64_t area() const { return (bottom - top) * (right - left); }
 };
 
 /// What is done to one batch. lambda is the share of a sample's own label; 1 and an empty box leave

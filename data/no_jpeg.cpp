@@ -1,8 +1,13 @@
 // JPEG in a build without libjpeg. Colours differ from libjpeg's by up to 2.
 #include "data/codec.h"
+#include "engine/check.h"
 
 namespace fovea::codec {
 
-Image decode_jpeg(const Source& source) { return decode_stb(source); }
+Image decode_jpeg(const Source& source) { return cut(decode_stb(source), source); }
 
 }  // namespace fovea::codec
+
+std::string fovea::encode_jpeg(const Image&, const JpegOptions&) {
+  fail("encode_jpeg: this build has no libjpeg");
+}

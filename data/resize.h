@@ -14,11 +14,6 @@ enum class Filter { nearest, box, bilinear, hamming, bicubic, lanczos };
 /// "nearest", "box", ... Throws on anything else, with the nearest known name.
 [[nodiscard]] Filter parse_filter(std::string_view text);
 
-struct ImageSize {
-  std::int64_t height = 0, width = 0;
-  friend bool operator==(const ImageSize&, const ImageSize&) = default;
-};
-
 /// A part of an image, in pixels; edges may lie between pixels.
 struct SourceBox {
   double top = 0, left = 0, bottom = 0, right = 0;

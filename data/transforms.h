@@ -45,8 +45,13 @@ void normalize(const Image& image, const Normalization& normalization, float* ou
 struct Pipeline {
   using Step = std::function<Image(Image image, Rng& rng)>;
 
+  /// The part of the image that the steps begin with; empty: the whole one. Asked first, so that a
+  /// source need decode no more than that.
+  std::function<PixelBox(ImageSize size, Rng& rng)> choose_box;
   std::vector<Step> steps;
   Normalization normalization = kCifarNormalization;
+  /// Works on the normalised values f32 [3, height, width], last; empty: nothing.
+  std::function<void(float* values, ImageSize size, Rng& rng)> finish;
 
   [[nodiscard]] Image apply(Image image, Rng& rng) const;
 };

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <utility>
 
+#include "data/crc32c.h"
 #include "engine/check.h"
 
 namespace fovea {
@@ -87,21 +88,6 @@ std::filesystem::path new_path(const std::filesystem::path& folder) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  constexpr std::array<std::uint32_t, 256> table = [] {
-    std::array<std::uint32_t, 256> t{};
-    for (std::uint32_t i = 0; i < t.size(); ++i) {
-      std::uint32_t crc = i;  // the polynomial 0x1edc6f41 with its bits reversed
-      for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0);
-      t[i] = crc;
-    }
-    return t;
-  }();
-  std::uint32_t crc = ~0u;
-  for (const char c : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<unsigned char>(c)) & 0xff];
-  return ~crc;
-}
 
 std::string event_record(std::string_view data) {
   const std::string length = little_endian<std::uint64_t>(data.size());

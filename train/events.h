@@ -34,8 +34,6 @@ class EventWriter {
   AppendFile file_;
 };
 
-/// CRC-32C (Castagnoli), as iSCSI and TensorBoard use it.
-[[nodiscard]] std::uint32_t crc32c(std::string_view bytes);
 /// u64 length, its masked CRC, the data, its masked CRC; all little-endian.
 [[nodiscard]] std::string event_record(std::string_view data);
 

@@ -66,8 +66,8 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
     throw UsageError(error.what());
   }
   const nlohmann::json settings = nlohmann::json::parse(model->info().config);
-  const std::int64_t side = dataset.get(0).image.height;
-  if (settings.value("patch_size", 1) >= 16 && side <= 32) {
+  const std::int64_t side = dataset.image_size().height;  // 0: photographs
+  if (settings.value("patch_size", 1) >= 16 && side > 0 && side <= 32) {
     notices.push_back(config.model + ": patches of " +
                       std::to_string(settings.value("patch_size", 1)) + " pixels on images of " +
                       std::to_string(side) + " see little; --patch-size 4 is usual here");

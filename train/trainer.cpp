@@ -46,9 +46,8 @@ void Trainer::start_loader() {
   augment.crop_padding = config_.crop_padding;
   augment.flip = config_.hflip;
   augment.normalization = normalization_of(config_);
-  const Image sample = data_.train->get(0).image;
   const ImageSize size{model_->info().img_size[0], model_->info().img_size[1]};
-  if (size != ImageSize{sample.height, sample.width}) augment.size = size;
+  if (size != data_.train->image_size()) augment.size = size;
 
   LoaderOptions options;
   options.batch_size = config_.batch_size;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "data/crc32c.h"
 #include "data/image.h"
 #include "engine/check.h"
 #include "engine/files.h"

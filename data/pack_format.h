@@ -1,0 +1,75 @@
+// The packed data set, byte by byte. All numbers are little-endian.
+//
+//   0        header   8 bytes "fovea-pk", u32 version (1), u32 alignment (4096)
+//   4096 k   images   each begins at a multiple of the alignment; zero bytes between
+//            index    an Entry of 40 bytes for each image, in order
+//            names    the classes, each followed by a line feed
+//   end-56   trailer  u64 offset of the index, u64 images, u64 offset of the names, u64 bytes of
+//                     the names, u32 crc32c of the index, u32 of the names, u32 of the 40 bytes
+//                     before it, u32 0, 8 bytes "fovea-ke"
+//
+// The numbers that are known last stand last, so a pack is written from front to back.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::pack {
+
+enum class Encoding : std::uint32_t {
+  file = 0,  ///< a picture file as it was found, or JPEG
+  rgb = 1,   ///< height * width * 3 bytes
+};
+
+struct Entry {
+  std::uint64_t offset = 0, length = 0;  ///< of the image's bytes in the pack
+  std::uint32_t width = 0, height = 0;   ///< pixels
+  std::uint32_t label = 0;
+  std::uint32_t crc = 0;  ///< crc32c of the image's bytes
+  Encoding encoding = Encoding::file;
+  std::uint32_t reserved = 0;
+  friend bool operator==(const Entry&, const Entry&) = default;
+};
+inline constexpr std::uint64_t kEntryBytes = 40, kTrailerBytes = 56, kAlignment = 4096;
+inline constexpr std::uint32_t kVersion = 1;
+
+struct Contents {
+  std::vector<Entry> entries;
+  std::vector<std::string> classes;
+};
+
+/// Reads index and names. Throws Error, beginning with `name`, on another version, wrong checksums
+/// of the two, and entries that do not lie inside the file or fit their pictures' sizes. The
+/// images' own checksums are not looked at: see Pack::verify().
+[[nodiscard]] Contents read_contents(std::span<const std::uint8_t> bytes, const std::string& name);
+
+/// One image to be written; offset and checksum follow from the bytes.
+struct Blob {
+  std::string bytes;
+  std::uint32_t width = 0, height = 0, label = 0;
+  Encoding encoding = Encoding::file;
+};
+
+/// Writes a pack through `append`, front to back.
+class Writer {
+ public:
+  using Append = std::function<void(std::string_view bytes)>;
+  explicit Writer(Append append);
+  void add(const Blob& blob);
+  void finish(const std::vector<std::string>& classes);
+
+ private:
+  void put(std::string_view bytes);
+
+  Append append_;
+  std::uint64_t written_ = 0;
+  std::string index_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace fovea::pack
