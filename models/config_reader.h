@@ -26,6 +26,13 @@ class ConfigReader {
   void read(std::string_view key, double& value, double least, double most);
   /// One of `choices`; `value` becomes its position.
   void read_choice(std::string_view key, int& value, const std::vector<std::string>& choices);
+  /// The same for an enumeration whose members stand in the order of `choices`.
+  template <class Choice>
+  void read_choice(std::string_view key, Choice& value, const std::vector<std::string>& choices) {
+    int position = static_cast<int>(value);
+    read_choice(key, position, choices);
+    value = static_cast<Choice>(position);
+  }
   /// [height, width], or one number for both; each at least `least`.
   void read_size(std::string_view key, std::array<std::int64_t, 2>& value, std::int64_t least = 1);
   /// A list of integers in [-2^24, 2^24].
@@ -45,6 +52,12 @@ class ConfigReader {
   const nlohmann::json& object_;
   std::vector<std::string> known_;
 };
+
+/// The inverse of read_choice.
+template <class Choice>
+[[nodiscard]] const std::string& name_of(Choice value, const std::vector<std::string>& choices) {
+  return choices[static_cast<std::size_t>(value)];
+}
 
 /// The value that a command line means: a JSON value, [h, w] for "HxW", else a string.
 [[nodiscard]] nlohmann::json parse_config_value(const std::string& text);

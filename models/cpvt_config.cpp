@@ -10,34 +10,20 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kPoolings{"token", "avg"};
 const std::vector<std::string> kConvs{"depthwise", "separable", "full"};
 const std::vector<std::string> kPaddings{"zero", "none"};
 const std::vector<std::string> kInits{"twins", "torch"};
-
-template <class Choice>
-void read_enum(ConfigReader& r, const char* key, Choice& value,
-               const std::vector<std::string>& names) {
-  int choice = static_cast<int>(value);
-  r.read_choice(key, choice, names);
-  value = static_cast<Choice>(choice);
-}
-
-template <class Choice>
-const std::string& name_of(Choice value, const std::vector<std::string>& names) {
-  return names[static_cast<std::size_t>(value)];
-}
 
 void read_pegs(ConfigReader& r, CPVTConfig& c) {
   r.read("peg_positions", c.peg_positions);
   std::sort(c.peg_positions.begin(), c.peg_positions.end());
   r.read("peg_stack", c.peg_stack, 1, 1000);
   r.read("peg_kernel", c.peg.kernel, 1, 1001);
-  read_enum(r, "peg_padding", c.peg.padding, kPaddings);
-  read_enum(r, "peg_conv", c.peg.conv, kConvs);
+  r.read_choice("peg_padding", c.peg.padding, kPaddings);
+  r.read_choice("peg_conv", c.peg.conv, kConvs);
   r.read("peg_residual", c.peg.residual);
   r.read("peg_frozen", c.peg.frozen);
-  read_enum(r, "peg_init", c.peg.init, kInits);
+  r.read_choice("peg_init", c.peg.init, kInits);
 }
 
 void check_pegs(const CPVTConfig& c) {
@@ -66,15 +52,13 @@ CPVTConfig read_cpvt_config(const json& config) {
   read_image(r, c.image);
   read_encoder(r, c.encoder);
   r.read("num_classes", c.num_classes, 0);
-  r.read("class_token", c.class_token);
-  read_enum(r, "global_pool", c.global_pool, kPoolings);
+  read_pooling(r, c.class_token, c.global_pool);
   read_positions(r, c.pos_embed, c.encoder);
   read_pegs(r, c);
   r.finish();
   check_sizes("cpvt config", c.image, c.encoder);
   check_positions("cpvt config", c.pos_embed, c.encoder);
-  check(c.class_token || c.global_pool == Pooling::avg,
-        "cpvt config: global_pool token needs class_token true");
+  check_pooling("cpvt config", c.class_token, c.global_pool);
   check_pegs(c);
   return c;
 }
@@ -84,8 +68,7 @@ json to_json(const CPVTConfig& c) {
   write_image(config, c.image);
   write_encoder(config, c.encoder);
   config["num_classes"] = c.num_classes;
-  config["class_token"] = c.class_token;
-  config["global_pool"] = name_of(c.global_pool, kPoolings);
+  write_pooling(config, c.class_token, c.global_pool);
   write_positions(config, c.pos_embed, c.encoder);
   config["peg_positions"] = c.peg_positions;
   config["peg_stack"] = c.peg_stack;

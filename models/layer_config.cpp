@@ -7,6 +7,7 @@ namespace fovea {
 namespace {
 
 const std::vector<std::string> kPosEmbeds{"learned", "sincos", "none", "rpe2d"};
+const std::vector<std::string> kPoolings{"token", "avg"};
 
 }  // namespace
 
@@ -31,13 +32,16 @@ void read_encoder(ConfigReader& r, EncoderConfig& c) {
 }
 
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
-  int choice = static_cast<int>(pos_embed);
-  r.read_choice("pos_embed", choice, kPosEmbeds);
-  pos_embed = static_cast<PosEmbed>(choice);
+  r.read_choice("pos_embed", pos_embed, kPosEmbeds);
   bool irpe = false;
   r.read("irpe", irpe);
   if (pos_embed == PosEmbed::rpe2d) c.relative = RelativePosition::rpe2d;
   if (irpe) c.relative = RelativePosition::irpe;
+}
+
+void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool) {
+  r.read("class_token", class_token);
+  r.read_choice("global_pool", global_pool, kPoolings);
 }
 
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
@@ -57,6 +61,11 @@ void check_positions(const std::string& where, PosEmbed pos_embed, const Encoder
         ": pos_embed rpe2d and irpe true are two relative encodings, expected one of them");
 }
 
+void check_pooling(const std::string& where, bool class_token, Pooling global_pool) {
+  check(class_token || global_pool == Pooling::avg, where,
+        ": global_pool token needs class_token true");
+}
+
 void write_image(json& config, const PatchConfig& c) {
   config["img_size"] = c.img_size;
   config["patch_size"] = c.patch_size;
@@ -74,8 +83,13 @@ void write_encoder(json& config, const EncoderConfig& c) {
 }
 
 void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {
-  config["pos_embed"] = kPosEmbeds[static_cast<std::size_t>(pos_embed)];
+  config["pos_embed"] = name_of(pos_embed, kPosEmbeds);
   config["irpe"] = c.relative == RelativePosition::irpe;
+}
+
+void write_pooling(json& config, bool class_token, Pooling global_pool) {
+  config["class_token"] = class_token;
+  config["global_pool"] = name_of(global_pool, kPoolings);
 }
 
 }  // namespace fovea

@@ -1,6 +1,7 @@
 // PerViT: from images to logits.
 #include "models/pervit.h"
 
+#include "models/layers/block.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
 #include "ops/dropout.h"
@@ -8,12 +9,6 @@
 
 namespace fovea {
 namespace {
-
-/// linspace(0, drop_path, depth)[index]: the first block never drops.
-double drop_path_of(const PerViTConfig& c, std::int64_t index) {
-  if (c.depth() <= 1) return 0;
-  return c.drop_path * static_cast<double>(index) / static_cast<double>(c.depth() - 1);
-}
 
 /// Where the width changes. PyTorch's default values, unlike every other linear layer (SPEC 1.8).
 std::optional<Linear> make_res_path(const Scope& s, const PerViTConfig& c, std::int64_t index) {
@@ -42,7 +37,7 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
                          std::int64_t index)
     : index_(index),
       grid_(c.position.grid),
-      drop_path_(drop_path_of(c, index)),
+      drop_path_(drop_path_of(c.drop_path, index, c.depth())),
       norm1_(s / "norm1", c.width(index), c.norm_eps),
       res_path_(make_res_path(s / "res_path", c, index)),
       attn_(s / "attn", c.width(index), c.position.num_heads, c.phi_c,

@@ -9,12 +9,11 @@
 
 #include "models/layers/block.h"
 #include "models/layers/patch_embed.h"
+#include "models/layers/pooling.h"
 #include "models/layers/pos_embed.h"
 #include "models/model.h"
 
 namespace fovea {
-
-enum class Pooling { token, avg };
 
 /// Names are those of the configuration keys (goldens/README.md).
 struct ViTConfig {

@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kPoolings{"token", "avg"};
-
 void read_permutation(ConfigReader& r, ViTConfig& c) {
   const auto [height, width] = c.image.img_size;
   r.read("permutation", c.permutation);
@@ -32,10 +30,7 @@ ViTConfig read_vit_config(const json& config) {
   read_image(r, c.image);
   read_encoder(r, c.encoder);
   r.read("num_classes", c.num_classes, 0);
-  r.read("class_token", c.class_token);
-  int choice = 0;
-  r.read_choice("global_pool", choice, kPoolings);
-  c.global_pool = static_cast<Pooling>(choice);
+  read_pooling(r, c.class_token, c.global_pool);
   c.fc_norm = c.global_pool == Pooling::avg;
   if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
   read_positions(r, c.pos_embed, c.encoder);
@@ -45,8 +40,7 @@ ViTConfig read_vit_config(const json& config) {
   read_permutation(r, c);
   r.finish();
   check_sizes("vit config", c.image, c.encoder);
-  check(c.class_token || c.global_pool == Pooling::avg,
-        "vit config: global_pool token needs class_token true");
+  check_pooling("vit config", c.class_token, c.global_pool);
   check_positions("vit config", c.pos_embed, c.encoder);
   const bool table = c.pos_embed == PosEmbed::learned || c.pos_embed == PosEmbed::sincos;
   check(!c.pos_embed_qk_first || (table && !c.no_embed_class),
@@ -60,8 +54,7 @@ json to_json(const ViTConfig& c) {
   write_image(config, c.image);
   write_encoder(config, c.encoder);
   config["num_classes"] = c.num_classes;
-  config["class_token"] = c.class_token;
-  config["global_pool"] = kPoolings[static_cast<std::size_t>(c.global_pool)];
+  write_pooling(config, c.class_token, c.global_pool);
   config["fc_norm"] = c.fc_norm;
   write_positions(config, c.pos_embed, c.encoder);
   config["no_embed_class"] = c.no_embed_class;

@@ -6,7 +6,6 @@ is written as the paper has it, Phi_c Phi_p / sum: the oracle of tests/golden/ra
 
     pervit.py GOLDEN...        compares logits, loss and gradients of both forms with golden files
 """
-import json
 import sys
 
 import torch
@@ -168,39 +167,7 @@ def tiny_224():
             "convstem_dims": [3, 48, 64, 96, 128], "num_heads": 4}
 
 
-def check(path, product):
-    """The worst relative error of this model against a golden file."""
-    from safetensors import safe_open
-    with safe_open(path, "pt") as f:
-        config = json.loads(f.metadata()["config"])
-        zero = set(json.loads(f.metadata()["zero_grad"]))
-        golden = {k: f.get_tensor(k) for k in f.keys()}
-    model = PerViT(config | {"product": product}).double()
-    state = {k.split("/", 1)[1]: v for k, v in golden.items() if k.startswith(("param/", "buffer/"))}
-    missing, unexpected = model.load_state_dict(state, strict=False)
-    assert not unexpected and all(k.endswith("num_batches_tracked") for k in missing), (missing, unexpected)
-    x = golden["input"].requires_grad_()
-    ours = {}
-    model.eval()
-    with torch.no_grad():
-        model(x)  # the second pass reads what the first one kept
-        ours["logits_eval"] = model(x)
-    model.train()
-    ours["logits"] = model(x, lambda name, value: ours.__setitem__(name, value))
-    ours["loss"] = F.cross_entropy(ours["logits"], golden["target"], label_smoothing=config["smoothing"])
-    ours["loss"].backward()
-    ours["grad_input"] = x.grad
-    ours |= {"grad/" + k: p.grad for k, p in model.named_parameters()}
-    errors = {k: ((ours[k] - v).norm() / v.norm()).item() for k, v in golden.items()
-              if k in ours and k.removeprefix("grad/") not in zero}
-    return max(errors.values())
-
-
-def main():
-    worst = max(check(path, product) for path in sys.argv[1:] for product in (False, True))
-    print(f"worst relative error {worst:.1e}")
-    return worst > 1e-9
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from golden import check
+    sys.exit(check([lambda c, product=product: PerViT(c | {"product": product}) for product in (False, True)],
+                   sys.argv[1:]))

@@ -4,19 +4,14 @@
 #include "ops/dropout.h"
 
 namespace fovea {
-namespace {
 
-/// linspace(0, drop_path, depth)[index]: the first block never drops.
-double drop_path_of(const EncoderConfig& c, std::int64_t index) {
-  if (c.depth <= 1) return 0;
-  return c.drop_path * static_cast<double>(index) / static_cast<double>(c.depth - 1);
+double drop_path_of(double last, std::int64_t index, std::int64_t depth) {
+  return depth <= 1 ? 0 : last * static_cast<double>(index) / static_cast<double>(depth - 1);
 }
-
-}  // namespace
 
 Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
     : index_(index),
-      drop_path_(drop_path_of(c, index)),
+      drop_path_(drop_path_of(c.drop_path, index, c.depth)),
       norm1_(s / "norm1", c.embed_dim, c.norm_eps),
       attn_(s / "attn", {c.embed_dim, c.num_heads, c.qkv_bias, c.relative}),
       norm2_(s / "norm2", c.embed_dim, c.norm_eps),

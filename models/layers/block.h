@@ -43,6 +43,9 @@ class Block {
   Mlp mlp_;
 };
 
+/// Stochastic depth rises linearly: linspace(0, last, depth)[index]; the first block never drops.
+[[nodiscard]] double drop_path_of(double last, std::int64_t index, std::int64_t depth);
+
 /// `depth` blocks under the names 0, 1, ...
 [[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
 

@@ -27,8 +27,10 @@ class StemConv {
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
     if (ctx.training) count_batch();
-    const Tensor y = ops::conv2d(x, weight_, bias_, {.stride = {2, 2}, .padding = {1, 1}});
-    return ops::relu(ops::batch_norm(y, scale_, shift_, mean_, var_, {.training = ctx.training}));
+    // One name, so that without a tape each map is freed as soon as the next one exists.
+    Tensor y = ops::conv2d(x, weight_, bias_, {.stride = {2, 2}, .padding = {1, 1}});
+    y = ops::batch_norm(y, scale_, shift_, mean_, var_, {.training = ctx.training});
+    return ops::relu(y);
   }
 
  private:

@@ -4,18 +4,15 @@
     random_cases.py FOLDER [--count 20] [--seed 0]      needs torch, timm and safetensors
     ./run parity FOLDER/*.safetensors
 """
-import argparse
 import functools
-import json
-import pathlib
-import random
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from timm.layers import LayerNorm
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.vision_transformer import VisionTransformer
+
+import random_golden
 
 
 def sincos(dim, grid, prefix):
@@ -65,13 +62,11 @@ def build(config, distilled):
                              no_embed_class=config["no_embed_class"])
 
 
-def make_case(rng, index):
-    distilled = index % 4 == 3
+def make_case(rng, family):
+    distilled = family == "deit"
     config = draw_config(rng, distilled)
     model = build(config, distilled).double()
-    with torch.no_grad():  # off the initial values, where norms are 1 and biases 0
-        for p in model.parameters():
-            p.add_(0.2 * torch.randn_like(p))
+    random_golden.disturb(model.parameters())
     kind = config.get("pos_embed", "learned")
     if kind != "learned":
         grid = [s // config["patch_size"] for s in config["img_size"]]
@@ -111,25 +106,8 @@ def make_case(rng, index):
         model.set_distilled_training(False)
     tensors["logits_eval"] = model(x.detach())
     zero = ["head_dist.weight", "head_dist.bias"] if distilled else []
-    metadata = {"format": "fovea-golden-1", "family": "deit" if distilled else "vit",
-                "config": json.dumps(config), "zero_grad": json.dumps(zero), "notes": "random"}
-    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}, metadata
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(args.seed)
-    rng = random.Random(args.seed)
-    for index in range(args.count):
-        tensors, metadata = make_case(rng, index)
-        name = f"{metadata['family']}_random{index:03d}.safetensors"
-        save_file(tensors, args.folder / name, metadata)
+    return config, tensors, zero
 
 
 if __name__ == "__main__":
-    main()
+    random_golden.main(__doc__, lambda index: "deit" if index % 4 == 3 else "vit", make_case)

@@ -6,18 +6,11 @@ fovea's own pos_embed rpe2d and irpe.
     random_cpvt.py FOLDER [--count 20] [--seed 0]       needs torch and safetensors
     ./run parity FOLDER/*.safetensors
 """
-import argparse
-import json
-import pathlib
-import random
-import sys
-
 import torch
-import torch.nn.functional as F
-from safetensors.torch import save_file
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peer_models"))
-from cpvt import CPVT  # noqa: E402
+import random_golden
+from cpvt import CPVT
+from golden import outputs
 
 
 def draw_pegs(rng, depth):
@@ -48,50 +41,21 @@ def draw_config(rng):
     } | pegs
 
 
-def make_case(rng):
+def make_case(rng, _):
     config = draw_config(rng)
     if config["pos_embed"] != "rpe2d" and rng.random() < 0.25:
         config["irpe"] = True
     model = CPVT(config).double()
-    with torch.no_grad():  # off the initial values, where norms are 1 and biases 0
-        for name, p in model.named_parameters():
-            if p.requires_grad or name != "pos_embed":
-                p.add_(0.2 * torch.randn_like(p))
+    random_golden.disturb(p for name, p in model.named_parameters() if p.requires_grad or name != "pos_embed")
     batch = rng.randint(1, 4)
-    x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64, requires_grad=True)
+    x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64)
     target = torch.randint(0, config["num_classes"], (batch,))
-    tensors = {"input": x, "target": target, "logits_eval": model.eval()(x)}
-    logits = model.train()(x, lambda name, value: tensors.__setitem__(name, value))
-    smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0
-    loss = F.cross_entropy(logits, target, label_smoothing=smoothing)
-    loss.backward()
-    tensors |= {"logits": logits, "loss": loss, "grad_input": x.grad}
-    zero = []
-    for name, p in model.named_parameters():
-        tensors["param/" + name] = p
-        if not p.requires_grad:
-            continue
-        tensors["grad/" + name] = p.grad
-        if p.grad.norm() < 1e-12:  # PEGs behind the last block that the class token passes, ...
-            zero.append(name)
-    metadata = {"format": "fovea-golden-1", "family": "cpvt", "config": json.dumps(config),
-                "zero_grad": json.dumps(zero), "notes": "random"}
-    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}, metadata
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(args.seed)
-    rng = random.Random(args.seed)
-    for index in range(args.count):
-        tensors, metadata = make_case(rng)
-        save_file(tensors, args.folder / f"cpvt_random{index:03d}.safetensors", metadata)
+    tensors = {"input": x, "target": target} | outputs(model, x, target, config)
+    tensors |= {"param/" + name: p for name, p in model.named_parameters()}
+    # PEGs behind the last block that the class token passes, ...
+    zero = [name for name, p in model.named_parameters() if p.requires_grad and p.grad.norm() < 1e-12]
+    return config, tensors, zero
 
 
 if __name__ == "__main__":
-    main()
+    random_golden.main(__doc__, lambda index: "cpvt", make_case)

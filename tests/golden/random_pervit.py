@@ -9,19 +9,13 @@ Cases that float32 in PyTorch already takes far from float64 are drawn again: wi
 projections, for one, conv1.weight only scales what the next norm divides by, and its gradient is
 what eps leaves of a cancellation.
 """
-import argparse
 import copy
-import json
-import pathlib
-import random
-import sys
 
 import torch
-import torch.nn.functional as F
-from safetensors.torch import save_file
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peer_models"))
-from pervit import PerViT  # noqa: E402
+import random_golden
+from golden import outputs
+from pervit import PerViT
 
 
 def draw_config(rng):
@@ -56,20 +50,6 @@ def zero_in_theory(name, config):
     return ppe or (name.startswith("conv_layers.conv_layers.") and name.endswith(".0.bias"))
 
 
-def run(model, x, target, config):
-    """All outputs and gradients by the names of the golden files."""
-    x = x.clone().requires_grad_()
-    found = {"logits_eval": model.eval()(x)}
-    found["logits"] = model.train()(x, lambda name, value: found.__setitem__(name, value))
-    smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0
-    found["loss"] = F.cross_entropy(found["logits"], target, label_smoothing=smoothing)
-    found["loss"].backward()
-    found["grad_input"] = x.grad
-    found |= {"buffer_after/" + k: b for k, b in model.named_buffers() if "running" in k}
-    found |= {"grad/" + k: p.grad for k, p in model.named_parameters() if p.grad is not None}
-    return {k: v.detach().clone().contiguous() for k, v in found.items()}
-
-
 def well_conditioned(exact, rounded, zero):
     """Whether rounding to float32 stays so small that the same case can be asked of bfloat16."""
     gradients = {k: v for k, v in exact.items() if k.startswith("grad") and k.removeprefix("grad/") not in zero}
@@ -85,12 +65,11 @@ def well_conditioned(exact, rounded, zero):
     return True
 
 
-def make_case(rng):
+def make_case(rng, family):
     config = draw_config(rng)
     model = PerViT(config | {"product": True})
-    with torch.no_grad():  # off the initial values, where norms are 1 and biases 0
-        for p in model.parameters():
-            p.add_(0.2 * torch.randn_like(p))
+    random_golden.disturb(model.parameters())
+    with torch.no_grad():
         for name, b in model.named_buffers():
             if name.endswith(("running_mean", "running_var")):
                 b.add_(0.3 * torch.rand_like(b))
@@ -100,31 +79,15 @@ def make_case(rng):
     x = torch.randn(4, config["in_chans"], *config["img_size"])
     target = torch.randint(0, config["num_classes"], (4,))
     zero = [k for k, _ in model.named_parameters() if zero_in_theory(k, config)]
-    rounded = run(copy.deepcopy(model), x, target, config)
+    rounded = outputs(copy.deepcopy(model), x, target, config)
     model, x = model.double(), x.double()
     tensors = {"buffer/" + k: b.clone() for k, b in model.named_buffers() if "running" in k}
     tensors |= {"param/" + k: p.detach().clone() for k, p in model.named_parameters()}
-    exact = run(model, x, target, config)
+    exact = outputs(model, x, target, config)
     if not well_conditioned(exact, rounded, zero):
-        return make_case(rng)
-    metadata = {"format": "fovea-golden-1", "family": "pervit", "config": json.dumps(config),
-                "zero_grad": json.dumps(zero), "notes": "random"}
-    return tensors | exact | {"input": x, "target": target}, metadata
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(args.seed)
-    rng = random.Random(args.seed)
-    for index in range(args.count):
-        tensors, metadata = make_case(rng)
-        save_file(tensors, args.folder / f"pervit_random{index:03d}.safetensors", metadata)
+        return make_case(rng, family)
+    return config, tensors | exact | {"input": x, "target": target}, zero
 
 
 if __name__ == "__main__":
-    main()
+    random_golden.main(__doc__, lambda index: "pervit", make_case)

@@ -9,12 +9,15 @@
 #include "engine/autograd.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
+#include "tests/models/outputs.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using nlohmann::json;
 using tests::check_error;
+using tests::logits_of;
+using tests::worst_difference;
 
 namespace {
 
@@ -23,20 +26,6 @@ json tiny(const json& more = json::object()) {
               {"embed_dim", 24},  {"depth", 3},          {"num_heads", 3}};
   if (more.is_object()) config.update(more);
   return config;
-}
-
-std::vector<double> logits_of(Model& model, const Tensor& images) {
-  const NoGrad no_grad;
-  Context ctx;
-  ctx.activations = images.dtype();
-  return model.forward(images, ctx).logits.to_vector();
-}
-
-double worst_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-  return worst;
 }
 
 /// The 2x2 patches of an 8x12 image in the order (5 i + 3) mod 24.

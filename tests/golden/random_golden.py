@@ -1,0 +1,41 @@
+"""What the scripts random_*.py share: their command line, and how a case becomes a golden file."""
+import argparse
+import json
+import pathlib
+import random
+import sys
+
+import torch
+from safetensors.torch import save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peer_models"))
+
+
+def disturb(parameters):
+    """Off the initial values, where norms are 1 and biases 0."""
+    with torch.no_grad():
+        for p in parameters:
+            p.add_(0.2 * torch.randn_like(p))
+
+
+def write(folder, index, family, case):
+    config, tensors, zero = case
+    metadata = {"format": "fovea-golden-1", "family": family, "config": json.dumps(config),
+                "zero_grad": json.dumps(zero), "notes": "random"}
+    tensors = {k: v.detach().clone().contiguous() for k, v in tensors.items()}
+    save_file(tensors, folder / f"{family}_random{index:03d}.safetensors", metadata)
+
+
+def main(doc, family_of, make_case):
+    """make_case(rng, family) gives a configuration, its tensors and the names of zero gradients."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(args.seed)
+    rng = random.Random(args.seed)
+    for index in range(args.count):
+        family = family_of(index)
+        write(args.folder, index, family, make_case(rng, family))

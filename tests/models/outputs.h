@@ -1,0 +1,31 @@
+// What a model says of images, and how far two answers lie apart.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/autograd.h"
+#include "models/model.h"
+
+namespace fovea::tests {
+
+/// In evaluation, with activations of the images' dtype.
+inline std::vector<double> logits_of(Model& model, const Tensor& images) {
+  const NoGrad no_grad;
+  Context ctx;
+  ctx.activations = images.dtype();
+  return model.forward(images, ctx).logits.to_vector();
+}
+
+/// max |a - b|.
+inline double worst_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+}  // namespace fovea::tests
