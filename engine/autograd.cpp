@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "engine/copy.h"
+#include "engine/profile.h"
 #include "engine/tensor_impl.h"
 
 namespace fovea {
@@ -170,6 +171,7 @@ Tensor record(std::string_view name, Tensor output, std::initializer_list<Tensor
 Tensor record(std::string_view name, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward) {
   if (detecting_anomalies) require_finite(output, "output", name, inputs);
+  if (is_profiling()) profile_op(name, output);
   bool wanted = false;
   for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
   if (!recording || !wanted) return output;
@@ -207,6 +209,7 @@ void backward(const Tensor& root, const Tensor& cotangent) {
   while (!frontier.empty()) {
     Visit visit = std::move(frontier.begin()->second);
     frontier.erase(frontier.begin());
+    const ProfileScope scope(visit.node->name, "backward");
     visit_node(*visit.node, visit.grad, frontier);
     visit.node->free();
   }
