@@ -38,7 +38,7 @@ std::shared_ptr<const Dataset> open_whole(const DatasetOptions& options, Split s
 
 }  // namespace
 
-Sample Dataset::get(std::int64_t index, const ChooseBox& choose) const {
+Sample Dataset::get(std::int64_t index, const ChooseBox& choose, ImageSize /*shrink_to*/) const {
   Sample sample = get(index);
   const PixelBox box = choose({sample.image.height, sample.image.width});
   sample.image = crop(sample.image, box.top, box.left, box.size());
@@ -49,9 +49,9 @@ Sample FileDataset::get(std::int64_t index) const {
   return {decode_image(file(index)->bytes(), describe(index)), label(index)};
 }
 
-Sample FileDataset::get(std::int64_t index, const ChooseBox& choose) const {
+Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
   DecodeOptions options;
-  options.shrink_to = shrink_to_;
+  options.shrink_to = shrink_to;
   return {decode_image(file(index)->bytes(), describe(index), choose, options), label(index)};
 }
 

@@ -42,8 +42,9 @@ class Dataset {
   /// The image as stored, before any augmentation. Throws unless 0 <= index < size().
   [[nodiscard]] virtual Sample get(std::int64_t index) const = 0;
   /// The part of it that `choose` says, given the whole image's size. Sources of JPEG files decode
-  /// only that part; the pixels are the same.
-  [[nodiscard]] virtual Sample get(std::int64_t index, const ChooseBox& choose) const;
+  /// only that part; the pixels are the same unless `shrink_to` allows others (see DecodeOptions).
+  [[nodiscard]] virtual Sample get(std::int64_t index, const ChooseBox& choose,
+                                   ImageSize shrink_to) const;
   /// Without decoding, where the source can tell.
   [[nodiscard]] virtual std::int64_t label(std::int64_t index) const { return get(index).label; }
   /// The file that a picture is stored as; none where it is stored as pixels.
@@ -74,14 +75,8 @@ class Dataset {
 class FileDataset : public Dataset {
  public:
   [[nodiscard]] Sample get(std::int64_t index) const override;
-  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose) const override;
-
- protected:
-  explicit FileDataset(ImageSize shrink_to) : shrink_to_(shrink_to) {}
-  [[nodiscard]] ImageSize shrink_to() const { return shrink_to_; }
-
- private:
-  ImageSize shrink_to_;  ///< see DecodeOptions; only where a part is asked for
+  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
+                           ImageSize shrink_to) const override;
 };
 
 struct DatasetOptions {
@@ -93,7 +88,6 @@ struct DatasetOptions {
   std::string train_split{}, val_split{};  ///< folder or file pattern below data_dir; empty: usual
   std::filesystem::path class_map{};       ///< a class name a line, in label order
   std::string index_cache{};  ///< folder of index files, "none"; empty: the user's cache folder
-  ImageSize shrink_to{};      ///< see DecodeOptions
 
   // Of all.
   std::string classes{};  ///< only these: names or numbers, or how many; empty: all

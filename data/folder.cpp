@@ -86,7 +86,7 @@ fs::path find_split_folder(const DatasetOptions& options, Split split) {
 }
 
 ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
-    : FileDataset(options.shrink_to), root_(find_split_folder(options, split)) {
+    : root_(find_split_folder(options, split)) {
   if (root_.empty()) fail_without_split(options, split);
   const ClassList classes = classes_of(options, root_);
   names_ = shown_names(classes, options.data_dir);

@@ -55,6 +55,7 @@ class Loader::BatchMaker {
     const std::int64_t count = std::min(options_.batch_size, size - begin);
     Made made;
     made.batch.labels = empty({count}, {DType::i64, {}});
+    made.batch.indices = empty({count}, {DType::i64, {}});
     std::int64_t row = 0;
     for (std::int64_t i = begin; i < begin + count; ++i) {
       const Draw draw{at.epoch, order[i / options_.repeats], i % options_.repeats};
@@ -62,6 +63,7 @@ class Loader::BatchMaker {
     }
     if (row < count) {
       made.batch.labels = first_rows(made.batch.labels, row);
+      made.batch.indices = first_rows(made.batch.indices, row);
       if (row > 0) made.batch.images = first_rows(made.batch.images, row);
     }
     return made;
@@ -107,11 +109,13 @@ class Loader::BatchMaker {
     normalize(image, pipeline_.normalization, target);
     if (pipeline_.finish) pipeline_.finish(target, {image.height, image.width}, rng);
     batch.labels.data<std::int64_t>()[row] = sample.label;
+    batch.indices.data<std::int64_t>()[row] = draw.index;
   }
 
   [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const {
     if (!pipeline_.choose_box) return dataset_->get(index);
-    return dataset_->get(index, [&](ImageSize size) { return pipeline_.choose_box(size, rng); });
+    const ChooseBox choose = [&](ImageSize size) { return pipeline_.choose_box(size, rng); };
+    return dataset_->get(index, choose, options_.shrink_to);
   }
 
   std::shared_ptr<const Dataset> dataset_;

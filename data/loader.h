@@ -32,6 +32,9 @@ struct LoaderOptions {
   /// Images in the buffer of buffered_order(); 0: every order is equally likely. Counts only for
   /// data sets that have parts.
   std::int64_t shuffle_buffer = 0;
+  /// The size that images are resized to, where they may be decoded smaller than they are (see
+  /// DecodeOptions); 0 x 0: they may not.
+  ImageSize shrink_to{};
   std::int64_t repeats = 1;  ///< of every image in a row, see epoch_size()
   bool drop_last = true;     ///< leave out an incomplete last batch
   bool repeat = true;        ///< go on with the next epoch; false: next() ends after the first

@@ -76,8 +76,7 @@ fs::path find_pack(const DatasetOptions& options, Split split) {
 }
 
 Pack::Pack(const DatasetOptions& options, Split split)
-    : FileDataset(options.shrink_to),
-      path_(require_pack(options, split)),
+    : path_(require_pack(options, split)),
       file_(path_),
       contents_(pack::read_contents(file_.bytes(), path_.string())) {
   check(size() > 0, path_.string(), ": holds no images");
@@ -95,12 +94,12 @@ std::span<const std::uint8_t> Pack::bytes(std::int64_t index) const {
 
 Sample Pack::get(std::int64_t index) const {
   if (entry(index).encoding == pack::Encoding::file) return FileDataset::get(index);
-  return get(index, [](ImageSize size) { return PixelBox{0, size.height, 0, size.width}; });
+  return get(index, [](ImageSize size) { return PixelBox{0, size.height, 0, size.width}; }, {});
 }
 
-Sample Pack::get(std::int64_t index, const ChooseBox& choose) const {
+Sample Pack::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
   const pack::Entry& stored = entry(index);
-  if (stored.encoding == pack::Encoding::file) return FileDataset::get(index, choose);
+  if (stored.encoding == pack::Encoding::file) return FileDataset::get(index, choose, shrink_to);
   const PixelBox box = choose({stored.height, stored.width});
   check(0 <= box.top && box.bottom <= stored.height && 0 <= box.left && box.right <= stored.width,
         describe(index), ": the part that was asked for lies outside of it");

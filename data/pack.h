@@ -26,7 +26,8 @@ class Pack : public FileDataset {
   }
   [[nodiscard]] Sample get(std::int64_t index) const override;
   /// Of an image stored as pixels only the rows and columns of the part are read.
-  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose) const override;
+  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
+                           ImageSize shrink_to) const override;
   [[nodiscard]] std::int64_t label(std::int64_t index) const override { return entry(index).label; }
   [[nodiscard]] std::optional<FileBytes> file(std::int64_t index) const override;
   void verify(std::int64_t index) const override;  ///< its checksum too

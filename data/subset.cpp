@@ -72,8 +72,9 @@ class Subset : public Dataset {
   [[nodiscard]] Sample get(std::int64_t index) const override {
     return relabelled(whole_->get(old_index(index)));
   }
-  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose) const override {
-    return relabelled(whole_->get(old_index(index), choose));
+  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
+                           ImageSize shrink_to) const override {
+    return relabelled(whole_->get(old_index(index), choose, shrink_to));
   }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override {
     return labels_[whole_->label(old_index(index))];

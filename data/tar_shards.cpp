@@ -102,7 +102,7 @@ std::vector<fs::path> find_shards(const DatasetOptions& options, Split split) {
 }
 
 TarShards::TarShards(const DatasetOptions& options, Split split)
-    : FileDataset(options.shrink_to), paths_(find_shards(options, split)) {
+    : paths_(find_shards(options, split)) {
   const char* what = split == Split::train ? "train" : "val";
   check(!paths_.empty(), options.data_dir.string(), ": holds no tar shards, expected ", what,
         "/*.tar or *", what, "*.tar; --", what, "-split names others, e.g. shard-{000..146}.tar");

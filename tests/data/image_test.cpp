@@ -4,10 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "engine/check.h"
 #include "engine/files.h"
@@ -132,37 +130,6 @@ TEST_CASE("a written PNG reads back equal") {
   fs::remove(path);
   CHECK_THROWS_WITH_AS((void)encode_png(Image()), "encode_png: got an empty picture", Error);
   CHECK_THROWS_AS(write_png("no/such/folder/a.png", tests::sample_image()), Error);
-}
-
-TEST_CASE("odd images behave as wanted" *
-          doctest::skip(kWithoutLibraries || std::getenv("FOVEA_DATA") == nullptr)) {
-  const char* data = std::getenv("FOVEA_DATA");  // may still be null: skipping can be disabled
-  if (data == nullptr) return;
-  const fs::path folder = fs::path(data) / "odd-images";
-  if (!fs::exists(folder / "expected.csv")) {
-    MESSAGE("no odd-images in FOVEA_DATA: skipped");
-    return;
-  }
-  std::istringstream table(read_file(folder / "expected.csv"));
-  std::string line;
-  std::getline(table, line);  // the titles
-  while (std::getline(table, line)) {
-    std::vector<std::string> fields;
-    std::istringstream row(line);
-    for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
-    INFO(fields.at(0));
-    const std::string& wanted = fields.at(11);
-    std::string error;
-    try {
-      (void)read_image(folder / fields[0]);
-    } catch (const Error& e) {
-      error = e.what();
-    }
-    const bool may_succeed = wanted.find("ok") != std::string::npos;
-    const bool may_fail = wanted.find("error") != std::string::npos;
-    CHECK((error.empty() ? may_succeed : may_fail));
-    if (!error.empty()) CHECK(error.find(fields[0]) != std::string::npos);
-  }
 }
 
 }  // namespace fovea
