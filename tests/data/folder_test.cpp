@@ -1,0 +1,210 @@
+// Class folders: what is a picture of which class, and the index that remembers it.
+#include "data/folder.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/stat.h>
+#include <fstream>
+
+#include "data/verify.h"
+#include "engine/parallel.h"
+#include "tests/data/photographs.h"
+#include "tests/support/temporary_folder.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace tests;
+
+std::vector<std::int64_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) labels.push_back(dataset.label(i));
+  return labels;
+}
+
+/// Long enough ago for an index to be kept.
+void age(const fs::path& root) {
+  const auto then = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const auto& entry : fs::recursive_directory_iterator(root))
+    if (entry.is_directory()) fs::last_write_time(entry.path(), then);
+  fs::last_write_time(root, then);
+}
+
+}  // namespace
+
+TEST_CASE("class folders: sorted classes, sorted pictures, nothing else") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  CHECK(train->class_names() == std::vector<std::string>{"cat", "dog", "emu"});
+  REQUIRE(train->size() == 6);
+  CHECK(labels_of(*train) == std::vector<std::int64_t>{0, 0, 0, 1, 1, 2});
+  for (int i = 0; i < 6; ++i) {
+    CHECK(train->get(i).image == numbered_image(i));
+    CHECK(train->get(i).label == train->label(i));
+  }
+  CHECK(train->describe(3) == (folder / "train/dog/d 1.png").string());
+  CHECK(train->notice().empty());
+  CHECK(contains(message_of([&] { (void)train->get(6); }), "expected 0 to 5"));
+}
+
+TEST_CASE("the test split counts classes as the training split does") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  const auto val = open_dataset(photographs(folder.path(), "auto"), Split::test);
+  CHECK(val->classes() == 3);
+  CHECK(labels_of(*val) == std::vector<std::int64_t>{0, 1});
+  CHECK(contains(val->notice(), "1 of 3 classes have no pictures, the first is emu"));
+  write_picture(folder / "val/fox/z.png", 8);
+  const std::string message =
+      message_of([&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::test); });
+  CHECK(contains(message, "has the class \"fox\", which the training split does not have"));
+}
+
+TEST_CASE("validation may be called so, and splits may have names of their own") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  fs::rename(folder / "val", folder / "validation");
+  CHECK(open_dataset(photographs(folder.path(), "folder"), Split::test)->size() == 2);
+  fs::rename(folder / "validation", folder / "held out");
+  DatasetOptions options = photographs(folder.path(), "folder");
+  const std::string message = message_of([&] { (void)open_dataset(options, Split::test); });
+  CHECK(contains(message, "holds no folder val or validation"));
+  CHECK(contains(message, "--val-split"));
+  options.val_split = "held out";
+  CHECK(open_dataset(options, Split::test)->size() == 2);
+}
+
+TEST_CASE("a class map gives the order and leaves out what it does not name") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  write_file_atomically(folder / "map.txt", "dog\r\n\n cat \n");
+  DatasetOptions options = photographs(folder.path(), "folder");
+  options.class_map = "map.txt";  // found below data_dir
+  const auto train = open_dataset(options, Split::train);
+  CHECK(train->class_names() == std::vector<std::string>{"dog", "cat"});
+  CHECK(labels_of(*train) == std::vector<std::int64_t>{1, 1, 1, 0, 0});
+  CHECK(contains(train->notice(), "1 folders are not in the class map"));
+  write_file_atomically(folder / "map.txt", "dog\ndog\n");
+  CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
+                 "\"dog\" stands there twice"));
+  write_file_atomically(folder / "map.txt", "\n");
+  CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }), "names no class"));
+}
+
+TEST_CASE("synset ids are shown with their names where a file says them") {
+  const TemporaryFolder folder;
+  write_picture(folder / "train/n02/a.png", 1);
+  write_picture(folder / "train/n01/a.png", 0);
+  write_file_atomically(folder / "LOC_synset_mapping.txt", "n01 tench, Tinca tinca\nodd\n");
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  CHECK(train->class_names() == std::vector<std::string>{"tench (n01)", "n02"});
+}
+
+TEST_CASE("an index gives back what was scanned, byte for byte") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  const FolderIndex index = scan_folder(folder / "train");
+  CHECK(index.files.size() == 6);
+  CHECK(index.directories.size() == 5);
+  const std::string text = format_folder_index(index);
+  CHECK(parse_folder_index(text, "index") == index);
+  CHECK(is_current(index, folder / "train"));
+}
+
+TEST_CASE("a damaged index is refused") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  const std::string text = format_folder_index(scan_folder(folder / "train"));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    CAPTURE(i);
+    CHECK_THROWS_AS((void)parse_folder_index(text.substr(0, i), "index"), Error);
+    std::string other = text;
+    other[i] = static_cast<char>(other[i] ^ 1);
+    CHECK_THROWS_AS((void)parse_folder_index(other, "index"), Error);
+  }
+}
+
+TEST_CASE("the index is used while the folders are as they were, and made anew afterwards") {
+  const TemporaryFolder folder;
+  make_class_folders(folder / "set");
+  age(folder / "set");
+  DatasetOptions options = photographs(folder / "set", "folder");
+  options.index_cache = (folder / "cache").string();
+  const auto size = [&] { return open_dataset(options, Split::train)->size(); };
+  CHECK(size() == 6);
+  REQUIRE(std::distance(fs::directory_iterator(folder / "cache"), {}) == 1);
+  const fs::path file = fs::directory_iterator(folder / "cache")->path();
+
+  // The index is believed: a name taken out of it is not seen in the folder.
+  FolderIndex shorter = parse_folder_index(read_file(file), "index");
+  shorter.files.pop_back();
+  write_file_atomically(file, format_folder_index(shorter));
+  CHECK(size() == 5);
+  write_picture(folder / "set/train/dog/new.png", 9);
+  CHECK(size() == 7);
+  write_file_atomically(file, "rubbish");
+  CHECK(size() == 7);
+}
+
+TEST_CASE("an index of folders that have just changed is not kept") {
+  const TemporaryFolder folder;
+  make_class_folders(folder / "set");
+  DatasetOptions options = photographs(folder / "set", "folder");
+  options.index_cache = (folder / "cache").string();
+  CHECK(open_dataset(options, Split::train)->size() == 6);
+  CHECK_FALSE(fs::exists(folder / "cache"));
+}
+
+TEST_CASE("folders without pictures, and a circle of links") {
+  const TemporaryFolder folder;
+  const auto message = [&] {
+    return message_of(
+        [&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::train); });
+  };
+  CHECK(contains(message(), "holds no folder train"));
+  fs::create_directories(folder / "train");
+  CHECK(contains(message(), "holds no folders, expected one for each class"));
+  fs::create_directories(folder / "train/cat");
+  CHECK(contains(message(), "holds no pictures"));
+  fs::create_directory_symlink(folder / "train", folder / "train/cat/again");
+  CHECK(contains(message(), "a link to a folder above?"));
+}
+
+TEST_CASE("the data set is found by what lies in the folder") {
+  const TemporaryFolder folder;
+  DatasetOptions options = photographs(folder.path(), "auto");
+  CHECK(contains(message_of([&] { (void)detect_dataset(options); }), "holds no data set"));
+  make_class_folders(folder.path());
+  CHECK(detect_dataset(options) == "folder");
+  write_file_atomically(folder / "a-train-0.tar", tar_sample("k", 0, 0) + tar_end());
+  CHECK(detect_dataset(options) == "tar");
+  write_file_atomically(folder / "train.pack", "x");
+  CHECK(detect_dataset(options) == "pack");
+}
+
+TEST_CASE("verifying names every broken picture, for any number of threads") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  write_file_atomically(folder / "train/cat/b.png", "<html>");
+  write_file_atomically(folder / "train/dog/d 2.png", "");
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  const int before = num_threads();
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    std::int64_t last = 0;
+    const auto broken = verify_dataset(*train, [&](std::int64_t done) {
+      last = done;
+      return true;
+    });
+    REQUIRE(broken.size() == 2);
+    CHECK(broken[0].index == 1);
+    CHECK(contains(broken[0].message, "b.png: not a picture"));
+    CHECK(contains(broken[1].message, "d 2.png: the file is empty"));
+    CHECK(last == 6);
+  }
+  set_num_threads(before);
+}
+
+}  // namespace fovea

@@ -1,0 +1,77 @@
+// Parts of data sets.
+#include "data/subset.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "data/builtin.h"
+#include "tests/support/temporary_folder.h"
+
+namespace fovea {
+namespace {
+
+std::shared_ptr<const Dataset> builtin(std::int64_t size) {
+  return std::make_shared<Builtin>(Split::train, BuiltinOptions{.train_size = size});
+}
+
+/// Pixels of all images: tells which ones they are.
+std::set<std::vector<std::uint8_t>> images_of(const Dataset& dataset) {
+  std::set<std::vector<std::uint8_t>> images;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) images.insert(dataset.get(i).image.pixels);
+  return images;
+}
+
+}  // namespace
+
+TEST_CASE("classes are chosen by name, number or count") {
+  const std::vector<std::string> names = {"cat", "dog", "tench (n01)", "3"};
+  using Classes = std::vector<std::int64_t>;
+  CHECK(parse_classes("dog", names) == Classes{1});
+  CHECK(parse_classes("n01, cat", names) == Classes{0, 2});
+  CHECK(parse_classes("2,0,0", names) == Classes{0, 2});
+  CHECK(parse_classes("2", names) == Classes{0, 1});  // how many
+  CHECK(parse_classes("3", names) == Classes{3});     // a name
+  CHECK(contains(message_of([&] { (void)parse_classes("cot", names); }), "did you mean \"cat\"?"));
+  CHECK(contains(message_of([&] { (void)parse_classes("5", names); }), "the data set has 4"));
+  CHECK(contains(message_of([&] { (void)parse_classes("0,4", names); }), "expected 0 to 3"));
+  CHECK_THROWS_AS((void)parse_classes("cat,,dog", names), Error);
+}
+
+TEST_CASE("nothing left out is the data set itself") {
+  const auto whole = builtin(40);
+  CHECK(select(whole, {}) == whole);
+}
+
+TEST_CASE("chosen classes are numbered anew") {
+  const auto whole = builtin(40);
+  const auto part = select(whole, {.classes = "7,2"});
+  CHECK(part->classes() == 2);
+  CHECK(part->class_names() ==
+        std::vector<std::string>{whole->class_names()[2], whole->class_names()[7]});
+  REQUIRE(part->size() == 8);
+  for (std::int64_t i = 0; i < part->size(); ++i) {
+    CHECK(part->label(i) == i % 2);
+    CHECK(part->get(i).label == part->label(i));
+  }
+  CHECK(part->get(1).image == whole->get(7).image);
+  CHECK(contains(part->notice(), "using 8 of 40 images in 2 of 10 classes"));
+}
+
+TEST_CASE("a fraction holds for every class, and a smaller one is part of a larger one") {
+  const auto whole = builtin(200);
+  const auto tenth = select(whole, {.fraction = 0.1}), half = select(whole, {.fraction = 0.5});
+  CHECK(tenth->size() == 20);
+  CHECK(half->size() == 100);
+  std::vector<int> count(10);
+  for (std::int64_t i = 0; i < tenth->size(); ++i) ++count[tenth->label(i)];
+  CHECK(count == std::vector<int>(10, 2));
+  const auto small = images_of(*tenth), large = images_of(*half);
+  CHECK(std::includes(large.begin(), large.end(), small.begin(), small.end()));
+  CHECK(images_of(*select(whole, {.fraction = 0.1})) == small);
+  CHECK(select(whole, {.fraction = 1e-6})->size() == 10);
+  CHECK_THROWS_AS((void)select(whole, {.fraction = 0}), Error);
+}
+
+}  // namespace fovea
