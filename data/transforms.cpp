@@ -1,4 +1,4 @@
-// Crops, flips, normalisation and the pipelines made of them.
+// Crops, flips and normalisation.
 #include "data/transforms.h"
 
 #include <algorithm>
@@ -10,33 +10,27 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kSmallImage = 32;  // up to here nothing is cropped away for evaluation
-
-std::int64_t scaled(std::int64_t side, double crop_pct) {
-  return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
-}
-
-/// The image's shape with its shorter side as given (torchvision's Resize: rounded down).
-ImageSize shorter_side(const Image& image, std::int64_t shorter) {
-  const auto longer = [shorter](std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<double>(shorter * a) / static_cast<double>(b));
-  };
-  return image.height <= image.width ? ImageSize{shorter, longer(image.width, image.height)}
-                                     : ImageSize{longer(image.height, image.width), shorter};
-}
-
-/// The image's shape, just large enough to cover `size` (timm's ResizeKeepRatio: rounded to even).
-ImageSize covering(const Image& image, ImageSize size) {
-  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
-  const double ratio =
-      std::min(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
-  return {static_cast<std::int64_t>(std::nearbyint(height / ratio)),
-          static_cast<std::int64_t>(std::nearbyint(width / ratio))};
-}
-
 /// (whole - part) / 2, halves to even.
 std::int64_t centered(std::int64_t whole, std::int64_t part) {
   return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(whole - part) / 2));
+}
+
+/// Where each pixel from `start` on is taken from on a side of the image; -1: from nowhere.
+std::vector<std::int64_t> sources(std::int64_t start, std::int64_t count, std::int64_t side,
+                                  Padding padding) {
+  std::vector<std::int64_t> result;
+  const std::int64_t period = std::max<std::int64_t>(1, 2 * (side - 1));
+  for (std::int64_t i = start; i < start + count; ++i) {
+    if (padding == Padding::edge) {
+      result.push_back(std::clamp<std::int64_t>(i, 0, side - 1));
+    } else if (padding == Padding::reflect) {
+      const std::int64_t phase = ((i % period) + period) % period;
+      result.push_back(std::min(phase, side == 1 ? 0 : period - phase));
+    } else {
+      result.push_back(i >= 0 && i < side ? i : -1);
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -52,8 +46,35 @@ Image crop(const Image& image, std::int64_t top, std::int64_t left, ImageSize si
   return result;
 }
 
+Image crop(const Image& image, const PixelBox& box, Padding padding, const Color8& fill) {
+  const ImageSize size = box.size();
+  const bool inside =
+      box.top >= 0 && box.left >= 0 && box.bottom <= image.height && box.right <= image.width;
+  const bool black = padding == Padding::constant && fill == Color8{};
+  if (inside || black) return crop(image, box.top, box.left, size);
+  const std::vector<std::int64_t> rows = sources(box.top, size.height, image.height, padding);
+  const std::vector<std::int64_t> columns = sources(box.left, size.width, image.width, padding);
+  Image result(size.height, size.width);
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      const bool outside = rows[y] < 0 || columns[x] < 0;
+      std::copy_n(outside ? fill.data() : image.at(rows[y], columns[x]), Image::kChannels,
+                  result.at(y, x));
+    }
+  }
+  return result;
+}
+
 Image center_crop(const Image& image, ImageSize size) {
   return crop(image, centered(image.height, size.height), centered(image.width, size.width), size);
+}
+
+Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding, const Color8& fill) {
+  const auto start = [](std::int64_t whole, std::int64_t part) {
+    return whole < part ? -((part - whole) / 2) : centered(whole, part);
+  };
+  const std::int64_t top = start(image.height, size.height), left = start(image.width, size.width);
+  return crop(image, {top, top + size.height, left, left + size.width}, padding, fill);
 }
 
 Image flip_horizontal(Image image) {
@@ -64,24 +85,22 @@ Image flip_horizontal(Image image) {
   return image;
 }
 
-Image random_crop(const Image& image, std::int64_t padding, Rng& rng) {
+Image flip_vertical(Image image) {
+  const std::int64_t row = image.width * Image::kChannels;
+  for (std::int64_t y = 0; y < image.height / 2; ++y)
+    std::swap_ranges(image.at(y, 0), image.at(y, 0) + row, image.at(image.height - 1 - y, 0));
+  return image;
+}
+
+Image random_crop(const Image& image, std::int64_t padding, Rng& rng, Padding kind) {
   check(padding >= 0, "random_crop: got padding ", padding, ", expected 0 or more");
   const std::int64_t top = rng.below(2 * padding + 1) - padding;
   const std::int64_t left = rng.below(2 * padding + 1) - padding;
-  return crop(image, top, left, {image.height, image.width});
+  return crop(image, {top, top + image.height, left, left + image.width}, kind);
 }
 
 Image random_flip(Image image, double probability, Rng& rng) {
   return rng.uniform() < probability ? flip_horizontal(std::move(image)) : image;
-}
-
-Image resize_for_evaluation(const Image& image, ImageSize size, double crop_pct, Filter filter) {
-  check(crop_pct > 0 && crop_pct <= 1, "resize_for_evaluation: got crop_pct ", crop_pct,
-        ", expected more than 0 and at most 1");
-  const ImageSize cover = {scaled(size.height, crop_pct), scaled(size.width, crop_pct)};
-  const ImageSize whole =
-      size.height == size.width ? shorter_side(image, cover.height) : covering(image, cover);
-  return center_crop(resize(image, whole, filter), size);
 }
 
 void normalize(const Image& image, const Normalization& normalization, float* output) {
@@ -98,37 +117,6 @@ void normalize(const Image& image, const Normalization& normalization, float* ou
 Image Pipeline::apply(Image image, Rng& rng) const {
   for (const Step& step : steps) image = step(std::move(image), rng);
   return image;
-}
-
-Pipeline training_pipeline(const AugmentOptions& options) {
-  Pipeline pipeline;
-  pipeline.normalization = options.normalization;
-  if (options.size != ImageSize{}) {
-    pipeline.steps.emplace_back(
-        [size = options.size](Image image, Rng&) { return resize(image, size); });
-  }
-  if (options.crop_padding > 0) {
-    pipeline.steps.emplace_back([padding = options.crop_padding](const Image& image, Rng& rng) {
-      return random_crop(image, padding, rng);
-    });
-  }
-  if (options.flip > 0) {
-    pipeline.steps.emplace_back([probability = options.flip](Image image, Rng& rng) {
-      return random_flip(std::move(image), probability, rng);
-    });
-  }
-  return pipeline;
-}
-
-Pipeline evaluation_pipeline(const EvaluationOptions& options) {
-  Pipeline pipeline;
-  pipeline.normalization = options.normalization;
-  if (options.size == ImageSize{}) return pipeline;
-  pipeline.steps.emplace_back([options](const Image& image, Rng&) {
-    if (std::max(image.height, image.width) <= kSmallImage) return resize(image, options.size);
-    return resize_for_evaluation(image, options.size, options.crop_pct);
-  });
-  return pipeline;
 }
 
 }  // namespace fovea

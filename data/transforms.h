@@ -5,22 +5,45 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "data/augment_affine.h"
+#include "data/augment_crop.h"
+#include "data/augment_erase.h"
+#include "data/augment_jitter.h"
 #include "data/image.h"
 #include "data/resize.h"
 #include "engine/rng.h"
 
 namespace fovea {
 
+/// What stands beyond an image's edges.
+enum class Padding {
+  constant,  ///< one colour
+  reflect,   ///< the image mirrored at its outermost pixels, which are not repeated
+  edge,      ///< the outermost pixels again and again
+};
+
 /// The part at (top, left); what lies outside of the image is black.
 [[nodiscard]] Image crop(const Image& image, std::int64_t top, std::int64_t left, ImageSize size);
+/// The part inside the box; what lies outside of the image is as `padding` says.
+[[nodiscard]] Image crop(const Image& image, const PixelBox& box, Padding padding,
+                         const Color8& fill = {});
 /// The middle part; odd remainders are split as Python's round() does (halves to even).
 [[nodiscard]] Image center_crop(const Image& image, ImageSize size);
+/// The same, with sides that are too short padded first, the odd pixel after the image (timm's
+/// CenterCropOrPad).
+[[nodiscard]] Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding,
+                                       const Color8& fill = {});
 [[nodiscard]] Image flip_horizontal(Image image);
+[[nodiscard]] Image flip_vertical(Image image);
 
-/// Pads by `padding` black pixels all round and crops the old size at a random place.
-[[nodiscard]] Image random_crop(const Image& image, std::int64_t padding, Rng& rng);
+/// Pads by `padding` pixels all round, black unless said otherwise, and crops the old size at a
+/// random place.
+[[nodiscard]] Image random_crop(const Image& image, std::int64_t padding, Rng& rng,
+                                Padding kind = Padding::constant);
 /// Mirrors with the given probability.
 [[nodiscard]] Image random_flip(Image image, double probability, Rng& rng);
 
@@ -56,21 +79,59 @@ struct Pipeline {
   [[nodiscard]] Image apply(Image image, Rng& rng) const;
 };
 
-struct AugmentOptions {
-  std::int64_t crop_padding = 4;
-  double flip = 0.5;
-  ImageSize size{};  ///< of the result; 0 x 0 leaves images as they are
-  Normalization normalization = kCifarNormalization;
+/// How an image comes to the size of training. timm's: resized (rrc), the keep-ratio crops (rkrc,
+/// rkrr).
+enum class TrainCrop {
+  pad,                ///< stretched to the size where need be, padded, cropped at random: CIFAR
+  resized,            ///< RandomResizedCrop
+  keep_ratio_center,  ///< scaled to cover at a random scale and ratio, central crop, reflected
+  keep_ratio_random,  ///< the same with a crop at a random place
+  simple,             ///< shorter side to the size, padded by 4 reflected pixels: DeiT III's
 };
-/// For training on small images: resize where asked, random crop with padding, random flip.
+
+/// Training's steps in timm's order: crop, flips, policy or colour jitter, gray, blur; normalised;
+/// erased.
+struct AugmentOptions {
+  std::int64_t crop_padding = 4;  ///< of TrainCrop::pad
+  double flip = 0.5;
+  ImageSize size{};  ///< of the result; 0 x 0 leaves images as they are (TrainCrop::pad only)
+  Normalization normalization = kCifarNormalization;
+
+  TrainCrop crop = TrainCrop::pad;
+  Padding padding = Padding::constant;             ///< of TrainCrop::pad
+  CropRange range{};                               ///< of the random crops
+  std::optional<Filter> filter = Filter::bicubic;  ///< none: bilinear or bicubic, drawn each time
+  double vertical_flip = 0;
+  std::string policy{};  ///< as parse_augment_policy() reads it; empty: none
+  ColorJitter jitter{};  ///< not beside a policy, unless that is one of 3-Augment's
+  double jitter_probability = 1, grayscale = 0, blur = 0;
+  EraseOptions erase{};
+};
+/// Throws on a policy that cannot be parsed.
 [[nodiscard]] Pipeline training_pipeline(const AugmentOptions& options);
+
+/// timm's ways to fit an image to the size of evaluation.
+enum class CropMode {
+  automatic,  ///< center, but images of at most 32 pixels are stretched
+  center,     ///< the middle of the image, its shorter side scaled to size / crop_pct
+  squash,     ///< both sides scaled to size / crop_pct, ratio lost, the middle of that
+  border,     ///< the longer side scaled to size / crop_pct, the mean colour around
+};
 
 struct EvaluationOptions {
   ImageSize size{};  ///< of the result; 0 x 0 leaves images as they are
   double crop_pct = 0.875;
   Normalization normalization = kCifarNormalization;
+  CropMode crop_mode = CropMode::automatic;
+  Filter filter = Filter::bicubic;
 };
-/// No randomness. Images of at most 32 pixels are stretched to the size, not cropped.
+/// size / crop_pct, rounded down.
+[[nodiscard]] ImageSize evaluation_scale(const EvaluationOptions& options);
+[[nodiscard]] Image prepare_for_evaluation(const Image& image, const EvaluationOptions& options);
+/// No randomness.
 [[nodiscard]] Pipeline evaluation_pipeline(const EvaluationOptions& options);
+
+/// The mean colour in 8 bits, for what lies outside of an image.
+[[nodiscard]] Color8 mean_color(const Normalization& normalization);
 
 }  // namespace fovea

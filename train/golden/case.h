@@ -85,5 +85,6 @@ struct LossConfig {
 void check_model(Case& c);  ///< classifiers
 void check_ops(Case& c);
 void check_train(Case& c);
+void check_images(Case& c);
 
 }  // namespace fovea::golden

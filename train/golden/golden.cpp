@@ -16,12 +16,14 @@ void check_family(Case& c) {
   if (c.family == "cpvt" || c.family == "pervit") return check_model(c);
   if (c.family == "ops") return check_ops(c);
   if (c.family == "train") return check_train(c);
+  if (c.family == "image") return check_images(c);
   fail("family ", c.family, " is not known, the nearest one is ",
-       nearest_name(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train"}));
+       nearest_name(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train", "image"}));
 }
 
 /// How much of its bound an error uses up; NaN counts as most.
 double used(const Comparison& c) {
+  if (c.error == 0) return 0;  // the bound may be 0 too
   return c.error >= 0 ? c.error / c.bound : std::numeric_limits<double>::infinity();
 }
 

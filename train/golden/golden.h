@@ -1,5 +1,6 @@
 // Checking the project against golden files: reference values of the official implementations in
-// float64. Format: goldens/README.md; tolerances: DESIGN section 3. One report per file.
+// float64, and of Pillow and timm for images. Format: goldens/README.md, README-image.md;
+// tolerances: DESIGN section 3. One report per file.
 #pragma once
 
 #include <filesystem>

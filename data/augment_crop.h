@@ -1,0 +1,26 @@
+// The random crops of training, in timm's definitions.
+#pragma once
+
+#include "data/image.h"
+#include "engine/rng.h"
+
+namespace fovea {
+
+/// Ranges of a random crop: share of the area, width / height.
+struct CropRange {
+  double scale_low = 0.08, scale_high = 1;
+  double ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;
+};
+
+/// RandomResizedCrop's box: up to ten draws of area = U(scale) and ratio = exp(U(log ratio)), each
+/// accepted where it fits; else the largest central box with a ratio in range. Throws unless
+/// 0 < low <= high.
+[[nodiscard]] PixelBox draw_resized_crop(ImageSize image, const CropRange& range, Rng& rng);
+
+/// ResizeKeepRatio's size: the image's, scaled to just cover `target`; in half of the cases scaled
+/// so that U(scale) of its area is seen, in half of the cases with a ratio changed by
+/// exp(U(log ratio)).
+[[nodiscard]] ImageSize draw_kept_ratio(ImageSize image, ImageSize target, const CropRange& range,
+                                        Rng& rng);
+
+}  // namespace fovea

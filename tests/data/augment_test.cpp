@@ -1,0 +1,177 @@
+// What augmentations do and refuse. That their bits are Pillow's is shown by the image_* files of
+// tests/golden.
+#include <doctest/doctest.h>
+
+#include "data/augment_affine.h"
+#include "data/augment_blur.h"
+#include "data/augment_color.h"
+#include "data/transforms.h"
+#include "engine/check.h"
+#include "tests/data/hash.h"
+
+namespace fovea {
+namespace {
+
+const Sampling kBlack = {Filter::bicubic, {}};
+
+Image flat(std::uint8_t level) {
+  Image image(6, 5);
+  std::fill(image.pixels.begin(), image.pixels.end(), level);
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("a map that changes nothing gives the image, with every filter") {
+  const Image image = tests::sample_image();
+  for (const Filter filter : {Filter::nearest, Filter::bilinear, Filter::bicubic}) {
+    CHECK(transform(image, {}, {filter, {1, 2, 3}}) == image);
+    CHECK(shear_x(image, 0, {filter, {}}) == image);
+    CHECK(translate(image, 0, 0, {filter, {}}) == image);
+  }
+  CHECK(rotate(image, 0, kBlack) == image);
+  CHECK(rotate(image, -720, kBlack) == image);
+}
+
+TEST_CASE("whole pixels move as they are, the rest is filled") {
+  const Image image = tests::sample_image();
+  const Color8 fill = {9, 8, 7};
+  for (const Filter filter : {Filter::nearest, Filter::bilinear, Filter::bicubic}) {
+    const Image moved = translate(image, 2, -1, {filter, fill});
+    CHECK(moved == crop(image, {-1, 10, 2, 15}, Padding::constant, fill));
+  }
+}
+
+TEST_CASE("right angles turn pixels without loss") {
+  const Image image = tests::sample_image();
+  CHECK(rotate(image, 180, kBlack) == flip_vertical(flip_horizontal(image)));
+  Image square = crop(image, 0, 0, {11, 11});
+  const Image quarter = rotate(square, 90, kBlack);  // counter-clockwise: the right side to the top
+  CHECK(std::equal(quarter.at(0, 3), quarter.at(0, 4), square.at(3, 10)));
+  CHECK(rotate(quarter, 270, kBlack) == square);
+  CHECK(rotate(image, 90, kBlack).height == 11);  // not square: interpolated like any angle
+}
+
+TEST_CASE("a positive shear reads further right in lower rows") {
+  const Image image = tests::sample_image();
+  const Image sheared = shear_x(image, 1, {Filter::nearest, {0, 0, 0}});
+  // At pixel centres: x + (y + 1/2), rounded to x + y + 1.
+  CHECK(std::equal(sheared.at(0, 0), sheared.at(0, 12), image.at(0, 1)));
+  CHECK(std::equal(sheared.at(4, 0), sheared.at(4, 5), image.at(4, 5)));
+  CHECK(sheared.at(4, 12)[1] == 0);
+}
+
+TEST_CASE("transform refuses filters for resizing and maps to nowhere") {
+  const Image image = tests::sample_image();
+  CHECK_THROWS_WITH_AS(
+      (void)transform(image, {}, {Filter::lanczos, {}}),
+      "transform: got a filter for resizing, expected nearest, bilinear or bicubic", Error);
+  CHECK_THROWS_WITH_AS((void)translate(image, 1e9, 0, kBlack),
+                       "transform: got 1e+09 in the map, expected -1e6 to 1e6", Error);
+  CHECK_THROWS_AS((void)rotate(image, NAN, kBlack), Error);
+}
+
+TEST_CASE("an enhancement by 1 changes nothing, by 0 gives its degenerate image") {
+  const Image image = tests::sample_image();
+  for (Image (*adjust)(const Image&, double) :
+       {adjust_saturation, adjust_contrast, adjust_brightness, adjust_sharpness}) {
+    CHECK(adjust(image, 1) == image);
+    CHECK_THROWS_AS((void)adjust(image, NAN), Error);
+  }
+  CHECK(adjust_saturation(image, 0) == grayscale(image));
+  CHECK(adjust_brightness(image, 0) == Image(11, 13));
+  CHECK(adjust_contrast(flat(77), 3) == flat(77));
+  CHECK(adjust_sharpness(flat(77), 3) == flat(77));
+  CHECK(adjust_brightness(flat(100), 1.5) == flat(150));
+  CHECK(adjust_brightness(flat(100), 9) == flat(255));
+}
+
+TEST_CASE("hue turns by its share of the circle") {
+  Image red = flat(0);
+  for (std::size_t i = 0; i < red.pixels.size(); i += 3) red.pixels[i] = 255;
+  const Image green = adjust_hue(red, 1.0 / 3);  // 85 of 255 steps
+  CHECK(green.at(2, 2)[0] == 0);
+  CHECK(green.at(2, 2)[1] == 255);
+  CHECK(adjust_hue(flat(50), 0.4) == flat(50));
+  CHECK_THROWS_WITH_AS((void)adjust_hue(red, 0.6),
+                       "adjust_hue: got factor 0.6, expected -0.5 to 0.5", Error);
+}
+
+TEST_CASE("tables of levels") {
+  const Image image = tests::sample_image();
+  CHECK(invert(invert(image)) == image);
+  CHECK(posterize(image, 8) == image);
+  CHECK(posterize(image, 0) == Image(11, 13));
+  CHECK(posterize(image, -3) == Image(11, 13));
+  CHECK(posterize(flat(0b10110111), 3) == flat(0b10100000));
+  CHECK(solarize(image, 256) == image);
+  CHECK(solarize(image, 0) == invert(image));
+  CHECK(solarize(flat(128), 128) == flat(127));
+  CHECK(solarize_add(flat(127), 60) == flat(187));
+  CHECK(solarize_add(flat(128), 60) == flat(128));
+  CHECK(solarize_add(flat(127), 300) == flat(255));
+  CHECK_THROWS_AS((void)solarize_add(image, -1), Error);
+  CHECK(auto_contrast(flat(9)) == flat(9));
+  CHECK(equalize(flat(9)) == flat(9));
+}
+
+TEST_CASE("a blur keeps flat images and sums, and radius 0 keeps everything") {
+  const Image image = tests::sample_image();
+  CHECK(gaussian_blur(image, 0) == image);
+  CHECK(gaussian_blur(flat(200), 2.5) == flat(200));
+  Image dot(21, 21);
+  dot.at(10, 10)[1] = 255;
+  const Image blurred = gaussian_blur(dot, 1);
+  CHECK(blurred.at(10, 10)[1] == doctest::Approx(255 / (2 * 3.14159)).epsilon(0.1));
+  CHECK(blurred.at(10, 8)[1] == blurred.at(12, 10)[1]);
+  CHECK(blurred.at(10, 10)[0] == 0);
+  CHECK_THROWS_WITH_AS((void)gaussian_blur(image, -1),
+                       "gaussian_blur: got radius -1, expected 0 to 1000", Error);
+}
+
+TEST_CASE("blend wants images of one size") {
+  CHECK(blend(flat(10), flat(20), 0.25) == flat(12));
+  CHECK(blend(flat(10), flat(20), -2) == flat(0));
+  CHECK_THROWS_AS((void)blend(flat(1), Image(2, 2), 0.5), Error);
+}
+
+TEST_CASE("padding repeats, mirrors or fills") {
+  const Image image = tests::sample_image();  // 11 x 13
+  const PixelBox box{-2, 12, -3, 15};
+  const Image edge = crop(image, box, Padding::edge), mirror = crop(image, box, Padding::reflect);
+  CHECK(std::equal(edge.at(0, 0), edge.at(0, 1), image.at(0, 0)));
+  CHECK(std::equal(edge.at(13, 17), edge.at(13, 18), image.at(10, 12)));
+  CHECK(std::equal(mirror.at(0, 0), mirror.at(0, 1), image.at(2, 3)));
+  CHECK(std::equal(mirror.at(13, 17), mirror.at(13, 18), image.at(9, 10)));
+  const Image far = crop(crop(image, 0, 0, {1, 2}), {0, 1, -4, 4}, Padding::reflect);
+  CHECK(std::equal(far.at(0, 0), far.at(0, 1), image.at(0, 0)));  // 0 1 0 1 | 0 1 | 0 1
+  CHECK(std::equal(far.at(0, 3), far.at(0, 4), image.at(0, 1)));
+  CHECK(center_crop_or_pad(image, {12, 16}, Padding::constant, {5, 5, 5}) ==
+        crop(image, {0, 12, -1, 15}, Padding::constant, {5, 5, 5}));
+  CHECK(center_crop_or_pad(image, {6, 6}, Padding::edge) == center_crop(image, {6, 6}));
+  CHECK(flip_vertical(flip_vertical(image)) == image);
+  CHECK(std::equal(image.at(1, 0), image.at(2, 0), flip_vertical(image).at(9, 0)));
+}
+
+TEST_CASE("evaluation's crop modes") {
+  const Image image = resize(tests::sample_image(), {60, 90});
+  EvaluationOptions options;
+  options.size = {32, 32};
+  options.crop_mode = CropMode::squash;
+  CHECK(evaluation_scale(options) == ImageSize{36, 36});
+  CHECK(prepare_for_evaluation(image, options) == center_crop(resize(image, {36, 36}), {32, 32}));
+  options.crop_mode = CropMode::border;
+  options.crop_pct = 1;
+  const Image bordered = prepare_for_evaluation(image, options);  // 21 x 32 in the middle
+  CHECK(crop(bordered, 5, 0, {21, 32}) == resize(image, {21, 32}));
+  CHECK(bordered.at(0, 7)[0] == 125);  // round(255 * 0.4914)
+  options.crop_mode = CropMode::center;
+  const Image small = tests::sample_image();
+  CHECK(prepare_for_evaluation(small, options) != resize(small, {32, 32}));
+  options.crop_mode = CropMode::automatic;
+  CHECK(prepare_for_evaluation(small, options) == resize(small, {32, 32}));
+  options.crop_pct = 1.5;
+  CHECK_THROWS_AS((void)prepare_for_evaluation(image, options), Error);
+}
+
+}  // namespace fovea
