@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Breaks derivatives one at a time and shows that the gradient-check suite notices each.
+"""Breaks derivatives and augmentations one at a time and shows that the tests notice each.
 
     tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
 
 Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
 `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
-mutant can never be a no-op that goes unnoticed. Exits 1 when a mutant survives or cannot be built.
+mutant can never be a no-op that goes unnoticed. A line `suite: test_data *augment*` names the program
+that is to notice, and the source files of its tests; without it that is the gradient-check suite.
+Exits 1 when a mutant survives or cannot be built.
 """
 import argparse
 import os
@@ -16,7 +18,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FIELDS = ("file", "why", "old", "new")
+FIELDS = ("file", "why", "old", "new", "suite")
 
 
 def read_mutants(path):
@@ -32,7 +34,7 @@ def read_mutants(path):
             elif not line.startswith("#") and field:
                 mutant[field] += "\n" + line
         if mutant:
-            missing = [f for f in FIELDS if f not in mutant]
+            missing = [f for f in FIELDS if f not in mutant and f != "suite"]
             if missing:
                 sys.exit(f"error: {path}: a block lacks {missing}: {mutant}")
             mutants.append(mutant)
@@ -60,8 +62,14 @@ def copy_if_changed(source, destination):
         shutil.copyfile(source, destination)
 
 
-def build(build_dir):
-    return subprocess.run(["cmake", "--build", build_dir, "--target", "gradcheck"],
+def suite_of(mutant):
+    """The program that must notice, and its arguments."""
+    program, *files = mutant.get("suite", "gradcheck").split()
+    return program, tuple(f"--source-file={','.join(files)}" for _ in files[:1])
+
+
+def build(build_dir, program):
+    return subprocess.run(["cmake", "--build", build_dir, "--target", program],
                           capture_output=True, text=True)
 
 
@@ -73,10 +81,18 @@ def configure(tree, build_dir):
     subprocess.run(command, check=True, capture_output=True)
 
 
-def run_suite(build_dir):
-    """The exit code, and the row that failed first."""
-    result = subprocess.run([build_dir / "gradcheck", "--fail-fast"], capture_output=True, text=True)
-    rows = [line.split()[0] for line in result.stdout.splitlines() if line.rstrip().endswith("FAIL")]
+def run_suite(build_dir, suite):
+    """The exit code, and the row or the test case that failed first."""
+    program, arguments = suite
+    if program == "gradcheck":
+        result = subprocess.run([build_dir / program, "--fail-fast"], capture_output=True, text=True)
+        rows = [line.split()[0] for line in result.stdout.splitlines()
+                if line.rstrip().endswith("FAIL")]
+    else:
+        result = subprocess.run([build_dir / "tests" / program, "--abort-after=1", *arguments],
+                                capture_output=True, text=True)
+        rows = [line.removeprefix("TEST CASE:").strip() for line in result.stdout.splitlines()
+                if line.startswith("TEST CASE:")]
     return result.returncode, sorted(set(rows))
 
 
@@ -87,10 +103,11 @@ def try_mutant(mutant, tree, build_dir):
         return "NOT APPLICABLE", f"`old` occurs {original.count(mutant['old'])} times"
     path.write_text(original.replace(mutant["old"], mutant["new"]))
     try:
-        compiled = build(build_dir)
+        suite = suite_of(mutant)
+        compiled = build(build_dir, suite[0])
         if compiled.returncode != 0:
             return "DOES NOT BUILD", compiled.stdout[-600:]
-        code, rows = run_suite(build_dir)
+        code, rows = run_suite(build_dir, suite)
         return ("caught" if code != 0 else "SURVIVED"), ", ".join(rows) or f"exit code {code}"
     finally:
         path.write_text(original)
@@ -103,8 +120,8 @@ def one_line(text):
 def write_table(path, rows):
     caught = sum(status == "caught" for _, status, _ in rows)
     lines = ["# Mutants", "",
-             "Each row breaks one derivative; `tests/mutants/run.py` rebuilds the library with it and runs "
-             "`./run gradcheck`.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
+             "Each row breaks one derivative or one augmentation; `tests/mutants/run.py` rebuilds the library "
+             "with it and runs `./run gradcheck`, or for augmentations the statistical tests.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
              "| file | what is broken | from | to | result | caught by |", "|---|---|---|---|---|---|"]
     for mutant, status, detail in rows:
         lines.append(f"| `{mutant['file']}` | {one_line(mutant['why'])} | `{one_line(mutant['old'])}` "
@@ -124,8 +141,9 @@ def main():
     tree = build_dir / "tree"
     copy_tree(tree)
     configure(tree, build_dir)
-    if build(build_dir).returncode != 0 or run_suite(build_dir)[0] != 0:
-        sys.exit("error: the suite must build and pass before anything is broken")
+    for suite in sorted({suite_of(mutant) for mutant in mutants}):
+        if build(build_dir, suite[0]).returncode != 0 or run_suite(build_dir, suite)[0] != 0:
+            sys.exit(f"error: {suite[0]} must build and pass before anything is broken")
     rows = []
     for number, mutant in enumerate(mutants, 1):
         start = time.time()
