@@ -1,0 +1,87 @@
+// pack: makes train.pack and val.pack of any data set.
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include "apps/app.h"
+#include "apps/cli.h"
+#include "data/pack.h"
+#include "engine/check.h"
+#include "engine/parallel.h"
+#include "train/progress.h"
+
+namespace {
+
+using namespace fovea;
+
+struct Request {
+  DatasetOptions data;
+  std::string data_dir, class_map, output, store = "files";
+  std::int64_t short_side = 0, quality = 90, threads = 0;
+  bool overwrite = false;
+};
+
+Fields fields_of(Request& r) {
+  Fields fields;
+  FieldGroup data(fields, "Data");
+  data.choice("dataset", &r.data.name, "what to pack", dataset_names());
+  data.add("data-dir", &r.data_dir, "folder that holds it (default: $FOVEA_DATA, else ./datasets)");
+  data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
+  data.add("val-split", &r.data.val_split, "the same of the test images");
+  data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
+  data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
+  data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
+  FieldGroup pack(fields, "Pack");
+  pack.add("output", &r.output, "folder for train.pack and val.pack");
+  pack.choice("store", &r.store, "picture files as they are, or decoded pixels",
+              {"files", "pixels"});
+  pack.number("short-side", &r.short_side, "shrink images whose shorter side is longer; 0: none",
+              {0, 65500});
+  pack.number("quality", &r.quality, "of the JPEG files that shrunk images become", {1, 100});
+  pack.add("overwrite", &r.overwrite, "replace packs that are there");
+  pack.number("threads", &r.threads, "0: all", {0, 1024});
+  return fields;
+}
+
+void pack_split(const Request& request, Split split) {
+  const std::string name = split == Split::train ? "train" : "val";
+  const std::filesystem::path path = std::filesystem::path(request.output) / (name + ".pack");
+  check(request.overwrite || !std::filesystem::exists(path), path.string(),
+        ": is there already; --overwrite replaces it");
+  const std::shared_ptr<const Dataset> dataset = open_dataset(request.data, split);
+  ProgressLine line(1);
+  if (!dataset->notice().empty()) line.print("note: " + dataset->notice());
+  PackOptions options;
+  options.as_pixels = request.store == "pixels";
+  options.short_side = request.short_side;
+  options.quality = static_cast<int>(request.quality);
+  options.on_progress = [&](std::int64_t done) {
+    line.update({.label = "packing " + name, .done = done, .total = dataset->size(), .note = {}});
+  };
+  write_pack(path, *dataset, options);
+  line.print("wrote " + path.string() + ": " + std::to_string(dataset->size()) + " images, " +
+             std::to_string(std::filesystem::file_size(path) >> 20) + " MiB");
+}
+
+int run(int argc, char** argv) {
+  Request request;
+  request.data.name = "auto";
+  static_cast<void>(parse_into_fields(
+      argc, argv,
+      {"pack",
+       "Packs photographs into one file a split. Files that are not shrunk are taken over byte "
+       "for\n"
+       "byte: training sees the same pixels. --store pixels spares decoding and takes more space.",
+       "", fields_of(request)}));
+  if (request.output.empty()) throw UsageError("pack: needs --output DIR");
+  request.data.data_dir = request.data_dir;
+  request.data.class_map = request.class_map;
+  if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
+  std::filesystem::create_directories(request.output);
+  for (const Split split : {Split::train, Split::test}) pack_split(request, split);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }

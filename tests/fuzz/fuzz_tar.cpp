@@ -1,0 +1,35 @@
+// Fuzzes the tar reader: any bytes give members and samples inside of them, or an Error.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "data/tar.h"
+#include "engine/check.h"
+
+namespace {
+
+void check_inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
+  if (offset > size || bytes > size - offset) __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span bytes(data, size);
+  try {
+    const auto members = fovea::index_tar(bytes, "input");
+    for (const fovea::TarMember& member : members) check_inside(member.offset, member.size, size);
+    const fovea::TarSamples found = fovea::group_tar(bytes, members, "input");
+    for (const fovea::TarSample& sample : found.samples) {
+      check_inside(sample.offset, sample.size, size);
+      if (sample.label < 0) __builtin_trap();
+    }
+  } catch (const fovea::Error&) {  // the documented answer to bad input
+  }
+  if (size > 64) return 0;
+  try {
+    if (fovea::expand_braces(std::string(bytes.begin(), bytes.end())).empty()) __builtin_trap();
+  } catch (const fovea::Error&) {
+  }
+  return 0;
+}
