@@ -220,6 +220,9 @@ bool grad_enabled() { return recording; }
 NoGrad::NoGrad() : before_(recording) { recording = false; }
 NoGrad::~NoGrad() { recording = before_; }
 
+WithGrad::WithGrad() : before_(recording) { recording = true; }
+WithGrad::~WithGrad() { recording = before_; }
+
 DetectAnomaly::DetectAnomaly(bool on) : before_(detecting_anomalies) { detecting_anomalies = on; }
 DetectAnomaly::~DetectAnomaly() { detecting_anomalies = before_; }
 

@@ -70,6 +70,18 @@ class NoGrad {
   bool before_;
 };
 
+/// While it lives, this thread records again: for a derivative that computes through the tape.
+class WithGrad {
+ public:
+  WithGrad();
+  ~WithGrad();
+  WithGrad(const WithGrad&) = delete;
+  WithGrad& operator=(const WithGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// While it lives, this thread's record() and backward() throw at the first value that is not
 /// finite, naming the op, its nearest named leaves and whether it was the forward or the backward.
 class DetectAnomaly {

@@ -3,6 +3,7 @@
 
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
+#include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
@@ -42,7 +43,10 @@ ModelOutput CPVT::forward(const Tensor& images, Context& ctx) {
   x = encode_positions(-1, x, grid, ctx);  // [B, L, D]
   ctx.show("feat/embed", x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    x = blocks_[i](x, ctx, {grid, {}});                                // [B, L, D]
+    const Block& block = blocks_[i];
+    x = run_block(x, ctx, [&block, grid](const Tensor& in, Context& c) {
+      return block(in, c, {grid, {}});
+    });                                                                // [B, L, D]
     x = encode_positions(static_cast<std::int64_t>(i), x, grid, ctx);  // [B, L', D]
   }
   const bool token = config_.global_pool == Pooling::token;

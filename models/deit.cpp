@@ -1,6 +1,7 @@
 // DeiT: class and distillation token through one transformer, a head for each.
 #include "models/deit.h"
 
+#include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/dropout.h"
 #include "ops/view.h"
@@ -26,7 +27,9 @@ DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOption
 /// images [B, C, H, W] -> logits [B, K] of both heads, or in evaluation their mean.
 ModelOutput DeiT::forward(const Tensor& images, Context& ctx) {
   Tensor x = embed(images, ctx);  // [B, 2 + N, D]
-  for (const Block& block : blocks_) x = block(x, ctx);
+  for (const Block& block : blocks_) {
+    x = run_block(x, ctx, [&block](const Tensor& in, Context& c) { return block(in, c); });
+  }
   const Tensor tokens = norm_(ops::slice(x, 1, 0, 2));               // [B, 2, D]
   const Tensor logits = head_(ops::select(tokens, 1, 0));            // [B, K]
   const Tensor logits_dist = head_dist_(ops::select(tokens, 1, 1));  // [B, K]

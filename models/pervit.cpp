@@ -2,6 +2,7 @@
 #include "models/pervit.h"
 
 #include "models/layers/block.h"
+#include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
 #include "ops/dropout.h"
@@ -88,10 +89,15 @@ PerViT::PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, Tensor
 
 /// images [B, C, H, W] -> class logits [B, K].
 ModelOutput PerViT::forward(const Tensor& images, Context& ctx) {
-  Tensor x = embed(images, ctx);                         // [B, N, D_0]
-  for (PerViTBlock& block : blocks_) x = block(x, ctx);  // [B, N, D_i]
-  const Tensor pooled = ops::mean(norm_(x), {1});        // [B, D]
-  return {head_ ? (*head_)(pooled) : pooled, {}};        // [B, K]
+  Tensor x = embed(images, ctx);  // [B, N, D_0]
+  for (PerViTBlock& block : blocks_) {
+    block.prepare();
+    x = run_block(x, ctx, [&block](const Tensor& in, Context& c) {  // [B, N, D_i]
+      return block(in, c);
+    });
+  }
+  const Tensor pooled = ops::mean(norm_(x), {1});  // [B, D]
+  return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
 }
 
 /// images [B, C, H, W] -> [B, N, D]: the stem or patches, and learned positions if any.

@@ -54,6 +54,9 @@ class PerViTBlock {
   PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEncoding* relative,
               std::int64_t index);
   [[nodiscard]] Tensor operator()(Tensor x, Context& ctx);
+  /// Computes what depends on no image, with its tape: a block that runs without one, to be run
+  /// again, finds it there.
+  void prepare() { attn_.prepare(); }
   void finish_backward() { attn_.finish_backward(); }
 
  private:

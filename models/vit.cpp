@@ -1,6 +1,7 @@
 // ViT: from images to logits.
 #include "models/vit.h"
 
+#include "models/layers/recompute.h"
 #include "models/permutation.h"
 #include "ops/arithmetic.h"
 #include "ops/dropout.h"
@@ -46,8 +47,10 @@ ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
   Tensor x = embed(permute_pixels(images), ctx);  // [B, L, D]
   Positions where{config_.token_grid(), config_.pos_embed_qk_first ? pos_embed_ : Tensor()};
   for (const Block& block : blocks_) {
-    x = block(x, ctx, where);  // [B, L, D]
-    where.qk_embed = {};       // of the first block only
+    x = run_block(x, ctx, [&block, where](const Tensor& in, Context& c) {
+      return block(in, c, where);
+    });                   // [B, L, D]
+    where.qk_embed = {};  // of the first block only
   }
   const Tensor pooled = pool(x);                   // [B, D]
   return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]

@@ -9,7 +9,6 @@
 // sqrt vectorises.
 #include <cmath>
 
-#include "engine/dtype.h"
 #include "engine/parallel.h"
 #include "train/optimizer.h"
 
@@ -52,23 +51,15 @@ void update_range(const Update& u, const Constants<T>& c, std::int64_t begin, st
   }
 }
 
-template <class T>
-void run(const Update& update, const OptimizerOptions& options) {
-  constexpr std::int64_t kGrain = 1 << 15;
-  const Constants<T> constants(update, options);
-  parallel_for(update.parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    update_range(update, constants, begin, end);
-  });
-}
-
 }  // namespace
 
 void adamw_update(const Update& update, const OptimizerOptions& options) {
-  if (update.parameter.dtype() == DType::f64) {
-    run<double>(update, options);
-  } else {
-    run<float>(update, options);
-  }
+  by_type(update, [&](auto zero) {
+    const Constants<decltype(zero)> constants(update, options);
+    parallel_for(update.parameter.numel(), kUpdateGrain, [&](std::int64_t begin, std::int64_t end) {
+      update_range(update, constants, begin, end);
+    });
+  });
 }
 
 }  // namespace fovea::detail

@@ -49,8 +49,41 @@ Metrics metrics_from(const json& j) {
   return m;
 }
 
+json to_json(const PlateauState& s) {
+  return {{"lowered", s.lowered},
+          {"lr", s.lr},
+          {"has_best", s.has_best},
+          {"best", s.best},
+          {"bad_epochs", s.bad_epochs}};
+}
+
+PlateauState plateau_from(const json& j) {
+  PlateauState s;
+  s.lowered = j.at("lowered").get<bool>();
+  s.lr = j.at("lr").get<double>();
+  s.has_best = j.at("has_best").get<bool>();
+  s.best = j.at("best").get<double>();
+  s.bad_epochs = j.at("bad_epochs").get<std::int64_t>();
+  return s;
+}
+
+json to_json(const GuardState& s) {
+  return {{"losses", s.losses}, {"in_row", s.in_row}, {"skipped", s.skipped}};
+}
+
+GuardState guard_from(const json& j) {
+  GuardState s;
+  s.losses = j.at("losses").get<std::vector<double>>();
+  s.in_row = j.at("in_row").get<std::int64_t>();
+  s.skipped = j.at("skipped").get<std::int64_t>();
+  check(s.losses.size() <= StepGuard::kWindow, "the guard remembers ", s.losses.size(),
+        " losses, expected at most ", StepGuard::kWindow);
+  return s;
+}
+
 json to_json(const Progress& p) {
   return {{"step", p.step},
+          {"updates", p.updates},
           {"forward", p.forward},
           {"finished_epochs", p.finished_epochs},
           {"cursor_epoch", p.cursor.epoch},
@@ -61,12 +94,15 @@ json to_json(const Progress& p) {
           {"best_top1", p.best_top1},
           {"best_ema_top1", p.best_ema_top1},
           {"best_epoch", p.best_epoch},
-          {"best_ema_epoch", p.best_ema_epoch}};
+          {"best_ema_epoch", p.best_ema_epoch},
+          {"plateau", to_json(p.plateau)},
+          {"guard", to_json(p.guard)}};
 }
 
 Progress progress_from(const json& j) {
   Progress p;
   p.step = j.at("step").get<std::int64_t>();
+  p.updates = j.value("updates", p.step);  // states of earlier versions skipped none
   p.forward = j.at("forward").get<std::int64_t>();
   p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
   p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();
@@ -78,9 +114,11 @@ Progress progress_from(const json& j) {
   p.best_ema_top1 = j.at("best_ema_top1").get<double>();
   p.best_epoch = j.at("best_epoch").get<std::int64_t>();
   p.best_ema_epoch = j.at("best_ema_epoch").get<std::int64_t>();
-  const bool counts = p.step >= 0 && p.forward >= p.step && p.cursor.epoch >= 0 &&
-                      p.finished_epochs >= 0 && p.cursor.batch >= 0 && p.epoch.samples >= 0 &&
-                      p.interval.samples >= 0;
+  if (j.contains("plateau")) p.plateau = plateau_from(j.at("plateau"));
+  if (j.contains("guard")) p.guard = guard_from(j.at("guard"));
+  const bool counts = p.step >= 0 && p.updates >= 0 && p.updates <= p.step && p.forward >= p.step &&
+                      p.cursor.epoch >= 0 && p.finished_epochs >= 0 && p.cursor.batch >= 0 &&
+                      p.epoch.samples >= 0 && p.interval.samples >= 0;
   check(counts, "the progress has negative counts");
   return p;
 }
@@ -151,12 +189,25 @@ std::array<float, 3> channel_values(const std::string& text, std::array<float, 3
 
 }  // namespace
 
+void PendingFile::detach_from_run() {
+  const NoGrad no_grad;
+  for (auto& [name, tensor] : tensors) {
+    tensor = tensor.device() == Device{} ? tensor.detach().clone() : tensor.detach().to(Device{});
+  }
+}
+
+void PendingFile::write() const { write_safetensors(path, tensors, metadata); }
+
+PendingFile run_state_file(const std::filesystem::path& path, const TrainState& state) {
+  PendingFile file{path, tensors_of(state), metadata_of(*state.model)};
+  file.metadata["fovea"] = kFormat;
+  file.metadata["progress"] = to_json(state.progress).dump();
+  file.metadata["settings"] = state.config;
+  return file;
+}
+
 void save_run_state(const std::filesystem::path& path, const TrainState& state) {
-  Metadata metadata = metadata_of(*state.model);
-  metadata["fovea"] = kFormat;
-  metadata["progress"] = to_json(state.progress).dump();
-  metadata["settings"] = state.config;
-  write_safetensors(path, tensors_of(state), metadata);
+  run_state_file(path, state).write();
 }
 
 void load_run_state(const std::filesystem::path& path, TrainState& state) {
@@ -171,7 +222,7 @@ void load_run_state(const std::filesystem::path& path, TrainState& state) {
   }
   const NoGrad no_grad;
   for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
-  state.optimizer->set_steps_done(progress.step);
+  state.optimizer->set_steps_done(progress.updates);
   state.progress = progress;
 }
 
@@ -182,16 +233,22 @@ std::string read_state_config(const std::filesystem::path& path) {
   return found->second;
 }
 
-void save_weights(const std::filesystem::path& path, const Model& model, const Tensors& values,
-                  const WeightsInfo& info) {
-  Metadata metadata = metadata_of(model);
+PendingFile weights_file(const std::filesystem::path& path, const Model& model,
+                         const Tensors& values, const WeightsInfo& info) {
+  PendingFile file{path, values, metadata_of(model)};
+  Metadata& metadata = file.metadata;
   metadata["dataset"] = info.dataset;
   metadata["classes"] = json(info.classes).dump();
   metadata["mean"] = json(info.normalization.mean).dump();
   metadata["std"] = json(info.normalization.deviation).dump();
   metadata["epoch"] = std::to_string(info.epoch);
   metadata["top1"] = json(info.top1).dump();
-  write_safetensors(path, values, metadata);
+  return file;
+}
+
+void save_weights(const std::filesystem::path& path, const Model& model, const Tensors& values,
+                  const WeightsInfo& info) {
+  weights_file(path, model, values, info).write();
 }
 
 WeightsInfo read_weights_info(const std::filesystem::path& path) {

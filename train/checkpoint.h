@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,18 @@
 #include "data/transforms.h"
 #include "models/model.h"
 #include "train/ema.h"
+#include "train/guards.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
+#include "train/schedule.h"
 
 namespace fovea {
 
 /// How far a run has come: all of its state that is no tensor. Random numbers are addressed by
 /// (seed, step), so there is no generator to save.
 struct Progress {
-  std::int64_t step = 0;             ///< optimizer steps done
+  std::int64_t step = 0;             ///< optimizer steps done or skipped
+  std::int64_t updates = 0;          ///< of those, the ones that changed the weights
   std::int64_t forward = 0;          ///< training batches seen, micro-batches included
   Cursor cursor;                     ///< the next batch
   std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged
@@ -30,6 +34,8 @@ struct Progress {
   double best_top1 = -1;             ///< of the plain weights; -1 before the first evaluation
   double best_ema_top1 = -1;
   std::int64_t best_epoch = -1, best_ema_epoch = -1;
+  PlateauState plateau;
+  GuardState guard;
 };
 
 /// What is saved together. Pointers are to the run's own objects; `ema` may be null.
@@ -40,6 +46,19 @@ struct TrainState {
   Progress progress;
   std::string config;  ///< JSON of the run's settings
 };
+
+/// A safetensors file that has yet to be written.
+struct PendingFile {
+  std::filesystem::path path;
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+
+  /// Replaces the tensors by copies of their own in main memory, so that training may go on.
+  void detach_from_run();
+  void write() const;  ///< atomically
+};
+[[nodiscard]] PendingFile run_state_file(const std::filesystem::path& path,
+                                         const TrainState& state);
 
 /// One file, atomically: param/ buffer/ m/ v/ ema/ and metadata.
 void save_run_state(const std::filesystem::path& path, const TrainState& state);
@@ -61,6 +80,9 @@ struct WeightsInfo {
 /// `values` by official names: the model's own or averages.
 void save_weights(const std::filesystem::path& path, const Model& model,
                   const std::map<std::string, Tensor>& values, const WeightsInfo& info);
+[[nodiscard]] PendingFile weights_file(const std::filesystem::path& path, const Model& model,
+                                       const std::map<std::string, Tensor>& values,
+                                       const WeightsInfo& info);
 /// What save_weights() noted; defaults where a file of another origin says nothing.
 [[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
 
@@ -74,6 +96,11 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path weights(const std::string& which) const {
     return folder / (which + ".safetensors");
   }
+  /// Of an epoch among the best, see --checkpoint-hist.
+  [[nodiscard]] std::filesystem::path epoch_weights(std::int64_t epoch) const {
+    return folder / ("checkpoint-" + std::to_string(epoch) + ".safetensors");
+  }
+  [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
   [[nodiscard]] std::filesystem::path curves() const { return folder / "curves.svg"; }
 };
 

@@ -1,8 +1,12 @@
 // What follows from several settings together.
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "engine/device.h"
+#include "train/augmentation.h"
 #include "train/config.h"
+#include "train/schedule.h"
 
 namespace fovea {
 namespace {
@@ -21,7 +25,8 @@ void require(bool ok, const Parts&... parts) {
 
 double peak_lr(const TrainConfig& c) {
   const auto samples = static_cast<double>(c.batch_size * c.grad_accum_steps);
-  return c.lr.value_or(c.lr_base * samples / static_cast<double>(c.lr_base_size));
+  const double ratio = samples / static_cast<double>(c.lr_base_size);
+  return c.lr.value_or(c.lr_base * (c.lr_base_scale == "sqrt" ? std::sqrt(ratio) : ratio));
 }
 
 std::string model_overrides(const TrainConfig& c) {
@@ -31,12 +36,76 @@ std::string model_overrides(const TrainConfig& c) {
   return overrides.dump();
 }
 
+std::vector<std::regex> frozen_patterns(const TrainConfig& c) {
+  std::vector<std::regex> patterns;
+  std::istringstream words(c.freeze);
+  for (std::string word; words >> word;) {
+    try {
+      patterns.emplace_back(word);
+    } catch (const std::regex_error& error) {
+      throw UsageError("--freeze: " + word + " is no regular expression: " + error.what());
+    }
+  }
+  return patterns;
+}
+
+namespace {
+
+void check_schedule(const TrainConfig& c) {
+  const ScheduleKind kind = parse_schedule(c.sched);
+  const auto epochs = static_cast<double>(c.epochs);
+  require(c.cooldown_epochs == 0 || has_floor(kind), "--cooldown-epochs: --sched ", c.sched,
+          " does not end at a floor to stay at");
+  require(std::is_sorted(c.decay_milestones.begin(), c.decay_milestones.end()),
+          "--decay-milestones: expected rising numbers");
+  require(kind != ScheduleKind::plateau || c.decay_rate < 1, "--decay-rate: got ", c.decay_rate,
+          ", expected less than 1 with --sched plateau");
+  require(kind != ScheduleKind::half_cosine || !c.warmup_prefix,
+          "--warmup-prefix: the warm-up of --sched half-cosine is inside the epochs");
+  if (kind != ScheduleKind::wsd) return;
+  const double length = epochs - (c.warmup_prefix ? 0 : c.warmup_epochs);
+  const double decay = c.decay_epochs.value_or(0.2);
+  require(length > 0 && decay <= length, "--decay-epochs: got ", decay, ", expected at most the ",
+          length, " epochs after the warm-up of --sched wsd");
+}
+
+void check_losses(const TrainConfig& c) {
+  const bool asks = c.bce_sum || c.bce_target_thresh || c.bce_pos_weight;
+  require(c.bce_loss || !asks,
+          "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
+  if (c.distillation_type == "none") {
+    require(c.teacher_logits.empty() && c.teacher_checkpoint.empty(),
+            "a teacher needs --distillation-type soft, hard or bce");
+    return;
+  }
+  require(c.teacher_checkpoint.empty() != c.teacher_logits.empty(), "--distillation-type ",
+          c.distillation_type,
+          " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
+  const bool mixed = mixes(c, 0);
+  require(
+      c.teacher_logits.empty() || !mixed,
+      "--teacher-logits: expected --mixup 0 --cutmix 0: the stored logits are of single images");
+}
+
+void check_sizes(const TrainConfig& c) {
+  const bool one_each = c.train_img_sizes.size() != 1;
+  require(one_each, "--train-img-sizes: expected two or more, or --img-size for one");
+  for (const double side : c.train_img_sizes) {
+    require(side == std::floor(side), "--train-img-sizes: got ", side, ", expected whole numbers");
+  }
+}
+
+}  // namespace
+
 void check_config(const TrainConfig& c) {
-  const bool mixes = c.mixup > 0 || c.cutmix > 0;
-  require(!mixes || c.batch_size % 2 == 0, "--batch-size: got ", c.batch_size,
-          ", expected an even number: mixup and cutmix pair the images of a batch");
-  require(c.distillation_type == "none" || !c.teacher_checkpoint.empty(), "--distillation-type ",
-          c.distillation_type, " needs --teacher-checkpoint FILE");
+  check_augmentation(c);
+  check_schedule(c);
+  check_losses(c);
+  check_sizes(c);
+  require(c.clip_grad || c.clip_mode == "norm", "--clip-mode ", c.clip_mode, " needs --clip-grad");
+  require(!c.model_ema_warmup || c.model_ema, "--model-ema-warmup needs --model-ema");
+  require(c.freeze.empty() || !c.linear_probe, "--freeze and --linear-probe: expected one of them");
+  static_cast<void>(frozen_patterns(c));
   require(c.finetune.empty() || c.initial_checkpoint.empty(),
           "--finetune and --initial-checkpoint: expected one of them");
   require(!c.eval || !c.resume.empty() || !c.initial_checkpoint.empty(),

@@ -1,6 +1,9 @@
 // One fused pass per tensor, like the optimizers.
 #include "train/ema.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/autograd.h"
 #include "engine/check.h"
 #include "engine/parallel.h"
@@ -33,19 +36,27 @@ void average_into(const Tensor& average, const Tensor& value, double decay) {
 
 }  // namespace
 
-Ema::Ema(const ParameterStore& store, double decay) : decay_(decay), averages_(copies(store)) {
+Ema::Ema(const ParameterStore& store, double decay, bool warmup)
+    : decay_(decay), warmup_(warmup), averages_(copies(store)) {
   check(decay >= 0 && decay < 1, "Ema: got decay ", decay, ", expected 0 <= decay < 1");
 }
 
-void Ema::update(const ParameterStore& store) {
+double Ema::decay_at(std::int64_t step) const {
+  if (!warmup_) return decay_;
+  return std::min(decay_,
+                  1 - std::pow(static_cast<double>(std::max<std::int64_t>(step, 1)), -2.0 / 3));
+}
+
+void Ema::update(const ParameterStore& store, std::int64_t step) {
   const NoGrad no_grad;
+  const double decay = decay_at(step);
   for_each_saved(store, [&](const Parameter& p) {
     const Tensor& average = averages_.at(p.name);
     const Tensor value = p.tensor.contiguous();
     if (value.dtype() == DType::f64) {
-      average_into<double>(average, value, decay_);
+      average_into<double>(average, value, decay);
     } else if (value.dtype() == DType::f32) {
-      average_into<float>(average, value, decay_);
+      average_into<float>(average, value, decay);
     } else {
       average.copy_(value);
     }

@@ -1,6 +1,7 @@
 // Averaged weights: an exponential moving average of everything that a model saves.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -9,19 +10,24 @@
 namespace fovea {
 
 /// average <- decay average + (1 - decay) value, over parameters and buffers, starting from the
-/// values at construction; no warm-up (timm 0.3.2). Integer buffers are copied.
+/// values at construction (timm 0.3.2). Integer buffers are copied.
+///
+/// With a warm-up (timm's ModelEmaV3) the decay of update t = 1, 2, ... is at most 1 - t^(-2/3), so
+/// that the first ones, in which the weights change most, are soon forgotten.
 class Ema {
  public:
-  Ema(const ParameterStore& store, double decay);
+  explicit Ema(const ParameterStore& store, double decay, bool warmup = false);
 
-  void update(const ParameterStore& store);
+  /// `step` is the number of updates with this one; only a warm-up asks for it.
+  void update(const ParameterStore& store, std::int64_t step = 1);
 
-  [[nodiscard]] double decay() const { return decay_; }
+  [[nodiscard]] double decay_at(std::int64_t step) const;
   /// The averages by parameter or buffer name: handles, not copies.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
  private:
   double decay_;
+  bool warmup_;
   std::map<std::string, Tensor> averages_;
 };
 

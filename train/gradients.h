@@ -12,9 +12,19 @@ namespace fovea {
 /// when any gradient is. Missing gradients count as zero.
 [[nodiscard]] double gradient_norm(const ParameterStore& store);
 
+/// Of one tensor of any float dtype, in the same order.
+[[nodiscard]] double sum_of_squares(const Tensor& x);
+
 /// min(1, limit / (norm + 1e-6)): what gradients are multiplied by so that their norm stays within
 /// `limit`.
 [[nodiscard]] double clip_scale(double norm, double limit);
+/// Brings every element of every gradient into [-limit, limit], in place.
+void clip_by_value(const ParameterStore& store, double limit);
+/// Adaptive gradient clipping (Brock et al. 2021, equation 3), in place, as timm's
+/// adaptive_clip_grad: a gradient's norm per output unit (a row of a matrix, a filter, a whole
+/// vector) stays within factor * max(norm of the unit's weights, 1e-3). Heads are left out. `scale`
+/// is what the gradients will be multiplied by.
+void clip_adaptively(const ParameterStore& store, double factor, double scale = 1);
 
 /// Trainable parameters without a gradient.
 [[nodiscard]] std::vector<std::string> parameters_without_gradient(const ParameterStore& store);

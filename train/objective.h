@@ -2,23 +2,45 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "models/model.h"
 #include "train/config.h"
 
 namespace fovea {
 
-/// What a batch should be taken for. One of the two is defined.
+/// What a batch should be taken for. One of the first two is defined.
 struct Targets {
-  Tensor labels;  ///< i64 [B]
-  Tensor soft;    ///< [B, K], of a mixed batch; smoothing is inside
+  Tensor labels;     ///< i64 [B]
+  Tensor soft;       ///< [B, K], of a mixed batch; smoothing is inside
+  Tensor indices{};  ///< i64 [B], of the samples in their data set; only stored logits ask for it
+};
+
+/// Binary cross-entropy per class, as timm's BinaryCrossEntropy.
+struct BceOptions {
+  double smoothing = 0;                ///< of targets that are made from labels
+  std::optional<double> threshold{};   ///< targets above it become 1, others 0
+  std::optional<double> pos_weight{};  ///< of the part that pulls towards 1
+  bool sum_classes = false;            ///< summed over the classes, mean over the batch
+};
+/// A scalar. logits [B, K].
+[[nodiscard]] Tensor bce_loss(const Tensor& logits, const Targets& targets,
+                              const BceOptions& options);
+
+/// What a teacher says of a batch.
+class Teacher {
+ public:
+  virtual ~Teacher() = default;
+  /// [B, K], without a tape.
+  [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
 };
 
 class Objective {
  public:
-  /// Reads the teacher's weights where config asks for one; it must see images of the student's
-  /// size and know as many classes.
-  Objective(const TrainConfig& config, const ModelInfo& student);
+  /// Reads the teacher's weights, or its stored logits of all `samples` training images, where
+  /// config asks for them; a teacher must see images of the student's size and know as many
+  /// classes.
+  Objective(const TrainConfig& config, const ModelInfo& student, std::int64_t samples);
 
   /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), a scalar. z_d is the
   /// distillation head's, or the class head's z of a model that has no other.
@@ -29,15 +51,16 @@ class Objective {
   [[nodiscard]] bool is_unused(const std::string& parameter) const;
 
  private:
-  enum class Distillation { none, soft, hard };
+  enum class Distillation { none, soft, hard, bce };
 
-  [[nodiscard]] Tensor teacher_logits(const Tensor& images) const;
+  [[nodiscard]] Tensor base(const Tensor& logits, const Targets& targets) const;
+  [[nodiscard]] Tensor distil(const Tensor& learner, const Tensor& teacher) const;
 
   double smoothing_, alpha_, tau_;
+  std::optional<BceOptions> bce_;  ///< instead of cross-entropy over all classes
   Distillation distillation_ = Distillation::none;
   bool per_batch_;
-  DType activations_;
-  std::unique_ptr<Model> teacher_;
+  std::unique_ptr<Teacher> teacher_;
 };
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// What turns gradients into new parameters: AdamW and SGD, with PyTorch's formulas. The updates
-// themselves stand in adamw.cpp and sgd.cpp.
+// What turns gradients into new parameters. The formulas, and where they come from, stand in a file
+// each: adamw.cpp, sgd.cpp, lamb.cpp, lion.cpp, muon.cpp.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,57 @@
 #include <string>
 #include <vector>
 
+#include "engine/dtype.h"
 #include "models/scope.h"
 
 namespace fovea {
 
-enum class OptimizerKind { adamw, sgd };
+enum class OptimizerKind { adamw, sgd, lamb, lion, muon };
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   double weight_decay = 0.05;                     ///< of parameters born with Decay::yes
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adamw
-  double momentum = 0.9;                          ///< sgd
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adamw, lamb, lion (no eps), muon
+  double momentum = 0.9;                          ///< sgd, muon
   bool nesterov = false;                          ///< sgd
+  double layer_decay = 1;        ///< rates fall by this factor per layer, see layer_decay.h
+  bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in newest timm
 };
+/// With the kind's own betas and eps: PyTorch's for AdamW, timm's for the others.
+[[nodiscard]] OptimizerOptions default_options(OptimizerKind kind);
+
+namespace detail {
+
+/// One parameter's update. All tensors are contiguous, of one dtype and on one device.
+struct Update {
+  Tensor parameter, gradient, m, v;
+  double lr = 0, weight_decay = 0, gradient_scale = 1;
+  std::int64_t step = 1;  ///< counts from 1
+};
+using UpdateFn = void (*)(const Update& update, const OptimizerOptions& options);
+void adamw_update(const Update& update, const OptimizerOptions& options);
+void sgd_update(const Update& update, const OptimizerOptions& options);
+void lamb_update(const Update& update, const OptimizerOptions& options);
+void lion_update(const Update& update, const OptimizerOptions& options);
+void muon_update(const Update& update, const OptimizerOptions& options);
+
+/// Whether Muon takes a parameter of this shape; AdamW updates the others.
+[[nodiscard]] bool suits_muon(const Shape& shape);
+
+/// Elements that one thread updates at a time.
+inline constexpr std::int64_t kUpdateGrain = 1 << 15;
+
+/// Calls f with a zero of the parameters' type.
+template <class F>
+void by_type(const Update& update, const F& f) {
+  if (update.parameter.dtype() == DType::f64) {
+    f(double{});
+  } else {
+    f(float{});
+  }
+}
+
+}  // namespace detail
 
 /// Updates the trainable parameters of a store in place. Moments have the parameter's dtype (f32 or
 /// f64) and are zero before the first step.
@@ -33,7 +71,8 @@ class Optimizer {
   [[nodiscard]] std::int64_t steps_done() const { return steps_done_; }
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
 
-  /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for adamw): handles, not copies.
+  /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." where there is a second one):
+  /// handles, not copies.
   [[nodiscard]] std::map<std::string, Tensor> state() const;
   /// For a run that is continued: state() has been filled with the moments of that many steps.
   void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
@@ -41,24 +80,15 @@ class Optimizer {
  private:
   struct Slot {
     Parameter parameter;
-    Tensor m, v;  ///< v is undefined for sgd
+    Tensor m, v;  ///< v is undefined for sgd, lion and Muon's matrices
+    detail::UpdateFn update = nullptr;
+    double lr_scale = 1;
   };
+  [[nodiscard]] double clip_of_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   std::int64_t steps_done_ = 0;
 };
 
-namespace detail {
-
-/// One parameter's update. All tensors are contiguous, of one dtype and on one device.
-struct Update {
-  Tensor parameter, gradient, m, v;
-  double lr = 0, weight_decay = 0, gradient_scale = 1;
-  std::int64_t step = 1;  ///< counts from 1
-};
-void adamw_update(const Update& update, const OptimizerOptions& options);
-void sgd_update(const Update& update, const OptimizerOptions& options);
-
-}  // namespace detail
 }  // namespace fovea

@@ -50,6 +50,7 @@ bool parse_bool(const Field& field, std::string_view text) {
 }
 
 std::vector<double> parse_list(const Field& field, std::string_view text) {
+  if (field.may_be_empty && (text.empty() || text == "none")) return {};
   std::vector<double> values;
   std::string spaced(text);
   std::replace(spaced.begin(), spaced.end(), ',', ' ');
@@ -100,7 +101,7 @@ struct Printer {
     std::string text;
     for (const double value : *values)
       text.append(text.empty() ? "" : ",").append(number_text(value));
-    return text;
+    return values->empty() ? "none" : text;
   }
 };
 
@@ -161,7 +162,8 @@ std::string expected_text(const Field& field) {
   }
   if (std::holds_alternative<std::vector<double>*>(field.target)) {
     const std::string how_many = field.count == 0 ? "" : std::to_string(field.count) + " ";
-    return how_many + "finite numbers separated by commas" + range_text(field);
+    return (field.may_be_empty ? "none or " : "") + how_many +
+           "finite numbers separated by commas" + range_text(field);
   }
   if (field.choices.empty()) return "a text";
   std::string text = "one of ";

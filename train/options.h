@@ -34,6 +34,7 @@ struct Field {
   double high = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices{};  ///< of strings; empty: any
   std::size_t count = 0;               ///< of lists; 0: any
+  bool may_be_empty = false;           ///< of lists: "none" is none
   bool yes_no = false;                 ///< a text that is true, false or empty: not said
   bool saved = true;                   ///< belongs to what a run is; stands in config.json
 };

@@ -16,6 +16,7 @@ std::string text_of(const Field& field, const Json& value, const std::string& wh
   if (value.is_boolean() || value.is_number() || value.is_object()) return value.dump();
   std::string text;
   if (value.is_array()) {
+    if (value.empty() && field.may_be_empty) return "none";
     for (const Json& item : value) {
       if (!item.is_number()) break;
       text.append(text.empty() ? "" : ",").append(item.dump());

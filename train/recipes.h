@@ -5,7 +5,8 @@
 
 namespace fovea {
 
-/// The recipe of a data set, as JSON. CIFAR-10 and CIFAR-100 share one.
+/// The recipe of a data set, as JSON. CIFAR-10 and CIFAR-100 share one, and photographs have one
+/// whether they lie in folders, tar files or packs.
 [[nodiscard]] std::string_view recipe_of(std::string_view dataset);
 
 }  // namespace fovea

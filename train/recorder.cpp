@@ -1,18 +1,32 @@
 // Which file is written when.
 #include "train/recorder.h"
 
+#include <algorithm>
+
+#include "data/image.h"
 #include "engine/files.h"
 #include "models/pretrained.h"
+#include "train/contact_sheet.h"
 #include "train/plot.h"
 
 namespace fovea {
+namespace {
+
+bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
+  return std::find(epochs.begin(), epochs.end(), epoch) != epochs.end();
+}
+
+}  // namespace
 
 RunRecorder::RunRecorder(const std::filesystem::path& folder, WeightsInfo info,
-                         const Progress& progress)
+                         const Progress& progress, RecorderOptions options)
     : paths_{folder},
       info_(std::move(info)),
+      options_(options),
       log_(folder, {progress.finished_epochs, progress.step}),
-      events_(folder) {}
+      events_(folder) {
+  if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
+}
 
 void RunRecorder::step(const StepRow& row) {
   log_.step(row);
@@ -20,6 +34,7 @@ void RunRecorder::step(const StepRow& row) {
   events_.scalar("train/lr", row.lr, row.step);
   events_.scalar("train/img_s", row.img_s, row.step);
   if (row.grad_norm) events_.scalar("train/grad_norm", *row.grad_norm, row.step);
+  if (row.mfu) events_.scalar("train/mfu", *row.mfu, row.step);
   events_.flush();
 }
 
@@ -37,34 +52,87 @@ void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   scalar("eval_ema/top5", row.ema_top5);
   events_.flush();
   write_file_atomically(paths_.curves(), svg_of_charts(training_curves(log_.epochs())));
-  save_weights_of(row, state);
-  save(state);
+  Files files = weights_of(row, state);
+  files.push_back(run_state_file(paths_.state(), state));
+  write(std::move(files));
 }
 
-void RunRecorder::write_weights(const std::string& which, const TrainState& state,
-                                std::optional<double> top1) {
+PendingFile RunRecorder::weights(const std::string& which, const TrainState& state,
+                                 std::optional<double> top1) {
   const bool averaged = which.ends_with("_ema");
   info_.top1 = top1.value_or(-1);
-  save_weights(paths_.weights(which), *state.model,
-               averaged ? state.ema->averages() : state_of(*state.model), info_);
+  return weights_file(paths_.weights(which), *state.model,
+                      averaged ? state.ema->averages() : state_of(*state.model), info_);
 }
 
-void RunRecorder::save_weights_of(const EpochRow& row, const TrainState& state) {
+RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) {
   info_.epoch = row.epoch;
-  write_weights("last", state, row.eval_top1);
-  if (state.progress.best_epoch == row.epoch) write_weights("best", state, row.eval_top1);
-  if (state.ema == nullptr) return;
-  write_weights("last_ema", state, row.ema_top1);
-  if (state.progress.best_ema_epoch == row.epoch) write_weights("best_ema", state, row.ema_top1);
+  Files files{weights("last", state, row.eval_top1)};
+  const PendingFile last = files.front();
+  const auto add_copy = [&](const std::filesystem::path& path) {
+    files.push_back(last);
+    files.back().path = path;
+  };
+  if (state.progress.best_epoch == row.epoch) add_copy(paths_.weights("best"));
+  if (contains(kept_epochs(), row.epoch)) add_copy(paths_.epoch_weights(row.epoch));
+  if (state.ema == nullptr) return files;
+  files.push_back(weights("last_ema", state, row.ema_top1));
+  if (state.progress.best_ema_epoch == row.epoch) {
+    files.push_back(weights("best_ema", state, row.ema_top1));
+  }
+  return files;
 }
 
-void RunRecorder::save(const TrainState& state) { save_run_state(paths_.state(), state); }
+std::vector<std::int64_t> RunRecorder::kept_epochs() const {
+  return best_epochs(log_.epochs(), options_.history);
+}
+
+void RunRecorder::write(Files files) {
+  std::vector<std::filesystem::path> obsolete;
+  const std::vector<std::int64_t> kept = kept_epochs();
+  for (const EpochRow& row : log_.epochs()) {
+    const bool dropped = options_.history > 0 && !contains(kept, row.epoch);
+    if (dropped) obsolete.push_back(paths_.epoch_weights(row.epoch));
+  }
+  const auto job = [obsolete](const Files& ready) {
+    for (const PendingFile& file : ready) file.write();
+    for (const auto& path : obsolete) std::filesystem::remove(path);
+  };
+  if (writer_ == nullptr) return job(files);
+  for (PendingFile& file : files) file.detach_from_run();
+  writer_->submit([job, ready = std::move(files)] { job(ready); });
+}
+
+void RunRecorder::save(const TrainState& state) { write({run_state_file(paths_.state(), state)}); }
 
 void RunRecorder::stop(const TrainState& state) {
   info_.epoch = state.progress.finished_epochs;
-  write_weights("last", state, {});
-  if (state.ema != nullptr) write_weights("last_ema", state, {});
-  save(state);
+  Files files{weights("last", state, {})};
+  if (state.ema != nullptr) files.push_back(weights("last_ema", state, {}));
+  files.push_back(run_state_file(paths_.state(), state));
+  write(std::move(files));
+  finish();
+}
+
+void RunRecorder::first_images(const Tensor& images) {
+  write_png(paths_.first_batch(), contact_sheet(images, info_.normalization));
+}
+
+void RunRecorder::finish() {
+  if (writer_ != nullptr) writer_->finish();
+}
+
+std::vector<std::int64_t> best_epochs(const std::vector<EpochRow>& rows, std::int64_t count) {
+  std::vector<EpochRow> ranked = rows;
+  std::erase_if(ranked, [](const EpochRow& row) { return !row.eval_top1; });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const EpochRow& a, const EpochRow& b) {
+    return *a.eval_top1 > *b.eval_top1;
+  });
+  if (std::ssize(ranked) > count) ranked.resize(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> epochs;
+  for (const EpochRow& row : ranked) epochs.push_back(row.epoch);
+  std::sort(epochs.begin(), epochs.end());
+  return epochs;
 }
 
 }  // namespace fovea

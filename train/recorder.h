@@ -1,19 +1,28 @@
 // Keeps a run on disk: logs, TensorBoard events, curves and checkpoints in its folder.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/checkpoint.h"
 #include "train/events.h"
 #include "train/run_log.h"
+#include "train/writer.h"
 
 namespace fovea {
+
+struct RecorderOptions {
+  std::int64_t history = 0;   ///< epochs whose weights are kept: those with the best top-1
+  bool asynchronous = false;  ///< write checkpoints while training goes on
+};
 
 class RunRecorder {
  public:
   /// Continues the logs in `folder` from `progress`, dropping what came after it.
-  RunRecorder(const std::filesystem::path& folder, WeightsInfo info, const Progress& progress);
+  RunRecorder(const std::filesystem::path& folder, WeightsInfo info, const Progress& progress,
+              RecorderOptions options = {});
 
   void step(const StepRow& row);
   /// Logs the epoch, draws the curves, writes last, best and their averaged twins, and at the very
@@ -22,18 +31,35 @@ class RunRecorder {
   void save(const TrainState& state);
   /// Between two epochs' ends: the last weights, then the state.
   void stop(const TrainState& state);
+  /// The images of a batch as one picture.
+  void first_images(const Tensor& images);
+  /// Waits for files that are still being written, and throws what went wrong with them. To be
+  /// called at the end.
+  void finish();
 
   [[nodiscard]] const RunPaths& paths() const { return paths_; }
 
  private:
-  /// Writes last, and best where this epoch is the best; the same for the averages.
-  void save_weights_of(const EpochRow& row, const TrainState& state);
-  void write_weights(const std::string& which, const TrainState& state, std::optional<double> top1);
+  using Files = std::vector<PendingFile>;
+
+  /// last, and best where this epoch is the best; the same for the averages.
+  [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state);
+  [[nodiscard]] PendingFile weights(const std::string& which, const TrainState& state,
+                                    std::optional<double> top1);
+  /// The epochs whose weights should be there.
+  [[nodiscard]] std::vector<std::int64_t> kept_epochs() const;
+  void write(Files files);
 
   RunPaths paths_;
   WeightsInfo info_;
+  RecorderOptions options_;
   RunLog log_;
   EventWriter events_;
+  std::unique_ptr<BackgroundWriter> writer_;  ///< null: files are written at once
 };
+
+/// The `count` epochs with the best top-1, earlier ones first among equals; rising.
+[[nodiscard]] std::vector<std::int64_t> best_epochs(const std::vector<EpochRow>& rows,
+                                                    std::int64_t count);
 
 }  // namespace fovea

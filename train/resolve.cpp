@@ -7,6 +7,7 @@
 #include "engine/files.h"
 #include "train/checkpoint.h"
 #include "train/recipes.h"
+#include "train/setup.h"
 
 namespace fovea {
 namespace {
@@ -18,8 +19,8 @@ namespace fs = std::filesystem;
 const std::vector<std::string>& fixed_settings() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = ModelSettings::names();
-    for (const char* name :
-         {"dataset", "model", "opt", "seed", "model-ema", "batch-size", "grad-accum-steps"}) {
+    for (const char* name : {"dataset", "model", "opt", "seed", "model-ema", "batch-size",
+                             "grad-accum-steps", "freeze", "linear-probe"}) {
       all.emplace_back(name);
     }
     return all;
@@ -114,8 +115,9 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
 
 }  // namespace
 
-ResolvedRun resolve_run(const std::vector<Setting>& flags) {
+ResolvedRun resolve_run(const std::vector<Setting>& flags, const std::string& default_dataset) {
   TrainConfig wanted;  // says which recipe, file and state the others are read from
+  wanted.dataset = default_dataset;
   wanted.model.clear();
   apply(wanted, flags);
   apply_file(wanted, wanted.config);
@@ -124,6 +126,8 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags) {
   ResolvedRun run =
       state.empty() ? start_run(wanted, flags) : continue_run(state, flags, wanted.config);
   check_config(run.config);
+  if (run.config.dataset == "auto")
+    run.config.dataset = detect_dataset(dataset_options(run.config));
   return run;
 }
 

@@ -23,6 +23,9 @@ struct ResolvedRun {
 /// Throws UsageError on unknown settings, values out of range and settings that do not fit each
 /// other; and Error when --output holds a run already (naming --resume auto), when the state to
 /// resume is missing or unreadable, or when a setting that a state depends on was changed.
-[[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags);
+/// `default_dataset` is learnt from where nothing else is said; "auto" becomes the data set that
+/// lies in --data-dir.
+[[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags,
+                                      const std::string& default_dataset = "builtin");
 
 }  // namespace fovea

@@ -121,12 +121,18 @@ std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name
 }
 
 std::string format_step(const StepRow& row) {
+  const TimeShares& time = row.time;
   const auto number = [](double value) { return std::isfinite(value) ? shortest(value) : "null"; };
-  std::string line = "{\"step\":" + std::to_string(row.step) +
-                     ",\"epoch\":" + std::to_string(row.epoch) + ",\"loss\":" + number(row.loss) +
-                     ",\"lr\":" + number(row.lr) + ",\"img_s\":" + number(row.img_s) +
-                     ",\"wait_s\":" + number(row.wait_s);
+  std::string line =
+      "{\"step\":" + std::to_string(row.step) + ",\"epoch\":" + std::to_string(row.epoch) +
+      ",\"loss\":" + number(row.loss) + ",\"lr\":" + number(row.lr) +
+      ",\"img_s\":" + number(row.img_s) + ",\"wait_s\":" + number(time.stages.wait) +
+      ",\"forward_s\":" + number(time.stages.forward) +
+      ",\"backward_s\":" + number(time.stages.backward) +
+      ",\"optimizer_s\":" + number(time.stages.optimizer) + ",\"other_s\":" + number(time.other());
+  if (row.mfu) line += ",\"mfu\":" + number(*row.mfu);
   if (row.grad_norm) line += ",\"grad_norm\":" + number(*row.grad_norm);
+  if (row.bad_images > 0) line += ",\"bad_images\":" + std::to_string(row.bad_images);
   return line + "}\n";
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/files.h"
+#include "train/timers.h"
 
 namespace fovea {
 
@@ -20,6 +21,10 @@ struct EpochRow {
   std::optional<double> ema_loss, ema_top1, ema_top5;     ///< the same, of the averaged weights
   double img_s = 0;                                       ///< training images per second
   double seconds = 0;                                     ///< the epoch's time, with evaluation
+
+  // Not in the file.
+  TimeShares time{};            ///< of its training, since the start or resume
+  std::optional<double> mfu{};  ///< see StepRow
 };
 
 /// A line of steps.jsonl. Values that are not finite become null.
@@ -29,8 +34,10 @@ struct StepRow {
   double loss = 0;         ///< mean over the interval
   double lr = 0;
   double img_s = 0;
-  double wait_s = 0;  ///< time spent waiting for the loader in the interval
+  TimeShares time{};  ///< where the interval's seconds went
   std::optional<double> grad_norm;
+  std::int64_t bad_images = 0;  ///< different ones since the program started; left out when 0
+  std::optional<double> mfu{};  ///< part of the machine's best product rate, where that is known
 };
 
 class RunLog {

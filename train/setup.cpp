@@ -1,25 +1,23 @@
 // Opening, building, loading.
 #include "train/setup.h"
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "engine/autograd.h"
 #include "engine/check.h"
 #include "engine/parallel.h"
 #include "models/cpvt.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
+#include "ops/arithmetic.h"
+#include "train/weights_table.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 void load_initial_weights(const TrainConfig& config, Model& model,
                           std::vector<std::string>& notices) {
@@ -28,10 +26,50 @@ void load_initial_weights(const TrainConfig& config, Model& model,
   const std::string& path = options.finetune ? config.finetune : config.initial_checkpoint;
   if (path.empty()) return;
   const LoadReport report = load_weights(model, path, options);
-  if (!report.resized.empty()) notices.push_back(path + ": resized " + joined(report.resized));
-  if (!report.kept.empty()) {
-    notices.push_back(path + ": initial values stay in " + joined(report.kept));
+  notices.push_back(loading_table(path, model, report));
+}
+
+bool is_head(const std::string& name) {
+  return name.starts_with("head.") || name.starts_with("head_dist.");
+}
+
+/// timm's --head-init-scale and --head-init-bias: BCE starts better where every class is unlikely.
+void initialise_heads(const TrainConfig& config, const Model& model) {
+  const NoGrad no_grad;
+  for (const Parameter& p : model.store().parameters()) {
+    if (!is_head(p.name)) continue;
+    if (config.head_init_scale) p.tensor.copy_(p.tensor * *config.head_init_scale);
+    if (config.head_init_bias && p.name.ends_with(".bias")) p.tensor.fill_(*config.head_init_bias);
   }
+}
+
+/// Fixes the parameters that --freeze and --linear-probe name.
+void freeze_parameters(const TrainConfig& config, const Model& model,
+                       std::vector<std::string>& notices) {
+  const std::vector<std::regex> patterns = frozen_patterns(config);
+  if (patterns.empty() && !config.linear_probe) return;
+  std::vector<bool> used(patterns.size());
+  std::int64_t frozen = 0, left = 0;
+  for (const Parameter& p : model.store().parameters()) {
+    bool matches = config.linear_probe && !is_head(p.name);
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (!std::regex_search(p.name, patterns[i])) continue;
+      used[i] = true;
+      matches = true;
+    }
+    if (!p.tensor.requires_grad()) continue;
+    ++(matches ? frozen : left);
+    if (matches) p.tensor.set_requires_grad(false);
+  }
+  const auto idle = std::find(used.begin(), used.end(), false) - used.begin();
+  if (idle < std::ssize(used)) {
+    throw UsageError("--freeze: no parameter's name has a match for expression " +
+                     std::to_string(idle + 1) + " of \"" + config.freeze +
+                     "\"; ./run summary lists them");
+  }
+  if (left == 0) throw UsageError("--freeze: nothing is left to train");
+  notices.push_back("frozen: " + std::to_string(frozen) + " parameters; " + std::to_string(left) +
+                    " are trained");
 }
 
 std::string time_stamp() {
@@ -45,10 +83,21 @@ std::string time_stamp() {
 
 }  // namespace
 
-Datasets open_datasets(const TrainConfig& config) {
+DatasetOptions dataset_options(const TrainConfig& config) {
   DatasetOptions options;
   options.name = config.dataset;
   options.data_dir = config.data_dir;
+  options.train_split = config.train_split;
+  options.val_split = config.val_split;
+  options.class_map = config.class_map;
+  options.index_cache = config.index_cache;
+  options.classes = config.classes;
+  options.fraction = config.fraction;
+  return options;
+}
+
+Datasets open_datasets(const TrainConfig& config) {
+  const DatasetOptions options = dataset_options(config);
   return {open_dataset(options, Split::train), open_dataset(options, Split::test)};
 }
 
@@ -72,8 +121,10 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                       std::to_string(settings.value("patch_size", 1)) + " pixels on images of " +
                       std::to_string(side) + " see little; --patch-size 4 is usual here");
   }
+  initialise_heads(config, *model);
   load_initial_weights(config, *model, notices);
   if (!config.peg_load.empty()) load_pegs(*model, config.peg_load);
+  freeze_parameters(config, *model, notices);
   return model;
 }
 

@@ -10,10 +10,13 @@
 
 namespace fovea {
 
+/// What the settings say about the data set.
+[[nodiscard]] DatasetOptions dataset_options(const TrainConfig& config);
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
 /// The model, with the weights that --finetune or --initial-checkpoint name. `notices` gets a line
-/// for what was resized or kept, and for choices that are probably not meant.
+/// with what was copied, resized or kept, for what is frozen, and for choices that are probably not
+/// meant.
 [[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
                                                  std::vector<std::string>& notices);
 

@@ -3,7 +3,6 @@
 //   g <- g + wd p
 //   m <- g at the first step, then momentum m + g
 //   p <- p - lr m                     or, with Nesterov,  p - lr (g + momentum m)
-#include "engine/dtype.h"
 #include "engine/parallel.h"
 #include "train/optimizer.h"
 
@@ -21,8 +20,7 @@ void run(const Update& update, const OptimizerOptions& options) {
   // p moves along g_part g + m_part m.
   const T g_part = options.nesterov ? T(1) : T(0), m_part = options.nesterov ? momentum : T(1);
 
-  constexpr std::int64_t kGrain = 1 << 15;
-  parallel_for(update.parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(update.parameter.numel(), kUpdateGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T g = gradient[i] * scale + decay * p[i];
       m[i] = momentum * m[i] + g;  // m is 0 before the first step, so there m = g
@@ -34,11 +32,7 @@ void run(const Update& update, const OptimizerOptions& options) {
 }  // namespace
 
 void sgd_update(const Update& update, const OptimizerOptions& options) {
-  if (update.parameter.dtype() == DType::f64) {
-    run<double>(update, options);
-  } else {
-    run<float>(update, options);
-  }
+  by_type(update, [&](auto zero) { run<decltype(zero)>(update, options); });
 }
 
 }  // namespace fovea::detail

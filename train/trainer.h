@@ -1,10 +1,11 @@
 // The training loop. It writes no file and prints nothing: a TrainWatch is told what happens.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "data/dataset.h"
@@ -12,12 +13,11 @@
 #include "models/model.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
-#include "train/ema.h"
 #include "train/evaluate.h"
-#include "train/objective.h"
-#include "train/optimizer.h"
+#include "train/pipeline.h"
 #include "train/run_log.h"
 #include "train/schedule.h"
+#include "train/step.h"
 
 namespace fovea {
 
@@ -47,6 +47,10 @@ struct TrainWatch {
   std::function<void(const TrainState&)> on_save{};
   /// The run was asked to stop and does.
   std::function<void(const TrainState&)> on_stop{};
+  /// Something that its user should know, like a step that was skipped.
+  std::function<void(const std::string&)> on_notice{};
+  /// The images of the run's first batch, as the model sees them: f32 [B, 3, H, W], normalised.
+  std::function<void(const Tensor&)> on_first_images{};
   /// Asked after every step and every batch of an evaluation.
   std::function<bool()> should_stop{};
 };
@@ -74,48 +78,47 @@ class Trainer {
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] const Datasets& data() const { return data_; }
   [[nodiscard]] std::int64_t steps_per_epoch() const;
+  [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< with cool-down
+
+  /// The rate of matrix products that a perfect run would reach, in FLOP/s: logs then say which
+  /// part of it the run does (MFU).
+  void set_peak_rate(double flops) { peak_rate_ = flops; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  /// Time and images since some moment, for rates.
-  struct Stopwatch {
-    Clock::time_point start = Clock::now();
-    double waited = 0;  ///< the loader's clock at the start
-    std::int64_t images = 0, steps = 0;
-    [[nodiscard]] double seconds() const {
-      return std::chrono::duration<double>(Clock::now() - start).count();
-    }
-  };
-
   void start_loader();
   bool train_epoch(const TrainWatch& watch);
   bool finish_epoch(const TrainWatch& watch);
   void after_step(const TrainWatch& watch);
+  void note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch);
   [[nodiscard]] bool must_stop(const TrainWatch& watch) const;
-  void forward_backward(const Batch& batch);
-  [[nodiscard]] Targets mix_batch(Batch& batch) const;
-  void update(std::int64_t batches);
-  void check_first_gradients() const;
+  void connect(const TrainWatch& watch);
+  [[nodiscard]] Batch next_batch();
+  [[nodiscard]] double rate_now() const;
   void log_interval(const TrainWatch& watch);
-  [[nodiscard]] EpochPosition position() const;
+  [[nodiscard]] EpochPosition position();
+  [[nodiscard]] EpochRow epoch_row();
+  bool evaluate_into(EpochRow& row, const TrainWatch& watch);
+  [[nodiscard]] std::optional<double> utilisation(double images_per_second) const;
+  [[nodiscard]] Stopwatch started();
   void note_best(const EpochRow& row);
+  [[nodiscard]] ImageSize own_size() const;
 
   TrainConfig config_;
   Datasets data_;
   std::unique_ptr<Model> model_;
-  Objective objective_;
-  Optimizer optimizer_;
-  std::unique_ptr<Ema> ema_;
+  TrainStep step_;
   ScheduleOptions schedule_;
+  std::int64_t epochs_;
   std::unique_ptr<Loader> loader_;
+  ImageSize loader_size_{};
+  std::optional<Batch> only_batch_;   ///< --overfit-batch
+  std::set<std::string> bad_images_;  ///< messages about the broken images met so far
   Progress progress_;
   Stopwatch epoch_watch_, interval_watch_;
-  double lr_ = 0, gradient_norm_ = 0;  ///< of the last step
+  double lr_ = 0;  ///< of the last step
+  double peak_rate_ = 0;
 };
 
-[[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
 [[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);
-[[nodiscard]] Normalization normalization_of(const TrainConfig& config);
 
 }  // namespace fovea

@@ -42,6 +42,10 @@ class PeripheralAttention {
     return proj_(ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
   }
 
+  /// Computes what depends on no image, with its tape.
+  void prepare() {
+    if (position_) static_cast<void>((*position_)());
+  }
   void finish_backward() {
     if (position_) position_->finish_backward();
   }

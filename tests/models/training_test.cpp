@@ -181,3 +181,81 @@ TEST_CASE("images of another size are refused by name") {
           "PatchEmbed: got images [2, 3, 8, 8], expected [B, 3, 8, 12]");
   }
 }
+
+namespace {
+
+struct Pass {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> gradients;
+  std::int64_t peak_bytes = 0;
+};
+
+/// Two batches of a step, with every random op on.
+Pass passes_of(Model& model, DType activations, bool recompute) {
+  const Batch batch(model);
+  model.store().zero_grad();
+  Pass pass;
+  reset_peak_memory();
+  const std::int64_t before = memory_stats().current_bytes;
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    Context ctx;
+    ctx.training = true;
+    ctx.activations = activations;
+    ctx.recompute_blocks = recompute;
+    ctx.seed = 3;
+    ctx.step = step;
+    const Tensor loss = loss_of(model.forward(batch.images, ctx), batch.labels);
+    pass.losses.push_back(loss.item());
+    backward(loss);
+  }
+  pass.peak_bytes = memory_stats().peak_bytes - before;
+  model.finish_backward();
+  for (const Parameter& p : model.store().parameters()) {
+    if (p.tensor.grad().defined()) pass.gradients[p.name] = p.tensor.grad().to_vector();
+  }
+  return pass;
+}
+
+}  // namespace
+
+TEST_CASE("recomputing blocks changes no bit of the losses and gradients, in no model") {
+  for (const json& config : model_configs()) {
+    for (const DType activations : {DType::f32, DType::bf16}) {
+      CAPTURE(config.dump());
+      const auto model = make_model_from_config(config, 1),
+                 again = make_model_from_config(config, 1);
+      const Pass plain = passes_of(*model, activations, false);
+      const Pass recomputed = passes_of(*again, activations, true);
+      CHECK(recomputed.losses == plain.losses);
+      CHECK(recomputed.gradients == plain.gradients);
+      for (const Parameter& p : model->store().buffers()) {
+        CHECK(again->store().find(p.name).to_vector() == p.tensor.to_vector());
+      }
+    }
+  }
+}
+
+TEST_CASE("recomputing blocks takes less memory, the more so the deeper the model") {
+  const auto share = [](std::int64_t depth) {
+    const json config = tiny("vit", {{"depth", depth}, {"patch_size", 1}, {"drop_path", 0.1}});
+    const auto model = make_model_from_config(config, 1);
+    const Pass plain = passes_of(*model, DType::f32, false);
+    const Pass recomputed = passes_of(*model, DType::f32, true);
+    return static_cast<double>(recomputed.peak_bytes) / static_cast<double>(plain.peak_bytes);
+  };
+  CHECK(share(4) < 0.6);
+  CHECK(share(12) < 0.3);
+}
+
+TEST_CASE("a block below which nothing is trained keeps its tape and gets its gradients") {
+  const auto model = make_model_from_config(tiny("vit"), 1);
+  for (const Parameter& p : model->store().parameters()) {
+    if (!p.name.starts_with("blocks.1") && !p.name.starts_with("head")) {
+      p.tensor.set_requires_grad(false);
+    }
+  }
+  const Pass plain = passes_of(*model, DType::f32, false);
+  const Pass recomputed = passes_of(*model, DType::f32, true);
+  CHECK(plain.gradients.size() == 14);
+  CHECK(recomputed.gradients == plain.gradients);
+}

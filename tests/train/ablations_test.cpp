@@ -1,5 +1,5 @@
-// Every family and every flag of its ablations: thirty steps lower the loss, a stopped run goes on
-// bit by bit, and the weights come back from their file.
+// Every family and every flag of its ablations, every optimizer, schedule and loss: thirty steps
+// lower the loss, a stopped run goes on bit by bit, and the weights come back from their file.
 #include <doctest/doctest.h>
 
 #include <numeric>
@@ -14,6 +14,7 @@ namespace {
 struct Ablation {
   std::string model;
   std::map<std::string, std::string> settings;  ///< by key, beside those of the family's tiny model
+  std::map<std::string, std::string> flags{};   ///< of training
 };
 
 using Settings = std::map<std::string, std::string>;
@@ -76,6 +77,46 @@ const std::vector<Ablation>& ablations() {
   return rows;
 }
 
+/// How one may train, on the smallest model.
+const std::vector<Settings>& ways_to_train() {
+  static const std::vector<Settings> ways{
+      {{"opt", "sgd"}, {"lr", "0.05"}},
+      {{"opt", "momentum"}, {"lr", "0.05"}, {"weight-decay", "1e-4"}},
+      {{"opt", "lamb"}, {"lr", "0.02"}},
+      {{"opt", "lion"}, {"lr", "2e-3"}},
+      {{"opt", "muon"}, {"momentum", "0.95"}},
+      {{"opt", "adamw"}, {"opt-betas", "0.9,0.99"}, {"opt-eps", "1e-6"}},
+      {{"layer-decay", "0.75"}},
+      {{"sched", "half-cosine"}},
+      {{"sched", "linear"}},
+      {{"sched", "poly"}, {"decay-rate", "0.9"}},
+      {{"sched", "step"}, {"decay-epochs", "2"}, {"decay-rate", "0.5"}},
+      {{"sched", "multistep"}, {"decay-milestones", "2,4"}, {"decay-rate", "0.5"}},
+      {{"sched", "plateau"}, {"patience-epochs", "0"}, {"decay-rate", "0.7"}, {"min-lr", "1e-3"}},
+      {{"sched", "constant"}, {"warmup-epochs", "1"}},
+      {{"sched", "wsd"}, {"warmup-epochs", "1"}, {"decay-epochs", "2"}},
+      {{"sched", "cosine"},
+       {"sched-on-updates", "false"},
+       {"epochs", "4"},
+       {"cooldown-epochs", "1"}},
+      {{"warmup-prefix", "true"}, {"warmup-epochs", "1"}, {"epochs", "4"}},
+      {{"clip-grad", "0.5"}},
+      {{"clip-grad", "0.05"}, {"clip-mode", "value"}},
+      {{"clip-grad", "0.02"}, {"clip-mode", "agc"}},
+      {{"bce-loss", "true"}},
+      {{"bce-loss", "true"}, {"bce-sum", "true"}, {"smoothing", "0.1"}},
+      {{"bce-loss", "true"}, {"bce-target-thresh", "0.2"}, {"bce-pos-weight", "4"}},
+      {{"model-ema-warmup", "true"}},
+      {{"freeze", "patch_embed pos_embed blocks\\.0"}},
+      {{"linear-probe", "true"}},
+      {{"overfit-batch", "true"}},
+      {{"skip-nonfinite", "true"}, {"spike-zscore", "3"}},
+      {{"grad-accum-steps", "2"}, {"epochs", "10"}},
+      {{"grad-checkpointing", "true"}, {"drop-path", "0.2"}},
+  };
+  return ways;
+}
+
 TrainConfig config_of(const Ablation& row) {
   TrainConfig c = tiny_config();
   c.model = row.model;
@@ -88,12 +129,17 @@ TrainConfig config_of(const Ablation& row) {
   c.warmup_epochs = 0;
   c.epochs = 5;
   c.log_interval = 1;
+  const Fields fields = fields_of(c);
+  for (const auto& [name, text] : row.flags) set_field(find_field(fields, name, "flag"), text);
+  check_config(c);
   return c;
 }
 
 std::string text_of(const Ablation& row) {
   std::string text = row.model;
-  for (const auto& [key, value] : row.settings) text += " " + key + "=" + value;
+  for (const auto* settings : {&row.settings, &row.flags}) {
+    for (const auto& [key, value] : *settings) text += " " + key + "=" + value;
+  }
   return text;
 }
 
@@ -120,33 +166,40 @@ Tensor logits_of(Model& model) {
   return model.forward(rand_normal({2, 3, height, width}, 0, 1, 9), ctx).logits;
 }
 
+/// Thirty steps; the same with a stop in between; and through a file.
+void check_run(const Ablation& row) {
+  const std::string what = text_of(row);
+  CAPTURE(what);
+  const TrainConfig config = config_of(row);
+  Trainer straight = make_trainer(config);
+  const std::vector<double> loss = losses(straight);
+  REQUIRE(loss.size() == 30);
+  CHECK(mean(std::span(loss).last(6)) < mean(std::span(loss).first(6)));
+
+  const TemporaryFolder folder;
+  {
+    Trainer first = make_trainer(config);
+    static_cast<void>(losses(first, 17));
+    save_run_state(folder / "state.safetensors", first.state());
+  }
+  Trainer second = make_trainer(config);
+  second.resume(folder / "state.safetensors");
+  static_cast<void>(losses(second));
+  CHECK(bits_of(second) == bits_of(straight));
+
+  save_model(folder / "weights.safetensors", straight.model());
+  const auto loaded = load_model(folder / "weights.safetensors");
+  CHECK(logits_of(*loaded).to_vector() == logits_of(straight.model()).to_vector());
+}
+
 }  // namespace
 
 TEST_CASE("every model and every ablation learns, resumes bit by bit, and comes back from a file") {
-  for (const Ablation& row : ablations()) {
-    const std::string what = text_of(row);
-    CAPTURE(what);
-    const TrainConfig config = config_of(row);
-    Trainer straight = make_trainer(config);
-    const std::vector<double> loss = losses(straight);
-    REQUIRE(loss.size() == 30);
-    CHECK(mean(std::span(loss).last(6)) < mean(std::span(loss).first(6)));
+  for (const Ablation& row : ablations()) check_run(row);
+}
 
-    const TemporaryFolder folder;
-    {
-      Trainer first = make_trainer(config);
-      static_cast<void>(losses(first, 17));
-      save_run_state(folder / "state.safetensors", first.state());
-    }
-    Trainer second = make_trainer(config);
-    second.resume(folder / "state.safetensors");
-    static_cast<void>(losses(second));
-    CHECK(bits_of(second) == bits_of(straight));
-
-    save_model(folder / "weights.safetensors", straight.model());
-    const auto loaded = load_model(folder / "weights.safetensors");
-    CHECK(logits_of(*loaded).to_vector() == logits_of(straight.model()).to_vector());
-  }
+TEST_CASE("and so does every optimizer, schedule, loss and way of clipping") {
+  for (const Settings& flags : ways_to_train()) check_run({"vit_tiny_patch4_32", {}, flags});
 }
 
 }  // namespace fovea

@@ -4,11 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <regex>
+#include <sstream>
 
 #include "engine/files.h"
 #include "tests/support/temporary_folder.h"
 #include "train/recipes.h"
 #include "train/resolve.h"
+#include "train/step.h"
 
 namespace fovea {
 namespace {
@@ -156,12 +159,78 @@ TEST_CASE("settings that do not fit each other are refused") {
   };
   refused({{"mixup", "0.8"}, {"batch-size", "33"}}, "even number");
   refused({{"distillation-type", "soft"}}, "--teacher-checkpoint");
+  refused({{"distillation-type", "soft"}, {"teacher-checkpoint", "a"}, {"teacher-logits", "b"}},
+          "one of them");
+  refused({{"distillation-type", "soft"}, {"teacher-logits", "b"}, {"mixup", "0.8"}}, "--mixup 0");
+  refused({{"teacher-logits", "b"}}, "--distillation-type soft, hard or bce");
   refused({{"finetune", "a"}, {"initial-checkpoint", "b"}}, "expected one of them");
+  refused({{"cooldown-epochs", "1"}, {"sched", "step"}}, "does not end at a floor");
+  refused({{"decay-milestones", "3,2"}}, "rising numbers");
+  refused({{"sched", "plateau"}, {"decay-rate", "1"}}, "less than 1");
+  refused({{"sched", "half-cosine"}, {"warmup-prefix", "true"}}, "--warmup-prefix");
+  refused({{"sched", "wsd"}, {"epochs", "10"}, {"warmup-epochs", "4"}, {"decay-epochs", "7"}},
+          "at most the 6 epochs");
+  refused({{"sched", "wsd"}, {"epochs", "4"}, {"warmup-epochs", "4"}}, "--decay-epochs");
+  refused({{"bce-sum", "true"}}, "--bce-loss");
+  refused({{"bce-pos-weight", "2"}}, "--bce-loss");
+  refused({{"clip-mode", "agc"}, {"clip-grad", "none"}}, "--clip-grad");
+  refused({{"model-ema-warmup", "true"}}, "--model-ema");
+  refused({{"freeze", "a"}, {"linear-probe", "true"}}, "expected one of them");
+  refused({{"freeze", "a("}}, "no regular expression");
+  refused({{"train-img-sizes", "32"}}, "two or more");
+  refused({{"train-img-sizes", "16.5,32"}}, "whole numbers");
   refused({{"eval", "true"}}, "--eval needs weights");
   refused({{"resume", "auto"}}, "--output");
   refused({{"img-size", "32x"}}, "expected N or HxW");
   refused({{"model-args", "depth"}}, "JSON object");
   refused({{"device", "gpu"}}, "--device");
+}
+
+TEST_CASE("an optimizer's own averaging factors and eps, until others are asked for") {
+  const auto options = [](const std::vector<Setting>& flags) {
+    return optimizer_options(resolve_run(flags).config);
+  };
+  CHECK(options({}).beta2 == 0.999);
+  CHECK(options({{"opt", "lion"}}).beta2 == 0.99);
+  CHECK(options({{"opt", "muon"}}).eps == 1e-7);
+  CHECK(options({{"opt", "lamb"}}).eps == 1e-6);
+  CHECK(options({{"opt", "lamb"}, {"opt-eps", "1e-3"}, {"opt-betas", "0.5,0.75"}}).eps == 1e-3);
+  CHECK(options({{"opt", "lamb"}, {"opt-betas", "0.5,0.75"}}).beta2 == 0.75);
+  CHECK(options({{"opt", "lamb"}, {"opt-betas", "none"}}).beta2 == 0.999);
+  TrainConfig c;
+  const std::string json = to_json(fields_of(c));  // an empty list goes there and back
+  CHECK(json.find("\"opt-betas\": []") != std::string::npos);
+  set(c, "opt-betas", "0.1,0.2");
+  apply_json(fields_of(c), json, "config.json");
+  CHECK(c.opt_betas.empty());
+}
+
+TEST_CASE("the rate for larger steps grows as asked") {
+  TrainConfig c;
+  c.lr_base = 0.1;
+  c.lr_base_size = 256;
+  c.batch_size = 1024;
+  CHECK(peak_lr(c) == doctest::Approx(0.4).epsilon(1e-12));
+  c.lr_base_scale = "sqrt";
+  CHECK(peak_lr(c) == doctest::Approx(0.2).epsilon(1e-12));
+}
+
+TEST_CASE("the flags that docs/timm-flags.md names are there") {
+  const std::string page = read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md");
+  TrainConfig c;
+  const Fields fields = fields_of(c);
+  std::istringstream lines(page);
+  int flags = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| ")) continue;
+    const std::size_t begin = line.find('|', 2) + 1, end = line.find('|', begin);
+    const std::string ours = line.substr(begin, end - begin);
+    const std::regex flag("--([a-z0-9-]+)");
+    for (std::sregex_iterator i(ours.begin(), ours.end(), flag), none; i != none; ++i, ++flags) {
+      CHECK_NOTHROW(static_cast<void>(find_field(fields, (*i)[1].str(), "docs/timm-flags.md")));
+    }
+  }
+  CHECK(flags > 80);
 }
 
 TEST_CASE("the model's settings that differ from the registry's") {

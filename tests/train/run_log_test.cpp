@@ -32,7 +32,7 @@ StepRow step_row(std::int64_t step) {
           .loss = 2.5,
           .lr = 5e-4,
           .img_s = 100,
-          .wait_s = 0.25,
+          .time = {2, {.wait = 0.25, .forward = 0.5, .backward = 0.75, .optimizer = 0.125}},
           .grad_norm = {}};
 }
 
@@ -55,6 +55,7 @@ TEST_CASE("the text of the logs") {
     log.step(row);
     row.loss = std::numeric_limits<double>::quiet_NaN();
     row.grad_norm = 1.5;
+    row.mfu = 0.5;
     log.step(row);
   }
   CHECK(
@@ -63,9 +64,12 @@ TEST_CASE("the text of the logs") {
       "0,0.3333333333333333,0.5,90.25,99,0.001,,,,0,0\n"
       "1,0.25,,,,0.001,,,,0,0\n");
   CHECK(read_file(folder / "steps.jsonl") ==
-        R"({"step":5,"epoch":1,"loss":2.5,"lr":5e-04,"img_s":100,"wait_s":0.25})"
+        R"({"step":5,"epoch":1,"loss":2.5,"lr":5e-04,"img_s":100,"wait_s":0.25,)"
+        R"("forward_s":0.5,"backward_s":0.75,"optimizer_s":0.125,"other_s":0.375})"
         "\n"
-        R"({"step":5,"epoch":1,"loss":null,"lr":5e-04,"img_s":100,"wait_s":0.25,"grad_norm":1.5})"
+        R"({"step":5,"epoch":1,"loss":null,"lr":5e-04,"img_s":100,"wait_s":0.25,)"
+        R"("forward_s":0.5,"backward_s":0.75,"optimizer_s":0.125,"other_s":0.375,"mfu":0.5,)"
+        R"("grad_norm":1.5})"
         "\n");
 }
 

@@ -69,7 +69,13 @@ inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
                       static_cast<double>(p.epoch.samples),
                       p.interval.loss_sum,
                       p.best_top1,
-                      p.best_ema_top1};
+                      p.best_ema_top1,
+                      static_cast<double>(p.updates),
+                      p.plateau.lr,
+                      p.plateau.best,
+                      static_cast<double>(p.plateau.bad_epochs),
+                      static_cast<double>(p.guard.skipped)};
+  bits["guard"] = p.guard.losses;
   return bits;
 }
 

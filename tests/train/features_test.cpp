@@ -1,0 +1,348 @@
+// What a run can do beside training: freezing, fine-tuning, stored teachers, sizes that grow, steps
+// that are skipped, and what it tells of itself.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/safetensors.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/tiny_run.h"
+#include "train/speed.h"
+
+namespace fovea {
+namespace {
+
+TrainConfig plain_config() {
+  TrainConfig c = tiny_config();
+  c.drop_path = c.mixup = c.cutmix = 0;
+  c.model_ema = false;
+  c.epochs = 2;
+  return c;
+}
+
+/// Its loss is NaN in the forward passes between `first` and `last`.
+class Faulty : public Model {
+ public:
+  Faulty(std::uint64_t first, std::uint64_t last)
+      : Model(info_of(), 0, {}), first_(first), last_(last) {
+    weight_ = Scope(store()).param("weight", {10}, constant(0));
+  }
+  ModelOutput forward(const Tensor& images, Context& ctx) override {
+    const Tensor level = ops::unsqueeze(ops::mean(images, {1, 2, 3}), 1);  // [B, 1]
+    const bool fault = ctx.training && ctx.step >= first_ && ctx.step < last_;
+    return {level * weight_ * (fault ? NAN : 1.0), {}};
+  }
+  [[nodiscard]] std::vector<ModuleCost> costs() const override { return {}; }
+
+ private:
+  static ModelInfo info_of() {
+    ModelInfo info;
+    info.name = "faulty";
+    info.img_size = {32, 32};
+    info.num_classes = 10;
+    info.config = "{}";
+    return info;
+  }
+  std::uint64_t first_, last_;
+  Tensor weight_;
+};
+
+std::string notices_of(const TrainConfig& config) {
+  std::vector<std::string> notices;
+  static_cast<void>(build_model(config, *tiny_data().train, notices));
+  std::string text;
+  for (const std::string& notice : notices) text += notice + "\n";
+  return text;
+}
+
+/// Mean losses of the steps.
+std::vector<double> losses_of(Trainer& trainer) {
+  std::vector<double> losses;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
+  CHECK(trainer.fit(watch));
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("frozen parameters stay, the others move") {
+  TrainConfig config = plain_config();
+  config.freeze = "^blocks\\.0\\. patch_embed";
+  Trainer trainer = make_trainer(config);
+  const auto before = bits_of(trainer);
+  trainer.train_step();
+  const auto after = bits_of(trainer);
+  for (const Parameter& p : trainer.model().store().parameters()) {
+    CAPTURE(p.name);
+    const bool frozen = p.name.starts_with("blocks.0.") || p.name.starts_with("patch_embed.");
+    CHECK((before.at(p.name) == after.at(p.name)) == frozen);
+    CHECK(after.contains("m/" + p.name) == !frozen);
+  }
+}
+
+TEST_CASE("a linear probe trains the head alone") {
+  TrainConfig config = plain_config();
+  config.linear_probe = true;
+  Trainer trainer = make_trainer(config);
+  CHECK(trainer.model().store().parameter_count() == 12 * 10 + 10);
+  CHECK(contains(notices_of(config), "; 2 are trained"));
+}
+
+TEST_CASE("expressions that are none, or that match nothing, are refused") {
+  TrainConfig config = plain_config();
+  config.freeze = "blocks (";
+  CHECK(contains(message_of([&] { check_config(config); }), "( is no regular expression"));
+  config.freeze = "blocks nothing";
+  CHECK(contains(message_of([&] { notices_of(config); }), "expression 2 of"));
+  config.freeze = ".";
+  CHECK(contains(message_of([&] { notices_of(config); }), "nothing is left to train"));
+}
+
+TEST_CASE("fine-tuning at another size and class count says all in one table, and trains") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "small.safetensors").string();
+  {
+    Trainer small = make_trainer(plain_config());
+    small.train_step();
+    save_model(file, small.model());
+  }
+  TrainConfig config = plain_config();
+  config.finetune = file;
+  config.model_settings["img_size"] = "64";
+  config.layer_decay = 0.7;
+  const BuiltinOptions options{.seed = 3, .train_size = 24, .test_size = 8};
+  /// The same pictures under a hundred names.
+  class Hundred : public Builtin {
+   public:
+    using Builtin::Builtin;
+    [[nodiscard]] const std::vector<std::string>& class_names() const override {
+      static const std::vector<std::string> names(100, "a class");
+      return names;
+    }
+  };
+  const Datasets data{std::make_shared<Hundred>(Split::train, options),
+                      std::make_shared<Hundred>(Split::test, options)};
+  std::vector<std::string> notices;
+  auto model = build_model(config, *data.train, notices);
+  REQUIRE(notices.size() == 1);
+  CHECK(contains(notices[0], ": copied 29 of 32 tensors; the others:"));
+  CHECK(contains(notices[0], "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
+  CHECK(contains(notices[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
+  CHECK(contains(notices[0], "head.bias    [10]         [100]        starts anew"));
+  CHECK(model->info().img_size == std::array<std::int64_t, 2>{64, 64});
+  Trainer trainer(config, data, std::move(model));
+  const std::vector<double> losses = losses_of(trainer);
+  CHECK(std::isfinite(losses.back()));
+}
+
+TEST_CASE("weights that fit whole are said in one line") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "weights.safetensors").string();
+  Trainer trainer = make_trainer(plain_config());
+  save_model(file, trainer.model());
+  TrainConfig config = plain_config();
+  config.initial_checkpoint = file;
+  CHECK(notices_of(config) == file + ": copied 32 of 32 tensors\n");
+}
+
+TEST_CASE("stored logits teach what the model that made them teaches") {
+  const TemporaryFolder folder;
+  TrainConfig config = plain_config();
+  config.hflip = 0;  // a teacher that is there looks at the same images as when it was asked
+  config.crop_padding = 0;
+  Trainer teacher = make_trainer(config);
+  save_model(folder / "teacher.safetensors", teacher.model());
+  const auto data = tiny_data().train;
+  Loader loader(data, evaluation_pipeline({{}, 1, normalization_of(config)}),
+                evaluation_loader_options(50, 0));
+  Context ctx;
+  const Tensor logits = teacher.model().forward(loader.next().images, ctx).logits.detach();
+  write_safetensors(folder / "logits.safetensors", {{"logits", logits}});
+
+  for (const char* type : {"soft", "hard", "bce"}) {
+    CAPTURE(std::string(type));
+    config.distillation_type = type;
+    config.seed = 7;
+    config.teacher_logits.clear();
+    config.teacher_checkpoint = (folder / "teacher.safetensors").string();
+    check_config(config);
+    Trainer live = make_trainer(config);
+    config.teacher_checkpoint.clear();
+    config.teacher_logits = (folder / "logits.safetensors").string();
+    check_config(config);
+    Trainer stored = make_trainer(config);
+    const std::vector<double> a = losses_of(live), b = losses_of(stored);
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-5));
+  }
+  write_safetensors(folder / "logits.safetensors", {{"logits", ops::slice(logits, 0, 0, 49)}});
+  CHECK(contains(message_of([&] { make_trainer(config); }),
+                 "logits are f32 [49, 10], expected numbers [50, 10]"));
+}
+
+TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
+  TrainConfig config = plain_config();
+  config.model = "cpvt_tiny_peg0_patch4_32";
+  config.train_img_sizes = {16, 24, 32};
+  config.epochs = 5;
+  const auto side = [&](std::int64_t epoch) {
+    return training_size(config, {32, 32}, epoch).height;
+  };
+  CHECK(side(0) == 16);
+  CHECK(side(2) == 24);
+  CHECK(side(4) == 32);
+  CHECK(side(9) == 32);  // cooling down
+  Trainer straight = make_trainer(config);
+  CHECK(straight.fit({}));
+  const TemporaryFolder folder;
+  config.max_steps = 15;  // in the third epoch
+  Trainer first = make_trainer(config);
+  CHECK_FALSE(first.fit({}));
+  save_run_state(folder / "state.safetensors", first.state());
+  config.max_steps = 0;
+  Trainer second = make_trainer(config);
+  second.resume(folder / "state.safetensors");
+  CHECK(second.fit({}));
+  CHECK(bits_of(second) == bits_of(straight));
+
+  config.train_size_schedule = "random";
+  std::vector<std::int64_t> drawn;
+  for (std::int64_t epoch = 0; epoch < 60; ++epoch) drawn.push_back(side(epoch));
+  for (const std::int64_t size : {16, 24, 32})
+    CHECK(std::count(drawn.begin(), drawn.end(), size) > 5);
+  CHECK(side(3) == drawn[3]);
+}
+
+TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
+  TrainConfig config = plain_config();
+  config.skip_nonfinite = true;
+  config.epochs = 2;
+  Trainer trainer(config, tiny_data(), std::make_unique<Faulty>(3, 5));
+  std::vector<std::string> notices;
+  TrainWatch watch;
+  watch.on_notice = [&](const std::string& text) { notices.push_back(text); };
+  CHECK(trainer.fit(watch));
+  REQUIRE(notices.size() == 2);
+  CHECK(contains(notices[0], "step 3 skipped: its loss is nan (1 so far)"));
+  CHECK(contains(notices[1], "step 4 skipped: its loss is nan (2 so far)"));
+  CHECK(trainer.progress().step == 12);
+  CHECK(trainer.progress().updates == 10);
+  CHECK(trainer.progress().guard.skipped == 2);
+  for (const double value : trainer.model().store().find("weight").to_vector()) {
+    CHECK(std::isfinite(value));
+  }
+  CHECK(std::isfinite(trainer.progress().best_top1));
+}
+
+TEST_CASE("too many of them in a row stop the run") {
+  TrainConfig config = plain_config();
+  config.skip_nonfinite = true;
+  config.max_skipped = 2;
+  Trainer trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
+  const std::string message = message_of([&] { static_cast<void>(trainer.fit({})); });
+  CHECK(contains(message, "3 steps in a row had to be skipped"));
+  CHECK(contains(message, "(step 3, epoch 0)"));
+}
+
+TEST_CASE("overfitting one batch learns it by heart, whatever it is shown in between") {
+  TrainConfig config = plain_config();
+  config.overfit_batch = true;
+  config.smoothing = 0;
+  config.lr = 1e-2;
+  config.epochs = 25;
+  config.log_interval = 1;
+  Trainer trainer = make_trainer(config);
+  const std::vector<double> losses = losses_of(trainer);
+  CHECK(losses.front() > 1.5);
+  CHECK(losses.back() < 0.1);
+}
+
+TEST_CASE("the first batch is shown once, as the model sees it") {
+  TrainConfig config = tiny_config();
+  config.epochs = 1;
+  Trainer trainer = make_trainer(config);
+  std::vector<Shape> seen;
+  TrainWatch watch;
+  watch.on_first_images = [&](const Tensor& images) { seen.push_back(images.shape()); };
+  CHECK(trainer.fit(watch));
+  CHECK(seen == std::vector<Shape>{{8, 3, 32, 32}});
+}
+
+TEST_CASE("the stages of a step add up to its time, and the part of the peak is a quotient") {
+  TrainConfig config = plain_config();
+  config.log_interval = 6;
+  Trainer trainer = make_trainer(config);
+  trainer.set_peak_rate(1e12);
+  std::vector<StepRow> rows;
+  std::vector<EpochRow> epochs;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { rows.push_back(row); };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState&) { epochs.push_back(row); };
+  CHECK(trainer.fit(watch));
+  REQUIRE(rows.size() == 2);
+  for (const StepRow& row : rows) {
+    const StageTimes& t = row.time.stages;
+    for (const double seconds : {t.wait, t.forward, t.backward, t.optimizer}) CHECK(seconds > 0);
+    CHECK(t.in_stages() <= row.time.seconds);
+    CHECK(t.in_stages() + row.time.other() == doctest::Approx(row.time.seconds).epsilon(1e-9));
+    REQUIRE(row.mfu.has_value());
+    const auto flops = 6 * static_cast<double>(trainer.model().multiply_adds());
+    CHECK(*row.mfu == doctest::Approx(row.img_s * flops / 1e12).epsilon(1e-12));
+  }
+  REQUIRE(epochs.size() == 2);
+  CHECK(epochs[0].mfu.has_value());
+  CHECK(epochs[0].time.stages.forward > 0);
+  CHECK(measured_product_rate(DType::f32, {}) > 1e8);
+}
+
+TEST_CASE("data is the bottleneck when training waits for it") {
+  CHECK_FALSE(TimeShares{10, {.wait = 1.9}}.data_bound());
+  CHECK(TimeShares{10, {.wait = 2.1}}.data_bound());
+  CHECK_FALSE(TimeShares{}.data_bound());
+}
+
+TEST_CASE("a cool-down adds epochs at the floor, a prefix the warm-up's") {
+  TrainConfig config = plain_config();
+  config.cooldown_epochs = 2;
+  config.warmup_prefix = true;
+  config.warmup_epochs = 1;
+  config.min_lr = 1e-4;
+  Trainer trainer = make_trainer(config);
+  std::vector<double> rates;
+  TrainWatch watch;
+  watch.on_epoch = [&](const EpochRow& row, const TrainState&) { rates.push_back(row.lr); };
+  CHECK(trainer.fit(watch));
+  CHECK(trainer.epochs() == 5);
+  REQUIRE(rates.size() == 5);
+  CHECK(rates[2] > 1e-4);
+  CHECK(rates[3] == 1e-4);
+  CHECK(rates[4] == 1e-4);
+}
+
+TEST_CASE("DeiT's distillation token is exempt from decay when asked") {
+  for (const bool exempt : {false, true}) {
+    CAPTURE(exempt);
+    TrainConfig config = plain_config();
+    config.model = "deit_tiny_distilled_patch4_32";
+    config.no_decay_dist = exempt;
+    config.weight_decay = 0.5;
+    const auto model = [&] {
+      std::vector<std::string> notices;
+      return build_model(config, *tiny_data().train, notices);
+    }();
+    Optimizer optimizer(model->store(), optimizer_options(config));
+    for (const Parameter& p : model->store().parameters()) {
+      p.tensor.set_grad(zeros(p.tensor.shape()));
+    }
+    const double before = model->store().find("dist_token").at(0);
+    optimizer.step(0.1);
+    CHECK((model->store().find("dist_token").at(0) == before) == exempt);
+    CHECK(model->store().find("cls_token").at(0) != 0);
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,167 @@
+// All randomness is addressed by (seed, forward pass), so a step needs no generator's state.
+#include "train/step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/mixup.h"
+#include "engine/autograd.h"
+#include "engine/check.h"
+#include "train/evaluate.h"
+#include "train/gradients.h"
+#include "train/pipeline.h"
+
+namespace fovea {
+namespace {
+
+// One seed gives independent streams to the loader, the model's random ops and the mixing.
+constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
+constexpr std::uint64_t kMixStream = 0x6D6978;        // "mix"
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
+}  // namespace
+
+TrainStep::TrainStep(const TrainConfig& config, Model& model, std::int64_t samples)
+    : config_(config),
+      model_(model),
+      objective_(config, model.info(), samples),
+      optimizer_(model.store(), optimizer_options(config)),
+      guard_(guard_options(config)) {
+  if (!config_.model_ema) return;
+  ema_ = std::make_unique<Ema>(model.store(), config_.model_ema_decay, config_.model_ema_warmup);
+}
+
+void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
+                    Progress& progress) {
+  const DetectAnomaly detect(config_.detect_anomaly);
+  model_.store().zero_grad();
+  loss_sum_ = 0;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    Batch batch;
+    {
+      const StageTimer timer(times_.wait, "wait");
+      batch = next();
+    }
+    forward_backward(batch, progress);
+  }
+  update(batches, lr, progress);
+}
+
+void TrainStep::forward_backward(const Batch& given, Progress& progress) {
+  const Device device = device_of(model_);
+  Batch batch = given;
+  Targets targets = mix_batch(batch, progress);  // before the copy: it works on the CPU
+  batch = {batch.images.to(device), batch.labels.to(device), batch.indices};
+  if (targets.labels.defined()) targets.labels = batch.labels;
+  if (targets.soft.defined()) targets.soft = targets.soft.to(device);
+  if (on_images) on_images(batch.images);
+  Context ctx;
+  ctx.training = true;
+  ctx.activations = parse_dtype(config_.precision);
+  ctx.recompute_blocks = config_.grad_checkpointing;
+  ctx.seed = stream_of(kModelStream, seed_of(config_));
+  ctx.step = static_cast<std::uint64_t>(progress.forward++);
+  Tensor loss;
+  double value = 0;
+  {
+    const StageTimer timer(times_.forward, "forward");
+    loss = objective_(model_.forward(batch.images, ctx), targets, batch.images);
+    value = loss.item();
+  }
+  loss_sum_ += value;
+  if (!std::isfinite(value)) {
+    check(guard_.skips_nonfinite(), "training: the loss is ",
+          std::isnan(value) ? "NaN" : "infinite",
+          "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help, "
+          "--skip-nonfinite leaves such steps out");
+    return;  // the step will be skipped
+  }
+  const StageTimer timer(times_.backward, "backward");
+  backward(loss);
+  progress.epoch.add_loss(value, batch.size());
+}
+
+Targets TrainStep::mix_batch(Batch& batch, const Progress& progress) const {
+  if (!mixes(config_, progress.finished_epochs)) return {batch.labels, {}, batch.indices};
+  Rng rng(seed_of(config_), stream_of(kMixStream, static_cast<std::uint64_t>(progress.forward)));
+  MixedBatch mixed = mix(batch, mix_options(config_, model_.info().num_classes), rng);
+  batch.images = std::move(mixed.images);
+  return {{}, std::move(mixed.targets), batch.indices};
+}
+
+void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
+  {
+    const StageTimer timer(times_.backward, "backward");
+    model_.finish_backward();
+  }
+  const StageTimer timer(times_.optimizer, "optimizer");
+  const double loss = loss_sum_ / static_cast<double>(batches);
+  if (progress.updates == 0 && std::isfinite(loss)) check_first_gradients();
+  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
+  gradient_norm_ = scale * fovea::gradient_norm(model_.store());
+  const std::string objection = guard_.objection(loss, gradient_norm_, progress.guard);
+  if (!objection.empty()) {
+    guard_.skip(objection, progress.guard);
+    if (on_skip) on_skip(objection);
+    return;
+  }
+  check(std::isfinite(gradient_norm_), "training: gradients that are not finite: ",
+        list_of(parameters_with_bad_gradient(model_.store())),
+        "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
+  optimizer_.step(lr, clip(scale));
+  progress.updates = optimizer_.steps_done();
+  if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
+  guard_.accept(loss, progress.guard);
+}
+
+/// What the update should multiply the gradients by so that they are means, and clipped.
+double TrainStep::clip(double scale) {
+  if (!config_.clip_grad) return scale;
+  if (config_.clip_mode == "norm") return scale * clip_scale(gradient_norm_, *config_.clip_grad);
+  if (config_.clip_mode == "value") {
+    clip_by_value(model_.store(), *config_.clip_grad / scale);
+  } else {
+    clip_adaptively(model_.store(), *config_.clip_grad, scale);
+  }
+  return scale;
+}
+
+void TrainStep::check_first_gradients() const {
+  std::vector<std::string> missing = parameters_without_gradient(model_.store());
+  std::erase_if(missing, [&](const std::string& name) { return objective_.is_unused(name); });
+  check(missing.empty(), "training: no gradient reached ", missing.size(),
+        " parameters: ", list_of(missing), "; is the graph cut somewhere?");
+}
+
+OptimizerOptions optimizer_options(const TrainConfig& config) {
+  static const std::map<std::string, OptimizerKind> kinds{
+      {"adamw", OptimizerKind::adamw},  {"sgd", OptimizerKind::sgd},
+      {"momentum", OptimizerKind::sgd}, {"lamb", OptimizerKind::lamb},
+      {"lion", OptimizerKind::lion},    {"muon", OptimizerKind::muon}};
+  OptimizerOptions options = default_options(kinds.at(config.opt));
+  options.weight_decay = config.weight_decay;
+  if (!config.opt_betas.empty()) {
+    options.beta1 = config.opt_betas.at(0);
+    options.beta2 = config.opt_betas.at(1);
+  }
+  options.eps = config.opt_eps.value_or(options.eps);
+  options.momentum = config.momentum;
+  options.nesterov = config.opt == "sgd";
+  options.layer_decay = config.layer_decay;
+  options.decay_dist_token = !config.no_decay_dist;
+  return options;
+}
+
+GuardOptions guard_options(const TrainConfig& config) {
+  return {config.skip_nonfinite, config.spike_zscore, config.max_skipped};
+}
+
+}  // namespace fovea

@@ -1,0 +1,61 @@
+// One optimizer step: forward and backward passes of its batches, clipping, update, averages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "data/batch.h"
+#include "models/model.h"
+#include "train/checkpoint.h"
+#include "train/config.h"
+#include "train/ema.h"
+#include "train/guards.h"
+#include "train/objective.h"
+#include "train/optimizer.h"
+#include "train/timers.h"
+
+namespace fovea {
+
+class TrainStep {
+ public:
+  /// `samples` is the size of the training split. The model is trained where its parameters are.
+  TrainStep(const TrainConfig& config, Model& model, std::int64_t samples);
+
+  /// Of `batches` batches at rate `lr`. Adds losses to progress.epoch, counts forward passes and
+  /// updates. Throws on a loss or gradient that is not finite, unless such steps are skipped.
+  void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
+
+  [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
+  [[nodiscard]] Ema* ema() { return ema_.get(); }
+  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last step
+  /// All time spent so far.
+  [[nodiscard]] StageTimes& times() { return times_; }
+
+  /// Told why a step was skipped.
+  std::function<void(const std::string& reason)> on_skip{};
+  /// Shown the images of each batch as the model sees them.
+  std::function<void(const Tensor& images)> on_images{};
+
+ private:
+  void forward_backward(const Batch& given, Progress& progress);
+  [[nodiscard]] Targets mix_batch(Batch& batch, const Progress& progress) const;
+  void update(std::int64_t batches, double lr, Progress& progress);
+  [[nodiscard]] double clip(double scale);
+  void check_first_gradients() const;
+
+  TrainConfig config_;
+  Model& model_;
+  Objective objective_;
+  Optimizer optimizer_;
+  std::unique_ptr<Ema> ema_;
+  StepGuard guard_;
+  StageTimes times_;
+  double loss_sum_ = 0;  ///< of the step under way, over its batches
+  double gradient_norm_ = 0;
+};
+
+[[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
+[[nodiscard]] GuardOptions guard_options(const TrainConfig& config);
+
+}  // namespace fovea

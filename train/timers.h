@@ -1,0 +1,68 @@
+// Where the time of training goes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/profile.h"
+
+namespace fovea {
+
+/// Seconds by stage; what is in none of them is `other` (mixing, averages, logging, saving).
+struct StageTimes {
+  double wait = 0;  ///< for the loader
+  double forward = 0, backward = 0, optimizer = 0;
+  double evaluate = 0;
+
+  [[nodiscard]] double in_stages() const { return wait + forward + backward + optimizer; }
+  friend StageTimes operator-(const StageTimes& a, const StageTimes& b) {
+    return {a.wait - b.wait, a.forward - b.forward, a.backward - b.backward,
+            a.optimizer - b.optimizer, a.evaluate - b.evaluate};
+  }
+};
+
+/// Adds the time that it lives to `seconds`; in a profile it is a span named `stage`.
+class StageTimer {
+ public:
+  StageTimer(double& seconds, std::string_view stage) : seconds_(seconds), span_(stage, "stage") {}
+  ~StageTimer() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+ private:
+  double& seconds_;
+  ProfileScope span_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Training since some moment, for rates. Evaluation does not count.
+struct Stopwatch {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  StageTimes before{};  ///< the clocks at the start
+  std::int64_t images = 0, steps = 0;
+
+  [[nodiscard]] double seconds(const StageTimes& now) const {
+    const auto passed = std::chrono::steady_clock::now() - start;
+    return std::chrono::duration<double>(passed).count() - (now - before).evaluate;
+  }
+};
+
+/// Where the seconds of an interval went, for logs: stages and what remains.
+struct TimeShares {
+  double seconds = 0;
+  StageTimes stages{};
+  [[nodiscard]] double other() const {
+    const double rest = seconds - stages.in_stages();
+    return rest > 0 ? rest : 0;
+  }
+  /// Training waits for its data more than this part of the time: data is the bottleneck.
+  static constexpr double kDataBound = 0.2;
+  [[nodiscard]] bool data_bound() const {
+    return seconds > 0 && stages.wait > kDataBound * seconds;
+  }
+};
+
+}  // namespace fovea
