@@ -55,7 +55,7 @@ train() { # data set, label, seed
   "$build/train_cifar" --dataset "$1" "${budget[@]}" "${flags[@]}" --seed "$3" --threads 1 \
     --workers 1 --output "$folder" >"$folder.out" 2>&1 || { cat "$folder.out" >&2; return 1; }
   touch "$folder/done"
-  echo "$1, $2, seed $3: $(tail -n 1 "$folder/log.csv" | cut -d, -f4) %"
+  echo "$1, $2, seed $3: $(tail -n 1 "$folder/log.csv" | cut -d, -f4 | cut -c1-5) %"
 }
 
 for program in train_cifar compare; do ./run "$program" --help >/dev/null; done

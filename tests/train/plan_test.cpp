@@ -1,0 +1,114 @@
+// What a plan promises: exact bytes of the model's tensors, and a line through small batches that
+// meets the peak of a larger one. And the file that --profile leaves.
+#include "train/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/files.h"
+#include "engine/profile.h"
+#include "engine/storage.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/tiny_run.h"
+#include "train/run_profile.h"
+#include "train/system_memory.h"
+
+using namespace fovea;
+
+namespace {
+
+TrainConfig plain_config() {
+  TrainConfig config = tiny_config();
+  config.model_ema = false;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, and takes time") {
+  const Plan plan = make_plan(tiny_config(), tiny_data());
+  CHECK(plan.parameters > 0);
+  CHECK(plan.memory.gradients == 4 * plan.parameters);
+  CHECK(plan.memory.weights == 4 * plan.parameters);
+  CHECK(plan.memory.optimizer == 8 * plan.parameters);
+  CHECK(plan.memory.averages == 4 * plan.parameters);
+  CHECK(plan.steps_per_epoch == 6);
+  CHECK(plan.fits());
+  CHECK(plan.seconds_per_step > 0);
+  CHECK(plan.wait_per_step <= plan.seconds_per_step);
+  CHECK(plan.total_seconds() >= 24 * plan.seconds_per_step);
+  const std::string table = plan_table(plan);
+  for (const char* row : {"optimizer", "averaged weights", "all together", "a step", "4 epochs"}) {
+    CHECK(table.find(row) != std::string::npos);
+  }
+}
+
+TEST_CASE("the peak of a larger batch lies where the plan says") {
+  const TrainConfig config = plain_config();
+  const Datasets data = tiny_data();
+  const MemoryPlan memory = make_plan(config, data).memory;
+  std::vector<std::string> notices;
+  const std::unique_ptr<Model> model = build_model(config, *data.train, notices);
+  TrainStep step(config, *model, 50);
+  Progress progress;
+  const auto run = [&](std::int64_t size) {
+    const Batch batch{rand_normal({size, 3, 32, 32}, 0, 1, 1), zeros({size}, {DType::i64, {}}), {}};
+    step.run([&] { return batch; }, 1, 0, progress);
+    model->store().zero_grad();
+  };
+  run(64);
+  reset_peak_memory();
+  const std::int64_t before = memory_stats().current_bytes;
+  run(64);
+  const auto peak = static_cast<double>(memory_stats().peak_bytes - before);
+  const auto planned =
+      static_cast<double>(memory.per_batch + memory.gradients + 64 * memory.per_image);
+  // The batch itself is made within run(): 64 x 3 x 32 x 32 floats, and what sizes are rounded to.
+  CHECK(peak - 64 * 3 * 32 * 32 * 4 == doctest::Approx(planned).epsilon(0.15));
+}
+
+TEST_CASE("the largest batch is the one whose total fits") {
+  MemoryPlan memory;
+  memory.weights = 1000;
+  memory.per_batch = 500;
+  memory.per_image = 90;
+  memory.loader_image = 10;
+  CHECK(memory.total(5) == 2000);
+  CHECK(memory.largest_batch(2000) == 5);
+  CHECK(memory.largest_batch(2099) == 5);
+  CHECK(memory.largest_batch(1599) == 0);
+  CHECK(memory.largest_batch(10) == 0);
+}
+
+TEST_CASE("a batch that fits stays whole, and the machine's memory is known") {
+  TrainConfig config = plain_config();
+  fit_batch_size(config, tiny_data());
+  CHECK(config.batch_size == 8);
+  CHECK(config.grad_accum_steps == 1);
+  CHECK(available_memory() > 0);
+  CHECK(resident_memory() > 1 << 20);
+}
+
+TEST_CASE("a profile of some steps is written once, after two that warm up") {
+  const TemporaryFolder folder;
+  RunProfile profile(2, folder.path() / "profile.json");
+  Trainer trainer = make_trainer(plain_config());
+  std::vector<bool> said;
+  for (int i = 0; i < 6; ++i) {
+    trainer.train_step();
+    said.push_back(!profile.step_done().empty());
+  }
+  CHECK(said == std::vector<bool>{false, false, false, true, false, false});
+  const auto trace = nlohmann::json::parse(read_file(folder.path() / "profile.json"));
+  std::map<std::string, int> spans;
+  for (const auto& event : trace["traceEvents"]) {
+    ++spans[event["cat"].get<std::string>() + " " + event["name"].get<std::string>()];
+  }
+  CHECK(spans["stage optimizer"] == 2);
+  CHECK(spans["stage forward"] == 2);
+  CHECK(spans["forward self_attention"] == 4);  // two blocks, two steps
+  CHECK(spans["backward self_attention"] == 4);
+  CHECK(!is_profiling());
+}

@@ -1,0 +1,237 @@
+// Measured with the very step that training uses.
+#include "train/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+#include "engine/autograd.h"
+#include "engine/check.h"
+#include "train/setup.h"
+#include "train/system_memory.h"
+
+namespace fovea {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::int64_t bytes_of(const Tensor& t) {
+  return t.defined() ? t.numel() * static_cast<std::int64_t>(size_of(t.dtype())) : 0;
+}
+
+/// A model and its step, made like those of a run.
+struct Probe {
+  TrainConfig config;
+  std::unique_ptr<Model> model;
+  TrainStep step;
+  Progress progress;
+
+  Probe(const TrainConfig& c, std::unique_ptr<Model> m, std::int64_t samples)
+      : config(c), model(std::move(m)), step(config, *model, samples) {}
+
+  Batch random_batch(std::int64_t size) const {
+    const auto [height, width] = model->info().img_size;
+    return {rand_normal({size, 3, height, width}, 0, 1, 1), zeros({size}, {DType::i64, {}}),
+            zeros({size}, {DType::i64, {}})};
+  }
+
+  void run(const Batch& batch) {
+    step.run([&] { return batch; }, 1, 0, progress);
+  }
+
+  /// Bytes at the peak of a step on `size` images, above what is there between steps.
+  std::int64_t peak_of(std::int64_t size) {
+    const Batch batch = random_batch(size);
+    run(batch);  // kept workspaces and shadows of the weights are made once
+    model->store().zero_grad();
+    reset_peak_memory();
+    const std::int64_t before = memory_stats().current_bytes;
+    run(batch);
+    return memory_stats().peak_bytes - before;
+  }
+};
+
+std::unique_ptr<Probe> make_probe(TrainConfig config, const Datasets& data) {
+  std::vector<std::string> notices;
+  std::unique_ptr<Model> model = build_model(config, *data.train, notices);
+  return std::make_unique<Probe>(config, std::move(model), data.train->size());
+}
+
+MemoryPlan plan_memory(Probe& probe) {
+  MemoryPlan plan;
+  for (const Parameter& p : probe.model->store().parameters()) {
+    plan.weights += bytes_of(p.tensor);
+    if (p.tensor.requires_grad()) plan.gradients += bytes_of(p.tensor);
+  }
+  for (const Parameter& b : probe.model->store().buffers()) plan.weights += bytes_of(b.tensor);
+  for (const auto& [name, tensor] : probe.step.optimizer().state())
+    plan.optimizer += bytes_of(tensor);
+  if (probe.step.ema() != nullptr) {
+    for (const auto& [name, tensor] : probe.step.ema()->averages())
+      plan.averages += bytes_of(tensor);
+  }
+
+  // Pairs of images, since mixing wants an even number.
+  const std::int64_t less = probe.peak_of(4), more = probe.peak_of(8);
+  plan.per_image = std::max<std::int64_t>(0, (more - less) / 4);
+  plan.per_batch = std::max<std::int64_t>(0, more - 8 * plan.per_image - plan.gradients);
+  const auto [height, width] = probe.model->info().img_size;
+  const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config.workers) + 1;
+  plan.loader_image = ahead * 3 * height * width * static_cast<std::int64_t>(sizeof(float));
+  return plan;
+}
+
+/// Three steps on images of the data set, after one that warms up.
+void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
+  const auto [height, width] = probe.model->info().img_size;
+  const auto loader = training_loader(probe.config, data.train, {height, width}, {});
+  std::array<double, 4> seconds{};
+  double waited = 0;
+  for (double& s : seconds) {
+    const StageTimes before = probe.step.times();
+    const auto start = Clock::now();
+    probe.step.run([&] { return loader->next(); }, probe.config.grad_accum_steps, 0,
+                   probe.progress);
+    s = since(start);
+    if (&s != seconds.data()) waited += (probe.step.times() - before).wait / 3;
+  }
+  std::sort(seconds.begin() + 1, seconds.end());
+  plan.seconds_per_step = seconds[2];
+  plan.wait_per_step = std::min(waited, plan.seconds_per_step);
+}
+
+/// From one batch.
+void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
+  const TrainConfig& c = probe.config;
+  const std::int64_t usual = c.val_batch_size > 0 ? c.val_batch_size : c.batch_size;
+  const std::int64_t size = std::min(usual, data.test->size());
+  const Batch batch = probe.random_batch(size);
+  const NoGrad no_grad;
+  Context ctx;
+  ctx.activations = parse_dtype(c.precision);
+  const auto start = Clock::now();
+  (void)probe.model->forward(batch.images, ctx).logits;
+  plan.evaluation_seconds =
+      since(start) * static_cast<double>(data.test->size()) / static_cast<double>(size);
+}
+
+std::string megabytes(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%10.1f MB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<long long>(seconds + 0.5);
+  char text[48];
+  std::snprintf(text, sizeof text, "%lld:%02lld:%02lld h", whole / 3600, whole / 60 % 60,
+                whole % 60);
+  return text;
+}
+
+std::string end_after(double seconds) {
+  const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  localtime_r(&end, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
+std::string fixed(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+/// Bytes for the whole run; what is resident already counts as its own. 0: not known.
+std::int64_t memory_for_run(std::int64_t resident) {
+  const std::int64_t free = available_memory();
+  return free == 0 ? 0 : free + resident;
+}
+
+}  // namespace
+
+std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
+  const std::int64_t each = std::max<std::int64_t>(1, per_image + loader_image);
+  return std::max<std::int64_t>(0, (available - total(0)) / each);
+}
+
+Plan make_plan(const TrainConfig& config, const Datasets& data) {
+  Plan plan;
+  const std::int64_t program = resident_memory();
+  plan.available = memory_for_run(program);
+  const std::unique_ptr<Probe> probe = make_probe(config, data);
+  plan.parameters = probe->model->store().parameter_count();
+  plan.flops_per_image = 2 * static_cast<double>(probe->model->multiply_adds());
+  plan.batch_size = config.batch_size;
+  plan.epochs = config.epochs;
+  const std::int64_t samples = config.batch_size * config.grad_accum_steps;
+  plan.steps_per_epoch = std::max<std::int64_t>(1, data.train->size() / samples);
+  plan.memory = plan_memory(*probe);
+  plan.memory.program = program;
+  plan.largest_batch =
+      plan.available == 0 ? plan.batch_size : plan.memory.largest_batch(plan.available);
+  if (!plan.fits()) return plan;
+  measure_steps(*probe, data, plan);
+  measure_evaluation(*probe, data, plan);
+  return plan;
+}
+
+std::string plan_table(const Plan& plan) {
+  const MemoryPlan& m = plan.memory;
+  const std::int64_t B = plan.batch_size;
+  std::string text;
+  const auto row = [&](const std::string& name, const std::string& value) {
+    text += "  " + name + std::string(name.size() < 26 ? 26 - name.size() : 1, ' ') + value + "\n";
+  };
+  row("parameters", std::to_string(plan.parameters));
+  row("forward pass of an image", fixed(plan.flops_per_image * 1e-9, 3) + " GFLOP");
+  row("weights", megabytes(m.weights));
+  row("gradients", megabytes(m.gradients));
+  row("optimizer", megabytes(m.optimizer));
+  if (m.averages > 0) row("averaged weights", megabytes(m.averages));
+  row("activations, workspace", megabytes(m.per_batch + B * m.per_image));
+  row("batches made ahead", megabytes(B * m.loader_image));
+  row("program and data set", megabytes(m.program));
+  row("all together", megabytes(m.total(B)) + " with batches of " + std::to_string(B));
+  if (plan.available > 0) {
+    row("available", megabytes(plan.available) + ", enough for batches of " +
+                         std::to_string(plan.largest_batch));
+  }
+  if (plan.seconds_per_step <= 0) return text;
+  row("a step", fixed(plan.seconds_per_step, 3) + " s, of which " + fixed(plan.wait_per_step, 3) +
+                    " s wait for data");
+  row("an epoch", std::to_string(plan.steps_per_epoch) + " steps, " +
+                      duration(static_cast<double>(plan.steps_per_epoch) * plan.seconds_per_step) +
+                      ", and " + duration(plan.evaluation_seconds) + " to evaluate");
+  row("all " + std::to_string(plan.epochs) + " epochs",
+      duration(plan.total_seconds()) + ", started now until " + end_after(plan.total_seconds()));
+  return text;
+}
+
+void fit_batch_size(TrainConfig& config, const Datasets& data) {
+  const std::int64_t program = resident_memory(), available = memory_for_run(program);
+  if (available == 0) return;
+  MemoryPlan memory = plan_memory(*make_probe(config, data));
+  memory.program = program;
+  const std::int64_t most = std::min(memory.largest_batch(available), config.batch_size);
+  const std::int64_t least = mixes(config, 0) ? 2 : 1;  // mixing wants pairs
+  for (std::int64_t size = most; size >= least; --size) {
+    if (config.batch_size % size != 0 || size % least != 0) continue;
+    config.grad_accum_steps *= config.batch_size / size;
+    config.batch_size = size;
+    return;
+  }
+  fail("--auto-batch: ", config.model, " needs ", megabytes(memory.total(least)),
+       " for a batch of ", least, ", but ", megabytes(available), " are available; a smaller ",
+       "--img-size or model, or --grad-checkpointing, takes less");
+}
+
+}  // namespace fovea
