@@ -61,14 +61,20 @@ Kernel kernel_of(Filter filter) {
   }
 }
 
-/// One axis of the source, the part of it that is read, and the number of outputs.
+/// One axis of the source, the part of it that is read (f32 as in Pillow), and the number of
+/// outputs.
 struct Axis {
   std::int64_t size;
-  double begin, end;
+  float begin, end;
   std::int64_t outputs;
 
+  /// Source pixels per output; the difference is taken in f32.
+  [[nodiscard]] double scale() const {
+    return static_cast<double>(end - begin) / static_cast<double>(outputs);
+  }
+
   [[nodiscard]] bool is_identity() const {
-    return begin == 0 && end == static_cast<double>(outputs) && outputs == size;
+    return begin == 0 && end == static_cast<float>(outputs) && outputs == size;
   }
 };
 
@@ -80,7 +86,7 @@ struct Weights {
 };
 
 Weights make_weights(const Axis& axis, const Kernel& kernel) {
-  const double scale = (axis.end - axis.begin) / static_cast<double>(axis.outputs);
+  const double scale = axis.scale();
   const double stretch = std::max(scale, 1.0), support = kernel.support * stretch;
   Weights weights;
   weights.taps = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
@@ -148,7 +154,7 @@ Image resize_vertically(const Image& image, const Weights& weights) {
 /// The source index of every output. Pillow adds the step up instead of multiplying: the last bit
 /// of a position decides which pixel is nearest.
 std::vector<std::int64_t> nearest_indices(const Axis& axis) {
-  const double step = (axis.end - axis.begin) / static_cast<double>(axis.outputs);
+  const double step = axis.scale();
   double position = axis.begin + step * 0.5;
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < axis.outputs; ++i, position += step)
@@ -190,10 +196,12 @@ Image resize(const Image& image, ImageSize size, Filter filter) {
 Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box) {
   check(size.height >= 1 && size.width >= 1, "resize: got size ", size.height, " x ", size.width,
         ", expected at least 1 x 1");
-  const Axis rows{image.height, box.top, box.bottom, size.height};
-  const Axis columns{image.width, box.left, box.right, size.width};
+  const Axis rows{image.height, static_cast<float>(box.top), static_cast<float>(box.bottom),
+                  size.height};
+  const Axis columns{image.width, static_cast<float>(box.left), static_cast<float>(box.right),
+                     size.width};
   for (const Axis& axis : {rows, columns})
-    check(0 <= axis.begin && axis.begin < axis.end && axis.end <= static_cast<double>(axis.size),
+    check(0 <= axis.begin && axis.begin < axis.end && axis.end <= static_cast<float>(axis.size),
           "resize: got the range ", axis.begin, " to ", axis.end, " of a side of ", axis.size,
           " pixels, expected a part of it");
 
