@@ -27,9 +27,23 @@ std::string fixed(double value, int digits) {
 
 std::string percent(double value) { return fixed(value, 2) + " %"; }
 
+namespace {
+
+/// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
+std::string shares_of(const TimeShares& time) {
+  const auto share = [&](double seconds) {
+    return fixed(time.seconds > 0 ? 100 * seconds / time.seconds : 0, 0) + "%";
+  };
+  return "wait " + share(time.stages.wait) + " forward " + share(time.stages.forward) +
+         " backward " + share(time.stages.backward) + " optimizer " + share(time.stages.optimizer) +
+         " other " + share(time.other());
+}
+
+}  // namespace
+
 void Console::introduce(TrainConfig config, Trainer& trainer,
                         const std::vector<std::string>& notices) {
-  epochs_ = config.epochs;
+  epochs_ = trainer.epochs();
   const Model& model = trainer.model();
   std::ostringstream text;
   text << settings_table(fields_of(config)) << '\n'
@@ -66,6 +80,10 @@ void Console::evaluation(std::int64_t done, std::int64_t total) {
   line_.update(state);
 }
 
+void Console::verifying(const std::string& split, std::int64_t done, std::int64_t total) {
+  line_.update({.label = "verifying " + split, .done = done, .total = total, .note = {}});
+}
+
 void Console::epoch(const EpochRow& row, const Progress& progress) {
   seconds_ += row.seconds;
   epoch_seconds_ = row.seconds;
@@ -74,10 +92,19 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
        << "  test loss " << fixed(*row.eval_loss, 4) << "  top-1 " << percent(*row.eval_top1)
        << "  top-5 " << percent(*row.eval_top5);
   if (row.ema_top1) text << "  EMA top-1 " << percent(*row.ema_top1);
-  text << "  " << fixed(row.img_s, 0) << " img/s  " << format_duration(row.seconds);
+  text << "  " << fixed(row.img_s, 0) << " img/s";
+  if (row.mfu) text << " (" << fixed(100 * *row.mfu, 0) << "% of the best product rate)";
+  text << "  " << format_duration(row.seconds);
   const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
   if (left > 0) text << "  left " << format_duration(left * epoch_seconds_);
+  text << "\n  " << shares_of(row.time);
   print(text.str());
+  if (row.time.data_bound()) {
+    print(
+        "note: data is the bottleneck: " + fixed(100 * row.time.stages.wait / row.time.seconds, 0) +
+        " % of the time training waited for images; more --workers, a packed data set or a "
+        "lighter augmentation may help");
+  }
 }
 
 void Console::finish(const RunPaths& paths, const Progress& progress) {
@@ -97,7 +124,7 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
 
 void Console::stopped(const RunPaths& paths, const Progress& progress) {
   print("stopped after step " + std::to_string(progress.step) + ", saved " +
-        paths.state().string() + "\nto continue:  ./run train_cifar --resume auto --output " +
+        paths.state().string() + "\nto continue:  ./run " + program_ + " --resume auto --output " +
         paths.folder.string());
 }
 

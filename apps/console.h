@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/progress.h"
@@ -13,13 +14,15 @@ namespace fovea {
 
 class Console {
  public:
-  Console() : line_(/*descriptor=*/1) {}
+  /// `program` is what the user types to go on.
+  explicit Console(std::string program) : program_(std::move(program)), line_(/*descriptor=*/1) {}
 
   void print(const std::string& text) { line_.print(text); }
   /// Settings, model and data, before the first step.
   void introduce(TrainConfig config, Trainer& trainer, const std::vector<std::string>& notices);
   void step(const EpochPosition& at);
   void evaluation(std::int64_t done, std::int64_t total);
+  void verifying(const std::string& split, std::int64_t done, std::int64_t total);
   void epoch(const EpochRow& row, const Progress& progress);
   /// How far it came, where everything is, and what to type next.
   void finish(const RunPaths& paths, const Progress& progress);
@@ -27,6 +30,7 @@ class Console {
   void stopped(const RunPaths& paths, const Progress& progress);
 
  private:
+  std::string program_;
   ProgressLine line_;
   std::int64_t epochs_ = 0;
   double seconds_ = 0, epoch_seconds_ = 0;  ///< of the epochs seen: all, and the last

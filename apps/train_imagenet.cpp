@@ -1,0 +1,20 @@
+// train_imagenet: trains a model on photographs in class folders, tar shards or packs.
+#include "apps/app.h"
+#include "apps/training.h"
+
+namespace {
+
+int train(int argc, char** argv) {
+  return fovea::run_training(
+      {"train_imagenet",
+       "Trains a model on photographs: --data-dir with class folders in train/ and val/, tar\n"
+       "shards, or train.pack and val.pack. Defaults are DeiT's recipe\n"
+       "(train/recipes/imagenet_deit_tiny.json); a --config file overrides it, flags override "
+       "both.",
+       "auto"},
+      argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, train); }

@@ -1,0 +1,120 @@
+// From a command line to a trained model.
+#include "apps/training.h"
+
+#include "apps/cli.h"
+#include "apps/console.h"
+#include "data/verify.h"
+#include "engine/files.h"
+#include "engine/parallel.h"
+#include "train/recipes.h"
+#include "train/setup.h"
+#include "train/signals.h"
+#include "train/speed.h"
+
+namespace fovea {
+namespace {
+
+ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** argv) {
+  TrainConfig shown;  // the defaults in --help
+  apply_json(fields_of(shown), recipe_of(program.dataset), "recipe");
+  shown.dataset = program.dataset;
+  const CommandLine line =
+      parse_command_line(argc, argv, {program.name, program.description, "", fields_of(shown)});
+  return resolve_run(line.settings, program.dataset);
+}
+
+/// Names the broken images of a split; returns how many there are.
+std::size_t verify_split(const Dataset& dataset, const std::string& split, Console& console) {
+  const std::vector<BrokenImage> broken = verify_dataset(dataset, [&](std::int64_t done) {
+    console.verifying(split, done, dataset.size());
+    return SignalRequest::pending() == 0;
+  });
+  for (const BrokenImage& image : broken) console.print("broken: " + image.message);
+  console.print(split + ": " + std::to_string(broken.size()) + " of " +
+                std::to_string(dataset.size()) + " images are broken");
+  return broken.size();
+}
+
+int verify(const Datasets& data, Console& console) {
+  const std::size_t broken =
+      verify_split(*data.train, "train", console) + verify_split(*data.test, "test", console);
+  if (SignalRequest::pending() != 0) return 128 + SignalRequest::pending();
+  return broken > 0 ? 1 : 0;
+}
+
+int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console) {
+  check(!config.use_ema || trainer.state().ema != nullptr, "--use-ema: this run keeps no averages");
+  std::optional<SwappedWeights> averaged;
+  if (config.use_ema) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
+  const Metrics result = trainer.evaluate().metrics;
+  console.print("test loss " + fixed(result.loss(), 4) + "  top-1 " + percent(result.top1()) +
+                "  top-5 " + percent(result.top5()));
+  return 0;
+}
+
+TrainWatch watch_of(Console& console, RunRecorder& recorder) {
+  TrainWatch watch;
+  watch.on_step = [&](const EpochPosition& at) { console.step(at); };
+  watch.on_interval = [&](const StepRow& row) { recorder.step(row); };
+  watch.on_evaluate = [&](std::int64_t done, std::int64_t total) {
+    console.evaluation(done, total);
+  };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
+    recorder.epoch(row, state);
+    console.epoch(row, state.progress);
+  };
+  watch.on_save = [&](const TrainState& state) { recorder.save(state); };
+  watch.on_stop = [&](const TrainState& state) { recorder.stop(state); };
+  watch.on_notice = [&](const std::string& text) { console.print("note: " + text); };
+  watch.should_stop = [] { return SignalRequest::pending() != 0; };
+  return watch;
+}
+
+}  // namespace
+
+int run_training(const TrainingProgram& program, int argc, char** argv) {
+  const SignalRequest signals;
+  ResolvedRun run = read_command_line(program, argc, argv);
+  TrainConfig& config = run.config;
+  if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+
+  Datasets data = open_datasets(config);
+  for (const auto& part : {data.train, data.test}) {
+    if (!part->notice().empty()) run.notices.push_back(part->notice());
+  }
+  Console console(program.name);
+  if (config.verify_data) return verify(data, console);
+  Trainer trainer(config, data, build_model(config, *data.train, run.notices));
+  if (!run.state.empty()) trainer.resume(run.state);
+  console.introduce(config, trainer, run.notices);
+  if (config.eval) return evaluate_only(config, trainer, console);
+
+  const std::filesystem::path folder = make_run_folder(config);
+  write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
+  WeightsInfo info;
+  info.dataset = config.dataset;
+  info.classes = data.train->class_names();
+  info.normalization = normalization_of(config);
+  RunRecorder recorder(folder, info, trainer.progress(),
+                       {config.checkpoint_hist, config.async_checkpoint});
+  trainer.set_peak_rate(
+      measured_product_rate(parse_dtype(config.precision), parse_device(config.device)));
+  console.print(
+      "run       " + folder.string() +
+      (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
+
+  TrainWatch watch = watch_of(console, recorder);
+  if (config.save_images) {
+    watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
+  }
+  const bool finished = trainer.fit(watch);
+  recorder.finish();
+  if (finished) {
+    console.finish(recorder.paths(), trainer.progress());
+    return 0;
+  }
+  console.stopped(recorder.paths(), trainer.progress());
+  return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+}
+
+}  // namespace fovea

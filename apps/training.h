@@ -1,0 +1,18 @@
+// What the training programs share: all of them but a name and a data set.
+#pragma once
+
+#include <string>
+
+namespace fovea {
+
+struct TrainingProgram {
+  std::string name;         ///< as typed after ./run
+  std::string description;  ///< stands first in --help
+  std::string dataset;      ///< learnt from without --dataset
+};
+
+/// Reads the command line and trains, evaluates (--eval) or looks for broken files
+/// (--verify-data). Returns the exit code.
+int run_training(const TrainingProgram& program, int argc, char** argv);
+
+}  // namespace fovea
