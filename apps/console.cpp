@@ -114,6 +114,9 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
        << percent(progress.best_top1) << " after epoch " << progress.best_epoch + 1 << "\n"
        << "  curves      " << paths.curves().string() << "\n"
        << "  checkpoint  " << paths.weights("best").string() << "\n"
+       << (std::filesystem::exists(paths.report())
+               ? "  report      " + paths.report().string() + "\n"
+               : "")
        << "  log         " << (paths.folder / "log.csv").string() << "\n\n"
        << "what to type next:\n"
        << "  ./run evaluate " << folder << "            accuracy per class, confusion matrix\n"

@@ -1,5 +1,6 @@
-// evaluate [RUN_DIR | FILE]: top-1 and top-5 of a trained model, per-class table, confusion matrix.
-#include <iomanip>
+// evaluate [CHECKPOINT...]: how good trained models are, at which image sizes, and at what they
+// fail.
+#include <algorithm>
 #include <iostream>
 
 #include "apps/app.h"
@@ -8,9 +9,8 @@
 #include "apps/loading.h"
 #include "engine/files.h"
 #include "engine/parallel.h"
-#include "train/class_report.h"
-#include "train/evaluate.h"
 #include "train/progress.h"
+#include "train/report/evaluations.h"
 
 namespace {
 
@@ -18,19 +18,30 @@ using namespace fovea;
 
 struct Request {
   LoadRequest load;
-  std::string dataset, data_dir, output, precision = "f32";
+  DatasetOptions data;
+  std::string data_dir, class_map, output, csv, json, precision = "f32", on_bad_image = "stop";
   std::int64_t batch_size = 128, workers = 2, threads = 0;
 };
 
 Fields fields_of(Request& r) {
+  r.data.name.clear();
   Fields fields;
   FieldGroup data(fields, "Data");
-  data.add("dataset", &r.dataset, "builtin, cifar10, cifar100 (default: what it learned from)");
-  data.add("data-dir", &r.data_dir, "folder of the .bin files or its parent");
+  data.choice("dataset", &r.data.name, "(default: what the checkpoint learned from)",
+              dataset_names());
+  data.add("data-dir", &r.data_dir, "folder that holds it (default: $FOVEA_DATA, else ./datasets)");
+  data.add("val-split", &r.data.val_split, "of photographs: folder, tar files or pack below it");
+  data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
+  data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
+  data.choice("on-bad-image", &r.on_bad_image, "stop: when more than 1 % are broken; skip: never",
+              {"stop", "skip"});
   data.number("batch-size", &r.batch_size, "images of one forward pass", {1, 65536});
   data.number("workers", &r.workers, "threads that prepare batches", {0, 256});
   FieldGroup run(fields, "Run");
-  run.add("output", &r.output, "folder for CSV files and pictures (default: beside the weights)");
+  run.add("output", &r.output,
+          "folder for tables and pictures (default: beside the weights; of several models: none)");
+  run.add("csv", &r.csv, "write the table to this file");
+  run.add("json", &r.json, "write the table and every class to this file");
   run.choice("precision", &r.precision, "of activations", {"f32", "bf16"});
   run.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
@@ -46,59 +57,96 @@ std::vector<std::string> split_sizes(const std::string& text) {
       sizes.back() += c;
     }
   }
+  const bool gap = sizes.size() > 1 && std::find(sizes.begin(), sizes.end(), "") != sizes.end();
+  if (gap) throw UsageError("--img-size: got " + text + ", expected sizes between the commas");
   return sizes;
 }
 
-void evaluate_at(const Request& request, const std::string& size, bool report) {
-  LoadRequest load = request.load;
-  load.img_size = size;
-  const LoadedModel trained = load_trained(load);
-  DatasetOptions data;
-  data.name = !request.dataset.empty() ? request.dataset : trained.info.dataset;
-  check(!data.name.empty(), trained.weights.string(),
+std::shared_ptr<const Dataset> open_test_split(Request request, const LoadedModel& trained) {
+  if (request.data.name.empty()) request.data.name = trained.info.dataset;
+  check(!request.data.name.empty(), trained.weights.string(),
         ": does not say what it was trained on; give --dataset");
-  data.data_dir = request.data_dir;
-  const std::shared_ptr<const Dataset> test = open_dataset(data, Split::test);
+  request.data.data_dir = request.data_dir;
+  request.data.class_map = request.class_map;
+  return open_dataset(request.data, Split::test);
+}
 
-  ProgressLine line(1);
+EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
+                            const std::shared_ptr<const Dataset>& test, ProgressLine& line) {
+  const EvaluationOptions preparation = trained.preparation();
   EvaluateOptions options;
   options.batch_size = request.batch_size;
   options.workers = static_cast<int>(request.workers);
   options.normalization = trained.info.normalization;
+  options.crop = trained.info.crop;
   options.activations = parse_dtype(request.precision);
-  options.count_predictions = true;
+  options.bad_image_limit = request.on_bad_image == "skip" ? 1 : 0.01;
+  options.keep_predictions = true;
   options.on_batch = [&](std::int64_t done) {
     line.update({.label = "evaluating", .done = done, .total = test->size(), .note = {}});
     return true;
   };
-  const Evaluation result = evaluate(*trained.model, test, options);
-  const auto [height, width] = trained.model->info().img_size;
-  line.print(trained.weights.string() + "  " + data.name + "  " + std::to_string(height) + "x" +
-             std::to_string(width) + "  loss " + fixed(result.metrics.loss(), 4) + "  top-1 " +
-             percent(result.metrics.top1()) + "  top-5 " + percent(result.metrics.top5()) + "  " +
-             fixed(static_cast<double>(result.metrics.samples) / result.seconds, 0) + " img/s");
-  if (!report) return;
-  const ClassReport classes(test->class_names(), result.predictions);
-  std::cout << '\n' << classes.table() << '\n';
-  const std::filesystem::path folder = request.output.empty()
-                                           ? trained.weights.parent_path()
-                                           : std::filesystem::path(request.output);
-  for (const std::filesystem::path& file : classes.write(folder)) {
-    std::cout << "wrote " << file.string() << '\n';
-  }
+  EvaluatedModel model;
+  model.result = evaluate(*trained.model, test, options);
+  model.checkpoint = trained.weights.string();
+  model.model = trained.model->info().name;
+  model.dataset = request.data.name.empty() ? trained.info.dataset : request.data.name;
+  model.size = preparation.size;
+  model.crop_pct = preparation.crop_pct;
+  model.classes = test->class_names();
+  return model;
+}
+
+/// Where the files about a model go; empty: they are not written.
+std::filesystem::path output_folder(const Request& request, const EvaluatedModel& model,
+                                    bool alone) {
+  const std::filesystem::path weights = model.checkpoint;
+  if (request.output.empty()) return alone ? weights.parent_path() : std::filesystem::path();
+  if (alone) return request.output;
+  std::string name = weights.parent_path().filename().string();
+  name += (name.empty() ? "" : "-") + weights.stem().string() + "-" +
+          std::to_string(model.size.height) + "x" + std::to_string(model.size.width);
+  return std::filesystem::path(request.output) / name;
 }
 
 int run(int argc, char** argv) {
   Request request;
-  const std::vector<std::string> arguments = parse_into_fields(
+  std::vector<std::string> checkpoints = parse_into_fields(
       argc, argv,
-      {"evaluate", "Measures a trained model on the test images of its data set.",
-       "run directory or weights file (default: the newest under runs/)", fields_of(request)});
-  if (arguments.size() > 1) throw UsageError("evaluate: one checkpoint at a time");
-  if (!arguments.empty()) request.load.checkpoint = arguments.front();
+      {"evaluate",
+       "Measures trained models on the test images of a data set. Several checkpoints, and "
+       "several\n"
+       "sizes (--img-size 224,288), come into one table.",
+       "run directories, folders of a hub or weights files (default: the newest under runs/)",
+       fields_of(request)});
+  if (checkpoints.empty()) checkpoints.emplace_back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const std::vector<std::string> sizes = split_sizes(request.load.img_size);
-  for (const std::string& size : sizes) evaluate_at(request, size, sizes.size() == 1);
+  const bool alone = checkpoints.size() * sizes.size() == 1;
+
+  ProgressLine line(1);
+  std::vector<EvaluatedModel> models;
+  for (const std::string& checkpoint : checkpoints) {
+    for (const std::string& size : sizes) {
+      request.load.checkpoint = checkpoint;
+      request.load.img_size = size;
+      const LoadedModel trained = load_trained(request.load);
+      for (const std::string& notice : trained.notices) line.print("note: " + notice);
+      const std::shared_ptr<const Dataset> test = open_test_split(request, trained);
+      models.push_back(evaluate_one(request, trained, test, line));
+      for (const std::string& bad : models.back().result.bad_images) line.print("broken: " + bad);
+      const std::filesystem::path folder = output_folder(request, models.back(), alone);
+      if (folder.empty() && !alone) continue;
+      if (alone) line.print(models.back().class_report().table());
+      for (const std::filesystem::path& file :
+           write_evaluation(folder, models.back(), *test, trained.preparation())) {
+        line.print("wrote " + file.string());
+      }
+    }
+  }
+  line.print("\n" + evaluation_table(models));
+  if (!request.csv.empty()) write_file_atomically(request.csv, evaluation_csv(models));
+  if (!request.json.empty()) write_file_atomically(request.json, evaluation_json(models));
   return 0;
 }
 

@@ -6,8 +6,8 @@
 #include "engine/check.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
+#include "models/hub_config.h"
 #include "models/pretrained.h"
-#include "models/registry.h"
 
 namespace fovea {
 namespace {
@@ -31,8 +31,13 @@ fs::path newest_run() {
   return newest;
 }
 
-fs::path weights_file(const LoadRequest& request) {
+bool is_run(const fs::path& folder) { return fs::exists(RunPaths{folder}.weights("last")); }
+
+fs::path weights_path(const LoadRequest& request) {
   const fs::path given = request.checkpoint.empty() ? newest_run() : fs::path(request.checkpoint);
+  check(fs::exists(given), given.string(),
+        ": does not exist, expected a run directory, a folder of a hub or a weights file");
+  if (!is_run(given) && !request.use_ema && !request.last) return weights_in(given);
   if (!fs::is_directory(given)) return given;
   const std::string kind = request.use_ema ? "_ema" : "";
   fs::path file = RunPaths{given}.weights((request.last ? "last" : "best") + kind);
@@ -42,44 +47,78 @@ fs::path weights_file(const LoadRequest& request) {
   return file;
 }
 
-/// The file's own model, or the one that the request names, at the size that it asks for.
-std::unique_ptr<Model> make_empty_model(const fs::path& path, const LoadRequest& request) {
-  const auto metadata = read_safetensors(path).metadata;
-  json config = json::object();
-  if (!request.model.empty()) {
-    config = preset(request.model);
-    if (request.num_classes > 0) config["num_classes"] = request.num_classes;
-  } else {
-    const auto found = metadata.find("config");
-    check(found != metadata.end(), path.string(),
-          ": its metadata names no model; give --model and --num-classes");
-    config = json::parse(found->second, nullptr, false);
-    check(config.is_object(), path.string(), ": the model in its metadata is not JSON");
+ModelRequest model_request(const LoadRequest& request, const SafetensorsFile& file) {
+  ModelRequest wanted;
+  wanted.name = request.model;
+  wanted.num_classes = request.num_classes;
+  const auto head = file.tensors.find("head.weight");
+  const bool counts = !request.model.empty() && request.num_classes == 0;
+  if (counts && head != file.tensors.end() && head->second.rank() == 2) {
+    wanted.num_classes = head->second.size(0);
   }
   if (!request.img_size.empty()) {
     const json size = parse_config_value(request.img_size);
     const bool pair = size.is_array() && size.size() == 2;
-    check(pair || size.is_number_unsigned(), "--img-size: got ", request.img_size,
-          ", expected N or HxW");
-    config["img_size"] = pair ? size : json{size, size};
+    if (!pair && !size.is_number_unsigned()) {
+      throw UsageError("--img-size: got " + request.img_size + ", expected N or HxW");
+    }
+    wanted.img_size = {(pair ? size[0] : size).get<std::int64_t>(),
+                       (pair ? size[1] : size).get<std::int64_t>()};
   }
-  const auto name = metadata.find("model");
-  const std::string shown = !request.model.empty()   ? request.model
-                            : name != metadata.end() ? name->second
-                                                     : "";
   const Device device = parse_device(request.device);
   require_device(device);
-  return make_model_from_config(config, 0, {DType::f32, device}, shown);
+  wanted.options = {DType::f32, device};
+  return wanted;
+}
+
+void override_images(WeightsInfo& info, const LoadRequest& request) {
+  for (std::size_t c = 0; c < request.mean.size(); ++c) {
+    info.normalization.mean[c] = static_cast<float>(request.mean[c]);
+  }
+  for (std::size_t c = 0; c < request.std.size(); ++c) {
+    info.normalization.deviation[c] = static_cast<float>(request.std[c]);
+  }
+  if (request.crop_pct) info.crop.crop_pct = *request.crop_pct;
+  if (!request.crop_mode.empty()) info.crop.mode = parse_crop_mode(request.crop_mode);
+  if (!request.interpolation.empty()) info.crop.filter = parse_filter(request.interpolation);
+}
+
+std::vector<std::string> notices_of(const LoadedModel& loaded, const SafetensorsFile& file,
+                                    const LoadReport& report) {
+  std::vector<std::string> notices;
+  const std::string path = loaded.weights.string();
+  if (!file.metadata.contains("config") && !find_hub_config(loaded.weights)) {
+    notices.push_back(path +
+                      ": does not say how images were shown to the model; taken are the mean and "
+                      "std of ImageNet and a crop-pct of 0.875");
+  }
+  for (const std::string& name : report.resized) {
+    notices.push_back(path + ": " + name + " was resized to the grid of this image size");
+  }
+  return notices;
 }
 
 }  // namespace
 
+EvaluationOptions LoadedModel::preparation() const {
+  const auto [height, width] = model->info().img_size;
+  return evaluation_options({height, width}, info.normalization, info.crop);
+}
+
 LoadedModel load_trained(const LoadRequest& request) {
   LoadedModel loaded;
-  loaded.weights = weights_file(request);
-  loaded.model = make_empty_model(loaded.weights, request);
-  load_weights(*loaded.model, loaded.weights);
-  loaded.info = read_weights_info(loaded.weights);
+  loaded.weights = weights_path(request);
+  const SafetensorsFile file = read_safetensors(loaded.weights);
+  loaded.model = make_model_of(file.metadata, loaded.weights, model_request(request, file));
+  LoadReport report;
+  try {
+    report = load_state(*loaded.model, file.tensors, file.metadata);
+  } catch (const Error& error) {
+    fail(loaded.weights.string(), ": ", error.what());
+  }
+  loaded.info = weights_info(file.metadata, loaded.weights);
+  override_images(loaded.info, request);
+  loaded.notices = notices_of(loaded, file, report);
   for (auto k = static_cast<std::int64_t>(loaded.info.classes.size());
        k < loaded.model->info().num_classes; ++k) {
     loaded.info.classes.push_back("class " + std::to_string(k));
@@ -93,8 +132,18 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   g.add("last", &r.last, "the last weights instead of the best ones");
   g.add("img-size", &r.img_size, "N or HxW (default: as trained)");
   g.add("model", &r.model, "registry name, for a file that does not say what it is");
-  g.number("num-classes", &r.num_classes, "of such a file", {0, 1e6});
+  g.number("num-classes", &r.num_classes, "of such a file (default: as its head says)", {0, 1e6});
   g.add("device", &r.device, "cpu, cuda or cuda:N");
+  FieldGroup images(fields, "Images");
+  images.number("mean", &r.mean, "of the colours (default: the checkpoint's)", {-100, 100}).count =
+      3;
+  images.number("std", &r.std, "the same", {1e-6, 100}).count = 3;
+  images.number("crop-pct", &r.crop_pct, "share of the shorter side that is seen (default: same)",
+                {1e-3, 1});
+  images.choice("crop-mode", &r.crop_mode,
+                "center, squash, border, or automatic: stretch tiny ones", crop_mode_names());
+  images.choice("interpolation", &r.interpolation, "filter of resizing",
+                {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"});
 }
 
 }  // namespace fovea

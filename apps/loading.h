@@ -1,10 +1,12 @@
-// A trained model, found and loaded for `evaluate` and `predict`.
+// A trained model, found and loaded for `evaluate`, `predict` and `inspect`.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/model.h"
 #include "train/checkpoint.h"
@@ -13,19 +15,28 @@
 namespace fovea {
 
 struct LoadRequest {
-  std::string checkpoint;  ///< a run directory or a weights file; empty: the newest run
-  std::string model;       ///< registry name, for files that do not say what they are
-  std::string img_size;    ///< N or HxW; empty: as trained
+  /// A run directory, a folder as on a hub or a weights file; empty: the newest run.
+  std::string checkpoint;
+  std::string model;     ///< registry name, for files that do not say what they are
+  std::string img_size;  ///< N or HxW; empty: as trained
   std::string device = "cpu";
   std::int64_t num_classes = 0;  ///< of a file that names no classes
-  bool last = false;             ///< last instead of best
-  bool use_ema = false;          ///< the averaged weights
+  // How images are shown to it; empty or none: as the checkpoint says.
+  std::vector<double> mean, std;
+  std::optional<double> crop_pct;
+  std::string crop_mode, interpolation;
+  bool last = false;     ///< last instead of best
+  bool use_ema = false;  ///< the averaged weights
 };
 
 struct LoadedModel {
   std::unique_ptr<Model> model;
-  WeightsInfo info;
+  WeightsInfo info;  ///< with what the request says about images
   std::filesystem::path weights;
+  std::vector<std::string> notices;  ///< what its user should be told
+
+  /// How images are prepared for it.
+  [[nodiscard]] EvaluationOptions preparation() const;
 };
 
 /// Throws Error that says what was looked for.

@@ -1,70 +1,115 @@
-// predict IMAGE...: the five likeliest classes of pictures, by a trained model.
-#include <iomanip>
+// predict IMAGE...: the likeliest classes of pictures, by a trained model.
 #include <iostream>
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "apps/console.h"
 #include "apps/loading.h"
-#include "data/image.h"
+#include "apps/pictures.h"
+#include "apps/predictions.h"
+#include "data/loader.h"
 #include "engine/autograd.h"
-#include "ops/reduce.h"
-#include "ops/softmax.h"
+#include "engine/files.h"
+#include "engine/parallel.h"
 
 namespace {
 
 using namespace fovea;
 
-/// [1, 3, H, W], prepared as in evaluation.
-Tensor prepare(const Image& image, const LoadedModel& trained) {
-  const auto [height, width] = trained.model->info().img_size;
-  EvaluationOptions options;
-  options.size = {height, width};
-  options.normalization = trained.info.normalization;
-  const Pipeline pipeline = evaluation_pipeline(options);
-  Rng unused(0);
-  const Tensor input = empty({1, Image::kChannels, height, width});
-  normalize(pipeline.apply(image, unused), pipeline.normalization, input.data<float>());
-  return input;
+struct Request {
+  LoadRequest load;
+  std::string format = "text", output, precision = "f32";
+  std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
+};
+
+Fields fields_of(Request& r) {
+  Fields fields;
+  FieldGroup input(fields, "Input");
+  input.add("checkpoint", &r.load.checkpoint,
+            "run directory, folder of a hub or weights file (default: the newest under runs/)");
+  input.number("batch-size", &r.batch_size, "pictures of one forward pass", {1, 65536});
+  input.number("workers", &r.workers, "threads that decode pictures", {0, 256});
+  FieldGroup output(fields, "Output");
+  output.number("topk", &r.topk, "classes to show per picture", {1, 1e6});
+  output.choice("format", &r.format, "of what is written", {"text", "csv", "json"});
+  output.add("output", &r.output, "file to write (default: standard output)");
+  output.choice("precision", &r.precision, "of activations", {"f32", "bf16"});
+  output.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
+  add_load_fields(fields, r.load);
+  return fields;
 }
 
-void print_top(const std::string& file, const Tensor& logits, const LoadedModel& trained,
-               std::int64_t count) {
-  const Tensor probabilities = ops::softmax(logits);
-  const auto [values, classes] =
-      ops::topk(probabilities, std::min(count, trained.model->info().num_classes));
-  std::cout << file << '\n';
-  for (std::int64_t i = 0; i < values.numel(); ++i) {
-    const auto k = static_cast<std::size_t>(classes.at(i));
-    std::cout << "  " << std::setw(8) << percent(100 * values.at(i)) << "  "
-              << trained.info.classes.at(k) << '\n';
+/// `message` begins with the name of a file that is broken.
+void note(std::vector<PicturePrediction>& predictions, const std::string& message) {
+  std::cerr << "broken: " << message << '\n';
+  for (PicturePrediction& picture : predictions) {
+    if (message.starts_with(picture.file + ": ")) picture.error = message;
   }
+}
+
+/// One prediction per file, in their order.
+std::vector<PicturePrediction> predict_files(const Request& request, const LoadedModel& trained,
+                                             const PictureFiles& files) {
+  std::vector<PicturePrediction> predictions(static_cast<std::size_t>(files.size()));
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    predictions[i].file = files.describe(static_cast<std::int64_t>(i));
+    predictions[i].error = "cannot be decoded";  // until it has been
+  }
+  LoaderOptions load =
+      evaluation_loader_options(request.batch_size, static_cast<int>(request.workers));
+  load.on_bad_image = OnBadImage::drop;
+  Loader loader(std::make_shared<PictureFiles>(files), evaluation_pipeline(trained.preparation()),
+                load);
+  const NoGrad no_grad;
+  const Device device = parse_device(request.load.device);
+  while (loader.has_next()) {
+    const Batch batch = loader.next();
+    for (const std::string& message : loader.take_bad_image_messages()) note(predictions, message);
+    if (batch.size() == 0) continue;
+    Context ctx;
+    ctx.activations = parse_dtype(request.precision);
+    const Tensor logits =
+        trained.model->forward(batch.images.to(device), ctx).logits.to(Device{}).to(DType::f32);
+    for (std::int64_t row = 0; row < batch.size(); ++row) {
+      auto& picture = predictions.at(static_cast<std::size_t>(batch.indices.at(row)));
+      picture.choices = top_choices(logits, row, trained.info.classes, request.topk);
+      picture.error.clear();
+    }
+  }
+  return predictions;
 }
 
 int predict(int argc, char** argv) {
-  LoadRequest request;
-  std::int64_t count = 5;
-  Fields fields;
-  FieldGroup group(fields, "Input");
-  group.add("checkpoint", &request.checkpoint,
-            "run directory or weights file (default: the newest under runs/)");
-  group.number("topk", &count, "classes to show per image", {1, 1e6});
-  add_load_fields(fields, request);
-  const std::vector<std::string> files = parse_into_fields(
+  Request request;
+  const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
-      {"predict", "Names what pictures show (PNG, JPEG, BMP, PNM).", "IMAGE...", fields});
-  if (files.empty()) throw UsageError("predict: name at least one image");
+      {"predict",
+       "Names what pictures show. Folders are searched for pictures; - reads a list of files and\n"
+       "folders, one a line, from standard input. Broken files are named and left out; the exit\n"
+       "code is then 1.",
+       "FILE, FOLDER or -", fields_of(request)});
+  if (arguments.empty()) throw UsageError("predict: name at least one picture, folder or -");
+  if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
+  const PictureList list = list_pictures(arguments, std::cin);
+  for (const std::string& message : list.missing) std::cerr << "missing: " << message << '\n';
 
-  const LoadedModel trained = load_trained(request);
-  std::cout << "model  " << trained.model->info().name << " from " << trained.weights.string()
-            << '\n';
-  const NoGrad no_grad;
-  for (const std::string& file : files) {
-    Context ctx;
-    const Tensor input = prepare(read_image(file), trained).to(parse_device(request.device));
-    print_top(file, trained.model->forward(input, ctx).logits.to(Device{}), trained, count);
+  const LoadedModel trained = load_trained(request.load);
+  for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
+  std::vector<PicturePrediction> predictions;
+  if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
+  const std::string text =
+      format_predictions(predictions, request.format, trained.weights.string());
+  if (request.output.empty()) {
+    std::cout << text << std::flush;
+    check(static_cast<bool>(std::cout), "predict: standard output cannot be written");
+  } else {
+    write_file_atomically(request.output, text);
   }
-  return 0;
+  std::int64_t broken = std::ssize(list.missing);
+  for (const PicturePrediction& picture : predictions) broken += picture.error.empty() ? 0 : 1;
+  if (broken == 0) return 0;
+  std::cerr << "predict: " << broken << " of " << std::ssize(list.files) + std::ssize(list.missing)
+            << " pictures could not be read\n";
+  return 1;
 }
 
 }  // namespace

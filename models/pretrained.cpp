@@ -9,6 +9,7 @@
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
+#include "models/hub_config.h"
 #include "models/registry.h"
 #include "ops/resize.h"
 
@@ -149,6 +150,8 @@ class Loader {
     list("missing", missing_);
     list("unexpected", unexpected_);
     list("mis-shaped", misshaped_);
+    const std::string parts = foreign_parts(unexpected_);
+    if (!parts.empty()) text << "; " << parts;
     fail("weights do not fit ", model_.info().name, ": ", text.str());
   }
 
@@ -196,8 +199,9 @@ LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& me
   return Loader(model, std::move(renamed), metadata, options).apply();
 }
 
-LoadReport load_weights(Model& model, const std::filesystem::path& path,
+LoadReport load_weights(Model& model, const std::filesystem::path& given,
                         const LoadOptions& options) {
+  const std::filesystem::path path = weights_in(given);
   const SafetensorsFile file = read_safetensors(path);
   return with_path(path, [&] { return load_state(model, file.tensors, file.metadata, options); });
 }
@@ -208,18 +212,36 @@ void save_model(const std::filesystem::path& path, const Model& model, const Met
   write_safetensors(path, state_of(model), metadata);
 }
 
-std::unique_ptr<Model> load_model(const std::filesystem::path& path, TensorOptions options) {
+std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesystem::path& path,
+                                     const ModelRequest& request) {
+  json config;
+  std::string name = request.name;
+  const auto own = metadata.find("config"), shown = metadata.find("model");
+  if (!name.empty()) {
+    config = preset(name);
+  } else if (own != metadata.end()) {
+    config = json::parse(own->second, nullptr, false);
+    check(config.is_object(), path.string(), ": the model in its metadata is not a JSON object");
+    if (shown != metadata.end()) name = shown->second;
+  } else {
+    const std::optional<HubConfig> hub = find_hub_config(path);
+    check(hub.has_value(), path.string(), ": neither its metadata nor a config.json of timm's ",
+          "beside it says which model it is of; give --model, and --num-classes");
+    config = json::parse(hub->config);
+    name = hub->architecture;
+  }
+  if (request.num_classes > 0) config["num_classes"] = request.num_classes;
+  if (request.img_size) config["img_size"] = *request.img_size;
+  return make_model_from_config(config, 0, request.options, name);
+}
+
+std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOptions options) {
+  const std::filesystem::path path = weights_in(given);
   const SafetensorsFile file = read_safetensors(path);
   return with_path(path, [&] {
-    const auto config = file.metadata.find("config");
-    check(config != file.metadata.end(),
-          "the metadata has no config, so the model cannot be told; name it (--model) and load "
-          "the file as its weights");
-    const json settings = json::parse(config->second, nullptr, false);
-    check(!settings.is_discarded(), "the metadata's config is not JSON");
-    const auto name = file.metadata.find("model");
-    std::unique_ptr<Model> model = make_model_from_config(
-        settings, 0, options, name == file.metadata.end() ? std::string() : name->second);
+    ModelRequest request;
+    request.options = options;
+    std::unique_ptr<Model> model = make_model_of(file.metadata, path, request);
     load_state(*model, file.tensors, file.metadata, {});
     return model;
   });

@@ -2,9 +2,11 @@
 // public hubs load as they are. Position embeddings are resized to the model's grid.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,12 +45,26 @@ using Metadata = std::map<std::string, std::string>;
 LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& metadata = {},
                       const LoadOptions& options = {});
 
-/// load_state() of a file; errors start with its path.
+/// load_state() of a file, or of the one that a folder stands for (see weights_in()). Errors start
+/// with its path.
 LoadReport load_weights(Model& model, const std::filesystem::path& path,
                         const LoadOptions& options = {});
 /// Official names only, with metadata_of() (and `extra` beside it).
 void save_model(const std::filesystem::path& path, const Model& model, const Metadata& extra = {});
-/// Builds the model that a file of save_model() describes and loads it.
+
+/// What the user says about the model of a file.
+struct ModelRequest {
+  std::string name;              ///< registry name; empty: what the file says
+  std::int64_t num_classes = 0;  ///< 0: as the file, or the name, has it
+  std::optional<std::array<std::int64_t, 2>> img_size{};
+  TensorOptions options{};
+};
+/// A model, with initial values, for the weights of `path`: the one that its metadata describe, as
+/// save_model() writes them, or timm's config.json beside it. Throws where nothing says it.
+[[nodiscard]] std::unique_ptr<Model> make_model_of(const Metadata& metadata,
+                                                   const std::filesystem::path& path,
+                                                   const ModelRequest& request);
+/// Such a model with its weights. A folder stands for a file as in load_weights().
 [[nodiscard]] std::unique_ptr<Model> load_model(const std::filesystem::path& path,
                                                 TensorOptions options = {});
 

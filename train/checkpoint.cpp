@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "engine/check.h"
 #include "engine/safetensors.h"
+#include "models/hub_config.h"
 #include "models/pretrained.h"
 
 namespace fovea {
@@ -187,6 +188,27 @@ std::array<float, 3> channel_values(const std::string& text, std::array<float, 3
   return otherwise;
 }
 
+double number_or(const std::map<std::string, std::string>& metadata, const std::string& key,
+                 double otherwise) {
+  const json value = json::parse(text_or(metadata, key, ""), nullptr, false);
+  return value.is_number() ? value.get<double>() : otherwise;
+}
+
+/// Of weights that another program wrote.
+WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
+  WeightsInfo info;
+  info.normalization = kImageNetNormalization;
+  info.crop.mode = CropMode::center;
+  const std::optional<HubConfig> hub = find_hub_config(path);
+  if (!hub) return info;
+  info.classes = hub->classes;
+  info.normalization = {hub->mean, hub->deviation};
+  info.crop.crop_pct = hub->crop_pct;
+  info.crop.mode = parse_crop_mode(hub->crop_mode);
+  info.crop.filter = parse_filter(hub->interpolation);
+  return info;
+}
+
 }  // namespace
 
 void PendingFile::detach_from_run() {
@@ -241,6 +263,9 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["classes"] = json(info.classes).dump();
   metadata["mean"] = json(info.normalization.mean).dump();
   metadata["std"] = json(info.normalization.deviation).dump();
+  metadata["crop_pct"] = json(info.crop.crop_pct).dump();
+  metadata["crop_mode"] = name_of(info.crop.mode);
+  metadata["interpolation"] = name_of(info.crop.filter);
   metadata["epoch"] = std::to_string(info.epoch);
   metadata["top1"] = json(info.top1).dump();
   return file;
@@ -251,8 +276,8 @@ void save_weights(const std::filesystem::path& path, const Model& model, const T
   weights_file(path, model, values, info).write();
 }
 
-WeightsInfo read_weights_info(const std::filesystem::path& path) {
-  const Metadata metadata = read_safetensors(path).metadata;
+WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path) {
+  if (!metadata.contains("config")) return foreign_weights_info(path);
   WeightsInfo info;
   info.dataset = text_or(metadata, "dataset", "");
   const json classes = json::parse(text_or(metadata, "classes", "[]"), nullptr, false);
@@ -267,11 +292,19 @@ WeightsInfo read_weights_info(const std::filesystem::path& path) {
   for (const float deviation : n.deviation) {
     check(deviation > 0, path.string(), ": its std is not positive");
   }
-  const json epoch = json::parse(text_or(metadata, "epoch", ""), nullptr, false);
-  const json top1 = json::parse(text_or(metadata, "top1", ""), nullptr, false);
-  if (epoch.is_number_integer()) info.epoch = epoch.get<std::int64_t>();
-  if (top1.is_number()) info.top1 = top1.get<double>();
+  info.crop.crop_pct = number_or(metadata, "crop_pct", info.crop.crop_pct);
+  check(info.crop.crop_pct > 0 && info.crop.crop_pct <= 1, path.string(), ": its crop_pct is ",
+        info.crop.crop_pct, ", expected more than 0 and at most 1");
+  info.crop.mode = parse_crop_mode(text_or(metadata, "crop_mode", name_of(info.crop.mode)));
+  info.crop.filter = parse_filter(text_or(metadata, "interpolation", name_of(info.crop.filter)));
+  const double epoch = number_or(metadata, "epoch", -1);
+  if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
+  info.top1 = number_or(metadata, "top1", -1);
   return info;
+}
+
+WeightsInfo read_weights_info(const std::filesystem::path& path) {
+  return weights_info(read_safetensors(path).metadata, path);
 }
 
 }  // namespace fovea

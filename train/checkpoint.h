@@ -13,6 +13,7 @@
 #include "data/transforms.h"
 #include "models/model.h"
 #include "train/ema.h"
+#include "train/evaluation_crop.h"
 #include "train/guards.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
@@ -73,6 +74,7 @@ struct WeightsInfo {
   std::string dataset;
   std::vector<std::string> classes;
   Normalization normalization = kCifarNormalization;
+  EvaluationCrop crop{};
   std::int64_t epoch = -1;
   double top1 = -1;  ///< percent; -1: not evaluated
 };
@@ -83,7 +85,10 @@ void save_weights(const std::filesystem::path& path, const Model& model,
 [[nodiscard]] PendingFile weights_file(const std::filesystem::path& path, const Model& model,
                                        const std::map<std::string, Tensor>& values,
                                        const WeightsInfo& info);
-/// What save_weights() noted; defaults where a file of another origin says nothing.
+/// What save_weights() noted in a file's metadata; of files of another origin what timm's
+/// config.json beside `path` says, and ImageNet's usual values where there is none.
+[[nodiscard]] WeightsInfo weights_info(const std::map<std::string, std::string>& metadata,
+                                       const std::filesystem::path& path);
 [[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
 
 /// The files of a run directory.
@@ -102,6 +107,7 @@ struct RunPaths {
   }
   [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
   [[nodiscard]] std::filesystem::path curves() const { return folder / "curves.svg"; }
+  [[nodiscard]] std::filesystem::path report() const { return folder / "report.html"; }
 };
 
 }  // namespace fovea

@@ -12,9 +12,18 @@ namespace fovea {
 
 class ClassReport {
  public:
-  /// counts[label * K + prediction], as evaluate() counts them.
+  struct Row {
+    std::string name, confused_with;  ///< "" when it is never mistaken
+    std::int64_t images = 0, correct = 0, predicted = 0;
+    [[nodiscard]] double recall() const;     ///< percent
+    [[nodiscard]] double precision() const;  ///< percent
+  };
+
+  /// counts[label * K + prediction]: see confusion_counts().
   ClassReport(std::vector<std::string> classes, std::vector<std::int64_t> counts);
 
+  [[nodiscard]] std::vector<Row> rows() const;
+  [[nodiscard]] const ConfusionMatrix& matrix() const { return matrix_; }
   /// A row per class: images, correct, recall, precision, and what it is taken for most often.
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string classes_csv() const;
@@ -26,14 +35,6 @@ class ClassReport {
   std::vector<std::filesystem::path> write(const std::filesystem::path& folder) const;
 
  private:
-  struct Row {
-    std::string name, confused_with;  ///< "" when it is never mistaken
-    std::int64_t images = 0, correct = 0, predicted = 0;
-    [[nodiscard]] double recall() const;     ///< percent
-    [[nodiscard]] double precision() const;  ///< percent
-  };
-  [[nodiscard]] std::vector<Row> rows() const;
-
   ConfusionMatrix matrix_;
 };
 

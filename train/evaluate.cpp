@@ -1,6 +1,7 @@
 // One pass over the data in its own order, the last batch as small as it comes.
 #include "train/evaluate.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "data/loader.h"
@@ -21,31 +22,46 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
   const std::int64_t classes = model.info().num_classes;
   check(dataset->classes() == classes, "evaluate: the model has ", classes,
         " classes, the data set ", dataset->classes());
-  EvaluationOptions prepare;
-  prepare.size = {model.info().img_size[0], model.info().img_size[1]};
-  prepare.normalization = options.normalization;
-  Loader loader(dataset, evaluation_pipeline(prepare),
-                evaluation_loader_options(options.batch_size, options.workers));
+  const EvaluationOptions prepare = evaluation_options(
+      {model.info().img_size[0], model.info().img_size[1]}, options.normalization, options.crop);
+  LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
+  load.on_bad_image = OnBadImage::drop;
+  load.bad_image_limit = options.bad_image_limit;
+  Loader loader(dataset, evaluation_pipeline(prepare), load);
 
   Evaluation result;
-  if (options.count_predictions) {
-    result.predictions.resize(static_cast<std::size_t>(classes * classes));
-  }
   const NoGrad no_grad;
   const Device device = device_of(model);
   while (result.complete && loader.has_next()) {
     const Batch batch = loader.next();
+    if (batch.size() == 0) continue;
     Context ctx;
     ctx.activations = options.activations;
     const Tensor logits = model.forward(batch.images.to(device), ctx).logits;
     result.metrics.add_loss(ops::cross_entropy(logits, batch.labels.to(device)).item(),
                             batch.size());
     add_hits(result.metrics, logits, batch.labels);
-    if (options.count_predictions) add_predictions(result.predictions, logits, batch.labels);
+    if (options.keep_predictions) {
+      add_predictions(result.predictions, logits, batch.labels, batch.indices);
+    }
     if (options.on_batch) result.complete = options.on_batch(result.metrics.samples);
   }
+  result.bad_images = loader.take_bad_image_messages();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+std::vector<std::int64_t> confusion_counts(std::span<const Prediction> predictions,
+                                           std::int64_t classes) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes * classes));
+  for (const Prediction& p : predictions) {
+    const bool known =
+        std::min(p.label, p.prediction) >= 0 && std::max(p.label, p.prediction) < classes;
+    check(known, "confusion_counts: got class ", p.label, " taken for ", p.prediction,
+          ", expected 0 to ", classes - 1);
+    ++counts[static_cast<std::size_t>(p.label * classes + p.prediction)];
+  }
+  return counts;
 }
 
 }  // namespace fovea

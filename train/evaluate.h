@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "data/dataset.h"
 #include "data/transforms.h"
 #include "models/model.h"
+#include "train/evaluation_crop.h"
 #include "train/metrics.h"
 
 namespace fovea {
@@ -17,15 +20,18 @@ struct EvaluateOptions {
   std::int64_t batch_size = 128;
   int workers = 2;
   Normalization normalization = kCifarNormalization;
+  EvaluationCrop crop{};
   DType activations = DType::f32;
-  bool count_predictions = false;  ///< fill Evaluation::predictions
+  double bad_image_limit = 0;     ///< broken images are left out up to this share; more throw
+  bool keep_predictions = false;  ///< fill Evaluation::predictions
   /// Called after each batch with the images done; false stops.
   std::function<bool(std::int64_t done)> on_batch{};
 };
 
 struct Evaluation {
   Metrics metrics;  ///< cross-entropy without smoothing, top-1, top-5; every image once
-  std::vector<std::int64_t> predictions;  ///< [label * K + prediction]
+  std::vector<std::string> bad_images;  ///< a message about each that was left out
+  std::vector<Prediction> predictions;  ///< of every image, in the data set's order
   double seconds = 0;
   bool complete = true;  ///< false when on_batch said to stop
 };
@@ -36,5 +42,9 @@ struct Evaluation {
 
 /// Where a model's parameters live.
 [[nodiscard]] Device device_of(const Model& model);
+
+/// counts[label * classes + prediction].
+[[nodiscard]] std::vector<std::int64_t> confusion_counts(std::span<const Prediction> predictions,
+                                                         std::int64_t classes);
 
 }  // namespace fovea

@@ -47,19 +47,24 @@ void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels) {
   }
 }
 
-void add_predictions(std::vector<std::int64_t>& counts, const Tensor& logits,
-                     const Tensor& labels) {
+void add_predictions(std::vector<Prediction>& predictions, const Tensor& logits,
+                     const Tensor& labels, const Tensor& indices) {
   const std::vector<double> values = rows_of(logits, labels);
   const std::int64_t classes = logits.size(1);
-  check(static_cast<std::int64_t>(counts.size()) == classes * classes,
-        "add_predictions: got room for ", counts.size(), " counts, expected ", classes * classes);
+  check(indices.shape() == labels.shape(), "add_predictions: got indices ", indices.shape(),
+        ", expected as many as labels, ", labels.shape());
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
     const double* const row = values.data() + b * classes;
-    const std::int64_t prediction = std::max_element(row, row + classes) - row;
-    const auto label = static_cast<std::int64_t>(labels.at(b));
-    check(label >= 0 && label < classes, "add_predictions: got label ", label, ", expected 0 to ",
-          classes - 1);
-    ++counts[static_cast<std::size_t>(label * classes + prediction)];
+    Prediction p;
+    p.index = static_cast<std::int64_t>(indices.at(b));
+    p.label = static_cast<std::int64_t>(labels.at(b));
+    p.prediction = std::max_element(row, row + classes) - row;
+    check(p.label >= 0 && p.label < classes, "add_predictions: got label ", p.label,
+          ", expected 0 to ", classes - 1);
+    double sum = 0;  // of exp(logit - largest), so that the largest has 1 / sum
+    for (std::int64_t k = 0; k < classes; ++k) sum += std::exp(row[k] - row[p.prediction]);
+    p.confidence = 1 / sum;
+    predictions.push_back(p);
   }
 }
 

@@ -36,7 +36,18 @@ struct Metrics {
 /// Adds hits (not the loss) of one batch.
 void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels);
 
-/// Adds each row's first maximum to counts[label * K + prediction]; counts has K * K entries.
-void add_predictions(std::vector<std::int64_t>& counts, const Tensor& logits, const Tensor& labels);
+/// The model's first choice for one image, and how sure it was.
+struct Prediction {
+  std::int64_t index = 0;  ///< of the image in its data set
+  std::int64_t label = 0, prediction = 0;
+  double confidence = 0;  ///< softmax probability of `prediction`, in [0, 1]
+
+  [[nodiscard]] bool is_right() const { return label == prediction; }
+};
+
+/// Adds each row's first maximum, with its softmax probability: NaN where a logit is not finite.
+/// `indices` i64 [B] are the images' places in their data set.
+void add_predictions(std::vector<Prediction>& predictions, const Tensor& logits,
+                     const Tensor& labels, const Tensor& indices);
 
 }  // namespace fovea

@@ -28,6 +28,13 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+std::string box_attributes(const SvgBox& box) {
+  return "x=\"" + Svg::number(box.x) + "\" y=\"" + Svg::number(box.y) + "\" width=\"" +
+         Svg::number(box.width) + "\" height=\"" + Svg::number(box.height) + "\"";
+}
+
+}  // namespace
+
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -45,13 +52,6 @@ std::string base64(std::string_view bytes) {
   }
   return result;
 }
-
-std::string box_attributes(const SvgBox& box) {
-  return "x=\"" + Svg::number(box.x) + "\" y=\"" + Svg::number(box.y) + "\" width=\"" +
-         Svg::number(box.width) + "\" height=\"" + Svg::number(box.height) + "\"";
-}
-
-}  // namespace
 
 std::string Svg::number(double value) {
   std::array<char, 400> buffer{};

@@ -7,6 +7,9 @@
 
 namespace fovea {
 
+/// Bytes as text, RFC 4648: for data: addresses.
+[[nodiscard]] std::string base64(std::string_view bytes);
+
 struct SvgText {
   std::string_view anchor = "middle";  ///< start, middle or end
   int size = 12;

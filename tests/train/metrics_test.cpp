@@ -47,21 +47,30 @@ TEST_CASE("metrics weigh by samples, not by batches") {
   CHECK(Metrics{}.loss() == 0);
 }
 
-TEST_CASE("predictions are counted by label and first maximum") {
-  std::vector<std::int64_t> counts(9);
+TEST_CASE("predictions are each row's first maximum with its probability") {
+  std::vector<Prediction> predictions;
   const Tensor logits = from_values({3, 3}, {0, 2, 2, 5, 4, 3, 0, 0, 1});
-  add_predictions(counts, logits, labels({2, 0, 0}));
-  CHECK(counts == std::vector<std::int64_t>{1, 0, 1, 0, 0, 0, 0, 1, 0});
+  add_predictions(predictions, logits, labels({2, 0, 0}), labels({7, 8, 9}));
+  REQUIRE(predictions.size() == 3);
+  CHECK(predictions[0].index == 7);
+  CHECK(predictions[0].prediction == 1);
+  CHECK(predictions[0].confidence == doctest::Approx(1 / (2 + std::exp(-2))).epsilon(1e-12));
+  CHECK_FALSE(predictions[0].is_right());
+  CHECK(predictions[1].is_right());
+  CHECK(predictions[2].prediction == 2);
+  CHECK(confusion_counts(predictions, 3) ==
+        std::vector<std::int64_t>{1, 0, 1, 0, 0, 0, 0, 1, 0});
+  CHECK_THROWS_AS(static_cast<void>(confusion_counts(predictions, 2)), Error);
 }
 
 TEST_CASE("labels and shapes that do not fit are refused") {
   const Tensor logits = zeros({2, 3});
-  std::vector<std::int64_t> counts(9), few(4);
+  std::vector<Prediction> predictions;
   CHECK_THROWS_WITH_AS(static_cast<void>(label_ranks(logits, labels({0, 3}))),
                        doctest::Contains("got label 3, expected 0 to 2"), Error);
   CHECK_THROWS_AS(static_cast<void>(label_ranks(logits, labels({0}))), Error);
-  CHECK_THROWS_AS(add_predictions(counts, logits, labels({0, -1})), Error);
-  CHECK_THROWS_AS(add_predictions(few, logits, labels({0, 1})), Error);
+  CHECK_THROWS_AS(add_predictions(predictions, logits, labels({0, -1}), labels({0, 1})), Error);
+  CHECK_THROWS_AS(add_predictions(predictions, logits, labels({0, 1}), labels({0})), Error);
 }
 
 }  // namespace fovea

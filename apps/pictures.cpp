@@ -1,0 +1,71 @@
+// Walking folders and reading lists.
+#include "apps/pictures.h"
+
+#include <algorithm>
+#include <istream>
+
+#include "data/folder_index.h"
+#include "engine/files.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+void add(PictureList& list, const fs::path& path) {
+  std::error_code none;
+  if (!fs::exists(path, none)) {
+    list.missing.push_back(path.string() + ": does not exist");
+    return;
+  }
+  if (!fs::is_directory(path, none)) {
+    list.files.push_back(path);
+    return;
+  }
+  const FolderIndex index = scan_folder(path);
+  const auto first = std::ssize(list.files);
+  for (const FolderIndex::File& file : index.files) {
+    const fs::path folder = index.directories[static_cast<std::size_t>(file.directory)].path;
+    list.files.push_back((path / folder / file.name).lexically_normal());
+  }
+  std::sort(list.files.begin() + first, list.files.end());
+  if (index.files.empty()) {
+    list.missing.push_back(path.string() + ": holds no .jpg, .jpeg, .png, .bmp or .gif file");
+  }
+}
+
+}  // namespace
+
+PictureList list_pictures(const std::vector<std::string>& arguments, std::istream& list) {
+  PictureList pictures;
+  for (const std::string& argument : arguments) {
+    if (argument != "-") {
+      add(pictures, argument);
+      continue;
+    }
+    for (std::string line; std::getline(list, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.empty()) add(pictures, line);
+    }
+  }
+  return pictures;
+}
+
+const std::vector<std::string>& PictureFiles::class_names() const {
+  static const std::vector<std::string> names{"unknown"};
+  return names;
+}
+
+std::optional<FileBytes> PictureFiles::file(std::int64_t index) const {
+  try {
+    return FileBytes{read_file(files_.at(static_cast<std::size_t>(index))), {}};
+  } catch (const Error& error) {
+    throw ImageError(error.what());
+  }
+}
+
+std::string PictureFiles::describe(std::int64_t index) const {
+  return files_.at(static_cast<std::size_t>(index)).string();
+}
+
+}  // namespace fovea

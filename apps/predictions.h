@@ -1,0 +1,38 @@
+// The likeliest classes of pictures, as text, CSV and JSON.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// One picture: its likeliest classes, best first; or why there are none.
+struct PicturePrediction {
+  struct Choice {
+    std::int64_t index = 0;  ///< of the class
+    std::string name;
+    double probability = 0;  ///< softmax, in [0, 1]
+  };
+  std::string file;
+  std::vector<Choice> choices;
+  std::string error{};
+};
+
+/// The `count` (or all) classes with the largest logits [B, K] of row `row`. `classes` has K names.
+[[nodiscard]] std::vector<PicturePrediction::Choice> top_choices(
+    const Tensor& logits, std::int64_t row, const std::vector<std::string>& classes,
+    std::int64_t count);
+
+/// "text", "csv" or "json"; any other name throws.
+/// CSV: file,rank,index,class,probability, a row per class; broken pictures have none.
+/// JSON: {"checkpoint": ..., "pictures": [{"file", "classes": [{"index", "name", "probability"}]},
+/// {"file", "error"}]}.
+[[nodiscard]] std::string format_predictions(std::span<const PicturePrediction> pictures,
+                                             const std::string& format,
+                                             const std::string& checkpoint);
+
+}  // namespace fovea

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""timm's ViT and DeiT files as they lie on a hub, in fovea: timm_checkpoint.py BUILD_FOLDER [--keep FOLDER]
+
+Needs timm; build the targets `predict` and `evaluate` first. For each model a folder as timm pushes it to a hub
+(model.safetensors and config.json by timm's own writer, random weights) and a few pictures of odd sizes; then
+`predict` names what it sees, and its probabilities are compared with those of timm's own model behind timm's own
+evaluation transform. Files that fovea has no model for must be refused, by name.
+"""
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import timm
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+from timm.data import create_transform, resolve_data_config
+from timm.models._hub import save_config_for_hf
+
+# Name, arguments of create_model, what its data config is changed to.
+MODELS = [
+    ("vit_tiny_patch16_224", dict(num_classes=7), dict()),
+    ("vit_tiny_patch16_224", dict(num_classes=7, global_pool="avg", img_size=96), dict()),
+    ("vit_small_patch32_224", dict(num_classes=7, img_size=160), dict(interpolation="bilinear", crop_pct=1.0)),
+    ("deit_tiny_patch16_224", dict(num_classes=7), dict(crop_mode="squash")),
+    ("deit_tiny_distilled_patch16_224", dict(num_classes=7), dict(crop_mode="border")),
+]
+REFUSED = [
+    ("vit_base_patch16_reg4_gap_256", "vit_base_patch16_reg4_gap_256"),
+    ("deit3_small_patch16_224", "deit3_small_patch16_224"),
+    ("vit_base_patch16_clip_224", "vit_base_patch16_clip_224"),
+]
+BOUND = 2e-5  # of probabilities: f32 sums in another order; one level of one pixel would show
+
+
+def write_folder(folder, name, arguments, data):
+    torch.manual_seed(1)
+    model = timm.create_model(name, pretrained=False, **arguments).eval()
+    with torch.no_grad():  # larger weights than at the start of training: they tell pictures apart
+        for parameter in model.parameters():
+            if parameter.ndim == 2 or parameter.ndim == 4:
+                parameter.normal_(std=1.5 / parameter[0].numel() ** 0.5)
+    model.pretrained_cfg = {**model.pretrained_cfg, **data}
+    folder.mkdir()
+    save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
+    save_config_for_hf(model, str(folder / "config.json"))
+    return model
+
+
+def write_pictures(folder):
+    """Smooth ones, so that a resize that is a little off shows, and rough ones; JPEG and PNG."""
+    folder.mkdir()
+    generator = np.random.default_rng(3)
+    for i, (height, width) in enumerate([(300, 400), (200, 150), (97, 231), (224, 224), (40, 33)]):
+        y, x = np.mgrid[0:height, 0:width]
+        waves = [127 + 90 * np.sin(x / (7 + 3 * i) + c) * np.cos(y / (11 + c)) for c in range(3)]
+        noise = generator.normal(0, 20, (height, width, 3))
+        picture = Image.fromarray(np.clip(np.stack(waves, -1) + noise, 0, 255).astype(np.uint8))
+        if i % 2 == 0:
+            picture.save(folder / f"{i}.jpg", quality=92)
+        else:
+            picture.save(folder / f"{i}.png")
+    return sorted(folder.iterdir())
+
+
+def timms_probabilities(model, folder, pictures):
+    saved = json.loads((folder / "config.json").read_text())["pretrained_cfg"]
+    transform = create_transform(**resolve_data_config(pretrained_cfg=saved), is_training=False)
+    with torch.no_grad():
+        batch = torch.stack([transform(Image.open(path).convert("RGB")) for path in pictures])
+        return model(batch).softmax(-1).double().numpy()
+
+
+def our_probabilities(build, folder, pictures, *flags):
+    result = subprocess.run([build / "predict", "--checkpoint", folder, "--format", "json", "--topk", "1000", *flags,
+                             *pictures], check=True, capture_output=True, text=True)
+    rows = []
+    for picture in json.loads(result.stdout)["pictures"]:
+        row = np.zeros(len(picture["classes"]))
+        for entry in picture["classes"]:
+            row[entry["index"]] = entry["probability"]
+        rows.append(row)
+    return np.stack(rows)
+
+
+def compare(build, folder, model, pictures, label):
+    theirs = timms_probabilities(model, folder, pictures)
+    worst = np.abs(our_probabilities(build, folder, pictures) - theirs).max()
+    spread = (theirs.max(0) - theirs.min(0)).max()
+    assert spread > 0.05, f"{label}: the pictures look alike to it ({spread}), so this compares nothing"
+    assert worst < BOUND, f"{label}: probabilities differ by {worst:.2e}"
+    print(f"ok  {label}: {len(pictures)} pictures, probabilities differ by at most {worst:.1e}")
+
+
+def check_refusals(build, folder, pictures):
+    for name, said in REFUSED:
+        target = folder / name
+        write_folder(target, name, dict(num_classes=3), dict())
+        result = subprocess.run([build / "predict", "--checkpoint", target, *pictures[:1]], capture_output=True,
+                                text=True)
+        assert result.returncode == 1 and said in result.stderr, (name, result.stderr)
+        forced = subprocess.run([build / "predict", "--checkpoint", target, "--model", "vit_small_patch16_224",
+                                 *pictures[:1]], capture_output=True, text=True)
+        assert forced.returncode == 1 and "speaks of" in forced.stderr, (name, forced.stderr)
+        print(f"ok  {name} is refused: {forced.stderr.split('; ')[-1].strip()}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--keep", type=Path, help="leave the files in this new folder")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        build = options.build.resolve()
+        pictures = write_pictures(folder / "pictures")
+        for number, (name, arguments, data) in enumerate(MODELS):
+            target = folder / f"{number}-{name}"
+            model = write_folder(target, name, arguments, data)
+            changed = ", ".join(f"{k} {v}" for k, v in {**arguments, **data}.items() if k != "num_classes")
+            compare(build, target, model, pictures, f"{name} {changed}".strip())
+        check_refusals(build, folder, pictures)
+    print(f"ok  timm {timm.__version__}'s checkpoints load with their preprocessing")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
