@@ -50,6 +50,8 @@ void add_model_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Model");
   g.add("model", &c.model, "registry name; ./run summary lists them");
   g.number("drop-path", &c.drop_path, "drop rate of the last block's branches", {0, 0.99});
+  g.choice("init", &c.init, "initial values: timm's, or those of the original ViT in JAX",
+           {"timm", "jax"});
   g.number("head-init-scale", &c.head_init_scale,
            "initial values of the heads are multiplied by it", {0, 1e6});
   g.number("head-init-bias", &c.head_init_bias, "initial value of the heads' biases", {-1e6, 1e6});

@@ -48,6 +48,7 @@ struct TrainConfig {
   ModelSettings model_settings;
   double drop_path = 0;
   bool grad_checkpointing = false;
+  std::string init = "timm";
   std::optional<double> head_init_scale, head_init_bias;
 
   // Optimizer.

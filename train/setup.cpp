@@ -5,13 +5,12 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "engine/autograd.h"
 #include "engine/check.h"
 #include "engine/parallel.h"
 #include "models/cpvt.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
-#include "ops/arithmetic.h"
+#include "train/initial_values.h"
 #include "train/weights_table.h"
 
 namespace fovea {
@@ -29,20 +28,6 @@ void load_initial_weights(const TrainConfig& config, Model& model,
   notices.push_back(loading_table(path, model, report));
 }
 
-bool is_head(const std::string& name) {
-  return name.starts_with("head.") || name.starts_with("head_dist.");
-}
-
-/// timm's --head-init-scale and --head-init-bias: BCE starts better where every class is unlikely.
-void initialise_heads(const TrainConfig& config, const Model& model) {
-  const NoGrad no_grad;
-  for (const Parameter& p : model.store().parameters()) {
-    if (!is_head(p.name)) continue;
-    if (config.head_init_scale) p.tensor.copy_(p.tensor * *config.head_init_scale);
-    if (config.head_init_bias && p.name.ends_with(".bias")) p.tensor.fill_(*config.head_init_bias);
-  }
-}
-
 /// Fixes the parameters that --freeze and --linear-probe name.
 void freeze_parameters(const TrainConfig& config, const Model& model,
                        std::vector<std::string>& notices) {
@@ -51,7 +36,7 @@ void freeze_parameters(const TrainConfig& config, const Model& model,
   std::vector<bool> used(patterns.size());
   std::int64_t frozen = 0, left = 0;
   for (const Parameter& p : model.store().parameters()) {
-    bool matches = config.linear_probe && !is_head(p.name);
+    bool matches = config.linear_probe && !is_head_parameter(p.name);
     for (std::size_t i = 0; i < patterns.size(); ++i) {
       if (!std::regex_search(p.name, patterns[i])) continue;
       used[i] = true;
@@ -121,7 +106,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                       std::to_string(settings.value("patch_size", 1)) + " pixels on images of " +
                       std::to_string(side) + " see little; --patch-size 4 is usual here");
   }
-  initialise_heads(config, *model);
+  set_initial_values(config, *model);
   load_initial_weights(config, *model, notices);
   if (!config.peg_load.empty()) load_pegs(*model, config.peg_load);
   freeze_parameters(config, *model, notices);

@@ -93,6 +93,76 @@ TEST_CASE("a linear probe trains the head alone") {
   CHECK(contains(notices_of(config), "; 2 are trained"));
 }
 
+TEST_CASE("a linear probe on a checkpoint starts from its features and leaves them alone") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "features.safetensors").string();
+  TrainConfig config = plain_config();
+  {
+    Trainer trainer = make_trainer(config);
+    trainer.train_step();
+    save_model(file, trainer.model());
+  }
+  config.finetune = file;
+  config.linear_probe = true;
+  Trainer probe = make_trainer(config);
+  CHECK(probe.fit({}));
+  const SafetensorsFile before = read_safetensors(file);
+  for (const Parameter& p : probe.model().store().parameters()) {
+    CAPTURE(p.name);
+    const bool same = before.tensors.at(p.name).to_vector() == p.tensor.to_vector();
+    CHECK(same == !p.name.starts_with("head."));
+  }
+}
+
+TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
+  TrainConfig config = plain_config();
+  config.init = "jax";
+  config.model_settings["embed_dim"] = "96";
+  std::vector<std::string> notices;
+  const auto model = build_model(config, *tiny_data().train, notices);
+  const auto deviation = [&](const char* name) {
+    double squares = 0;
+    const std::vector<double> values = model->store().find(name).to_vector();
+    for (const double value : values) squares += value * value;
+    return std::sqrt(squares / static_cast<double>(values.size()));
+  };
+  for (const char* zero : {"head.weight", "head.bias", "patch_embed.proj.bias",
+                           "blocks.0.attn.qkv.bias", "blocks.1.attn.proj.bias"}) {
+    CAPTURE(std::string(zero));
+    CHECK(deviation(zero) == 0);
+  }
+  // xavier over [3D, D]: variance 2 / (in + out)
+  CHECK(deviation("blocks.0.attn.qkv.weight") ==
+        doctest::Approx(std::sqrt(2.0 / 384)).epsilon(0.02));
+  CHECK(deviation("blocks.1.mlp.fc1.weight") ==
+        doctest::Approx(std::sqrt(2.0 / 480)).epsilon(0.02));
+  CHECK(deviation("patch_embed.proj.weight") ==
+        doctest::Approx(std::sqrt(1.0 / 192)).epsilon(0.02));
+  CHECK(deviation("blocks.0.mlp.fc1.bias") == doctest::Approx(1e-6).epsilon(0.2));
+  CHECK(deviation("cls_token") == doctest::Approx(1e-6).epsilon(0.3));
+  CHECK(deviation("pos_embed") == doctest::Approx(0.02).epsilon(0.1));
+  CHECK(deviation("norm.weight") == 1);
+  config.seed = 43;
+  const auto other = build_model(config, *tiny_data().train, notices);
+  CHECK(other->store().find("cls_token").to_vector() !=
+        model->store().find("cls_token").to_vector());
+  config.model = "pervit_tiny_32";
+  config.model_settings = {};
+  CHECK(contains(message_of([&] { notices_of(config); }), "not for pervit_tiny_32"));
+}
+
+TEST_CASE("heads are scaled and their biases set when asked, before weights are loaded") {
+  TrainConfig config = plain_config();
+  std::vector<std::string> notices;
+  const auto plain = build_model(config, *tiny_data().train, notices);
+  config.head_init_scale = 0.5;
+  config.head_init_bias = -2;
+  const auto model = build_model(config, *tiny_data().train, notices);
+  CHECK(model->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 2);
+  CHECK(model->store().find("head.bias").at(3) == -2);
+  CHECK(model->store().find("blocks.0.mlp.fc1.bias").at(3) == 0);
+}
+
 TEST_CASE("expressions that are none, or that match nothing, are refused") {
   TrainConfig config = plain_config();
   config.freeze = "blocks (";

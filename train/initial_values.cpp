@@ -1,0 +1,76 @@
+// --init jax (SPEC 1.8): the values of the original ViT as timm states them. Linear layers xavier
+// over the whole matrix (q, k and v as one), biases 0 but N(1e-6) in the MLP, the patch projection
+// LeCun normal, tokens N(1e-6), heads 0. Position embeddings, norms and PEGs are as without it.
+#include "train/initial_values.h"
+
+#include <cmath>
+
+#include "engine/autograd.h"
+#include "ops/arithmetic.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kJaxStream = 0x6A6178;  // "jax"
+
+/// Normal, cut at two deviations, with variance 1 / fan_in after the cut.
+Init lecun_normal(std::int64_t fan_in) {
+  constexpr double kDeviationOfCut = 0.87962566103423978;  // of a unit normal cut at -2 and 2
+  const double deviation = std::sqrt(1 / static_cast<double>(fan_in)) / kDeviationOfCut;
+  return [deviation](const Tensor& parameter, RandomKey key) {
+    Rng rng(key.seed, key.stream);
+    std::vector<double> values(static_cast<std::size_t>(parameter.numel()));
+    for (double& value : values) {
+      do value = rng.normal();
+      while (std::abs(value) > 2);
+      value *= deviation;
+    }
+    parameter.copy_(from_values(parameter.shape(), values));
+  };
+}
+
+/// What to set a parameter to; empty: it stays as it is.
+Init jax_init(const std::string& name, const Shape& shape) {
+  const bool bias = name.ends_with(".bias");
+  if (is_head_parameter(name)) return constant(0);
+  if (name == "cls_token" || name == "dist_token") return normal(1e-6);
+  if (name == "patch_embed.proj.bias") return constant(0);
+  if (name == "patch_embed.proj.weight") return lecun_normal(shape.numel() / shape[0]);
+  const bool linear = name.find(".attn.qkv.") != std::string::npos ||
+                      name.find(".attn.proj.") != std::string::npos ||
+                      name.find(".mlp.") != std::string::npos;
+  if (!linear) return {};
+  if (!bias) return xavier(shape[1], shape[0]);
+  return name.find(".mlp.") != std::string::npos ? normal(1e-6) : constant(0);
+}
+
+void initialise_as_jax(const TrainConfig& config, const Model& model) {
+  if (!model.store().find("blocks.0.attn.qkv.weight").defined()) {
+    throw UsageError("--init jax: is for ViT, DeiT, CPVT and PiT, not for " + model.info().name);
+  }
+  const auto seed = static_cast<std::uint64_t>(config.seed);
+  std::uint64_t index = 0;
+  for (const Parameter& p : model.store().parameters()) {
+    const Init init = jax_init(p.name, p.tensor.shape());
+    if (init) init(p.tensor, {seed, stream_of(kJaxStream, index)});
+    ++index;
+  }
+}
+
+}  // namespace
+
+bool is_head_parameter(std::string_view name) {
+  return name.starts_with("head.") || name.starts_with("head_dist.");
+}
+
+void set_initial_values(const TrainConfig& config, const Model& model) {
+  const NoGrad no_grad;
+  if (config.init == "jax") initialise_as_jax(config, model);
+  for (const Parameter& p : model.store().parameters()) {
+    if (!is_head_parameter(p.name)) continue;
+    if (config.head_init_scale) p.tensor.copy_(p.tensor * *config.head_init_scale);
+    if (config.head_init_bias && p.name.ends_with(".bias")) p.tensor.fill_(*config.head_init_bias);
+  }
+}
+
+}  // namespace fovea
