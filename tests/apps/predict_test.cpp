@@ -1,0 +1,172 @@
+// What predict is given and what it gives back; checkpoints as evaluate and predict find them.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/loading.h"
+#include "apps/pictures.h"
+#include "apps/predictions.h"
+#include "engine/files.h"
+#include "engine/safetensors.h"
+#include "models/pretrained.h"
+#include "models/registry.h"
+#include "tests/support/temporary_folder.h"
+
+namespace fovea {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<std::filesystem::path>& files) {
+  std::vector<std::string> names;
+  for (const auto& file : files) names.push_back(file.filename().string());
+  return names;
+}
+
+std::vector<PicturePrediction> two_pictures() {
+  const Tensor logits = from_values({1, 3}, {0, 2, 1});
+  return {{"a, b.png", top_choices(logits, 0, {"x", "y, z", "w"}, 2)},
+          {"c.png", {}, "c.png: is cut off"}};
+}
+
+nlohmann::json tiny_vit() {
+  return {{"family", "vit"}, {"img_size", {8, 8}}, {"patch_size", 4}, {"num_classes", 3},
+          {"embed_dim", 12}, {"depth", 1},         {"num_heads", 3}};
+}
+
+/// As on a hub, with a 192-wide model of one block.
+void write_hub_folder(const TemporaryFolder& folder) {
+  nlohmann::json config = preset("vit_tiny_patch16_224");
+  config.update({{"num_classes", 3}, {"img_size", {32, 32}}, {"depth", 1}});
+  const auto model = make_model_from_config(config, 1);
+  write_safetensors(folder / "model.safetensors", state_of(*model));
+  write_file_atomically(
+      folder / "config.json",
+      R"({"architecture": "vit_tiny_patch16_224", "num_classes": 3, "label_names": ["a", "b", "c"],
+          "model_args": {"depth": 1, "img_size": 32}, "pretrained_cfg": {"input_size": [3, 32, 32],
+          "interpolation": "bilinear", "crop_pct": 0.9, "crop_mode": "squash",
+          "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}})");
+}
+
+}  // namespace
+
+TEST_CASE("files, folders and lists become pictures, in order") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "b/deep");
+  std::filesystem::create_directories(folder / "empty");
+  for (const char* file : {"b/2.png", "b/1.JPG", "b/deep/0.bmp", "b/notes.txt", "odd.name"}) {
+    write_file_atomically(folder / file, "x");
+  }
+  std::istringstream list((folder / "b/2.png").string() + "\r\n\n" + (folder / "nowhere").string() +
+                          "\n");
+  const std::string whole = (folder / "b").string(), single = (folder / "odd.name").string();
+  const PictureList found = list_pictures({single, whole, "-", (folder / "empty").string()}, list);
+  CHECK(names_of(found.files) ==
+        std::vector<std::string>{"odd.name", "1.JPG", "2.png", "0.bmp", "2.png"});
+  REQUIRE(found.missing.size() == 2);
+  CHECK(contains(found.missing[0], "nowhere: does not exist"));
+  CHECK(contains(found.missing[1], "empty: holds no .jpg"));
+}
+
+TEST_CASE("pictures as a data set: broken ones are ImageErrors with their names") {
+  const TemporaryFolder folder;
+  write_png(folder / "good.png", Image(3, 5));
+  write_file_atomically(folder / "bad.png", "no picture");
+  const PictureFiles files({folder / "good.png", folder / "bad.png", folder / "gone.png"});
+  CHECK(files.get(0).image == Image(3, 5));
+  CHECK_THROWS_WITH_AS(static_cast<void>(files.get(1)), doctest::Contains("bad.png"), ImageError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(files.get(2)), doctest::Contains("gone.png"), ImageError);
+}
+
+TEST_CASE("the likeliest classes with their probabilities") {
+  const Tensor logits = from_values({2, 3}, {0, 0, 0, 1, 3, 2});
+  const auto top = top_choices(logits, 1, {"x", "y", "z"}, 2);
+  REQUIRE(top.size() == 2);
+  CHECK(top[0].name == "y");
+  CHECK(top[1].index == 2);
+  CHECK(top[0].probability ==
+        doctest::Approx(1 / (1 + std::exp(-1) + std::exp(-2))).epsilon(1e-12));
+  CHECK(top_choices(logits, 0, {"x", "y", "z"}, 99).size() == 3);
+  CHECK(top_choices(logits, 0, {"x", "y", "z"}, 1)[0].name == "x");  // of equal ones the first
+  CHECK_THROWS_AS(static_cast<void>(top_choices(logits, 2, {"x", "y", "z"}, 1)), Error);
+  CHECK_THROWS_AS(static_cast<void>(top_choices(logits, 0, {"x"}, 1)), Error);
+}
+
+TEST_CASE("predictions as text, CSV and JSON") {
+  const auto pictures = two_pictures();
+  CHECK(format_predictions(pictures, "text", "m") ==
+        "model  m\na, b.png\n     66.52 %  y, z\n     24.47 %  w\nc.png\n  broken: c.png: is cut "
+        "off\n");
+  const std::string csv = format_predictions(pictures, "csv", "m");
+  CHECK(csv.starts_with("file,rank,index,class,probability\n\"a, b.png\",1,1,\"y, z\",0.66524"));
+  CHECK_FALSE(contains(csv, "c.png"));
+  const auto json = nlohmann::json::parse(format_predictions(pictures, "json", "m"));
+  CHECK(json["checkpoint"] == "m");
+  CHECK(json["pictures"][0]["classes"][1]["name"] == "w");
+  CHECK(json["pictures"][1]["error"] == "c.png: is cut off");
+  CHECK_THROWS_AS(static_cast<void>(format_predictions(pictures, "xml", "m")), Error);
+}
+
+TEST_CASE("a folder of a hub: model, classes and how images are shown") {
+  const TemporaryFolder folder;
+  write_hub_folder(folder);
+  LoadRequest request;
+  request.checkpoint = folder.path().string();
+  const LoadedModel loaded = load_trained(request);
+  CHECK(loaded.info.classes == std::vector<std::string>{"a", "b", "c"});
+  CHECK(loaded.notices.empty());
+  const EvaluationOptions how = loaded.preparation();
+  CHECK(how.size == ImageSize{32, 32});
+  CHECK(how.crop_pct == 0.9);
+  CHECK(how.crop_mode == CropMode::squash);
+  CHECK(how.filter == Filter::bilinear);
+  CHECK(how.normalization.mean[2] == 0.5F);
+
+  request.img_size = "48x64";
+  request.crop_pct = 1;
+  request.crop_mode = "center";
+  request.interpolation = "lanczos";
+  request.mean = {0.1, 0.2, 0.3};
+  request.std = {1, 1, 1};
+  const LoadedModel other = load_trained(request);
+  CHECK(other.preparation().size == ImageSize{48, 64});
+  CHECK(other.preparation().crop_pct == 1);
+  CHECK(other.preparation().crop_mode == CropMode::center);
+  CHECK(other.preparation().filter == Filter::lanczos);
+  CHECK(other.preparation().normalization.mean[1] == 0.2F);
+  CHECK(contains(other.notices.at(0), "pos_embed was resized"));
+  request.img_size = "big";
+  CHECK_THROWS_AS(static_cast<void>(load_trained(request)), UsageError);
+}
+
+TEST_CASE("a run's weights, a bare file, and what is not there") {
+  const TemporaryFolder folder;
+  const auto model = make_model_from_config(tiny_vit(), 1, {}, "tiny");
+  WeightsInfo info;
+  info.crop = {0.75, CropMode::border, Filter::hamming};
+  info.epoch = 4;
+  for (const char* name : {"best", "last", "last_ema"}) {
+    info.top1 = name == std::string("best") ? 2 : 1;
+    save_weights(RunPaths{folder.path()}.weights(name), *model, state_of(*model), info);
+  }
+  LoadRequest request;
+  request.checkpoint = folder.path().string();
+  const LoadedModel best = load_trained(request);
+  CHECK(best.info.top1 == 2);
+  CHECK(best.info.epoch == 4);
+  CHECK(best.info.crop.crop_pct == 0.75);
+  CHECK(best.info.crop.mode == CropMode::border);
+  CHECK(best.info.crop.filter == Filter::hamming);
+  request.last = true;
+  CHECK(load_trained(request).info.top1 == 1);
+  request.use_ema = true;
+  CHECK(load_trained(request).weights.filename() == "last_ema.safetensors");
+
+  LoadRequest bare;
+  bare.checkpoint = (folder / "bare.safetensors").string();
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(bare)); }), "does not exist"));
+  write_safetensors(bare.checkpoint, state_of(*model));
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(bare)); }), "give --model"));
+}
+
+}  // namespace fovea

@@ -1,0 +1,178 @@
+// Folders as timm pushes them to a hub: their config.json, their weights, and what is refused.
+#include "models/hub_config.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/files.h"
+#include "engine/safetensors.h"
+#include "models/pretrained.h"
+#include "models/registry.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+/// As save_config_for_hf() of timm 1.0 writes it.
+json written_by_timm(const std::string& architecture) {
+  return {{"architecture", architecture},
+          {"num_classes", 3},
+          {"num_features", 192},
+          {"global_pool", "token"},
+          {"model_args", {{"num_classes", 3}, {"in_chans", 3}, {"img_size", {32, 32}}}},
+          {"pretrained_cfg",
+           {{"tag", "fb_in1k"},
+            {"custom_load", false},
+            {"input_size", {3, 32, 32}},
+            {"fixed_input_size", true},
+            {"interpolation", "bilinear"},
+            {"crop_pct", 0.9},
+            {"crop_mode", "squash"},
+            {"mean", {0.5, 0.25, 0.125}},
+            {"std", {0.5, 0.5, 0.25}},
+            {"num_classes", 3},
+            {"pool_size", nullptr},
+            {"first_conv", "patch_embed.proj"},
+            {"classifier", "head"},
+            {"license", "apache-2.0"}}}};
+}
+
+HubConfig parse(const json& config) { return parse_hub_config(config.dump(), "config.json"); }
+std::string refusal(const json& config) {
+  return message_of([&] { static_cast<void>(parse(config)); });
+}
+
+}  // namespace
+
+TEST_CASE("a config.json of timm's says the model and how it sees images") {
+  const HubConfig hub = parse(written_by_timm("vit_tiny_patch16_224.fb_in1k"));
+  CHECK(hub.architecture == "vit_tiny_patch16_224");
+  const json config = json::parse(hub.config);
+  CHECK(config["num_classes"] == 3);
+  CHECK(config["img_size"] == json{32, 32});
+  CHECK(config["embed_dim"] == 192);
+  CHECK(hub.mean == std::array<float, 3>{0.5F, 0.25F, 0.125F});
+  CHECK(hub.deviation == std::array<float, 3>{0.5F, 0.5F, 0.25F});
+  CHECK(hub.crop_pct == 0.9);
+  CHECK(hub.interpolation == "bilinear");
+  CHECK(hub.crop_mode == "squash");
+  CHECK(hub.classes.empty());
+}
+
+TEST_CASE("older files have everything at the top") {
+  json config = written_by_timm("deit_tiny_patch16_224");
+  const json inner = config["pretrained_cfg"];
+  config.erase("pretrained_cfg");
+  config.erase("model_args");
+  config.update(inner);
+  const HubConfig hub = parse(config);
+  CHECK(hub.crop_pct == 0.9);
+  CHECK(json::parse(hub.config)["img_size"] == json{32, 32});
+}
+
+TEST_CASE("arguments of timm's models become settings of ours") {
+  json config = written_by_timm("vit_tiny_patch16_224");
+  config["global_pool"] = "avg";
+  config["model_args"].update({{"global_pool", "avg"},
+                               {"depth", 2},
+                               {"drop_path_rate", 0.1},
+                               {"dynamic_img_size", true},
+                               {"pos_embed", "learn"}});
+  const json ours = json::parse(parse(config).config);
+  CHECK(ours["global_pool"] == "avg");
+  CHECK(ours["depth"] == 2);
+  CHECK_FALSE(ours.contains("drop_path_rate"));
+
+  config["architecture"] = "deit_tiny_patch16_224";  // a ViT, then
+  CHECK(json::parse(parse(config).config)["family"] == "vit");
+}
+
+TEST_CASE("names of classes: a list, numbers with gaps, descriptions") {
+  json config = written_by_timm("vit_tiny_patch16_224");
+  config["label_names"] = {"n01", "n02", "n03"};
+  CHECK(parse(config).classes == std::vector<std::string>{"n01", "n02", "n03"});
+  config["label_descriptions"] = {{"n02", "goldfish, Carassius auratus"}};
+  CHECK(parse(config).classes[1] == "goldfish, Carassius auratus");
+  config["label_names"] = {{"1", "n02"}, {"0", "n01"}};
+  CHECK(parse(config).classes == std::vector<std::string>{"n01", "goldfish, Carassius auratus"});
+}
+
+TEST_CASE("what no model here is, is refused by name") {
+  CHECK(contains(refusal(written_by_timm("vit_base_patch16_reg4_gap_256")),
+                 "config.json: architecture: got \"vit_base_patch16_reg4_gap_256\""));
+  CHECK(contains(refusal(written_by_timm("resnet50")), "architecture: got \"resnet50\""));
+  json config = written_by_timm("vit_tiny_patch16_224");
+  config["pretrained_cfg"]["crop_pct"] = 2;
+  CHECK(contains(refusal(config), "crop_pct: got 2"));
+  config["pretrained_cfg"]["crop_pct"] = 0.9;
+  config["pretrained_cfg"]["mean"] = {0.5, 0.5};
+  CHECK(contains(refusal(config), "mean: got [0.5,0.5], expected three numbers"));
+  config["pretrained_cfg"]["mean"] = {0.5, 0.5, "x"};
+  CHECK(contains(refusal(config), "expected three numbers"));
+  config["pretrained_cfg"]["mean"] = nullptr;
+  config["pretrained_cfg"]["std"] = {0.5, 0.0, 0.5};
+  CHECK(contains(refusal(config), "std: got 0"));
+  CHECK(contains(message_of([] { static_cast<void>(parse_hub_config("[]", "here")); }),
+                 "here: is not a JSON object"));
+}
+
+TEST_CASE("a folder of a hub loads as a model with its weights") {
+  const TemporaryFolder folder;
+  json config = written_by_timm("vit_tiny_patch16_224");
+  config["model_args"].update({{"depth", 1}, {"embed_dim", 12}, {"num_heads", 3}});
+  const auto original = make_model_from_config(json::parse(parse(config).config), 1);
+  write_safetensors(folder / "model.safetensors", state_of(*original));
+  write_file_atomically(folder / "config.json", config.dump());
+
+  const auto loaded = load_model(folder.path());
+  CHECK(loaded->info().name == "vit_tiny_patch16_224");
+  CHECK(loaded->info().num_classes == 3);
+  for (const auto& [name, tensor] : state_of(*original)) {
+    INFO(name);
+    CHECK(state_of(*loaded).at(name).to_vector() == tensor.to_vector());
+  }
+  const auto again = make_model_from_config(json::parse(parse(config).config), 2);
+  CHECK(load_weights(*again, folder.path()).kept.empty());  // --initial-checkpoint FOLDER
+
+  // Another program's config.json says nothing.
+  write_file_atomically(folder / "config.json", R"({"learning_rate": 1})");
+  CHECK_FALSE(find_hub_config(folder / "model.safetensors").has_value());
+  CHECK(contains(message_of([&] { static_cast<void>(load_model(folder.path())); }),
+                 "says which model it is of"));
+}
+
+TEST_CASE("which weights a folder stands for") {
+  const TemporaryFolder folder;
+  CHECK(weights_in(folder / "file.safetensors") == folder / "file.safetensors");
+  CHECK(contains(message_of([&] { static_cast<void>(weights_in(folder.path())); }),
+                 "holds no weights, expected model.safetensors"));
+  write_file_atomically(folder / "pytorch_model.bin", "");
+  CHECK(contains(message_of([&] { static_cast<void>(weights_in(folder.path())); }), "pickled"));
+  write_file_atomically(folder / "last.safetensors", "");
+  CHECK(weights_in(folder.path()) == folder / "last.safetensors");
+  write_file_atomically(folder / "model.safetensors", "");
+  CHECK(weights_in(folder.path()) == folder / "model.safetensors");
+}
+
+TEST_CASE("tensors of parts that are not here are told, all at once") {
+  const auto model = make_model_from_config({{"family", "vit"},
+                                             {"img_size", {8, 8}},
+                                             {"patch_size", 4},
+                                             {"num_classes", 5},
+                                             {"embed_dim", 12},
+                                             {"depth", 1},
+                                             {"num_heads", 3}});
+  TensorMap tensors = state_of(*model);
+  tensors["reg_token"] = zeros({1, 4, 12});
+  tensors["blocks.0.ls1.gamma"] = zeros({12});
+  tensors.erase("norm.bias");
+  const std::string said = message_of([&] { load_state(*model, tensors); });
+  CHECK(contains(said, "1 missing: norm.bias"));
+  CHECK(contains(said, "2 unexpected: blocks.0.ls1.gamma, reg_token"));
+  CHECK(contains(said, "reg_token speaks of register tokens"));
+  CHECK(contains(said, "blocks.0.ls1.gamma speaks of layer scale"));
+  CHECK(foreign_parts({"blocks.0.norm1.weight"}).empty());
+}
