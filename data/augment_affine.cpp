@@ -24,23 +24,60 @@ Point apply(const AffineMap& map, double x, double y) {
   return {map.xx * x + map.xy * y + map.x0, map.yx * x + map.yy * y + map.y0};
 }
 
-double linear(double a, double b, double d) { return a + (b - a) * d; }
+constexpr int kLanes = 4;  // a pixel's channels and one more: what vector instructions want
+using Lanes = std::array<double, kLanes>;
 
-/// Keys' cubic with a = -1 through four values, between the middle two.
-double cubic(const std::array<double, 4>& v, double d) {
-  const double p2 = -v[0] + v[2];
-  const double p3 = 2 * (v[0] - v[1]) + v[2] - v[3];
-  const double p4 = -v[0] + v[1] - v[2] + v[3];
-  return v[1] + d * (p2 + d * (p3 + d * p4));
+/// The image with every channel as f32, four to a pixel.
+std::vector<float> spread(const Image& image) {
+  const std::size_t pixels = image.pixels.size() / kChannels;
+  std::vector<float> values(pixels * kLanes);
+  for (std::size_t i = 0; i < pixels; ++i)
+    for (std::size_t c = 0; c < kChannels; ++c)
+      values[i * kLanes + c] = image.pixels[i * kChannels + c];
+  return values;
 }
 
-/// `Taps` neighbours each way around a point: first pixel and distance from it.
+/// a + (b - a) d.
+template <class T>
+Lanes linear(const T* const (&v)[2], double d) {
+  Lanes result;
+  for (int c = 0; c < kLanes; ++c) {
+    const auto a = static_cast<double>(v[0][c]), slope = static_cast<double>(v[1][c] - v[0][c]);
+    result[c] = a + slope * d;
+  }
+  return result;
+}
+
+/// Keys' cubic with a = -1 through four values, between the middle two. The coefficients of 8-bit
+/// values are whole numbers, exact in f32.
+template <class T>
+Lanes cubic(const T* const (&v)[4], double d) {
+  Lanes result;
+  for (int c = 0; c < kLanes; ++c) {
+    const T v0 = v[0][c], v1 = v[1][c], v2 = v[2][c], v3 = v[3][c];
+    const auto p2 = static_cast<double>(-v0 + v2);
+    const auto p3 = static_cast<double>(2 * (v0 - v1) + v2 - v3);
+    const auto p4 = static_cast<double>(-v0 + v1 - v2 + v3);
+    result[c] = static_cast<double>(v1) + d * (p2 + d * (p3 + d * p4));
+  }
+  return result;
+}
+
+template <int Taps, class T>
+Lanes interpolate(const T* const (&v)[Taps], double d) {
+  if constexpr (Taps == 2) {
+    return linear(v, d);
+  } else {
+    return cubic(v, d);
+  }
+}
+
+/// `Taps` neighbours around a point, from `first` on, and its distance from the one left of it.
 struct Position {
   std::int64_t first;
   double distance;
 };
 
-/// Of a pixel centre's coordinate; the pixel left of it is tap (Taps - 1) / 2.
 template <int Taps>
 Position position(double coordinate) {
   const double floor = std::floor(coordinate - 0.5);
@@ -48,34 +85,24 @@ Position position(double coordinate) {
 }
 
 /// One colour at `at`, from 2 x 2 or 4 x 4 neighbours; those beyond an edge repeat its pixels.
+/// `values` is the image, spread.
 template <int Taps>
-void sample(const Image& image, Point at, std::uint8_t* output) {
+Lanes sample(const std::vector<float>& values, const Image& image, Point at) {
   const Position px = position<Taps>(at.x), py = position<Taps>(at.y);
-  std::array<std::int64_t, Taps> columns;
+  std::int64_t columns[Taps];
   for (int k = 0; k < Taps; ++k)
-    columns[k] = std::clamp<std::int64_t>(px.first + k, 0, image.width - 1) * kChannels;
-  std::array<std::array<double, Taps>, kChannels> rows;
+    columns[k] = std::clamp<std::int64_t>(px.first + k, 0, image.width - 1) * kLanes;
+  Lanes rows[Taps];
+  const double* lines[Taps];
   for (int j = 0; j < Taps; ++j) {
     const std::int64_t y = std::clamp<std::int64_t>(py.first + j, 0, image.height - 1);
-    const std::uint8_t* row = image.at(y, 0);
-    for (int c = 0; c < kChannels; ++c) {
-      std::array<double, Taps> v;
-      for (int k = 0; k < Taps; ++k) v[k] = row[columns[k] + c];
-      if constexpr (Taps == 2) {
-        rows[c][j] = linear(v[0], v[1], px.distance);
-      } else {
-        rows[c][j] = cubic(v, px.distance);
-      }
-    }
+    const float* row = values.data() + y * image.width * kLanes;
+    const float* pixels[Taps];
+    for (int k = 0; k < Taps; ++k) pixels[k] = row + columns[k];
+    rows[j] = interpolate<Taps>(pixels, px.distance);
+    lines[j] = rows[j].data();
   }
-  for (int c = 0; c < kChannels; ++c) {
-    if constexpr (Taps == 2) {
-      output[c] = static_cast<std::uint8_t>(linear(rows[c][0], rows[c][1], py.distance));
-    } else {
-      const double value = cubic(rows[c], py.distance);
-      output[c] = static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0));
-    }
-  }
+  return interpolate<Taps>(lines, py.distance);
 }
 
 Image filled(const Image& like, const Color8& fill) {
@@ -88,12 +115,16 @@ Image filled(const Image& like, const Color8& fill) {
 template <int Taps>
 Image transform_smoothly(const Image& image, const AffineMap& map, const Color8& fill) {
   Image result = filled(image, fill);
+  const std::vector<float> values = spread(image);
   const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
       const Point at = apply(map, static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5);
       if (at.x < 0 || at.x >= width || at.y < 0 || at.y >= height) continue;
-      sample<Taps>(image, at, result.at(y, x));
+      const Lanes color = sample<Taps>(values, image, at);
+      std::uint8_t* output = result.at(y, x);
+      for (int c = 0; c < kChannels; ++c)
+        output[c] = static_cast<std::uint8_t>(std::clamp(color[c], 0.0, 255.0));
     }
   }
   return result;

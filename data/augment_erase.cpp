@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "engine/check.h"
@@ -24,7 +25,12 @@ std::vector<float> draw_fill(EraseFill kind, std::int64_t area, Rng& rng) {
   std::vector<float> fill(
       static_cast<std::size_t>(kind == EraseFill::pixel ? kChannels * area : kChannels));
   if (kind == EraseFill::constant) return fill;
-  for (float& value : fill) value = static_cast<float>(rng.normal());
+  for (std::size_t i = 0; i < fill.size(); i += 2) {  // Box-Muller, both of its numbers
+    const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
+    const double angle = 2 * std::numbers::pi * rng.uniform();
+    fill[i] = static_cast<float>(radius * std::cos(angle));
+    if (i + 1 < fill.size()) fill[i + 1] = static_cast<float>(radius * std::sin(angle));
+  }
   return fill;
 }
 
