@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/check.h"
+#include "train/evaluate.h"
 
 namespace fovea {
 namespace {
