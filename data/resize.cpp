@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/resize_passes.h"
 #include "engine/check.h"
 #include "engine/files.h"
 
 namespace fovea {
 namespace {
-
-constexpr int kPrecision = 22;  // fractional bits of a weight
 
 /// A filter kernel: value(x) is zero for |x| > support.
 struct Kernel {
@@ -78,17 +77,10 @@ struct Axis {
   }
 };
 
-/// Output i = sum over k of weights[i * taps + k] * source[first[i] + k], k < count[i].
-struct Weights {
-  std::vector<std::int64_t> first, count;
-  std::vector<std::int32_t> values;
-  std::int64_t taps = 0;
-};
-
-Weights make_weights(const Axis& axis, const Kernel& kernel) {
+ResizeWeights make_weights(const Axis& axis, const Kernel& kernel) {
   const double scale = axis.scale();
   const double stretch = std::max(scale, 1.0), support = kernel.support * stretch;
-  Weights weights;
+  ResizeWeights weights;
   weights.taps = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
   weights.values.resize(static_cast<std::size_t>(weights.taps * axis.outputs));
 
@@ -104,7 +96,7 @@ Weights make_weights(const Axis& axis, const Kernel& kernel) {
       sum += row[k];
     }
     for (std::int64_t k = 0; k < to - from; ++k) {
-      const double weight = (sum != 0 ? row[k] / sum : row[k]) * (1 << kPrecision);
+      const double weight = (sum != 0 ? row[k] / sum : row[k]) * (1 << kWeightBits);
       weights.values[i * weights.taps + k] =
           static_cast<std::int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5);
     }
@@ -112,43 +104,6 @@ Weights make_weights(const Axis& axis, const Kernel& kernel) {
     weights.count.push_back(to - from);
   }
   return weights;
-}
-
-std::uint8_t to_byte(std::int32_t sum) {
-  return static_cast<std::uint8_t>(std::clamp(sum >> kPrecision, 0, 255));
-}
-
-constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
-
-Image resize_horizontally(const Image& image, const Weights& weights) {
-  Image result(image.height, static_cast<std::int64_t>(weights.first.size()));
-  for (std::int64_t y = 0; y < result.height; ++y) {
-    for (std::int64_t x = 0; x < result.width; ++x) {
-      const std::int32_t* weight = weights.values.data() + x * weights.taps;
-      const std::uint8_t* source = image.at(y, weights.first[x]);
-      std::array<std::int32_t, Image::kChannels> sum = {kHalf, kHalf, kHalf};
-      for (std::int64_t k = 0; k < weights.count[x]; ++k)
-        for (int c = 0; c < Image::kChannels; ++c) sum[c] += *source++ * weight[k];
-      std::transform(sum.begin(), sum.end(), result.at(y, x), to_byte);
-    }
-  }
-  return result;
-}
-
-Image resize_vertically(const Image& image, const Weights& weights) {
-  Image result(static_cast<std::int64_t>(weights.first.size()), image.width);
-  const auto row_bytes = static_cast<std::size_t>(image.width * Image::kChannels);
-  std::vector<std::int32_t> sum(row_bytes);
-  for (std::int64_t y = 0; y < result.height; ++y) {
-    std::fill(sum.begin(), sum.end(), kHalf);
-    for (std::int64_t k = 0; k < weights.count[y]; ++k) {
-      const std::int32_t weight = weights.values[y * weights.taps + k];
-      const std::uint8_t* source = image.at(weights.first[y] + k, 0);
-      for (std::size_t b = 0; b < row_bytes; ++b) sum[b] += source[b] * weight;
-    }
-    std::transform(sum.begin(), sum.end(), result.at(y, 0), to_byte);
-  }
-  return result;
 }
 
 /// The source index of every output. Pillow adds the step up instead of multiplying: the last bit
@@ -207,10 +162,14 @@ Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box) {
 
   if (filter == Filter::nearest) return resize_nearest(image, rows, columns);
   const Kernel kernel = kernel_of(filter);
-  Image result = image;
-  if (!columns.is_identity()) result = resize_horizontally(result, make_weights(columns, kernel));
-  if (!rows.is_identity()) result = resize_vertically(result, make_weights(rows, kernel));
-  return result;
+  Image result;
+  const Image* source = &image;
+  if (!columns.is_identity()) {
+    result = resize_horizontally(*source, make_weights(columns, kernel));
+    source = &result;
+  }
+  if (rows.is_identity()) return source == &image ? image : result;
+  return resize_vertically(*source, make_weights(rows, kernel));
 }
 
 }  // namespace fovea

@@ -1,0 +1,25 @@
+// The two passes of a separable resize, over 8-bit images with weights in fixed point. Private to
+// data/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/image.h"
+
+namespace fovea {
+
+inline constexpr int kWeightBits = 22;  ///< fractional bits of a weight
+
+/// Output i = sum over k of values[i * taps + k] * source[first[i] + k], k < count[i].
+struct ResizeWeights {
+  std::vector<std::int64_t> first, count;
+  std::vector<std::int32_t> values;
+  std::int64_t taps = 0;
+};
+
+/// Rounded to 8 bits, half up, and clipped. The same bits on every machine.
+[[nodiscard]] Image resize_horizontally(const Image& image, const ResizeWeights& weights);
+[[nodiscard]] Image resize_vertically(const Image& image, const ResizeWeights& weights);
+
+}  // namespace fovea
