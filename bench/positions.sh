@@ -4,9 +4,9 @@
 #
 #   bench/positions.sh OUT [builtin] [cifar10]     FOVEA_DATA holds CIFAR-10
 #
-# SEEDS (default "1 2 3"), JOBS (runs at a time, one thread each; default: the processors). Runs that
-# are finished are not made again, so it can be stopped and started. Tables, curves and CSV files end
-# up in OUT/<data set>/.
+# SEEDS (default "1 2 3"), JOBS (runs at a time, one thread each; default: the processors), ONLY (a
+# regular expression that labels must match). Runs that are finished are not made again, so it can be
+# stopped and started. Tables, curves and CSV files of all finished runs end up in OUT/<data set>/.
 set -euo pipefail
 
 out="$(realpath -m "${1:?usage: bench/positions.sh OUT [builtin] [cifar10]}")"
@@ -33,12 +33,17 @@ flags_of() {
     "PiT, 2x2 at 16x16") echo --model pit_tiny_patch2_32 "${pixels[@]}" ;;
   esac
 }
-labels=("ViT, no position" "ViT, learned" CPVT PerViT "PiT, 1x1 at 16x16" "PiT, 2x2 at 16x16")
+all_labels=("ViT, no position" "ViT, learned" CPVT PerViT "PiT, 1x1 at 16x16" "PiT, 2x2 at 16x16")
+
+labels=()
+for label in "${all_labels[@]}"; do
+  [[ "$label" =~ ${ONLY:-.} ]] && labels+=("$label")
+done
 
 budget_of() {
   case "$1" in
     builtin) echo --epochs 3 --warmup-epochs 0.5 ;;
-    cifar10) echo --config train/recipes/cifar_hour.json --epochs 2 --warmup-epochs 0.5 ;;
+    cifar10) echo --config train/recipes/cifar_plain.json --epochs 2 --warmup-epochs 0.5 ;;
   esac
 }
 
@@ -70,8 +75,11 @@ done
 wait
 for dataset in "${datasets[@]}"; do
   runs=()
-  for label in "${labels[@]}"; do
-    for seed in "${seeds[@]}"; do runs+=("$label=$(folder_of "$dataset" "$label" "$seed")"); done
+  for label in "${all_labels[@]}"; do
+    for seed in "${seeds[@]}"; do
+      folder="$(folder_of "$dataset" "$label" "$seed")"
+      [[ -f "$folder/done" ]] && runs+=("$label=$folder")
+    done
   done
   echo "$dataset"
   "$build/compare" "${runs[@]}" --output "$out/$dataset"
