@@ -71,6 +71,18 @@ std::shared_ptr<const Dataset> open_test_split(Request request, const LoadedMode
   return open_dataset(request.data, Split::test);
 }
 
+/// Names say more than numbers: classes in another order would make every result wrong.
+void compare_classes(const LoadedModel& trained, const Dataset& test, ProgressLine& line) {
+  const std::vector<std::string>& learned = trained.info.classes;
+  const std::vector<std::string>& shown = test.class_names();
+  if (trained.info.dataset.empty() || learned.size() != shown.size()) return;
+  const auto [mine, theirs] = std::mismatch(learned.begin(), learned.end(), shown.begin());
+  if (mine == learned.end()) return;
+  line.print("note: class " + std::to_string(mine - learned.begin()) + " is \"" + *theirs +
+             "\" in the data set, and the model learned it as \"" + *mine +
+             "\"; the results mean something only if that is the same");
+}
+
 EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
                             const std::shared_ptr<const Dataset>& test, ProgressLine& line) {
   const EvaluationOptions preparation = trained.preparation();
@@ -133,6 +145,7 @@ int run(int argc, char** argv) {
       const LoadedModel trained = load_trained(request.load);
       for (const std::string& notice : trained.notices) line.print("note: " + notice);
       const std::shared_ptr<const Dataset> test = open_test_split(request, trained);
+      compare_classes(trained, *test, line);
       models.push_back(evaluate_one(request, trained, test, line));
       for (const std::string& bad : models.back().result.bad_images) line.print("broken: " + bad);
       const std::filesystem::path folder = output_folder(request, models.back(), alone);

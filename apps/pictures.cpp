@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 void add(PictureList& list, const fs::path& path) {
   std::error_code none;
   if (!fs::exists(path, none)) {
-    list.missing.push_back(path.string() + ": does not exist");
+    list.missing.push_back({path.string(), "does not exist"});
     return;
   }
   if (!fs::is_directory(path, none)) {
@@ -30,7 +30,7 @@ void add(PictureList& list, const fs::path& path) {
   }
   std::sort(list.files.begin() + first, list.files.end());
   if (index.files.empty()) {
-    list.missing.push_back(path.string() + ": holds no .jpg, .jpeg, .png, .bmp or .gif file");
+    list.missing.push_back({path.string(), "holds no .jpg, .jpeg, .png, .bmp or .gif file"});
   }
 }
 

@@ -13,8 +13,11 @@ namespace fovea {
 
 /// What the arguments of a program stand for, in their order.
 struct PictureList {
+  struct Missing {
+    std::string path, reason;
+  };
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> missing;  ///< a message about each argument that stands for nothing
+  std::vector<Missing> missing;  ///< what stands for nothing
 };
 
 /// A file stands for itself, a folder for all pictures below it, sorted by path, and "-" for the

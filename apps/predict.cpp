@@ -1,4 +1,5 @@
 // predict IMAGE...: the likeliest classes of pictures, by a trained model.
+#include <algorithm>
 #include <iostream>
 
 #include "apps/app.h"
@@ -90,12 +91,15 @@ int predict(int argc, char** argv) {
   if (arguments.empty()) throw UsageError("predict: name at least one picture, folder or -");
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const PictureList list = list_pictures(arguments, std::cin);
-  for (const std::string& message : list.missing) std::cerr << "missing: " << message << '\n';
 
   const LoadedModel trained = load_trained(request.load);
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
+  for (const PictureList::Missing& missing : list.missing) {
+    std::cerr << "missing: " << missing.path << ": " << missing.reason << '\n';
+    predictions.push_back({missing.path, {}, missing.path + ": " + missing.reason});
+  }
   const std::string text =
       format_predictions(predictions, request.format, trained.weights.string());
   if (request.output.empty()) {
@@ -104,10 +108,10 @@ int predict(int argc, char** argv) {
   } else {
     write_file_atomically(request.output, text);
   }
-  std::int64_t broken = std::ssize(list.missing);
-  for (const PicturePrediction& picture : predictions) broken += picture.error.empty() ? 0 : 1;
+  const auto broken = std::count_if(predictions.begin(), predictions.end(),
+                                    [](const auto& picture) { return !picture.error.empty(); });
   if (broken == 0) return 0;
-  std::cerr << "predict: " << broken << " of " << std::ssize(list.files) + std::ssize(list.missing)
+  std::cerr << "predict: " << broken << " of " << predictions.size()
             << " pictures could not be read\n";
   return 1;
 }

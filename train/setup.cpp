@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/check.h"
 #include "engine/parallel.h"
 #include "models/cpvt.h"
+#include "models/hub_config.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "train/initial_values.h"
@@ -18,12 +20,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Weights from a hub expect colours as they were trained with; here those are settings of the run.
+void note_other_colors(const TrainConfig& config, const fs::path& weights,
+                       std::vector<std::string>& notices) {
+  const std::optional<HubConfig> hub = find_hub_config(weights);
+  const Normalization own = normalization_of(config);
+  if (!hub || (own.mean == hub->mean && own.deviation == hub->deviation)) return;
+  std::ostringstream text;
+  const auto list = [&text](const char* flag, const std::array<float, 3>& v) {
+    text << " --" << flag << ' ' << v[0] << ',' << v[1] << ',' << v[2];
+  };
+  text << weights.string() << ": was trained with";
+  list("mean", hub->mean);
+  list("std", hub->deviation);
+  text << ", and this run has others";
+  notices.push_back(text.str());
+}
+
 void load_initial_weights(const TrainConfig& config, Model& model,
                           std::vector<std::string>& notices) {
   LoadOptions options;
   options.finetune = !config.finetune.empty();
-  const std::string& path = options.finetune ? config.finetune : config.initial_checkpoint;
-  if (path.empty()) return;
+  const std::string& given = options.finetune ? config.finetune : config.initial_checkpoint;
+  if (given.empty()) return;
+  const fs::path path = weights_in(given);
+  note_other_colors(config, path, notices);
   const LoadReport report = load_weights(model, path, options);
   notices.push_back(loading_table(path, model, report));
 }

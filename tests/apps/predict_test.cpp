@@ -64,8 +64,8 @@ TEST_CASE("files, folders and lists become pictures, in order") {
   CHECK(names_of(found.files) ==
         std::vector<std::string>{"odd.name", "1.JPG", "2.png", "0.bmp", "2.png"});
   REQUIRE(found.missing.size() == 2);
-  CHECK(contains(found.missing[0], "nowhere: does not exist"));
-  CHECK(contains(found.missing[1], "empty: holds no .jpg"));
+  CHECK(contains(found.missing[0].path, "nowhere"));
+  CHECK(contains(found.missing[1].reason, "holds no .jpg"));
 }
 
 TEST_CASE("pictures as a data set: broken ones are ImageErrors with their names") {
