@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "data/builtin.h"
 #include "tests/support/temporary_folder.h"
@@ -17,9 +18,12 @@ std::shared_ptr<const Dataset> builtin(std::int64_t size) {
 }
 
 /// Pixels of all images: tells which ones they are.
-std::set<std::vector<std::uint8_t>> images_of(const Dataset& dataset) {
-  std::set<std::vector<std::uint8_t>> images;
-  for (std::int64_t i = 0; i < dataset.size(); ++i) images.insert(dataset.get(i).image.pixels);
+std::set<std::string> images_of(const Dataset& dataset) {
+  std::set<std::string> images;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) {
+    const std::vector<std::uint8_t> pixels = dataset.get(i).image.pixels;
+    images.emplace(pixels.begin(), pixels.end());
+  }
   return images;
 }
 
