@@ -95,6 +95,7 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   info.dataset = config.dataset;
   info.classes = data.train->class_names();
   info.normalization = normalization_of(config);
+  info.crop = evaluation_crop(config);
   RunRecorder recorder(folder, info, trainer.progress(),
                        {config.checkpoint_hist, config.async_checkpoint});
   trainer.set_peak_rate(

@@ -191,6 +191,7 @@ Evaluation Trainer::evaluate(const TrainWatch& watch) {
   options.batch_size = config_.val_batch_size > 0 ? config_.val_batch_size : config_.batch_size;
   options.workers = static_cast<int>(config_.workers);
   options.normalization = normalization_of(config_);
+  options.crop = evaluation_crop(config_);
   options.activations = parse_dtype(config_.precision);
   options.on_batch = [&](std::int64_t done) {
     if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
