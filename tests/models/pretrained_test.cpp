@@ -141,7 +141,8 @@ TEST_CASE("everything that does not fit is named at once, and nothing is changed
   CHECK(message_of(*other, tensors) ==
         "weights do not fit vit: 2 missing: cls_token, norm.bias; "
         "1 unexpected: pre_logits.fc.weight; 2 mis-shaped: head.weight is of i64 and should be of "
-        "f32, head.bias is [6] and should be [5]");
+        "f32, head.bias is [6] and should be [5]; pre_logits.fc.weight speaks of a representation "
+        "layer, which models here do not have");
   check_equal(*other, *reference);
 }
 
