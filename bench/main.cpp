@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "bench/peer_process.h"
+#include "bench/photographs.h"
 #include "bench/workload.h"
 #include "engine/files.h"
 #include "engine/parallel.h"
@@ -162,6 +163,7 @@ class Peer {
     command["cmd"] = "setup";
     command["threads"] = num_threads();
     command["compile"] = compile_;
+    if (spec.mode == "load") command["folder"] = (photographs() / "jpeg").string();
     return command;
   }
 
@@ -183,7 +185,7 @@ json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) 
     peer_times.push_back(theirs);
   }
   json row = spec_json(spec);
-  const double batch = static_cast<double>(spec.batch), seconds = median(our_times);
+  const double batch = static_cast<double>(ours.images()), seconds = median(our_times);
   row["threads"] = num_threads();
   row["isa"] = std::string(cpu_isa_name());
   row["ours_img_s"] = batch / seconds;
@@ -229,7 +231,7 @@ int run_bench(const BenchOptions& options, const char* self) {
               "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");
   json rows = json::array();
   for (const WorkloadSpec& spec : chosen(options)) {
-    const bool compared = peer && spec.mode != "load";
+    const bool compared = peer && (spec.mode != "load" || !photographs().empty());
     json row = measure(spec, options, compared ? &*peer : nullptr);
     row["ceiling_gflops"] = ceiling;
     row["ceiling_share"] = row["gflops"].get<double>() / ceiling;

@@ -5,8 +5,8 @@ benchmark can take turns with it: its repetition, ours, its repetition, ours.
 
   {"cmd": "info"}                               -> versions, BLAS, attention kernel
   {"cmd": "gemm", "m": , "n": , "k": }          -> {"gflops": }
-  {"cmd": "setup", "workload": , "mode": "train"|"infer", "precision": "f32"|"bf16", "batch": ,
-   "threads": , "compile": bool}                -> {"parameters": }
+  {"cmd": "setup", "workload": , "mode": "train"|"infer"|"load", "precision": "f32"|"bf16", "batch": ,
+   "threads": , "compile": bool, "folder": }    -> {"parameters": }
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
   {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was resident
                                                    before the first; needs a fresh process
@@ -59,6 +59,29 @@ def make_model(workload):
     return model, size["img_size"], size["num_classes"]
 
 
+class LoaderWorkload:
+    """timm's own loader with DeiT's recipe: Pillow, a worker process for each of our threads."""
+
+    def __init__(self, command):
+        import timm.data.auto_augment as auto_augment
+        from timm.data import create_dataset, create_loader
+        torch.set_num_threads(1)
+        # New Pillow refuses 0 bits, which RandAugment asks for at high levels: black, as it was.
+        posterize = auto_augment.ImageOps.posterize
+        auto_augment.ImageOps.posterize = (
+            lambda image, bits: posterize(image, bits) if bits > 0 else image.point(lambda value: 0))
+        dataset = create_dataset("", root=command["folder"], split="train", is_training=True)
+        self.loader = create_loader(
+            dataset, input_size=(3, 224, 224), batch_size=command["batch"], is_training=True, use_prefetcher=False,
+            auto_augment="rand-m9-mstd0.5-inc1", interpolation="bicubic", re_prob=0.25, re_mode="pixel",
+            num_workers=command["threads"], persistent_workers=True)
+        self.parameters = 0
+
+    def step(self):
+        for _ in self.loader:
+            pass
+
+
 class Workload:
     def __init__(self, command):
         torch.set_num_threads(command["threads"])
@@ -70,6 +93,7 @@ class Workload:
         self.images = torch.randn(command["batch"], 3, side, side)
         self.labels = torch.randint(0, classes, (command["batch"],))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.05)
+        self.parameters = sum(p.numel() for p in self.model.parameters())
         self.forward = torch.compile(self.model) if command.get("compile") else self.model
 
     def step(self):
@@ -114,8 +138,8 @@ def main():
             torch.set_num_threads(command["threads"])
             answer = {"gflops": gemm(command["m"], command["n"], command["k"])}
         elif kind == "setup":
-            workload = Workload(command)
-            answer = {"parameters": sum(p.numel() for p in workload.model.parameters())}
+            workload = LoaderWorkload(command) if command["mode"] == "load" else Workload(command)
+            answer = {"parameters": workload.parameters}
         elif kind == "rep":
             start = time.perf_counter()
             workload.step()

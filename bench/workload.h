@@ -9,7 +9,7 @@
 namespace fovea::bench {
 
 struct WorkloadSpec {
-  std::string id;    ///< a registry name, or "loader"
+  std::string id;    ///< a registry name, "loader" (JPEG files) or "loader_pack" (pixels)
   std::string mode;  ///< "train", "infer" or "load"
   std::string precision = "f32";
   std::int64_t batch = 0;
@@ -18,7 +18,9 @@ struct WorkloadSpec {
 /// Every workload that exists, with its standard batch size, in the order of the table.
 [[nodiscard]] const std::vector<WorkloadSpec>& standard_workloads();
 
-/// A model on random images (or the loader on the built-in data), ready to be timed.
+/// A model on random images, or a loader, ready to be timed. Loaders work on photographs() with
+/// DeiT's augmentation at 224 x 224, a worker for each thread; without photographs on the built-in
+/// pictures.
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
@@ -26,8 +28,9 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  /// Training: forward, cross-entropy, backward, AdamW. Inference: forward. Loading: one batch.
+  /// Training: forward, cross-entropy, backward, AdamW. Inference: forward. Loading: images().
   void step();
+  [[nodiscard]] std::int64_t images() const;  ///< of a step
   /// Floating-point operations of one step: 2 a multiply-add, three forwards' worth in training.
   [[nodiscard]] double flop() const;
 
