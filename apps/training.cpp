@@ -7,6 +7,7 @@
 #include "engine/files.h"
 #include "engine/parallel.h"
 #include "train/recipes.h"
+#include "train/report/run_report.h"
 #include "train/setup.h"
 #include "train/signals.h"
 #include "train/speed.h"
@@ -70,6 +71,20 @@ TrainWatch watch_of(Console& console, RunRecorder& recorder) {
   return watch;
 }
 
+/// Its failure does not make the run fail, which is complete by then.
+void write_report(const RunPaths& paths, Console& console) {
+  RunReportOptions options;
+  options.on_progress = [&](std::int64_t done, std::int64_t total) {
+    console.evaluation(done, total);
+    return SignalRequest::pending() == 0;
+  };
+  try {
+    static_cast<void>(write_run_report(paths, options));
+  } catch (const Error& error) {
+    console.print(std::string("note: no report: ") + error.what());
+  }
+}
+
 }  // namespace
 
 int run_training(const TrainingProgram& program, int argc, char** argv) {
@@ -111,6 +126,7 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   const bool finished = trainer.fit(watch);
   recorder.finish();
   if (finished) {
+    if (config.report) write_report(recorder.paths(), console);
     console.finish(recorder.paths(), trainer.progress());
     return 0;
   }
