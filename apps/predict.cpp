@@ -1,5 +1,4 @@
 // predict IMAGE...: the likeliest classes of pictures, by a trained model.
-#include <algorithm>
 #include <iostream>
 
 #include "apps/app.h"
@@ -41,7 +40,6 @@ Fields fields_of(Request& r) {
 
 /// `message` begins with the name of a file that is broken.
 void note(std::vector<PicturePrediction>& predictions, const std::string& message) {
-  std::cerr << "broken: " << message << '\n';
   for (PicturePrediction& picture : predictions) {
     if (message.starts_with(picture.file + ": ")) picture.error = message;
   }
@@ -79,6 +77,18 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   return predictions;
 }
 
+/// Throws when there are any, after naming them.
+void refuse_broken(const std::vector<PicturePrediction>& predictions) {
+  std::vector<std::string> messages;
+  for (const PicturePrediction& picture : predictions) {
+    if (!picture.error.empty()) messages.push_back(picture.error);
+  }
+  if (messages.empty()) return;
+  if (predictions.size() == 1) fail(messages.front());
+  for (const std::string& message : messages) std::cerr << "broken: " << message << '\n';
+  fail("predict: ", messages.size(), " of ", predictions.size(), " pictures could not be read");
+}
+
 int predict(int argc, char** argv) {
   Request request;
   const std::vector<std::string> arguments = parse_into_fields(
@@ -97,7 +107,6 @@ int predict(int argc, char** argv) {
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
   for (const PictureList::Missing& missing : list.missing) {
-    std::cerr << "missing: " << missing.path << ": " << missing.reason << '\n';
     predictions.push_back({missing.path, {}, missing.path + ": " + missing.reason});
   }
   const std::string text =
@@ -108,12 +117,8 @@ int predict(int argc, char** argv) {
   } else {
     write_file_atomically(request.output, text);
   }
-  const auto broken = std::count_if(predictions.begin(), predictions.end(),
-                                    [](const auto& picture) { return !picture.error.empty(); });
-  if (broken == 0) return 0;
-  std::cerr << "predict: " << broken << " of " << predictions.size()
-            << " pictures could not be read\n";
-  return 1;
+  refuse_broken(predictions);
+  return 0;
 }
 
 }  // namespace

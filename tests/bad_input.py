@@ -142,6 +142,16 @@ def file_cases(cases, folder):
     text = folder / "text.png"
     text.write_text("this is no picture")
     cases.run("predict: text as an image", ["predict", text, "--checkpoint", weights], "text.png")
+    hub = folder / "hub"
+    hub.mkdir()
+    cases.run("evaluate: a folder without weights", ["evaluate", hub], "model.safetensors")
+    (hub / "model.safetensors").write_bytes(safetensors({}))
+    for name, config, word in [("another architecture", {"architecture": "resnet50"}, "resnet50"),
+                               ("a crop-pct of 2", {"architecture": "vit_tiny_patch16_224", "crop_pct": 2}, "crop_pct"),
+                               ("no tensors", {"architecture": "vit_tiny_patch16_224"}, "missing")]:
+        (hub / "config.json").write_text(json.dumps(config))
+        cases.run(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
+    cases.run("report: no run", ["report", hub], "")
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
         path.write_bytes(content)
