@@ -2,6 +2,7 @@
 #include "models/hub_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -53,10 +54,11 @@ void read_colors(ConfigReader& r, const json& object, const char* key,
   static_cast<void>(r.is_null(key));
   if (!object.contains(key) || object.at(key).is_null()) return;
   const json& given = object.at(key);
-  const bool three =
-      given.is_array() && given.size() == 3 &&
-      std::all_of(given.begin(), given.end(), [](const json& value) { return value.is_number(); });
-  check(three, key, ": got ", given.dump(), ", expected three numbers");
+  const bool three = given.is_array() && given.size() == 3 &&
+                     std::all_of(given.begin(), given.end(), [](const json& value) {
+                       return value.is_number() && std::abs(value.get<double>()) < 1e6;
+                     });
+  check(three, key, ": got ", given.dump(), ", expected three numbers of a usual size");
   for (std::size_t c = 0; c < 3; ++c) values[c] = given[c].get<float>();
 }
 

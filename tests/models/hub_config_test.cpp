@@ -112,6 +112,8 @@ TEST_CASE("what no model here is, is refused by name") {
   CHECK(contains(refusal(config), "mean: got [0.5,0.5], expected three numbers"));
   config["pretrained_cfg"]["mean"] = {0.5, 0.5, "x"};
   CHECK(contains(refusal(config), "expected three numbers"));
+  config["pretrained_cfg"]["mean"] = {0.5, 0.5, 1e300};
+  CHECK(contains(refusal(config), "expected three numbers"));
   config["pretrained_cfg"]["mean"] = nullptr;
   config["pretrained_cfg"]["std"] = {0.5, 0.0, 0.5};
   CHECK(contains(refusal(config), "std: got 0"));
