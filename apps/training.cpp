@@ -6,8 +6,10 @@
 #include "data/verify.h"
 #include "engine/files.h"
 #include "engine/parallel.h"
+#include "train/plan.h"
 #include "train/recipes.h"
 #include "train/report/run_report.h"
+#include "train/run_profile.h"
 #include "train/setup.h"
 #include "train/signals.h"
 #include "train/speed.h"
@@ -53,9 +55,34 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   return 0;
 }
 
-TrainWatch watch_of(Console& console, RunRecorder& recorder) {
+/// --plan: exit code 1 where the batch does not fit.
+int show_plan(const TrainConfig& config, const Datasets& data, Console& console) {
+  const Plan plan = make_plan(config, data);
+  console.print("plan of " + config.model + " on " + config.dataset + "\n\n" + plan_table(plan));
+  check(plan.fits(), "--batch-size ", plan.batch_size, " does not fit into memory; ",
+        plan.largest_batch > 0 ? "--batch-size " + std::to_string(plan.largest_batch) + " does, "
+                               : "not even one image does; ",
+        "--auto-batch and --grad-checkpointing may help");
+  return 0;
+}
+
+/// What there is to say about it is added to `notices`.
+void choose_batch_size(TrainConfig& config, const Datasets& data,
+                       std::vector<std::string>& notices) {
+  const std::int64_t wanted = config.batch_size;
+  fit_batch_size(config, data);
+  if (config.batch_size == wanted) return;
+  notices.push_back("--auto-batch: batches of " + std::to_string(config.batch_size) + ", " +
+                    std::to_string(config.grad_accum_steps) + " of them a step");
+}
+
+TrainWatch watch_of(Console& console, RunRecorder& recorder, RunProfile& profile) {
   TrainWatch watch;
-  watch.on_step = [&](const EpochPosition& at) { console.step(at); };
+  watch.on_step = [&](const EpochPosition& at) {
+    console.step(at);
+    const std::string text = profile.step_done();
+    if (!text.empty()) console.print(text);
+  };
   watch.on_interval = [&](const StepRow& row) { recorder.step(row); };
   watch.on_evaluate = [&](std::int64_t done, std::int64_t total) {
     console.evaluation(done, total);
@@ -99,6 +126,8 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   }
   Console console(program.name);
   if (config.verify_data) return verify(data, console);
+  if (config.plan) return show_plan(config, data, console);
+  if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
   Trainer trainer(config, data, build_model(config, *data.train, run.notices));
   if (!run.state.empty()) trainer.resume(run.state);
   console.introduce(config, trainer, run.notices);
@@ -119,7 +148,8 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
       "run       " + folder.string() +
       (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
 
-  TrainWatch watch = watch_of(console, recorder);
+  RunProfile profile(config.profile, folder / "profile.json");
+  TrainWatch watch = watch_of(console, recorder, profile);
   if (config.save_images) {
     watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
   }

@@ -197,8 +197,11 @@ Evaluation Trainer::evaluate(const TrainWatch& watch) {
     if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
     return !(watch.should_stop && watch.should_stop());
   };
+  options.bad_image_limit = bad_image_limit(config_);
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  return fovea::evaluate(*model_, data_.test, options);
+  Evaluation result = fovea::evaluate(*model_, data_.test, options);
+  note_bad_images(result.bad_images, watch);
+  return result;
 }
 
 bool Trainer::finish_epoch(const TrainWatch& watch) {
