@@ -45,7 +45,7 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
     std::error_code ignored;
     if (entry->is_directory(ignored))
       folders.push_back(name);
-    else if (has_picture_ending(name))
+    else if (has_picture_ending(name) && !entry->is_other(ignored))  // reading a pipe never ends
       files.push_back(name);
   }
   check(!error, folder.string(), ": cannot be read: ", error.message());

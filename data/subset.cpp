@@ -147,8 +147,7 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
 std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
   std::set<std::int64_t> chosen;
-  const auto count = parse_number(trimmed(text));
-  if (count && std::find(names.begin(), names.end(), trimmed(text)) == names.end()) {
+  if (const auto count = parse_number(trimmed(text))) {  // also where classes are called 0, 1, ...
     check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()), "--classes: got ",
           *count, " classes, the data set has ", names.size());
     return sequential_order(*count);

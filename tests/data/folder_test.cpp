@@ -172,6 +172,18 @@ TEST_CASE("folders without pictures, and a circle of links") {
   CHECK(contains(message(), "a link to a folder above?"));
 }
 
+TEST_CASE("pipes are no pictures: reading one would wait for ever") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  REQUIRE(::mkfifo((folder / "train/cat/pipe.png").c_str(), 0600) == 0);
+  fs::create_symlink(folder / "gone.png", folder / "train/cat/gone.png");
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  REQUIRE(train->size() == 7);  // the dangling link is a broken picture, and is named
+  const std::vector<BrokenImage> broken = verify_dataset(*train);
+  REQUIRE(broken.size() == 1);
+  CHECK(contains(broken[0].message, "gone.png"));
+}
+
 TEST_CASE("the data set is found by what lies in the folder") {
   const TemporaryFolder folder;
   DatasetOptions options = photographs(folder.path(), "auto");

@@ -36,7 +36,8 @@ TEST_CASE("classes are chosen by name, number or count") {
   CHECK(parse_classes("n01, cat", names) == Classes{0, 2});
   CHECK(parse_classes("2,0,0", names) == Classes{0, 2});
   CHECK(parse_classes("2", names) == Classes{0, 1});  // how many
-  CHECK(parse_classes("3", names) == Classes{3});     // a name
+  CHECK(parse_classes("3", names) == Classes{0, 1, 2});
+  CHECK(parse_classes("3,", names) == Classes{3});  // a name
   CHECK(contains(message_of([&] { (void)parse_classes("cot", names); }), "did you mean \"cat\"?"));
   CHECK(contains(message_of([&] { (void)parse_classes("5", names); }), "the data set has 4"));
   CHECK(contains(message_of([&] { (void)parse_classes("0,4", names); }), "expected 0 to 3"));
