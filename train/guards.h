@@ -30,6 +30,8 @@ class StepGuard {
   explicit StepGuard(GuardOptions options) : options_(options) {}
 
   [[nodiscard]] bool skips_nonfinite() const { return options_.skip_nonfinite; }
+  /// Whether there is anything that it would object to.
+  [[nodiscard]] bool may_skip() const { return options_.skip_nonfinite || options_.zscore; }
   /// Why a step should be skipped; empty: it should not. Both numbers may be anything.
   [[nodiscard]] std::string objection(double loss, double gradient_norm,
                                       const GuardState& state) const;

@@ -43,6 +43,7 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
                     Progress& progress) {
   const DetectAnomaly detect(config_.detect_anomaly);
   model_.store().zero_grad();
+  keep_buffers();
   loss_sum_ = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
     Batch batch;
@@ -109,6 +110,7 @@ void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
   gradient_norm_ = scale * fovea::gradient_norm(model_.store());
   const std::string objection = guard_.objection(loss, gradient_norm_, progress.guard);
   if (!objection.empty()) {
+    restore_buffers();
     guard_.skip(objection, progress.guard);
     if (on_skip) on_skip(objection);
     return;
@@ -120,6 +122,21 @@ void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
   progress.updates = optimizer_.steps_done();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
   guard_.accept(loss, progress.guard);
+}
+
+/// A forward pass moves running statistics at once, and one NaN would stay in them for ever.
+void TrainStep::keep_buffers() {
+  buffers_before_.clear();
+  if (!guard_.may_skip()) return;
+  for (const Parameter& buffer : model_.store().buffers()) {
+    buffers_before_.push_back(buffer.tensor.detach().clone());
+  }
+}
+
+void TrainStep::restore_buffers() const {
+  const NoGrad no_grad;
+  const std::vector<Parameter>& buffers = model_.store().buffers();
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(buffers_before_[i]);
 }
 
 /// What the update should multiply the gradients by so that they are means, and clipped.

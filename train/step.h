@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/batch.h"
 #include "models/model.h"
@@ -41,6 +42,8 @@ class TrainStep {
   void forward_backward(const Batch& given, Progress& progress);
   [[nodiscard]] Targets mix_batch(Batch& batch, const Progress& progress) const;
   void update(std::int64_t batches, double lr, Progress& progress);
+  void keep_buffers();
+  void restore_buffers() const;
   [[nodiscard]] double clip(double scale);
   void check_first_gradients() const;
 
@@ -51,7 +54,8 @@ class TrainStep {
   std::unique_ptr<Ema> ema_;
   StepGuard guard_;
   StageTimes times_;
-  double loss_sum_ = 0;  ///< of the step under way, over its batches
+  std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
+  double loss_sum_ = 0;                 ///< of the step under way, over its batches
   double gradient_norm_ = 0;
 };
 

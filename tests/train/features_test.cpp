@@ -24,17 +24,21 @@ TrainConfig plain_config() {
   return c;
 }
 
-/// Its loss is NaN in the forward passes between `first` and `last`.
+/// Its loss is NaN in the forward passes between `first` and `last`. Like running statistics, its
+/// buffer "seen" sums up the levels of all images, NaN where the loss is.
 class Faulty : public Model {
  public:
   Faulty(std::uint64_t first, std::uint64_t last)
       : Model(info_of(), 0, {}), first_(first), last_(last) {
     weight_ = Scope(store()).param("weight", {10}, constant(0));
+    seen_ = Scope(store()).buffer("seen", {1}, constant(0));
   }
   ModelOutput forward(const Tensor& images, Context& ctx) override {
     const Tensor level = ops::unsqueeze(ops::mean(images, {1, 2, 3}), 1);  // [B, 1]
     const bool fault = ctx.training && ctx.step >= first_ && ctx.step < last_;
-    return {level * weight_ * (fault ? NAN : 1.0), {}};
+    const double factor = fault ? NAN : 1.0;
+    if (ctx.training) seen_.copy_(seen_ + ops::mean(level.detach(), {0}) * factor);
+    return {level * weight_ * factor, {}};
   }
   [[nodiscard]] std::vector<ModuleCost> costs() const override { return {}; }
 
@@ -48,7 +52,7 @@ class Faulty : public Model {
     return info;
   }
   std::uint64_t first_, last_;
-  Tensor weight_;
+  Tensor weight_, seen_;
 };
 
 std::string notices_of(const TrainConfig& config) {
@@ -254,6 +258,30 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
                  "logits are f32 [49, 10], expected numbers [50, 10]"));
 }
 
+TEST_CASE(
+    "distillation class by class is tau^2 times the binary cross-entropy at that temperature") {
+  const TemporaryFolder folder;
+  const std::vector<double> logits{2, -1, 0.5}, taught{0, 3, -3};
+  write_safetensors(folder / "logits.safetensors", {{"logits", from_values({1, 3}, taught)}});
+  TrainConfig config = plain_config();
+  config.distillation_type = "bce";
+  config.distillation_alpha = 1;
+  config.distillation_tau = 3;
+  config.teacher_logits = (folder / "logits.safetensors").string();
+  ModelInfo info;
+  info.num_classes = 3;
+  const Objective objective(config, info, 1);
+  const Tensor first = zeros({1}, {DType::i64, {}});
+  const double loss =
+      objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).item();
+  double expected = 0;  // softplus(z) - z t
+  for (std::size_t k = 0; k < 3; ++k) {
+    const double z = logits[k] / 3, t = 1 / (1 + std::exp(-taught[k] / 3));
+    expected += 9 * (std::log1p(std::exp(z)) - z * t) / 3;
+  }
+  CHECK(loss == doctest::Approx(expected).epsilon(1e-6));
+}
+
 TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   TrainConfig config = plain_config();
   config.model = "cpvt_tiny_peg0_patch4_32";
@@ -306,6 +334,29 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
     CHECK(std::isfinite(value));
   }
   CHECK(std::isfinite(trainer.progress().best_top1));
+}
+
+TEST_CASE("a skipped step leaves running statistics as they were, and the averages' warm-up too") {
+  TrainConfig config = plain_config();
+  config.skip_nonfinite = config.model_ema = config.model_ema_warmup = true;
+  config.max_steps = 3;
+  config.grad_accum_steps = 2;
+  Trainer whole(config, tiny_data(), std::make_unique<Faulty>(100, 100));
+  CHECK_FALSE(whole.fit({}));
+  const double before = whole.model().store().find("seen").item();
+  config.max_steps = 1;
+  Trainer skipping(config, tiny_data(), std::make_unique<Faulty>(1, 2));  // its second batch
+  CHECK_FALSE(skipping.fit({}));
+  CHECK(skipping.progress().guard.skipped == 1);
+  CHECK(skipping.model().store().find("seen").item() == 0);
+  CHECK(before != 0);
+
+  config.max_steps = 2;  // the first update is the second step: the averages are what it gives
+  Trainer second(config, tiny_data(), std::make_unique<Faulty>(0, 2));
+  CHECK_FALSE(second.fit({}));
+  CHECK(second.progress().updates == 1);
+  CHECK(second.state().ema->averages().at("weight").to_vector() ==
+        second.model().store().find("weight").to_vector());
 }
 
 TEST_CASE("too many of them in a row stop the run") {
