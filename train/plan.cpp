@@ -35,8 +35,18 @@ struct Probe {
   Probe(const TrainConfig& c, std::unique_ptr<Model> m, std::int64_t samples)
       : config(c), model(std::move(m)), step(config, *model, samples) {}
 
-  Batch random_batch(std::int64_t size) const {
-    const auto [height, width] = model->info().img_size;
+  /// Of training's images where they are largest.
+  ImageSize largest_size() const {
+    ImageSize size{model->info().img_size[0], model->info().img_size[1]};
+    for (const double side : config.train_img_sizes) {
+      size.height = std::max(size.height, static_cast<std::int64_t>(side));
+      size.width = std::max(size.width, static_cast<std::int64_t>(side));
+    }
+    return size;
+  }
+
+  static Batch random_batch(std::int64_t size, ImageSize image) {
+    const auto [height, width] = image;
     return {rand_normal({size, 3, height, width}, 0, 1, 1), zeros({size}, {DType::i64, {}}),
             zeros({size}, {DType::i64, {}})};
   }
@@ -47,7 +57,7 @@ struct Probe {
 
   /// Bytes at the peak of a step on `size` images, above what is there between steps.
   std::int64_t peak_of(std::int64_t size) {
-    const Batch batch = random_batch(size);
+    const Batch batch = random_batch(size, largest_size());
     run(batch);  // kept workspaces and shadows of the weights are made once
     model->store().zero_grad();
     reset_peak_memory();
@@ -81,16 +91,23 @@ MemoryPlan plan_memory(Probe& probe) {
   const std::int64_t less = probe.peak_of(4), more = probe.peak_of(8);
   plan.per_image = std::max<std::int64_t>(0, (more - less) / 4);
   plan.per_batch = std::max<std::int64_t>(0, more - 8 * plan.per_image - plan.gradients);
-  const auto [height, width] = probe.model->info().img_size;
+  const auto [height, width] = probe.largest_size();
   const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config.workers) + 1;
   plan.loader_image = ahead * 3 * height * width * static_cast<std::int64_t>(sizeof(float));
   return plan;
+}
+
+/// As the trainer counts them: what is left at the end makes a smaller step.
+std::int64_t steps_of_epoch(const TrainConfig& config, const Loader& loader) {
+  const std::int64_t group = config.grad_accum_steps;
+  return (loader.batches_per_epoch() + group - 1) / group;
 }
 
 /// Three steps on images of the data set, after one that warms up.
 void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
   const auto [height, width] = probe.model->info().img_size;
   const auto loader = training_loader(probe.config, data.train, {height, width}, {});
+  plan.steps_per_epoch = steps_of_epoch(probe.config, *loader);
   std::array<double, 4> seconds{};
   double waited = 0;
   for (double& s : seconds) {
@@ -106,19 +123,21 @@ void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
   plan.wait_per_step = std::min(waited, plan.seconds_per_step);
 }
 
-/// From one batch.
+/// From one batch. Averaged weights are evaluated besides.
 void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
   const TrainConfig& c = probe.config;
   const std::int64_t usual = c.val_batch_size > 0 ? c.val_batch_size : c.batch_size;
   const std::int64_t size = std::min(usual, data.test->size());
-  const Batch batch = probe.random_batch(size);
+  const auto [height, width] = probe.model->info().img_size;
+  const Batch batch = Probe::random_batch(size, {height, width});
   const NoGrad no_grad;
   Context ctx;
   ctx.activations = parse_dtype(c.precision);
   const auto start = Clock::now();
   (void)probe.model->forward(batch.images, ctx).logits;
+  const double passes = c.model_ema ? 2 : 1;
   plan.evaluation_seconds =
-      since(start) * static_cast<double>(data.test->size()) / static_cast<double>(size);
+      passes * since(start) * static_cast<double>(data.test->size()) / static_cast<double>(size);
 }
 
 std::string megabytes(std::int64_t bytes) {
@@ -171,9 +190,7 @@ Plan make_plan(const TrainConfig& config, const Datasets& data) {
   plan.parameters = probe->model->store().parameter_count();
   plan.flops_per_image = 2 * static_cast<double>(probe->model->multiply_adds());
   plan.batch_size = config.batch_size;
-  plan.epochs = config.epochs;
-  const std::int64_t samples = config.batch_size * config.grad_accum_steps;
-  plan.steps_per_epoch = std::max<std::int64_t>(1, data.train->size() / samples);
+  plan.epochs = total_epochs(schedule_options(config), config.cooldown_epochs);
   plan.memory = plan_memory(*probe);
   plan.memory.program = program;
   plan.largest_batch =

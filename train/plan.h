@@ -9,7 +9,8 @@
 namespace fovea {
 
 /// Bytes. What a step needs beyond the model's own tensors grows with the batch: it is measured on
-/// two small batches of random images and continued as a straight line.
+/// two small batches of random images, as large as training's ever get, and continued as a straight
+/// line.
 struct MemoryPlan {
   std::int64_t weights = 0;       ///< parameters and buffers
   std::int64_t gradients = 0;     ///< one f32 per trained parameter
@@ -38,7 +39,7 @@ struct Plan {
   std::int64_t largest_batch = 0;  ///< that fits; 0: not even one image
   double seconds_per_step = 0;     ///< median of three; 0: not measured, as it does not fit
   double wait_per_step = 0;        ///< of these, waiting for data
-  double evaluation_seconds = 0;   ///< of one pass over the test split
+  double evaluation_seconds = 0;   ///< after an epoch, that of averaged weights included
 
   [[nodiscard]] bool fits() const { return batch_size <= largest_batch; }
   /// Of all epochs with their evaluations.

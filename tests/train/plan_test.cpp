@@ -45,6 +45,28 @@ TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, 
   }
 }
 
+TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
+  TrainConfig config = plain_config();
+  config.grad_accum_steps = 4;
+  config.aug_repeats = 2;
+  config.warmup_prefix = true;
+  config.cooldown_epochs = 2;
+  const Plan plan = make_plan(config, tiny_data());
+  const Trainer trainer = make_trainer(config);
+  CHECK(plan.steps_per_epoch == trainer.steps_per_epoch());
+  CHECK(plan.epochs == trainer.epochs());
+  CHECK(plan.epochs == 7);
+
+  config = plain_config();
+  config.model = "cpvt_tiny_peg0_patch4_32";
+  config.drop_path = 0;
+  const MemoryPlan small = make_plan(config, tiny_data()).memory;
+  config.train_img_sizes = {16, 32, 64};
+  const MemoryPlan large = make_plan(config, tiny_data()).memory;
+  CHECK(large.loader_image == 4 * small.loader_image);
+  CHECK(large.per_image > 3 * small.per_image);
+}
+
 TEST_CASE("the peak of a larger batch lies where the plan says") {
   const TrainConfig config = plain_config();
   const Datasets data = tiny_data();
