@@ -73,6 +73,8 @@ void check_losses(const TrainConfig& c) {
   const bool asks = c.bce_sum || c.bce_target_thresh || c.bce_pos_weight;
   require(c.bce_loss || !asks,
           "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
+  require(c.teacher.empty() || !c.teacher_checkpoint.empty(), "--teacher ", c.teacher,
+          " needs --teacher-checkpoint FILE, its weights");
   if (c.distillation_type == "none") {
     require(c.teacher_logits.empty() && c.teacher_checkpoint.empty(),
             "a teacher needs --distillation-type soft, hard or bce");
@@ -110,6 +112,7 @@ void check_config(const TrainConfig& c) {
           "--finetune and --initial-checkpoint: expected one of them");
   require(!c.eval || !c.resume.empty() || !c.initial_checkpoint.empty(),
           "--eval needs weights: --resume STATE or --initial-checkpoint FILE");
+  require(!c.use_ema || c.eval, "--use-ema needs --eval");
   require(c.resume != "auto" || !c.output.empty(), "--resume auto needs --output DIR");
   static_cast<void>(c.model_settings.overrides());
   try {

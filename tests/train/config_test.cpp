@@ -180,6 +180,10 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"train-img-sizes", "32"}}, "two or more");
   refused({{"train-img-sizes", "16.5,32"}}, "whole numbers");
   refused({{"eval", "true"}}, "--eval needs weights");
+  refused({{"use-ema", "true"}}, "--use-ema needs --eval");
+  refused({{"teacher", "vit_tiny_patch4_32"}}, "needs --teacher-checkpoint");
+  refused({{"distillation-type", "hard"}, {"teacher", "a"}, {"teacher-logits", "b"}},
+          "needs --teacher-checkpoint");
   refused({{"resume", "auto"}}, "--output");
   refused({{"img-size", "32x"}}, "expected N or HxW");
   refused({{"model-args", "depth"}}, "JSON object");
