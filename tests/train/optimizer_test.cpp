@@ -102,6 +102,16 @@ TEST_CASE("the gradient scale acts as if the gradients had been multiplied") {
   check_values(scaled.w, kAdamW, 1e-13);
 }
 
+TEST_CASE("and so in every optimizer, also where gradients are clipped inside") {
+  for (const OptimizerKind kind :
+       {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lion, OptimizerKind::muon}) {
+    Fixture plain(kF64), scaled(kF64);
+    run_three_steps(plain, default_options(kind), 1);
+    run_three_steps(scaled, default_options(kind), 4);
+    check_values(scaled.w, plain.w.to_vector(), 1e-13);
+  }
+}
+
 TEST_CASE("a parameter without a gradient stays, and its version with it") {
   Fixture f(kF64);
   Optimizer optimizer(f.store, adamw_options());

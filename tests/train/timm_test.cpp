@@ -192,6 +192,22 @@ TEST_CASE("adaptive clipping is timm's") {
   }
 }
 
+TEST_CASE("adaptive clipping takes weights for at least 1e-3 long and leaves heads alone") {
+  ParameterStore store(0, {DType::f64, {}});
+  for (const char* name : {"fc.weight", "head.weight", "head_dist.weight"}) {
+    const Tensor p = Scope(store).param(name, {2, 2}, constant(0));
+    p.set_grad(from_values({2, 2}, {3, 4, 3e-5, 4e-5}, {DType::f64, {}}));
+  }
+  clip_adaptively(store, 0.5);  // a row's norm is at most 5e-4
+  const std::vector<double> clipped = store.find("fc.weight").grad().to_vector();
+  CHECK(clipped[0] == doctest::Approx(3e-4).epsilon(1e-12));
+  CHECK(clipped[1] == doctest::Approx(4e-4).epsilon(1e-12));
+  CHECK(clipped[2] == 3e-5);
+  CHECK(clipped[3] == 4e-5);
+  CHECK(store.find("head.weight").grad().to_vector()[1] == 4);
+  CHECK(store.find("head_dist.weight").grad().to_vector()[1] == 4);
+}
+
 TEST_CASE("clipping by value bounds every element, and NaN stays to be found") {
   ParameterStore store(0, {});
   const Tensor p = Scope(store).param("w", {4}, constant(0));

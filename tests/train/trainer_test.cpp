@@ -205,24 +205,33 @@ TEST_CASE("every precision and kind of distillation trains") {
   }
 }
 
-TEST_CASE("accumulating two half batches is one whole batch") {
-  TrainConfig whole = tiny_config();
-  whole.drop_path = whole.mixup = whole.cutmix = 0;
-  whole.opt = "momentum";
-  whole.batch_size = 16;
-  TrainConfig halves = whole;
-  halves.batch_size = 8;
-  halves.grad_accum_steps = 2;
-  Trainer a = make_trainer(whole), b = make_trainer(halves);
-  a.train_step();
-  b.train_step();
-  CHECK(b.progress().forward == 2);
-  CHECK(a.progress().epoch.loss() == doctest::Approx(b.progress().epoch.loss()).epsilon(1e-6));
-  for (const Parameter& p : a.model().store().parameters()) {
-    CAPTURE(p.name);
-    const std::vector<double> x = p.tensor.to_vector();
-    const std::vector<double> y = b.model().store().find(p.name).to_vector();
-    for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 1e-6);
+TEST_CASE("accumulating two half batches is one whole batch, however gradients are clipped") {
+  for (const char* mode : {"", "norm", "value", "agc"}) {
+    CAPTURE(std::string(mode));
+    TrainConfig whole = tiny_config();
+    whole.drop_path = whole.mixup = whole.cutmix = 0;
+    whole.opt = "momentum";
+    whole.lr = 1;
+    whole.warmup_lr = 1;  // the first step's rate
+    whole.batch_size = 16;
+    if (*mode != '\0') {
+      whole.clip_mode = mode;
+      whole.clip_grad = 0.01;
+    }
+    TrainConfig halves = whole;
+    halves.batch_size = 8;
+    halves.grad_accum_steps = 2;
+    Trainer a = make_trainer(whole), b = make_trainer(halves);
+    a.train_step();
+    b.train_step();
+    CHECK(b.progress().forward == 2);
+    CHECK(a.progress().epoch.loss() == doctest::Approx(b.progress().epoch.loss()).epsilon(1e-6));
+    for (const Parameter& p : a.model().store().parameters()) {
+      CAPTURE(p.name);
+      const std::vector<double> x = p.tensor.to_vector();
+      const std::vector<double> y = b.model().store().find(p.name).to_vector();
+      for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 1e-5);
+    }
   }
 }
 
