@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks derivatives and augmentations one at a time and shows that the tests notice each.
+"""Breaks derivatives, augmentations and training one at a time and shows that the tests notice each.
 
     tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
 
@@ -120,8 +120,8 @@ def one_line(text):
 def write_table(path, rows):
     caught = sum(status == "caught" for _, status, _ in rows)
     lines = ["# Mutants", "",
-             "Each row breaks one derivative or one augmentation; `tests/mutants/run.py` rebuilds the library "
-             "with it and runs `./run gradcheck`, or for augmentations the statistical tests.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
+             "Each row breaks one derivative, one augmentation or one part of training; `tests/mutants/run.py` rebuilds the library "
+             "with it and runs `./run gradcheck`, or for the others the tests that the row names.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
              "| file | what is broken | from | to | result | caught by |", "|---|---|---|---|---|---|"]
     for mutant, status, detail in rows:
         lines.append(f"| `{mutant['file']}` | {one_line(mutant['why'])} | `{one_line(mutant['old'])}` "

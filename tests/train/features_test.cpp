@@ -313,6 +313,10 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   for (const std::int64_t size : {16, 24, 32})
     CHECK(std::count(drawn.begin(), drawn.end(), size) > 5);
   CHECK(side(3) == drawn[3]);
+
+  config.train_size_schedule = "progressive";
+  config.train_img_sizes = {16, 20, 24, 28, 32};  // as many as epochs: each has its own
+  for (std::int64_t epoch = 0; epoch < 5; ++epoch) CHECK(side(epoch) == 16 + 4 * epoch);
 }
 
 TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
