@@ -22,7 +22,7 @@ struct Context {
     return activations == DType::bf16 ? DType::f32 : activations;
   }
   /// Keep only what enters a block, and compute the block again in the backward pass: the same
-  /// bits, less memory, a third more time.
+  /// bits, less memory, one more forward pass.
   bool recompute_blocks = false;
   /// Called as tap("feat/0", tensor) with the named values inside a model (goldens/README.md).
   std::function<void(std::string_view, const Tensor&)> tap;
