@@ -1,7 +1,6 @@
 // pack: makes train.pack and val.pack of any data set.
-#include <csignal>
+#include <array>
 #include <filesystem>
-#include <iostream>
 
 #include "apps/app.h"
 #include "apps/cli.h"
@@ -43,23 +42,25 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
-void pack_split(const Request& request, Split split) {
+std::filesystem::path pack_path(const Request& request, Split split) {
+  return std::filesystem::path(request.output) /
+         (split == Split::train ? "train.pack" : "val.pack");
+}
+
+void pack_split(const Request& request, Split split, const Dataset& dataset) {
   const std::string name = split == Split::train ? "train" : "val";
-  const std::filesystem::path path = std::filesystem::path(request.output) / (name + ".pack");
-  check(request.overwrite || !std::filesystem::exists(path), path.string(),
-        ": is there already; --overwrite replaces it");
-  const std::shared_ptr<const Dataset> dataset = open_dataset(request.data, split);
+  const std::filesystem::path path = pack_path(request, split);
   ProgressLine line(1);
-  if (!dataset->notice().empty()) line.print("note: " + dataset->notice());
+  if (!dataset.notice().empty()) line.print("note: " + dataset.notice());
   PackOptions options;
   options.as_pixels = request.store == "pixels";
   options.short_side = request.short_side;
   options.quality = static_cast<int>(request.quality);
   options.on_progress = [&](std::int64_t done) {
-    line.update({.label = "packing " + name, .done = done, .total = dataset->size(), .note = {}});
+    line.update({.label = "packing " + name, .done = done, .total = dataset.size(), .note = {}});
   };
-  write_pack(path, *dataset, options);
-  line.print("wrote " + path.string() + ": " + std::to_string(dataset->size()) + " images, " +
+  write_pack(path, dataset, options);
+  line.print("wrote " + path.string() + ": " + std::to_string(dataset.size()) + " images, " +
              std::to_string(std::filesystem::file_size(path) >> 20) + " MiB");
 }
 
@@ -77,8 +78,16 @@ int run(int argc, char** argv) {
   request.data.data_dir = request.data_dir;
   request.data.class_map = request.class_map;
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
+  constexpr std::array splits = {Split::train, Split::test};
+  std::vector<std::shared_ptr<const Dataset>> datasets;  // what is wrong with val is said at once,
+  for (const Split split : splits) {                     // not when train is done
+    const std::filesystem::path path = pack_path(request, split);
+    check(request.overwrite || !std::filesystem::exists(path), path.string(),
+          ": is there already; --overwrite replaces it");
+    datasets.push_back(open_dataset(request.data, split));
+  }
   std::filesystem::create_directories(request.output);
-  for (const Split split : {Split::train, Split::test}) pack_split(request, split);
+  for (std::size_t i = 0; i < splits.size(); ++i) pack_split(request, splits[i], *datasets[i]);
   return 0;
 }
 
