@@ -54,7 +54,8 @@ std::vector<std::string> normalised(int argc, char** argv) {
 }
 
 /// Complains about the first word that belongs to nothing.
-void refuse_rest(const std::vector<std::string>& rest, const CommandSpec& spec) {
+void refuse_rest(std::vector<std::string> rest, const CommandSpec& spec) {
+  std::erase(rest, "--");  // what follows it are arguments
   for (const std::string& word : rest) {
     if (!word.starts_with('-')) continue;
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());

@@ -29,7 +29,8 @@ Fields fields_of(Request& r) {
   FieldGroup data(fields, "Data");
   data.choice("dataset", &r.data.name, "(default: what the checkpoint learned from)",
               dataset_names());
-  data.add("data-dir", &r.data_dir, "folder that holds it (default: $FOVEA_DATA, else ./datasets)");
+  data.add("data-dir", &r.data_dir,
+           "folder that holds it (default: as in training, else $FOVEA_DATA, else ./datasets)");
   data.add("val-split", &r.data.val_split, "of photographs: folder, tar files or pack below it");
   data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
   data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
@@ -63,6 +64,7 @@ std::vector<std::string> split_sizes(const std::string& text) {
 }
 
 std::shared_ptr<const Dataset> open_test_split(Request request, const LoadedModel& trained) {
+  if (request.data.name.empty() && request.data_dir.empty()) request.data_dir = trained.data_dir;
   if (request.data.name.empty()) request.data.name = trained.info.dataset;
   check(!request.data.name.empty(), trained.weights.string(),
         ": does not say what it was trained on; give --dataset");

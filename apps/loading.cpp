@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "engine/files.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
@@ -45,6 +46,17 @@ fs::path weights_path(const LoadRequest& request) {
   check(fs::exists(file), file.string(), ": does not exist",
         request.use_ema ? "; was the run made with --model-ema?" : "; is this a run directory?");
   return file;
+}
+
+/// Empty where the weights are no run's or its data lie there no longer.
+std::string data_dir_of_run(const fs::path& weights) {
+  const RunPaths run{weights.parent_path()};
+  if (!is_run(run.folder) || !fs::exists(run.config())) return {};
+  const json settings = json::parse(read_file(run.config()), nullptr, /*allow_exceptions=*/false);
+  const auto folder = settings.find("data-dir");
+  if (folder == settings.end() || !folder->is_string()) return {};
+  std::error_code none;
+  return fs::is_directory(folder->get<std::string>(), none) ? folder->get<std::string>() : "";
 }
 
 ModelRequest model_request(const LoadRequest& request, const SafetensorsFile& file) {
@@ -117,6 +129,7 @@ LoadedModel load_trained(const LoadRequest& request) {
     fail(loaded.weights.string(), ": ", error.what());
   }
   loaded.info = weights_info(file.metadata, loaded.weights);
+  loaded.data_dir = data_dir_of_run(loaded.weights);
   override_images(loaded.info, request);
   loaded.notices = notices_of(loaded, file, report);
   for (auto k = static_cast<std::int64_t>(loaded.info.classes.size());

@@ -33,6 +33,7 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   WeightsInfo info;  ///< with what the request says about images
   std::filesystem::path weights;
+  std::string data_dir;              ///< of the run that made them, where it is there still
   std::vector<std::string> notices;  ///< what its user should be told
 
   /// How images are prepared for it.

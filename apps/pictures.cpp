@@ -12,26 +12,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void add_folder(PictureList& list, const fs::path& path) {
+  const auto first = list.files.size();
+  try {
+    const FolderIndex index = scan_folder(path);
+    for (const FolderIndex::File& file : index.files) {
+      const fs::path folder = index.directories[static_cast<std::size_t>(file.directory)].path;
+      list.files.push_back((path / folder / file.name).lexically_normal());
+    }
+  } catch (const Error& error) {  // a folder that may not be read; the other arguments still count
+    list.missing.push_back({path.string(), error.what(), first});
+    return;
+  }
+  std::sort(list.files.begin() + static_cast<std::ptrdiff_t>(first), list.files.end());
+  if (list.files.size() == first) {
+    list.missing.push_back({path.string(), "holds no .jpg, .jpeg, .png, .bmp or .gif file", first});
+  }
+}
+
 void add(PictureList& list, const fs::path& path) {
   std::error_code none;
   if (!fs::exists(path, none)) {
-    list.missing.push_back({path.string(), "does not exist"});
+    list.missing.push_back({path.string(), "does not exist", list.files.size()});
     return;
   }
-  if (!fs::is_directory(path, none)) {
-    list.files.push_back(path);
-    return;
-  }
-  const FolderIndex index = scan_folder(path);
-  const auto first = std::ssize(list.files);
-  for (const FolderIndex::File& file : index.files) {
-    const fs::path folder = index.directories[static_cast<std::size_t>(file.directory)].path;
-    list.files.push_back((path / folder / file.name).lexically_normal());
-  }
-  std::sort(list.files.begin() + first, list.files.end());
-  if (index.files.empty()) {
-    list.missing.push_back({path.string(), "holds no .jpg, .jpeg, .png, .bmp or .gif file"});
-  }
+  if (fs::is_directory(path, none)) return add_folder(list, path);
+  list.files.push_back(path);
 }
 
 }  // namespace

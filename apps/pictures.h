@@ -15,6 +15,7 @@ namespace fovea {
 struct PictureList {
   struct Missing {
     std::string path, reason;
+    std::size_t place = 0;  ///< how many files come before it
   };
   std::vector<std::filesystem::path> files;
   std::vector<Missing> missing;  ///< what stands for nothing

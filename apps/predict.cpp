@@ -89,6 +89,16 @@ void refuse_broken(const std::vector<PicturePrediction>& predictions) {
   fail("predict: ", messages.size(), " of ", predictions.size(), " pictures could not be read");
 }
 
+/// Puts what stands for no picture where its argument stood.
+void insert_missing(std::vector<PicturePrediction>& predictions,
+                    const std::vector<PictureList::Missing>& missing) {
+  std::size_t before = 0;  // put in so far
+  for (const auto& [path, reason, place] : missing) {
+    const auto at = predictions.begin() + static_cast<std::ptrdiff_t>(place + before++);
+    predictions.insert(at, {path, {}, path + ": " + reason});
+  }
+}
+
 int predict(int argc, char** argv) {
   Request request;
   const std::vector<std::string> arguments = parse_into_fields(
@@ -106,9 +116,7 @@ int predict(int argc, char** argv) {
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
-  for (const PictureList::Missing& missing : list.missing) {
-    predictions.push_back({missing.path, {}, missing.path + ": " + missing.reason});
-  }
+  insert_missing(predictions, list.missing);
   const std::string text =
       format_predictions(predictions, request.format, trained.weights.string());
   if (request.output.empty()) {

@@ -64,6 +64,8 @@ TEST_CASE("the last of several wins, negative numbers are values") {
 TEST_CASE("arguments without a flag, where the program takes them") {
   CHECK(parse({"a.png", "--epochs", "3", "b.png"}, "IMAGE...").arguments ==
         std::vector<std::string>{"a.png", "b.png"});
+  CHECK(parse({"--epochs", "3", "--", "-dash.png"}, "IMAGE...").arguments ==
+        std::vector<std::string>{"-dash.png"});
   CHECK(refusal({"a.png"}) == "a.png: belongs to no flag");
 }
 

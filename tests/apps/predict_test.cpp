@@ -65,6 +65,7 @@ TEST_CASE("files, folders and lists become pictures, in order") {
         std::vector<std::string>{"odd.name", "1.JPG", "2.png", "0.bmp", "2.png"});
   REQUIRE(found.missing.size() == 2);
   CHECK(contains(found.missing[0].path, "nowhere"));
+  CHECK(found.missing[0].place == 5);
   CHECK(contains(found.missing[1].reason, "holds no .jpg"));
 }
 
@@ -157,6 +158,12 @@ TEST_CASE("a run's weights, a bare file, and what is not there") {
   CHECK(best.info.crop.crop_pct == 0.75);
   CHECK(best.info.crop.mode == CropMode::border);
   CHECK(best.info.crop.filter == Filter::hamming);
+  CHECK(best.data_dir.empty());
+  const std::string data = folder.path().string();
+  write_file_atomically(folder / "config.json", nlohmann::json{{"data-dir", data}}.dump());
+  CHECK(load_trained(request).data_dir == data);
+  write_file_atomically(folder / "config.json", R"({"data-dir": "/not/there/any/more"})");
+  CHECK(load_trained(request).data_dir.empty());
   request.last = true;
   CHECK(load_trained(request).info.top1 == 1);
   request.use_ema = true;
