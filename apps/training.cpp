@@ -125,6 +125,9 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
     if (!part->notice().empty()) run.notices.push_back(part->notice());
   }
   Console console(program.name);
+  if (config.verify_data || config.plan) {
+    for (const std::string& notice : run.notices) console.print("note: " + notice);
+  }
   if (config.verify_data) return verify(data, console);
   if (config.plan) return show_plan(config, data, console);
   if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
@@ -154,6 +157,10 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
     watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
   }
   const bool finished = trainer.fit(watch);
+  if (profile.cut_short()) {
+    console.print("note: --profile " + std::to_string(config.profile) +
+                  ": the run ended before so many steps after the first two; nothing is traced");
+  }
   recorder.finish();
   if (finished) {
     if (config.report) write_report(recorder.paths(), console);

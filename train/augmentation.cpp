@@ -91,17 +91,9 @@ ColorJitter jitter_of(const TrainConfig& c) {
   return {x.at(0), x.at(1), x.at(2), x.size() > 3 ? x[3] : 0};
 }
 
-template <class... Parts>
-void require(bool ok, const Parts&... parts) {
-  if (ok) return;
-  std::ostringstream message;
-  (message << ... << parts);
-  throw UsageError(message.str());
-}
-
 void check_range(const char* flag, const std::vector<double>& range) {
-  require(range[0] <= range[1], flag, ": got ", range[0], ",", range[1],
-          ", expected the lower end first");
+  check_usage(range[0] <= range[1], flag, ": got ", range[0], ",", range[1],
+              ", expected the lower end first");
 }
 
 }  // namespace
@@ -163,26 +155,27 @@ MixOptions mix_options(const TrainConfig& config, std::int64_t classes) {
 
 void check_augmentation(const TrainConfig& c) {
   const std::size_t widths = c.color_jitter.size();
-  require(widths == 1 || widths == 3 || widths == 4, "--color-jitter: got ", widths,
-          " numbers, expected 1, 3 or 4");
-  require(widths < 4 || c.color_jitter[3] <= 0.5, "--color-jitter: got a hue of ",
-          widths < 4 ? 0 : c.color_jitter[3], ", expected at most 0.5");
+  check_usage(widths == 1 || widths == 3 || widths == 4, "--color-jitter: got ", widths,
+              " numbers, expected 1, 3 or 4");
+  check_usage(widths < 4 || c.color_jitter[3] <= 0.5, "--color-jitter: got a hue of ",
+              widths < 4 ? 0 : c.color_jitter[3], ", expected at most 0.5");
   check_range("--scale", c.scale);
   check_range("--ratio", c.ratio);
-  require(c.train_crop_mode != "rrc" || c.scale[1] <= 1, "--scale: got ", c.scale[1],
-          ", expected at most 1 with --train-crop-mode rrc");
+  check_usage(c.train_crop_mode != "rrc" || c.scale[1] <= 1, "--scale: got ", c.scale[1],
+              ", expected at most 1 with --train-crop-mode rrc");
   if (!c.cutmix_minmax.empty()) {
-    require(c.cutmix_minmax[0] < c.cutmix_minmax[1], "--cutmix-minmax: got ", c.cutmix_minmax[0],
-            ",", c.cutmix_minmax[1], ", expected the lower end first");
+    check_usage(c.cutmix_minmax[0] < c.cutmix_minmax[1], "--cutmix-minmax: got ",
+                c.cutmix_minmax[0], ",", c.cutmix_minmax[1], ", expected the lower end first");
   }
   const bool mixed = c.mixup > 0 || c.cutmix > 0 || !c.cutmix_minmax.empty();
-  require(!mixed || c.batch_size % 2 == 0, "--batch-size: got ", c.batch_size,
-          ", expected an even number: mixup and cutmix pair the images of a batch");
+  check_usage(!mixed || c.batch_size % 2 == 0, "--batch-size: got ", c.batch_size,
+              ", expected an even number: mixup and cutmix pair the images of a batch");
   if (!has_policy(c)) return;
   const std::vector<std::string> geometric = {"bilinear", "bicubic", "nearest", "random"};
-  require(std::find(geometric.begin(), geometric.end(), c.train_interpolation) != geometric.end(),
-          "--train-interpolation: got ", c.train_interpolation,
-          ", expected bilinear, bicubic, nearest or random beside --aa: it also turns and shears");
+  check_usage(
+      std::find(geometric.begin(), geometric.end(), c.train_interpolation) != geometric.end(),
+      "--train-interpolation: got ", c.train_interpolation,
+      ", expected bilinear, bicubic, nearest or random beside --aa: it also turns and shears");
   try {
     static_cast<void>(parse_augment_policy(c.aa, {}));
   } catch (const Error& error) {

@@ -46,7 +46,8 @@ std::string comparison_table(std::span<const RunGroup> groups) {
   std::string table =
       "| run | seeds | epochs | top-1, % | lowest | highest |\n|---|---|---|---|---|---|\n";
   for (const RunGroup& group : groups) {
-    const std::vector<double> last = group.top1(group.epochs() - 1);
+    const std::vector<double> last =
+        group.epochs() > 0 ? group.top1(group.epochs() - 1) : std::vector<double>{};
     table += "| " + group.label + " | " + std::to_string(group.runs.size()) + " | " +
              std::to_string(group.epochs()) + " | ";
     if (last.empty()) {

@@ -13,14 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-template <class... Parts>
-void require(bool ok, const Parts&... parts) {
-  if (ok) return;
-  std::ostringstream message;
-  (message << ... << parts);
-  throw UsageError(message.str());
-}
-
 }  // namespace
 
 double peak_lr(const TrainConfig& c) {
@@ -54,46 +46,47 @@ namespace {
 void check_schedule(const TrainConfig& c) {
   const ScheduleKind kind = parse_schedule(c.sched);
   const auto epochs = static_cast<double>(c.epochs);
-  require(c.cooldown_epochs == 0 || has_floor(kind), "--cooldown-epochs: --sched ", c.sched,
-          " does not end at a floor to stay at");
-  require(std::is_sorted(c.decay_milestones.begin(), c.decay_milestones.end()),
-          "--decay-milestones: expected rising numbers");
-  require(kind != ScheduleKind::plateau || c.decay_rate < 1, "--decay-rate: got ", c.decay_rate,
-          ", expected less than 1 with --sched plateau");
-  require(kind != ScheduleKind::half_cosine || !c.warmup_prefix,
-          "--warmup-prefix: the warm-up of --sched half-cosine is inside the epochs");
+  check_usage(c.cooldown_epochs == 0 || has_floor(kind), "--cooldown-epochs: --sched ", c.sched,
+              " does not end at a floor to stay at");
+  check_usage(std::is_sorted(c.decay_milestones.begin(), c.decay_milestones.end()),
+              "--decay-milestones: expected rising numbers");
+  check_usage(kind != ScheduleKind::plateau || c.decay_rate < 1, "--decay-rate: got ", c.decay_rate,
+              ", expected less than 1 with --sched plateau");
+  check_usage(kind != ScheduleKind::half_cosine || !c.warmup_prefix,
+              "--warmup-prefix: the warm-up of --sched half-cosine is inside the epochs");
   if (kind != ScheduleKind::wsd) return;
   const double length = epochs - (c.warmup_prefix ? 0 : c.warmup_epochs);
   const double decay = c.decay_epochs.value_or(0.2);
-  require(length > 0 && decay <= length, "--decay-epochs: got ", decay, ", expected at most the ",
-          length, " epochs after the warm-up of --sched wsd");
+  check_usage(length > 0 && decay <= length, "--decay-epochs: got ", decay,
+              ", expected at most the ", length, " epochs after the warm-up of --sched wsd");
 }
 
 void check_losses(const TrainConfig& c) {
   const bool asks = c.bce_sum || c.bce_target_thresh || c.bce_pos_weight;
-  require(c.bce_loss || !asks,
-          "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
-  require(c.teacher.empty() || !c.teacher_checkpoint.empty(), "--teacher ", c.teacher,
-          " needs --teacher-checkpoint FILE, its weights");
+  check_usage(c.bce_loss || !asks,
+              "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
+  check_usage(c.teacher.empty() || !c.teacher_checkpoint.empty(), "--teacher ", c.teacher,
+              " needs --teacher-checkpoint FILE, its weights");
   if (c.distillation_type == "none") {
-    require(c.teacher_logits.empty() && c.teacher_checkpoint.empty(),
-            "a teacher needs --distillation-type soft, hard or bce");
+    check_usage(c.teacher_logits.empty() && c.teacher_checkpoint.empty(),
+                "a teacher needs --distillation-type soft, hard or bce");
     return;
   }
-  require(c.teacher_checkpoint.empty() != c.teacher_logits.empty(), "--distillation-type ",
-          c.distillation_type,
-          " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
+  check_usage(c.teacher_checkpoint.empty() != c.teacher_logits.empty(), "--distillation-type ",
+              c.distillation_type,
+              " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
   const bool mixed = mixes(c, 0);
-  require(
+  check_usage(
       c.teacher_logits.empty() || !mixed,
       "--teacher-logits: expected --mixup 0 --cutmix 0: the stored logits are of single images");
 }
 
 void check_sizes(const TrainConfig& c) {
   const bool one_each = c.train_img_sizes.size() != 1;
-  require(one_each, "--train-img-sizes: expected two or more, or --img-size for one");
+  check_usage(one_each, "--train-img-sizes: expected two or more, or --img-size for one");
   for (const double side : c.train_img_sizes) {
-    require(side == std::floor(side), "--train-img-sizes: got ", side, ", expected whole numbers");
+    check_usage(side == std::floor(side), "--train-img-sizes: got ", side,
+                ", expected whole numbers");
   }
 }
 
@@ -104,16 +97,18 @@ void check_config(const TrainConfig& c) {
   check_schedule(c);
   check_losses(c);
   check_sizes(c);
-  require(c.clip_grad || c.clip_mode == "norm", "--clip-mode ", c.clip_mode, " needs --clip-grad");
-  require(!c.model_ema_warmup || c.model_ema, "--model-ema-warmup needs --model-ema");
-  require(c.freeze.empty() || !c.linear_probe, "--freeze and --linear-probe: expected one of them");
+  check_usage(c.clip_grad || c.clip_mode == "norm", "--clip-mode ", c.clip_mode,
+              " needs --clip-grad");
+  check_usage(!c.model_ema_warmup || c.model_ema, "--model-ema-warmup needs --model-ema");
+  check_usage(c.freeze.empty() || !c.linear_probe,
+              "--freeze and --linear-probe: expected one of them");
   static_cast<void>(frozen_patterns(c));
-  require(c.finetune.empty() || c.initial_checkpoint.empty(),
-          "--finetune and --initial-checkpoint: expected one of them");
-  require(!c.eval || !c.resume.empty() || !c.initial_checkpoint.empty(),
-          "--eval needs weights: --resume STATE or --initial-checkpoint FILE");
-  require(!c.use_ema || c.eval, "--use-ema needs --eval");
-  require(c.resume != "auto" || !c.output.empty(), "--resume auto needs --output DIR");
+  check_usage(c.finetune.empty() || c.initial_checkpoint.empty(),
+              "--finetune and --initial-checkpoint: expected one of them");
+  check_usage(!c.eval || !c.resume.empty() || !c.initial_checkpoint.empty(),
+              "--eval needs weights: --resume STATE or --initial-checkpoint FILE");
+  check_usage(!c.use_ema || c.eval, "--use-ema needs --eval");
+  check_usage(c.resume != "auto" || !c.output.empty(), "--resume auto needs --output DIR");
   static_cast<void>(c.model_settings.overrides());
   try {
     static_cast<void>(parse_device(c.device));

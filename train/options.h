@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -20,6 +21,15 @@ class UsageError : public Error {
  public:
   using Error::Error;
 };
+
+/// check() for usage: throws UsageError with the streamed parts unless `ok`.
+template <class... Parts>
+void check_usage(bool ok, const Parts&... parts) {
+  if (ok) return;
+  std::ostringstream message;
+  (message << ... << parts);
+  throw UsageError(message.str());
+}
 
 /// One setting, bound to the variable that holds it.
 struct Field {

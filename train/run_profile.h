@@ -18,6 +18,8 @@ class RunProfile {
   /// Call after each step. What there is to say once the file is written: its path and the ops that
   /// took longest; empty otherwise.
   [[nodiscard]] std::string step_done();
+  /// Whether the run ended before all the steps that were to be traced: nothing was written.
+  [[nodiscard]] bool cut_short() const { return steps_ > 0 && done_ < kWarmUp + steps_; }
 
  private:
   static constexpr std::int64_t kWarmUp = 2;

@@ -31,6 +31,11 @@ TEST_CASE("a table shows mean and range after the last epoch that all runs of a 
         "| learned | 1 | 1 | 50.00 | 50.00 | 50.00 |\n");
 }
 
+TEST_CASE("a group of runs that have no epoch in common has an empty row") {
+  const std::vector<RunGroup> groups{{"new", {run_of({10}), {}}}};
+  CHECK(comparison_table(groups).ends_with("| new | 2 | 0 | | | |\n"));
+}
+
 TEST_CASE("curves are means, and epochs that were not evaluated leave no point") {
   std::vector<EpochRow> gap = run_of({10, 20, 30});
   gap[1].eval_top1.reset();

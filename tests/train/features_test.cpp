@@ -1,5 +1,5 @@
-// What a run can do beside training: freezing, fine-tuning, stored teachers, sizes that grow, steps
-// that are skipped, and what it tells of itself.
+// What a run can do beside plain steps: stored teachers, sizes that grow, steps that are skipped,
+// schedules that go on, and what it tells of itself.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,14 +15,6 @@
 
 namespace fovea {
 namespace {
-
-TrainConfig plain_config() {
-  TrainConfig c = tiny_config();
-  c.drop_path = c.mixup = c.cutmix = 0;
-  c.model_ema = false;
-  c.epochs = 2;
-  return c;
-}
 
 /// Its loss is NaN in the forward passes between `first` and `last`. Like running statistics, its
 /// buffer "seen" sums up the levels of all images, NaN where the loss is.
@@ -55,174 +47,7 @@ class Faulty : public Model {
   Tensor weight_, seen_;
 };
 
-std::string notices_of(const TrainConfig& config) {
-  std::vector<std::string> notices;
-  static_cast<void>(build_model(config, *tiny_data().train, notices));
-  std::string text;
-  for (const std::string& notice : notices) text += notice + "\n";
-  return text;
-}
-
-/// Mean losses of the steps.
-std::vector<double> losses_of(Trainer& trainer) {
-  std::vector<double> losses;
-  TrainWatch watch;
-  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
-  CHECK(trainer.fit(watch));
-  return losses;
-}
-
 }  // namespace
-
-TEST_CASE("frozen parameters stay, the others move") {
-  TrainConfig config = plain_config();
-  config.freeze = "^blocks\\.0\\. patch_embed";
-  Trainer trainer = make_trainer(config);
-  const auto before = bits_of(trainer);
-  trainer.train_step();
-  const auto after = bits_of(trainer);
-  for (const Parameter& p : trainer.model().store().parameters()) {
-    CAPTURE(p.name);
-    const bool frozen = p.name.starts_with("blocks.0.") || p.name.starts_with("patch_embed.");
-    CHECK((before.at(p.name) == after.at(p.name)) == frozen);
-    CHECK(after.contains("m/" + p.name) == !frozen);
-  }
-}
-
-TEST_CASE("a linear probe trains the head alone") {
-  TrainConfig config = plain_config();
-  config.linear_probe = true;
-  Trainer trainer = make_trainer(config);
-  CHECK(trainer.model().store().parameter_count() == 12 * 10 + 10);
-  CHECK(contains(notices_of(config), "; 2 are trained"));
-}
-
-TEST_CASE("a linear probe on a checkpoint starts from its features and leaves them alone") {
-  const TemporaryFolder folder;
-  const std::string file = (folder / "features.safetensors").string();
-  TrainConfig config = plain_config();
-  {
-    Trainer trainer = make_trainer(config);
-    trainer.train_step();
-    save_model(file, trainer.model());
-  }
-  config.finetune = file;
-  config.linear_probe = true;
-  Trainer probe = make_trainer(config);
-  CHECK(probe.fit({}));
-  const SafetensorsFile before = read_safetensors(file);
-  for (const Parameter& p : probe.model().store().parameters()) {
-    CAPTURE(p.name);
-    const bool same = before.tensors.at(p.name).to_vector() == p.tensor.to_vector();
-    CHECK(same == !p.name.starts_with("head."));
-  }
-}
-
-TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
-  TrainConfig config = plain_config();
-  config.init = "jax";
-  config.model_settings["embed_dim"] = "96";
-  std::vector<std::string> notices;
-  const auto model = build_model(config, *tiny_data().train, notices);
-  const auto deviation = [&](const char* name) {
-    double squares = 0;
-    const std::vector<double> values = model->store().find(name).to_vector();
-    for (const double value : values) squares += value * value;
-    return std::sqrt(squares / static_cast<double>(values.size()));
-  };
-  for (const char* zero : {"head.weight", "head.bias", "patch_embed.proj.bias",
-                           "blocks.0.attn.qkv.bias", "blocks.1.attn.proj.bias"}) {
-    CAPTURE(std::string(zero));
-    CHECK(deviation(zero) == 0);
-  }
-  // xavier over [3D, D]: variance 2 / (in + out)
-  CHECK(deviation("blocks.0.attn.qkv.weight") ==
-        doctest::Approx(std::sqrt(2.0 / 384)).epsilon(0.02));
-  CHECK(deviation("blocks.1.mlp.fc1.weight") ==
-        doctest::Approx(std::sqrt(2.0 / 480)).epsilon(0.02));
-  CHECK(deviation("patch_embed.proj.weight") ==
-        doctest::Approx(std::sqrt(1.0 / 192)).epsilon(0.02));
-  CHECK(deviation("blocks.0.mlp.fc1.bias") == doctest::Approx(1e-6).epsilon(0.2));
-  CHECK(deviation("cls_token") == doctest::Approx(1e-6).epsilon(0.3));
-  CHECK(deviation("pos_embed") == doctest::Approx(0.02).epsilon(0.1));
-  CHECK(deviation("norm.weight") == 1);
-  config.seed = 43;
-  const auto other = build_model(config, *tiny_data().train, notices);
-  CHECK(other->store().find("cls_token").to_vector() !=
-        model->store().find("cls_token").to_vector());
-  config.model = "pervit_tiny_32";
-  config.model_settings = {};
-  CHECK(contains(message_of([&] { notices_of(config); }), "not for pervit_tiny_32"));
-}
-
-TEST_CASE("heads are scaled and their biases set when asked, before weights are loaded") {
-  TrainConfig config = plain_config();
-  std::vector<std::string> notices;
-  const auto plain = build_model(config, *tiny_data().train, notices);
-  config.head_init_scale = 0.5;
-  config.head_init_bias = -2;
-  const auto model = build_model(config, *tiny_data().train, notices);
-  CHECK(model->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 2);
-  CHECK(model->store().find("head.bias").at(3) == -2);
-  CHECK(model->store().find("blocks.0.mlp.fc1.bias").at(3) == 0);
-}
-
-TEST_CASE("expressions that are none, or that match nothing, are refused") {
-  TrainConfig config = plain_config();
-  config.freeze = "blocks (";
-  CHECK(contains(message_of([&] { check_config(config); }), "( is no regular expression"));
-  config.freeze = "blocks nothing";
-  CHECK(contains(message_of([&] { notices_of(config); }), "expression 2 of"));
-  config.freeze = ".";
-  CHECK(contains(message_of([&] { notices_of(config); }), "nothing is left to train"));
-}
-
-TEST_CASE("fine-tuning at another size and class count says all in one table, and trains") {
-  const TemporaryFolder folder;
-  const std::string file = (folder / "small.safetensors").string();
-  {
-    Trainer small = make_trainer(plain_config());
-    small.train_step();
-    save_model(file, small.model());
-  }
-  TrainConfig config = plain_config();
-  config.finetune = file;
-  config.model_settings["img_size"] = "64";
-  config.layer_decay = 0.7;
-  const BuiltinOptions options{.seed = 3, .train_size = 24, .test_size = 8};
-  /// The same pictures under a hundred names.
-  class Hundred : public Builtin {
-   public:
-    using Builtin::Builtin;
-    [[nodiscard]] const std::vector<std::string>& class_names() const override {
-      static const std::vector<std::string> names(100, "a class");
-      return names;
-    }
-  };
-  const Datasets data{std::make_shared<Hundred>(Split::train, options),
-                      std::make_shared<Hundred>(Split::test, options)};
-  std::vector<std::string> notices;
-  auto model = build_model(config, *data.train, notices);
-  REQUIRE(notices.size() == 1);
-  CHECK(contains(notices[0], ": copied 29 of 32 tensors; the others:"));
-  CHECK(contains(notices[0], "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
-  CHECK(contains(notices[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
-  CHECK(contains(notices[0], "head.bias    [10]         [100]        starts anew"));
-  CHECK(model->info().img_size == std::array<std::int64_t, 2>{64, 64});
-  Trainer trainer(config, data, std::move(model));
-  const std::vector<double> losses = losses_of(trainer);
-  CHECK(std::isfinite(losses.back()));
-}
-
-TEST_CASE("weights that fit whole are said in one line") {
-  const TemporaryFolder folder;
-  const std::string file = (folder / "weights.safetensors").string();
-  Trainer trainer = make_trainer(plain_config());
-  save_model(file, trainer.model());
-  TrainConfig config = plain_config();
-  config.initial_checkpoint = file;
-  CHECK(notices_of(config) == file + ": copied 32 of 32 tensors\n");
-}
 
 TEST_CASE("stored logits teach what the model that made them teaches") {
   const TemporaryFolder folder;

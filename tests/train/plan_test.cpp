@@ -17,16 +17,6 @@
 
 using namespace fovea;
 
-namespace {
-
-TrainConfig plain_config() {
-  TrainConfig config = tiny_config();
-  config.model_ema = false;
-  return config;
-}
-
-}  // namespace
-
 TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, and takes time") {
   const Plan plan = make_plan(tiny_config(), tiny_data());
   CHECK(plan.parameters > 0);
@@ -133,4 +123,8 @@ TEST_CASE("a profile of some steps is written once, after two that warm up") {
   CHECK(spans["forward self_attention"] == 4);  // two blocks, two steps
   CHECK(spans["backward self_attention"] == 4);
   CHECK(!is_profiling());
+  CHECK(!profile.cut_short());
+  RunProfile too_long(2, folder.path() / "never.json");
+  for (int i = 0; i < 3; ++i) CHECK(too_long.step_done().empty());
+  CHECK(too_long.cut_short());
 }

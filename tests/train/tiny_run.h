@@ -1,6 +1,8 @@
 // A run small enough for unit tests: a one-block ViT on a few of the built-in pictures.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +38,15 @@ inline TrainConfig tiny_config() {
   return c;
 }
 
+/// The same without randomness in the model and without averages.
+inline TrainConfig plain_config() {
+  TrainConfig c = tiny_config();
+  c.drop_path = c.mixup = c.cutmix = 0;
+  c.model_ema = false;
+  c.epochs = 2;
+  return c;
+}
+
 inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
   const BuiltinOptions options{.seed = 3, .train_size = train, .test_size = test};
   return {std::make_shared<Builtin>(Split::train, options),
@@ -46,6 +57,15 @@ inline Trainer make_trainer(const TrainConfig& config) {
   std::vector<std::string> notices;
   const Datasets data = tiny_data();
   return Trainer(config, data, build_model(config, *data.train, notices));
+}
+
+/// Mean losses of the steps.
+inline std::vector<double> losses_of(Trainer& trainer) {
+  std::vector<double> losses;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
+  CHECK(trainer.fit(watch));
+  return losses;
 }
 
 /// Every bit of a trainer's state: tensors as numbers, counters as they are.
