@@ -37,6 +37,7 @@ TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, 
 
 TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   TrainConfig config = plain_config();
+  config.epochs = 4;
   config.grad_accum_steps = 4;
   config.aug_repeats = 2;
   config.warmup_prefix = true;
