@@ -1,4 +1,4 @@
-// Box blurs of fractional radius in 24-bit fixed point (Gwosdek et al. 2011).
+// Box blurs of fractional radius in 24-bit fixed point (Gwosdek et al. 2011), and plain taps.
 //
 // Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
 #include "data/augment_blur.h"
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "data/transforms.h"
 #include "engine/check.h"
 
 namespace fovea {
@@ -67,6 +68,31 @@ void blur_lines(const Box& box, std::uint8_t* values, const Lines& lines) {
       blur_line(box, values + k * lines.line_step, lines, line.data());
 }
 
+/// Sums to 1.
+std::vector<float> gaussian_taps(std::int64_t count, double deviation) {
+  std::vector<double> weights;
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = static_cast<double>(i - count / 2) / deviation;
+    sum += weights.emplace_back(std::exp(-0.5 * x * x));
+  }
+  std::vector<float> taps;
+  taps.reserve(weights.size());
+  for (const double weight : weights) taps.push_back(static_cast<float>(weight / sum));
+  return taps;
+}
+
+/// output[i] = sum_k taps[k] input[i + k * step], i < count.
+template <class T>
+void convolve(const std::vector<float>& taps, const T* input, std::int64_t step, std::int64_t count,
+              float* output) {
+  std::fill_n(output, count, 0.0F);
+  for (const float tap : taps) {
+    for (std::int64_t i = 0; i < count; ++i) output[i] += tap * static_cast<float>(input[i]);
+    input += step;
+  }
+}
+
 }  // namespace
 
 Image gaussian_blur(const Image& image, double radius) {
@@ -79,6 +105,28 @@ Image gaussian_blur(const Image& image, double radius) {
   for (std::int64_t y = 0; y < image.height; ++y)
     blur_lines(box, result.at(y, 0), {Image::kChannels, 1, image.width, Image::kChannels});
   blur_lines(box, result.pixels.data(), {row, 1, image.height, row});
+  return result;
+}
+
+Image gaussian_filter(const Image& image, std::int64_t taps, double deviation) {
+  check(taps >= 1 && taps % 2 == 1, "gaussian_filter: got ", taps, " taps, expected an odd number");
+  check(deviation > 0 && deviation <= 1000, "gaussian_filter: got deviation ", deviation,
+        ", expected more than 0 and at most 1000");
+  if (image.pixels.empty()) return image;
+  const std::vector<float> weights = gaussian_taps(taps, deviation);
+  const std::int64_t around = taps / 2, row = image.width * Image::kChannels;
+  const PixelBox box{-around, image.height + around, -around, image.width + around};
+  const Image wide = crop(image, box, Padding::reflect);
+  std::vector<float> lines(static_cast<std::size_t>(wide.height * row));  // blurred along x
+  for (std::int64_t y = 0; y < wide.height; ++y)
+    convolve(weights, wide.at(y, 0), Image::kChannels, row, lines.data() + y * row);
+  Image result(image.height, image.width);
+  std::vector<float> line(static_cast<std::size_t>(row));
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    convolve(weights, lines.data() + y * row, row, row, line.data());
+    for (std::int64_t i = 0; i < row; ++i)
+      result.at(y, 0)[i] = static_cast<std::uint8_t>(std::nearbyint(line[i]));
+  }
   return result;
 }
 

@@ -13,6 +13,7 @@ std::vector<float> draw_weights(std::int64_t count, double alpha, Rng& rng) {
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) sum += values.emplace_back(rng.gamma(alpha));
   std::vector<float> weights;
+  weights.reserve(values.size());
   for (const double value : values) weights.push_back(static_cast<float>(value / sum));
   return weights;
 }

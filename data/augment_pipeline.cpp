@@ -13,6 +13,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kSmallImage = 32;  // up to here nothing is cropped away for evaluation
+constexpr std::int64_t kBlurTaps = 23;    // timm's
 
 std::int64_t scaled(std::int64_t side, double crop_pct) {
   return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
@@ -119,9 +120,9 @@ void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
 
 /// Adds a step that is taken with the given probability.
 template <class Step>
-void add_sometimes(Pipeline& pipeline, double probability, const Step& step) {
+void add_sometimes(std::vector<Pipeline::Step>& steps, double probability, const Step& step) {
   if (probability <= 0) return;
-  pipeline.steps.emplace_back([probability, step](Image image, Rng& rng) {
+  steps.emplace_back([probability, step](Image image, Rng& rng) {
     return rng.uniform() < probability ? step(std::move(image), rng) : image;
   });
 }
@@ -135,7 +136,7 @@ void add_policy(Pipeline& pipeline, const AugmentOptions& options) {
     const auto side = static_cast<double>(std::min(options.size.height, options.size.width));
     settings.translate_const = std::trunc(side * 0.45);
   }
-  pipeline.steps.emplace_back(
+  pipeline.variations.emplace_back(
       [policy = parse_augment_policy(options.policy, settings)](Image image, Rng& rng) {
         return apply(policy, std::move(image), rng);
       });
@@ -150,15 +151,15 @@ bool jitters(const AugmentOptions& options) {
 void add_colors(Pipeline& pipeline, const AugmentOptions& options) {
   add_policy(pipeline, options);
   if (jitters(options)) {
-    add_sometimes(pipeline, options.jitter_probability,
+    add_sometimes(pipeline.variations, options.jitter_probability,
                   [jitter = options.jitter](Image image, Rng& rng) {
                     return color_jitter(std::move(image), jitter, rng);
                   });
   }
-  add_sometimes(pipeline, options.grayscale,
+  add_sometimes(pipeline.variations, options.grayscale,
                 [](const Image& image, Rng&) { return grayscale(image); });
-  add_sometimes(pipeline, options.blur, [](const Image& image, Rng& rng) {
-    return gaussian_blur(image, rng.uniform(0.1, 2));
+  add_sometimes(pipeline.variations, options.blur, [](const Image& image, Rng& rng) {
+    return gaussian_filter(image, kBlurTaps, rng.uniform(0.1, 2));
   });
 }
 
@@ -177,9 +178,9 @@ Pipeline training_pipeline(const AugmentOptions& options) {
   Pipeline pipeline;
   pipeline.normalization = options.normalization;
   add_crop(pipeline, options);
-  add_sometimes(pipeline, options.flip,
+  add_sometimes(pipeline.steps, options.flip,
                 [](Image image, Rng&) { return flip_horizontal(std::move(image)); });
-  add_sometimes(pipeline, options.vertical_flip,
+  add_sometimes(pipeline.steps, options.vertical_flip,
                 [](Image image, Rng&) { return flip_vertical(std::move(image)); });
   add_colors(pipeline, options);
   if (options.erase.probability > 0) {

@@ -6,8 +6,8 @@
 namespace fovea {
 
 struct Batch {
-  Tensor images;     ///< f32 [B, 3, H, W], normalised
-  Tensor labels;     ///< i64 [B]
+  Tensor images;  ///< f32 [B, 3, H, W], normalised; B rows, several of a sample where it is split
+  Tensor labels;  ///< i64 [B]
   Tensor indices{};  ///< i64 [B], of the samples in their data set
 
   [[nodiscard]] std::int64_t size() const { return labels.size(0); }

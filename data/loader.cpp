@@ -53,15 +53,16 @@ class Loader::BatchMaker {
     const std::int64_t begin = at.batch * options_.batch_size;
     const std::int64_t size = epoch_size(static_cast<std::int64_t>(order.size()), options_.repeats);
     const std::int64_t count = std::min(options_.batch_size, size - begin);
+    const std::int64_t rows = count * options_.splits;
     Made made;
-    made.batch.labels = empty({count}, {DType::i64, {}});
-    made.batch.indices = empty({count}, {DType::i64, {}});
+    made.batch.labels = empty({rows}, {DType::i64, {}});
+    made.batch.indices = empty({rows}, {DType::i64, {}});
     std::int64_t row = 0;
     for (std::int64_t i = begin; i < begin + count; ++i) {
       const Draw draw{at.epoch, order[i / options_.repeats], i % options_.repeats};
-      row += static_cast<std::int64_t>(put(made, row, draw));
+      row += put(made, row, draw) ? options_.splits : 0;
     }
-    if (row < count) {
+    if (row < rows) {
       made.batch.labels = first_rows(made.batch.labels, row);
       made.batch.indices = first_rows(made.batch.indices, row);
       if (row > 0) made.batch.images = first_rows(made.batch.images, row);
@@ -75,7 +76,7 @@ class Loader::BatchMaker {
     std::int64_t epoch, index, repeat;
   };
 
-  /// Writes the sample, or what stands in for it, into row `row`. False when it is left out.
+  /// Writes the sample, or what stands in for it, from row `row` on. False when it is left out.
   bool put(Made& made, std::int64_t row, Draw draw) const try {
     for (std::int64_t tries = 0; tries < dataset_->size(); ++tries) {
       try {
@@ -99,7 +100,16 @@ class Loader::BatchMaker {
     if (draw.repeat > 0) stream = stream_of(stream, static_cast<std::uint64_t>(draw.repeat));
     Rng rng(options_.seed, stream);
     Sample sample = read(draw.index, rng);
-    const Image image = pipeline_.apply(std::move(sample.image), rng);
+    const Image placed = pipeline_.place(std::move(sample.image), rng);
+    for (std::int64_t split = 0; split < options_.splits; ++split) {
+      const bool as_it_is = split == 0 && options_.splits > 1;
+      write_image(batch, row + split, as_it_is ? placed : pipeline_.vary(placed, rng), rng);
+      batch.labels.data<std::int64_t>()[row + split] = sample.label;
+      batch.indices.data<std::int64_t>()[row + split] = draw.index;
+    }
+  }
+
+  void write_image(Batch& batch, std::int64_t row, const Image& image, Rng& rng) const {
     const Shape shape{batch.labels.size(0), Image::kChannels, image.height, image.width};
     if (!batch.images.defined()) batch.images = empty(shape);
     check(batch.images.shape() == shape, "its size is ", image.height, " x ", image.width,
@@ -107,9 +117,10 @@ class Loader::BatchMaker {
     float* target =
         batch.images.data<float>() + row * Image::kChannels * image.height * image.width;
     normalize(image, pipeline_.normalization, target);
-    if (pipeline_.finish) pipeline_.finish(target, {image.height, image.width}, rng);
-    batch.labels.data<std::int64_t>()[row] = sample.label;
-    batch.indices.data<std::int64_t>()[row] = draw.index;
+    const bool unfinished = options_.unfinished_every > 0 && row % options_.unfinished_every == 0;
+    if (pipeline_.finish && !unfinished) {
+      pipeline_.finish(target, {image.height, image.width}, rng);
+    }
   }
 
   [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const {
@@ -249,6 +260,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, Loader
   check(options_.repeats >= 1 && options_.shuffle_buffer >= 0, "loader: got ", options_.repeats,
         " repeats and a shuffle buffer of ", options_.shuffle_buffer,
         ", expected at least 1 and 0");
+  check(options_.splits >= 1 && options_.unfinished_every >= 0, "loader: got ", options_.splits,
+        " splits, unfinished every ", options_.unfinished_every, ", expected at least 1 and 0");
   const std::int64_t shown = epoch_size(images_, options_.repeats);
   batches_ = batch_count(shown, options_.batch_size, options_.drop_last);
   check(batches_ >= 1, "loader: got ", images_, " images and batch size ", options_.batch_size,

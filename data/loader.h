@@ -36,8 +36,14 @@ struct LoaderOptions {
   /// DecodeOptions); 0 x 0: they may not.
   ImageSize shrink_to{};
   std::int64_t repeats = 1;  ///< of every image in a row, see epoch_size()
-  bool drop_last = true;     ///< leave out an incomplete last batch
-  bool repeat = true;        ///< go on with the next epoch; false: next() ends after the first
+  /// Rows that a sample fills, one after another: itself as the pipeline's steps leave it, then
+  /// variations of that (timm's aug-splits; 1: one row, varied). A batch has batch_size * splits
+  /// rows.
+  std::int64_t splits = 1;
+  /// The pipeline's finish leaves out the rows that this divides (timm's resplit); 0: none.
+  std::int64_t unfinished_every = 0;
+  bool drop_last = true;  ///< leave out an incomplete last batch
+  bool repeat = true;     ///< go on with the next epoch; false: next() ends after the first
   OnBadImage on_bad_image = OnBadImage::fail;
   double bad_image_limit = 1;  ///< next() throws when a larger share of the images is bad
   std::uint64_t seed = 0;

@@ -114,9 +114,18 @@ void normalize(const Image& image, const Normalization& normalization, float* ou
   }
 }
 
-Image Pipeline::apply(Image image, Rng& rng) const {
+Image Pipeline::place(Image image, Rng& rng) const {
   for (const Step& step : steps) image = step(std::move(image), rng);
   return image;
+}
+
+Image Pipeline::vary(Image image, Rng& rng) const {
+  for (const Step& step : variations) image = step(std::move(image), rng);
+  return image;
+}
+
+Image Pipeline::apply(Image image, Rng& rng) const {
+  return vary(place(std::move(image), rng), rng);
 }
 
 }  // namespace fovea

@@ -71,12 +71,15 @@ struct Pipeline {
   /// The part of the image that the steps begin with; empty: the whole one. Asked first, so that a
   /// source need decode no more than that.
   std::function<PixelBox(ImageSize size, Rng& rng)> choose_box;
-  std::vector<Step> steps;
+  std::vector<Step> steps;       ///< what part of the image is seen, and which way round
+  std::vector<Step> variations;  ///< after them, what it looks like: policy and colours
   Normalization normalization = kCifarNormalization;
   /// Works on the normalised values f32 [3, height, width], last; empty: nothing.
   std::function<void(float* values, ImageSize size, Rng& rng)> finish;
 
-  [[nodiscard]] Image apply(Image image, Rng& rng) const;
+  [[nodiscard]] Image place(Image image, Rng& rng) const;  ///< `steps` alone
+  [[nodiscard]] Image vary(Image image, Rng& rng) const;   ///< `variations` alone
+  [[nodiscard]] Image apply(Image image, Rng& rng) const;  ///< both
 };
 
 /// How an image comes to the size of training. timm's: resized (rrc), the keep-ratio crops (rkrc,

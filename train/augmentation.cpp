@@ -70,6 +70,15 @@ void add_erase_fields(FieldGroup& g, TrainConfig& c) {
   g.choice("remode", &c.remode, "what erased boxes show: the mean colour, one random colour, noise",
            kEraseModes);
   g.number("recount", &c.recount, "most boxes that are erased in an image", {1, 100});
+  g.add("resplit", &c.resplit,
+        "no erasing in the first split of each image; without splits: in every second image");
+}
+
+void add_split_fields(FieldGroup& g, TrainConfig& c) {
+  g.number("aug-splits", &c.aug_splits,
+           "rows of an image in its batch: itself cropped and mirrored, and variations of that by "
+           "aa and colours; 0: one, varied",
+           {0, 16});
 }
 
 void add_mix_fields(FieldGroup& g, TrainConfig& c) {
@@ -96,12 +105,21 @@ void check_range(const char* flag, const std::vector<double>& range) {
               ", expected the lower end first");
 }
 
+void check_splits(const TrainConfig& c) {
+  check_usage(c.aug_splits != 1, "--aug-splits: got 1, expected 0 or at least 2");
+  check_usage(c.aug_splits == 0 || !mixes(c),
+              "--aug-splits: expected --mixup 0 --cutmix 0: an image and its variations would be "
+              "mixed with others");
+  check_usage(!c.resplit || c.reprob > 0, "--resplit is about erasing: it needs --reprob");
+}
+
 }  // namespace
 
 void add_augmentation_fields(Fields& fields, TrainConfig& config) {
   FieldGroup group(fields, "Augment");
   add_crop_fields(group, config);
   add_color_fields(group, config);
+  add_split_fields(group, config);
   add_erase_fields(group, config);
   add_mix_fields(group, config);
 }
@@ -133,9 +151,16 @@ EvaluationCrop evaluation_crop(const TrainConfig& c) {
   return {c.crop_pct, parse_crop_mode(c.crop_mode), parse_filter(c.interpolation)};
 }
 
+std::int64_t splits_of(const TrainConfig& config) {
+  return std::max<std::int64_t>(1, config.aug_splits);
+}
+
+bool mixes(const TrainConfig& config) {
+  return config.mixup > 0 || config.cutmix > 0 || !config.cutmix_minmax.empty();
+}
+
 bool mixes(const TrainConfig& config, std::int64_t epoch) {
-  const bool on = config.mixup > 0 || config.cutmix > 0 || !config.cutmix_minmax.empty();
-  return on && (config.mixup_off_epoch == 0 || epoch < config.mixup_off_epoch);
+  return mixes(config) && (config.mixup_off_epoch == 0 || epoch < config.mixup_off_epoch);
 }
 
 MixOptions mix_options(const TrainConfig& config, std::int64_t classes) {
@@ -167,8 +192,8 @@ void check_augmentation(const TrainConfig& c) {
     check_usage(c.cutmix_minmax[0] < c.cutmix_minmax[1], "--cutmix-minmax: got ",
                 c.cutmix_minmax[0], ",", c.cutmix_minmax[1], ", expected the lower end first");
   }
-  const bool mixed = c.mixup > 0 || c.cutmix > 0 || !c.cutmix_minmax.empty();
-  check_usage(!mixed || c.batch_size % 2 == 0, "--batch-size: got ", c.batch_size,
+  check_splits(c);
+  check_usage(!mixes(c) || c.batch_size % 2 == 0, "--batch-size: got ", c.batch_size,
               ", expected an even number: mixup and cutmix pair the images of a batch");
   if (!has_policy(c)) return;
   const std::vector<std::string> geometric = {"bilinear", "bicubic", "nearest", "random"};

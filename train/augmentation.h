@@ -17,7 +17,11 @@ void add_augmentation_fields(Fields& fields, TrainConfig& config);
 /// How images come to the model's size in evaluation.
 [[nodiscard]] EvaluationCrop evaluation_crop(const TrainConfig& config);
 
-/// Whether batches of that epoch are mixed at all.
+/// Rows that an image fills in its batch.
+[[nodiscard]] std::int64_t splits_of(const TrainConfig& config);
+
+/// Whether batches are mixed at all, or in that epoch.
+[[nodiscard]] bool mixes(const TrainConfig& config);
 [[nodiscard]] bool mixes(const TrainConfig& config, std::int64_t epoch);
 [[nodiscard]] MixOptions mix_options(const TrainConfig& config, std::int64_t classes);
 

@@ -130,6 +130,8 @@ void add_regularisation_fields(Fields& fields, TrainConfig& c) {
            {0, 1});
   g.add("bce-sum", &c.bce_sum, "its sum over the classes, not the mean");
   g.number("bce-pos-weight", &c.bce_pos_weight, "weight of its positive targets", {0, 1e6});
+  g.add("jsd-loss", &c.jsd_loss,
+        "cross-entropy of the first of aug-splits, and Jensen-Shannon divergence between all");
   g.add("model-ema", &c.model_ema, "keep averaged weights too");
   g.number("model-ema-decay", &c.model_ema_decay, "factor of the old average", {0, 0.999999999});
   g.add("model-ema-warmup", &c.model_ema_warmup, "a smaller factor at first");

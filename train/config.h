@@ -39,7 +39,8 @@ struct TrainConfig {
   double color_jitter_prob = 1, grayscale_prob = 0, gaussian_blur_prob = 0;
   double reprob = 0;
   std::string remode = "pixel";
-  std::int64_t recount = 1;
+  std::int64_t recount = 1, aug_splits = 0;
+  bool resplit = false;
   std::string mixup_mode = "batch";
   std::vector<double> cutmix_minmax;
 
@@ -79,7 +80,7 @@ struct TrainConfig {
   // Regularisation.
   double smoothing = 0.1, mixup = 0, cutmix = 0, mixup_prob = 1, mixup_switch_prob = 0.5;
   std::int64_t mixup_off_epoch = 0;
-  bool bce_loss = false, bce_sum = false;
+  bool bce_loss = false, bce_sum = false, jsd_loss = false;
   std::optional<double> bce_target_thresh, bce_pos_weight;
   bool model_ema = false, model_ema_warmup = false;
   double model_ema_decay = 0.9998;

@@ -9,12 +9,6 @@
 #include "train/schedule.h"
 
 namespace fovea {
-namespace {
-
-using nlohmann::json;
-
-}  // namespace
-
 double peak_lr(const TrainConfig& c) {
   const auto samples = static_cast<double>(c.batch_size * c.grad_accum_steps);
   const double ratio = samples / static_cast<double>(c.lr_base_size);
@@ -22,7 +16,7 @@ double peak_lr(const TrainConfig& c) {
 }
 
 std::string model_overrides(const TrainConfig& c) {
-  json overrides = c.model_settings.overrides();
+  nlohmann::json overrides = c.model_settings.overrides();
   const bool has_blocks = c.model != "linear";  // the recipes' drop path is no mistake there
   if (c.drop_path > 0 && has_blocks) overrides["drop_path"] = c.drop_path;
   return overrides.dump();
@@ -65,6 +59,8 @@ void check_losses(const TrainConfig& c) {
   const bool asks = c.bce_sum || c.bce_target_thresh || c.bce_pos_weight;
   check_usage(c.bce_loss || !asks,
               "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
+  check_usage(!c.jsd_loss || c.aug_splits > 1, "--jsd-loss compares splits: it needs --aug-splits");
+  check_usage(!c.jsd_loss || !c.bce_loss, "--jsd-loss and --bce-loss: expected one of them");
   check_usage(c.teacher.empty() || !c.teacher_checkpoint.empty(), "--teacher ", c.teacher,
               " needs --teacher-checkpoint FILE, its weights");
   if (c.distillation_type == "none") {
@@ -75,9 +71,8 @@ void check_losses(const TrainConfig& c) {
   check_usage(c.teacher_checkpoint.empty() != c.teacher_logits.empty(), "--distillation-type ",
               c.distillation_type,
               " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
-  const bool mixed = mixes(c, 0);
   check_usage(
-      c.teacher_logits.empty() || !mixed,
+      c.teacher_logits.empty() || !mixes(c),
       "--teacher-logits: expected --mixup 0 --cutmix 0: the stored logits are of single images");
 }
 

@@ -12,6 +12,8 @@
 #include "ops/index.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
+#include "ops/softmax.h"
+#include "ops/view.h"
 
 namespace fovea {
 namespace {
@@ -82,6 +84,11 @@ std::unique_ptr<Teacher> make_teacher(const TrainConfig& config, const ModelInfo
   return std::make_unique<StoredTeacher>(config, student, samples);
 }
 
+/// Losses are computed in f32 or better.
+Tensor widened(const Tensor& logits) {
+  return logits.dtype() == DType::f64 ? logits : logits.to(DType::f32);
+}
+
 /// [B, K]: 1 - s + s / K for the label, s / K elsewhere.
 Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothing,
                       TensorOptions options) {
@@ -100,7 +107,7 @@ Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothi
 
 Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& options) {
   const std::int64_t classes = logits.size(1);
-  const Tensor z = logits.dtype() == DType::f64 ? logits : logits.to(DType::f32);
+  const Tensor z = widened(logits);
   Tensor wanted = targets.soft.defined()
                       ? targets.soft
                       : smooth_targets(targets.labels, classes, options.smoothing, z.options());
@@ -118,10 +125,26 @@ Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& 
   return options.sum_classes ? mean * static_cast<double>(classes) : mean;
 }
 
+Tensor jsd_loss(const Tensor& logits, const Tensor& labels, std::int64_t splits, double smoothing,
+                double alpha) {
+  const std::int64_t rows = logits.size(0), classes = logits.size(1);
+  check(splits >= 2 && rows % splits == 0, "jsd_loss: got ", rows, " rows in splits of ", splits,
+        ", expected a multiple of at least 2");
+  const Shape shape{rows / splits, splits, classes};
+  const Tensor z = ops::reshape(widened(logits), shape);
+  const Tensor first = ops::select(ops::reshape(labels, {rows / splits, splits}), 1, 0);
+  const Tensor log_p = ops::log_softmax(z), p = ops::softmax(z);
+  const Tensor mixture = ops::clamp(ops::mean(p, {1}, true), 1e-7, 1);
+  const Tensor divergence = ops::sum(p * (log_p - ops::log(mixture)));
+  return ops::cross_entropy(ops::select(z, 1, 0), first, smoothing) +
+         divergence * (alpha / static_cast<double>(rows));
+}
+
 Objective::Objective(const TrainConfig& config, const ModelInfo& student, std::int64_t samples)
     : smoothing_(config.smoothing),
       alpha_(config.distillation_alpha),
       tau_(config.distillation_tau),
+      jsd_splits_(config.jsd_loss ? config.aug_splits : 0),
       per_batch_(config.kd_reduction == "batch"),
       teacher_(make_teacher(config, student, samples)) {
   if (config.bce_loss) {
@@ -143,6 +166,7 @@ Tensor Objective::operator()(const ModelOutput& student, const Targets& targets,
 }
 
 Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
+  if (jsd_splits_ > 0) return jsd_loss(logits, targets.labels, jsd_splits_, smoothing_);
   if (bce_) return bce_loss(logits, targets, *bce_);
   if (targets.soft.defined()) return ops::soft_cross_entropy(logits, targets.soft);
   return ops::cross_entropy(logits, targets.labels, smoothing_);

@@ -27,6 +27,12 @@ struct BceOptions {
 [[nodiscard]] Tensor bce_loss(const Tensor& logits, const Targets& targets,
                               const BceOptions& options);
 
+/// timm's JsdCrossEntropy, a scalar, for rows that stand as LoaderOptions::splits says: of each
+/// image's first row the cross-entropy with its label, and alpha times the Jensen-Shannon
+/// divergence between the predictions for all its rows (Hendrycks et al. 2020, AugMix).
+[[nodiscard]] Tensor jsd_loss(const Tensor& logits, const Tensor& labels, std::int64_t splits,
+                              double smoothing = 0, double alpha = 12);
+
 /// What a teacher says of a batch.
 class Teacher {
  public:
@@ -58,6 +64,7 @@ class Objective {
 
   double smoothing_, alpha_, tau_;
   std::optional<BceOptions> bce_;  ///< instead of cross-entropy over all classes
+  std::int64_t jsd_splits_;        ///< 0: every row by itself
   Distillation distillation_ = Distillation::none;
   bool per_batch_;
   std::unique_ptr<Teacher> teacher_;

@@ -29,6 +29,8 @@ std::unique_ptr<Loader> training_loader(const TrainConfig& config,
   options.workers = static_cast<int>(config.workers);
   options.seed = seed_of(config);
   options.repeats = std::max<std::int64_t>(1, config.aug_repeats);
+  options.splits = splits_of(config);
+  if (config.resplit) options.unfinished_every = std::max<std::int64_t>(2, config.aug_splits);
   options.shuffle_buffer = config.shuffle_buffer;
   if (config.fast_decode) options.shrink_to = size;
   options.on_bad_image = OnBadImage::replace;

@@ -45,10 +45,10 @@ struct Probe {
     return size;
   }
 
-  static Batch random_batch(std::int64_t size, ImageSize image) {
+  static Batch random_batch(std::int64_t rows, ImageSize image) {
     const auto [height, width] = image;
-    return {rand_normal({size, 3, height, width}, 0, 1, 1), zeros({size}, {DType::i64, {}}),
-            zeros({size}, {DType::i64, {}})};
+    return {rand_normal({rows, 3, height, width}, 0, 1, 1), zeros({rows}, {DType::i64, {}}),
+            zeros({rows}, {DType::i64, {}})};
   }
 
   void run(const Batch& batch) {
@@ -57,7 +57,7 @@ struct Probe {
 
   /// Bytes at the peak of a step on `size` images, above what is there between steps.
   std::int64_t peak_of(std::int64_t size) {
-    const Batch batch = random_batch(size, largest_size());
+    const Batch batch = random_batch(size * splits_of(config), largest_size());
     run(batch);  // kept workspaces and shadows of the weights are made once
     model->store().zero_grad();
     reset_peak_memory();
@@ -93,7 +93,8 @@ MemoryPlan plan_memory(Probe& probe) {
   plan.per_batch = std::max<std::int64_t>(0, more - 8 * plan.per_image - plan.gradients);
   const auto [height, width] = probe.largest_size();
   const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config.workers) + 1;
-  plan.loader_image = ahead * 3 * height * width * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t values = splits_of(probe.config) * 3 * height * width;
+  plan.loader_image = ahead * values * static_cast<std::int64_t>(sizeof(float));
   return plan;
 }
 

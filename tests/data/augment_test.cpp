@@ -129,6 +129,22 @@ TEST_CASE("a blur keeps flat images and sums, and radius 0 keeps everything") {
                        "gaussian_blur: got radius -1, expected 0 to 1000", Error);
 }
 
+TEST_CASE("a Gaussian filter keeps flat images, reflects at edges and stays in small images") {
+  const Image image = tests::sample_image();
+  CHECK(gaussian_filter(image, 1, 2) == image);
+  CHECK(gaussian_filter(flat(200), 23, 2) == flat(200));
+  Image dot(9, 9);  // smaller than the taps
+  dot.at(0, 4)[2] = 255;
+  const Image blurred = gaussian_filter(dot, 5, 1);
+  CHECK(blurred.at(0, 4)[2] == doctest::Approx(255 * 0.4026 * 0.4026).epsilon(0.02));
+  CHECK(blurred.at(1, 4)[2] == doctest::Approx(255 * 0.4026 * 0.2442).epsilon(0.02));
+  CHECK(blurred.at(0, 4)[0] == 0);
+  CHECK(gaussian_filter(Image(1, 1), 23, 1) == Image(1, 1));
+  CHECK_THROWS_WITH_AS((void)gaussian_filter(image, 4, 1),
+                       "gaussian_filter: got 4 taps, expected an odd number", Error);
+  CHECK_THROWS_AS((void)gaussian_filter(image, 3, 0), Error);
+}
+
 TEST_CASE("blend wants images of one size") {
   CHECK(blend(flat(10), flat(20), 0.25) == flat(12));
   CHECK(blend(flat(10), flat(20), -2) == flat(0));

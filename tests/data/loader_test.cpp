@@ -159,6 +159,38 @@ TEST_CASE("batches are f32 [B, 3, H, W] and i64 [B]") {
   CHECK(batch.images.data<float>()[48 + 16] == expected);
 }
 
+TEST_CASE("splits: an image as its steps leave it, then variations of that") {
+  Pipeline pipeline;
+  pipeline.steps.emplace_back([](Image image, Rng& rng) {
+    image.at(0, 0)[0] = static_cast<std::uint8_t>(rng.below(256));  // where it was cropped
+    return image;
+  });
+  pipeline.variations.emplace_back([](Image image, Rng& rng) {
+    image.at(0, 1)[0] = static_cast<std::uint8_t>(100 + rng.below(156));
+    return image;
+  });
+  pipeline.finish = [](float* values, ImageSize, Rng&) { values[2] = 1000; };
+  pipeline.normalization = {{0, 0, 0}, {1.0F / 255, 1.0F / 255, 1.0F / 255}};
+  LoaderOptions o = options(4, 2);
+  o.splits = 3;
+  o.unfinished_every = 3;
+  Loader loader(std::make_shared<Fake>(90), pipeline, o);
+  const Batch batch = loader.next();
+  REQUIRE(batch.images.shape() == Shape{12, 3, 4, 4});
+  for (std::int64_t row = 0; row < 12; ++row) {
+    const float* pixels = batch.images.data<float>() + row * 48;
+    const float* first = batch.images.data<float>() + row / 3 * 3 * 48;
+    CHECK(batch.labels.at(row) == batch.labels.at(row / 3 * 3));
+    CHECK(batch.indices.at(row) == batch.labels.at(row));
+    CHECK(pixels[0] == first[0]);
+    CHECK((pixels[1] < 99) == (row % 3 == 0));
+    CHECK((pixels[2] == 1000) == (row % 3 != 0));
+  }
+  const float* images = batch.images.data<float>();
+  CHECK(images[48 + 1] != images[2 * 48 + 1]);
+  CHECK(loader.batches_per_epoch() == 22);  // splits make batches longer, not more
+}
+
 TEST_CASE("an error in a worker reaches the consumer at its batch, and the rest goes on") {
   for (const int workers : {0, 3}) {
     auto fake = std::make_shared<Fake>(12);

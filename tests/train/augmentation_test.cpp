@@ -163,6 +163,39 @@ TEST_CASE("wrong settings are refused by name") {
   CHECK(error_of({{"scale", "0.5"}}).find("--scale") != std::string::npos);
 }
 
+TEST_CASE("splits are refused where they would be mixed, and the losses where there are none") {
+  CHECK(error_of({{"aug-splits", "1"}}) == "--aug-splits: got 1, expected 0 or at least 2");
+  CHECK(error_of({{"aug-splits", "3"}, {"mixup", "0.2"}}).find("--mixup 0") != std::string::npos);
+  CHECK(error_of({{"resplit", "1"}}) == "--resplit is about erasing: it needs --reprob");
+  CHECK(error_of({{"jsd-loss", "1"}}) == "--jsd-loss compares splits: it needs --aug-splits");
+  CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"bce-loss", "1"}}) ==
+        "--jsd-loss and --bce-loss: expected one of them");
+  CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"reprob", "0.5"}, {"resplit", "1"}}) ==
+        "");
+}
+
+TEST_CASE("split batches reach the model, the clean images unerased, and are learnt from") {
+  TrainConfig config = plain_config();
+  config.aa = "augmix-m5";
+  config.aug_splits = 3;
+  config.jsd_loss = true;
+  config.reprob = 1;
+  config.resplit = true;
+  config.overfit_batch = true;
+  config.epochs = 6;
+  config.log_interval = 6;
+  Trainer trainer = make_trainer(config);
+  TrainWatch watch;
+  std::vector<double> losses;
+  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
+  watch.on_first_images = [&](const Tensor& images) {
+    CHECK(images.size(0) == 3 * config.batch_size);
+  };
+  CHECK(trainer.fit(watch));
+  CHECK(losses.back() < losses.front());
+  CHECK(augment_options(config, {32, 32}).erase.probability == 1);
+}
+
 TEST_CASE("a run with every augmentation has the same bits with any number of workers") {
   TrainConfig config = wild_config();
   Trainer alone = make_trainer(config);

@@ -12,7 +12,7 @@ import warnings
 import timm
 import torch
 from safetensors.torch import save_file
-from timm.loss import BinaryCrossEntropy
+from timm.loss import BinaryCrossEntropy, JsdCrossEntropy
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.vision_transformer import VisionTransformer
 from timm.optim import Lamb, Lion, Muon, param_groups_layer_decay
@@ -20,6 +20,7 @@ from timm.optim import muon as timm_muon
 from timm.scheduler import create_scheduler_v2
 from timm.utils import ModelEmaV3
 from timm.utils.agc import adaptive_clip_grad
+from torchvision.transforms.functional import gaussian_blur
 
 STEPS = 40
 SHAPES = {"wide": (6, 10), "tall": (24, 5), "conv": (8, 3, 3, 3), "bias": (7,), "pos": (1, 5, 8),
@@ -122,6 +123,28 @@ def losses(tensors, generator):
             tensors |= {f"bce/{name}/{kind}/loss": loss.detach(), f"bce/{name}/{kind}/grad": z.grad}
 
 
+def jsd(tensors, generator):
+    """timm has the splits one after another; in the file the three rows of an image follow each other."""
+    logits = torch.randn(3, 5, 7, dtype=torch.float64, generator=generator) * 3
+    labels = torch.tensor([0, 6, 3, 3, 1])
+    tensors["jsd/labels"] = labels[:, None].expand(5, 3).reshape(15)
+    tensors["jsd/logits"] = logits.transpose(0, 1).reshape(15, 7)
+    for smoothing in (0.0, 0.1):
+        z = logits.clone().requires_grad_()
+        loss = JsdCrossEntropy(num_splits=3, alpha=12, smoothing=smoothing)(z.reshape(15, 7), labels.repeat(3))
+        loss.backward()
+        tensors[f"jsd/{smoothing}/loss"] = loss.detach()
+        tensors[f"jsd/{smoothing}/grad"] = z.grad.transpose(0, 1).reshape(15, 7)
+
+
+def blurred(tensors, generator):
+    image = torch.randint(0, 256, (3, 31, 26), generator=generator, dtype=torch.uint8)
+    image[:, 12:20, 8:20] = 200
+    tensors["blur/image"] = image
+    for deviation in (0.1, 0.45, 1.0, 2.0):
+        tensors[f"blur/{deviation}"] = gaussian_blur(image, 23, deviation)
+
+
 def clipped(tensors, start, gradients):
     for name, value in start.items():
         p = torch.nn.Parameter(value.clone())
@@ -151,6 +174,8 @@ def main():
     tensors["ema"] = averaging_factors()
     clipped(tensors, start, gradients)
     losses(tensors, generator)
+    jsd(tensors, generator)
+    blurred(tensors, generator)
     small = dict(img_size=32, patch_size=8, num_classes=10, embed_dim=12, depth=3, num_heads=2)
     metadata = {"layers/vit": json.dumps(layer_scales(VisionTransformer(**small))),
                 "layers/vit_avg": json.dumps(layer_scales(VisionTransformer(

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/augment_blur.h"
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
 #include "models/registry.h"
@@ -280,6 +281,48 @@ TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradi
       CHECK(loss.item() == doctest::Approx(stored(prefix + "loss").item()).epsilon(1e-13));
       CHECK(distance(z.grad(), stored(prefix + "grad")) < 1e-13);
     }
+  }
+}
+
+TEST_CASE("the loss of consistent splits is timm's, and so is its gradient") {
+  for (const std::string smoothing : {"0.0", "0.1"}) {
+    CAPTURE(smoothing);
+    const Tensor z = stored("jsd/logits").clone();
+    z.set_requires_grad();
+    const Tensor loss = jsd_loss(z, stored("jsd/labels"), 3, std::stod(smoothing));
+    backward(loss);
+    CHECK(loss.item() ==
+          doctest::Approx(stored("jsd/" + smoothing + "/loss").item()).epsilon(1e-13));
+    CHECK(distance(z.grad(), stored("jsd/" + smoothing + "/grad")) < 1e-13);
+  }
+  CHECK(contains(message_of([] { (void)jsd_loss(stored("jsd/logits"), stored("jsd/labels"), 4); }),
+                 "15 rows in splits of 4"));
+}
+
+TEST_CASE("the blur of --gaussian-blur-prob is torchvision's but for ties in rounding") {
+  const std::vector<double> pixels = stored("blur/image").to_vector();  // [3, H, W]
+  Image image(stored("blur/image").size(1), stored("blur/image").size(2));
+  const std::int64_t area = image.height * image.width;
+  const auto planar = [&](const Image& from, std::int64_t i) {
+    return static_cast<double>(from.pixels[static_cast<std::size_t>(i % area * 3 + i / area)]);
+  };
+  for (std::int64_t i = 0; i < 3 * area; ++i)
+    image.pixels[static_cast<std::size_t>(i % area * 3 + i / area)] =
+        static_cast<std::uint8_t>(pixels[static_cast<std::size_t>(i)]);
+  for (const std::string deviation : {"0.1", "0.45", "1.0", "2.0"}) {
+    CAPTURE(deviation);
+    const Image blurred = gaussian_filter(image, 23, std::stod(deviation));
+    const std::vector<double> expected = stored("blur/" + deviation).to_vector();
+    int differ = 0;
+    double most = 0;
+    for (std::int64_t i = 0; i < 3 * area; ++i) {
+      const double difference =
+          std::abs(planar(blurred, i) - expected[static_cast<std::size_t>(i)]);
+      differ += difference > 0 ? 1 : 0;
+      most = std::max(most, difference);
+    }
+    CHECK(most <= 1);
+    CHECK(differ <= 1);  // of 2418 values
   }
 }
 
