@@ -11,6 +11,20 @@
 
 namespace fovea {
 
+namespace {
+
+/// Writes each row of a batch to the row of its image.
+void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
+  const Tensor rows = logits.to(DType::f32).to(Device{}).contiguous();
+  const std::int64_t classes = rows.size(1);
+  for (std::int64_t i = 0; i < rows.size(0); ++i) {
+    const std::int64_t image = indices.data<std::int64_t>()[i];
+    std::copy_n(rows.data<float>() + i * classes, classes, all.data<float>() + image * classes);
+  }
+}
+
+}  // namespace
+
 Device device_of(const Model& model) {
   const auto& parameters = model.store().parameters();
   return parameters.empty() ? Device{} : parameters.front().tensor.device();
@@ -30,6 +44,7 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
   Loader loader(dataset, evaluation_pipeline(prepare), load);
 
   Evaluation result;
+  if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
   const NoGrad no_grad;
   const Device device = device_of(model);
   while (result.complete && loader.has_next()) {
@@ -44,6 +59,7 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
     if (options.keep_predictions) {
       add_predictions(result.predictions, logits, batch.labels, batch.indices);
     }
+    if (options.keep_logits) keep_rows(result.logits, logits, batch.indices);
     if (options.on_batch) result.complete = options.on_batch(result.metrics.samples);
   }
   result.bad_images = loader.take_bad_image_messages();

@@ -24,6 +24,7 @@ struct EvaluateOptions {
   DType activations = DType::f32;
   double bad_image_limit = 0;     ///< broken images are left out up to this share; more throw
   bool keep_predictions = false;  ///< fill Evaluation::predictions
+  bool keep_logits = false;       ///< fill Evaluation::logits
   /// Called after each batch with the images done; false stops.
   std::function<bool(std::int64_t done)> on_batch{};
 };
@@ -32,6 +33,7 @@ struct Evaluation {
   Metrics metrics;  ///< cross-entropy without smoothing, top-1, top-5; every image once
   std::vector<std::string> bad_images;  ///< a message about each that was left out
   std::vector<Prediction> predictions;  ///< of every image, in the data set's order
+  Tensor logits{};  ///< f32 [N, K], row i of image i; 0 where it is broken
   double seconds = 0;
   bool complete = true;  ///< false when on_batch said to stop
 };

@@ -130,6 +130,7 @@ std::vector<std::int64_t> best_epochs(const std::vector<EpochRow>& rows, std::in
   });
   if (std::ssize(ranked) > count) ranked.resize(static_cast<std::size_t>(count));
   std::vector<std::int64_t> epochs;
+  epochs.reserve(ranked.size());
   for (const EpochRow& row : ranked) epochs.push_back(row.epoch);
   std::sort(epochs.begin(), epochs.end());
   return epochs;

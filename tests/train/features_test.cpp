@@ -57,10 +57,11 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
   Trainer teacher = make_trainer(config);
   save_model(folder / "teacher.safetensors", teacher.model());
   const auto data = tiny_data().train;
-  Loader loader(data, evaluation_pipeline({{}, 1, normalization_of(config)}),
-                evaluation_loader_options(50, 0));
-  Context ctx;
-  const Tensor logits = teacher.model().forward(loader.next().images, ctx).logits.detach();
+  EvaluateOptions options;
+  options.batch_size = 16;
+  options.normalization = normalization_of(config);
+  options.keep_logits = true;
+  const Tensor logits = evaluate(teacher.model(), data, options).logits;
   write_safetensors(folder / "logits.safetensors", {{"logits", logits}});
 
   for (const char* type : {"soft", "hard", "bce"}) {
