@@ -24,6 +24,8 @@ struct Context {
   /// Keep only what enters a block, and compute the block again in the backward pass: the same
   /// bits, less memory, one more forward pass.
   bool recompute_blocks = false;
+  /// Take images of another size than the model's: learned positions are resized to their grid.
+  bool any_size = false;
   /// Called as tap("feat/0", tensor) with the named values inside a model (goldens/README.md).
   std::function<void(std::string_view, const Tensor&)> tap;
 

@@ -36,9 +36,7 @@ CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOption
 
 /// images [B, C, H, W] -> class logits [B, K].
 ModelOutput CPVT::forward(const Tensor& images, Context& ctx) {
-  check(images.rank() == 4, "CPVT: got images ", images.shape(), ", expected [B, C, H, W]");
-  const std::int64_t p = config_.image.patch_size;
-  TokenGrid grid{{images.size(2) / p, images.size(3) / p}, config_.token_grid().prefix};
+  TokenGrid grid{config_.image.grid_of(images), config_.token_grid().prefix};
   Tensor x = embed(images, grid, ctx);     // [B, L, D]
   x = encode_positions(-1, x, grid, ctx);  // [B, L, D]
   ctx.show("feat/embed", x);
@@ -63,20 +61,9 @@ Tensor CPVT::embed(const Tensor& images, const TokenGrid& grid, const Context& c
     const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
     x = ops::cat({cls, x}, 1);  // [B, 1 + N, D]
   }
-  if (pos_embed_.defined()) x = x + pos_embed_for(grid).to(x.dtype());  // [B, L, D]
+  const Tensor pos = pos_embed_for(grid, pos_embed_, config_.pos_embed, config_.token_grid(), ctx);
+  if (pos.defined()) x = x + pos.to(x.dtype());  // [B, L, D]
   return x;
-}
-
-/// [1, L, D]: the model's own table, or for another grid a computed one.
-Tensor CPVT::pos_embed_for(const TokenGrid& grid) const {
-  const TokenGrid own = config_.token_grid();
-  if (grid == own) return pos_embed_;
-  check(config_.pos_embed == PosEmbed::sincos, "CPVT: pos_embed learned is for a grid of ",
-        own.size[0], "x", own.size[1], ", got images of ", grid.size[0], "x", grid.size[1],
-        " patches; build the model at that size and load its weights, which resizes the table");
-  const Tensor table = empty({1, grid.tokens(), pos_embed_.size(2)}, pos_embed_.options());
-  sincos_table(grid.size, grid.prefix)(table, {});
-  return table;
 }
 
 /// The PEGs that stand after block `after`: [B, L, D] -> [B, L', D]; `grid` becomes theirs.

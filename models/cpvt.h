@@ -35,13 +35,13 @@ class CPVT : public Model {
  public:
   CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOptions options);
 
-  /// Images of any size that is cut into whole patches, unless pos_embed is learned.
+  /// Images of any size that is cut into whole patches, unless pos_embed is learned and not
+  /// ctx.any_size.
   ModelOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
 
  private:
   [[nodiscard]] Tensor embed(const Tensor& images, const TokenGrid& grid, const Context& ctx) const;
-  [[nodiscard]] Tensor pos_embed_for(const TokenGrid& grid) const;
   [[nodiscard]] Tensor encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
                                         const Context& ctx) const;
 

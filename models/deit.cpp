@@ -1,6 +1,7 @@
 // DeiT: class and distillation token through one transformer, a head for each.
 #include "models/deit.h"
 
+#include "models/layers/pos_embed.h"
 #include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/dropout.h"
@@ -43,7 +44,9 @@ Tensor DeiT::embed(const Tensor& images, Context& ctx) const {
   const Shape one_token{x.size(0), 1, x.size(2)};
   const Tensor cls = ops::expand(cls_token_.to(x.dtype()), one_token);    // [B, 1, D]
   const Tensor dist = ops::expand(dist_token_.to(x.dtype()), one_token);  // [B, 1, D]
-  x = ops::cat({cls, dist, x}, 1) + pos_embed_.to(x.dtype());             // [B, 2 + N, D]
+  const TokenGrid own{config_.image.grid(), 2}, grid{config_.image.grid_of(images), 2};
+  const Tensor pos = pos_embed_for(grid, pos_embed_, PosEmbed::learned, own, ctx);
+  x = ops::cat({cls, dist, x}, 1) + pos.to(x.dtype());  // [B, 2 + N, D]
   if (ctx.training && config_.pos_drop_rate > 0) {
     x = ops::dropout(x, config_.pos_drop_rate, ctx.next_key());
   }

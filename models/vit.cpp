@@ -32,8 +32,7 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
       config_(c),
       perm_(make_perm(Scope(store()), c)),
       cls_token_(make_cls_token(Scope(store()), c)),
-      pos_embed_(make_pos_embed(Scope(store()), c.pos_embed,
-                                {c.image.grid(), c.no_embed_class ? 0 : c.prefix()},
+      pos_embed_(make_pos_embed(Scope(store()), c.pos_embed, c.embedded(c.token_grid()),
                                 c.encoder.embed_dim)),
       patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
@@ -44,8 +43,13 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
 
 /// images [B, C, H, W] -> class logits [B, K].
 ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
-  Tensor x = embed(permute_pixels(images), ctx);  // [B, L, D]
-  Positions where{config_.token_grid(), config_.pos_embed_qk_first ? pos_embed_ : Tensor()};
+  const Tensor patches = patch_embed_(permute_pixels(images), ctx);  // [B, N, D]
+  const TokenGrid grid{config_.image.grid_of(images), config_.prefix()};
+  const Tensor pos = pos_embed_for(config_.embedded(grid), pos_embed_, config_.pos_embed,
+                                   config_.embedded(config_.token_grid()), ctx);  // [1, L, D]
+  const bool first_only = config_.pos_embed_qk_first;
+  Tensor x = embed(patches, first_only ? Tensor() : pos, ctx);  // [B, L, D]
+  Positions where{grid, first_only ? pos : Tensor()};
   for (const Block& block : blocks_) {
     x = run_block(x, ctx, [&block, where](const Tensor& in, Context& c) {
       return block(in, c, where);
@@ -56,11 +60,10 @@ ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
   return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
 }
 
-/// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, positions added.
-Tensor ViT::embed(const Tensor& images, Context& ctx) const {
-  Tensor x = patch_embed_(images, ctx);  // [B, N, D]
-  const bool adds = pos_embed_.defined() && !config_.pos_embed_qk_first;
-  const Tensor pos = adds ? pos_embed_.to(x.dtype()) : Tensor();
+/// patches [B, N, D] -> [B, L, D]: the class token before them, pos_embed added where there is one.
+Tensor ViT::embed(const Tensor& patches, const Tensor& pos_embed, Context& ctx) const {
+  Tensor x = patches;
+  const Tensor pos = pos_embed.defined() ? pos_embed.to(x.dtype()) : Tensor();
   if (pos.defined() && config_.no_embed_class) x = x + pos;  // [B, N, D]
   if (cls_token_.defined()) {
     const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
@@ -85,6 +88,8 @@ Tensor ViT::pool(const Tensor& x) const {
 /// x'[i] = x[perm[i]] over the H W pixels, all channels alike.
 Tensor ViT::permute_pixels(const Tensor& images) const {
   if (!perm_.defined() || images.rank() != 4) return images;
+  check(images.size(2) * images.size(3) == perm_.size(0), "ViT: got images ", images.shape(),
+        ", expected the ", perm_.size(0), " pixels that are permuted");
   const Tensor pixels = ops::reshape(images, {images.size(0), images.size(1), -1});  // [B, C, H W]
   return ops::reshape(ops::index_select(pixels, 2, perm_), images.shape());
 }

@@ -37,6 +37,10 @@ struct ViTConfig {
 
   [[nodiscard]] std::int64_t prefix() const { return class_token ? 1 : 0; }
   [[nodiscard]] TokenGrid token_grid() const { return {image.grid(), prefix()}; }
+  /// What the position embedding covers of those tokens.
+  [[nodiscard]] TokenGrid embedded(const TokenGrid& grid) const {
+    return {grid.size, no_embed_class ? 0 : grid.prefix};
+  }
 };
 
 /// Strict: throws on unknown keys, values out of range and sizes that do not divide.
@@ -52,7 +56,7 @@ class ViT : public Model {
 
  private:
   [[nodiscard]] Tensor permute_pixels(const Tensor& images) const;
-  [[nodiscard]] Tensor embed(const Tensor& images, Context& ctx) const;
+  [[nodiscard]] Tensor embed(const Tensor& patches, const Tensor& pos_embed, Context& ctx) const;
   [[nodiscard]] Tensor pool(const Tensor& x) const;
 
   ViTConfig config_;

@@ -15,8 +15,9 @@ void add_data_fields(Fields& fields, TrainConfig& c) {
   g.choice("dataset", &c.dataset, "what to learn from", dataset_names());
   g.add("data-dir", &c.data_dir, "folder that holds it (default: $FOVEA_DATA, else ./datasets)");
   g.number("workers", &c.workers, "threads that prepare batches; 0: none", {0, 256});
-  Field& sizes = g.number("train-img-sizes", &c.train_img_sizes,
-                          "sides of the training images, one for each epoch", {1, 4096});
+  Field& sizes = g.number(
+      "train-img-sizes", &c.train_img_sizes,
+      "sides of the training images, one for each epoch; learned positions are resized", {1, 4096});
   sizes.may_be_empty = true;
   g.choice("train-size-schedule", &c.train_size_schedule,
            "from the first of them to the last, or one at random", {"progressive", "random"});

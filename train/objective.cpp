@@ -22,7 +22,9 @@ namespace {
 class ModelTeacher : public Teacher {
  public:
   ModelTeacher(const TrainConfig& config, const ModelInfo& student)
-      : model_(load(config, student)), activations_(parse_dtype(config.precision)) {
+      : model_(load(config, student)),
+        activations_(parse_dtype(config.precision)),
+        any_size_(!config.train_img_sizes.empty()) {
     const ModelInfo& teacher = model_->info();
     check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
           "teacher ", config.teacher_checkpoint, ": has ", teacher.num_classes, " classes and ",
@@ -34,6 +36,7 @@ class ModelTeacher : public Teacher {
     const NoGrad no_grad;
     Context ctx;
     ctx.activations = activations_;
+    ctx.any_size = any_size_;
     return model_->forward(images, ctx).logits;
   }
 
@@ -50,6 +53,7 @@ class ModelTeacher : public Teacher {
 
   std::unique_ptr<Model> model_;
   DType activations_;
+  bool any_size_;
 };
 
 /// What some teacher said of every training image, in the data set's order: tensor "logits".

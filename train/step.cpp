@@ -68,6 +68,7 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   ctx.training = true;
   ctx.activations = parse_dtype(config_.precision);
   ctx.recompute_blocks = config_.grad_checkpointing;
+  ctx.any_size = !config_.train_img_sizes.empty();
   ctx.seed = stream_of(kModelStream, seed_of(config_));
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
   Tensor loss;

@@ -21,6 +21,11 @@ struct PatchConfig {
     return {img_size[0] / patch_size, img_size[1] / patch_size};
   }
   [[nodiscard]] std::int64_t patches() const { return grid()[0] * grid()[1]; }
+  /// The same for images [B, C, H, W] of any size.
+  [[nodiscard]] std::array<std::int64_t, 2> grid_of(const Tensor& images) const {
+    check(images.rank() == 4, "got images ", images.shape(), ", expected [B, C, H, W]");
+    return {images.size(2) / patch_size, images.size(3) / patch_size};
+  }
 };
 
 /// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order, of ctx.residual().
@@ -32,8 +37,9 @@ class PatchEmbed {
             (s / "proj").param("weight", weight_shape(image, dim), torch_default(fan_in(image)))),
         bias_((s / "proj").param("bias", {dim}, torch_default(fan_in(image)))) {}
 
-  /// Throws on images of another size.
+  /// Throws on images of another size, unless ctx.any_size.
   [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
+    if (ctx.any_size) return any_size(images, ctx);
     const auto [height, width] = image_.img_size;
     check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) == height &&
               images.size(3) == width,

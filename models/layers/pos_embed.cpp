@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "ops/resize.h"
+
 namespace fovea {
 namespace {
 
@@ -44,6 +46,20 @@ Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid, std:
     default:
       return {};
   }
+}
+
+Tensor pos_embed_for(const TokenGrid& grid, const Tensor& table, PosEmbed kind,
+                     const TokenGrid& own, const Context& ctx) {
+  if (!table.defined() || grid == own) return table;
+  if (kind == PosEmbed::sincos) {
+    const Tensor computed = empty({1, grid.tokens(), table.size(2)}, table.options());
+    sincos_table(grid.size, grid.prefix)(computed, {});
+    return computed;
+  }
+  check(ctx.any_size, "pos_embed learned is for a grid of ", own.size[0], "x", own.size[1],
+        ", got images of ", grid.size[0], "x", grid.size[1],
+        " patches; build the model at that size and load its weights, which resizes the table");
+  return ops::resample_pos_embed(table, own.prefix, own.size, grid.size);
 }
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "models/context.h"
 #include "models/layers/token_grid.h"
 #include "models/scope.h"
 
@@ -18,5 +19,10 @@ enum class PosEmbed { learned, sincos, none, rpe2d };
 /// "pos_embed" [1, L, D] for the tokens of `grid`, undefined where there is none to add.
 [[nodiscard]] Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid,
                                     std::int64_t dim);
+
+/// The table [1, L, D] for another grid than its `own`: computed anew, or learned values resized as
+/// in loading (bicubic); the latter throws unless ctx.any_size.
+[[nodiscard]] Tensor pos_embed_for(const TokenGrid& grid, const Tensor& table, PosEmbed kind,
+                                   const TokenGrid& own, const Context& ctx);
 
 }  // namespace fovea

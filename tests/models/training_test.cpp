@@ -7,9 +7,11 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
+#include "ops/reduce.h"
 #include "train/optimizer.h"
 
 using namespace fovea;
@@ -179,6 +181,46 @@ TEST_CASE("images of another size are refused by name") {
   } catch (const Error& error) {
     CHECK(std::string(error.what()) ==
           "PatchEmbed: got images [2, 3, 8, 8], expected [B, 3, 8, 12]");
+  }
+}
+
+TEST_CASE("with any_size a model is what it would be at that size with its weights loaded") {
+  const Tensor images = rand_normal({2, 3, 16, 8}, 0, 1, 3);
+  for (const json& config : model_configs()) {
+    INFO(config.dump());
+    const auto model = make_model_from_config(config, 1);
+    Context ctx;
+    ctx.any_size = true;
+    const bool one_size = config["family"] == "pervit" || config["family"] == "linear";
+    if (one_size || config.value("permutation", false)) {
+      CHECK_THROWS_AS((void)model->forward(images, ctx), Error);
+      continue;
+    }
+    json other = config;
+    other["img_size"] = {16, 8};
+    const auto resized = make_model_from_config(other, 2);
+    load_state(*resized, state_of(*model), metadata_of(*model));
+    Context plain;
+    const NoGrad no_grad;
+    CHECK(model->forward(images, ctx).logits.to_vector() ==
+          resized->forward(images, plain).logits.to_vector());
+    const Tensor own = rand_normal({2, 3, config["img_size"][0], config["img_size"][1]}, 0, 1, 4);
+    Context asks, does_not;
+    asks.any_size = true;
+    CHECK(model->forward(own, asks).logits.to_vector() ==
+          model->forward(own, does_not).logits.to_vector());
+  }
+}
+
+TEST_CASE("learned positions learn from images of another size") {
+  for (const char* family : {"vit", "deit"}) {
+    const auto model = make_model_from_config(tiny(family), 1);
+    Context ctx;
+    ctx.training = ctx.any_size = true;
+    backward(ops::sum(model->forward(rand_normal({2, 3, 16, 16}, 0, 1, 3), ctx).logits));
+    const Tensor gradient = model->store().find("pos_embed").grad();
+    REQUIRE(gradient.defined());
+    for (const double value : gradient.to_vector()) CHECK(value != 0);
   }
 }
 

@@ -145,6 +145,20 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) CHECK(side(epoch) == 16 + 4 * epoch);
 }
 
+TEST_CASE("a ViT with learned positions trains at other sizes, and PerViT refuses at once") {
+  TrainConfig config = plain_config();
+  config.train_img_sizes = {16, 40};  // patches of 8
+  Trainer trainer = make_trainer(config);
+  CHECK(trainer.fit({}));
+  config.train_img_sizes = {16, 20};
+  CHECK(contains(message_of([&] { make_trainer(config); }),
+                 "--train-img-sizes: vit_tiny_patch4_32 cannot be trained at size 20"));
+  config.model = "pervit_tiny_224";
+  config.model_settings = {};
+  config.train_img_sizes = {224, 256};
+  CHECK(contains(message_of([&] { make_trainer(config); }), "cannot be trained at size 256"));
+}
+
 TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   TrainConfig config = plain_config();
   config.skip_nonfinite = true;
