@@ -33,7 +33,7 @@ struct Evaluation {
   Metrics metrics;  ///< cross-entropy without smoothing, top-1, top-5; every image once
   std::vector<std::string> bad_images;  ///< a message about each that was left out
   std::vector<Prediction> predictions;  ///< of every image, in the data set's order
-  Tensor logits{};  ///< f32 [N, K], row i of image i; 0 where it is broken
+  Tensor logits{};                      ///< f32 [N, K], row i of image i; 0 where it is broken
   double seconds = 0;
   bool complete = true;  ///< false when on_batch said to stop
 };
