@@ -83,9 +83,9 @@ std::shared_ptr<const Dataset> open_split(Request request, const LoadedModel& tr
 }
 
 /// Names say more than numbers: classes in another order would make every result wrong.
-void compare_classes(const LoadedModel& trained, const Dataset& test, ProgressLine& line) {
+void compare_classes(const LoadedModel& trained, const Dataset& images, ProgressLine& line) {
   const std::vector<std::string>& learned = trained.info.classes;
-  const std::vector<std::string>& shown = test.class_names();
+  const std::vector<std::string>& shown = images.class_names();
   if (trained.info.dataset.empty() || learned.size() != shown.size()) return;
   const auto [mine, theirs] = std::mismatch(learned.begin(), learned.end(), shown.begin());
   if (mine == learned.end()) return;
@@ -95,7 +95,7 @@ void compare_classes(const LoadedModel& trained, const Dataset& test, ProgressLi
 }
 
 EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
-                            const std::shared_ptr<const Dataset>& test, ProgressLine& line) {
+                            const std::shared_ptr<const Dataset>& images, ProgressLine& line) {
   const EvaluationOptions preparation = trained.preparation();
   EvaluateOptions options;
   options.batch_size = request.batch_size;
@@ -107,17 +107,18 @@ EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
   options.keep_predictions = true;
   options.keep_logits = !request.logits.empty();
   options.on_batch = [&](std::int64_t done) {
-    line.update({.label = "evaluating", .done = done, .total = test->size(), .note = {}});
+    line.update({.label = "evaluating", .done = done, .total = images->size(), .note = {}});
     return true;
   };
   EvaluatedModel model;
-  model.result = evaluate(*trained.model, test, options);
+  model.result = evaluate(*trained.model, images, options);
   model.checkpoint = trained.weights.string();
   model.model = trained.model->info().name;
   model.dataset = request.data.name.empty() ? trained.info.dataset : request.data.name;
+  if (request.split == "train") model.dataset += ", training images";
   model.size = preparation.size;
   model.crop_pct = preparation.crop_pct;
-  model.classes = test->class_names();
+  model.classes = images->class_names();
   return model;
 }
 
@@ -151,7 +152,8 @@ int run(int argc, char** argv) {
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const std::vector<std::string> sizes = split_sizes(request.load.img_size);
   const bool alone = checkpoints.size() * sizes.size() == 1;
-  check_usage(alone || request.logits.empty(), "--logits: expected one checkpoint and one size");
+  check_usage(alone || request.logits.empty(), "--logits: got ", checkpoints.size(),
+              " checkpoints and ", sizes.size(), " sizes, expected one of each");
 
   ProgressLine line(1);
   std::vector<EvaluatedModel> models;
@@ -161,15 +163,15 @@ int run(int argc, char** argv) {
       request.load.img_size = size;
       const LoadedModel trained = load_trained(request.load);
       for (const std::string& notice : trained.notices) line.print("note: " + notice);
-      const std::shared_ptr<const Dataset> test = open_split(request, trained);
-      compare_classes(trained, *test, line);
-      models.push_back(evaluate_one(request, trained, test, line));
+      const std::shared_ptr<const Dataset> images = open_split(request, trained);
+      compare_classes(trained, *images, line);
+      models.push_back(evaluate_one(request, trained, images, line));
       for (const std::string& bad : models.back().result.bad_images) line.print("broken: " + bad);
       if (alone) line.print(models.back().class_report().table());
       const auto folder = output_folder(request, models.back(), alone);
       if (!folder) continue;
       for (const std::filesystem::path& file :
-           write_evaluation(*folder, models.back(), *test, trained.preparation())) {
+           write_evaluation(*folder, models.back(), *images, trained.preparation())) {
         line.print("wrote " + file.string());
       }
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "data/transforms.h"
@@ -82,13 +83,13 @@ std::vector<float> gaussian_taps(std::int64_t count, double deviation) {
   return taps;
 }
 
-/// output[i] = sum_k taps[k] input[i + k * step], i < count.
+/// output[i] = sum_k taps[k] input[i + k * step].
 template <class T>
-void convolve(const std::vector<float>& taps, const T* input, std::int64_t step, std::int64_t count,
-              float* output) {
-  std::fill_n(output, count, 0.0F);
+void convolve(const std::vector<float>& taps, const T* input, std::int64_t step,
+              std::span<float> output) {
+  std::fill(output.begin(), output.end(), 0.0F);
   for (const float tap : taps) {
-    for (std::int64_t i = 0; i < count; ++i) output[i] += tap * static_cast<float>(input[i]);
+    for (std::size_t i = 0; i < output.size(); ++i) output[i] += tap * static_cast<float>(input[i]);
     input += step;
   }
 }
@@ -118,12 +119,13 @@ Image gaussian_filter(const Image& image, std::int64_t taps, double deviation) {
   const PixelBox box{-around, image.height + around, -around, image.width + around};
   const Image wide = crop(image, box, Padding::reflect);
   std::vector<float> lines(static_cast<std::size_t>(wide.height * row));  // blurred along x
-  for (std::int64_t y = 0; y < wide.height; ++y)
-    convolve(weights, wide.at(y, 0), Image::kChannels, row, lines.data() + y * row);
-  Image result(image.height, image.width);
   std::vector<float> line(static_cast<std::size_t>(row));
+  for (std::int64_t y = 0; y < wide.height; ++y)
+    convolve(weights, wide.at(y, 0), Image::kChannels,
+             std::span(lines).subspan(static_cast<std::size_t>(y * row), line.size()));
+  Image result(image.height, image.width);
   for (std::int64_t y = 0; y < image.height; ++y) {
-    convolve(weights, lines.data() + y * row, row, row, line.data());
+    convolve(weights, lines.data() + y * row, row, std::span(line));
     for (std::int64_t i = 0; i < row; ++i)
       result.at(y, 0)[i] = static_cast<std::uint8_t>(std::nearbyint(line[i]));
   }

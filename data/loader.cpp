@@ -59,7 +59,7 @@ class Loader::BatchMaker {
     made.batch.indices = empty({rows}, {DType::i64, {}});
     std::int64_t row = 0;
     for (std::int64_t i = begin; i < begin + count; ++i) {
-      const Draw draw{at.epoch, order[i / options_.repeats], i % options_.repeats};
+      const Draw draw{at.epoch, order[i / options_.repeats], i % options_.repeats, i};
       row += put(made, row, draw) ? options_.splits : 0;
     }
     if (row < rows) {
@@ -74,6 +74,7 @@ class Loader::BatchMaker {
   /// What the random steps of one sample depend on, beside the seed.
   struct Draw {
     std::int64_t epoch, index, repeat;
+    std::int64_t place;  ///< in the epoch; only what is left unfinished depends on it
   };
 
   /// Writes the sample, or what stands in for it, from row `row` on. False when it is left out.
@@ -103,13 +104,20 @@ class Loader::BatchMaker {
     const Image placed = pipeline_.place(std::move(sample.image), rng);
     for (std::int64_t split = 0; split < options_.splits; ++split) {
       const bool as_it_is = split == 0 && options_.splits > 1;
-      write_image(batch, row + split, as_it_is ? placed : pipeline_.vary(placed, rng), rng);
+      float* values =
+          put_image(batch, row + split, as_it_is ? placed : pipeline_.vary(placed, rng));
+      const std::int64_t every = options_.unfinished_every;
+      const bool unfinished = every > 0 && (draw.place * options_.splits + split) % every == 0;
+      if (pipeline_.finish && !unfinished) {
+        pipeline_.finish(values, {placed.height, placed.width}, rng);
+      }
       batch.labels.data<std::int64_t>()[row + split] = sample.label;
       batch.indices.data<std::int64_t>()[row + split] = draw.index;
     }
   }
 
-  void write_image(Batch& batch, std::int64_t row, const Image& image, Rng& rng) const {
+  /// Its normalised values in the batch.
+  float* put_image(Batch& batch, std::int64_t row, const Image& image) const {
     const Shape shape{batch.labels.size(0), Image::kChannels, image.height, image.width};
     if (!batch.images.defined()) batch.images = empty(shape);
     check(batch.images.shape() == shape, "its size is ", image.height, " x ", image.width,
@@ -117,10 +125,7 @@ class Loader::BatchMaker {
     float* target =
         batch.images.data<float>() + row * Image::kChannels * image.height * image.width;
     normalize(image, pipeline_.normalization, target);
-    const bool unfinished = options_.unfinished_every > 0 && row % options_.unfinished_every == 0;
-    if (pipeline_.finish && !unfinished) {
-      pipeline_.finish(target, {image.height, image.width}, rng);
-    }
+    return target;
   }
 
   [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const {

@@ -40,7 +40,7 @@ struct LoaderOptions {
   /// variations of that (timm's aug-splits; 1: one row, varied). A batch has batch_size * splits
   /// rows.
   std::int64_t splits = 1;
-  /// The pipeline's finish leaves out the rows that this divides (timm's resplit); 0: none.
+  /// The pipeline's finish leaves out every so many rows of an epoch (timm's resplit); 0: none.
   std::int64_t unfinished_every = 0;
   bool drop_last = true;  ///< leave out an incomplete last batch
   bool repeat = true;     ///< go on with the next epoch; false: next() ends after the first

@@ -61,7 +61,8 @@ Tensor CPVT::embed(const Tensor& images, const TokenGrid& grid, const Context& c
     const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
     x = ops::cat({cls, x}, 1);  // [B, 1 + N, D]
   }
-  const Tensor pos = pos_embed_for(grid, pos_embed_, config_.pos_embed, config_.token_grid(), ctx);
+  const Tensor pos =
+      PositionTable{pos_embed_, config_.pos_embed, config_.token_grid()}.at(grid, ctx);
   if (pos.defined()) x = x + pos.to(x.dtype());  // [B, L, D]
   return x;
 }

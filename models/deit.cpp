@@ -44,8 +44,8 @@ Tensor DeiT::embed(const Tensor& images, Context& ctx) const {
   const Shape one_token{x.size(0), 1, x.size(2)};
   const Tensor cls = ops::expand(cls_token_.to(x.dtype()), one_token);    // [B, 1, D]
   const Tensor dist = ops::expand(dist_token_.to(x.dtype()), one_token);  // [B, 1, D]
-  const TokenGrid own{config_.image.grid(), 2}, grid{config_.image.grid_of(images), 2};
-  const Tensor pos = pos_embed_for(grid, pos_embed_, PosEmbed::learned, own, ctx);
+  const PositionTable table{pos_embed_, PosEmbed::learned, {config_.image.grid(), 2}};
+  const Tensor pos = table.at({config_.image.grid_of(images), 2}, ctx);
   x = ops::cat({cls, dist, x}, 1) + pos.to(x.dtype());  // [B, 2 + N, D]
   if (ctx.training && config_.pos_drop_rate > 0) {
     x = ops::dropout(x, config_.pos_drop_rate, ctx.next_key());

@@ -25,19 +25,23 @@ nlohmann::json to_json(const LinearModelConfig& c) {
 LinearModel::LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64_t seed,
                          TensorOptions options)
     : Model(std::move(info), seed, options),
+      config_(c),
       pixels_(c.in_chans * c.img_size[0] * c.img_size[1]),
-      classes_(c.num_classes),
-      head_(Scope(store()) / "head", pixels_, classes_) {}
+      head_(Scope(store()) / "head", pixels_, c.num_classes) {}
 
 ModelOutput LinearModel::forward(const Tensor& images, Context& ctx) {
-  check(images.rank() == 4 && images.size(1) * images.size(2) * images.size(3) == pixels_,
-        "LinearModel: got images ", images.shape(), ", expected ", pixels_, " values each");
+  const auto [height, width] = config_.img_size;
+  check(images.rank() == 4 && images.size(1) == config_.in_chans && images.size(2) == height &&
+            images.size(3) == width,
+        "LinearModel: got images ", images.shape(), ", expected [B, ", config_.in_chans, ", ",
+        height, ", ", width, "]");
   const Tensor x = ops::reshape(images, {images.size(0), pixels_});  // [B, C H W]
   return {head_(x.to(ctx.activations)), {}};                         // [B, K]
 }
 
 std::vector<ModuleCost> LinearModel::costs() const {
-  return {{"head", {classes_}, pixels_ * classes_}};
+  const std::int64_t classes = config_.num_classes;
+  return {{"head", {classes}, pixels_ * classes}};
 }
 
 }  // namespace fovea

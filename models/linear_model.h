@@ -28,7 +28,8 @@ class LinearModel : public Model {
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
 
  private:
-  std::int64_t pixels_, classes_;
+  LinearModelConfig config_;
+  std::int64_t pixels_;  ///< values of an image
   Linear head_;
 };
 

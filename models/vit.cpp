@@ -45,8 +45,8 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
 ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
   const Tensor patches = patch_embed_(permute_pixels(images), ctx);  // [B, N, D]
   const TokenGrid grid{config_.image.grid_of(images), config_.prefix()};
-  const Tensor pos = pos_embed_for(config_.embedded(grid), pos_embed_, config_.pos_embed,
-                                   config_.embedded(config_.token_grid()), ctx);  // [1, L, D]
+  const PositionTable table{pos_embed_, config_.pos_embed, config_.embedded(config_.token_grid())};
+  const Tensor pos = table.at(config_.embedded(grid), ctx);  // [1, L, D]
   const bool first_only = config_.pos_embed_qk_first;
   Tensor x = embed(patches, first_only ? Tensor() : pos, ctx);  // [B, L, D]
   Positions where{grid, first_only ? pos : Tensor()};
@@ -88,8 +88,9 @@ Tensor ViT::pool(const Tensor& x) const {
 /// x'[i] = x[perm[i]] over the H W pixels, all channels alike.
 Tensor ViT::permute_pixels(const Tensor& images) const {
   if (!perm_.defined() || images.rank() != 4) return images;
-  check(images.size(2) * images.size(3) == perm_.size(0), "ViT: got images ", images.shape(),
-        ", expected the ", perm_.size(0), " pixels that are permuted");
+  const auto [height, width] = config_.image.img_size;
+  check(images.size(2) == height && images.size(3) == width, "ViT: got images ", images.shape(),
+        ", expected the ", height, " x ", width, " pixels that are permuted");
   const Tensor pixels = ops::reshape(images, {images.size(0), images.size(1), -1});  // [B, C, H W]
   return ops::reshape(ops::index_select(pixels, 2, perm_), images.shape());
 }

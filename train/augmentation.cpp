@@ -71,7 +71,8 @@ void add_erase_fields(FieldGroup& g, TrainConfig& c) {
            kEraseModes);
   g.number("recount", &c.recount, "most boxes that are erased in an image", {1, 100});
   g.add("resplit", &c.resplit,
-        "no erasing in the first split of each image; without splits: in every second image");
+        "no erasing in the first split of each image; without splits: in every second image of the "
+        "epoch");
 }
 
 void add_split_fields(FieldGroup& g, TrainConfig& c) {
@@ -105,11 +106,23 @@ void check_range(const char* flag, const std::vector<double>& range) {
               ", expected the lower end first");
 }
 
+/// Whether there is anything that splits of an image can differ in.
+bool varies(const TrainConfig& c) {
+  const auto positive = [](double x) { return x > 0; };
+  const bool jitters = c.color_jitter_prob > 0 &&
+                       std::any_of(c.color_jitter.begin(), c.color_jitter.end(), positive);
+  return has_policy(c) || jitters || c.grayscale_prob > 0 || c.gaussian_blur_prob > 0 ||
+         c.reprob > 0;
+}
+
 void check_splits(const TrainConfig& c) {
   check_usage(c.aug_splits != 1, "--aug-splits: got 1, expected 0 or at least 2");
-  check_usage(c.aug_splits == 0 || !mixes(c),
-              "--aug-splits: expected --mixup 0 --cutmix 0: an image and its variations would be "
-              "mixed with others");
+  check_usage(c.aug_splits == 0 || varies(c), "--aug-splits: got ", c.aug_splits,
+              " equal rows of each image; --aa, --color-jitter, --grayscale-prob, "
+              "--gaussian-blur-prob or --reprob vary them");
+  check_usage(c.aug_splits == 0 || !mixes(c), "--aug-splits: got ", c.aug_splits,
+              " with mixing on; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: an image and "
+              "its variations would be mixed with others");
   check_usage(!c.resplit || c.reprob > 0, "--resplit is about erasing: it needs --reprob");
 }
 

@@ -9,6 +9,7 @@
 #include "train/schedule.h"
 
 namespace fovea {
+
 double peak_lr(const TrainConfig& c) {
   const auto samples = static_cast<double>(c.batch_size * c.grad_accum_steps);
   const double ratio = samples / static_cast<double>(c.lr_base_size);
@@ -73,7 +74,8 @@ void check_losses(const TrainConfig& c) {
               " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
   check_usage(
       c.teacher_logits.empty() || !mixes(c),
-      "--teacher-logits: expected --mixup 0 --cutmix 0: the stored logits are of single images");
+      "--teacher-logits: got mixing too; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: the "
+      "stored logits are of single images");
 }
 
 void check_sizes(const TrainConfig& c) {

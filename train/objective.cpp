@@ -14,6 +14,7 @@
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "ops/view.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -26,6 +27,7 @@ class ModelTeacher : public Teacher {
         activations_(parse_dtype(config.precision)),
         any_size_(!config.train_img_sizes.empty()) {
     const ModelInfo& teacher = model_->info();
+    try_training_sizes(config, *model_, "teacher " + config.teacher_checkpoint);
     check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
           "teacher ", config.teacher_checkpoint, ": has ", teacher.num_classes, " classes and ",
           teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.num_classes,
@@ -129,9 +131,8 @@ Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& 
   return options.sum_classes ? mean * static_cast<double>(classes) : mean;
 }
 
-Tensor jsd_loss(const Tensor& logits, const Tensor& labels, std::int64_t splits, double smoothing,
-                double alpha) {
-  const std::int64_t rows = logits.size(0), classes = logits.size(1);
+Tensor jsd_loss(const Tensor& logits, const Tensor& labels, const JsdOptions& options) {
+  const std::int64_t rows = logits.size(0), classes = logits.size(1), splits = options.splits;
   check(splits >= 2 && rows % splits == 0, "jsd_loss: got ", rows, " rows in splits of ", splits,
         ", expected a multiple of at least 2");
   const Shape shape{rows / splits, splits, classes};
@@ -140,21 +141,21 @@ Tensor jsd_loss(const Tensor& logits, const Tensor& labels, std::int64_t splits,
   const Tensor log_p = ops::log_softmax(z), p = ops::softmax(z);
   const Tensor mixture = ops::clamp(ops::mean(p, {1}, true), 1e-7, 1);
   const Tensor divergence = ops::sum(p * (log_p - ops::log(mixture)));
-  return ops::cross_entropy(ops::select(z, 1, 0), first, smoothing) +
-         divergence * (alpha / static_cast<double>(rows));
+  return ops::cross_entropy(ops::select(z, 1, 0), first, options.smoothing) +
+         divergence * (options.alpha / static_cast<double>(rows));
 }
 
 Objective::Objective(const TrainConfig& config, const ModelInfo& student, std::int64_t samples)
     : smoothing_(config.smoothing),
       alpha_(config.distillation_alpha),
       tau_(config.distillation_tau),
-      jsd_splits_(config.jsd_loss ? config.aug_splits : 0),
       per_batch_(config.kd_reduction == "batch"),
       teacher_(make_teacher(config, student, samples)) {
   if (config.bce_loss) {
     bce_ = BceOptions{config.smoothing, config.bce_target_thresh, config.bce_pos_weight,
                       config.bce_sum};
   }
+  if (config.jsd_loss) jsd_ = JsdOptions{config.aug_splits, config.smoothing};
   if (config.distillation_type == "soft") distillation_ = Distillation::soft;
   if (config.distillation_type == "hard") distillation_ = Distillation::hard;
   if (config.distillation_type == "bce") distillation_ = Distillation::bce;
@@ -170,7 +171,7 @@ Tensor Objective::operator()(const ModelOutput& student, const Targets& targets,
 }
 
 Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
-  if (jsd_splits_ > 0) return jsd_loss(logits, targets.labels, jsd_splits_, smoothing_);
+  if (jsd_) return jsd_loss(logits, targets.labels, *jsd_);
   if (bce_) return bce_loss(logits, targets, *bce_);
   if (targets.soft.defined()) return ops::soft_cross_entropy(logits, targets.soft);
   return ops::cross_entropy(logits, targets.labels, smoothing_);

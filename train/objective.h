@@ -27,11 +27,16 @@ struct BceOptions {
 [[nodiscard]] Tensor bce_loss(const Tensor& logits, const Targets& targets,
                               const BceOptions& options);
 
-/// timm's JsdCrossEntropy, a scalar, for rows that stand as LoaderOptions::splits says: of each
-/// image's first row the cross-entropy with its label, and alpha times the Jensen-Shannon
-/// divergence between the predictions for all its rows (Hendrycks et al. 2020, AugMix).
-[[nodiscard]] Tensor jsd_loss(const Tensor& logits, const Tensor& labels, std::int64_t splits,
-                              double smoothing = 0, double alpha = 12);
+/// As timm's JsdCrossEntropy (Hendrycks et al. 2020, AugMix).
+struct JsdOptions {
+  std::int64_t splits = 3;  ///< rows of each image, one after another: LoaderOptions::splits
+  double smoothing = 0;     ///< of the labels
+  double alpha = 12;        ///< weight of the divergence
+};
+/// A scalar: of each image's first row the cross-entropy with its label, and alpha times the
+/// Jensen-Shannon divergence between the predictions for all its rows. logits [B, K], labels [B].
+[[nodiscard]] Tensor jsd_loss(const Tensor& logits, const Tensor& labels,
+                              const JsdOptions& options);
 
 /// What a teacher says of a batch.
 class Teacher {
@@ -64,7 +69,7 @@ class Objective {
 
   double smoothing_, alpha_, tau_;
   std::optional<BceOptions> bce_;  ///< instead of cross-entropy over all classes
-  std::int64_t jsd_splits_;        ///< 0: every row by itself
+  std::optional<JsdOptions> jsd_;  ///< instead, where an image has several rows
   Distillation distillation_ = Distillation::none;
   bool per_batch_;
   std::unique_ptr<Teacher> teacher_;

@@ -2,7 +2,6 @@
 #include "train/pipeline.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace fovea {
 
@@ -37,24 +36,6 @@ std::unique_ptr<Loader> training_loader(const TrainConfig& config,
   options.bad_image_limit = bad_image_limit(config);
   return std::make_unique<Loader>(dataset, training_pipeline(augment_options(config, size)),
                                   options, start);
-}
-
-ImageSize training_size(const TrainConfig& config, ImageSize usual, std::int64_t epoch) {
-  constexpr std::uint64_t kSizeStream = 0x73697A65;  // "size"
-  if (config.train_img_sizes.empty()) return usual;
-  const auto count = static_cast<std::int64_t>(config.train_img_sizes.size());
-  std::int64_t chosen = 0;
-  if (config.train_size_schedule == "random") {
-    Rng rng(seed_of(config), stream_of(kSizeStream, static_cast<std::uint64_t>(epoch)));
-    chosen = rng.below(count);
-  } else {  // evenly from the first to the last
-    const auto last = static_cast<double>(std::max<std::int64_t>(config.epochs - 1, 1));
-    const double progress = std::min(static_cast<double>(epoch) / last, 1.0);
-    chosen = std::lround(progress * static_cast<double>(count - 1));
-  }
-  const auto side =
-      static_cast<std::int64_t>(config.train_img_sizes[static_cast<std::size_t>(chosen)]);
-  return {side, side};
 }
 
 }  // namespace fovea

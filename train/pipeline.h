@@ -22,9 +22,4 @@ namespace fovea {
                                                       const std::shared_ptr<const Dataset>& dataset,
                                                       ImageSize size, Cursor start);
 
-/// The side of the training images of an epoch: that of --train-img-sizes which the schedule says,
-/// or `usual` without one. A function of (seed, epoch).
-[[nodiscard]] ImageSize training_size(const TrainConfig& config, ImageSize usual,
-                                      std::int64_t epoch);
-
 }  // namespace fovea

@@ -6,11 +6,14 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <map>
+#include <utility>
 
 #include "engine/autograd.h"
 #include "engine/check.h"
 #include "train/setup.h"
 #include "train/system_memory.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -104,24 +107,41 @@ std::int64_t steps_of_epoch(const TrainConfig& config, const Loader& loader) {
   return (loader.batches_per_epoch() + group - 1) / group;
 }
 
-/// Three steps on images of the data set, after one that warms up.
-void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
-  const auto [height, width] = probe.model->info().img_size;
-  const auto loader = training_loader(probe.config, data.train, {height, width}, {});
-  plan.steps_per_epoch = steps_of_epoch(probe.config, *loader);
+/// Three steps on images of the data set, after one that warms up: the median of their seconds and
+/// what they waited for data.
+std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
   std::array<double, 4> seconds{};
   double waited = 0;
   for (double& s : seconds) {
     const StageTimes before = probe.step.times();
     const auto start = Clock::now();
-    probe.step.run([&] { return loader->next(); }, probe.config.grad_accum_steps, 0,
-                   probe.progress);
+    probe.step.run([&] { return loader.next(); }, probe.config.grad_accum_steps, 0, probe.progress);
     s = since(start);
     if (&s != seconds.data()) waited += (probe.step.times() - before).wait / 3;
   }
   std::sort(seconds.begin() + 1, seconds.end());
-  plan.seconds_per_step = seconds[2];
-  plan.wait_per_step = std::min(waited, plan.seconds_per_step);
+  return {seconds[2], std::min(waited, seconds[2])};
+}
+
+/// The mean over the epochs, whose images may differ in size.
+void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
+  constexpr std::int64_t kMostEpochs = 10'000;  // enough to know how often each size comes
+  const ImageSize own{probe.model->info().img_size[0], probe.model->info().img_size[1]};
+  const std::int64_t epochs = std::min(plan.epochs, kMostEpochs);
+  std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // by height
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    const ImageSize size = training_size(probe.config, own, epoch);
+    auto& [known, share] = shares[size.height];
+    known = size;
+    share += 1 / static_cast<double>(epochs);
+  }
+  for (const auto& [height, at] : shares) {
+    const auto loader = training_loader(probe.config, data.train, at.first, {});
+    plan.steps_per_epoch = steps_of_epoch(probe.config, *loader);
+    const auto [seconds, waited] = time_steps(probe, *loader);
+    plan.seconds_per_step += at.second * seconds;
+    plan.wait_per_step += at.second * waited;
+  }
 }
 
 /// From one batch. Averaged weights are evaluated besides.

@@ -37,9 +37,10 @@ struct Plan {
   MemoryPlan memory;
   std::int64_t available = 0;      ///< bytes for the whole run; 0: not known
   std::int64_t largest_batch = 0;  ///< that fits; 0: not even one image
-  double seconds_per_step = 0;     ///< median of three; 0: not measured, as it does not fit
-  double wait_per_step = 0;        ///< of these, waiting for data
-  double evaluation_seconds = 0;   ///< after an epoch, that of averaged weights included
+  /// Median of three, mean over the epochs; 0: not measured, as it does not fit.
+  double seconds_per_step = 0;
+  double wait_per_step = 0;       ///< of these, waiting for data
+  double evaluation_seconds = 0;  ///< after an epoch, that of averaged weights included
 
   [[nodiscard]] bool fits() const { return batch_size <= largest_batch; }
   /// Of all epochs with their evaluations.

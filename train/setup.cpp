@@ -6,15 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/autograd.h"
 #include "engine/check.h"
 #include "engine/parallel.h"
 #include "models/cpvt.h"
 #include "models/hub_config.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
-#include "train/evaluate.h"
 #include "train/initial_values.h"
+#include "train/training_sizes.h"
 #include "train/weights_table.h"
 
 namespace fovea {
@@ -80,23 +79,6 @@ void freeze_parameters(const TrainConfig& config, const Model& model,
                     " are trained");
 }
 
-/// Shows the model one image of each training size: better now than epochs later.
-void try_sizes(const TrainConfig& config, Model& model) {
-  const NoGrad no_grad;
-  Context ctx;
-  ctx.any_size = true;
-  for (const double side : config.train_img_sizes) {
-    const auto s = static_cast<std::int64_t>(side);
-    try {
-      const TensorOptions options{DType::f32, device_of(model)};
-      (void)model.forward(zeros({1, model.info().in_chans, s, s}, options), ctx);
-    } catch (const Error& error) {
-      throw UsageError("--train-img-sizes: " + config.model + " cannot be trained at size " +
-                       std::to_string(s) + ": " + error.what());
-    }
-  }
-}
-
 std::string time_stamp() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -150,7 +132,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   load_initial_weights(config, *model, notices);
   if (!config.peg_load.empty()) load_pegs(*model, config.peg_load);
   freeze_parameters(config, *model, notices);
-  try_sizes(config, *model);
+  try_training_sizes(config, *model, config.model);
   return model;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/check.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 
@@ -164,9 +165,10 @@ void Trainer::log_interval(const TrainWatch& watch) {
   interval_watch_ = started();
 }
 
-/// Multiply-adds count two, and the backward pass twice the forward one.
+/// Multiply-adds count two, and the backward pass twice the forward one. None at other sizes than
+/// the model's own, whose multiply-adds are not known.
 std::optional<double> Trainer::utilisation(double images_per_second) const {
-  if (peak_rate_ <= 0) return {};
+  if (peak_rate_ <= 0 || loader_size_ != own_size()) return {};
   const double flops = 3 * 2 * static_cast<double>(model_->multiply_adds());
   return images_per_second * flops / peak_rate_;
 }

@@ -23,7 +23,8 @@ struct PatchConfig {
   [[nodiscard]] std::int64_t patches() const { return grid()[0] * grid()[1]; }
   /// The same for images [B, C, H, W] of any size.
   [[nodiscard]] std::array<std::int64_t, 2> grid_of(const Tensor& images) const {
-    check(images.rank() == 4, "got images ", images.shape(), ", expected [B, C, H, W]");
+    check(images.rank() == 4, "PatchConfig: got images ", images.shape(),
+          ", expected [B, C, H, W]");
     return {images.size(2) / patch_size, images.size(3) / patch_size};
   }
 };

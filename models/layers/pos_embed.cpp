@@ -48,18 +48,17 @@ Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid, std:
   }
 }
 
-Tensor pos_embed_for(const TokenGrid& grid, const Tensor& table, PosEmbed kind,
-                     const TokenGrid& own, const Context& ctx) {
-  if (!table.defined() || grid == own) return table;
+Tensor PositionTable::at(const TokenGrid& other, const Context& ctx) const {
+  if (!values.defined() || other == grid) return values;
   if (kind == PosEmbed::sincos) {
-    const Tensor computed = empty({1, grid.tokens(), table.size(2)}, table.options());
-    sincos_table(grid.size, grid.prefix)(computed, {});
+    const Tensor computed = empty({1, other.tokens(), values.size(2)}, values.options());
+    sincos_table(other.size, other.prefix)(computed, {});
     return computed;
   }
-  check(ctx.any_size, "pos_embed learned is for a grid of ", own.size[0], "x", own.size[1],
-        ", got images of ", grid.size[0], "x", grid.size[1],
+  check(ctx.any_size, "pos_embed: learned for a grid of ", grid.size[0], "x", grid.size[1],
+        ", got images of ", other.size[0], "x", other.size[1],
         " patches; build the model at that size and load its weights, which resizes the table");
-  return ops::resample_pos_embed(table, own.prefix, own.size, grid.size);
+  return ops::resample_pos_embed(values, grid.prefix, grid.size, other.size, {.antialias = true});
 }
 
 }  // namespace fovea

@@ -20,9 +20,15 @@ enum class PosEmbed { learned, sincos, none, rpe2d };
 [[nodiscard]] Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid,
                                     std::int64_t dim);
 
-/// The table [1, L, D] for another grid than its `own`: computed anew, or learned values resized as
-/// in loading (bicubic); the latter throws unless ctx.any_size.
-[[nodiscard]] Tensor pos_embed_for(const TokenGrid& grid, const Tensor& table, PosEmbed kind,
-                                   const TokenGrid& own, const Context& ctx);
+/// A model's table and what it is for.
+struct PositionTable {
+  Tensor values;  ///< [1, L, D] for the tokens of `grid`, or undefined
+  PosEmbed kind;
+  TokenGrid grid;
+
+  /// The same for the tokens of another grid: computed anew, or learned values resized as timm does
+  /// where images vary in size (bicubic, antialiased); the latter throws unless ctx.any_size.
+  [[nodiscard]] Tensor at(const TokenGrid& other, const Context& ctx) const;
+};
 
 }  // namespace fovea

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "data/augment_blur.h"
 #include "data/augment_color.h"
 #include "data/transforms.h"
 #include "engine/check.h"
@@ -320,6 +321,19 @@ TEST_CASE("erasing is the pipeline's last step") {
   Rng rng(13);
   pipeline.finish(values.data(), {32, 32}, rng);
   CHECK(std::count(values.begin(), values.end(), 9.0F) < 3 * 32 * 32);
+}
+
+TEST_CASE("the pipeline's blur has 23 taps and a deviation of 0.1 to 2") {
+  AugmentOptions options;
+  options.blur = 1;
+  const Pipeline pipeline = training_pipeline(options);
+  const Image image = tests::sample_image();
+  Rng rng(3, 4), same(3, 4);
+  for (int i = 0; i < 5; ++i) {
+    const Image blurred = pipeline.vary(image, rng);
+    static_cast<void>(same.uniform());  // whether to blur
+    CHECK(blurred == gaussian_filter(image, 23, same.uniform(0.1, 2)));
+  }
 }
 
 }  // namespace fovea

@@ -177,7 +177,7 @@ TEST_CASE("what depends on the size is refused by name") {
   const Tensor images = zeros({1, 3, 16, 16});
   const auto learned = make_model_from_config(tiny({{"pos_embed", "learned"}}), 1);
   check_error([&] { logits_of(*learned, images); },
-              "pos_embed learned is for a grid of 4x6, got images of 8x8 patches");
+              "pos_embed: learned for a grid of 4x6, got images of 8x8 patches");
   const auto plain = make_model_from_config(tiny(), 1);
   check_error([&] { logits_of(*plain, zeros({1, 3, 9, 16})); }, "whole patches of 2 x 2");
   check_error([&] { logits_of(*plain, zeros({1, 4, 8, 8})); }, "PatchEmbed: got images [1, 4");

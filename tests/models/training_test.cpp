@@ -11,7 +11,6 @@
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
-#include "ops/reduce.h"
 #include "train/optimizer.h"
 
 using namespace fovea;
@@ -184,6 +183,16 @@ TEST_CASE("images of another size are refused by name") {
   }
 }
 
+namespace {
+
+/// Whether its positions, or what stands for them, belong to one size of images.
+bool has_one_size(const json& config) {
+  return config["family"] == "pervit" || config["family"] == "linear" ||
+         config.value("permutation", false);
+}
+
+}  // namespace
+
 TEST_CASE("with any_size a model is what it would be at that size with its weights loaded") {
   const Tensor images = rand_normal({2, 3, 16, 8}, 0, 1, 3);
   for (const json& config : model_configs()) {
@@ -191,15 +200,14 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
     const auto model = make_model_from_config(config, 1);
     Context ctx;
     ctx.any_size = true;
-    const bool one_size = config["family"] == "pervit" || config["family"] == "linear";
-    if (one_size || config.value("permutation", false)) {
+    if (has_one_size(config)) {
       CHECK_THROWS_AS((void)model->forward(images, ctx), Error);
       continue;
     }
     json other = config;
     other["img_size"] = {16, 8};
     const auto resized = make_model_from_config(other, 2);
-    load_state(*resized, state_of(*model), metadata_of(*model));
+    load_state(*resized, state_of(*model), metadata_of(*model), {PosResize::bicubic_aa, false});
     Context plain;
     const NoGrad no_grad;
     CHECK(model->forward(images, ctx).logits.to_vector() ==
@@ -212,15 +220,15 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
   }
 }
 
-TEST_CASE("learned positions learn from images of another size") {
-  for (const char* family : {"vit", "deit"}) {
-    const auto model = make_model_from_config(tiny(family), 1);
+TEST_CASE("permuted pixels and a linear model refuse as many pixels of another shape") {
+  for (const json& config :
+       {tiny("vit", {{"permutation", true}, {"permute_T", 20}}),
+        json{{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}}) {
+    const auto model = make_model_from_config(config, 1);
     Context ctx;
-    ctx.training = ctx.any_size = true;
-    backward(ops::sum(model->forward(rand_normal({2, 3, 16, 16}, 0, 1, 3), ctx).logits));
-    const Tensor gradient = model->store().find("pos_embed").grad();
-    REQUIRE(gradient.defined());
-    for (const double value : gradient.to_vector()) CHECK(value != 0);
+    ctx.any_size = true;
+    CHECK_THROWS_AS((void)model->forward(zeros({2, 3, 4, 24}), ctx), Error);
+    CHECK_NOTHROW((void)model->forward(zeros({2, 3, 8, 12}), ctx));
   }
 }
 
@@ -233,8 +241,9 @@ struct Pass {
 };
 
 /// Two batches of a step, with every random op on.
-Pass passes_of(Model& model, DType activations, bool recompute) {
-  const Batch batch(model);
+Pass passes_of(Model& model, DType activations, bool recompute, bool any_size = false) {
+  Batch batch(model);
+  if (any_size) batch.images = rand_normal({batch.labels.size(0), 3, 16, 8}, 0, 1, 9);
   model.store().zero_grad();
   Pass pass;
   reset_peak_memory();
@@ -244,6 +253,7 @@ Pass passes_of(Model& model, DType activations, bool recompute) {
     ctx.training = true;
     ctx.activations = activations;
     ctx.recompute_blocks = recompute;
+    ctx.any_size = any_size;
     ctx.seed = 3;
     ctx.step = step;
     const Tensor loss = loss_of(model.forward(batch.images, ctx), batch.labels);
@@ -272,6 +282,24 @@ TEST_CASE("recomputing blocks changes no bit of the losses and gradients, in no 
       CHECK(recomputed.gradients == plain.gradients);
       for (const Parameter& p : model->store().buffers()) {
         CHECK(again->store().find(p.name).to_vector() == p.tensor.to_vector());
+      }
+    }
+  }
+}
+
+TEST_CASE("recomputing blocks changes no bit where positions are resized to the images") {
+  for (const json& config : model_configs()) {
+    if (has_one_size(config)) continue;
+    for (const DType activations : {DType::f32, DType::bf16}) {
+      CAPTURE(config.dump());
+      const auto model = make_model_from_config(config, 1),
+                 again = make_model_from_config(config, 1);
+      const Pass plain = passes_of(*model, activations, false, true);
+      const Pass recomputed = passes_of(*again, activations, true, true);
+      CHECK(recomputed.losses == plain.losses);
+      CHECK(recomputed.gradients == plain.gradients);
+      if (config.value("pos_embed", "learned") == "learned" && config["family"] != "cpvt") {
+        CHECK(plain.gradients.contains("pos_embed"));
       }
     }
   }

@@ -113,6 +113,8 @@ const std::vector<Settings>& ways_to_train() {
       {{"skip-nonfinite", "true"}, {"spike-zscore", "3"}},
       {{"grad-accum-steps", "2"}, {"epochs", "10"}},
       {{"grad-checkpointing", "true"}, {"drop-path", "0.2"}},
+      {{"jsd-loss", "true"}, {"aug-splits", "2"}, {"aa", "augmix-m3-w3"}},
+      {{"train-img-sizes", "24,32"}},
   };
   return ways;
 }

@@ -4,7 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/view.h"
 #include "tests/train/tiny_run.h"
+#include "train/objective.h"
+#include "train/pipeline.h"
 #include "train/resolve.h"
 
 namespace fovea {
@@ -165,10 +168,15 @@ TEST_CASE("wrong settings are refused by name") {
 
 TEST_CASE("splits are refused where they would be mixed, and the losses where there are none") {
   CHECK(error_of({{"aug-splits", "1"}}) == "--aug-splits: got 1, expected 0 or at least 2");
-  CHECK(error_of({{"aug-splits", "3"}, {"mixup", "0.2"}}).find("--mixup 0") != std::string::npos);
+  CHECK(error_of({{"aug-splits", "3"}, {"aa", "v0"}, {"cutmix-minmax", "0.2,0.5"}}) ==
+        "--aug-splits: got 3 with mixing on; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: "
+        "an image and its variations would be mixed with others");
+  CHECK(error_of({{"aug-splits", "3"}}) ==
+        "--aug-splits: got 3 equal rows of each image; --aa, --color-jitter, --grayscale-prob, "
+        "--gaussian-blur-prob or --reprob vary them");
   CHECK(error_of({{"resplit", "1"}}) == "--resplit is about erasing: it needs --reprob");
   CHECK(error_of({{"jsd-loss", "1"}}) == "--jsd-loss compares splits: it needs --aug-splits");
-  CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"bce-loss", "1"}}) ==
+  CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"aa", "v0"}, {"bce-loss", "1"}}) ==
         "--jsd-loss and --bce-loss: expected one of them");
   CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"reprob", "0.5"}, {"resplit", "1"}}) ==
         "");
@@ -193,7 +201,48 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
   };
   CHECK(trainer.fit(watch));
   CHECK(losses.back() < losses.front());
-  CHECK(augment_options(config, {32, 32}).erase.probability == 1);
+
+  TrainConfig bare = config;
+  bare.reprob = 0;
+  bare.resplit = false;
+  const auto data = tiny_data().train;
+  const Tensor erased = training_loader(config, data, {32, 32}, {})->next().images;
+  const Tensor whole = training_loader(bare, data, {32, 32}, {})->next().images;
+  REQUIRE(erased.shape() == Shape{3 * config.batch_size, 3, 32, 32});
+  for (std::int64_t row = 0; row < 3; ++row) {  // of the first image: later draws are other ones
+    CAPTURE(row);
+    const bool equal =
+        ops::select(erased, 0, row).to_vector() == ops::select(whole, 0, row).to_vector();
+    CHECK(equal == (row == 0));
+  }
+  ModelInfo info;
+  info.num_classes = 10;
+  const Tensor z = rand_normal({24, 10}, 0, 1, 1), y = zeros({24}, {DType::i64, {}});
+  CHECK(Objective(config, info, 50)({z, {}}, {y, {}, {}}, z).item() ==
+        jsd_loss(z, y, {3, config.smoothing}).item());
+}
+
+TEST_CASE("without splits every second image of an epoch is left unerased, also in odd batches") {
+  for (const std::int64_t batch_size : {1, 3}) {
+    TrainConfig config = plain_config();
+    config.batch_size = batch_size;
+    config.reprob = 1;
+    config.resplit = true;
+    TrainConfig bare = config;
+    bare.reprob = 0;
+    bare.resplit = false;
+    const auto data = tiny_data().train;
+    const auto erasing = training_loader(config, data, {32, 32}, {});
+    const auto plain = training_loader(bare, data, {32, 32}, {});
+    for (std::int64_t place = 0; place < 12;) {
+      const Tensor erased = erasing->next().images, whole = plain->next().images;
+      for (std::int64_t row = 0; row < batch_size; ++row, ++place) {
+        const bool equal =
+            ops::select(erased, 0, row).to_vector() == ops::select(whole, 0, row).to_vector();
+        CHECK(equal == (place % 2 == 0));
+      }
+    }
+  }
 }
 
 TEST_CASE("a run with every augmentation has the same bits with any number of workers") {

@@ -12,6 +12,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/train/tiny_run.h"
 #include "train/speed.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -152,11 +153,12 @@ TEST_CASE("a ViT with learned positions trains at other sizes, and PerViT refuse
   CHECK(trainer.fit({}));
   config.train_img_sizes = {16, 20};
   CHECK(contains(message_of([&] { make_trainer(config); }),
-                 "--train-img-sizes: vit_tiny_patch4_32 cannot be trained at size 20"));
+                 "--train-img-sizes: vit_tiny_patch4_32 cannot take size 20"));
   config.model = "pervit_tiny_224";
   config.model_settings = {};
   config.train_img_sizes = {224, 256};
-  CHECK(contains(message_of([&] { make_trainer(config); }), "cannot be trained at size 256"));
+  CHECK(
+      contains(message_of([&] { make_trainer(config); }), "pervit_tiny_224 cannot take size 256"));
 }
 
 TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {

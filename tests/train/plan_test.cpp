@@ -56,6 +56,14 @@ TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   const MemoryPlan large = make_plan(config, tiny_data()).memory;
   CHECK(large.loader_image == 4 * small.loader_image);
   CHECK(large.per_image > 3 * small.per_image);
+
+  config = plain_config();
+  const MemoryPlan whole = make_plan(config, tiny_data()).memory;
+  config.aa = "v0";
+  config.aug_splits = 3;
+  const MemoryPlan split = make_plan(config, tiny_data()).memory;
+  CHECK(split.loader_image == 3 * whole.loader_image);
+  CHECK(split.per_image > 2 * whole.per_image);
 }
 
 TEST_CASE("the peak of a larger batch lies where the plan says") {

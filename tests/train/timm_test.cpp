@@ -289,14 +289,15 @@ TEST_CASE("the loss of consistent splits is timm's, and so is its gradient") {
     CAPTURE(smoothing);
     const Tensor z = stored("jsd/logits").clone();
     z.set_requires_grad();
-    const Tensor loss = jsd_loss(z, stored("jsd/labels"), 3, std::stod(smoothing));
+    const Tensor loss = jsd_loss(z, stored("jsd/labels"), {3, std::stod(smoothing)});
     backward(loss);
     CHECK(loss.item() ==
           doctest::Approx(stored("jsd/" + smoothing + "/loss").item()).epsilon(1e-13));
     CHECK(distance(z.grad(), stored("jsd/" + smoothing + "/grad")) < 1e-13);
   }
-  CHECK(contains(message_of([] { (void)jsd_loss(stored("jsd/logits"), stored("jsd/labels"), 4); }),
-                 "15 rows in splits of 4"));
+  CHECK(
+      contains(message_of([] { (void)jsd_loss(stored("jsd/logits"), stored("jsd/labels"), {4}); }),
+               "15 rows in splits of 4"));
 }
 
 TEST_CASE("the blur of --gaussian-blur-prob is torchvision's but for ties in rounding") {

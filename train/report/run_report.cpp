@@ -12,6 +12,7 @@
 #include "train/pipeline.h"
 #include "train/report/page.h"
 #include "train/setup.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -102,7 +103,8 @@ void add_samples(const Run& run, RunPage& page) {
   const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
   check(run.model != nullptr, "the size of the model's images is not known");
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
-  config.batch_size = std::max<std::int64_t>(1, std::min(kSamplesShown, train->size() / 2 * 2));
+  const std::int64_t shown = kSamplesShown / splits_of(config);
+  config.batch_size = std::max<std::int64_t>(1, std::min(shown, train->size() / 2 * 2));
   const std::unique_ptr<Loader> loader =
       training_loader(config, train, training_size(config, own, 0), {});
   Batch batch = loader->next();
@@ -112,6 +114,7 @@ void add_samples(const Run& run, RunPage& page) {
     batch.images = mix(batch, mix_options(config, train->classes()), rng).images;
     page.samples_note += " and one draw of mixing";
   }
+  if (splits_of(config) > 1) page.samples_note += ", the splits of each one after another";
   page.samples_note += ".";
   page.samples = contact_sheet(batch.images, normalization_of(config));
   page.sample_side = batch.images.size(2);
