@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Breaks derivatives, augmentations and training one at a time and shows that the tests notice each.
+"""Breaks derivatives, augmentations, training and models one at a time and shows that the tests notice each.
 
     tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
 
 Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
 `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
 mutant can never be a no-op that goes unnoticed. A line `suite: test_data *augment*` names the program
-that is to notice, and the source files of its tests; without it that is the gradient-check suite.
+that is to notice, and the source files of its tests; `suite: parity cpvt_*` compares with those golden
+files; without it that is the gradient-check suite.
 Exits 1 when a mutant survives or cannot be built.
 """
 import argparse
@@ -65,6 +66,8 @@ def copy_if_changed(source, destination):
 def suite_of(mutant):
     """The program that must notice, and its arguments."""
     program, *files = mutant.get("suite", "gradcheck").split()
+    if program == "parity":
+        return program, tuple(sorted(str(f) for f in (ROOT / "tests/golden").glob(f"{files[0]}.safetensors")))
     return program, tuple(f"--source-file={','.join(files)}" for _ in files[:1])
 
 
@@ -88,6 +91,9 @@ def run_suite(build_dir, suite):
         result = subprocess.run([build_dir / program, "--fail-fast"], capture_output=True, text=True)
         rows = [line.split()[0] for line in result.stdout.splitlines()
                 if line.rstrip().endswith("FAIL")]
+    elif program == "parity":
+        result = subprocess.run([build_dir / program, *arguments], capture_output=True, text=True)
+        rows = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("FAIL")][:3]
     else:
         result = subprocess.run([build_dir / "tests" / program, "--abort-after=1", *arguments],
                                 capture_output=True, text=True)
@@ -120,8 +126,8 @@ def one_line(text):
 def write_table(path, rows):
     caught = sum(status == "caught" for _, status, _ in rows)
     lines = ["# Mutants", "",
-             "Each row breaks one derivative, one augmentation or one part of training; `tests/mutants/run.py` rebuilds the library "
-             "with it and runs `./run gradcheck`, or for the others the tests that the row names.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
+             "Each row breaks one derivative, one augmentation, one part of training or of a model; `tests/mutants/run.py` rebuilds "
+             "the library with it and runs `./run gradcheck`, or for the others the tests or golden files that the row names.",  f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
              "| file | what is broken | from | to | result | caught by |", "|---|---|---|---|---|---|"]
     for mutant, status, detail in rows:
         lines.append(f"| `{mutant['file']}` | {one_line(mutant['why'])} | `{one_line(mutant['old'])}` "
