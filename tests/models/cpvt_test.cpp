@@ -135,6 +135,25 @@ TEST_CASE("with a PEG the order of the patches matters, without any position it 
   }
 }
 
+TEST_CASE("a PEG without padding whose weights are zero passes the inner tokens, of every kind") {
+  const TokenGrid grid{{4, 5}, 1};
+  const Tensor x = rand_normal({1, grid.tokens(), 2}, 0, 1, 3);
+  const std::vector<double> values = x.to_vector();
+  std::vector<double> inner(values.begin(), values.begin() + 2);  // the class token
+  for (const std::ptrdiff_t row : {1, 2}) {
+    const auto first = values.begin() + 2 * (1 + row * 5 + 1);
+    inner.insert(inner.end(), first, first + 6);
+  }
+  for (const PegConv conv : {PegConv::depthwise, PegConv::full, PegConv::separable}) {
+    CAPTURE(static_cast<int>(conv));
+    const NoGrad no_grad;
+    ParameterStore store(1, {});
+    const Peg peg(Scope(store), {.padding = PegPadding::none, .conv = conv}, 2);
+    for (const Parameter& p : store.parameters()) p.tensor.fill_(0);
+    CHECK(peg(x, grid).to_vector() == inner);
+  }
+}
+
 TEST_CASE("a constant image: only zero padding tells its tokens apart") {
   const auto spread_of = [](const char* padding) {
     const auto model = make_model_from_config(tiny({{"peg_padding", padding}}), 1);

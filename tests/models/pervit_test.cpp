@@ -186,6 +186,32 @@ TEST_CASE("with an infinite bias of gn2 it is softmax attention") {
   CHECK(worst_difference(logits_of(*full, images), logits_of(*plain, images)) < 1e-13);
 }
 
+TEST_CASE(
+    "position attention starts narrow and low in the first block, wide and high in the last") {
+  const auto starts = [](const char* init, const std::string& name) {
+    const auto model = make_model_from_config(tiny({{"ppe_init", init}, {"ppe_init_noise", 0}}),
+                                              1);  // three blocks
+    std::vector<double> values;
+    for (const char* block : {"0", "1", "2"}) {
+      const Tensor p =
+          model->store().find("blocks." + std::string(block) + ".attn.activation." + name);
+      REQUIRE(p.defined());
+      for (const double value : p.to_vector()) CHECK(value == p.at(0));
+      values.push_back(p.at(0));
+    }
+    return values;
+  };
+  const auto near = [](const std::vector<double>& values, const std::vector<double>& expected) {
+    return worst_difference(values, expected) < 1e-6;
+  };
+  CHECK(near(starts("peripheral", "gn2.weight"), {3, 1.505, 0.01}));
+  CHECK(near(starts("peripheral", "gn2.bias"), {-5, -0.5, 4}));
+  CHECK(near(starts("conv", "gn2.weight"), {3, 3, 3}));
+  CHECK(near(starts("conv", "gn2.bias"), {-5, -5, -5}));
+  CHECK(near(starts("peripheral", "gn1.weight"), {1, 1, 1}));
+  CHECK(near(starts("peripheral", "conv1.weight"), {0.02, 0.02, 0.02}));
+}
+
 TEST_CASE("hidden channels start equal and stay equal, bit by bit; heads and noise tell apart") {
   const Tensor images = random_images(8, 16, DType::f32);
   const auto model = make_model_from_config(tiny({{"img_size", {16, 16}}}), 1);
