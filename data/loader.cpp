@@ -101,19 +101,21 @@ class Loader::BatchMaker {
     if (draw.repeat > 0) stream = stream_of(stream, static_cast<std::uint64_t>(draw.repeat));
     Rng rng(options_.seed, stream);
     Sample sample = read(draw.index, rng);
-    const Image placed = pipeline_.place(std::move(sample.image), rng);
-    for (std::int64_t split = 0; split < options_.splits; ++split) {
-      const bool as_it_is = split == 0 && options_.splits > 1;
-      float* values =
-          put_image(batch, row + split, as_it_is ? placed : pipeline_.vary(placed, rng));
+    Image placed = pipeline_.place(std::move(sample.image), rng);
+    const auto put_split = [&](std::int64_t split, const Image& image) {
+      float* values = put_image(batch, row + split, image);
       const std::int64_t every = options_.unfinished_every;
       const bool unfinished = every > 0 && (draw.place * options_.splits + split) % every == 0;
       if (pipeline_.finish && !unfinished) {
-        pipeline_.finish(values, {placed.height, placed.width}, rng);
+        pipeline_.finish(values, {image.height, image.width}, rng);
       }
       batch.labels.data<std::int64_t>()[row + split] = sample.label;
       batch.indices.data<std::int64_t>()[row + split] = draw.index;
-    }
+    };
+    const std::int64_t last = options_.splits - 1;
+    for (std::int64_t split = 0; split < last; ++split)
+      put_split(split, split == 0 ? placed : pipeline_.vary(placed, rng));
+    put_split(last, pipeline_.vary(std::move(placed), rng));
   }
 
   /// Its normalised values in the batch.

@@ -10,7 +10,6 @@
 #include "ops/loss.h"
 
 namespace fovea {
-
 namespace {
 
 /// Writes each row of a batch to the row of its image.
