@@ -155,6 +155,10 @@ int run(int argc, char** argv) {
   check_usage(alone || request.logits.empty(), "--logits: got ", checkpoints.size(),
               " checkpoints and ", sizes.size(), " sizes, expected one of each");
 
+  check_usage(
+      request.split == "train" || (request.data.fraction == 1 && request.data.train_split.empty()),
+      "--train-split and --fraction are about training images: they need --split train");
+
   ProgressLine line(1);
   std::vector<EvaluatedModel> models;
   for (const std::string& checkpoint : checkpoints) {
