@@ -1,5 +1,4 @@
-// Convolution's loops beside its products, compiled once per instruction set: columns of windows,
-// depthwise filters, patches.
+// Depthwise filters, patches and sums of channels, compiled once per instruction set.
 #include "ops/cpu/conv.h"
 
 #include "engine/parallel.h"
@@ -26,80 +25,6 @@ void by_dtype(DType dtype, const F& f) {
     default:
       return f(static_cast<bf16*>(nullptr));
   }
-}
-
-/// Output positions [begin, end) along one axis whose tap `k` lies inside the image.
-struct Inside {
-  std::int64_t begin, end, first;  // `first` is the input position of `begin`
-
-  Inside(const Windows& w, int axis, std::int64_t k) {
-    const std::int64_t shift = k * w.dilation[axis] - w.padding[axis], s = w.stride[axis];
-    begin = shift >= 0 ? 0 : (-shift + s - 1) / s;
-    const std::int64_t last = w.in[axis] - 1 - shift;
-    end = last < 0 ? 0 : last / s + 1;
-    if (end > w.out[axis]) end = w.out[axis];
-    if (begin > end) begin = end;
-    first = begin * s + shift;
-  }
-};
-
-/// Calls f(row of columns, ky, kx, plane offset) for each tap of each channel, in parallel over
-/// channels, so that planes are never shared.
-template <class F>
-void for_each_tap(const ColumnsCall& c, const F& f) {
-  const std::int64_t taps = c.windows.kernel[0] * c.windows.kernel[1];
-  const std::int64_t size = taps * (c.end - c.begin) * c.windows.out[1];
-  parallel_for(c.channels, grain(size), [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = first * taps; row < last * taps; ++row) {
-      const std::int64_t tap = row % taps;
-      f(row, tap / c.windows.kernel[1], tap % c.windows.kernel[1],
-        row / taps * c.windows.in[0] * c.windows.in[1]);
-    }
-  });
-}
-
-template <class T>
-void image_to_columns_of(const ColumnsCall& c) {
-  const Windows& w = c.windows;
-  const std::int64_t width = w.out[1], step = w.stride[1];
-  for_each_tap(c, [&](std::int64_t row, std::int64_t ky, std::int64_t kx, std::int64_t plane) {
-    const Inside y(w, 0, ky), x(w, 1, kx);
-    T* to = static_cast<T*>(c.columns) + row * (c.end - c.begin) * width;
-    for (std::int64_t i = c.begin; i < c.end; ++i, to += width) {
-      const bool inside = i >= y.begin && i < y.end;
-      const std::int64_t begin = inside ? x.begin : width, end = inside ? x.end : width;
-      const T* from = static_cast<const T*>(c.image) + plane +
-                      (y.first + (i - y.begin) * w.stride[0]) * w.in[1] + x.first - begin * step;
-      for (std::int64_t j = 0; j < begin; ++j) to[j] = T(0.0f);
-      if (step == 1) {
-        for (std::int64_t j = begin; j < end; ++j) to[j] = from[j];
-      } else {
-        for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
-      }
-      for (std::int64_t j = end; j < width; ++j) to[j] = T(0.0f);
-    }
-  });
-}
-
-template <class T>
-void add_columns_to_image_of(const ColumnsCall& c) {
-  const Windows& w = c.windows;
-  const std::int64_t width = w.out[1], step = w.stride[1];
-  for_each_tap(c, [&](std::int64_t row, std::int64_t ky, std::int64_t kx, std::int64_t plane) {
-    const Inside y(w, 0, ky), x(w, 1, kx);
-    const T* columns = static_cast<const T*>(c.columns) + row * (c.end - c.begin) * width;
-    for (std::int64_t i = c.begin; i < c.end; ++i) {
-      if (i < y.begin || i >= y.end) continue;
-      const T* from = columns + (i - c.begin) * width;
-      T* to = static_cast<T*>(c.image) + plane + (y.first + (i - y.begin) * w.stride[0]) * w.in[1] +
-              x.first - x.begin * step;
-      if (step == 1) {
-        for (std::int64_t j = x.begin; j < x.end; ++j) to[j] += from[j];
-      } else {
-        for (std::int64_t j = x.begin; j < x.end; ++j) to[j * step] += from[j];
-      }
-    }
-  });
 }
 
 /// A depthwise filter works on planes padded with zeros. With stride 1 an output is one long line
@@ -335,14 +260,6 @@ void channel_sums_of(const T* x, const std::int64_t (&shape)[3], acc_t<T>* sums)
   });
 }
 
-void image_to_columns(const ColumnsCall& c) {
-  by_dtype(c.dtype, [&]<class T>(T*) { image_to_columns_of<T>(c); });
-}
-void add_columns_to_image(const ColumnsCall& c) {
-  by_dtype(c.dtype, [&]<class T>(T*) {
-    if constexpr (sizeof(T) >= sizeof(float)) add_columns_to_image_of<T>(c);
-  });
-}
 void depthwise_forward(const DepthwiseCall& c) {
   by_dtype(c.dtype, [&]<class T>(T*) { depthwise_forward_of<T>(c); });
 }
@@ -363,8 +280,7 @@ void channel_sums(const void* x, DType dtype, const std::int64_t (&shape)[3], vo
 
 }  // namespace
 
-extern const ConvKernels conv_kernels{image_to_columns,   add_columns_to_image, depthwise_forward,
-                                      depthwise_backward, images_to_rows,       rows_to_images,
-                                      channel_sums};
+extern const ConvKernels conv_kernels{depthwise_forward, depthwise_backward, images_to_rows,
+                                      rows_to_images, channel_sums};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -14,17 +14,6 @@ struct Windows {
   std::int64_t kernel[2], stride[2], padding[2], dilation[2];
 };
 
-/// Output rows [begin, end) of one image of `channels` planes as a matrix with a row for each
-/// (channel, ky, kx) and a column for each output position.
-struct ColumnsCall {
-  Windows windows;
-  std::int64_t channels = 0;
-  std::int64_t begin = 0, end = 0;
-  DType dtype = DType::f32;
-  void* image = nullptr;
-  void* columns = nullptr;
-};
-
 /// One filter per channel. Weights [channels, ky, kx], bias and their gradients are f64 for f64 and
 /// else f32; null pointers are absent inputs or unwanted results.
 struct DepthwiseCall {
@@ -52,8 +41,6 @@ struct PatchesCall {
 };
 
 struct ConvKernels {
-  void (*image_to_columns)(const ColumnsCall& call);
-  void (*add_columns_to_image)(const ColumnsCall& call);  ///< f64 or f32; the whole image
   void (*depthwise_forward)(const DepthwiseCall& call);
   void (*depthwise_backward)(const DepthwiseCall& call);
   void (*images_to_rows)(const PatchesCall& call);

@@ -33,6 +33,22 @@ struct VectorTypes<double> {
   typedef double Vector __attribute__((vector_size(kVectorBytes)));
 };
 
+template <class A, int kBytes>
+struct VectorOfBytes {
+  typedef A type __attribute__((vector_size(kBytes)));
+};
+/// The sum of a vector's lanes, its upper half added to its lower again and again.
+template <class A, int kBytes = kVectorBytes>
+inline A lane_total(typename VectorOfBytes<A, kBytes>::type v) {
+  if constexpr (kBytes == 2 * static_cast<int>(sizeof(A))) {
+    return v[0] + v[1];
+  } else {
+    typename VectorOfBytes<A, kBytes / 2>::type half[2];
+    __builtin_memcpy(half, &v, sizeof v);
+    return lane_total<A, kBytes / 2>(half[0] + half[1]);
+  }
+}
+
 /// A whole vector of A. `slot` tells the four vectors of an unrolled loop apart.
 template <class A, int kSlot>
 struct WideLanes {
@@ -110,13 +126,7 @@ class LaneSum {
 
   /// All lanes, added pairwise.
   A total() const {
-    const Vector v = (wide_[0] + wide_[1]) + (wide_[2] + wide_[3]);
-    A lanes[VectorTypes<A>::kLanes];
-    __builtin_memcpy(lanes, &v, sizeof lanes);
-    for (int half = VectorTypes<A>::kLanes / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
-    }
-    return lanes[0] + one_;
+    return lane_total<A>((wide_[0] + wide_[1]) + (wide_[2] + wide_[3])) + one_;
   }
 
  private:

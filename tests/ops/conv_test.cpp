@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
@@ -56,6 +57,11 @@ double worst_error(const Shape& x_shape, const Shape& w_shape, const Conv2dOptio
   return worst;
 }
 
+double inner(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+}
+
 }  // namespace
 
 TEST_CASE("convolution equals the definition for every stride, padding and dilation") {
@@ -64,7 +70,7 @@ TEST_CASE("convolution equals the definition for every stride, padding and dilat
     for (const std::int64_t stride : {1, 2, 3}) {
       for (const std::int64_t padding : {0, 1, 3}) {
         for (const std::int64_t dilation : {1, 2}) {
-          const Conv2dOptions o{.stride = {stride, 1},
+          const Conv2dOptions o{.stride = {stride, 4 - stride},
                                 .padding = {padding, 1},
                                 .dilation = {dilation, 2},
                                 .groups = groups};
@@ -81,9 +87,30 @@ TEST_CASE("convolution equals the definition for every stride, padding and dilat
   }
 }
 
-TEST_CASE("an image whose columns exceed the scratch is worked on in parts") {
-  const Conv2dOptions o{.padding = {1, 1}};  // 16 * 9 rows of columns, 70 * 71 columns
+TEST_CASE("an image of many rows is worked on in parts") {
+  const Conv2dOptions o{.padding = {1, 1}};
   CHECK(worst_error({1, 16, 70, 71}, {3, 16, 3, 3}, o, DType::f32) < 5e-5);
+}
+
+// <dy, w * x> is linear in both x and w, so it equals <dx, x> and <dw, w>.
+TEST_CASE("gradients are adjoint to the forward pass whatever the sizes are cut into") {
+  for (const std::int64_t groups : {1, 2}) {
+    for (const std::int64_t stride : {1, 2, 3}) {
+      const Conv2dOptions o{.stride = {stride, stride}, .padding = {1, 2}, .groups = groups};
+      CAPTURE(groups);
+      CAPTURE(stride);
+      // 3.6 MB of lines each, so that images are taken one by one, and outputs in several panels
+      const Tensor x = rand_uniform({3, 34, 113, 115}, -1, 1, 1, 0, {DType::f64});
+      const Tensor w = rand_uniform({38, 34 / groups, 3, 2}, -1, 1, 2, 0, {DType::f64});
+      for (const Tensor& t : {x, w}) t.set_requires_grad();
+      const Tensor y = ops::conv2d(x, w, {}, o);
+      const Tensor dy = rand_uniform(y.shape(), -1, 1, 3, 0, {DType::f64});
+      backward(y, dy);
+      const double product = inner(dy, y);
+      CHECK(inner(x.grad(), x) == doctest::Approx(product).epsilon(1e-9));
+      CHECK(inner(w.grad(), w) == doctest::Approx(product).epsilon(1e-9));
+    }
+  }
 }
 
 TEST_CASE("patch embedding is the convolution whose stride is its kernel") {
