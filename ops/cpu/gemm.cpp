@@ -184,17 +184,29 @@ TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const 
           block == p.blocks - 1};
 }
 
+/// Asks for the lines that a tile will be stored to, so that they come while it is computed.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_tile(T* c, std::int64_t stride,
+                                                 const TileTarget<T>& t) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < t.rows; ++i) {
+    for (std::int64_t j = 0; j < t.cols; j += kLine) __builtin_prefetch(c + i * stride + j, 1, 3);
+  }
+}
+
 /// One block's share of a tile of at most kMr x kNr, from a packed panel and strip.
 template <class T>
 void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
                     const float* b) {
   const std::int64_t depth = p.depth_of(block);
+  if (t.last) prefetch_tile(t.c, t.c_stride, t);
   if (is_plain(p.call, t)) {
     const bool add = !t.first || p.call.accumulate;
     auto* c = reinterpret_cast<float*>(t.c);
     multiply_tile(depth, a, b, t.rows, t.cols, {c, t.c_stride, add, t.first ? t.bias : nullptr});
     return;
   }
+  if (t.last && t.pre_activation != nullptr) prefetch_tile(t.pre_activation, t.c_stride, t);
   alignas(64) float tile[kMr * kNr];
   multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr, false, nullptr});
   finish_tile(p.call, t, tile);

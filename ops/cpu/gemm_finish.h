@@ -29,10 +29,6 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
   return call.alpha == 1 && call.bias_kind != GemmBias::per_row && !(t.last && call.gelu);
 }
 
-inline float gelu_value(float x) {
-  return 0.5f * x * (1.0f + detail::math::erf(x * 0.70710678118654752440f));
-}
-
 /// Finishes one row of the tile; `cols` is a constant where the tile is full.
 template <class T>
 inline void finish_row(const GemmCall& call, const TileTarget<T>& t, std::int64_t i, float* row,
@@ -65,7 +61,7 @@ inline void finish_row(const GemmCall& call, const TileTarget<T>& t, std::int64_
     for (std::int64_t j = 0; j < cols; ++j) z[j] = static_cast<T>(row[j]);
   }
   if (call.gelu) {
-    for (int j = 0; j < kNr; ++j) row[j] = gelu_value(row[j]);
+    for (int j = 0; j < kNr; ++j) row[j] *= detail::math::normal_cdf(row[j]);
   }
   for (std::int64_t j = 0; j < cols; ++j) c[j] = static_cast<T>(row[j]);
 }

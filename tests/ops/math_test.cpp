@@ -73,6 +73,21 @@ TEST_CASE("erf is within 1.2e-7") {
   CHECK(worst < 1.2e-7);
 }
 
+TEST_CASE("normal_cdf is within 1.5e-7, 0 and 1 far out") {
+  double worst = 0;
+  for (float x = -6; x <= 6; x += 1e-5f) {
+    const double exact = math::normal_cdf(static_cast<double>(x));
+    worst = std::max(worst, std::abs(static_cast<double>(math::normal_cdf(x)) - exact));
+  }
+  CHECK(worst < 1.5e-7);
+  for (const float x : {5.5f, 20.0f, kInf}) {
+    CHECK(math::normal_cdf(x) == 1);
+    CHECK(math::normal_cdf(-x) == 0);
+  }
+  CHECK(math::normal_cdf(0.0f) == 0.5f);
+  CHECK(std::isnan(math::normal_cdf(kNan)));
+}
+
 TEST_CASE("extremes are right") {
   CHECK(math::exp(kInf) == kInf);
   CHECK(math::exp(-kInf) == 0);
