@@ -5,7 +5,9 @@
 #include "engine/autograd.h"
 #include "ops/cpu/conv.h"
 #include "ops/cpu/conv_dense.h"
+#include "ops/detail/activation_functors.h"
 #include "ops/detail/checks.h"
+#include "ops/detail/elementwise.h"
 #include "ops/detail/parameters.h"
 #include "ops/matmul.h"
 
@@ -23,11 +25,12 @@ struct Geometry {
   [[nodiscard]] bool is_depthwise() const { return groups == channels && groups == outputs; }
 };
 
-Windows windows_of(const Tensor& x, const Tensor& weight, const Conv2dOptions& o) {
+Windows windows_of(std::string_view op, const Tensor& x, const Tensor& weight,
+                   const Conv2dOptions& o) {
   Windows w{};
   for (int axis = 0; axis < 2; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
-    check(o.stride[i] >= 1 && o.dilation[i] >= 1 && o.padding[i] >= 0, "conv2d: got stride ",
+    check(o.stride[i] >= 1 && o.dilation[i] >= 1 && o.padding[i] >= 0, op, ": got stride ",
           o.stride[i], ", dilation ", o.dilation[i], ", padding ", o.padding[i],
           ", expected at least 1, 1 and 0");
     w.in[axis] = x.shape()[2 + axis];
@@ -35,29 +38,29 @@ Windows windows_of(const Tensor& x, const Tensor& weight, const Conv2dOptions& o
     w.stride[axis] = o.stride[i];
     w.padding[axis] = o.padding[i];
     w.dilation[axis] = o.dilation[i];
-    check(w.kernel[axis] >= 1, "conv2d: got weight ", weight.shape(),
+    check(w.kernel[axis] >= 1, op, ": got weight ", weight.shape(),
           ", expected a kernel of at least 1 x 1");
     const std::int64_t reach = o.dilation[i] * (w.kernel[axis] - 1) + 1;
     const std::int64_t padded = w.in[axis] + 2 * o.padding[i];
-    check(padded >= reach, "conv2d: the kernel reaches over ", reach,
+    check(padded >= reach, op, ": the kernel reaches over ", reach,
           " positions, the padded input has ", padded);
     w.out[axis] = (padded - reach) / o.stride[i] + 1;
   }
   return w;
 }
 
-Geometry geometry(const Tensor& x, const Tensor& weight, const Tensor& bias,
+Geometry geometry(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   const Conv2dOptions& o) {
-  check(x.rank() == 4 && weight.rank() == 4, "conv2d: got x ", x.shape(), " and weight ",
+  check(x.rank() == 4 && weight.rank() == 4, op, ": got x ", x.shape(), " and weight ",
         weight.shape(), ", expected [B, C, H, W] and [O, C/groups, kh, kw]");
   const std::int64_t channels = x.shape()[1], outputs = weight.shape()[0];
   check(o.groups >= 1 && channels % o.groups == 0 && outputs % o.groups == 0 &&
             weight.shape()[1] == channels / o.groups,
-        "conv2d: got x ", x.shape(), ", weight ", weight.shape(), " and ", o.groups,
+        op, ": got x ", x.shape(), ", weight ", weight.shape(), " and ", o.groups,
         " groups, expected weight [O, C/groups, kh, kw] with C and O divisible by groups");
-  check(!bias.defined() || bias.shape() == Shape{outputs}, "conv2d: got bias ",
+  check(!bias.defined() || bias.shape() == Shape{outputs}, op, ": got bias ",
         bias.defined() ? bias.shape() : Shape{}, ", expected [", outputs, "]");
-  return {x.shape()[0], channels, outputs, o.groups, windows_of(x, weight, o)};
+  return {x.shape()[0], channels, outputs, o.groups, windows_of(op, x, weight, o)};
 }
 
 cpu::DenseConvCall dense_call(const Geometry& g, DType dtype) {
@@ -71,12 +74,14 @@ cpu::DenseConvCall dense_call(const Geometry& g, DType dtype) {
   return call;
 }
 
-Tensor dense_forward(const Geometry& g, const Tensor& x, const Tensor& w, const Tensor& bias) {
+Tensor dense_forward(const Geometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+                     bool relu) {
   const Tensor y = empty({g.batch, g.outputs, g.windows.out[0], g.windows.out[1]}, x.options());
   cpu::DenseConvCall call = dense_call(g, x.dtype());
   call.x = x.raw();
   call.weight = w.raw();
   if (bias.defined()) call.bias = bias.raw();
+  call.relu = relu;
   call.y = y.raw();
   cpu::dense_conv_kernels().forward(call);
   return y;
@@ -133,12 +138,12 @@ Tensor depthwise_forward(const Geometry& g, const Tensor& x, const Tensor& w, co
 }
 
 /// All three gradients, those of weight and bias in f32 or f64.
-Grads depthwise_gradients(const Geometry& g, const GradArgs& a) {
+Grads depthwise_gradients(const Geometry& g, const GradArgs& a, const Tensor& dy) {
   const Tensor &x = a.saved[0], weight = a.saved[1].to(sum_dtype(x.dtype()));
   Grads grads(3);
   cpu::DepthwiseCall call = depthwise_call(g, x);
   call.weight = weight.raw();
-  call.dy = a.dy.raw();
+  call.dy = dy.raw();
   if (a.needs(0)) call.dx = (grads[0] = empty(x.shape(), x.options())).raw();
   if (a.needs(1)) call.dweight = (grads[1] = empty(weight.shape(), weight.options())).raw();
   if (a.needs(2)) call.dbias = (grads[2] = empty({g.outputs}, weight.options())).raw();
@@ -146,36 +151,50 @@ Grads depthwise_gradients(const Geometry& g, const GradArgs& a) {
   return grads;
 }
 
-Grads dense_gradients(const Geometry& g, const GradArgs& a) {
+Grads dense_gradients(const Geometry& g, const GradArgs& a, const Tensor& dy) {
   Grads grads(3);
-  if (a.needs(0)) grads[0] = dense_input_gradient(g, a.saved[1], a.dy);
-  if (a.needs(1)) grads[1] = dense_weight_gradient(g, a.saved[0], a.dy, a.saved[1].shape());
-  if (a.needs(2)) grads[2] = channel_sums(a.dy, g.outputs);
+  if (a.needs(0)) grads[0] = dense_input_gradient(g, a.saved[1], dy);
+  if (a.needs(1)) grads[1] = dense_weight_gradient(g, a.saved[0], dy, a.saved[1].shape());
+  if (a.needs(2)) grads[2] = channel_sums(dy, g.outputs);
   return grads;
+}
+
+/// conv2d and conv2d_relu.
+Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                const Conv2dOptions& options) {
+  const bool relu = op == "conv2d_relu";
+  detail::require_cpu(op, {x, weight, bias});
+  detail::require_parameters(op, x, weight, bias);
+  const Geometry g = geometry(op, x, weight, bias, options);
+  const Tensor packed = x.detach().contiguous();
+  const Tensor w = compute_copy(weight, x.dtype()).detach().contiguous();
+  const Tensor b = detail::bias_as_used(bias);
+  Tensor y =
+      g.is_depthwise() ? depthwise_forward(g, packed, w, b) : dense_forward(g, packed, w, b, relu);
+  if (relu && g.is_depthwise()) y = detail::map(detail::Relu{}, y);
+  const DType weight_dtype = weight.dtype();
+  const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
+  return record(op, y, {x, weight, bias}, {packed, w, relu ? y : Tensor()},
+                [g, weight_dtype, bias_dtype, relu](const GradArgs& a) {
+                  const Tensor dy = relu ? detail::map(detail::ReluGrad{}, a.saved[2], a.dy) : a.dy;
+                  Grads grads =
+                      g.is_depthwise() ? depthwise_gradients(g, a, dy) : dense_gradients(g, a, dy);
+                  if (grads[1].defined()) grads[1] = grads[1].to(weight_dtype);
+                  if (grads[2].defined()) grads[2] = grads[2].to(bias_dtype);
+                  return grads;
+                });
 }
 
 }  // namespace
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const Conv2dOptions& options) {
-  detail::require_cpu("conv2d", {x, weight, bias});
-  detail::require_parameters("conv2d", x, weight, bias);
-  const Geometry g = geometry(x, weight, bias, options);
-  const Tensor packed = x.detach().contiguous();
-  const Tensor w = compute_copy(weight, x.dtype()).detach().contiguous();
-  const Tensor b = detail::bias_as_used(bias);
-  const Tensor y =
-      g.is_depthwise() ? depthwise_forward(g, packed, w, b) : dense_forward(g, packed, w, b);
-  const DType weight_dtype = weight.dtype();
-  const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
-  return record("conv2d", y, {x, weight, bias}, {packed, w},
-                [g, weight_dtype, bias_dtype](const GradArgs& a) {
-                  Grads grads =
-                      g.is_depthwise() ? depthwise_gradients(g, a) : dense_gradients(g, a);
-                  if (grads[1].defined()) grads[1] = grads[1].to(weight_dtype);
-                  if (grads[2].defined()) grads[2] = grads[2].to(bias_dtype);
-                  return grads;
-                });
+  return convolve("conv2d", x, weight, bias, options);
+}
+
+Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const Conv2dOptions& options) {
+  return convolve("conv2d_relu", x, weight, bias, options);
 }
 
 }  // namespace fovea::ops

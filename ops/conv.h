@@ -16,6 +16,9 @@ struct Conv2dOptions {
 /// x [B, C, H, W], weight [O, C/groups, kh, kw], bias [O] or undefined -> [B, O, H', W'].
 [[nodiscard]] Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                             const Conv2dOptions& options = {});
+/// relu(conv2d(...)) in one pass.
+[[nodiscard]] Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                 const Conv2dOptions& options = {});
 
 struct DepthwiseTokensOptions {
   std::array<std::int64_t, 2> grid{1, 1};  ///< (height, width) of the tokens

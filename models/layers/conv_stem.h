@@ -8,8 +8,10 @@
 #include "models/layers/tokens.h"
 #include "models/scope.h"
 #include "ops/activation.h"
+#include "ops/arithmetic.h"
 #include "ops/conv.h"
 #include "ops/norm.h"
+#include "ops/view.h"
 
 namespace fovea {
 
@@ -26,14 +28,25 @@ class StemConv {
         batches_((s / "1").buffer("num_batches_tracked", {}, constant(0), DType::i64)) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
-    if (ctx.training) count_batch();
+    if (!ctx.training) return normalized_by_weights(x);
+    count_batch();
     // One name, so that without a tape each map is freed as soon as the next one exists.
-    Tensor y = ops::conv2d(x, weight_, bias_, {.stride = {2, 2}, .padding = {1, 1}});
-    y = ops::batch_norm(y, scale_, shift_, mean_, var_, {.training = ctx.training});
+    Tensor y = ops::conv2d(x, weight_, bias_, kHalved);
+    y = ops::batch_norm(y, scale_, shift_, mean_, var_, {.training = true});
     return ops::relu(y);
   }
 
  private:
+  static constexpr ops::Conv2dOptions kHalved{.stride = {2, 2}, .padding = {1, 1}};
+
+  /// With constant statistics (w x + b - mean) s + shift, s = scale / sqrt(var + eps), is the
+  /// convolution by w s with bias (b - mean) s + shift: no pass over the map but its own.
+  [[nodiscard]] Tensor normalized_by_weights(const Tensor& x) const {
+    const Tensor s = scale_ / ops::sqrt(var_ + ops::BatchNormOptions{}.eps);  // [D]
+    const Tensor by_channel = ops::reshape(s, {s.size(0), 1, 1, 1});
+    return ops::conv2d_relu(x, weight_ * by_channel, (bias_ - mean_) * s + shift_, kHalved);
+  }
+
   void count_batch() const {
     const NoGrad no_grad;
     batches_.fill_(batches_.item() + 1);

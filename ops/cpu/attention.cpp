@@ -46,6 +46,7 @@ class Forward {
                                {&v_.data, keys_.size * value_width_},
                                {&s_.data, kQueryTile * key_pitch},
                                {&o_.data, block * value_width_},
+                               {&top_, kQueryTile},
                                {&maximum_, block},
                                {&sum_, block}};
     carve(pieces);
@@ -90,16 +91,18 @@ class Forward {
                  .a_row = width_,
                  .b = kt_,
                  .c = s_});
-    Rows<const A> bias = rows_of<const A>(call_.bias, block.batch, block.head);
+    // Row by row twice, so that no exponential waits for its own row's maximum.
+    const Rows<const A> bias =
+        rows_of<const A>(call_.bias, block.batch, block.head).from(block.begin + begin);
+    const A* tile_bias = bias.data;
+    if (tile_bias != nullptr) tile_bias += keys_.begin(key_tile) * bias.column;
     for (std::int64_t i = 0; i < count; ++i) {
       if (key_tile == 0) prefetch(block, begin + i);
-      A* scores = s_.row(i);
-      if (bias.data != nullptr) {
-        const A* row =
-            bias.from(block.begin + begin + i).data + keys_.begin(key_tile) * bias.column;
-        add_bias(scores, row, bias.column, keys);
-      }
-      const A shrink = fold(scores, keys, begin + i);
+      top_[i] = bias_and_max_row(s_.row(i), tile_bias, bias.column, keys, maximum_[begin + i]);
+      if (tile_bias != nullptr) tile_bias += bias.row;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const A shrink = fold(s_.row(i), keys, begin + i, top_[i]);
       if (key_tile == 0 || shrink == A(1)) continue;
       A* out = o_.row(begin + i);
       for (std::int64_t j = 0; j < value_width_; ++j) out[j] *= shrink;
@@ -126,12 +129,11 @@ class Forward {
     prefetch_row<0>(rows_of<const T>(call_.v, next_->batch, next_->head), i, call_.value_width);
   }
 
-  /// scores = exp(scores - maximum), with running maximum and sum. Returns the factor for what was
-  /// summed under the old maximum.
-  A fold(A* scores, std::int64_t keys, std::int64_t query) {
+  /// scores = exp(scores - maximum), and the running maximum and sum. Returns the factor for what
+  /// was summed under the old maximum.
+  A fold(A* scores, std::int64_t keys, std::int64_t query, A maximum) {
     const std::int64_t width = padded<A>(keys);
     for (std::int64_t j = keys; j < width; ++j) scores[j] = kMinusInfinity<A>;
-    const A maximum = max_row<A>(scores, width, maximum_[query]);
     const A base = maximum == kMinusInfinity<A> ? A(0) : maximum;  // all masked so far
     const A shrink =
         maximum_[query] == kMinusInfinity<A> ? A(0) : detail::math::exp(maximum_[query] - base);
@@ -163,7 +165,8 @@ class Forward {
   std::int64_t width_, value_width_;  // padded
   const QueryBlock* next_ = nullptr;
   Tile<A> q_, k_, kt_, v_, s_, o_;
-  A *maximum_ = nullptr, *sum_ = nullptr;
+  A *maximum_ = nullptr, *sum_ = nullptr;  // of each query so far
+  A* top_ = nullptr;                       // the maximum of each row of a tile of scores
 };
 
 template <class T>

@@ -93,34 +93,35 @@ inline void product_rows(const Product<A>& p, std::int64_t row, std::int64_t col
   }
 }
 
+/// Blocks of as many vectors as there are whole ones, and of half a vector where that is enough.
 template <class A>
 inline void multiply(const Product<A>& p) {
   using V = Vector<A>;
-  constexpr std::int64_t kWidth = kLanes<A>;
+  constexpr std::int64_t kWidth = kLanes<A>, kHalf = kVectorBytes > 16 ? kWidth / 2 : 0;
   std::int64_t j = 0;
   while (j < p.columns) {
     const std::int64_t left = p.columns - j;
     if constexpr (kMaxVectors == 4) {
-      if (left > 3 * kWidth) {
+      if (left > 3 * kWidth + kHalf) {
         product_rows<V, 6, 4>(p, 0, j);
         j += 4 * kWidth;
         continue;
       }
-      if (left > 2 * kWidth) {
+      if (left > 2 * kWidth + kHalf) {
         product_rows<V, 8, 3>(p, 0, j);
         j += 3 * kWidth;
         continue;
       }
     }
-    if (left > kWidth) {
+    if (left > kWidth + kHalf) {
       product_rows<V, kMaxVectors == 4 ? 8 : 6, 2>(p, 0, j);
       j += 2 * kWidth;
-    } else if (kVectorBytes > 16 && left <= kWidth / 2) {
-      product_rows<Vector<A, kVectorBytes / 2>, 8, 1>(p, 0, j);
-      j += kWidth / 2;
-    } else {
+    } else if (left > kHalf) {
       product_rows<V, 8, 1>(p, 0, j);
       j += kWidth;
+    } else {
+      product_rows<Vector<A, kVectorBytes / 2>, 8, 1>(p, 0, j);
+      j += kHalf;
     }
   }
 }

@@ -68,13 +68,33 @@ inline A reduce(Vector<A, kBytes> v, F combine) {
   }
 }
 
-/// max(start, row[0], row[1], ...). A NaN is passed over: it comes back in the exponentials.
+/// row += bias if there is one; returns max(start, row[0], row[1], ...). A NaN is passed over: it
+/// comes back in the exponentials.
 template <class A>
-inline A max_row(const A* row, std::int64_t count, A start) {
+inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64_t count, A start) {
+  constexpr std::int64_t kStep = 2 * kLanes<A>;
   const auto larger = [](auto a, auto b) { return b > a ? b : a; };
-  Vector<A> most = Vector<A>{} + start;
-  for (std::int64_t j = 0; j < count; j += kLanes<A>) most = larger(most, load<Vector<A>>(row + j));
-  return reduce<kVectorBytes, A>(most, larger);
+  if (bias != nullptr && column != 1) add_bias(row, bias, column, count);
+  const bool adds = bias != nullptr && column == 1;
+  Vector<A> most[2] = {Vector<A>{} + start, Vector<A>{} + start};
+  std::int64_t j = 0;
+  for (; j + kStep <= count; j += kStep) {
+    for (int half = 0; half < 2; ++half) {
+      A* const at = row + j + half * kLanes<A>;
+      Vector<A> score = load<Vector<A>>(at);
+      if (adds) {
+        score += load<Vector<A>>(bias + j + half * kLanes<A>);
+        store(at, score);
+      }
+      most[half] = larger(most[half], score);
+    }
+  }
+  A last = start;
+  for (; j < count; ++j) {
+    if (adds) row[j] += bias[j];
+    last = larger(last, row[j]);
+  }
+  return larger(last, reduce<kVectorBytes, A>(larger(most[0], most[1]), larger));
 }
 
 /// row = exp(row - base), base >= row. Returns the sum.

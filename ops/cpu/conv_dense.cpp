@@ -200,7 +200,14 @@ class Forward : DenseConv<T> {
     const A bias = call.bias != nullptr ? static_cast<const A*>(call.bias)[o] : A(0);
     T* y = static_cast<T*>(call.y) + ((image * call.outputs + o) * w.out[0] + row) * width;
     for (std::int64_t i = 0; i < rows; ++i, line += l.pitch, y += width) {
-      for (std::int64_t j = 0; j < width; ++j) y[j] = static_cast<T>(line[j] + bias);
+      if (call.relu) {
+        for (std::int64_t j = 0; j < width; ++j) {
+          const A sum = line[j] + bias;
+          y[j] = static_cast<T>(sum < A(0) ? A(0) : sum);  // NaN stays
+        }
+      } else {
+        for (std::int64_t j = 0; j < width; ++j) y[j] = static_cast<T>(line[j] + bias);
+      }
     }
   }
 

@@ -19,6 +19,7 @@ struct DenseConvCall {
   const void* x = nullptr;
   const void* weight = nullptr;
   const void* bias = nullptr;  ///< or absent
+  bool relu = false;           ///< of what becomes y
   void* y = nullptr;
   const void* dy = nullptr;
   void* dx = nullptr;
@@ -27,7 +28,7 @@ struct DenseConvCall {
 
 /// Results do not depend on the number of threads.
 struct DenseConvKernels {
-  void (*forward)(const DenseConvCall& call);          ///< y = weight * x + bias
+  void (*forward)(const DenseConvCall& call);          ///< y = weight * x + bias, or its relu
   void (*input_gradient)(const DenseConvCall& call);   ///< dx from dy and weight
   void (*weight_gradient)(const DenseConvCall& call);  ///< dweight from dy and x
 };

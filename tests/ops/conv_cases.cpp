@@ -60,6 +60,22 @@ OpCases dense_rows() {
          return ops::conv2d(x[0], x[0], x[1], {.padding = {1, 1}}) * x[0];
        }},
       {"conv2d", "no images", {{0, 3, 5, 5}, {2, 3, 3, 3}, {2}}, conv({})},
+      {"conv2d_relu",
+       "stride 2, padding 1",
+       {{2, 3, 7, 5}, {5, 3, 3, 3}, {5}},
+       [](X x) {
+         return ops::conv2d_relu(x[0], x[1], x[2], {.stride = {2, 2}, .padding = {1, 1}});
+       }},
+      {"conv2d_relu",
+       "depthwise",
+       {{2, 3, 7, 5}, {3, 1, 3, 3}, {3}},
+       [](X x) {
+         return ops::conv2d_relu(x[0], x[1], x[2], {.padding = {1, 1}, .groups = 3});
+       }},
+      {"conv2d_relu",
+       "f32 parameters, no bias",
+       {{2, 3, 5, 7}, {5, 3, 3, 2}},
+       [](X x) { return ops::conv2d_relu(x[0], as_parameter(x[1]), {}); }},
   };
 }
 
