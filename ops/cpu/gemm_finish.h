@@ -29,50 +29,51 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
   return call.alpha == 1 && call.bias_kind != GemmBias::per_row && !(t.last && call.gelu);
 }
 
-/// Finishes one row of the tile; `cols` is a constant where the tile is full.
+/// The first `count` lanes from p on; those that do not exist are zero, and left alone in memory.
 template <class T>
-inline void finish_row(const GemmCall& call, const TileTarget<T>& t, std::int64_t i, float* row,
-                       std::int64_t cols) {
-  T* c = t.c + i * t.c_stride;
-  if (call.alpha != 1) {
-    const auto alpha = static_cast<float>(call.alpha);
-    for (std::int64_t j = 0; j < cols; ++j) row[j] *= alpha;
+[[gnu::always_inline]] inline Vec load_lanes(const T* p, std::int64_t count) {
+  return count >= kLanes ? load(p) : load_part(p, count);
+}
+template <class T>
+[[gnu::always_inline]] inline void store_lanes(T* p, Vec v, std::int64_t count) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (count >= kLanes) return store(p, v);
   }
+  for (std::int64_t i = 0; i < count && i < kLanes; ++i) p[i] = static_cast<T>(v[i]);
+}
+
+/// Finishes one vector: `count` columns from column j of row i on.
+template <class T>
+[[gnu::always_inline]] inline void finish_lanes(const GemmCall& call, const TileTarget<T>& t,
+                                                std::int64_t i, std::int64_t j, Vec v,
+                                                std::int64_t count) {
+  T* const c = t.c + i * t.c_stride + j;
+  float* const sum = t.sum + i * t.sum_stride + j;
+  if (call.alpha != 1) v *= static_cast<float>(call.alpha);
   if (!t.first) {
-    const float* sum = t.sum + i * t.sum_stride;
-    for (std::int64_t j = 0; j < cols; ++j) row[j] += sum[j];
+    v += load_lanes(sum, count);
   } else {
-    if (call.accumulate) {
-      for (std::int64_t j = 0; j < cols; ++j) row[j] += static_cast<float>(c[j]);
-    }
-    if (call.bias_kind == GemmBias::per_column) {
-      for (std::int64_t j = 0; j < cols; ++j) row[j] += t.bias[j];
-    } else if (call.bias_kind == GemmBias::per_row) {
-      for (std::int64_t j = 0; j < cols; ++j) row[j] += t.bias[i];
-    }
+    if (call.accumulate) v += load_lanes(c, count);
+    if (call.bias_kind == GemmBias::per_column) v += load_lanes(t.bias + j, count);
+    if (call.bias_kind == GemmBias::per_row) v += t.bias[i];
   }
-  if (!t.last) {
-    float* sum = t.sum + i * t.sum_stride;
-    for (std::int64_t j = 0; j < cols; ++j) sum[j] = row[j];
-    return;
-  }
+  if (!t.last) return store_lanes(sum, v, count);
   if (t.pre_activation != nullptr) {
-    T* z = t.pre_activation + i * t.c_stride;
-    for (std::int64_t j = 0; j < cols; ++j) z[j] = static_cast<T>(row[j]);
+    store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
   }
-  if (call.gelu) {
-    for (int j = 0; j < kNr; ++j) row[j] *= detail::math::normal_cdf(row[j]);
-  }
-  for (std::int64_t j = 0; j < cols; ++j) c[j] = static_cast<T>(row[j]);
+  if (call.gelu) v *= detail::math::normal_cdf_of(v);
+  store_lanes(c, v, count);
 }
 
 template <class T>
-void finish_tile(const GemmCall& call, const TileTarget<T>& t, float* tile) {
-  for (std::int64_t i = 0; i < t.rows; ++i) {
+void finish_tile(const GemmCall& call, const TileTarget<T>& t, const float* tile) {
+  for (std::int64_t i = 0; i < t.rows; ++i, tile += kNr) {
     if (t.cols == kNr) {
-      finish_row(call, t, i, tile + i * kNr, kNr);
+      for (int j = 0; j < kNr; j += kLanes) finish_lanes(call, t, i, j, load(tile + j), kLanes);
     } else {
-      finish_row(call, t, i, tile + i * kNr, t.cols);
+      for (std::int64_t j = 0; j < t.cols; j += kLanes) {
+        finish_lanes(call, t, i, j, load(tile + j), t.cols - j);
+      }
     }
   }
 }

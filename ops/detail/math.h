@@ -204,28 +204,32 @@ FOVEA_HD inline float normal_cdf(float x) {
 }
 #else
 /// |x| < 5.5: 1/2 + x p(x^2), p in powers of v in [-1, 1]; else 0 or 1, to which it rounds but for
-/// 2e-8. One polynomial, since GELU in the epilogue of a product costs as much as it has terms.
-FOVEA_HD inline float normal_cdf(float x) {
-  const float v = fma(x * x, 0.06611569971f, -1.0f);
-  float p = fma(-0.0002406423446f, v, 0.0006397436955f);
-  p = fma(p, v, -0.000519907393f);
-  p = fma(p, v, 0.0006957914447f);
-  p = fma(p, v, -0.002423468744f);
-  p = fma(p, v, 0.004649603739f);
-  p = fma(p, v, -0.00682235742f);
-  p = fma(p, v, 0.01021241676f);
-  p = fma(p, v, -0.01499590464f);
-  p = fma(p, v, 0.02036881819f);
-  p = fma(p, v, -0.02604930848f);
-  p = fma(p, v, 0.03206972405f);
-  p = fma(p, v, -0.0387926586f);
-  p = fma(p, v, 0.04773765057f);
-  p = fma(p, v, -0.06417234242f);
-  p = fma(p, v, 0.1285519302f);
-  const float near = fma(p, x, 0.5f);
-  const float far = x > 0.0f ? 1.0f : 0.0f;
-  return abs(x) >= 5.5f ? far : near;
+/// 2e-8. One polynomial, since GELU in the epilogue of a product costs as much as it has terms. V
+/// is float or a vector of floats.
+template <class V>
+inline V normal_cdf_of(V x) {
+  const V square = x * x;
+  const V v = square * 0.06611569971f - 1.0f;
+  V p = v * -0.0002406423446f + 0.0006397436955f;
+  p = p * v - 0.000519907393f;
+  p = p * v + 0.0006957914447f;
+  p = p * v - 0.002423468744f;
+  p = p * v + 0.004649603739f;
+  p = p * v - 0.00682235742f;
+  p = p * v + 0.01021241676f;
+  p = p * v - 0.01499590464f;
+  p = p * v + 0.02036881819f;
+  p = p * v - 0.02604930848f;
+  p = p * v + 0.03206972405f;
+  p = p * v - 0.0387926586f;
+  p = p * v + 0.04773765057f;
+  p = p * v - 0.06417234242f;
+  p = p * v + 0.1285519302f;
+  const V near = p * x + 0.5f;
+  const V far = x > 0.0f ? V{} + 1.0f : V{};
+  return square >= 30.25f ? far : near;  // NaN is near
 }
+FOVEA_HD inline float normal_cdf(float x) { return normal_cdf_of(x); }
 #endif
 
 /// phi(x) = exp(-x^2 / 2) / sqrt(2 pi), its density.
