@@ -1,4 +1,4 @@
-// Affine maps: every output pixel's centre is mapped to the source and sampled there in f64.
+// Affine maps: every output pixel's centre is mapped to the source and sampled there.
 //
 // Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
 #include "data/augment_affine.h"
@@ -7,8 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <numbers>
-#include <utility>
+#include <vector>
 
+#include "data/affine_sample.h"
 #include "engine/check.h"
 
 namespace fovea {
@@ -16,116 +17,43 @@ namespace {
 
 constexpr int kChannels = Image::kChannels;
 
-struct Point {
-  double x, y;
-};
-
-Point apply(const AffineMap& map, double x, double y) {
-  return {map.xx * x + map.xy * y + map.x0, map.yx * x + map.yy * y + map.y0};
-}
-
-constexpr int kLanes = 4;  // a pixel's channels and one more: what vector instructions want
-using Lanes = std::array<double, kLanes>;
-
-/// The image with every channel as f32, four to a pixel.
-std::vector<float> spread(const Image& image) {
-  const std::size_t pixels = image.pixels.size() / kChannels;
-  std::vector<float> values(pixels * kLanes);
-  for (std::size_t i = 0; i < pixels; ++i)
-    for (std::size_t c = 0; c < kChannels; ++c)
-      values[i * kLanes + c] = image.pixels[i * kChannels + c];
-  return values;
-}
-
-/// a + (b - a) d.
-template <class T>
-Lanes linear(const T* const (&v)[2], double d) {
-  Lanes result;
-  for (int c = 0; c < kLanes; ++c) {
-    const auto a = static_cast<double>(v[0][c]), slope = static_cast<double>(v[1][c] - v[0][c]);
-    result[c] = a + slope * d;
-  }
-  return result;
-}
-
-/// Keys' cubic with a = -1 through four values, between the middle two. The coefficients of 8-bit
-/// values are whole numbers, exact in f32.
-template <class T>
-Lanes cubic(const T* const (&v)[4], double d) {
-  Lanes result;
-  for (int c = 0; c < kLanes; ++c) {
-    const T v0 = v[0][c], v1 = v[1][c], v2 = v[2][c], v3 = v[3][c];
-    const auto p2 = static_cast<double>(-v0 + v2);
-    const auto p3 = static_cast<double>(2 * (v0 - v1) + v2 - v3);
-    const auto p4 = static_cast<double>(-v0 + v1 - v2 + v3);
-    result[c] = static_cast<double>(v1) + d * (p2 + d * (p3 + d * p4));
-  }
-  return result;
-}
-
-template <int Taps, class T>
-Lanes interpolate(const T* const (&v)[Taps], double d) {
-  if constexpr (Taps == 2) {
-    return linear(v, d);
-  } else {
-    return cubic(v, d);
-  }
-}
-
-/// `Taps` neighbours around a point, from `first` on, and its distance from the one left of it.
-struct Position {
-  std::int64_t first;
-  double distance;
-};
-
-template <int Taps>
-Position position(double coordinate) {
-  const double floor = std::floor(coordinate - 0.5);
-  return {static_cast<std::int64_t>(floor) - (Taps / 2 - 1), coordinate - 0.5 - floor};
-}
-
-/// One colour at `at`, from 2 x 2 or 4 x 4 neighbours; those beyond an edge repeat its pixels.
-/// `values` is the image, spread.
-template <int Taps>
-Lanes sample(const std::vector<float>& values, const Image& image, Point at) {
-  const Position px = position<Taps>(at.x), py = position<Taps>(at.y);
-  std::int64_t columns[Taps];
-  for (int k = 0; k < Taps; ++k)
-    columns[k] = std::clamp<std::int64_t>(px.first + k, 0, image.width - 1) * kLanes;
-  Lanes rows[Taps];
-  const double* lines[Taps];
-  for (int j = 0; j < Taps; ++j) {
-    const std::int64_t y = std::clamp<std::int64_t>(py.first + j, 0, image.height - 1);
-    const float* row = values.data() + y * image.width * kLanes;
-    const float* pixels[Taps];
-    for (int k = 0; k < Taps; ++k) pixels[k] = row + columns[k];
-    rows[j] = interpolate<Taps>(pixels, px.distance);
-    lines[j] = rows[j].data();
-  }
-  return interpolate<Taps>(lines, py.distance);
-}
-
 Image filled(const Image& like, const Color8& fill) {
   Image result(like.height, like.width);
   for (std::size_t i = 0; i < result.pixels.size(); i += kChannels)
-    std::copy(fill.begin(), fill.end(), result.pixels.begin() + static_cast<std::ptrdiff_t>(i));
+    std::copy_n(fill.data(), kChannels, result.pixels.data() + i);
   return result;
 }
 
-template <int Taps>
-Image transform_smoothly(const Image& image, const AffineMap& map, const Color8& fill) {
-  Image result = filled(image, fill);
-  const std::vector<float> values = spread(image);
-  const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
+/// The pixels of a row that come from inside of the image: rounding keeps the order of positions,
+/// so they stand side by side.
+Span inside(const MappedRow& row, ImageSize size) {
+  const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
+  const auto outside = [&](std::int64_t x) {
+    const Point at = row.source(x);
+    return at.x < 0 || at.x >= width || at.y < 0 || at.y >= height;
+  };
+  Span span{0, size.width};
+  while (span.begin < span.end && outside(span.begin)) ++span.begin;
+  while (span.begin < span.end && outside(span.end - 1)) --span.end;
+  return span;
+}
+
+void fill_span(std::uint8_t* pixels, const Span& span, const Color8& fill) {
+  for (std::int64_t x = span.begin; x < span.end; ++x)
+    std::copy_n(fill.data(), kChannels, pixels + x * kChannels);
+}
+
+Image transform_smoothly(const Image& image, const AffineMap& map, const Sampling& sampling) {
+  if (image.pixels.empty()) return image;
+  Image result(image.height, image.width);
+  const Surface source(image);
+  const auto sample = sampling.filter == Filter::bilinear ? sample_bilinear : sample_bicubic;
   for (std::int64_t y = 0; y < image.height; ++y) {
-    for (std::int64_t x = 0; x < image.width; ++x) {
-      const Point at = apply(map, static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5);
-      if (at.x < 0 || at.x >= width || at.y < 0 || at.y >= height) continue;
-      const Lanes color = sample<Taps>(values, image, at);
-      std::uint8_t* output = result.at(y, x);
-      for (int c = 0; c < kChannels; ++c)
-        output[c] = static_cast<std::uint8_t>(std::clamp(color[c], 0.0, 255.0));
-    }
+    const MappedRow row{map, static_cast<double>(y) + 0.5, result.at(y, 0)};
+    const Span span = inside(row, {image.height, image.width});
+    fill_span(row.pixels, {0, span.begin}, sampling.fill);
+    sample(source, row, span);
+    fill_span(row.pixels, {span.end, image.width}, sampling.fill);
   }
   return result;
 }
@@ -212,9 +140,8 @@ Image transform(const Image& image, const AffineMap& map, const Sampling& sampli
       return map.xy == 0 && map.yx == 0 ? scale_nearest(image, map, sampling.fill)
                                         : transform_nearest(image, map, sampling.fill);
     case Filter::bilinear:
-      return transform_smoothly<2>(image, map, sampling.fill);
     case Filter::bicubic:
-      return transform_smoothly<4>(image, map, sampling.fill);
+      return transform_smoothly(image, map, sampling);
     default:
       fail("transform: got a filter for resizing, expected nearest, bilinear or bicubic");
   }

@@ -1,13 +1,11 @@
 // Resizing passes in integers: eight sums at a time where the processor has AVX2, one elsewhere.
 #include "data/resize_passes.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "data/avx2.h"
 
 namespace fovea {
 namespace {
@@ -57,11 +55,6 @@ void sum_rows(const std::uint8_t* source, std::int64_t stride, const Taps& taps,
 }
 
 #if defined(__x86_64__)
-
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
-}
 
 /// Sums to bytes: those of each half in its lowest four.
 [[gnu::target("avx2")]] inline __m256i to_bytes(__m256i sum) {
