@@ -52,8 +52,8 @@ ImageSize covered(const Image& image, ImageSize size) {
 }
 
 Image resized(Image image, ImageSize size, Filter filter) {
-  const bool fits = image.height == size.height && image.width == size.width;
-  return fits ? image : resize(image, size, filter);
+  if (image.height == size.height && image.width == size.width) return image;
+  return resize(image, size, filter);
 }
 
 Filter draw_filter(const std::optional<Filter>& filter, Rng& rng) {
@@ -123,7 +123,8 @@ template <class Step>
 void add_sometimes(std::vector<Pipeline::Step>& steps, double probability, const Step& step) {
   if (probability <= 0) return;
   steps.emplace_back([probability, step](Image image, Rng& rng) {
-    return rng.uniform() < probability ? step(std::move(image), rng) : image;
+    if (rng.uniform() < probability) return step(std::move(image), rng);
+    return image;  // moved, as it would not be out of a conditional expression
   });
 }
 

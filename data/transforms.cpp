@@ -2,7 +2,9 @@
 #include "data/transforms.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "engine/check.h"
@@ -78,10 +80,17 @@ Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding, co
 }
 
 Image flip_horizontal(Image image) {
-  for (std::int64_t y = 0; y < image.height; ++y)
-    for (std::int64_t x = 0; x < image.width / 2; ++x)
-      std::swap_ranges(image.at(y, x), image.at(y, x) + Image::kChannels,
-                       image.at(y, image.width - 1 - x));
+  if (image.pixels.empty()) return image;
+  std::array<std::uint8_t, Image::kChannels> left, right;  // copied as a whole
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    std::uint8_t *first = image.at(y, 0), *last = image.at(y, image.width - 1);
+    for (; first < last; first += sizeof left, last -= sizeof right) {
+      std::memcpy(left.data(), first, sizeof left);
+      std::memcpy(right.data(), last, sizeof right);
+      std::memcpy(first, right.data(), sizeof right);
+      std::memcpy(last, left.data(), sizeof left);
+    }
+  }
   return image;
 }
 
@@ -100,7 +109,8 @@ Image random_crop(const Image& image, std::int64_t padding, Rng& rng, Padding ki
 }
 
 Image random_flip(Image image, double probability, Rng& rng) {
-  return rng.uniform() < probability ? flip_horizontal(std::move(image)) : image;
+  if (rng.uniform() < probability) return flip_horizontal(std::move(image));
+  return image;
 }
 
 void normalize(const Image& image, const Normalization& normalization, float* output) {
