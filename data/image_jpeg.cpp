@@ -26,7 +26,8 @@ struct Decoder {
   std::array<char, JMSG_LENGTH_MAX> message{};
   jpeg_progress_mgr progress{};
   Image image;
-  std::vector<std::uint8_t> row;  ///< as libjpeg gives it, where that is not a row of the image
+  /// The last even and odd row as libjpeg gives them, where those are not rows of the image.
+  std::array<std::vector<std::uint8_t>, 2> rows;
 
   Decoder() = default;
   ~Decoder() { jpeg_destroy_decompress(&info); }
@@ -144,22 +145,36 @@ Window open_window(jpeg_decompress_struct& info, const PixelBox& box) {
   return window;
 }
 
-/// Reads the rows down to the window's end. May leave by a jump: no local needs destruction.
+std::vector<std::uint8_t>& row_buffer(Decoder& decoder, std::int64_t y) {
+  return decoder.rows[static_cast<std::size_t>(y & 1)];
+}
+
+/// Puts the wanted part of a row that was read into the image.
+void place_row(Decoder& decoder, const Window& window, std::int64_t y) {
+  const std::int64_t width = window.box.right - window.box.left;
+  const std::int64_t from = window.box.left - window.column;
+  const std::uint8_t* row = row_buffer(decoder, y).data();
+  if (decoder.info.out_color_space == JCS_CMYK)
+    cmyk_to_rgb(row + 4 * from, decoder.image.at(y, 0), width);
+  else
+    std::copy_n(row + Image::kChannels * from, Image::kChannels * width, decoder.image.at(y, 0));
+}
+
+/// Reads the rows down to the window's end. A row is copied after the next one was read: just
+/// written by narrower instructions, it would not be in the cache yet, and reading it would wait.
+/// May leave by a jump: no local needs destruction.
 void read_rows(Decoder& decoder, const Window& window) {
   jpeg_decompress_struct& info = decoder.info;
   const PixelBox& box = window.box;
-  const std::int64_t width = box.right - box.left, from = box.left - window.column;
-  const bool cmyk = info.out_color_space == JCS_CMYK;
-  const bool direct = !cmyk && width == static_cast<std::int64_t>(info.output_width);
+  const bool direct = info.out_color_space != JCS_CMYK &&
+                      box.right - box.left == static_cast<std::int64_t>(info.output_width);
   while (info.output_scanline < box.bottom) {
     const std::int64_t y = static_cast<std::int64_t>(info.output_scanline) - box.top;
-    JSAMPROW row = direct && y >= 0 ? decoder.image.at(y, 0) : decoder.row.data();
-    if (jpeg_read_scanlines(&info, &row, 1) == 0 || y < 0 || direct) continue;
-    if (cmyk)
-      cmyk_to_rgb(row + 4 * from, decoder.image.at(y, 0), width);
-    else
-      std::copy_n(row + Image::kChannels * from, Image::kChannels * width, decoder.image.at(y, 0));
+    JSAMPROW row = direct && y >= 0 ? decoder.image.at(y, 0) : row_buffer(decoder, y).data();
+    if (jpeg_read_scanlines(&info, &row, 1) == 1 && y > 0 && !direct)
+      place_row(decoder, window, y - 1);
   }
+  if (!direct) place_row(decoder, window, box.bottom - box.top - 1);
 }
 
 /// Fills decoder.image. False after an error of libjpeg, which is in decoder.message then.
@@ -184,7 +199,8 @@ bool decode_into(Decoder& decoder, const Source& source) {
                      {info.output_height, info.output_width});
   const Window window = open_window(info, box);
   decoder.image = Image(box.bottom - box.top, box.right - box.left);
-  decoder.row.resize((four_inks ? 4 : 3) * static_cast<std::size_t>(info.output_width));
+  for (std::vector<std::uint8_t>& row : decoder.rows)
+    row.resize((four_inks ? 4 : 3) * static_cast<std::size_t>(info.output_width));
   read_rows(decoder, window);
   return true;
 }
