@@ -2,6 +2,9 @@
 // tests/golden.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "data/augment_affine.h"
 #include "data/augment_blur.h"
 #include "data/augment_color.h"
@@ -20,7 +23,68 @@ Image flat(std::uint8_t level) {
   return image;
 }
 
+double linear(double t) { return std::max(0.0, 1 - std::abs(t)); }
+
+double keys(double t) {  // a = -1
+  t = std::abs(t);
+  if (t < 1) return (t - 2) * t * t + 1;
+  return t < 2 ? ((5 - t) * t - 8) * t + 4 : 0;
+}
+
+/// A channel's value at a point: a weighted sum of pixels; those beyond an edge repeat it.
+double read(const Image& image, double x, double y, int channel, double (*weight)(double)) {
+  double sum = 0;
+  for (std::int64_t i = -2; i < image.height + 2; ++i) {
+    for (std::int64_t j = -2; j < image.width + 2; ++j) {
+      const double share =
+          weight(x - static_cast<double>(j) - 0.5) * weight(y - static_cast<double>(i) - 0.5);
+      sum += share * image.at(std::clamp<std::int64_t>(i, 0, image.height - 1),
+                              std::clamp<std::int64_t>(j, 0, image.width - 1))[channel];
+    }
+  }
+  return std::trunc(std::clamp(sum, 0.0, 255.0));
+}
+
+/// The largest difference of a transformed image from what its definition says.
+double worst_error(const Image& image, const AffineMap& m, const Sampling& sampling) {
+  const Image result = transform(image, m, sampling);
+  double worst = 0;
+  for (std::int64_t i = 0; i < 3 * image.height * image.width; ++i) {
+    const double x = static_cast<double>(i / 3 % image.width) + 0.5;
+    const double y = static_cast<double>(i / 3 / image.width) + 0.5;
+    const double from_x = m.xx * x + m.xy * y + m.x0, from_y = m.yx * x + m.yy * y + m.y0;
+    const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
+    const bool inside = from_x >= 0 && from_x < width && from_y >= 0 && from_y < height;
+    const auto c = static_cast<int>(i % 3);
+    const auto weight = sampling.filter == Filter::bilinear ? linear : keys;
+    const double wanted = inside ? read(image, from_x, from_y, c, weight) : sampling.fill[c];
+    worst = std::max(worst, std::abs(wanted - result.pixels[i]));
+  }
+  return worst;
+}
+
 }  // namespace
+
+TEST_CASE("a map reads between pixels as its filter says, and fills the rest") {
+  // A turn, shears and shifts along one axis, a mirror that enlarges, and one without any inside.
+  const AffineMap maps[] = {{0.8, 0.6, -2.1, -0.6, 0.8, 3.3},
+                            {1, 0.3, 0, 0, 1, 0},
+                            {1, 0, 0, -0.27, 1, 0},
+                            {1, 0, 3.7, 0, 1, 0},
+                            {1, 0, 0, 0, 1, -2.2},
+                            {-0.4, 0, 6, 0, 0.4, 0.1},
+                            {1, 0, 40, 0, 1, 0}};
+  for (const ImageSize size : {ImageSize{11, 13}, {2, 5}, {7, 1}, {1, 1}}) {
+    const Image image = crop(tests::sample_image(), 0, 0, size);
+    for (const Filter filter : {Filter::bilinear, Filter::bicubic}) {
+      for (const AffineMap& map : maps) {
+        CAPTURE(size.height);
+        CAPTURE(&map - maps);
+        CHECK(worst_error(image, map, {filter, {1, 120, 250}}) <= 1);  // rounding cut off
+      }
+    }
+  }
+}
 
 TEST_CASE("a map that changes nothing gives the image, with every filter") {
   const Image image = tests::sample_image();

@@ -36,10 +36,14 @@ TEST_CASE("center_crop rounds halves to even as Python does") {
 }
 
 TEST_CASE("flip_horizontal mirrors rows") {
-  const Image image = tests::sample_image(), mirrored = flip_horizontal(image);
-  CHECK(std::equal(image.at(3, 0), image.at(3, 1), mirrored.at(3, 12)));
-  CHECK(std::equal(image.at(3, 6), image.at(3, 7), mirrored.at(3, 6)));
-  CHECK(flip_horizontal(mirrored) == image);
+  for (const std::int64_t width : {13, 12, 2, 1, 0}) {
+    CAPTURE(width);
+    const Image image = crop(tests::sample_image(), 0, 0, {11, width});
+    const Image mirrored = flip_horizontal(image);
+    for (std::int64_t x = 0; x < width; ++x)
+      CHECK(std::equal(image.at(3, x), image.at(3, x + 1), mirrored.at(3, width - 1 - x)));
+    CHECK(flip_horizontal(mirrored) == image);
+  }
 }
 
 TEST_CASE("random_crop reaches every offset of the padding and no other") {
