@@ -30,7 +30,7 @@ Span inside(const MappedRow& row, ImageSize size) {
   const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
   const auto outside = [&](std::int64_t x) {
     const Point at = row.source(x);
-    return at.x < 0 || at.x >= width || at.y < 0 || at.y >= height;
+    return !(at.x >= 0 && at.x < width && at.y >= 0 && at.y < height);  // nor is NaN inside
   };
   Span span{0, size.width};
   while (span.begin < span.end && outside(span.begin)) ++span.begin;

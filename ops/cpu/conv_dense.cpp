@@ -1,7 +1,8 @@
 // Dense convolution as products of lines (ops/cpu/conv_lines.h), compiled once per instruction set:
 //   y[q] = sum over c, taps of w x[tap + q],   dx[tap's phase, q] = sum over o, taps of w dy[q -
 //   tap], dw[tap] = sum over images, q of dy[q] x[tap + q].
-// Images are worked on a few at a time: their lines are laid out for all threads, then multiplied.
+// A thread lays out the lines of an image for itself and multiplies them, so that they stay in its
+// cache; the threads share one image only where there are fewer images than threads.
 #include "ops/cpu/conv_dense.h"
 
 #include "engine/parallel.h"
@@ -12,10 +13,10 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kImageBytes = 1 << 22;  // of lines at a time
-constexpr std::int64_t kBlock = 256;           // outputs of one task: its lines stay in the cache
-constexpr std::int64_t kSegment = 1024;        // outputs of one sum before it joins dweight
-constexpr std::int64_t kMinCopied = 1 << 14;   // elements that pay for waking a thread
+constexpr std::int64_t kBlock = 256;          // outputs of one task: its lines stay in the cache
+constexpr std::int64_t kSegment = 1024;       // outputs of one sum before it joins the gradient
+constexpr std::int64_t kSlices = 16;          // of the batch, whose gradients are summed in order
+constexpr std::int64_t kMinCopied = 1 << 14;  // elements that pay for waking a thread
 constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -50,10 +51,11 @@ struct DenseConv {
 
   [[nodiscard]] std::int64_t x_image() const { return call.channels * l.channel; }
   [[nodiscard]] std::int64_t dy_image() const { return call.outputs * dy_line; }
-  /// Images whose lines of `elements` each are laid out at a time.
-  [[nodiscard]] std::int64_t images_at_once(std::int64_t elements) const {
-    const auto bytes = elements * static_cast<std::int64_t>(sizeof(A));
-    return smaller(larger(1, kImageBytes / larger(1, bytes)), call.batch);
+  /// The chunk size for `count` parts of the batch: one each, or all, so that the loops within them
+  /// are divided.
+  [[nodiscard]] std::int64_t batch_grain(std::int64_t count) const {
+    if (count < num_threads()) return larger(1, count);
+    return grain(kMinMultiplied, call.batch / larger(1, count) * call.outputs * depth * l.length);
   }
 
   /// x of images [first, first + count).
@@ -99,30 +101,31 @@ struct DenseConv {
   }
 };
 
-/// What all threads read: weights in panels, the lines of some images, where the lines of each
-/// depth begin, and where the depths of each phase do.
+/// What all threads read: numbers, most often weights in panels, where the lines of each depth
+/// begin, and where the depths of each phase do.
 template <class A>
-struct Workspace {
-  A *weights, *lines;
+struct Shared {
+  A* values;
   std::int64_t *offsets, *phase_begin;
 
-  Workspace(std::int64_t weight_count, std::int64_t depth, std::int64_t phases,
-            std::int64_t line_count) {
-    constexpr std::int64_t kUnit = 64 / sizeof(A);
-    const std::int64_t padded = ceil_div(weight_count, kUnit) * kUnit;
-    const std::int64_t bytes = (padded + ceil_div(line_count, kUnit) * kUnit) * sizeof(A);
-    weights = static_cast<A*>(
-        scratch(Scratch::conv, bytes + (depth + phases + 1) * sizeof(std::int64_t)));
-    lines = weights + padded;
-    offsets = reinterpret_cast<std::int64_t*>(reinterpret_cast<char*>(weights) + bytes);
+  Shared(std::int64_t value_count, std::int64_t depth, std::int64_t phases = 0) {
+    const std::int64_t bytes = ceil_div(value_count * sizeof(A), 64) * 64;
+    values = static_cast<A*>(
+        scratch(Scratch::conv_shared, bytes + (depth + phases + 1) * sizeof(std::int64_t)));
+    offsets = reinterpret_cast<std::int64_t*>(reinterpret_cast<char*>(values) + bytes);
     phase_begin = offsets + depth;
   }
 };
 
+/// A thread's own lines of images.
+template <class A>
+A* image_lines(std::int64_t count) {
+  return static_cast<A*>(scratch(Scratch::conv_images, count * sizeof(A)));
+}
 /// A thread's own results: for each of `phases`, a panel of lines `pitch` apart.
 template <class A>
 A* panel_lines(std::int64_t phases, std::int64_t pitch) {
-  return static_cast<A*>(scratch(Scratch::conv_lines, phases * kPanel * pitch * sizeof(A)));
+  return static_cast<A*>(scratch(Scratch::conv_panel, phases * kPanel * pitch * sizeof(A)));
 }
 
 template <class T>
@@ -130,39 +133,28 @@ class Forward : DenseConv<T> {
   using Base = DenseConv<T>;
   using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::window, Base::depth;
   using Base::fill_offsets, Base::weight;
-  using Base::kSlack, Base::x_image, Base::images_at_once, Base::load_images;
+  using Base::kSlack, Base::x_image, Base::load_images, Base::batch_grain;
   using typename Base::A;
 
  public:
   explicit Forward(const DenseConvCall& c)
       : Base(c),
         panels_(ceil_div(outputs, kPanel)),
-        images_(images_at_once(x_image())),
         rows_(larger(1, kBlock / l.pitch)),
-        room_(c.groups * panels_ * depth * kPanel, depth, 0, images_ * x_image() + kSlack) {
-    fill_offsets(room_.offsets);
+        shared_(c.groups * panels_ * depth * kPanel, depth) {
+    fill_offsets(shared_.offsets);
     pack();
   }
 
   void run() const {
-    const std::int64_t blocks = ceil_div(w.out[0], rows_), groups = call.groups;
-    const std::int64_t work = rows_ * l.pitch * depth * outputs;
-    for (std::int64_t first = 0; first < call.batch; first += images_) {
-      const std::int64_t count = smaller(images_, call.batch - first);
-      load_images(first, count, room_.lines);
-      parallel_for(count * groups * blocks, grain(kMinMultiplied, work),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t i = begin; i < end; ++i) {
-                       const std::int64_t part = i / blocks;
-                       multiply(first, part / groups, part % groups, i % blocks * rows_);
-                     }
-                   });
-    }
+    parallel_for(call.batch, batch_grain(call.batch), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t image = begin; image < end; ++image) multiply(image);
+    });
   }
 
  private:
   void pack() {
-    A* to = room_.weights;
+    A* to = shared_.values;
     for (std::int64_t panel = 0; panel < call.groups * panels_; ++panel) {
       const std::int64_t row = panel % panels_ * kPanel;
       const std::int64_t first = panel / panels_ * outputs + row;
@@ -175,20 +167,32 @@ class Forward : DenseConv<T> {
     }
   }
 
-  /// Output rows from `row` on of image `first` + `image`.
-  void multiply(std::int64_t first, std::int64_t image, std::int64_t group,
-                std::int64_t row) const {
+  void multiply(std::int64_t image) const {
+    A* const lines = image_lines<A>(x_image() + kSlack);
+    load_images(image, 1, lines);
+    const std::int64_t blocks = ceil_div(w.out[0], rows_);
+    const std::int64_t work = rows_ * l.pitch * depth * outputs;
+    parallel_for(call.groups * blocks, grain(kMinMultiplied, work),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     multiply(lines, image, i / blocks, i % blocks * rows_);
+                   }
+                 });
+  }
+
+  /// Output rows from `row` on of one group of an image.
+  void multiply(const A* lines, std::int64_t image, std::int64_t group, std::int64_t row) const {
     const std::int64_t rows = smaller(rows_, w.out[0] - row), pitch = l.pitch;
     const std::int64_t line = rows_ * pitch + kSlack;
     Correlation<A> c{
-        .depth = depth, .offsets = room_.offsets, .out = panel_lines<A>(1, line), .pitch = line};
-    c.x = room_.lines + image * x_image() + group * channels * l.channel + row * pitch;
+        .depth = depth, .offsets = shared_.offsets, .out = panel_lines<A>(1, line), .pitch = line};
+    c.x = lines + group * channels * l.channel + row * pitch;
     for (std::int64_t panel = 0; panel < panels_; ++panel) {
       const std::int64_t o = panel * kPanel, count = smaller(kPanel, outputs - o);
-      c.weights = room_.weights + (group * panels_ + panel) * depth * kPanel;
+      c.weights = shared_.values + (group * panels_ + panel) * depth * kPanel;
       correlate(c, count, (rows - 1) * pitch + w.out[1]);
       for (std::int64_t i = 0; i < count; ++i) {
-        store(c.out + i * line, rows, first + image, group * outputs + o + i, row);
+        store(c.out + i * line, rows, image, group * outputs + o + i, row);
       }
     }
   }
@@ -211,44 +215,31 @@ class Forward : DenseConv<T> {
     }
   }
 
-  std::int64_t panels_, images_, rows_;
-  Workspace<A> room_;
+  std::int64_t panels_, rows_;
+  Shared<A> shared_;
 };
 
 template <class T>
 class InputGradient : DenseConv<T> {
   using Base = DenseConv<T>;
   using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::window, Base::dy_line;
-  using Base::kSlack, Base::dy_image, Base::images_at_once, Base::load_outputs, Base::weight;
+  using Base::kSlack, Base::dy_image, Base::load_outputs, Base::weight, Base::batch_grain;
   using typename Base::A;
 
  public:
   explicit InputGradient(const DenseConvCall& c)
       : Base(c),
         panels_(ceil_div(channels, kPanel)),
-        images_(images_at_once(dy_image())),
         rows_(larger(1, kBlock / l.pitch)),
         depth_(outputs * window),
-        room_(c.groups * panels_ * depth_ * kPanel, depth_, phases(), images_ * dy_image()) {
+        shared_(c.groups * panels_ * depth_ * kPanel, depth_, phases()) {
     pack();
   }
 
   void run() const {
-    const std::int64_t blocks = ceil_div(l.rows, rows_), row_phases = w.stride[0];
-    const std::int64_t parts = call.groups * row_phases * blocks;
-    const std::int64_t work = rows_ * l.pitch * channels * depth_ / row_phases;
-    for (std::int64_t first = 0; first < call.batch; first += images_) {
-      const std::int64_t count = smaller(images_, call.batch - first);
-      load_outputs(first, count, room_.lines);
-      parallel_for(count * parts, grain(kMinMultiplied, work),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t i = begin; i < end; ++i) {
-                       const std::int64_t part = i % parts, block = part % blocks;
-                       multiply(first, i / parts, part / blocks / row_phases,
-                                {part / blocks % row_phases, block * rows_});
-                     }
-                   });
-    }
+    parallel_for(call.batch, batch_grain(call.batch), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t image = begin; image < end; ++image) multiply(image);
+    });
   }
 
  private:
@@ -263,23 +254,23 @@ class InputGradient : DenseConv<T> {
   void pack() {
     std::int64_t k = 0;
     for (std::int64_t phase = 0; phase < phases(); ++phase) {
-      room_.phase_begin[phase] = k;
+      shared_.phase_begin[phase] = k;
       for (std::int64_t o = 0; o < outputs; ++o) {
         for (std::int64_t tap = 0; tap < window; ++tap) {
           const std::int64_t ky = tap / w.kernel[1], kx = tap % w.kernel[1];
           if (LineLayout::phase(w, ky, kx) != phase) continue;
-          room_.offsets[k] = o * dy_line - l.distance(w, ky, kx);
+          shared_.offsets[k] = o * dy_line - l.distance(w, ky, kx);
           pack_tap(k++, o, tap);
         }
       }
     }
-    room_.phase_begin[phases()] = k;
+    shared_.phase_begin[phases()] = k;
   }
 
   void pack_tap(std::int64_t k, std::int64_t o, std::int64_t tap) {
     for (std::int64_t panel = 0; panel < call.groups * panels_; ++panel) {
       const std::int64_t group = panel / panels_, c = panel % panels_ * kPanel;
-      A* to = room_.weights + (panel * depth_ + k) * kPanel;
+      A* to = shared_.values + (panel * depth_ + k) * kPanel;
       for (std::int64_t i = 0; i < kPanel; ++i) {
         const bool exists = c + i < channels;
         to[i] = exists ? weight(group * outputs + o, c + i, tap) : A(0);
@@ -287,21 +278,34 @@ class InputGradient : DenseConv<T> {
     }
   }
 
-  void multiply(std::int64_t first, std::int64_t image, std::int64_t group,
+  void multiply(std::int64_t image) const {
+    A* const lines = image_lines<A>(dy_image());
+    load_outputs(image, 1, lines);
+    const std::int64_t blocks = ceil_div(l.rows, rows_), row_phases = w.stride[0];
+    const std::int64_t work = rows_ * l.pitch * channels * depth_ / row_phases;
+    parallel_for(call.groups * row_phases * blocks, grain(kMinMultiplied, work),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     multiply(lines, image, i / blocks / row_phases,
+                              {i / blocks % row_phases, i % blocks * rows_});
+                   }
+                 });
+  }
+
+  void multiply(const A* dy_lines, std::int64_t image, std::int64_t group,
                 const PhaseRows& at) const {
     const std::int64_t rows = smaller(rows_, l.rows - at.row), pitch = l.pitch;
     const std::int64_t line = rows_ * pitch + kSlack, columns = w.stride[1];
     A* const lines = panel_lines<A>(columns, line);
-    const A* dy =
-        room_.lines + image * dy_image() + group * outputs * dy_line + l.reach + at.row * pitch;
+    const A* dy = dy_lines + group * outputs * dy_line + l.reach + at.row * pitch;
     for (std::int64_t panel = 0; panel < panels_; ++panel) {
       const std::int64_t c = panel * kPanel, count = smaller(kPanel, channels - c);
       for (std::int64_t phase = 0; phase < columns; ++phase) {
-        const std::int64_t* begin = room_.phase_begin + at.phase * columns + phase;
+        const std::int64_t* begin = shared_.phase_begin + at.phase * columns + phase;
         correlate<A>(
             {.depth = begin[1] - begin[0],
-             .offsets = room_.offsets + begin[0],
-             .weights = room_.weights + ((group * panels_ + panel) * depth_ + begin[0]) * kPanel,
+             .offsets = shared_.offsets + begin[0],
+             .weights = shared_.values + ((group * panels_ + panel) * depth_ + begin[0]) * kPanel,
              .x = dy,
              .out = lines + phase * kPanel * line,
              .pitch = line},
@@ -309,7 +313,7 @@ class InputGradient : DenseConv<T> {
       }
       for (std::int64_t i = 0; i < count; ++i) {
         store(lines + i * line, kPanel * line, rows,
-              (first + image) * call.channels + group * channels + c + i, at);
+              image * call.channels + group * channels + c + i, at);
       }
     }
   }
@@ -325,87 +329,110 @@ class InputGradient : DenseConv<T> {
     }
   }
 
-  std::int64_t panels_, images_, rows_, depth_;
-  Workspace<A> room_;
+  std::int64_t panels_, rows_, depth_;
+  Shared<A> shared_;
 };
 
 template <class T>
 class WeightGradient : DenseConv<T> {
   using Base = DenseConv<T>;
   using Base::call, Base::l, Base::outputs, Base::channels, Base::depth;
-  using Base::kSlack, Base::dy_line, Base::x_image, Base::dy_image, Base::images_at_once;
+  using Base::kSlack, Base::dy_line, Base::x_image, Base::dy_image, Base::batch_grain;
   using Base::load_images, Base::load_outputs, Base::fill_offsets;
   using typename Base::A;
 
  public:
   explicit WeightGradient(const DenseConvCall& c)
       : Base(c),
-        images_(images_at_once(x_image() + dy_image())),
+        slices_(smaller(kSlices, c.batch)),
+        images_(smaller(larger(1, kSegment / l.length), ceil_div(c.batch, larger(1, slices_)))),
         row_tiles_(ceil_div(outputs, kDotRows)),
-        room_(0, depth, 0, images_ * (x_image() + dy_image()) + kSlack),
-        x_(room_.lines),
-        dy_(x_ + images_ * x_image() + kSlack) {
-    fill_offsets(room_.offsets);
+        weights_(c.outputs * depth),
+        shared_(slices_ * weights_, depth) {
+    fill_offsets(shared_.offsets);
   }
 
   void run() const {
-    clear_lines(static_cast<A*>(call.dweight), call.outputs * depth);
-    const std::int64_t tiles = call.groups * ceil_div(depth, kDotTaps) * row_tiles_;
-    for (std::int64_t first = 0; first < call.batch; first += images_) {
-      const std::int64_t count = smaller(images_, call.batch - first);
-      load_images(first, count, x_);
-      load_outputs(first, count, dy_);
-      const std::int64_t work = count * l.length * kDotRows * kDotTaps;
-      parallel_for(tiles, larger(row_tiles_, grain(kMinMultiplied, work)),
-                   [&](std::int64_t begin, std::int64_t end) { add_tiles(count, begin, end); });
-    }
+    parallel_for(slices_, batch_grain(slices_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t slice = begin; slice < end; ++slice) add_slice(slice);
+    });
+    A* const dweight = static_cast<A*>(call.dweight);
+    parallel_for(weights_, kMinCopied, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) dweight[i] = 0;
+      for (std::int64_t slice = 0; slice < slices_; ++slice) {
+        const A* sums = shared_.values + slice * weights_;
+        for (std::int64_t i = begin; i < end; ++i) dweight[i] += sums[i];
+      }
+    });
   }
 
  private:
-  /// Outputs [begin, begin + length) of images [image, image + images).
-  struct Segment {
-    std::int64_t image, images, begin, length;
+  /// Lines of a few images.
+  struct Lines {
+    const A *x, *dy;
+    std::int64_t images;
   };
 
-  /// Tiles [begin, end) segment by segment, so that what they read stays in the cache.
-  void add_tiles(std::int64_t count, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t length = l.length;
-    const std::int64_t images = larger(1, kSegment / length), step = smaller(kSegment, length);
-    for (std::int64_t image = 0; image < count; image += images) {
-      for (std::int64_t q = 0; q < length; q += step) {
-        const Segment s{image, smaller(images, count - image), q, smaller(step, length - q)};
-        for (std::int64_t tile = begin; tile < end; ++tile) add_tile(s, tile);
+  void add_slice(std::int64_t slice) const {
+    A* const sums = shared_.values + slice * weights_;
+    clear_lines(sums, weights_);
+    A* const x = image_lines<A>(images_ * (x_image() + dy_image()) + kSlack);
+    A* const dy = x + images_ * x_image() + kSlack;
+    const std::int64_t tiles = call.groups * ceil_div(depth, kDotTaps) * row_tiles_;
+    const std::int64_t end = (slice + 1) * call.batch / slices_;
+    for (std::int64_t first = slice * call.batch / slices_; first < end; first += images_) {
+      const std::int64_t count = smaller(images_, end - first);
+      load_images(first, count, x);
+      load_outputs(first, count, dy);
+      const std::int64_t work = count * l.length * kDotRows * kDotTaps;
+      parallel_for(tiles, larger(row_tiles_, grain(kMinMultiplied, work)),
+                   [&](std::int64_t tile, std::int64_t last) {
+                     add_tiles({x, dy, count}, {tile, last}, sums);
+                   });
+    }
+  }
+
+  struct Tiles {
+    std::int64_t begin, end;
+  };
+
+  /// Outputs by outputs, so that what the tiles read stays in the cache.
+  void add_tiles(const Lines& lines, const Tiles& tiles, A* sums) const {
+    for (std::int64_t q = 0; q < l.length; q += kSegment) {
+      for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+        add_tile({lines.x + q, lines.dy + l.reach + q, lines.images},
+                 smaller(kSegment, l.length - q), tile, sums);
       }
     }
   }
 
-  void add_tile(const Segment& s, std::int64_t tile) const {
+  /// What `length` outputs of all images add to one tile.
+  void add_tile(const Lines& from, std::int64_t length, std::int64_t tile, A* sums) const {
     const std::int64_t tap_tiles = ceil_div(depth, kDotTaps);
     const std::int64_t o = tile % row_tiles_ * kDotRows,
                        k = tile / row_tiles_ % tap_tiles * kDotTaps;
     const std::int64_t group = tile / row_tiles_ / tap_tiles;
     LineDots<A> d{
-        .images = s.images, .length = s.length, .dy_image = dy_image(), .x_image = x_image()};
+        .images = from.images, .length = length, .dy_image = dy_image(), .x_image = x_image()};
     for (int i = 0; i < kDotRows; ++i) {  // rows and taps that do not exist repeat the last one
-      const std::int64_t row = group * outputs + smaller(o + i, outputs - 1);
-      d.dy[i] = dy_ + s.image * d.dy_image + row * dy_line + l.reach + s.begin;
+      d.dy[i] = from.dy + (group * outputs + smaller(o + i, outputs - 1)) * dy_line;
     }
-    const A* x = x_ + s.image * d.x_image + group * channels * l.channel + s.begin;
     for (int i = 0; i < kDotTaps; ++i) {
-      d.x[i] = x + room_.offsets[smaller(k + i, depth - 1)];
+      d.x[i] = from.x + group * channels * l.channel + shared_.offsets[smaller(k + i, depth - 1)];
     }
-    A* to = static_cast<A*>(call.dweight) + (group * outputs + o) * depth + k;
+    A* to = sums + (group * outputs + o) * depth + k;
     if (o + kDotRows <= outputs && k + kDotTaps <= depth) return dot_tile(d, to, depth);
-    A sums[kDotRows * kDotTaps] = {};
-    dot_tile(d, sums, kDotTaps);
+    A tile_sums[kDotRows * kDotTaps] = {};
+    dot_tile(d, tile_sums, kDotTaps);
     for (std::int64_t i = 0; i < kDotRows && o + i < outputs; ++i, to += depth) {
-      for (std::int64_t j = 0; j < kDotTaps && k + j < depth; ++j) to[j] += sums[i * kDotTaps + j];
+      for (std::int64_t j = 0; j < kDotTaps && k + j < depth; ++j) {
+        to[j] += tile_sums[i * kDotTaps + j];
+      }
     }
   }
 
-  std::int64_t images_, row_tiles_;
-  Workspace<A> room_;
-  A *x_, *dy_;
+  std::int64_t slices_, images_, row_tiles_, weights_;
+  Shared<A> shared_;
 };
 
 template <template <class> class Product>

@@ -5,7 +5,18 @@
 
 namespace fovea::ops::cpu {
 
-enum class Scratch { gemm_a, gemm_b, gemm_sum, conv, conv_lines, attention, rows, count };
+enum class Scratch {
+  gemm_a,
+  gemm_b,
+  gemm_sum,
+  conv,
+  conv_shared,
+  conv_images,
+  conv_panel,
+  attention,
+  rows,
+  count
+};
 
 /// At least `bytes` bytes, aligned to 64, valid until this thread asks for the same purpose again.
 [[nodiscard]] void* scratch(Scratch purpose, std::size_t bytes);

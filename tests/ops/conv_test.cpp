@@ -131,9 +131,9 @@ TEST_CASE("patch embedding is the convolution whose stride is its kernel") {
 
 TEST_CASE("values and gradients have the same bits for any number of threads") {
   const int before = num_threads();
-  const auto bytes = [](int threads, std::int64_t groups) {
+  const auto bytes = [](int threads, std::int64_t batch, std::int64_t groups) {
     set_num_threads(threads);
-    const Tensor x = rand_uniform({5, 16, 13, 11}, -1, 1, 1);
+    const Tensor x = rand_uniform({batch, 16, 33, 31}, -1, 1, 1);
     const Tensor w = rand_uniform({16, 16 / groups, 3, 3}, -1, 1, 2);
     const Tensor bias = rand_uniform({16}, -1, 1, 3);
     for (const Tensor& t : {x, w, bias}) t.set_requires_grad();
@@ -146,7 +146,10 @@ TEST_CASE("values and gradients have the same bits for any number of threads") {
     }
     return all;
   };
-  for (const std::int64_t groups : {1, 4, 16}) CHECK(bytes(1, groups) == bytes(3, groups));
+  for (const std::int64_t groups : {1, 4, 16}) {
+    CHECK(bytes(1, 5, groups) == bytes(3, 5, groups));
+    CHECK(bytes(1, 2, groups) == bytes(3, 2, groups));  // more threads than images
+  }
   set_num_threads(before);
 }
 
