@@ -100,9 +100,34 @@ struct Extent {
   std::int64_t rows, columns;
 };
 
+/// to = scale * from, at least one vector long: the last one may overlap the one before.
+template <class A>
+inline void scale_row(const A* from, std::int64_t count, A scale, A* to) {
+  using V = Vector<A>;
+  const std::int64_t last = count - kLanes<A>;
+  for (std::int64_t j = 0; j < last; j += kLanes<A>) store(to + j, V(scale * load<V>(from + j)));
+  store(to + last, V(scale * load<V>(from + last)));
+}
+
+/// Whether rows of tensor and tile are copied in whole vectors.
+template <class T, class A>
+inline bool copies_vectors(const Rows<T>& rows, std::int64_t columns) {
+  return sizeof(T) == sizeof(A) && rows.column == 1 && columns >= kLanes<A>;
+}
+
 /// tile = scale * source, and zeros up to the pitch.
 template <class T, class A>
 inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
+  if constexpr (sizeof(T) == sizeof(A)) {
+    if (copies_vectors<const T, A>(source, size.columns)) {
+      for (std::int64_t i = 0; i < size.rows; ++i) {
+        A* to = tile.row(i);
+        store(to + tile.pitch - kLanes<A>, Vector<A>{});
+        scale_row(source.from(i).data, size.columns, scale, to);
+      }
+      return;
+    }
+  }
   for (std::int64_t i = 0; i < size.rows; ++i) {
     const T* from = source.data + i * source.row;
     A* to = tile.row(i);
@@ -119,6 +144,14 @@ inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
 /// target = scale * tile, for the columns that exist.
 template <class T, class A>
 inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
+  if constexpr (sizeof(T) == sizeof(A)) {
+    if (copies_vectors<T, A>(target, size.columns)) {
+      for (std::int64_t i = 0; i < size.rows; ++i) {
+        scale_row(tile.row(i), size.columns, scale, target.from(i).data);
+      }
+      return;
+    }
+  }
   for (std::int64_t i = 0; i < size.rows; ++i) {
     const A* from = tile.row(i);
     T* to = target.data + i * target.row;
