@@ -125,9 +125,7 @@ class LaneSum {
   void add(OneLane<A>, A v) { one_ += v; }
 
   /// All lanes, added pairwise.
-  A total() const {
-    return lane_total<A>((wide_[0] + wide_[1]) + (wide_[2] + wide_[3])) + one_;
-  }
+  A total() const { return lane_total<A>((wide_[0] + wide_[1]) + (wide_[2] + wide_[3])) + one_; }
 
  private:
   Vector wide_[4] = {};
