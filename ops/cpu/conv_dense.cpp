@@ -1,6 +1,7 @@
 // Dense convolution as products of lines (ops/cpu/conv_lines.h), compiled once per instruction set:
-//   y[q] = sum over c, taps of w x[tap + q],   dx[tap's phase, q] = sum over o, taps of w dy[q -
-//   tap], dw[tap] = sum over images, q of dy[q] x[tap + q].
+//   y[q]   = sum over channels and taps of w x[tap + q]
+//   dx[q]  = sum over outputs and the taps of q's phase of w dy[q - tap]
+//   dw     = sum over images and q of dy[q] x[tap + q]
 // A thread lays out the lines of an image for itself and multiplies them, so that they stay in its
 // cache; the threads share one image only where there are fewer images than threads.
 #include "ops/cpu/conv_dense.h"
@@ -128,6 +129,7 @@ A* panel_lines(std::int64_t phases, std::int64_t pitch) {
   return static_cast<A*>(scratch(Scratch::conv_panel, phases * kPanel * pitch * sizeof(A)));
 }
 
+/// y, image by image, in blocks of rows.
 template <class T>
 class Forward : DenseConv<T> {
   using Base = DenseConv<T>;
@@ -153,6 +155,7 @@ class Forward : DenseConv<T> {
   }
 
  private:
+  /// Weights as [group][panel][depth][kPanel].
   void pack() {
     A* to = shared_.values;
     for (std::int64_t panel = 0; panel < call.groups * panels_; ++panel) {
@@ -219,6 +222,7 @@ class Forward : DenseConv<T> {
   Shared<A> shared_;
 };
 
+/// dx, image by image: every phase of it is a convolution of dy by that phase's taps, reversed.
 template <class T>
 class InputGradient : DenseConv<T> {
   using Base = DenseConv<T>;
@@ -333,6 +337,7 @@ class InputGradient : DenseConv<T> {
   Shared<A> shared_;
 };
 
+/// dw, summed over the images of a slice of the batch, then over the slices.
 template <class T>
 class WeightGradient : DenseConv<T> {
   using Base = DenseConv<T>;
@@ -396,7 +401,7 @@ class WeightGradient : DenseConv<T> {
     std::int64_t begin, end;
   };
 
-  /// Outputs by outputs, so that what the tiles read stays in the cache.
+  /// Some outputs for all tiles, then the next: what the tiles read stays in the cache.
   void add_tiles(const Lines& lines, const Tiles& tiles, A* sums) const {
     for (std::int64_t q = 0; q < l.length; q += kSegment) {
       for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
