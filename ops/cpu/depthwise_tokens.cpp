@@ -20,26 +20,49 @@ struct Taps {
   }
 };
 
-template <class T>
-[[gnu::flatten]] void token(const DepthwiseTokensCall& c, const Taps& rows, const Taps& columns,
-                            const T* image, T* y) {
+constexpr int kTogether = 4;  // tokens of a row that read a weight once
+
+/// kCount adjacent outputs of a row, for which the same taps of the kernel fall on the grid.
+template <int kCount, class T>
+[[gnu::flatten]] void tokens(const DepthwiseTokensCall& c, const Taps& rows, const Taps& columns,
+                             const T* image, T* y) {
   using A = acc_t<T>;
   const std::int64_t width = c.channels;
   const A* const weight = static_cast<const A*>(c.weight);
   const A* const bias = static_cast<const A*>(c.bias);
   for_lanes<A>(width, [&](auto at, std::int64_t i) {
-    typename decltype(at)::Value sum{};
-    if (bias != nullptr) sum = at.load(bias + i);
+    typename decltype(at)::Value sum[kCount] = {};
+    for (int t = 0; bias != nullptr && t < kCount; ++t) sum[t] = at.load(bias + i);
     for (std::int64_t a = rows.begin; a < rows.end; ++a) {
       const std::int64_t row = (rows.first + a - rows.begin) * c.in[1] + columns.first;
       const T* x = image + row * width + i;
       const A* w = weight + (a * c.kernel[1] + columns.begin) * width + i;
       for (std::int64_t b = columns.begin; b < columns.end; ++b, x += width, w += width) {
-        sum += at.load(x) * at.load(w);
+        const auto factor = at.load(w);
+        for (int t = 0; t < kCount; ++t) sum[t] += at.load(x + t * width) * factor;
       }
     }
-    at.store(y + i, sum);
+    for (int t = 0; t < kCount; ++t) at.store(y + t * width + i, sum[t]);
   });
+}
+
+/// One row of outputs.
+template <class T>
+void token_row(const DepthwiseTokensCall& c, std::int64_t row, const T* image, T* y) {
+  const Taps rows(c, 0, row);
+  const std::int64_t first_whole = c.padding[1];
+  const std::int64_t last_whole = c.in[1] + c.padding[1] - c.kernel[1];
+  for (std::int64_t j = 0; j < c.out[1];) {
+    const bool whole = j >= first_whole && j + kTogether - 1 <= last_whole;
+    if (whole) {
+      tokens<kTogether>(c, rows, Taps(c, 1, j), image, y);
+    } else {
+      tokens<1>(c, rows, Taps(c, 1, j), image, y);
+    }
+    const std::int64_t done = whole ? kTogether : 1;
+    j += done;
+    y += done * c.channels;
+  }
 }
 
 template <class T>
@@ -51,11 +74,8 @@ void forward_of(const DepthwiseTokensCall& c) {
       const T* x = static_cast<const T*>(c.x) + entry * in_tokens * c.channels;
       T* y = static_cast<T*>(c.y) + entry * out_tokens * c.channels;
       for (std::int64_t i = 0; i < c.prefix * c.channels; ++i) *y++ = *x++;
-      for (std::int64_t i = 0; i < c.out[0]; ++i) {
-        const Taps rows(c, 0, i);
-        for (std::int64_t j = 0; j < c.out[1]; ++j, y += c.channels) {
-          token(c, rows, Taps(c, 1, j), x, y);
-        }
+      for (std::int64_t i = 0; i < c.out[0]; ++i, y += c.out[1] * c.channels) {
+        token_row(c, i, x, y);
       }
     }
   });
