@@ -159,10 +159,14 @@ Grads dense_gradients(const Geometry& g, const GradArgs& a, const Tensor& dy) {
   return grads;
 }
 
+enum class Then { nothing, relu };
+
 /// conv2d and conv2d_relu.
-Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+template <Then kThen>
+Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias,
                 const Conv2dOptions& options) {
-  const bool relu = op == "conv2d_relu";
+  constexpr bool relu = kThen == Then::relu;
+  const std::string_view op = relu ? "conv2d_relu" : "conv2d";
   detail::require_cpu(op, {x, weight, bias});
   detail::require_parameters(op, x, weight, bias);
   const Geometry g = geometry(op, x, weight, bias, options);
@@ -175,7 +179,7 @@ Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, cons
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
   return record(op, y, {x, weight, bias}, {packed, w, relu ? y : Tensor()},
-                [g, weight_dtype, bias_dtype, relu](const GradArgs& a) {
+                [g, weight_dtype, bias_dtype](const GradArgs& a) {
                   const Tensor dy = relu ? detail::map(detail::ReluGrad{}, a.saved[2], a.dy) : a.dy;
                   Grads grads =
                       g.is_depthwise() ? depthwise_gradients(g, a, dy) : dense_gradients(g, a, dy);
@@ -189,12 +193,12 @@ Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, cons
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const Conv2dOptions& options) {
-  return convolve("conv2d", x, weight, bias, options);
+  return convolve<Then::nothing>(x, weight, bias, options);
 }
 
 Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Conv2dOptions& options) {
-  return convolve("conv2d_relu", x, weight, bias, options);
+  return convolve<Then::relu>(x, weight, bias, options);
 }
 
 }  // namespace fovea::ops

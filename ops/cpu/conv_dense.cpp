@@ -14,10 +14,11 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kBlock = 256;          // outputs of one task: its lines stay in the cache
-constexpr std::int64_t kSegment = 1024;       // outputs of one sum before it joins the gradient
-constexpr std::int64_t kSlices = 16;          // of the batch, whose gradients are summed in order
-constexpr std::int64_t kMinCopied = 1 << 14;  // elements that pay for waking a thread
+constexpr std::int64_t kBlock = 256;     // outputs of one task, or a row: they stay in the cache
+constexpr std::int64_t kSegment = 1024;  // outputs of one sum before it joins the gradient
+constexpr std::int64_t kSlices = 16;     // of the batch, whose gradients are summed in order,
+constexpr std::int64_t kSliceSums = 1 << 22;      // as long as all of them are not more numbers
+constexpr std::int64_t kMinCopied = 1 << 14;      // elements that pay for waking a thread
 constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -27,6 +28,14 @@ constexpr std::int64_t grain(std::int64_t least, std::int64_t size) {
   return larger(1, least / larger(1, size));
 }
 
+/// Where there is one output along an axis, the stride along it means nothing.
+Windows without_idle_strides(Windows w) {
+  for (int axis = 0; axis < 2; ++axis) {
+    if (w.out[axis] == 1) w.stride[axis] = 1;
+  }
+  return w;
+}
+
 /// What all three products share. A group is a convolution of its own.
 template <class T>
 struct DenseConv {
@@ -34,7 +43,7 @@ struct DenseConv {
   static constexpr std::int64_t kSlack = 2 * kLineLanes<A>;  // read beyond the last output
 
   const DenseConvCall& call;
-  const Windows& w;
+  Windows w;
   LineLayout l;
   std::int64_t channels, outputs;  // of one group
   std::int64_t window, depth;      // taps of a channel, and of all channels of a group
@@ -42,8 +51,8 @@ struct DenseConv {
 
   explicit DenseConv(const DenseConvCall& c)
       : call(c),
-        w(c.windows),
-        l(c.windows),
+        w(without_idle_strides(c.windows)),
+        l(w),
         channels(c.channels / c.groups),
         outputs(c.outputs / c.groups),
         window(w.kernel[0] * w.kernel[1]),
@@ -52,8 +61,9 @@ struct DenseConv {
 
   [[nodiscard]] std::int64_t x_image() const { return call.channels * l.channel; }
   [[nodiscard]] std::int64_t dy_image() const { return call.outputs * dy_line; }
-  /// The chunk size for `count` parts of the batch: one each, or all, so that the loops within them
-  /// are divided.
+  /// The chunk size for `count` parts of the batch: as many as pay for a thread, or all where there
+  /// are fewer than threads, so that the loops within them are divided. Results do not depend on
+  /// it.
   [[nodiscard]] std::int64_t batch_grain(std::int64_t count) const {
     if (count < num_threads()) return larger(1, count);
     return grain(kMinMultiplied, call.batch / larger(1, count) * call.outputs * depth * l.length);
@@ -349,7 +359,8 @@ class WeightGradient : DenseConv<T> {
  public:
   explicit WeightGradient(const DenseConvCall& c)
       : Base(c),
-        slices_(smaller(kSlices, c.batch)),
+        slices_(smaller(smaller(kSlices, c.batch),
+                        larger(1, kSliceSums / larger(1, c.outputs * depth)))),
         images_(smaller(larger(1, kSegment / l.length), ceil_div(c.batch, larger(1, slices_)))),
         row_tiles_(ceil_div(outputs, kDotRows)),
         weights_(c.outputs * depth),

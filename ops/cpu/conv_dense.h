@@ -26,7 +26,8 @@ struct DenseConvCall {
   void* dweight = nullptr;
 };
 
-/// Results do not depend on the number of threads.
+/// Results do not depend on the number of threads. An infinite or NaN element of x, weight or dy
+/// may give NaN in gradients that it has no part in: some products are with zeros.
 struct DenseConvKernels {
   void (*forward)(const DenseConvCall& call);          ///< y = weight * x + bias, or its relu
   void (*input_gradient)(const DenseConvCall& call);   ///< dx from dy and weight

@@ -53,13 +53,12 @@ void clear_lines(A* lines, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) lines[i] = 0;
 }
 
-/// Column X of a padded image row goes to place X / stride of its phase; the phases of one row are
-/// a plane apart. `first` is the image row's first column.
+/// Where column x of an image row goes: to which phase, and to which column of it.
 struct PhasePlace {
   std::int64_t phase, column;
 
-  PhasePlace(const Windows& w, std::int64_t first)
-      : phase((w.padding[1] + first) % w.stride[1]), column((w.padding[1] + first) / w.stride[1]) {}
+  PhasePlace(const Windows& w, std::int64_t x)
+      : phase((w.padding[1] + x) % w.stride[1]), column((w.padding[1] + x) / w.stride[1]) {}
 };
 
 /// to[i] = from[i * step]; the steps of most convolutions are constants to the compiler.
@@ -107,6 +106,7 @@ void line_rows_to_image_row(const Windows& w, const acc_t<T>* rows, std::int64_t
     const PhasePlace at(w, x);
     return rows + at.phase * phase_stride + at.column;
   };
+  if (step == 1) return copy_every(1, phase_of(0), width, image);
   if (step == 2) {  // the compiler interleaves two runs, but not any number of them
     const acc_t<T>*even = phase_of(0), *odd = phase_of(1);
     for (std::int64_t i = 0; i < width / 2; ++i) {

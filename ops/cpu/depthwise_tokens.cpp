@@ -46,14 +46,15 @@ template <int kCount, class T>
   });
 }
 
-/// One row of outputs.
+/// One row of outputs. A derivative may have less padding than none: it crops.
 template <class T>
 void token_row(const DepthwiseTokensCall& c, std::int64_t row, const T* image, T* y) {
   const Taps rows(c, 0, row);
   const std::int64_t first_whole = c.padding[1];
   const std::int64_t last_whole = c.in[1] + c.padding[1] - c.kernel[1];
   for (std::int64_t j = 0; j < c.out[1];) {
-    const bool whole = j >= first_whole && j + kTogether - 1 <= last_whole;
+    const bool whole =
+        j >= first_whole && j + kTogether - 1 <= last_whole && j + kTogether <= c.out[1];
     if (whole) {
       tokens<kTogether>(c, rows, Taps(c, 1, j), image, y);
     } else {

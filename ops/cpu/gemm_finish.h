@@ -48,16 +48,15 @@ template <class T>
                                                 std::int64_t i, std::int64_t j, Vec v,
                                                 std::int64_t count) {
   T* const c = t.c + i * t.c_stride + j;
-  float* const sum = t.sum + i * t.sum_stride + j;
   if (call.alpha != 1) v *= static_cast<float>(call.alpha);
   if (!t.first) {
-    v += load_lanes(sum, count);
+    v += load_lanes(t.sum + i * t.sum_stride + j, count);
   } else {
     if (call.accumulate) v += load_lanes(c, count);
     if (call.bias_kind == GemmBias::per_column) v += load_lanes(t.bias + j, count);
     if (call.bias_kind == GemmBias::per_row) v += t.bias[i];
   }
-  if (!t.last) return store_lanes(sum, v, count);
+  if (!t.last) return store_lanes(t.sum + i * t.sum_stride + j, v, count);
   if (t.pre_activation != nullptr) {
     store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
   }

@@ -207,7 +207,7 @@ FOVEA_HD inline float normal_cdf(float x) {
 /// 2e-8. One polynomial, since GELU in the epilogue of a product costs as much as it has terms. V
 /// is float or a vector of floats.
 template <class V>
-inline V normal_cdf_of(V x) {
+FOVEA_HD inline V normal_cdf_of(V x) {
   const V square = x * x;
   const V v = square * 0.06611569971f - 1.0f;
   V p = v * -0.0002406423446f + 0.0006397436955f;

@@ -87,6 +87,11 @@ TEST_CASE("convolution equals the definition for every stride, padding and dilat
   }
 }
 
+TEST_CASE("a stride beyond the image costs nothing") {
+  const Conv2dOptions o{.stride = {std::int64_t{1} << 40, 1 << 20}, .padding = {1, 1}};
+  CHECK(worst_error({2, 3, 5, 4}, {2, 3, 3, 3}, o, DType::f64) < 1e-13);
+}
+
 TEST_CASE("an image of many rows is worked on in parts") {
   const Conv2dOptions o{.padding = {1, 1}};
   CHECK(worst_error({1, 16, 70, 71}, {3, 16, 3, 3}, o, DType::f32) < 5e-5);
@@ -210,7 +215,7 @@ TEST_CASE("the convolution of tokens is that of planes, prefix and residual apar
   for (const std::int64_t kernel : {1, 3, 5}) {
     for (const bool padded : {true, false}) {
       for (const bool residual : {true, false}) {
-        const ops::DepthwiseTokensOptions o{{7, 5}, kernel - 1, padded ? kernel / 2 : 0, residual};
+        const ops::DepthwiseTokensOptions o{{5, 11}, kernel - 1, padded ? kernel / 2 : 0, residual};
         CAPTURE(kernel);
         CAPTURE(padded);
         CAPTURE(residual);
