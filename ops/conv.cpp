@@ -1,5 +1,5 @@
-// Convolution: shapes and the tape. The products are in ops/cpu/conv_dense.cpp, depthwise filters
-// in ops/cpu/conv.cpp; patch embedding has an op of its own.
+// Convolution: shapes and the tape. The products are in ops/cpu/conv_dense*, depthwise filters in
+// ops/cpu/conv.cpp; patch embedding has an op of its own.
 #include "ops/conv.h"
 
 #include "engine/autograd.h"

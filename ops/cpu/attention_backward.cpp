@@ -232,7 +232,7 @@ void backward_of(const AttentionGradCall& call) {
   // Heads in the order of slices, and those of a slice in the order of images: task t does those
   // from first_of(t) to first_of(t + 1).
   const auto first_of = [&](std::int64_t task) {
-    return task / call.groups * shared + min_of(shared, task % call.groups * run);
+    return task / call.groups * shared + smaller(shared, task % call.groups * run);
   };
   const auto head_at = [&](std::int64_t place) -> Head {
     const std::int64_t slice = place / shared, i = place % shared;

@@ -4,23 +4,13 @@
 
 #include <cstdint>
 
+#include "ops/cpu/vectors.h"
+
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
-#if defined(FOVEA_ISA_v4)
-inline constexpr int kVectorBytes = 64;
-inline constexpr int kMaxVectors = 4;  // of 32 registers: 6 x 4 sums, 4 of B, 1 of A
-#elif defined(FOVEA_ISA_v3)
-inline constexpr int kVectorBytes = 32;
-inline constexpr int kMaxVectors = 2;  // of 16 registers: 6 x 2 sums, 2 of B, 1 of A
-#else
-inline constexpr int kVectorBytes = 16;
-inline constexpr int kMaxVectors = 2;
-#endif
+// Of 32 registers: 6 x 4 sums, 4 of B, 1 of A; of 16: 6 x 2 sums, 2 of B, 1 of A.
+inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
 
-template <class A, int kBytes = kVectorBytes>
-struct VectorOf {
-  typedef A type __attribute__((vector_size(kBytes)));
-};
 template <class A, int kBytes = kVectorBytes>
 using Vector = typename VectorOf<A, kBytes>::type;
 

@@ -56,18 +56,6 @@ inline void exp_row(A* row, A base, A scale, std::int64_t count) {
     store(row + j, Vector<A>(scale * exp_negative(load<Vector<A>>(row + j) - base)));
 }
 
-/// The element at the end of a tree over a vector's elements.
-template <int kBytes, class A, class F>
-inline A reduce(Vector<A, kBytes> v, F combine) {
-  if constexpr (kBytes == 2 * static_cast<int>(sizeof(A))) {
-    return combine(A(v[0]), A(v[1]));
-  } else {
-    Vector<A, kBytes / 2> half[2];
-    __builtin_memcpy(half, &v, sizeof v);
-    return reduce<kBytes / 2, A>(combine(half[0], half[1]), combine);
-  }
-}
-
 /// row += bias if there is one; returns max(start, row[0], row[1], ...). A NaN is passed over: it
 /// comes back in the exponentials.
 template <class A>
@@ -94,7 +82,7 @@ inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64
     if (adds) row[j] += bias[j];
     last = larger(last, row[j]);
   }
-  return larger(last, reduce<kVectorBytes, A>(larger(most[0], most[1]), larger));
+  return larger(last, fold_lanes<A>(larger(most[0], most[1]), larger));
 }
 
 /// row = exp(row - base), base >= row. Returns the sum.
@@ -106,7 +94,7 @@ inline A exp_and_sum_row(A* row, A base, std::int64_t count) {
     store(row + j, e);
     sum += e;
   }
-  return reduce<kVectorBytes, A>(sum, [](auto a, auto b) { return a + b; });
+  return lane_total<A>(sum);
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA::attention

@@ -8,11 +8,10 @@
 #include "ops/cpu/attention.h"
 #include "ops/cpu/attention_product.h"
 #include "ops/cpu/scratch.h"
+#include "ops/cpu/sizes.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
-inline std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 template <class A>
 inline std::int64_t padded(std::int64_t n) {
   return ceil_div(n, kLanes<A>) * kLanes<A>;
@@ -27,7 +26,7 @@ struct Cut {
     count = ceil_div(total, size);
   }
   std::int64_t begin(std::int64_t part) const { return part * size; }
-  std::int64_t length(std::int64_t part) const { return min_of(size, total - begin(part)); }
+  std::int64_t length(std::int64_t part) const { return smaller(size, total - begin(part)); }
 
   std::int64_t total, size, count;
 };

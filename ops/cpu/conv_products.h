@@ -89,26 +89,15 @@ struct LineDots {
   const A* x[kDotTaps] = {};
 };
 
-/// The upper half of a vector added to its lower again and again, down to kDotTaps lanes.
-template <class A, int kBytes = kVectorBytes>
-inline auto fold_lanes(typename VectorOfBytes<A, kBytes>::type v) {
-  if constexpr (kBytes == kDotTaps * static_cast<int>(sizeof(A))) {
-    return v;
-  } else {
-    typename VectorOfBytes<A, kBytes / 2>::type half[2];
-    __builtin_memcpy(half, &v, sizeof v);
-    return fold_lanes<A, kBytes / 2>(half[0] + half[1]);
-  }
-}
-
 /// to[k] += all lanes of v[k].
 template <class A>
 inline void add_totals(const LineVector<A> (&v)[kDotTaps], A* to) {
   if constexpr (kLineLanes<A> < kDotTaps) {
     for (int k = 0; k < kDotTaps; ++k) to[k] += lane_total<A>(v[k]);
   } else {  // four at a time: pairs of lanes, then pairs of pairs
-    const auto a = fold_lanes<A>(v[0]), b = fold_lanes<A>(v[1]), c = fold_lanes<A>(v[2]),
-               d = fold_lanes<A>(v[3]);
+    const auto add = [](auto x, auto y) { return x + y; };
+    const auto a = fold_lanes<A, kDotTaps>(v[0], add), b = fold_lanes<A, kDotTaps>(v[1], add);
+    const auto c = fold_lanes<A, kDotTaps>(v[2], add), d = fold_lanes<A, kDotTaps>(v[3], add);
     const auto ab =
         __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
     const auto cd =

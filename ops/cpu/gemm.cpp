@@ -11,6 +11,7 @@
 #include "ops/cpu/gemm_micro.h"
 #include "ops/cpu/gemm_pack.h"
 #include "ops/cpu/scratch.h"
+#include "ops/cpu/sizes.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
@@ -30,14 +31,6 @@ constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
 constexpr bool kReadsColumns = kMr * sizeof(float) > 48;
 /// Nor do rows, unless their distance puts a whole panel into a few sets of the cache.
 constexpr std::int64_t kBadRowStride = 1024;
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-constexpr std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
-/// Tasks of `size` that together are worth `least`.
-constexpr std::int64_t grain(std::int64_t least, std::int64_t size) {
-  return larger(1, least / larger(1, size));
-}
 
 /// One matrix of the batch and how it is cut: a function of the sizes alone.
 struct Product {

@@ -6,16 +6,9 @@
 #include <cstdint>
 
 #include "engine/dtype.h"
+#include "ops/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
-
-#if defined(FOVEA_ISA_v4)
-inline constexpr int kVectorBytes = 64;
-#elif defined(FOVEA_ISA_v3)
-inline constexpr int kVectorBytes = 32;
-#else
-inline constexpr int kVectorBytes = 16;
-#endif
 
 /// The vector of A and, for f32, the integer vectors through which bf16 goes.
 template <class A>
@@ -32,22 +25,6 @@ struct VectorTypes<double> {
   static constexpr int kLanes = kVectorBytes / 8;
   typedef double Vector __attribute__((vector_size(kVectorBytes)));
 };
-
-template <class A, int kBytes>
-struct VectorOfBytes {
-  typedef A type __attribute__((vector_size(kBytes)));
-};
-/// The sum of a vector's lanes, its upper half added to its lower again and again.
-template <class A, int kBytes = kVectorBytes>
-inline A lane_total(typename VectorOfBytes<A, kBytes>::type v) {
-  if constexpr (kBytes == 2 * static_cast<int>(sizeof(A))) {
-    return v[0] + v[1];
-  } else {
-    typename VectorOfBytes<A, kBytes / 2>::type half[2];
-    __builtin_memcpy(half, &v, sizeof v);
-    return lane_total<A, kBytes / 2>(half[0] + half[1]);
-  }
-}
 
 /// A whole vector of A. `slot` tells the four vectors of an unrolled loop apart.
 template <class A, int kSlot>
