@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kMaxDepth = 512;         // k per block: a strip of B fits the L1 cache
 constexpr std::int64_t kMaxPacked = 1 << 20;    // floats of packed B at a time
 constexpr std::int64_t kMaxTileRows = 8 * kMr;  // rows of A per tile: a share of the L2 cache
+constexpr std::int64_t kMinTilePanels = 4;      // of A per tile, that share a strip of B
 constexpr std::int64_t kWantedTiles = 16;       // so that several threads share them evenly
 constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which one product is split
 constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a time
@@ -26,11 +27,9 @@ constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a t
 constexpr std::int64_t kMinPacked = 1 << 15;      // elements that pay for waking a thread
 constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
 
-/// Columns of A whose elements are adjacent in memory need no packing where a panel's share of one
-/// fills a cache line.
-constexpr bool kReadsColumns = kMr * sizeof(float) > 48;
-/// Nor do rows, unless their distance puts a whole panel into a few sets of the cache.
-constexpr std::int64_t kBadRowStride = 1024;
+/// f32 rows or columns of A that are adjacent in memory need no packing, unless their distance puts
+/// a whole panel into a few sets of the cache.
+constexpr std::int64_t kBadStride = 1024;
 
 /// One matrix of the batch and how it is cut: a function of the sizes alone.
 struct Product {
@@ -42,10 +41,14 @@ struct Product {
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
     return smaller(depth, call.k - block * depth);
   }
-  /// Whether whole panels of A are read where they are, row by row.
+  /// Whether whole panels of A are read where they are, row by row or column by column.
   [[nodiscard]] bool reads_rows() const {
     return call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
-           call.a.row % kBadRowStride != 0;
+           call.a.row % kBadStride != 0;
+  }
+  [[nodiscard]] bool reads_columns() const {
+    return call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
+           call.a.col % kBadStride != 0;
   }
   [[nodiscard]] Panel panel_in_place(std::int64_t block, std::int64_t row) const {
     const std::int64_t offset = a + row * call.a.row + block * depth * call.a.col;
@@ -85,9 +88,10 @@ struct Tile {
 Product cut(const GemmCall& call, std::int64_t entry) {
   const std::int64_t blocks = larger(1, ceil_div(call.k, kMaxDepth));
   const std::int64_t panels = ceil_div(call.m, kMr), strips = ceil_div(call.n, kNr);
-  const std::int64_t tile_panels = smaller(kMaxTileRows / kMr, larger(1, panels / kWantedTiles));
+  const std::int64_t tile_panels =
+      smaller(kMaxTileRows / kMr, larger(kMinTilePanels, panels / kWantedTiles));
   const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
-  const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / (2 * row_tiles)));
+  const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
   return {call,
           gemm_batch_offset(call, call.a.batch, entry),
           gemm_batch_offset(call, call.b.batch, entry),
@@ -281,9 +285,9 @@ void multiply_tiles(const Product& p, const Packed& packed) {
 void multiply(const Product& p) {
   const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
   const bool whole_k = p.call.c.dtype != DType::f32;
-  const bool in_place = kReadsColumns && p.call.a.dtype == DType::f32;
+  const bool in_place = p.reads_columns();
   const bool share_a =
-      p.call.a.row == 1 && p.call.a.col != 1 && (in_place || m * depth <= kMaxPacked);
+      in_place || (p.call.a.row == 1 && p.call.a.col != 1 && m * depth <= kMaxPacked);
   const std::int64_t strips =
       smaller(ceil_div(n, kNr), larger(1, kMaxPacked / (depth * kNr * (whole_k ? p.blocks : 1))));
   const std::int64_t a_row = in_place ? m / kMr * kMr : 0;

@@ -21,6 +21,8 @@ struct Panel {
   const float* data;
   std::int64_t row, step;
 };
+/// How a panel lies in memory: packed, or in place with its rows or its columns adjacent.
+enum class Reads { packed, rows, columns };
 
 /// Where a tile goes: rows `stride` apart.
 struct TileOutput {
@@ -31,31 +33,35 @@ struct TileOutput {
 };
 
 /// Walks a panel along k. Rows apart in memory are reached from every third one: base, base + row
-/// and base + 2 row are what an address can say.
-template <int kRows, bool kAdjacent>
+/// and base + 2 row are what an address can say. Columns far apart are asked for in time, since the
+/// processor does not foresee strides over pages.
+template <int kRows, Reads kReads>
 class PanelWalk {
  public:
-  explicit PanelWalk(const Panel& panel) : row_(kAdjacent ? 1 : panel.row), step_(panel.step) {
+  explicit PanelWalk(const Panel& panel) : row_(kApart ? panel.row : 1), step_(panel.step) {
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
   }
-  float operator[](int i) const { return kAdjacent ? third_[0][i] : third_[i / 3][i % 3 * row_]; }
+  float operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
   void next() {
+    if (kReads == Reads::columns) __builtin_prefetch(third_[0] + kAhead * step_ + kRows - 1);
 #pragma GCC unroll 8
-    for (int g = 0; g < kGroups; ++g) third_[g] += kAdjacent ? step_ : 1;
+    for (int g = 0; g < kGroups; ++g) third_[g] += kApart ? 1 : step_;
   }
 
  private:
-  static constexpr int kGroups = kAdjacent ? 1 : (kRows + 2) / 3;
+  static constexpr bool kApart = kReads == Reads::rows;
+  static constexpr int kGroups = kApart ? (kRows + 2) / 3 : 1;
+  static constexpr std::int64_t kAhead = 24;
   const float* third_[kGroups];
   std::int64_t row_, step_;
 };
 
 /// c[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
 /// packed kNr wide.
-template <int kRows, int kCols, bool kAdjacent = true>
+template <int kRows, int kCols, Reads kReads = Reads::packed>
 void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const TileOutput& out) {
-  PanelWalk<kRows, kAdjacent> a(panel);
+  PanelWalk<kRows, kReads> a(panel);
   Vec sum[kRows][kCols] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
     Vec right[kCols];
@@ -92,15 +98,20 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
   }
 }
 
-/// The smallest kernel that covers `rows` rows and `cols` columns. A panel whose rows are apart is
-/// whole.
+/// The smallest kernel that covers `cols` columns, for a whole panel in place.
+template <Reads kReads>
+inline void multiply_tile_in_place(std::int64_t depth, const Panel& a, const float* b,
+                                   std::int64_t cols, const TileOutput& out) {
+  if (cols > kLanes) return multiply_tile<kMr, 2, kReads>(depth, a, b, out);
+  multiply_tile<kMr, 1, kReads>(depth, a, b, out);
+}
+
+/// The smallest kernel that covers `rows` rows and `cols` columns; in place only whole panels.
 inline void multiply_tile(std::int64_t depth, const Panel& a, const float* b, std::int64_t rows,
                           std::int64_t cols, const TileOutput& out) {
   constexpr int kTwoThirds = (2 * kMr + 2) / 3, kThird = (kMr + 2) / 3;
-  if (a.row != 1) {
-    if (cols > kLanes) return multiply_tile<kMr, 2, false>(depth, a, b, out);
-    return multiply_tile<kMr, 1, false>(depth, a, b, out);
-  }
+  if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
+  if (a.step != kMr) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
   if (cols > kLanes) {
     if (rows > kTwoThirds) return multiply_tile<kMr, 2>(depth, a, b, out);
     if (rows > kThird) return multiply_tile<kTwoThirds, 2>(depth, a, b, out);

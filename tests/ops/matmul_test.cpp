@@ -155,6 +155,11 @@ TEST_CASE("transposes, strides and batches are read in place") {
   }
 }
 
+TEST_CASE("an operand whose lines are a multiple of a page apart is packed") {
+  CHECK(error_of({.m = 29, .n = 33, .k = 1024}) < kF32);
+  CHECK(error_of({.m = 1024, .n = 33, .k = 29, .a_transposed = true}) < kF32);
+}
+
 TEST_CASE("k beyond one block is summed in parts") {
   for (const bool transposed : {false, true}) {
     Trial t{.m = 45, .n = 50, .k = 1301, .a_transposed = transposed};
