@@ -5,7 +5,6 @@
 #include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
-#include "ops/dropout.h"
 #include "ops/reduce.h"
 
 namespace fovea {
@@ -53,11 +52,10 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
 
 Tensor PerViTBlock::operator()(Tensor x, Context& ctx) {
   const double rate = ctx.training ? drop_path_ : 0;
-  const Tensor attended = attn_(norm1_(cpe(x)).to(ctx.activations), ctx, index_);  // [B, N, D]
-  x = ops::add_drop_path(x, attended, rate, ctx.next_key());                       // [B, N, D]
-  const Tensor residual = res_path_ ? (*res_path_)(x) : x;                         // [B, N, D']
-  const Tensor mixed = mlp_(norm2_(x).to(ctx.activations));                        // [B, N, D']
-  x = ops::add_drop_path(residual, mixed, rate, ctx.next_key());                   // [B, N, D']
+  const auto residual = [&](const Tensor& from) { return Residual{from, rate, ctx.next_key()}; };
+  x = attn_.added_to(residual(x), norm1_(cpe(x)).to(ctx.activations), ctx, index_);  // [B, N, D]
+  const Tensor resized = res_path_ ? (*res_path_)(x) : x;                            // [B, N, D']
+  x = mlp_.added_to(residual(resized), norm2_(x).to(ctx.activations));               // [B, N, D']
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

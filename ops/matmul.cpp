@@ -71,22 +71,6 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
 
 namespace {
 
-/// What linear and linear_gelu require of their arguments.
-void require_linear(std::string_view op, const Tensor& x, const Tensor& weight,
-                    const Tensor& bias) {
-  check(x.rank() >= 1 && weight.rank() == 2 && x.shape()[-1] == weight.shape()[1], op, ": got x ",
-        x.shape(), " and weight ", weight.shape(), ", expected x [..., in] and weight [out, in]");
-  check(!bias.defined() || bias.shape() == Shape{weight.shape()[0]}, op, ": got bias ",
-        bias.defined() ? bias.shape() : Shape{}, ", expected [", weight.shape()[0], "]");
-  detail::require_parameters(op, x, weight, bias);
-}
-
-Shape linear_shape(const Tensor& x, const Tensor& weight) {
-  Shape shape = x.shape();
-  shape[-1] = weight.shape()[0];
-  return shape;
-}
-
 /// Column sums of [R, C] in `dtype`, rows added in a fixed order.
 Tensor column_sums(const Tensor& x, DType dtype) {
   if (x.device().is_cuda()) return sum_to(x, {x.shape()[1]}).to(dtype);
@@ -119,21 +103,29 @@ LinearDTypes dtypes_of(const Tensor& weight, const Tensor& bias) {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require_linear("linear", x, weight, bias);
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& residual) {
+  const Shape shape = detail::linear_shape("linear", x.shape(), weight, bias);
+  detail::require_parameters("linear", x, weight, bias);
+  detail::require_residual("linear", residual, shape, x.dtype());
   const Tensor w = compute_copy(weight, x.dtype()).detach();
-  const Tensor y = product(as_matrix(x), exchanged(w), x.dtype(), {.bias = bias_as_used(bias)});
-  return record("linear", with_shape(y, linear_shape(x, weight)), {x, weight, bias}, {x, w},
+  const DType dtype = residual.defined() ? residual.dtype() : x.dtype();
+  const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;
+  const Tensor y =
+      product(as_matrix(x), exchanged(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
+  return record("linear", with_shape(y, shape), {x, weight, bias, residual}, {x, w},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
-                  return linear_gradients(g, as_matrix(g.dy), dtypes);
+                  const Tensor dy = g.dy.to(g.saved[0].dtype());
+                  Grads grads = linear_gradients(g, as_matrix(dy), dtypes);
+                  grads.push_back(g.dy);
+                  return grads;
                 });
 }
 
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require_linear("linear_gelu", x, weight, bias);
+  const Shape shape = detail::linear_shape("linear_gelu", x.shape(), weight, bias);
+  detail::require_parameters("linear_gelu", x, weight, bias);
   detail::require_cpu("linear_gelu", {x, weight, bias});
   const Tensor w = compute_copy(weight, x.dtype()).detach();
-  const Shape shape = linear_shape(x, weight);
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
   const Tensor y = product(as_matrix(x), exchanged(w), x.dtype(),
                            {.bias = bias_as_used(bias), .gelu = true, .pre_activation = z});

@@ -14,9 +14,12 @@ struct Transpose {
 /// the last two axes of an operand exchanged, without a copy.
 [[nodiscard]] Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose = {});
 
-/// x [..., in] -> x weight^T + bias, [..., out]. weight [out, in]; bias [out] or undefined.
-/// x may be bf16 while weight and bias are f32 parameters: see compute_copy().
-[[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// x [..., in] -> x weight^T + bias + residual, [..., out]. weight [out, in]; bias [out] and
+/// residual
+/// [..., out], or undefined: both are added inside the product. x may be bf16 while weight and bias
+/// are f32 parameters, see compute_copy(), and the residual f32: the sum then keeps its digits.
+[[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                            const Tensor& residual = {});
 /// gelu(linear(x, weight, bias)) in the erf form, with bias and GELU inside the product.
 [[nodiscard]] Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias);
 

@@ -9,6 +9,7 @@
 #include "ops/index.h"
 #include "ops/loss.h"
 #include "ops/matmul.h"
+#include "ops/mlp.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"

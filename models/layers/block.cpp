@@ -1,8 +1,6 @@
 // The transformer block: forward pass, stochastic depth, and what it costs.
 #include "models/layers/block.h"
 
-#include "ops/dropout.h"
-
 namespace fovea {
 
 double drop_path_of(double last, std::int64_t index, std::int64_t depth) {
@@ -19,10 +17,9 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
 
 Tensor Block::operator()(Tensor x, Context& ctx, const Positions& where) const {
   const double rate = ctx.training ? drop_path_ : 0;
-  const Tensor attended = attn_(norm1_(x).to(ctx.activations), ctx, index_, where);  // [B, L, D]
-  x = ops::add_drop_path(x, attended, rate, ctx.next_key());                         // [B, L, D]
-  const Tensor mixed = mlp_(norm2_(x).to(ctx.activations));                          // [B, L, D]
-  x = ops::add_drop_path(x, mixed, rate, ctx.next_key());                            // [B, L, D]
+  const auto residual = [&](const Tensor& from) { return Residual{from, rate, ctx.next_key()}; };
+  x = attn_.added_to(residual(x), norm1_(x).to(ctx.activations), ctx, index_, where);  // [B, L, D]
+  x = mlp_.added_to(residual(x), norm2_(x).to(ctx.activations));                       // [B, L, D]
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

@@ -1,7 +1,9 @@
 // A linear layer with timm's initial values.
 #pragma once
 
+#include "models/layers/residual.h"
 #include "models/scope.h"
+#include "ops/dropout.h"
 #include "ops/matmul.h"
 
 namespace fovea {
@@ -19,10 +21,15 @@ class Linear {
       : weight_(s.param("weight", {out, in}, weight)), bias_(s.param("bias", {out}, bias)) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const { return ops::linear(x, weight_, bias_); }
-  /// The same with GELU (erf form) inside the product.
-  [[nodiscard]] Tensor with_gelu(const Tensor& x) const {
-    return ops::linear_gelu(x, weight_, bias_);
+  /// The last layer of a branch, with what the branch is added to: inside the product where nothing
+  /// is dropped.
+  [[nodiscard]] Tensor added_to(const Residual& r, const Tensor& x) const {
+    if (r.rate == 0) return ops::linear(x, weight_, bias_, r.x);
+    return ops::add_drop_path(r.x, (*this)(x), r.rate, r.key);
   }
+
+  [[nodiscard]] const Tensor& weight() const { return weight_; }
+  [[nodiscard]] const Tensor& bias() const { return bias_; }  ///< undefined where there is none
 
  private:
   Tensor weight_, bias_;

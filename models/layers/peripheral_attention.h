@@ -16,8 +16,9 @@
 
 namespace fovea {
 
-/// [B, N, D] -> [B, N, D], heads of width d = D / H. Content or position may be left out (phi_c,
-/// phi_p), not both. Names `to_qkv` (or `to_v`), `proj`, and `activation` for Phi_p.
+/// residual + attention(x), [B, N, D] -> [B, N, D], heads of width d = D / H. Content or position
+/// may be left out (phi_c, phi_p), not both. Names `to_qkv` (or `to_v`), `proj`, and `activation`
+/// for Phi_p.
 class PeripheralAttention {
  public:
   PeripheralAttention(const Scope& s, std::int64_t dim, std::int64_t heads, bool content,
@@ -33,13 +34,14 @@ class PeripheralAttention {
   }
 
   /// Shows phi_p/<block>, attn/<block>/qkv and attn/<block>/bias.
-  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx, std::int64_t block) {
+  [[nodiscard]] Tensor added_to(const Residual& r, const Tensor& x, const Context& ctx,
+                                std::int64_t block) {
     const Tensor log_phi_p = position_ ? (*position_)() : Tensor();  // [H, N, N]
     if (ctx.tap && position_) show_position(ctx, block, log_phi_p);
     const Tensor in = in_(x);  // [B, N, 3 D]: q, k, v side by side; or v alone
-    if (!content_) return proj_(attend_by_position(log_phi_p, in));
+    if (!content_) return proj_.added_to(r, attend_by_position(log_phi_p, in));
     if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/qkv", in);
-    return proj_(ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
+    return proj_.added_to(r, ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
   }
 
   /// Computes what depends on no image, with its tape.

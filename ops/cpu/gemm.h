@@ -1,4 +1,4 @@
-// The one matrix-product signature of the CPU: C = alpha * A B (+ C) (+ bias), then GELU.
+// The one matrix-product signature of the CPU: C = alpha * A B (+ bias) (+ addend), then GELU.
 //
 // A and B are read through arbitrary strides, so transposed and permuted views need no copy. Every
 // element of C is summed over k in one fixed order by one thread: the result does not depend on the
@@ -41,7 +41,7 @@ struct GemmCall {
   GemmOperand a, b;
   GemmOutput c;
   double alpha = 1;
-  bool accumulate = false;  ///< add to what C holds
+  const void* addend = nullptr;  ///< optional, laid out as C; C itself to add to what it holds
   GemmBias bias_kind = GemmBias::none;
   const void* bias = nullptr;      ///< f32, or f64 when C is f64
   bool gelu = false;               ///< the erf form, applied last
@@ -51,8 +51,14 @@ struct GemmCall {
 /// Runs the call on the kernel for its dtypes. k = 0 gives the bias (or zero).
 void gemm(const GemmCall& call);
 
+/// Two products in a row, each one matrix: the rows of C that `first` computes are the rows of A
+/// that `second` reads. They never meet in memory, so first.c has a dtype alone and second.a
+/// nothing; the numbers are those of two calls of gemm(). Not for f64. Packs all of both B.
+void gemm_pair(const GemmCall& first, const GemmCall& second);
+
 struct GemmKernels {
   void (*run)(const GemmCall& call);
+  void (*run_pair)(const GemmCall& first, const GemmCall& second);
 };
 namespace v2 {
 extern const GemmKernels gemm_kernels;

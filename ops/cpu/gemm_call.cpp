@@ -1,4 +1,5 @@
 // Choosing the kernel of a product by its dtypes.
+#include "engine/check.h"
 #include "ops/cpu/gemm.h"
 
 namespace fovea::ops::cpu {
@@ -9,6 +10,13 @@ void gemm(const GemmCall& call) {
   } else {
     gemm_kernels().run(call);
   }
+}
+
+void gemm_pair(const GemmCall& first, const GemmCall& second) {
+  check(first.c.dtype != DType::f64 && second.c.dtype != DType::f64, "gemm_pair: got f64");
+  check(first.m == second.m && first.n == second.k, "gemm_pair: got ", first.m, " x ", first.n,
+        " and ", second.m, " x ", second.k, ", expected the same rows of the same length");
+  gemm_kernels().run_pair(first, second);
 }
 
 std::int64_t gemm_batch_offset(const GemmCall& call, const std::int64_t* strides,

@@ -52,16 +52,19 @@ struct View {
   }
 };
 
-/// Bias and GELU on the rows [begin, begin + count) of the product's values.
+/// Bias, addend and GELU on the rows [begin, begin + count) of the product's values.
 void finish(const GemmCall& call, std::int64_t begin, Matrix& values, std::int64_t c_offset) {
   const auto* bias = static_cast<const double*>(call.bias);
+  const auto* addend = static_cast<const double*>(call.addend);
   auto* z = static_cast<double*>(call.pre_activation);
   for (std::int64_t i = 0; i < values.rows(); ++i) {
     for (std::int64_t j = 0; j < call.n; ++j) {
       double& v = values(i, j);
       if (call.bias_kind == GemmBias::per_column) v += bias[j];
       if (call.bias_kind == GemmBias::per_row) v += bias[begin + i];
-      if (z != nullptr) z[c_offset + (begin + i) * call.c.row + j] = v;
+      const std::int64_t at = c_offset + (begin + i) * call.c.row + j;
+      if (addend != nullptr) v += addend[at];
+      if (z != nullptr) z[at] = v;
       if (call.gelu) v *= 0.5 * (1 + std::erf(v * 0.70710678118654752440));
     }
   }
@@ -71,17 +74,15 @@ void multiply_rows(const GemmCall& call, const View& a, const View& b, std::int6
                    std::int64_t begin) {
   const std::int64_t rows = std::min(kTileRows, call.m - begin);
   Matrix values = Matrix::Zero(rows, call.n);
-  Result c(static_cast<double*>(call.c.data) + c_offset + begin * call.c.row, rows, call.n,
-           Eigen::OuterStride<>(call.c.row));
   if (call.k > 0) {
     a.visit(begin, rows, [&](const auto& left) {
       b.visit(0, call.k,
               [&](const auto& right) { values.noalias() += call.alpha * (left * right); });
     });
   }
-  if (call.accumulate) values += c;
   finish(call, begin, values, c_offset);
-  c = values;
+  Result(static_cast<double*>(call.c.data) + c_offset + begin * call.c.row, rows, call.n,
+         Eigen::OuterStride<>(call.c.row)) = values;
 }
 
 void multiply(const GemmCall& call, std::int64_t entry) {

@@ -12,7 +12,8 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 template <class T>
 struct TileTarget {
   T* c;               ///< first element of the tile
-  T* pre_activation;  ///< the same place in that tensor, or null
+  const T* addend;    ///< the same place in that tensor, or null
+  T* pre_activation;  ///< the same
   float* sum;         ///< partial sums between blocks of k; C itself when it is f32
   std::int64_t c_stride, sum_stride;
   const float* bias;  ///< of the tile's first column or row, or null
@@ -52,9 +53,9 @@ template <class T>
   if (!t.first) {
     v += load_lanes(t.sum + i * t.sum_stride + j, count);
   } else {
-    if (call.accumulate) v += load_lanes(c, count);
     if (call.bias_kind == GemmBias::per_column) v += load_lanes(t.bias + j, count);
     if (call.bias_kind == GemmBias::per_row) v += t.bias[i];
+    if (t.addend != nullptr) v += load_lanes(t.addend + i * t.c_stride + j, count);
   }
   if (!t.last) return store_lanes(t.sum + i * t.sum_stride + j, v, count);
   if (t.pre_activation != nullptr) {

@@ -28,8 +28,8 @@ enum class Reads { packed, rows, columns };
 struct TileOutput {
   float* c;
   std::int64_t stride;
-  bool add;           ///< to what is there
-  const float* bias;  ///< one value per column, added too, or null
+  const float* addend;  ///< laid out as c, perhaps c itself, or null
+  const float* bias;    ///< one value per column, or null
 };
 
 /// Walks a panel along k. Rows apart in memory are reached from every third one: base, base + row
@@ -83,18 +83,17 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
       for (int i = 0; i < kRows; ++i) sum[i][j] += bias;
     }
   }
-  float* c = out.c;
-  if (out.add) {
+  if (out.addend != nullptr) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-      for (int j = 0; j < kCols; ++j) sum[i][j] += load(c + i * out.stride + j * kLanes);
+      for (int j = 0; j < kCols; ++j) sum[i][j] += load(out.addend + i * out.stride + j * kLanes);
     }
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-    for (int j = 0; j < kCols; ++j) store(c + i * out.stride + j * kLanes, sum[i][j]);
+    for (int j = 0; j < kCols; ++j) store(out.c + i * out.stride + j * kLanes, sum[i][j]);
   }
 }
 

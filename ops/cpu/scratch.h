@@ -9,6 +9,7 @@ enum class Scratch {
   gemm_a,
   gemm_b,
   gemm_sum,
+  gemm_between,
   conv,
   conv_shared,
   conv_images,

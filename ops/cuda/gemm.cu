@@ -135,15 +135,17 @@ class Product {
   }
 
   void run(Offsets at) const {
-    const double alpha = call_.alpha, beta = call_.accumulate ? 1 : 0;
+    const double alpha = call_.alpha, beta = call_.addend != nullptr ? 1 : 0;
     const float alpha32 = static_cast<float>(alpha), beta32 = static_cast<float>(beta);
     const bool f64 = call_.c.dtype == DType::f64;
     const auto* a = static_cast<const std::byte*>(call_.a.data) + at.a;
     const auto* b = static_cast<const std::byte*>(call_.b.data) + at.b;
     auto* c = static_cast<std::byte*>(call_.c.data) + at.c;
+    const auto* addend =
+        call_.addend != nullptr ? static_cast<const std::byte*>(call_.addend) + at.c : c;
     blas_check(cublasLtMatmul(handle_.lt, operation_.value,
                               f64 ? static_cast<const void*>(&alpha) : &alpha32, b, left_.value, a,
-                              right_.value, f64 ? static_cast<const void*>(&beta) : &beta32, c,
+                              right_.value, f64 ? static_cast<const void*>(&beta) : &beta32, addend,
                               result_.value, c, result_.value, &algorithm_.algo,
                               handle_.workspace.data(), Handle::kWorkspace, nullptr),
                "cublasLtMatmul");

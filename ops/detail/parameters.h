@@ -1,4 +1,5 @@
-// Weights and biases of products: which dtypes go together, and as what a bias is added.
+// Weights, biases and residuals of products: which shapes and dtypes go together, and as what they
+// are added.
 #pragma once
 
 #include <string_view>
@@ -19,6 +20,29 @@ inline void require_parameters(std::string_view op, const Tensor& x, const Tenso
   check(bias.dtype() == weight.dtype() || (x.dtype() == DType::bf16 && bias.dtype() == DType::f32),
         op, ": got weight ", to_string(weight.dtype()), " and bias ", to_string(bias.dtype()),
         ", expected the same dtype");
+}
+
+/// The shape of x weight^T, [..., out] for x [..., in]. Throws unless weight [out, in] and bias
+/// [out], if there is one, fit.
+[[nodiscard]] inline Shape linear_shape(std::string_view op, const Shape& x, const Tensor& weight,
+                                        const Tensor& bias) {
+  check(x.rank() >= 1 && weight.rank() == 2 && x[-1] == weight.shape()[1], op, ": got x ", x,
+        " and weight ", weight.shape(), ", expected x [..., in] and weight [out, in]");
+  check(!bias.defined() || bias.shape() == Shape{weight.shape()[0]}, op, ": got bias ",
+        bias.defined() ? bias.shape() : Shape{}, ", expected [", weight.shape()[0], "]");
+  Shape shape = x;
+  shape[-1] = weight.shape()[0];
+  return shape;
+}
+
+/// Throws unless a defined residual can be added to a product of `dtype`, or is f32 beside bf16.
+inline void require_residual(std::string_view op, const Tensor& residual, const Shape& product,
+                             DType dtype) {
+  if (!residual.defined()) return;
+  const bool mixed = residual.dtype() == DType::f32 && dtype == DType::bf16;
+  check(residual.shape() == product && (residual.dtype() == dtype || mixed), op, ": got residual ",
+        residual.shape(), " of ", to_string(residual.dtype()), ", expected ", product, " of ",
+        to_string(dtype), ", or of f32 beside bf16");
 }
 
 /// The dtype in which products and sums of `dtype` are computed.

@@ -47,7 +47,8 @@ Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& 
   call.b = operand(b, batch);
   call.c = {out.raw(), out.dtype(), call.n, {}};
   set_batch(call.c.batch, leading(contiguous_strides(shape)));
-  call.accumulate = end.into.defined();
+  if (end.into.defined()) call.addend = out.raw();
+  if (end.addend.defined()) call.addend = end.addend.raw();
   if (end.bias.defined()) {
     call.bias_kind = cpu::GemmBias::per_column;
     call.bias = end.bias.raw();

@@ -10,8 +10,9 @@ namespace fovea::ops::detail {
 
 /// How a product ends; see cpu::GemmCall.
 struct ProductEnd {
-  Tensor into = {};  ///< add to this contiguous tensor and return it, or undefined
-  Tensor bias = {};  ///< [N], f32 or f64, or undefined
+  Tensor into = {};    ///< add to this contiguous tensor and return it, or undefined
+  Tensor addend = {};  ///< added: contiguous, as the result, or undefined
+  Tensor bias = {};    ///< [N], f32 or f64, or undefined
   bool gelu = false;
   Tensor pre_activation = {};  ///< filled when defined: contiguous, as the result
 };

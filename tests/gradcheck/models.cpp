@@ -110,10 +110,12 @@ CheckRow check_peripheral_attention() {
   PositionAttention position(s / "activation", c, RelativeEncoding(s, c), {0, 1});
   PeripheralAttention attention(s / "attn", 6, c.num_heads, true, std::move(position));
   const Tensor x = rand_normal({2, 9, 6}, 0, 1, 3, 0, kF64).set_requires_grad();
-  return check_function(
-      "peripheral attention", "content and position, Phi_p once for both images",
-      [&](const std::vector<Tensor>& in) { return attention(in.back(), training_context(), 0); },
-      leaves_of(store, x), {.after_backward = [&] { attention.finish_backward(); }});
+  return check_function("peripheral attention", "content and position, Phi_p once for both images",
+                        [&](const std::vector<Tensor>& in) {
+                          return attention.added_to({}, in.back(), training_context(), 0);
+                        },
+                        leaves_of(store, x),
+                        {.after_backward = [&] { attention.finish_backward(); }});
 }
 
 struct ModelCase {

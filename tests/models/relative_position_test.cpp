@@ -47,7 +47,7 @@ struct Layer {
       if (name == "attn/3/bias") bias = value;
     };
     const Tensor x = rand_normal({kBatch, grid.tokens(), kChannels}, 0, 1, 9, 0, kF64);
-    out = attention(x, ctx, 3, {grid, {}});
+    out = attention.added_to({}, x, ctx, 3, {grid, {}});
   }
 
   [[nodiscard]] std::int64_t L() const { return grid.tokens(); }

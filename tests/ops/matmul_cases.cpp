@@ -2,6 +2,7 @@
 #include "ops/matmul.h"
 
 #include "ops/arithmetic.h"
+#include "ops/mlp.h"
 #include "ops/view.h"
 #include "tests/support/op_case.h"
 
@@ -13,6 +14,14 @@ using X = const std::vector<Tensor>&;
 Tensor plain(X x) { return ops::matmul(x[0], x[1]); }
 Tensor affine(X x) { return ops::linear(x[0], x[1], x.size() > 2 ? x[2] : Tensor()); }
 Tensor affine_gelu(X x) { return ops::linear_gelu(x[0], x[1], x.size() > 2 ? x[2] : Tensor()); }
+
+/// x, weight, bias if there are four, residual.
+Tensor onto_residual(X x) {
+  return ops::linear(x[0], x[1], x.size() > 3 ? x[2] : Tensor(), x.back());
+}
+Tensor perceptron(X x) {
+  return ops::mlp(x[0], {x[1], x[2], x[3], x[4]}, x.size() > 5 ? x[5] : Tensor());
+}
 
 /// Weights and biases stay f32 beside bf16 activations, as in mixed precision.
 Tensor as_parameter(const Tensor& x) {
@@ -80,6 +89,23 @@ OpCases linear_rows() {
        "repeated input",
        {{5, 5}, {5}},
        [](X x) { return ops::linear(x[0], x[0], x[1]) * x[1]; }},
+      {"linear", "residual", {{2, 3, 5}, {7, 5}, {7}, {2, 3, 7}}, onto_residual},
+      {"linear", "residual, no bias", {{19, 37}, {41, 37}, {19, 41}}, onto_residual},
+      {"linear",
+       "f32 residual and parameters",
+       {{2, 3, 5}, {7, 5}, {7}, {2, 3, 7}},
+       [](X x) {
+         return ops::linear(x[0], as_parameter(x[1]), as_parameter(x[2]), as_parameter(x[3]));
+       }},
+      {"linear",
+       "residual is the input, transposed",
+       {{5, 5}, {5, 5}},
+       [](X x) { return ops::linear(x[0], x[1], {}, ops::transpose(x[0], 0, 1)); }},
+      {"linear", "perceptron", {{2, 3, 5}, {7, 5}, {7}, {4, 7}, {4}}, perceptron},
+      {"linear",
+       "perceptron onto a residual",
+       {{2, 3, 5}, {7, 5}, {7}, {4, 7}, {4}, {2, 3, 4}},
+       perceptron},
       {"linear", "no rows", {{0, 5}, {7, 5}, {7}}, affine},
       {"linear", "no inputs", {{3, 0}, {7, 0}, {7}}, affine},
       {"linear", "no outputs", {{3, 5}, {0, 5}, {0}}, affine},

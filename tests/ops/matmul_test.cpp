@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "ops/arithmetic.h"
 #include "ops/cpu/gemm.h"
 #include "ops/view.h"
 
@@ -36,7 +37,7 @@ double expected(const GemmCall& c, const Tensor& before, std::int64_t entry, std
         value(c.a.dtype, c.a.data, a + k * c.a.col) * value(c.b.dtype, c.b.data, b + k * c.b.row);
   }
   sum *= c.alpha;
-  if (c.accumulate) {
+  if (c.addend != nullptr) {
     sum += before.at(ops::cpu::gemm_batch_offset(c, c.c.batch, entry) + i * c.c.row + j);
   }
   const DType bias = c.c.dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -57,7 +58,7 @@ struct Trial {
   bool a_transposed = false, b_transposed = false, spread = false, b_repeats = false;
   DType a = DType::f32, b = DType::f32, c = DType::f32;
   double alpha = 1;
-  bool accumulate = false;
+  bool accumulate = false, out_of_place = false;
   GemmBias bias = GemmBias::none;
   bool gelu = false;
 };
@@ -95,7 +96,7 @@ double error_of(const Trial& t) {
   if (t.b_repeats) call.b.batch[1] = 0;
   call.c = {c.raw(), t.c, row, {0, t.m * row}};
   call.alpha = t.alpha;
-  call.accumulate = t.accumulate;
+  if (t.accumulate) call.addend = t.out_of_place ? before.raw() : c.raw();
   call.bias_kind = t.bias;
   call.bias = bias.raw();
   call.gelu = t.gelu;
@@ -165,7 +166,11 @@ TEST_CASE("k beyond one block is summed in parts") {
     Trial t{.m = 45, .n = 50, .k = 1301, .a_transposed = transposed};
     CHECK(error_of(t) < kF32);
     t.accumulate = true;
+    CHECK(error_of(t) < kF32);
+    t.out_of_place = true;
+    CHECK(error_of(t) < kF32);
     t.bias = GemmBias::per_column;
+    CHECK(error_of(t) < kF32);
     t.gelu = true;
     CHECK(error_of(t) < kF32);
     t.a = t.b = t.c = DType::bf16;
@@ -185,6 +190,7 @@ TEST_CASE("bias, scale, accumulation and GELU") {
             t.a = t.b = t.c = dtype;
             t.bias = bias;
             t.accumulate = accumulate;
+            t.out_of_place = gelu != (alpha == 1);
             t.gelu = gelu;
             t.alpha = alpha;
             CHECK(error_of(t) < bound);
@@ -227,6 +233,22 @@ TEST_CASE("any number of threads gives the same bits") {
     }
   }
   set_num_threads(before);
+}
+
+TEST_CASE("a residual is added inside the product, in its own dtype") {
+  const Tensor x = rand_uniform({2, 5, 9}, -1, 1, 1), w = rand_uniform({7, 9}, -1, 1, 2);
+  const Tensor b = rand_uniform({7}, -1, 1, 3), r = rand_uniform({2, 5, 7}, -1, 1, 4);
+  CHECK(ops::linear(x, w, b, r).to_vector() == (r + ops::linear(x, w, b)).to_vector());
+  const Tensor mixed = ops::linear(x.to(DType::bf16), w, b, r);
+  CHECK(mixed.dtype() == DType::f32);
+  const Tensor exact =
+      ops::linear(x.to(DType::bf16).to(DType::f32), w.to(DType::bf16).to(DType::f32), b, r);
+  CHECK(mixed.to_vector() == exact.to_vector());  // no digit of the sum is lost to bf16
+  CHECK_THROWS_WITH_AS((void)ops::linear(x, w, b, r.to(DType::bf16)),
+                       "linear: got residual [2, 5, 7] of bf16, expected [2, 5, 7] of f32, or of "
+                       "f32 beside bf16",
+                       Error);
+  CHECK_THROWS_AS((void)ops::linear(x, w, b, zeros({7})), Error);
 }
 
 TEST_CASE("linear adds weight gradients to those that exist, in f32 beside bf16") {
