@@ -21,11 +21,10 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 void gemm_pair_rows(const GemmCall& first, const GemmCall& second);
 
 inline constexpr std::int64_t kMaxDepth = 512;  // k per block: a strip of B fits the L1 cache
-inline constexpr std::int64_t kMaxTileRows =
-    8 * kMr;                                       // rows of A per tile: a share of the L2 cache
-inline constexpr std::int64_t kMinTilePanels = 4;  // of A per tile, that share a strip of B
-inline constexpr std::int64_t kWantedTiles = 16;   // so that several threads share them evenly
-inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at a time
+inline constexpr std::int64_t kMaxTileRows = 8 * kMr;  // of A per tile: a share of the L2 cache
+inline constexpr std::int64_t kMinTilePanels = 4;      // of A per tile, that share a strip of B
+inline constexpr std::int64_t kWantedTiles = 16;       // so that several threads share them evenly
+inline constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a time
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;      // elements that pay for waking a thread
 inline constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
@@ -33,6 +32,9 @@ inline constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that d
 /// f32 rows or columns of A that are adjacent in memory need no packing, unless their distance puts
 /// a whole panel into a few sets of the cache.
 inline constexpr std::int64_t kBadStride = 1024;
+/// In place are rows only for few columns of B where panels are tall: a step reads a line of each
+/// row, which is slower than packing them once. Short panels are always read in place.
+inline constexpr std::int64_t kFewColumns = kLanes == 16 ? 127 : INT64_MAX;
 
 /// One matrix of the batch and how it is cut: a function of the sizes alone.
 struct Product {
@@ -47,7 +49,7 @@ struct Product {
   /// Whether whole panels of A are read where they are, row by row or column by column.
   [[nodiscard]] bool reads_rows() const {
     return call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
-           call.a.row % kBadStride != 0;
+           call.a.row % kBadStride != 0 && call.n <= kFewColumns;
   }
   [[nodiscard]] bool reads_columns() const {
     return call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
