@@ -21,10 +21,10 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 void gemm_pair_rows(const GemmCall& first, const GemmCall& second);
 
 inline constexpr std::int64_t kMaxDepth = 512;  // k per block: a strip of B fits the L1 cache
-inline constexpr std::int64_t kMaxTileRows = 8 * kMr;  // of A per tile: a share of the L2 cache
-inline constexpr std::int64_t kMinTilePanels = 4;      // of A per tile, that share a strip of B
-inline constexpr std::int64_t kWantedTiles = 16;       // so that several threads share them evenly
-inline constexpr std::int64_t kPackChunk = 32;         // k packed by one thread at a time
+inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // of A per tile: a share of the cache
+inline constexpr std::int64_t kMinTilePanels = 4;  // of A per tile, that share a strip of B
+inline constexpr std::int64_t kWantedTiles = 16;   // so that several threads share them evenly
+inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at a time
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;      // elements that pay for waking a thread
 inline constexpr std::int64_t kMinMultiplied = 1 << 17;  // multiply-adds that do
