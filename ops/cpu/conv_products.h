@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/cpu/lanes.h"
+#include "ops/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
@@ -43,15 +44,17 @@ template <int kRows, int kVectors, class A>
 void correlate_tile(const Correlation<A>& c, std::int64_t q) {
   constexpr std::int64_t kLanes = kLineLanes<A>;
   LineVector<A> sum[kRows][kVectors] = {};
-  const A *weights = c.weights, *x = c.x + q;
-  for (std::int64_t k = 0; k < c.depth; ++k, weights += kPanel) {
+  const A *weights = c.weights, *twin = twin_of(weights), *x = c.x + q;
+  for (std::int64_t k = 0; k < c.depth; ++k, weights += kPanel, twin += kPanel) {
     LineVector<A> right[kVectors];
 #pragma GCC unroll 2
     for (int j = 0; j < kVectors; ++j) right[j] = load_line(x + c.offsets[k] + j * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-      for (int j = 0; j < kVectors; ++j) sum[i][j] += weights[i] * right[j];
+      for (int j = 0; j < kVectors; ++j) {
+        sum[i][j] += (j > 0 && reads_twice(i) ? twin[i] : weights[i]) * right[j];
+      }
     }
   }
 #pragma GCC unroll 16

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/cpu/gemm_vector.h"
+#include "ops/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
@@ -38,12 +39,16 @@ struct TileOutput {
 template <int kRows, Reads kReads>
 class PanelWalk {
  public:
-  explicit PanelWalk(const Panel& panel) : row_(kApart ? panel.row : 1), step_(panel.step) {
+  explicit PanelWalk(const Panel& panel)
+      : twin_(twin_of(panel.data)), row_(kApart ? panel.row : 1), step_(panel.step) {
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
   }
   float operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
+  /// The same for the second vector of columns.
+  float again(int i) const { return !kApart && reads_twice(i) ? twin_[i] : (*this)[i]; }
   void next() {
+    if (!kApart) twin_ += step_;
     if (kReads == Reads::columns) __builtin_prefetch(third_[0] + kAhead * step_ + kRows - 1);
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] += kApart ? 1 : step_;
@@ -54,6 +59,7 @@ class PanelWalk {
   static constexpr int kGroups = kApart ? (kRows + 2) / 3 : 1;
   static constexpr std::int64_t kAhead = 24;
   const float* third_[kGroups];
+  const float* twin_;
   std::int64_t row_, step_;
 };
 
@@ -70,7 +76,7 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-      for (int j = 0; j < kCols; ++j) sum[i][j] += a[i] * right[j];
+      for (int j = 0; j < kCols; ++j) sum[i][j] += (j == 0 ? a[i] : a.again(i)) * right[j];
     }
     a.next();
     b += kNr;

@@ -17,6 +17,20 @@ struct VectorOf {
   typedef A type __attribute__((vector_size(kBytes)));
 };
 
+// A product of a number with two vectors: AVX-512 can repeat the number over a vector while it
+// reads it, but a compiler that sees it used twice repeats it once, in an instruction of its own.
+// Reading every second row's number twice balances instructions against loads.
+
+/// Whether row `row` of a tile is to be read through both pointers.
+inline constexpr bool reads_twice(int row) { return kVectorBytes == 64 && row % 2 == 0; }
+
+/// p again, but the compiler does not know that.
+template <class T>
+inline const T* twin_of(const T* p) {
+  asm("" : "+r"(p));
+  return p;
+}
+
 /// A vector's upper half combined with its lower again and again, until kLeft lanes are left: a
 /// shorter vector, or an element for kLeft 1.
 template <class A, int kLeft = 1, int kBytes = kVectorBytes, class F>
