@@ -106,7 +106,7 @@ LinearDTypes dtypes_of(const Tensor& weight, const Tensor& bias) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& residual) {
   const Shape shape = detail::linear_shape("linear", x.shape(), weight, bias);
   detail::require_parameters("linear", x, weight, bias);
-  detail::require_residual("linear", residual, shape, x.dtype());
+  detail::require_residual("linear", residual, shape, x);
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const DType dtype = residual.defined() ? residual.dtype() : x.dtype();
   const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;

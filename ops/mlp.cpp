@@ -12,7 +12,10 @@ namespace {
 constexpr std::int64_t kMaxWeights = 1 << 23;  // that are worth packing whole
 
 bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
-  return x.device().is_cpu() && x.dtype() != DType::f64 && x.numel() > 0 && w.fc2.numel() > 0 &&
+  for (const Tensor& t : {x, w.fc1, w.bias1, w.fc2, w.bias2}) {
+    if (t.defined() && !t.device().is_cpu()) return false;
+  }
+  return x.dtype() != DType::f64 && x.numel() > 0 && w.fc2.numel() > 0 &&
          w.fc1.numel() + w.fc2.numel() <= kMaxWeights &&
          !needs_tape({x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
 }
@@ -40,7 +43,7 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   const Shape shape = detail::linear_shape("mlp", hidden, w.fc2, w.bias2);
   detail::require_parameters("mlp", x, w.fc1, w.bias1);
   detail::require_parameters("mlp", x, w.fc2, w.bias2);
-  detail::require_residual("mlp", residual, shape, x.dtype());
+  detail::require_residual("mlp", residual, shape, x);
   const Tensor rows = detail::as_matrix(x);
   const Tensor fc1 = compute_copy(w.fc1, x.dtype()), bias1 = detail::bias_as_used(w.bias1);
   const Tensor fc2 = compute_copy(w.fc2, x.dtype()), bias2 = detail::bias_as_used(w.bias2);

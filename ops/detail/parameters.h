@@ -35,14 +35,17 @@ inline void require_parameters(std::string_view op, const Tensor& x, const Tenso
   return shape;
 }
 
-/// Throws unless a defined residual can be added to a product of `dtype`, or is f32 beside bf16.
+/// Throws unless a defined residual can be added to a product of x: of its shape, on x's device, of
+/// x's dtype or f32 beside bf16.
 inline void require_residual(std::string_view op, const Tensor& residual, const Shape& product,
-                             DType dtype) {
+                             const Tensor& x) {
   if (!residual.defined()) return;
-  const bool mixed = residual.dtype() == DType::f32 && dtype == DType::bf16;
-  check(residual.shape() == product && (residual.dtype() == dtype || mixed), op, ": got residual ",
-        residual.shape(), " of ", to_string(residual.dtype()), ", expected ", product, " of ",
-        to_string(dtype), ", or of f32 beside bf16");
+  const bool mixed = residual.dtype() == DType::f32 && x.dtype() == DType::bf16;
+  check(residual.shape() == product && (residual.dtype() == x.dtype() || mixed), op,
+        ": got residual ", residual.shape(), " of ", to_string(residual.dtype()), ", expected ",
+        product, " of ", to_string(x.dtype()), ", or of f32 beside bf16");
+  check(residual.device() == x.device(), op, ": got x on ", to_string(x.device()),
+        " and residual on ", to_string(residual.device()), ", expected one device");
 }
 
 /// The dtype in which products and sums of `dtype` are computed.
