@@ -22,7 +22,7 @@ void gemm_pair_rows(const GemmCall& first, const GemmCall& second) {
   float* const b = floats(Scratch::gemm_b, packed_size(whole1) + packed_size(whole2) + kLanes);
   const Packed packed1 = pack_whole(whole1, b);
   const Packed packed2 = pack_whole(whole2, b + packed_size(whole1));
-  const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes;  // no multiple of a page
+  const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes;  // seldom of pages
   parallel_for(ceil_div(first.m, count), 1, [&](std::int64_t begin, std::int64_t end) {
     void* const between = floats(Scratch::gemm_between, count * stride);
     GemmCall to = first, from = second;
