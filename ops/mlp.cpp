@@ -9,14 +9,15 @@
 namespace fovea::ops {
 namespace {
 
+constexpr std::int64_t kMinRows = 1024;        // fewer feed too few threads: not cut by columns
 constexpr std::int64_t kMaxWeights = 1 << 23;  // that are worth packing whole
 
 bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   for (const Tensor& t : {x, w.fc1, w.bias1, w.fc2, w.bias2}) {
     if (t.defined() && !t.device().is_cpu()) return false;
   }
-  return x.dtype() != DType::f64 && x.numel() > 0 && w.fc2.numel() > 0 &&
-         w.fc1.numel() + w.fc2.numel() <= kMaxWeights &&
+  return x.dtype() != DType::f64 && x.numel() >= kMinRows * x.size(-1) && w.fc2.numel() > 0 &&
+         x.size(-1) > 0 && w.fc1.numel() + w.fc2.numel() <= kMaxWeights &&
          !needs_tape({x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
 }
 
@@ -36,14 +37,14 @@ cpu::GemmCall layer(std::int64_t rows, const Tensor& weight, const Tensor& bias)
 }  // namespace
 
 Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
-  if (!in_one_pass(x, w, residual)) {
-    return linear(linear_gelu(x, w.fc1, w.bias1), w.fc2, w.bias2, residual);
-  }
   const Shape hidden = detail::linear_shape("mlp", x.shape(), w.fc1, w.bias1);
   const Shape shape = detail::linear_shape("mlp", hidden, w.fc2, w.bias2);
   detail::require_parameters("mlp", x, w.fc1, w.bias1);
   detail::require_parameters("mlp", x, w.fc2, w.bias2);
   detail::require_residual("mlp", residual, shape, x);
+  if (!in_one_pass(x, w, residual)) {
+    return linear(linear_gelu(x, w.fc1, w.bias1), w.fc2, w.bias2, residual);
+  }
   const Tensor rows = detail::as_matrix(x);
   const Tensor fc1 = compute_copy(w.fc1, x.dtype()), bias1 = detail::bias_as_used(w.bias1);
   const Tensor fc2 = compute_copy(w.fc2, x.dtype()), bias2 = detail::bias_as_used(w.bias2);

@@ -12,8 +12,8 @@ struct MlpWeights {
 };
 
 /// linear(linear_gelu(x, fc1, bias1), fc2, bias2, residual): x [..., in], residual [..., out] or
-/// undefined. Where no derivative is wanted the hidden activations of a few rows at a time stay in
-/// the cache and are never stored; the numbers are the same.
+/// undefined. Where no derivative is wanted and rows are many, the hidden activations of a few of
+/// them at a time stay in the cache and are never stored; the numbers are the same.
 [[nodiscard]] Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual = {});
 
 }  // namespace fovea::ops

@@ -24,11 +24,12 @@ ops::MlpWeights weights_of(const Sizes& s) {
 
 TEST_CASE("the perceptron in one pass has the bits of its two layers") {
   // Rows and columns around tiles, k beyond one block, and hidden rows of a multiple of a page.
-  for (const Sizes& s : {Sizes{1, 3, 5, 2},
-                         {113, 17, 33, 16},
-                         {230, 70, 1030, 35},
-                         {29, 600, 1008, 48},
-                         {15, 40, 1024, 9}}) {
+  for (const Sizes& s : {Sizes{1024, 3, 5, 2},
+                         {1121, 17, 33, 16},
+                         {1238, 70, 1030, 35},
+                         {1037, 600, 1008, 48},
+                         {1025, 40, 1024, 9},
+                         {29, 17, 33, 16}}) {
     CAPTURE(s.rows);
     const ops::MlpWeights w = weights_of(s);
     const Tensor x = rand_normal({s.rows, s.in}, 0, 1, 5),
@@ -44,8 +45,8 @@ TEST_CASE("the perceptron in one pass has the bits of its two layers") {
 
 TEST_CASE("the perceptron reads views, does without biases and counts no threads") {
   const ops::MlpWeights w = weights_of({0, 6, 20, 6});
-  const Tensor x = rand_normal({6, 300}, 0, 1, 5).alias({300, 6}, {1, 300});
-  const Tensor r = rand_normal({6, 300}, 0, 1, 6).alias({300, 6}, {1, 300});
+  const Tensor x = rand_normal({6, 1200}, 0, 1, 5).alias({1200, 6}, {1, 1200});
+  const Tensor r = rand_normal({6, 1200}, 0, 1, 6).alias({1200, 6}, {1, 1200});
   const std::vector<double> y = ops::mlp(x, w, r).to_vector();
   CHECK(y == ops::mlp(x.contiguous(), w, r.contiguous()).to_vector());
   const int before = num_threads();
