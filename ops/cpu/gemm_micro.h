@@ -3,7 +3,6 @@
 #pragma once
 
 #include "ops/cpu/gemm_vector.h"
-#include "ops/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 

@@ -20,7 +20,7 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 /// gemm_pair.cpp
 void gemm_pair_rows(const GemmCall& first, const GemmCall& second);
 
-inline constexpr std::int64_t kMaxDepth = 512;  // k per block: a strip of B fits the L1 cache
+inline constexpr std::int64_t kMaxDepth = 512;                // k per block
 inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // of A per tile: a share of the cache
 inline constexpr std::int64_t kMinTilePanels = 4;  // of A per tile, that share a strip of B
 inline constexpr std::int64_t kWantedTiles = 16;   // so that several threads share them evenly

@@ -1,23 +1,18 @@
-// Vectors of the instruction set that this file is compiled for, and a transposition of a square of
-// them. Only for files in ops/cpu/ that are compiled once per instruction set.
+// Vectors of f32, loaded from f32 and bf16, and a transposition of a square of them. Only for files
+// in ops/cpu/ that are compiled once per instruction set.
 #pragma once
 
 #include <cstdint>
 
 #include "engine/dtype.h"
+#include "ops/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-#if defined(FOVEA_ISA_v4)
-inline constexpr int kLanes = 16;
-#elif defined(FOVEA_ISA_v3)
-inline constexpr int kLanes = 8;
-#else
-inline constexpr int kLanes = 4;
-#endif
+inline constexpr int kLanes = kVectorBytes / 4;
 
-using Vec = float __attribute__((vector_size(4 * kLanes)));
-using VecBits = std::uint32_t __attribute__((vector_size(4 * kLanes)));
+using Vec = VectorOf<float>::type;
+using VecBits = VectorOf<std::uint32_t>::type;
 /// The same at any address.
 using VecAt = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 using HalvesAt = std::uint16_t __attribute__((vector_size(2 * kLanes), aligned(2), may_alias));
