@@ -85,25 +85,24 @@ void depthwise_forward_of(const DepthwiseCall& c) {
   const PaddedPlane p(w);
   const std::int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
   const std::int64_t taps = w.kernel[0] * w.kernel[1];
-  parallel_for(c.batch * c.channels, grain(kElements, out * taps),
-               [&](std::int64_t begin, std::int64_t end) {
-                 auto* x = static_cast<A*>(scratch(
-                     Scratch::conv, static_cast<std::size_t>(p.size + p.out_size()) * sizeof(A)));
-                 A* y = x + p.size;
-                 for (std::int64_t i = begin; i < end; ++i) {
-                   const std::int64_t channel = i % c.channels;
-                   pad_plane(w, p, static_cast<const T*>(c.x) + i * in, x);
-                   const A start =
-                       c.bias != nullptr ? static_cast<const A*>(c.bias)[channel] : A(0);
-                   for (std::int64_t j = 0; j < p.out_size(); ++j) y[j] = start;
-                   depthwise_plane(w, p, x, static_cast<const A*>(c.weight) + channel * taps, y);
-                   T* to = static_cast<T*>(c.y) + i * out;
-                   for (std::int64_t row = 0; row < w.out[0]; ++row) {
-                     for (std::int64_t j = 0; j < w.out[1]; ++j)
-                       *to++ = static_cast<T>(y[row * p.out_stride + j]);
-                   }
-                 }
-               });
+  const std::int64_t chunk = grain(kElements, out * taps);
+  parallel_for(c.batch * c.channels, chunk, [&](std::int64_t begin, std::int64_t end) {
+    auto* x = static_cast<A*>(
+        scratch(Scratch::conv, static_cast<std::size_t>(p.size + p.out_size()) * sizeof(A)));
+    A* y = x + p.size;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t channel = i % c.channels;
+      pad_plane(w, p, static_cast<const T*>(c.x) + i * in, x);
+      const A start = c.bias != nullptr ? static_cast<const A*>(c.bias)[channel] : A(0);
+      for (std::int64_t j = 0; j < p.out_size(); ++j) y[j] = start;
+      depthwise_plane(w, p, x, static_cast<const A*>(c.weight) + channel * taps, y);
+      T* to = static_cast<T*>(c.y) + i * out;
+      for (std::int64_t row = 0; row < w.out[0]; ++row) {
+        for (std::int64_t j = 0; j < w.out[1]; ++j)
+          *to++ = static_cast<T>(y[row * p.out_stride + j]);
+      }
+    }
+  });
 }
 
 /// sum of a[i] * b[i * step], in kParts running sums so that it vectorises in a fixed order.
@@ -210,19 +209,19 @@ void for_each_run(const PatchesCall& c, const F& f) {
   const std::int64_t width = c.grid[1] * c.patch[1], plane = c.grid[0] * c.patch[0] * width;
   const std::int64_t row = c.channels * c.patch[0] * c.patch[1];
   const std::int64_t strips = c.batch * c.grid[0];  // rows of patches
-  parallel_for(
-      strips, grain(kElements, c.grid[1] * row), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t strip = begin; strip < end; ++strip) {
-          T* image = static_cast<T*>(c.images) + strip / c.grid[0] * c.channels * plane +
-                     strip % c.grid[0] * c.patch[0] * width;
-          T* patch = static_cast<T*>(c.rows) + strip * c.grid[1] * row;
-          for (std::int64_t x = 0; x < c.grid[1]; ++x) {
-            for (std::int64_t i = 0; i < c.channels * c.patch[0]; ++i, patch += c.patch[1]) {
-              f(image + i / c.patch[0] * plane + i % c.patch[0] * width + x * c.patch[1], patch);
-            }
-          }
+  const std::int64_t chunk = grain(kElements, c.grid[1] * row);
+  parallel_for(strips, chunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t strip = begin; strip < end; ++strip) {
+      T* image = static_cast<T*>(c.images) + strip / c.grid[0] * c.channels * plane +
+                 strip % c.grid[0] * c.patch[0] * width;
+      T* patch = static_cast<T*>(c.rows) + strip * c.grid[1] * row;
+      for (std::int64_t x = 0; x < c.grid[1]; ++x) {
+        for (std::int64_t i = 0; i < c.channels * c.patch[0]; ++i, patch += c.patch[1]) {
+          f(image + i / c.patch[0] * plane + i % c.patch[0] * width + x * c.patch[1], patch);
         }
-      });
+      }
+    }
+  });
 }
 
 template <class T>
@@ -242,24 +241,23 @@ void rows_to_images_of(const PatchesCall& c) {
 template <class T>
 void channel_sums_of(const T* x, const std::int64_t (&shape)[3], acc_t<T>* sums) {
   const std::int64_t channels = shape[1], size = shape[2];
-  parallel_for(channels, grain(kElements, shape[0] * size),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t channel = begin; channel < end; ++channel) {
-                   acc_t<T> total = 0;
-                   for (std::int64_t entry = 0; entry < shape[0]; ++entry) {
-                     const T* plane = x + (entry * channels + channel) * size;
-                     acc_t<T> parts[kParts] = {};
-                     std::int64_t i = 0;
-                     for (; i + kParts <= size; i += kParts) {
-                       for (int j = 0; j < kParts; ++j)
-                         parts[j] += static_cast<acc_t<T>>(plane[i + j]);
-                     }
-                     for (; i < size; ++i) parts[0] += static_cast<acc_t<T>>(plane[i]);
-                     for (int j = 0; j < kParts; ++j) total += parts[j];
-                   }
-                   sums[channel] = total;
-                 }
-               });
+  const std::int64_t chunk = grain(kElements, shape[0] * size);
+  parallel_for(channels, chunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t channel = begin; channel < end; ++channel) {
+      acc_t<T> total = 0;
+      for (std::int64_t entry = 0; entry < shape[0]; ++entry) {
+        const T* plane = x + (entry * channels + channel) * size;
+        acc_t<T> parts[kParts] = {};
+        std::int64_t i = 0;
+        for (; i + kParts <= size; i += kParts) {
+          for (int j = 0; j < kParts; ++j) parts[j] += static_cast<acc_t<T>>(plane[i + j]);
+        }
+        for (; i < size; ++i) parts[0] += static_cast<acc_t<T>>(plane[i]);
+        for (int j = 0; j < kParts; ++j) total += parts[j];
+      }
+      sums[channel] = total;
+    }
+  });
 }
 
 void depthwise_forward(const DepthwiseCall& c) {
