@@ -120,13 +120,15 @@ class Forward {
   /// Row i of this block's output and of the next block's inputs.
   [[gnu::always_inline]] void prefetch(const QueryBlock& block, std::int64_t i) {
     const Rows<const T> out = rows_of<const T>(call_.out, block.batch, block.head);
-    prefetch_row<1>(out, block.begin + i, call_.value_width);
+    prefetch_row<Access::write>(out, block.begin + i, call_.value_width);
     if (next_ == nullptr || i >= next_->count) return;
     const Rows<const T> q = rows_of<const T>(call_.q, next_->batch, next_->head);
-    prefetch_row<0>(q, next_->begin + i, call_.width);
+    prefetch_row<Access::read>(q, next_->begin + i, call_.width);
     if (i >= call_.keys) return;
-    prefetch_row<0>(rows_of<const T>(call_.k, next_->batch, next_->head), i, call_.width);
-    prefetch_row<0>(rows_of<const T>(call_.v, next_->batch, next_->head), i, call_.value_width);
+    prefetch_row<Access::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
+                               call_.width);
+    prefetch_row<Access::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
+                               call_.value_width);
   }
 
   /// scores = exp(scores - maximum), and the running maximum and sum. Returns the factor for what

@@ -174,18 +174,26 @@ class Backward {
   /// Row i of what this head will write and of what the next one will read.
   [[gnu::always_inline]] void prefetch(std::int64_t i) {
     if (i < call_.keys) {
-      prefetch_row<1>(rows_of<const T>(grad_.dk, head_.batch, head_.head), i, call_.width);
-      prefetch_row<1>(rows_of<const T>(grad_.dv, head_.batch, head_.head), i, call_.value_width);
+      prefetch_row<Access::write>(rows_of<const T>(grad_.dk, head_.batch, head_.head), i,
+                                  call_.width);
+      prefetch_row<Access::write>(rows_of<const T>(grad_.dv, head_.batch, head_.head), i,
+                                  call_.value_width);
     }
-    prefetch_row<1>(rows_of<const T>(grad_.dq, head_.batch, head_.head), i, call_.width);
+    prefetch_row<Access::write>(rows_of<const T>(grad_.dq, head_.batch, head_.head), i,
+                                call_.width);
     if (next_ == nullptr) return;
     if (i < call_.keys) {
-      prefetch_row<0>(rows_of<const T>(call_.k, next_->batch, next_->head), i, call_.width);
-      prefetch_row<0>(rows_of<const T>(call_.v, next_->batch, next_->head), i, call_.value_width);
+      prefetch_row<Access::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
+                                 call_.width);
+      prefetch_row<Access::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
+                                 call_.value_width);
     }
-    prefetch_row<0>(rows_of<const T>(call_.q, next_->batch, next_->head), i, call_.width);
-    prefetch_row<0>(rows_of<const T>(call_.out, next_->batch, next_->head), i, call_.value_width);
-    prefetch_row<0>(rows_of<const T>(grad_.dy, next_->batch, next_->head), i, call_.value_width);
+    prefetch_row<Access::read>(rows_of<const T>(call_.q, next_->batch, next_->head), i,
+                               call_.width);
+    prefetch_row<Access::read>(rows_of<const T>(call_.out, next_->batch, next_->head), i,
+                               call_.value_width);
+    prefetch_row<Access::read>(rows_of<const T>(grad_.dy, next_->batch, next_->head), i,
+                               call_.value_width);
   }
 
   /// ds = p (dO v^T - delta), added to the bias's gradient.

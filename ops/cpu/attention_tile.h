@@ -7,6 +7,7 @@
 #include "engine/dtype.h"
 #include "ops/cpu/attention.h"
 #include "ops/cpu/attention_product.h"
+#include "ops/cpu/prefetch.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/sizes.h"
 
@@ -67,16 +68,12 @@ inline Rows<T> rows_of(const AttentionView& view, std::int64_t batch, std::int64
           view.column};
 }
 
-/// Asks for row i ahead of its use: the rows of one head lie too far apart in a [B, N, 3, H, D]
-/// tensor for the hardware to guess. Into the second-level cache. (Not inlined, GCC would drop the
-/// call: it takes a function that only prefetches for one without effect.)
-template <int kForWriting, class T>
+/// Asks for row i: the rows of one head lie too far apart in a [B, N, 3, H, D] tensor for the
+/// hardware to guess.
+template <Access kAccess, class T>
 [[gnu::always_inline]] inline void prefetch_row(const Rows<T>& rows, std::int64_t i,
                                                 std::int64_t columns) {
-  if (rows.data == nullptr) return;
-  const char* p = reinterpret_cast<const char*>(rows.data + i * rows.row);
-  for (std::int64_t byte = 0; byte < columns * static_cast<std::int64_t>(sizeof(T)); byte += 64)
-    __builtin_prefetch(p + byte, kForWriting, 2);
+  if (rows.data != nullptr) prefetch<2, kAccess>(rows.data + i * rows.row, columns);
 }
 
 inline double widen(double x) { return x; }

@@ -72,6 +72,9 @@ class Forward : DenseConv<T> {
     for (std::int64_t panel = 0; panel < panels_; ++panel) {
       const std::int64_t o = panel * kPanel, count = smaller(kPanel, outputs - o);
       c.weights = shared_.values + (group * panels_ + panel) * depth * kPanel;
+      for (std::int64_t i = 0; i < count; ++i) {
+        prefetch<2, Access::write>(y_row(image, group * outputs + o + i, row), rows * w.out[1]);
+      }
       correlate(c, count, (rows - 1) * pitch + w.out[1]);
       for (std::int64_t i = 0; i < count; ++i) {
         store(c.out + i * line, rows, image, group * outputs + o + i, row);
@@ -79,12 +82,16 @@ class Forward : DenseConv<T> {
     }
   }
 
+  T* y_row(std::int64_t image, std::int64_t o, std::int64_t row) const {
+    return static_cast<T*>(call.y) + ((image * call.outputs + o) * w.out[0] + row) * w.out[1];
+  }
+
   /// Rows [row, row + rows) of one output of one image.
   void store(const A* line, std::int64_t rows, std::int64_t image, std::int64_t o,
              std::int64_t row) const {
     const std::int64_t width = w.out[1];
     const A bias = call.bias != nullptr ? static_cast<const A*>(call.bias)[o] : A(0);
-    T* y = static_cast<T*>(call.y) + ((image * call.outputs + o) * w.out[0] + row) * width;
+    T* y = y_row(image, o, row);
     for (std::int64_t i = 0; i < rows; ++i, line += l.pitch, y += width) {
       if (call.relu) {
         for (std::int64_t j = 0; j < width; ++j) {

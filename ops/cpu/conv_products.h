@@ -4,6 +4,8 @@
 #pragma once
 
 #include "ops/cpu/lanes.h"
+#include "ops/cpu/prefetch.h"
+#include "ops/cpu/sizes.h"
 #include "ops/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -39,13 +41,17 @@ struct Correlation {
   std::int64_t pitch = 0;
 };
 
-/// kRows rows and kVectors vectors of outputs from q on, in registers.
+/// kRows rows and kVectors vectors of outputs from q on, in registers. The lines of x come from the
+/// second-level cache in the order of the taps, which the hardware does not foresee.
 template <int kRows, int kVectors, class A>
 void correlate_tile(const Correlation<A>& c, std::int64_t q) {
-  constexpr std::int64_t kLanes = kLineLanes<A>;
+  constexpr std::int64_t kLanes = kLineLanes<A>, kAhead = 8;
   LineVector<A> sum[kRows][kVectors] = {};
   const A *weights = c.weights, *twin = twin_of(weights), *x = c.x + q;
   for (std::int64_t k = 0; k < c.depth; ++k, weights += kPanel, twin += kPanel) {
+    const A* const later = x + c.offsets[smaller(k + kAhead, c.depth - 1)];
+    prefetch<1, Access::read>(later, kVectors * kLanes);
+    prefetch<1, Access::read>(later + kVectors * kLanes - 1, 1);
     LineVector<A> right[kVectors];
 #pragma GCC unroll 2
     for (int j = 0; j < kVectors; ++j) right[j] = load_line(x + c.offsets[k] + j * kLanes);

@@ -12,6 +12,7 @@
 #include "ops/cpu/gemm_finish.h"
 #include "ops/cpu/gemm_micro.h"
 #include "ops/cpu/gemm_pack.h"
+#include "ops/cpu/prefetch.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/sizes.h"
 
@@ -189,14 +190,9 @@ TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const 
 }
 
 /// Asks for the lines of a tile, so that they come while it is computed.
-template <bool kWrites, class T>
+template <Access kAccess, class T>
 [[gnu::always_inline]] inline void prefetch_tile(const T* c, const TileTarget<T>& t) {
-  constexpr std::int64_t kLine = 64 / sizeof(T);
-  for (std::int64_t i = 0; i < t.rows; ++i) {
-    for (std::int64_t j = 0; j < t.cols; j += kLine) {
-      __builtin_prefetch(c + i * t.c_stride + j, kWrites, 3);
-    }
-  }
+  for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kAccess>(c + i * t.c_stride, t.cols);
 }
 
 /// One block's share of a tile of at most kMr x kNr, from a packed panel and strip.
@@ -204,8 +200,8 @@ template <class T>
 void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
                     const float* b) {
   const std::int64_t depth = p.depth_of(block);
-  if (t.last) prefetch_tile<true>(t.c, t);
-  if (t.first && t.addend != nullptr && t.addend != t.c) prefetch_tile<false>(t.addend, t);
+  if (t.last) prefetch_tile<Access::write>(t.c, t);
+  if (t.first && t.addend != nullptr && t.addend != t.c) prefetch_tile<Access::read>(t.addend, t);
   if (is_plain(p.call, t)) {
     auto* c = reinterpret_cast<float*>(t.c);
     const auto* addend = reinterpret_cast<const float*>(t.addend);
@@ -213,7 +209,7 @@ void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t
                   {c, t.c_stride, t.first ? addend : c, t.first ? t.bias : nullptr});
     return;
   }
-  if (t.last && t.pre_activation != nullptr) prefetch_tile<true>(t.pre_activation, t);
+  if (t.last && t.pre_activation != nullptr) prefetch_tile<Access::write>(t.pre_activation, t);
   alignas(64) float tile[kMr * kNr];
   multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr, nullptr, nullptr});
   finish_tile(p.call, t, tile);
