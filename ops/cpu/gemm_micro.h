@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/cpu/gemm_vector.h"
+#include "ops/cpu/prefetch.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
@@ -23,6 +24,8 @@ struct Panel {
 };
 /// How a panel lies in memory: packed, or in place with its rows or its columns adjacent.
 enum class Reads { packed, rows, columns };
+
+inline constexpr std::int64_t kAhead = 24;  // k from a request for memory to its use
 
 /// Where a tile goes: rows `stride` apart.
 struct TileOutput {
@@ -48,7 +51,8 @@ class PanelWalk {
   float again(int i) const { return !kApart && reads_twice(i) ? twin_[i] : (*this)[i]; }
   void next() {
     if (!kApart) twin_ += step_;
-    if (kReads == Reads::columns) __builtin_prefetch(third_[0] + kAhead * step_ + kRows - 1);
+    if (kReads == Reads::columns)
+      prefetch<1, Access::read>(third_[0] + kAhead * step_ + kRows - 1, 1);
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] += kApart ? 1 : step_;
   }
@@ -56,7 +60,6 @@ class PanelWalk {
  private:
   static constexpr bool kApart = kReads == Reads::rows;
   static constexpr int kGroups = kApart ? (kRows + 2) / 3 : 1;
-  static constexpr std::int64_t kAhead = 24;
   const float* third_[kGroups];
   const float* twin_;
   std::int64_t row_, step_;
@@ -69,6 +72,7 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
   PanelWalk<kRows, kReads> a(panel);
   Vec sum[kRows][kCols] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
+    prefetch<1, Access::read>(b + kAhead * kNr, kNr);  // sooner than the hardware would
     Vec right[kCols];
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) right[j] = load(b + j * kLanes);
