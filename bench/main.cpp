@@ -28,7 +28,7 @@ namespace {
 struct BenchOptions {
   std::string workload, mode, precision, json, memory_of;
   std::int64_t batch = 0, reps = 7, threads = 0;
-  bool peer = false, compile = false, help = false;
+  bool peer = false, compile = false, one_process = false, help = false;
 };
 
 Fields fields_of(BenchOptions& o) {
@@ -42,6 +42,8 @@ Fields fields_of(BenchOptions& o) {
       {"threads", group, &o.threads, "of both sides; 0: all", 0, 1024},
       {"peer", group, &o.peer, "beside PyTorch: FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
       {"compile", group, &o.compile, "the peer under torch.compile instead of eager"},
+      {"peer-in-one-process", group, &o.one_process,
+       "not a new one for each row: the peer's allocator keeps what earlier rows used"},
       {"json", group, &o.json, "write the rows here"},
       {"memory-of", group, &o.memory_of, "internal: print one workload's peak and end"},
       {"help", group, &o.help, "this text"},
@@ -122,7 +124,8 @@ int print_peak(const BenchOptions& options) {
 /// The peer, checked to be worth comparing with.
 class Peer {
  public:
-  Peer(const BenchOptions& options, double our_gemm) : compile_(options.compile) {
+  Peer(const BenchOptions& options, double our_gemm)
+      : compile_(options.compile), one_process_(options.one_process) {
     const char* python = std::getenv("FOVEA_PEER_PYTHON");
     python_ = python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
     process_.emplace(python_, kScript);
@@ -143,7 +146,12 @@ class Peer {
           ": not a worthy peer, install PyTorch from PyPI with bench/make_peer.sh");
   }
 
-  void set_up(const WorkloadSpec& spec) { (void)process_->ask(with_setup(spec)); }
+  /// In a new process, so that a row does not depend on those before it: PyTorch's inference is
+  /// faster where training has left memory that the C library does not give back.
+  void set_up(const WorkloadSpec& spec) {
+    if (!one_process_) process_.emplace(python_, kScript);
+    (void)process_->ask(with_setup(spec));
+  }
   double rep() { return process_->ask({{"cmd", "rep"}})["seconds"]; }
 
   double peak_mb(const WorkloadSpec& spec) const {
@@ -167,7 +175,7 @@ class Peer {
     return command;
   }
 
-  bool compile_;
+  bool compile_, one_process_;
   std::string python_;
   std::optional<PeerProcess> process_;
   double gemm_ = 0;
