@@ -10,6 +10,7 @@
 #include "ops/cpu/prefetch.h"
 #include "ops/cpu/scratch.h"
 #include "ops/cpu/sizes.h"
+#include "ops/cpu/transpose.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
@@ -160,34 +161,15 @@ inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
   }
 }
 
-/// Four rows of four to four columns of four.
-inline void transpose_4x4(Tile<const float> from, Tile<float> to) {
-  using V = Vector<float, 16>;
-  const V a = load<V>(from.row(0)), b = load<V>(from.row(1));
-  const V c = load<V>(from.row(2)), d = load<V>(from.row(3));
-  const V ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  const V ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const V cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const V cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  store(to.row(0), V(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5)));
-  store(to.row(1), V(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7)));
-  store(to.row(2), V(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5)));
-  store(to.row(3), V(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)));
-}
-
 /// to [columns, rows] = from [rows, columns] transposed, and zeros up to the pitch.
 template <class A>
 inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
-  std::int64_t i = 0;
-  if constexpr (sizeof(A) == 4) {
-    for (; i + 4 <= size.rows; i += 4)
-      for (std::int64_t j = 0; j < size.columns; j += 4)  // the last may reach into the padding
-        transpose_4x4({from.row(i) + j, from.pitch}, {to.row(j) + i, to.pitch});
-  }
-  for (; i < size.rows; ++i)
-    for (std::int64_t j = 0; j < size.columns; ++j) to.row(j)[i] = from.row(i)[j];
+  constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may reach into the padding
+  const std::int64_t columns = ceil_div(size.columns, kSquare) * kSquare;
+  cpu::FOVEA_ISA::transpose(Matrix<const A>{from.data, from.pitch}, size.rows, columns,
+                            Matrix<A>{to.data, to.pitch});
   for (std::int64_t j = 0; j < size.columns; ++j)
-    for (i = size.rows; i < to.pitch; ++i) to.row(j)[i] = 0;
+    for (std::int64_t i = size.rows; i < to.pitch; ++i) to.row(j)[i] = 0;
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA::attention

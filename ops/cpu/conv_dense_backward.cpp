@@ -2,11 +2,12 @@
 //   dx[q] = sum over outputs and the taps of q's phase of w dy[q - tap]
 //   dw    = sum over images and q of dy[q] x[tap + q]
 #include "ops/cpu/conv_dense_kernels.h"
+#include "ops/cpu/transpose.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kSegment = 1024;       // outputs of one sum before it joins the gradient
+constexpr std::int64_t kSegment = 512;        // outputs of one sum before it joins the gradient
 constexpr std::int64_t kSlices = 16;          // of the batch, whose gradients are summed in order,
 constexpr std::int64_t kSliceSums = 1 << 22;  // as long as all of them are not more numbers
 
@@ -137,24 +138,26 @@ class InputGradient : DenseConv<T> {
   Shared<A> shared_;
 };
 
-/// dw, summed over the images of a slice of the batch, then over the slices.
+/// dw, summed over the images of a slice of the batch, then over the slices. Sums are kept as
+/// [group][tap][output channel], both rounded up to whole tiles.
 template <class T>
 class WeightGradient : DenseConv<T> {
   using Base = DenseConv<T>;
-  using Base::call, Base::l, Base::outputs, Base::channels, Base::depth;
-  using Base::kSlack, Base::dy_line, Base::x_image, Base::dy_image, Base::batch_grain;
-  using Base::load_images, Base::load_outputs, Base::fill_offsets;
+  using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::depth;
+  using Base::kSlack, Base::x_image, Base::batch_grain, Base::load_images, Base::fill_offsets;
   using typename Base::A;
 
  public:
   explicit WeightGradient(const DenseConvCall& c)
       : Base(c),
-        slices_(smaller(smaller(kSlices, c.batch),
-                        larger(1, kSliceSums / larger(1, c.outputs * depth)))),
+        panels_(ceil_div(depth, kTaps)),
+        strips_(ceil_div(outputs, kStrip<A>)),
+        padded_(strips_ * kStrip<A>),
+        sums_(c.groups * panels_ * kTaps * padded_),
+        slices_(smaller(smaller(kSlices, c.batch), larger(1, kSliceSums / larger(1, sums_)))),
         images_(smaller(larger(1, kSegment / l.length), ceil_div(c.batch, larger(1, slices_)))),
-        row_tiles_(ceil_div(outputs, kDotRows)),
-        weights_(c.outputs * depth),
-        shared_(slices_ * weights_, depth) {
+        rows_(smaller(w.out[0], larger(1, kSegment / l.pitch))),
+        shared_(slices_ * sums_, depth) {
     fill_offsets(shared_.offsets);
   }
 
@@ -162,82 +165,107 @@ class WeightGradient : DenseConv<T> {
     parallel_for(slices_, batch_grain(slices_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t slice = begin; slice < end; ++slice) add_slice(slice);
     });
-    A* const dweight = static_cast<A*>(call.dweight);
-    parallel_for(weights_, kMinCopied, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) dweight[i] = 0;
-      for (std::int64_t slice = 0; slice < slices_; ++slice) {
-        const A* sums = shared_.values + slice * weights_;
-        for (std::int64_t i = begin; i < end; ++i) dweight[i] += sums[i];
-      }
-    });
+    parallel_for(call.groups * depth, grain(kMinCopied, slices_ * outputs),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) write(i / depth, i % depth);
+                 });
   }
 
  private:
-  /// Lines of a few images.
-  struct Lines {
-    const A *x, *dy;
-    std::int64_t images;
+  /// Rows of outputs of a few images: where the first one's lines of x begin, and dy.
+  struct Segment {
+    const A *x, *dy;  // dy as [group][strip][image][row][l.pitch][kStrip]
+    std::int64_t images, rows;
   };
 
   void add_slice(std::int64_t slice) const {
-    A* const sums = shared_.values + slice * weights_;
-    clear_lines(sums, weights_);
-    A* const x = image_lines<A>(images_ * (x_image() + dy_image()) + kSlack);
-    A* const dy = x + images_ * x_image() + kSlack;
-    const std::int64_t tiles = call.groups * ceil_div(depth, kDotTaps) * row_tiles_;
+    A* const sums = shared_.values + slice * sums_;
+    clear_lines(sums, sums_);
+    const std::int64_t x_size = ceil_div(images_ * x_image() + kSlack, kStrip<A>) * kStrip<A>;
+    A* const x = image_lines<A>(x_size + images_ * rows_ * l.pitch * call.groups * padded_);
+    A* const dy = x + x_size;
     const std::int64_t end = (slice + 1) * call.batch / slices_;
     for (std::int64_t first = slice * call.batch / slices_; first < end; first += images_) {
       const std::int64_t count = smaller(images_, end - first);
       load_images(first, count, x);
-      load_outputs(first, count, dy);
-      const std::int64_t work = count * l.length * kDotRows * kDotTaps;
-      parallel_for(tiles, larger(row_tiles_, grain(kMinMultiplied, work)),
-                   [&](std::int64_t tile, std::int64_t last) {
-                     add_tiles({x, dy, count}, {tile, last}, sums);
-                   });
+      for (std::int64_t row = 0; row < w.out[0]; row += rows_) {
+        const Segment segment{x + row * l.pitch, dy, count, smaller(rows_, w.out[0] - row)};
+        load_strips(segment, first, row, dy);
+        multiply(segment, sums);
+      }
     }
   }
 
-  struct Tiles {
-    std::int64_t begin, end;
+  /// dy of a segment, from `row` of image `first` on.
+  void load_strips(const Segment& s, std::int64_t first, std::int64_t row, A* to) const {
+    const std::int64_t strip_size = s.rows * l.pitch * kStrip<A>;
+    parallel_for(call.groups * strips_ * s.images, grain(kMinCopied, strip_size),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::int64_t image = first + i % s.images, strip = i / s.images;
+                     load_strip({image, strip / strips_, strip % strips_ * kStrip<A>}, row, s.rows,
+                                to + i * strip_size);
+                   }
+                 });
+  }
+
+  /// Output channels of a group from `channel` on.
+  struct Strip {
+    std::int64_t image, group, channel;
   };
 
-  /// Some outputs for all tiles, then the next: what the tiles read stays in the cache.
-  void add_tiles(const Lines& lines, const Tiles& tiles, A* sums) const {
-    for (std::int64_t q = 0; q < l.length; q += kSegment) {
-      for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-        add_tile({lines.x + q, lines.dy + l.reach + q, lines.images},
-                 smaller(kSegment, l.length - q), tile, sums);
-      }
+  /// Rows of dy, with zeros between them and for channels that do not exist.
+  void load_strip(const Strip& s, std::int64_t row, std::int64_t rows, A* to) const {
+    const std::int64_t height = w.out[0], width = w.out[1];
+    const std::int64_t plane = s.image * call.outputs + s.group * outputs + s.channel;
+    const T* dy = static_cast<const T*>(call.dy) + (plane * height + row) * width;
+    const std::int64_t count = smaller(kStrip<A>, outputs - s.channel);
+    if (count < kStrip<A>) clear_lines(to, rows * l.pitch * kStrip<A>);
+    for (std::int64_t i = 0; i < rows; ++i, dy += width, to += l.pitch * kStrip<A>) {
+      transpose(Matrix<const T>{dy, height * width}, count, width, Matrix<A>{to, kStrip<A>});
+      clear_lines(to + width * kStrip<A>, (l.pitch - width) * kStrip<A>);
     }
   }
 
-  /// What `length` outputs of all images add to one tile.
-  void add_tile(const Lines& from, std::int64_t length, std::int64_t tile, A* sums) const {
-    const std::int64_t tap_tiles = ceil_div(depth, kDotTaps);
-    const std::int64_t o = tile % row_tiles_ * kDotRows,
-                       k = tile / row_tiles_ % tap_tiles * kDotTaps;
-    const std::int64_t group = tile / row_tiles_ / tap_tiles;
-    LineDots<A> d{
-        .images = from.images, .length = length, .dy_image = dy_image(), .x_image = x_image()};
-    for (int i = 0; i < kDotRows; ++i) {  // rows and taps that do not exist repeat the last one
-      d.dy[i] = from.dy + (group * outputs + smaller(o + i, outputs - 1)) * dy_line;
-    }
-    for (int i = 0; i < kDotTaps; ++i) {
-      d.x[i] = from.x + group * channels * l.channel + shared_.offsets[smaller(k + i, depth - 1)];
-    }
-    A* to = sums + (group * outputs + o) * depth + k;
-    if (o + kDotRows <= outputs && k + kDotTaps <= depth) return dot_tile(d, to, depth);
-    A tile_sums[kDotRows * kDotTaps] = {};
-    dot_tile(d, tile_sums, kDotTaps);
-    for (std::int64_t i = 0; i < kDotRows && o + i < outputs; ++i, to += depth) {
-      for (std::int64_t j = 0; j < kDotTaps && k + j < depth; ++j) {
-        to[j] += tile_sums[i * kDotTaps + j];
-      }
-    }
+  void multiply(const Segment& s, A* sums) const {
+    const std::int64_t work = s.images * s.rows * l.pitch * kTaps * kStrip<A>;
+    parallel_for(call.groups * strips_ * panels_, grain(kMinMultiplied, work),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     multiply(s, i / panels_, i % panels_ * kTaps, sums);
+                   }
+                 });
   }
 
-  std::int64_t slices_, images_, row_tiles_, weights_;
+  /// Adds the taps from `tap` on of one strip.
+  void multiply(const Segment& s, std::int64_t strip, std::int64_t tap, A* sums) const {
+    const std::int64_t group = strip / strips_, channel = strip % strips_ * kStrip<A>;
+    const std::int64_t dy_image = s.rows * l.pitch * kStrip<A>;
+    TapSums<A> t{.images = s.images,
+                 .length = (s.rows - 1) * l.pitch + w.out[1],
+                 .x_image = x_image(),
+                 .dy_image = dy_image,
+                 .dy = s.dy + strip * s.images * dy_image,
+                 .sums = sums + (group * panels_ * kTaps + tap) * padded_ + channel,
+                 .pitch = padded_};
+    for (int i = 0; i < kTaps; ++i) {  // taps that do not exist repeat the last one
+      t.x[i] = s.x + group * channels * l.channel + shared_.offsets[smaller(tap + i, depth - 1)];
+    }
+    if (outputs - channel > kLineLanes<A>) return tap_tile<2>(t);
+    tap_tile<1>(t);
+  }
+
+  /// dw of one tap of a group.
+  void write(std::int64_t group, std::int64_t tap) const {
+    A* const sums = shared_.values + (group * panels_ * kTaps + tap) * padded_;
+    for (std::int64_t slice = 1; slice < slices_; ++slice) {
+      for (std::int64_t o = 0; o < outputs; ++o) sums[o] += sums[slice * sums_ + o];
+    }
+    A* const dw = static_cast<A*>(call.dweight) + group * outputs * depth + tap;
+    for (std::int64_t o = 0; o < outputs; ++o) dw[o * depth] = slices_ > 0 ? sums[o] : A(0);
+  }
+
+  std::int64_t panels_, strips_, padded_, sums_, slices_, images_, rows_;
   Shared<A> shared_;
 };
 

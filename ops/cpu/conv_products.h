@@ -1,6 +1,6 @@
 // The innermost products of a convolution, on lines (ops/cpu/conv_lines.h): sums over taps, with
-// outputs along the vectors, and sums over outputs, one for each weight. Only for files in ops/cpu/
-// that are compiled once per instruction set.
+// outputs along the vectors, and sums over outputs, with their channels along the vectors. Only for
+// files in ops/cpu/ that are compiled once per instruction set.
 #pragma once
 
 #include "ops/cpu/lanes.h"
@@ -10,15 +10,15 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-// Sums fill the register file: 14 x 2 and 6 x 4 of 32 (v4), 6 x 2 and 3 x 4 of 16 (v3).
+// Sums fill the register file: 14 x 2 of 32 (v4), 6 x 2 of 16 (v3). Each tap of a weight gradient
+// needs an address of its own, and 12 are what the processor can hold.
 #if defined(FOVEA_ISA_v4)
-inline constexpr int kPanel = 14, kDotRows = 6;
+inline constexpr int kPanel = 14, kTaps = 12;
 #elif defined(FOVEA_ISA_v3)
-inline constexpr int kPanel = 6, kDotRows = 3;
+inline constexpr int kPanel = 6, kTaps = 6;
 #else
-inline constexpr int kPanel = 4, kDotRows = 2;
+inline constexpr int kPanel = 4, kTaps = 4;
 #endif
-inline constexpr int kDotTaps = 4;
 
 template <class A>
 using LineVector = typename VectorTypes<A>::Vector;
@@ -89,62 +89,50 @@ void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) 
   correlate_rows<kThird>(c, length);
 }
 
-/// sums[i][k] += sum over images n and outputs q of dy[n][i][q] * x[n][offsets[k] + q].
+/// Channels of dy that a tile of a weight gradient has.
 template <class A>
-struct LineDots {
-  std::int64_t images = 0, length = 0;  ///< a last vector of outputs is read whole: dy is 0 there
-  std::int64_t dy_image = 0, x_image = 0;  ///< distances from image to image
-  const A* dy[kDotRows] = {};
-  const A* x[kDotTaps] = {};
+inline constexpr std::int64_t kStrip = 2 * kLineLanes<A>;
+
+/// sums[k][c] += sum over images n and outputs q of x[k][n][q] * dy[n][q][c], for kTaps taps.
+template <class A>
+struct TapSums {
+  std::int64_t images = 0, length = 0;
+  std::int64_t x_image = 0, dy_image = 0;  ///< distances from image to image
+  const A* x[kTaps] = {};                  ///< lines
+  const A* dy = nullptr;                   ///< outputs kStrip apart
+  A* sums = nullptr;                       ///< rows `pitch` apart
+  std::int64_t pitch = 0;
 };
 
-/// to[k] += all lanes of v[k].
-template <class A>
-inline void add_totals(const LineVector<A> (&v)[kDotTaps], A* to) {
-  if constexpr (kLineLanes<A> < kDotTaps) {
-    for (int k = 0; k < kDotTaps; ++k) to[k] += lane_total<A>(v[k]);
-  } else {  // four at a time: pairs of lanes, then pairs of pairs
-    const auto add = [](auto x, auto y) { return x + y; };
-    const auto a = fold_lanes<A, kDotTaps>(v[0], add), b = fold_lanes<A, kDotTaps>(v[1], add);
-    const auto c = fold_lanes<A, kDotTaps>(v[2], add), d = fold_lanes<A, kDotTaps>(v[3], add);
-    const auto ab =
-        __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
-    const auto cd =
-        __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
-    auto total =
-        __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    auto old = total;
-    __builtin_memcpy(&old, to, sizeof old);
-    total += old;
-    __builtin_memcpy(to, &total, sizeof total);
-  }
-}
-
-/// Adds to kDotRows rows of kDotTaps sums, `pitch` apart.
-template <class A>
-void dot_tile(const LineDots<A>& d, A* sums, std::int64_t pitch) {
-  LineVector<A> sum[kDotRows][kDotTaps];
-#pragma GCC unroll 8
-  for (int i = 0; i < kDotRows; ++i) {
-#pragma GCC unroll 4
-    for (int k = 0; k < kDotTaps; ++k) sum[i][k] = LineVector<A>{};
-  }
-  for (std::int64_t n = 0; n < d.images; ++n) {
-    const std::int64_t dy_at = n * d.dy_image, x_at = n * d.x_image;
-    for (std::int64_t q = 0; q < d.length; q += kLineLanes<A>) {
-      LineVector<A> right[kDotTaps];
-#pragma GCC unroll 4
-      for (int k = 0; k < kDotTaps; ++k) right[k] = load_line(d.x[k] + x_at + q);
-#pragma GCC unroll 8
-      for (int i = 0; i < kDotRows; ++i) {
-        const LineVector<A> left = load_line(d.dy[i] + dy_at + q);
-#pragma GCC unroll 4
-        for (int k = 0; k < kDotTaps; ++k) sum[i][k] += left * right[k];
+/// kVectors vectors of channels for each tap, in registers.
+template <int kVectors, class A>
+void tap_tile(const TapSums<A>& t) {
+  constexpr std::int64_t kLanes = kLineLanes<A>;
+  LineVector<A> sum[kTaps][kVectors] = {};
+  for (std::int64_t n = 0; n < t.images; ++n) {
+    const A* x[kTaps];
+#pragma GCC unroll 16
+    for (int i = 0; i < kTaps; ++i) x[i] = t.x[i] + n * t.x_image;
+    const A* dy = t.dy + n * t.dy_image;
+    for (std::int64_t q = 0; q < t.length; ++q, dy += kStrip<A>) {
+      LineVector<A> right[kVectors];
+#pragma GCC unroll 2
+      for (int j = 0; j < kVectors; ++j) right[j] = load_line(dy + j * kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kTaps; ++i) {
+#pragma GCC unroll 2
+        for (int j = 0; j < kVectors; ++j) sum[i][j] += x[i][q] * right[j];
       }
     }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < kDotRows; ++i) add_totals<A>(sum[i], sums + i * pitch);
+#pragma GCC unroll 16
+  for (int i = 0; i < kTaps; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) {
+      A* const to = t.sums + i * t.pitch + j * kLanes;
+      WideLanes<A, 0>::store(to, load_line(to) + sum[i][j]);
+    }
+  }
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA
