@@ -124,26 +124,21 @@ int print_peak(const BenchOptions& options) {
 /// The peer, checked to be worth comparing with.
 class Peer {
  public:
-  Peer(const BenchOptions& options, double our_gemm)
+  explicit Peer(const BenchOptions& options)
       : compile_(options.compile), one_process_(options.one_process) {
     const char* python = std::getenv("FOVEA_PEER_PYTHON");
     python_ = python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
     process_.emplace(python_, kScript);
     const json info = process_->ask({{"cmd", "info"}});
-    gemm_ = process_->ask({{"cmd", "gemm"},
-                           {"m", 1024},
-                           {"n", 1024},
-                           {"k", 1024},
-                           {"threads", num_threads()}})["gflops"];
+    measure_products();
     name = "torch " + info["torch"].get<std::string>() + (compile_ ? " compile" : " eager");
     std::printf("peer: %s, timm %s, %s, %s; %s\n      product 1024^3: %.0f GFLOP/s, ours %.0f\n",
                 name.c_str(), info["timm"].get<std::string>().c_str(),
                 info["cpu"].get<std::string>().c_str(),
                 info["attention"].get<std::string>().c_str(),
-                info["blas"].get<std::string>().c_str(), gemm_, our_gemm);
-    check(gemm_ >= 0.7 * our_gemm, "peer: its products run at ", gemm_,
-          " GFLOP/s, under 70 % of our ", our_gemm,
-          ": not a worthy peer, install PyTorch from PyPI with bench/make_peer.sh");
+                info["blas"].get<std::string>().c_str(), gemm_, our_gemm_);
+    check(is_worthy(), "peer: its products run at ", gemm_, " GFLOP/s, under 70 % of our ",
+          our_gemm_, ": not a worthy peer, install PyTorch from PyPI with bench/make_peer.sh");
   }
 
   /// In a new process, so that a row does not depend on those before it: PyTorch's inference is
@@ -160,11 +155,24 @@ class Peer {
     return fresh.ask({{"cmd", "peak"}})["peak_mb"];
   }
 
-  [[nodiscard]] double gemm() const { return gemm_; }
+  [[nodiscard]] double best_gemm() const { return std::max(gemm_, our_gemm_); }
   std::string name;
 
  private:
   static constexpr const char* kScript = FOVEA_SOURCE_DIR "/bench/peer.py";
+
+  [[nodiscard]] bool is_worthy() const { return gemm_ >= 0.7 * our_gemm_; }
+
+  /// GFLOP/s of both sides, the best of several turns: more of them where the peer lags behind,
+  /// which on a busy machine may be chance.
+  void measure_products() {
+    const json command{
+        {"cmd", "gemm"}, {"m", 1024}, {"n", 1024}, {"k", 1024}, {"threads", num_threads()}};
+    for (int turn = 0; turn < 3 || (turn < 20 && !is_worthy()); ++turn) {
+      our_gemm_ = std::max(our_gemm_, measure_gemm_gflops(1024));
+      gemm_ = std::max(gemm_, process_->ask(command)["gflops"].get<double>());
+    }
+  }
 
   json with_setup(const WorkloadSpec& spec) const {
     json command = spec_json(spec);
@@ -178,7 +186,7 @@ class Peer {
   bool compile_, one_process_;
   std::string python_;
   std::optional<PeerProcess> process_;
-  double gemm_ = 0;
+  double gemm_ = 0, our_gemm_ = 0;
 };
 
 json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) {
@@ -228,12 +236,12 @@ void print_row(const json& r) {
 int run_bench(const BenchOptions& options, const char* self) {
   if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
   if (!options.memory_of.empty()) return print_peak(options);
-  const double our_gemm = measure_gemm_gflops(1024);
   std::printf("%d threads, instruction set %s\n", num_threads(),
               std::string(cpu_isa_name()).c_str());
   std::optional<Peer> peer;
-  if (options.peer) peer.emplace(options, our_gemm);
-  const double ceiling = std::max({our_gemm, measure_gemm_gflops(2048), peer ? peer->gemm() : 0.0});
+  if (options.peer) peer.emplace(options);
+  const double ceiling = std::max(
+      {measure_gemm_gflops(1024), measure_gemm_gflops(2048), peer ? peer->best_gemm() : 0.0});
   std::printf("ceiling: %.0f GFLOP/s (best f32 product of this run)\n\n", ceiling);
   std::printf("%-22s %-5s %-4s %5s %10s %10s %6s %9s %7s %9s %9s\n", "workload", "mode", "prec",
               "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");
