@@ -60,6 +60,7 @@ OpCases dense_rows() {
          return ops::conv2d(x[0], x[0], x[1], {.padding = {1, 1}}) * x[0];
        }},
       {"conv2d", "no images", {{0, 3, 5, 5}, {2, 3, 3, 3}, {2}}, conv({})},
+      {"conv2d", "two images at a time", {{19, 2, 3, 4}, {3, 2, 2, 2}, {3}}, conv({})},
       {"conv2d",
        "stride beyond the image",
        {{2, 2, 4, 3}, {3, 2, 2, 3}, {3}},
