@@ -15,8 +15,8 @@ constexpr std::int64_t kSliceSums = 1 << 22;  // as long as all of them are not 
 template <class T>
 class InputGradient : DenseConv<T> {
   using Base = DenseConv<T>;
-  using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::window, Base::dy_line;
-  using Base::kSlack, Base::dy_image, Base::load_outputs, Base::weight, Base::batch_grain;
+  using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::window;
+  using Base::kSlack, Base::weight, Base::batch_grain;
   using typename Base::A;
 
  public:
@@ -25,6 +25,7 @@ class InputGradient : DenseConv<T> {
         panels_(ceil_div(channels, kPanel)),
         rows_(larger(1, kBlock / l.pitch)),
         depth_(outputs * window),
+        dy_line_(l.reach + l.plane + kSlack),
         shared_(c.groups * panels_ * depth_ * kPanel, depth_, phases()) {
     pack();
   }
@@ -53,7 +54,7 @@ class InputGradient : DenseConv<T> {
         const std::int64_t distance = l.distance(w, tap / w.kernel[1], tap % w.kernel[1]);
         for (std::int64_t o = 0; o < outputs; ++o) {
           const std::int64_t k = first + o * count + index;
-          shared_.offsets[k] = o * dy_line - distance;
+          shared_.offsets[k] = o * dy_line_ - distance;
           pack_tap(k, o, tap);
         }
       });
@@ -83,9 +84,21 @@ class InputGradient : DenseConv<T> {
     }
   }
 
+  void load_outputs(std::int64_t image, A* lines) const {
+    const std::int64_t pixels = w.out[0] * w.out[1];
+    const T* dy = static_cast<const T*>(call.dy) + image * call.outputs * pixels;
+    parallel_for(call.outputs, grain(kMinCopied, dy_line_),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     clear_lines(lines + i * dy_line_, dy_line_);
+                     outputs_to_line(w, l, dy + i * pixels, lines + i * dy_line_ + l.reach);
+                   }
+                 });
+  }
+
   void multiply(std::int64_t image) const {
-    A* const lines = image_lines<A>(dy_image());
-    load_outputs(image, 1, lines);
+    A* const lines = image_lines<A>(call.outputs * dy_line_);
+    load_outputs(image, lines);
     const std::int64_t blocks = ceil_div(l.rows, rows_), row_phases = w.stride[0];
     const std::int64_t work = rows_ * l.pitch * channels * depth_ / row_phases;
     parallel_for(call.groups * row_phases * blocks, grain(kMinMultiplied, work),
@@ -102,7 +115,7 @@ class InputGradient : DenseConv<T> {
     const std::int64_t rows = smaller(rows_, l.rows - at.row), pitch = l.pitch;
     const std::int64_t line = rows_ * pitch + kSlack, columns = w.stride[1];
     A* const lines = panel_lines<A>(columns, line);
-    const A* dy = dy_lines + group * outputs * dy_line + l.reach + at.row * pitch;
+    const A* dy = dy_lines + group * outputs * dy_line_ + l.reach + at.row * pitch;
     for (std::int64_t panel = 0; panel < panels_; ++panel) {
       const std::int64_t c = panel * kPanel, count = smaller(kPanel, channels - c);
       for (std::int64_t phase = 0; phase < columns; ++phase) {
@@ -135,6 +148,7 @@ class InputGradient : DenseConv<T> {
   }
 
   std::int64_t panels_, rows_, depth_;
+  std::int64_t dy_line_;  // of one output channel of an image, with zeros on both sides
   Shared<A> shared_;
 };
 

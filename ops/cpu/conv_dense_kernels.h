@@ -37,7 +37,6 @@ struct DenseConv {
   LineLayout l;
   std::int64_t channels, outputs;  // of one group
   std::int64_t window, depth;      // taps of a channel, and of all channels of a group
-  std::int64_t dy_line;            // one output's line in dy, with zeros on both sides
 
   explicit DenseConv(const DenseConvCall& c)
       : call(c),
@@ -46,11 +45,9 @@ struct DenseConv {
         channels(c.channels / c.groups),
         outputs(c.outputs / c.groups),
         window(w.kernel[0] * w.kernel[1]),
-        depth(channels * window),
-        dy_line(l.reach + l.plane + kSlack) {}
+        depth(channels * window) {}
 
   [[nodiscard]] std::int64_t x_image() const { return call.channels * l.channel; }
-  [[nodiscard]] std::int64_t dy_image() const { return call.outputs * dy_line; }
   /// The chunk size for `count` parts of the batch: as many as pay for a thread, or all where there
   /// are fewer than threads, so that the loops within them are divided. Results do not depend on
   /// it.
@@ -70,19 +67,6 @@ struct DenseConv {
                    }
                  });
     clear_lines(lines + count * x_image(), kSlack);
-  }
-
-  /// dy of images [first, first + count).
-  void load_outputs(std::int64_t first, std::int64_t count, A* lines) const {
-    const std::int64_t pixels = w.out[0] * w.out[1];
-    const T* dy = static_cast<const T*>(call.dy) + first * call.outputs * pixels;
-    parallel_for(count * call.outputs, grain(kMinCopied, dy_line),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     clear_lines(lines + i * dy_line, dy_line);
-                     outputs_to_line(w, l, dy + i * pixels, lines + i * dy_line + l.reach);
-                   }
-                 });
   }
 
   /// Where the lines of an image's group have each channel's taps.
