@@ -6,6 +6,7 @@
 #include "data/verify.h"
 #include "engine/files.h"
 #include "engine/parallel.h"
+#include "train/initial_weights.h"
 #include "train/plan.h"
 #include "train/recipes.h"
 #include "train/report/run_report.h"
@@ -131,7 +132,9 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   if (config.verify_data) return verify(data, console);
   if (config.plan) return show_plan(config, data, console);
   if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
-  Trainer trainer(config, data, build_model(config, *data.train, run.notices));
+  std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
+  if (run.state.empty()) set_initial_weights(config, *model, run.notices);
+  Trainer trainer(config, data, std::move(model));
   if (!run.state.empty()) trainer.resume(run.state);
   console.introduce(config, trainer, run.notices);
   if (config.eval) return evaluate_only(config, trainer, console);

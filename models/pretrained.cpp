@@ -32,10 +32,6 @@ std::string official_name(std::string name) {
   return name;
 }
 
-bool is_head(const std::string& name) {
-  return name.starts_with("head.") || name.starts_with("head_dist.");
-}
-
 std::int64_t prefix_tokens(const TensorMap& tensors) {
   return static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
 }
@@ -84,7 +80,7 @@ class Loader {
     }
     for (const auto& [name, tensor] : tensors_) {
       if (model.store().find(name).defined()) continue;
-      if (!(options_.finetune && is_head(name))) unexpected_.push_back(name);
+      if (!(options_.finetune && is_head_parameter(name))) unexpected_.push_back(name);
     }
   }
 
@@ -99,7 +95,7 @@ class Loader {
  private:
   void match(const Parameter& p) {
     const auto found = tensors_.find(p.name);
-    const bool keep_head = options_.finetune && is_head(p.name);
+    const bool keep_head = options_.finetune && is_head_parameter(p.name);
     if (found == tensors_.end()) {
       // A count that nothing is computed from; PyTorch does without it as well.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
@@ -176,6 +172,10 @@ auto with_path(const std::filesystem::path& path, const F& f) {
 }
 
 }  // namespace
+
+bool is_head_parameter(std::string_view name) {
+  return name.starts_with("head.") || name.starts_with("head_dist.");
+}
 
 TensorMap state_of(const Model& model) {
   TensorMap tensors;

@@ -11,6 +11,7 @@
 
 #include "engine/autograd.h"
 #include "engine/check.h"
+#include "train/initial_weights.h"
 #include "train/setup.h"
 #include "train/system_memory.h"
 #include "train/training_sizes.h"
@@ -73,6 +74,7 @@ struct Probe {
 std::unique_ptr<Probe> make_probe(TrainConfig config, const Datasets& data) {
   std::vector<std::string> notices;
   std::unique_ptr<Model> model = build_model(config, *data.train, notices);
+  if (config.resume.empty()) set_initial_weights(config, *model, notices);  // are the files there?
   return std::make_unique<Probe>(config, std::move(model), data.train->size());
 }
 

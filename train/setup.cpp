@@ -1,4 +1,4 @@
-// Opening, building, loading.
+// Data sets, model, folder.
 #include "train/setup.h"
 
 #include <algorithm>
@@ -7,48 +7,14 @@
 #include <sstream>
 
 #include "engine/check.h"
-#include "engine/parallel.h"
-#include "models/cpvt.h"
-#include "models/hub_config.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
-#include "train/initial_values.h"
 #include "train/training_sizes.h"
-#include "train/weights_table.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Weights from a hub expect colours as they were trained with; here those are settings of the run.
-void note_other_colors(const TrainConfig& config, const fs::path& weights,
-                       std::vector<std::string>& notices) {
-  const std::optional<HubConfig> hub = find_hub_config(weights);
-  const Normalization own = normalization_of(config);
-  if (!hub || (own.mean == hub->mean && own.deviation == hub->deviation)) return;
-  std::ostringstream text;
-  const auto list = [&text](const char* flag, const std::array<float, 3>& v) {
-    text << " --" << flag << ' ' << v[0] << ',' << v[1] << ',' << v[2];
-  };
-  text << weights.string() << ": was trained with";
-  list("mean", hub->mean);
-  list("std", hub->deviation);
-  text << ", and this run has others";
-  notices.push_back(text.str());
-}
-
-void load_initial_weights(const TrainConfig& config, Model& model,
-                          std::vector<std::string>& notices) {
-  LoadOptions options;
-  options.finetune = !config.finetune.empty();
-  const std::string& given = options.finetune ? config.finetune : config.initial_checkpoint;
-  if (given.empty()) return;
-  const fs::path path = weights_in(given);
-  note_other_colors(config, path, notices);
-  const LoadReport report = load_weights(model, path, options);
-  notices.push_back(loading_table(path, model, report));
-}
 
 /// Fixes the parameters that --freeze and --linear-probe name.
 void freeze_parameters(const TrainConfig& config, const Model& model,
@@ -128,9 +94,6 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                       std::to_string(settings.value("patch_size", 1)) + " pixels on images of " +
                       std::to_string(side) + " see little; --patch-size 4 is usual here");
   }
-  set_initial_values(config, *model);
-  load_initial_weights(config, *model, notices);
-  if (!config.peg_load.empty()) load_pegs(*model, config.peg_load);
   freeze_parameters(config, *model, notices);
   try_training_sizes(config, *model, config.model);
   return model;

@@ -14,9 +14,9 @@ namespace fovea {
 [[nodiscard]] DatasetOptions dataset_options(const TrainConfig& config);
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
-/// The model, with the weights that --finetune or --initial-checkpoint name. `notices` gets a line
-/// with what was copied, resized or kept, for what is frozen, and for choices that are probably not
-/// meant.
+/// The model as it is born, with the parameters fixed that --freeze and --linear-probe name; see
+/// initial_weights.h for what a new run starts with. `notices` gets a line for what is frozen and
+/// for choices that are probably not meant.
 [[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
                                                  std::vector<std::string>& notices);
 

@@ -13,7 +13,7 @@ namespace {
 
 std::string notices_of(const TrainConfig& config) {
   std::vector<std::string> notices;
-  static_cast<void>(build_model(config, *tiny_data().train, notices));
+  static_cast<void>(start_model(config, tiny_data(), notices));
   std::string text;
   for (const std::string& notice : notices) text += notice + "\n";
   return text;
@@ -70,7 +70,7 @@ TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
   config.init = "jax";
   config.model_settings["embed_dim"] = "96";
   std::vector<std::string> notices;
-  const auto model = build_model(config, *tiny_data().train, notices);
+  const auto model = start_model(config, tiny_data(), notices);
   const auto deviation = [&](const char* name) {
     double squares = 0;
     const std::vector<double> values = model->store().find(name).to_vector();
@@ -94,7 +94,7 @@ TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
   CHECK(deviation("pos_embed") == doctest::Approx(0.02).epsilon(0.1));
   CHECK(deviation("norm.weight") == 1);
   config.seed = 43;
-  const auto other = build_model(config, *tiny_data().train, notices);
+  const auto other = start_model(config, tiny_data(), notices);
   CHECK(other->store().find("cls_token").to_vector() !=
         model->store().find("cls_token").to_vector());
   config.model = "pervit_tiny_32";
@@ -102,16 +102,22 @@ TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
   CHECK(contains(message_of([&] { notices_of(config); }), "not for pervit_tiny_32"));
 }
 
-TEST_CASE("heads are scaled and their biases set when asked, before weights are loaded") {
+TEST_CASE("heads are scaled and their biases set when asked, those of a file too") {
   TrainConfig config = plain_config();
   std::vector<std::string> notices;
-  const auto plain = build_model(config, *tiny_data().train, notices);
+  const auto plain = start_model(config, tiny_data(), notices);
   config.head_init_scale = 0.5;
   config.head_init_bias = -2;
-  const auto model = build_model(config, *tiny_data().train, notices);
+  const auto model = start_model(config, tiny_data(), notices);
   CHECK(model->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 2);
   CHECK(model->store().find("head.bias").at(3) == -2);
   CHECK(model->store().find("blocks.0.mlp.fc1.bias").at(3) == 0);
+
+  const TemporaryFolder folder;
+  config.initial_checkpoint = (folder / "half.safetensors").string();
+  save_model(config.initial_checkpoint, *model);
+  const auto loaded = start_model(config, tiny_data(), notices);
+  CHECK(loaded->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 4);
 }
 
 TEST_CASE("expressions that are none, or that match nothing, are refused") {
@@ -149,7 +155,7 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
   const Datasets data{std::make_shared<Hundred>(Split::train, options),
                       std::make_shared<Hundred>(Split::test, options)};
   std::vector<std::string> notices;
-  auto model = build_model(config, *data.train, notices);
+  auto model = start_model(config, data, notices);
   REQUIRE(notices.size() == 1);
   CHECK(contains(notices[0], ": copied 29 of 32 tensors; the others:"));
   CHECK(contains(notices[0], "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
@@ -159,6 +165,24 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
   Trainer trainer(config, data, std::move(model));
   const std::vector<double> losses = losses_of(trainer);
   CHECK(std::isfinite(losses.back()));
+}
+
+TEST_CASE("a run that is resumed does not need the files that it started from") {
+  const TemporaryFolder folder;
+  TrainConfig config = plain_config();
+  config.finetune = (folder / "features.safetensors").string();
+  save_model(config.finetune, make_trainer(plain_config()).model());
+  Trainer trainer = make_trainer(config);
+  trainer.train_step();
+  save_run_state(folder / "state", trainer.state());
+  std::filesystem::remove(config.finetune);
+  CHECK(contains(message_of([&] { make_trainer(config); }), "features.safetensors"));
+
+  const Datasets data = tiny_data();
+  std::vector<std::string> notices;
+  Trainer resumed(config, data, build_model(config, *data.train, notices));
+  resumed.resume(folder / "state");
+  CHECK(bits_of(resumed) == bits_of(trainer));
 }
 
 TEST_CASE("weights that fit whole are said in one line") {

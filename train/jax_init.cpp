@@ -1,12 +1,13 @@
 // --init jax (SPEC 1.8): the values of the original ViT as timm states them. Linear layers xavier
 // over the whole matrix (q, k and v as one), biases 0 but N(1e-6) in the MLP, the patch projection
 // LeCun normal, tokens N(1e-6), heads 0. Position embeddings, norms and PEGs are as without it.
-#include "train/initial_values.h"
+#include "train/jax_init.h"
 
 #include <cmath>
 
 #include "engine/autograd.h"
-#include "ops/arithmetic.h"
+#include "models/pretrained.h"
+#include "train/options.h"
 
 namespace fovea {
 namespace {
@@ -44,32 +45,18 @@ Init jax_init(const std::string& name, const Shape& shape) {
   return name.find(".mlp.") != std::string::npos ? normal(1e-6) : constant(0);
 }
 
-void initialise_as_jax(const TrainConfig& config, const Model& model) {
+}  // namespace
+
+void initialise_as_jax(const Model& model, std::uint64_t seed) {
   if (!model.store().find("blocks.0.attn.qkv.weight").defined()) {
     throw UsageError("--init jax: is for ViT, DeiT, CPVT and PiT, not for " + model.info().name);
   }
-  const auto seed = static_cast<std::uint64_t>(config.seed);
+  const NoGrad no_grad;
   std::uint64_t index = 0;
   for (const Parameter& p : model.store().parameters()) {
     const Init init = jax_init(p.name, p.tensor.shape());
     if (init) init(p.tensor, {seed, stream_of(kJaxStream, index)});
     ++index;
-  }
-}
-
-}  // namespace
-
-bool is_head_parameter(std::string_view name) {
-  return name.starts_with("head.") || name.starts_with("head_dist.");
-}
-
-void set_initial_values(const TrainConfig& config, const Model& model) {
-  const NoGrad no_grad;
-  if (config.init == "jax") initialise_as_jax(config, model);
-  for (const Parameter& p : model.store().parameters()) {
-    if (!is_head_parameter(p.name)) continue;
-    if (config.head_init_scale) p.tensor.copy_(p.tensor * *config.head_init_scale);
-    if (config.head_init_bias && p.name.ends_with(".bias")) p.tensor.fill_(*config.head_init_bias);
   }
 }
 
