@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "engine/cpu_isa.h"
 #include "engine/parallel.h"
-#include "ops/cpu_info.h"
 
 namespace fovea {
 namespace {
@@ -53,8 +53,8 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
        << "data      " << config.dataset << ", " << trainer.data().train->size() << " + "
        << trainer.data().test->size() << " images, " << trainer.data().train->classes()
        << " classes\n"
-       << "machine   " << config.device << ", " << num_threads() << " threads, " << cpu_isa_name()
-       << ", " << config.precision;
+       << "machine   " << config.device << ", " << num_threads() << " threads, "
+       << to_string(cpu_isa()) << ", " << config.precision;
   print(text.str());
   for (const std::string& notice : notices) print("note: " + notice);
 }

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "engine/autograd.h"
+#include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "ops/attention.h"
-#include "ops/cpu/isa.h"
 
 namespace {
 
@@ -49,8 +49,7 @@ void step(const Workload& w, const Inputs& in) {
 
 int main(int argc, char** argv) {
   if (argc > 1) set_num_threads(std::stoi(argv[1]));
-  std::cout << "isa " << ops::cpu::to_string(ops::cpu::isa()) << " threads " << num_threads()
-            << std::endl;
+  std::cout << "isa " << to_string(cpu_isa()) << " threads " << num_threads() << std::endl;
   Inputs in;
   std::string line, before;
   while (std::getline(std::cin, line)) {

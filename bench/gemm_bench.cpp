@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "engine/tensor.h"
 #include "ops/cpu/gemm.h"
@@ -69,7 +70,7 @@ void print(const std::string& what, const Size& s, double rate) {
 int main(int argc, char** argv) {
   if (argc > 1) fovea::set_num_threads(std::atoi(argv[1]));
   const int repetitions = argc > 2 ? std::atoi(argv[2]) : 7;
-  std::cout << "isa " << to_string(fovea::ops::cpu::isa()) << ", " << fovea::num_threads()
+  std::cout << "isa " << to_string(fovea::cpu_isa()) << ", " << fovea::num_threads()
             << " threads\nwhat     batch      m     n      k  GFLOP/s\n";
   for (const std::int64_t rows : {8320, 6304}) {
     for (const auto& [in, out] : std::vector<std::pair<std::int64_t, std::int64_t>>{

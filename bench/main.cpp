@@ -14,9 +14,9 @@
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
 #include "bench/workload.h"
+#include "engine/cpu_isa.h"
 #include "engine/files.h"
 #include "engine/parallel.h"
-#include "ops/cpu_info.h"
 #include "train/options.h"
 
 using namespace fovea;
@@ -203,7 +203,7 @@ json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) 
   json row = spec_json(spec);
   const double batch = static_cast<double>(ours.images()), seconds = median(our_times);
   row["threads"] = num_threads();
-  row["isa"] = std::string(cpu_isa_name());
+  row["isa"] = std::string(to_string(cpu_isa()));
   row["ours_img_s"] = batch / seconds;
   row["gflops"] = ours.flop() * 1e-9 / seconds;
   for (const char* key : {"peer_img_s", "peer_name", "ratio", "peer_peak_mb"}) row[key] = nullptr;
@@ -237,7 +237,7 @@ int run_bench(const BenchOptions& options, const char* self) {
   if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
   if (!options.memory_of.empty()) return print_peak(options);
   std::printf("%d threads, instruction set %s\n", num_threads(),
-              std::string(cpu_isa_name()).c_str());
+              std::string(to_string(cpu_isa())).c_str());
   std::optional<Peer> peer;
   if (options.peer) peer.emplace(options);
   const double ceiling = std::max(

@@ -8,14 +8,14 @@
 #include <string>
 
 #include "engine/check.h"
-#include "ops/cpu_info.h"
+#include "engine/cpu_isa.h"
 
 namespace fovea::bench {
 namespace {
 
 /// Where FOVEA_ISA lowers ours, the peer's libraries are held to the same: set for set.
 void hold_to_our_instruction_set() {
-  if (cpu_isa_name() != "v3") return;
+  if (cpu_isa() != Isa::v3) return;
   setenv("ATEN_CPU_CAPABILITY", "avx2", 1);
   setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
   setenv("MKL_ENABLE_INSTRUCTIONS", "AVX2", 1);

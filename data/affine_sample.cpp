@@ -8,7 +8,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "data/avx2.h"
+#include "engine/cpu_isa.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace fovea {
 namespace {
@@ -159,7 +162,7 @@ template <int Taps>
 template <int Taps>
 void sample_span(const Surface& source, const MappedRow& row, const Span& span) {
 #if defined(__x86_64__)
-  if (has_avx2()) return sample_span_avx2<Taps>(source, row, span);
+  if (cpu_isa() >= Isa::v3) return sample_span_avx2<Taps>(source, row, span);
 #endif
   for (std::int64_t x = span.begin; x < span.end; ++x) {
     const Lanes color = sample<Taps>(source, row.source(x));

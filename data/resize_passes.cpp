@@ -5,7 +5,10 @@
 #include <array>
 #include <cstring>
 
-#include "data/avx2.h"
+#include "engine/cpu_isa.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace fovea {
 namespace {
@@ -115,7 +118,7 @@ void sum_rows(const std::uint8_t* source, std::int64_t stride, const Taps& taps,
 void resize_two_rows(const RowPair& rows, const ResizeWeights& weights) {
   const auto count = static_cast<std::int64_t>(weights.first.size());
 #if defined(__x86_64__)
-  if (has_avx2()) {
+  if (cpu_isa() >= Isa::v3) {
     for (std::int64_t x = 0; x < count; ++x) sum_columns_avx2(rows, weights, x);
     return;
   }
@@ -127,7 +130,7 @@ void resize_row(const std::uint8_t* source, std::int64_t stride, const Taps& tap
                 std::uint8_t* output) {
   std::int64_t done = 0;
 #if defined(__x86_64__)
-  if (has_avx2()) done = sum_rows_avx2(source, stride, taps, output, stride);
+  if (cpu_isa() >= Isa::v3) done = sum_rows_avx2(source, stride, taps, output, stride);
 #endif
   sum_rows(source, stride, taps, output, done, stride);
 }

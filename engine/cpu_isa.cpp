@@ -1,13 +1,12 @@
-// Which instruction set the kernels use.
-#include "ops/cpu/isa.h"
+// What the processor has, what the environment wishes.
+#include "engine/cpu_isa.h"
 
 #include <cstdlib>
 #include <string>
 
 #include "engine/check.h"
-#include "ops/cpu_info.h"
 
-namespace fovea::ops::cpu {
+namespace fovea {
 namespace {
 
 Isa best_isa() {
@@ -33,7 +32,7 @@ Isa choose() {
 
 }  // namespace
 
-Isa isa() {
+Isa cpu_isa() {
   static const Isa chosen = choose();
   return chosen;
 }
@@ -43,6 +42,4 @@ std::string_view to_string(Isa isa) {
   return names[static_cast<int>(isa)];
 }
 
-}  // namespace fovea::ops::cpu
-
-std::string_view fovea::cpu_isa_name() { return ops::cpu::to_string(ops::cpu::isa()); }
+}  // namespace fovea
