@@ -4,7 +4,8 @@
 // With h = (x - mean) rstd over a set of n elements:
 //   y = h w + b,   dw = sum dy h,   db = sum dy,
 //   dx = rstd (w dy - mean(w dy) - h mean(w dy h)),
-// and dx = rstd w dy where the statistics are constants (batch norm in evaluation).
+// and dx = rstd w dy where the statistics are constants (batch norm in evaluation). With relu dy is
+// 0 where y is; y is not kept for that but computed again, for x is read anyway.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -95,15 +96,24 @@ Statistics statistics_of(const Moments& m, double eps, DType dtype) {
   return {to_tensor(m.mean, dtype), to_tensor(rstd, dtype)};
 }
 
+/// What the op and its derivative read.
+struct Saved {
+  Tensor x{};
+  Statistics statistics{};
+  Tensor weight{}, bias{};
+  Layout layout{};
+  bool constant_statistics = false, relu = false;
+};
+
 template <class T>
-Tensor normalise(const Tensor& x, const Layout& layout, const Statistics& s, const Tensor& weight,
-                 const Tensor& bias) {
+Tensor normalise(const Saved& s) {
   using A = acc_t<T>;
-  const Tensor y = empty(x.shape(), x.options());
-  const T* const from = x.data<T>();
+  const Layout& layout = s.layout;
+  const Tensor y = empty(s.x.shape(), s.x.options());
+  const T* const from = s.x.data<T>();
   T* const to = y.data<T>();
-  const A *const mean = s.mean.data<A>(), *const rstd = s.rstd.data<A>();
-  const A *const w = weight.data<A>(), *const b = bias.data<A>();
+  const A *const mean = s.statistics.mean.data<A>(), *const rstd = s.statistics.rstd.data<A>();
+  const A *const w = s.weight.data<A>(), *const b = s.bias.data<A>();
   parallel_for(layout.planes(), layout.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) {
       const std::int64_t set = layout.set_of(p), channel = p % layout.channels;
@@ -112,39 +122,39 @@ Tensor normalise(const Tensor& x, const Layout& layout, const Statistics& s, con
                                     .size = layout.size,
                                     .mean = mean[set],
                                     .scale = rstd[set] * w[channel],
-                                    .shift = b[channel]});
+                                    .shift = b[channel],
+                                    .relu = s.relu});
     }
   });
   return y;
 }
 
-/// What a derivative reads: x, the statistics and the weight.
-struct Saved {
-  Tensor x;
-  Statistics statistics;
-  Tensor weight;
-  Layout layout;
-  bool constant_statistics = false;
-};
+/// What the kernels need to know of plane p, beside what is the same for its set.
+template <class T>
+cpu::PlaneGradCall<T> plane_of(const Saved& s, const Tensor& dy, std::int64_t p) {
+  using A = acc_t<T>;
+  const std::int64_t size = s.layout.size, set = s.layout.set_of(p), c = p % s.layout.channels;
+  return {.x = s.x.data<T>() + p * size,
+          .dy = dy.data<T>() + p * size,
+          .size = size,
+          .mean = s.statistics.mean.data<A>()[set],
+          .scale = s.statistics.rstd.data<A>()[set] * s.weight.data<A>()[c],
+          .y_shift = s.bias.data<A>()[c],
+          .relu = s.relu};
+}
 
 /// sum dy and sum dy h of every plane.
 template <class T>
 std::vector<cpu::PlaneSums<double>> gradient_sums(const Saved& s, const Tensor& dy) {
-  using A = acc_t<T>;
   const Layout& layout = s.layout;
   std::vector<cpu::PlaneSums<double>> sums(static_cast<std::size_t>(layout.planes()));
-  const T *const x = s.x.data<T>(), *const upstream = dy.data<T>();
-  const A *const mean = s.statistics.mean.data<A>(), *const rstd = s.statistics.rstd.data<A>();
+  const acc_t<T>* const rstd = s.statistics.rstd.data<acc_t<T>>();
   parallel_for(layout.planes(), layout.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) {
-      const std::int64_t set = layout.set_of(p);
-      const auto plane = cpu::norm_kernels<T>().plane_grad_sums({.x = x + p * layout.size,
-                                                                 .dy = upstream + p * layout.size,
-                                                                 .size = layout.size,
-                                                                 .mean = mean[set]});
+      const auto plane = cpu::norm_kernels<T>().plane_grad_sums(plane_of<T>(s, dy, p));
       sums[static_cast<std::size_t>(p)] = {
           static_cast<double>(plane.dy),
-          static_cast<double>(plane.dy_centred) * static_cast<double>(rstd[set])};
+          static_cast<double>(plane.dy_centred) * static_cast<double>(rstd[layout.set_of(p)])};
     }
   });
   return sums;
@@ -175,23 +185,18 @@ Tensor input_gradient(const Saved& s, const Tensor& dy,
   using A = acc_t<T>;
   const Layout& layout = s.layout;
   const Tensor dx = empty(s.x.shape(), s.x.options());
-  const T *const x = s.x.data<T>(), *const upstream = dy.data<T>();
   T* const to = dx.data<T>();
-  const A *const mean = s.statistics.mean.data<A>(), *const rstd = s.statistics.rstd.data<A>();
-  const A* const weight = s.weight.data<A>();
+  const A* const rstd = s.statistics.rstd.data<A>();
   parallel_for(layout.planes(), layout.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) {
       const std::int64_t set = layout.set_of(p);
       const auto& m = means[static_cast<std::size_t>(set)];
       const A r = rstd[set];
-      cpu::norm_kernels<T>().plane_grad({.x = x + p * layout.size,
-                                         .dy = upstream + p * layout.size,
-                                         .dx = to + p * layout.size,
-                                         .size = layout.size,
-                                         .mean = mean[set],
-                                         .scale = r * weight[p % layout.channels],
-                                         .slope = -r * r * static_cast<A>(m.dy_centred),
-                                         .shift = -r * static_cast<A>(m.dy)});
+      cpu::PlaneGradCall<T> plane = plane_of<T>(s, dy, p);
+      plane.dx = to + p * layout.size;
+      plane.slope = -r * r * static_cast<A>(m.dy_centred);
+      plane.shift = -r * static_cast<A>(m.dy);
+      cpu::norm_kernels<T>().plane_grad(plane);
     }
   });
   return dx;
@@ -219,17 +224,18 @@ Tensor apply(std::string_view op, const Tensor& x, const Affine& affine, Saved s
   const std::int64_t C = s.layout.channels;
   const DType acc = detail::acc_dtype(x.dtype());
   s.weight = detail::affine_or(affine.weight, C, 1, acc);
-  const Tensor bias = detail::affine_or(affine.bias, C, 0, acc);
-  const Tensor y = dispatch_float(x.dtype(), op, [&](auto tag) {
-    return normalise<decltype(tag)>(s.x, s.layout, s.statistics, s.weight, bias);
-  });
+  s.bias = detail::affine_or(affine.bias, C, 0, acc);
+  const Tensor y =
+      dispatch_float(x.dtype(), op, [&](auto tag) { return normalise<decltype(tag)>(s); });
   const DType weight_dtype = affine.weight.defined() ? affine.weight.dtype() : acc;
   const DType bias_dtype = affine.bias.defined() ? affine.bias.dtype() : acc;
   return record(
-      op, y, {x, affine.weight, affine.bias}, {s.x, s.statistics.mean, s.statistics.rstd, s.weight},
-      [layout = s.layout, constant = s.constant_statistics, weight_dtype,
+      op, y, {x, affine.weight, affine.bias},
+      {s.x, s.statistics.mean, s.statistics.rstd, s.weight, s.bias},
+      [layout = s.layout, constant = s.constant_statistics, relu = s.relu, weight_dtype,
        bias_dtype](const GradArgs& g) -> Grads {
-        const Saved saved{g.saved[0], {g.saved[1], g.saved[2]}, g.saved[3], layout, constant};
+        const Saved saved{
+            g.saved[0], {g.saved[1], g.saved[2]}, g.saved[3], g.saved[4], layout, constant, relu};
         return dispatch_float(g.dy.dtype(), "norm", [&](auto tag) {
           return gradients<decltype(tag)>(saved, g.dy, weight_dtype, bias_dtype);
         });
@@ -255,7 +261,7 @@ Tensor grouped_norm(std::string_view op, const Tensor& x, const Affine& affine, 
   const std::int64_t C = x.shape()[1];
   check(groups >= 1 && C % groups == 0, op, ": got ", groups, " groups for ", C,
         " channels, expected a divisor");
-  Saved s{detail::packed(x), {}, {}, layout_of(op, x, groups)};
+  Saved s{.x = detail::packed(x), .layout = layout_of(op, x, groups)};
   s.statistics = statistics_of(moments(op, s.x, s.layout), eps, detail::acc_dtype(x.dtype()));
   return apply(op, x, affine, s);
 }
@@ -283,7 +289,10 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   detail::require_affine("batch_norm", "running_mean", running_mean, C);
   detail::require_affine("batch_norm", "running_var", running_var, C);
 
-  Saved s{detail::packed(x), {}, {}, layout_of("batch_norm", x, 0), !options.training};
+  Saved s{.x = detail::packed(x),
+          .layout = layout_of("batch_norm", x, 0),
+          .constant_statistics = !options.training,
+          .relu = options.relu};
   Moments m;
   if (options.training) {
     const auto n = static_cast<double>(s.layout.set_size());

@@ -14,6 +14,7 @@ struct BatchNormOptions {
   bool training = false;
   double momentum = 0.1;  ///< running = (1 - momentum) running + momentum batch
   double eps = 1e-5;
+  bool relu = false;  ///< y = relu(...) in the same pass
 };
 /// Per channel of x [B, C, ...]. In training uses the batch's statistics and updates the running
 /// ones in place (unbiased variance); else uses the running ones.

@@ -7,7 +7,6 @@
 #include "models/context.h"
 #include "models/layers/tokens.h"
 #include "models/scope.h"
-#include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
 #include "ops/norm.h"
@@ -30,10 +29,8 @@ class StemConv {
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
     if (!ctx.training) return normalized_by_weights(x);
     count_batch();
-    // One name, so that without a tape each map is freed as soon as the next one exists.
-    Tensor y = ops::conv2d(x, weight_, bias_, kHalved);
-    y = ops::batch_norm(y, scale_, shift_, mean_, var_, {.training = true});
-    return ops::relu(y);
+    return ops::batch_norm(ops::conv2d(x, weight_, bias_, kHalved), scale_, shift_, mean_, var_,
+                           {.training = true, .relu = true});
   }
 
  private:

@@ -75,31 +75,56 @@ template <class T>
   }
 }
 
+template <bool kRelu, class T>
+void plane_of(const PlaneCall<T>& c) {
+  for_lanes<acc_t<T>>(c.size, [&](auto at, std::int64_t i) {
+    const auto y = (at.load(c.x + i) - c.mean) * c.scale + c.shift;
+    at.store(c.y + i, kRelu ? (y < 0 ? decltype(y){} : y) : y);  // NaN stays
+  });
+}
+
+/// What reaches the affine map from above.
+template <bool kRelu, class At, class T, class V>
+V upstream(At at, const PlaneGradCall<T>& c, std::int64_t i, V centred) {
+  const V dy = at.load(c.dy + i);
+  return kRelu ? (centred * c.scale + c.y_shift <= 0 ? V{} : dy) : dy;
+}
+
+template <bool kRelu, class T>
+void plane_grad_of(const PlaneGradCall<T>& c) {
+  for_lanes<acc_t<T>>(c.size, [&](auto at, std::int64_t i) {
+    const auto centred = at.load(c.x + i) - c.mean;
+    const auto g = upstream<kRelu>(at, c, i, centred);
+    at.store(c.dx + i, g * c.scale + centred * c.slope + c.shift);
+  });
+}
+
+template <bool kRelu, class T>
+PlaneSums<acc_t<T>> plane_grad_sums_of(const PlaneGradCall<T>& c) {
+  using A = acc_t<T>;
+  LaneSum<A> dy, dy_centred;
+  for_lanes<A>(c.size, [&](auto at, std::int64_t i) {
+    const auto centred = at.load(c.x + i) - c.mean;
+    const auto g = upstream<kRelu>(at, c, i, centred);
+    dy.add(at, g);
+    dy_centred.add(at, g * centred);
+  });
+  return {dy.total(), dy_centred.total()};
+}
+
 template <class T>
 [[gnu::flatten]] void plane(const PlaneCall<T>& c) {
-  for_lanes<acc_t<T>>(c.size, [&](auto at, std::int64_t i) {
-    at.store(c.y + i, (at.load(c.x + i) - c.mean) * c.scale + c.shift);
-  });
+  c.relu ? plane_of<true>(c) : plane_of<false>(c);
 }
 
 template <class T>
 [[gnu::flatten]] void plane_grad(const PlaneGradCall<T>& c) {
-  for_lanes<acc_t<T>>(c.size, [&](auto at, std::int64_t i) {
-    at.store(c.dx + i,
-             at.load(c.dy + i) * c.scale + (at.load(c.x + i) - c.mean) * c.slope + c.shift);
-  });
+  c.relu ? plane_grad_of<true>(c) : plane_grad_of<false>(c);
 }
 
 template <class T>
 [[gnu::flatten]] PlaneSums<acc_t<T>> plane_grad_sums(const PlaneGradCall<T>& c) {
-  using A = acc_t<T>;
-  LaneSum<A> dy, dy_centred;
-  for_lanes<A>(c.size, [&](auto at, std::int64_t i) {
-    const auto upstream = at.load(c.dy + i);
-    dy.add(at, upstream);
-    dy_centred.add(at, upstream * (at.load(c.x + i) - c.mean));
-  });
-  return {dy.total(), dy_centred.total()};
+  return c.relu ? plane_grad_sums_of<true>(c) : plane_grad_sums_of<false>(c);
 }
 
 template <class T>

@@ -35,29 +35,32 @@ struct LayerNormGradCall {
 };
 
 /// One plane: `size` contiguous elements that share their statistics and their affine map.
-/// y = scale (x - mean) + shift.
+/// y = scale (x - mean) + shift, or its positive part.
 template <class T>
 struct PlaneCall {
   const T* x = nullptr;
   T* y = nullptr;
   std::int64_t size = 0;
   acc_t<T> mean = 0, scale = 0, shift = 0;
+  bool relu = false;
 };
 
-/// dx = scale dy + slope (x - mean) + shift.
+/// dx = scale g + slope (x - mean) + shift, where g is dy; with relu only where y was positive,
+/// scale (x - mean) + y_shift > 0, else 0.
 template <class T>
 struct PlaneGradCall {
   const T* x = nullptr;
   const T* dy = nullptr;
   T* dx = nullptr;
   std::int64_t size = 0;
-  acc_t<T> mean = 0, scale = 0, slope = 0, shift = 0;
+  acc_t<T> mean = 0, scale = 0, slope = 0, shift = 0, y_shift = 0;
+  bool relu = false;
 };
 
 template <class A>
 struct PlaneSums {
-  A dy = 0;          ///< sum dy
-  A dy_centred = 0;  ///< sum dy (x - mean)
+  A dy = 0;          ///< sum g
+  A dy_centred = 0;  ///< sum g (x - mean)
 };
 
 template <class T>
@@ -66,7 +69,8 @@ struct NormFunctions {
   void (*layer_norm_grad)(const LayerNormGradCall<T>&);
   void (*plane)(const PlaneCall<T>&);
   void (*plane_grad)(const PlaneGradCall<T>&);
-  PlaneSums<acc_t<T>> (*plane_grad_sums)(const PlaneGradCall<T>&);         ///< reads x, dy and mean
+  PlaneSums<acc_t<T>> (*plane_grad_sums)(
+      const PlaneGradCall<T>&);  ///< reads neither slope nor shift
   acc_t<T> (*centred_squares)(const T* x, std::int64_t n, acc_t<T> mean);  ///< sum (x - mean)^2
 };
 using NormKernels = ByDType<NormFunctions>;

@@ -81,6 +81,18 @@ OpCases batch_norm_cases() {
          return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = true, .eps = 1e-2});
        }},
       {"batch_norm",
+       "training, relu behind it",
+       {{2, 3, 5, 7}, {3}, {3}, running_mean(3), running_var(3)},
+       [](X x) {
+         return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = true, .relu = true});
+       }},
+      {"batch_norm",
+       "evaluation, relu behind it",
+       {{2, 3, 5, 2}, {3}, {3}, running_mean(3), running_var(3)},
+       [](X x) {
+         return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = false, .relu = true});
+       }},
+      {"batch_norm",
        "evaluation, images",
        {{2, 3, 5, 2}, {3}, {3}, running_mean(3), running_var(3)},
        batch_evaluation},

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "ops/activation.h"
 
 using namespace fovea;
 using doctest::Approx;
@@ -103,6 +104,30 @@ TEST_CASE("batch norm in evaluation uses the running statistics and leaves them 
   const Tensor y = ops::batch_norm(x, {}, {}, mean, variance, {.training = false, .eps = 0});
   CHECK(y.to_vector() == Values{2, 0});
   CHECK(mean.to_vector() == Values{1, 5});
+}
+
+TEST_CASE("batch norm with relu is batch norm and then relu, forward and backward") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    std::vector<Values> results[2];
+    for (const bool fused : {false, true}) {
+      const Tensor x = rand_normal({3, 4, 9, 11}, 0, 1, 1).to(dtype).set_requires_grad();
+      const Tensor weight = rand_normal({4}, 0, 1, 2)
+                                .to(dtype == DType::f64 ? DType::f64 : DType::f32)
+                                .set_requires_grad();
+      const Tensor bias = rand_normal({4}, 0, 1, 3)
+                              .to(dtype == DType::f64 ? DType::f64 : DType::f32)
+                              .set_requires_grad();
+      const Tensor mean = zeros({4}), variance = ones({4});
+      const Tensor z =
+          ops::batch_norm(x, weight, bias, mean, variance, {.training = true, .relu = fused});
+      const Tensor y = fused ? z : ops::relu(z);
+      backward(y, rand_normal(x.shape(), 0, 1, 4).to(dtype));
+      for (const Tensor& t : {y, x.grad(), weight.grad(), bias.grad(), mean, variance})
+        results[fused].push_back(t.to_vector());
+    }
+    CHECK(results[0] == results[1]);
+  }
 }
 
 TEST_CASE("instance norm is group norm with one channel per group") {
