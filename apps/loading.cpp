@@ -8,6 +8,7 @@
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
+#include "models/json_text.h"
 #include "models/pretrained.h"
 
 namespace fovea {
@@ -52,7 +53,7 @@ fs::path weights_path(const LoadRequest& request) {
 std::string data_dir_of_run(const fs::path& weights) {
   const RunPaths run{weights.parent_path()};
   if (!is_run(run.folder) || !fs::exists(run.config())) return {};
-  const json settings = json::parse(read_file(run.config()), nullptr, /*allow_exceptions=*/false);
+  const json settings = parse_json(read_file(run.config()));
   const auto folder = settings.find("data-dir");
   if (folder == settings.end() || !folder->is_string()) return {};
   std::error_code none;

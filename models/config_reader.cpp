@@ -7,14 +7,35 @@
 
 #include "engine/check.h"
 #include "engine/files.h"
+#include "models/json_text.h"
 
 namespace fovea {
 
 using nlohmann::json;
 
+namespace {
+
+/// A value as it stands in a message: on one line, and not longer than one.
+std::string shown(const json& value) {
+  constexpr std::size_t kMost = 120;
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kMost) text.replace(kMost, std::string::npos, "...");
+  return text;
+}
+
+/// Keys stand without quotes where nothing in them needs any.
+std::string shown_key(const std::string& key) {
+  const bool plain = key.size() < 100 && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+                       return c > ' ' && c < 127;
+                     });
+  return plain && !key.empty() ? key : shown(key);
+}
+
+}  // namespace
+
 ConfigReader::ConfigReader(std::string where, const json& object)
     : where_(std::move(where)), object_(object) {
-  check(object.is_object(), where_, ": got ", object.dump(), ", expected a JSON object");
+  if (!object.is_object()) fail(where_, ": got ", shown(object), ", expected a JSON object");
 }
 
 void ConfigReader::require(std::string_view key) const {
@@ -29,8 +50,7 @@ const json* ConfigReader::find(std::string_view key) {
 
 void ConfigReader::refuse(std::string_view key, const json& got,
                           const std::string& expected) const {
-  fail(where_, ": ", key, ": got ", got.dump(-1, ' ', false, json::error_handler_t::replace),
-       ", expected ", expected);
+  fail(where_, ": ", key, ": got ", shown(got), ", expected ", expected);
 }
 
 void ConfigReader::read(std::string_view key, bool& value) {
@@ -92,14 +112,29 @@ void ConfigReader::read_size(std::string_view key, std::array<std::int64_t, 2>& 
   value = {pair[0].get<std::int64_t>(), pair[1].get<std::int64_t>()};
 }
 
+void ConfigReader::read_pair(std::string_view key, std::array<double, 2>& value, double least,
+                             double bound) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  const auto fits = [&](const json& v) {
+    return v.is_number() && v.get<double>() >= least && v.get<double>() < bound;
+  };
+  if (!found->is_array() || found->size() != 2 || !fits((*found)[0]) || !fits((*found)[1])) {
+    refuse(key, *found,
+           "two numbers from " + json(least).dump() + " to below " + json(bound).dump());
+  }
+  value = {(*found)[0].get<double>(), (*found)[1].get<double>()};
+}
+
 void ConfigReader::read(std::string_view key, std::vector<std::int64_t>& value) {
   const json* found = find(key);
   if (found == nullptr) return;
-  if (!found->is_array()) refuse(key, *found, "a list of integers");
+  const std::string expected = "a list of integers from -2^24 to 2^24";
+  if (!found->is_array()) refuse(key, *found, expected);
   value.clear();
   for (const json& item : *found) {
     const bool fits = item.is_number_integer() && std::abs(item.get<double>()) <= 1 << 24;
-    if (!fits) refuse(key, *found, "a list of integers");
+    if (!fits) refuse(key, *found, expected);
     value.push_back(item.get<std::int64_t>());
   }
 }
@@ -112,7 +147,7 @@ bool ConfigReader::is_null(std::string_view key) {
 void ConfigReader::finish() const {
   for (const auto& item : object_.items()) {
     if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
-    fail(where_, ": key ", item.key(), " is not known, the nearest one is ",
+    fail(where_, ": key ", shown_key(item.key()), " is not known, the nearest one is ",
          nearest_name(item.key(), known_));
   }
 }
@@ -127,7 +162,7 @@ json parse_config_value(const std::string& text) {
       digits(std::string_view(text).substr(cross + 1))) {
     return {std::stoll(text.substr(0, cross)), std::stoll(text.substr(cross + 1))};
   }
-  const json value = json::parse(text, nullptr, false);
+  const json value = parse_json(text);
   return value.is_discarded() ? json(text) : value;
 }
 

@@ -35,6 +35,8 @@ class ConfigReader {
   }
   /// [height, width], or one number for both; each at least `least`.
   void read_size(std::string_view key, std::array<std::int64_t, 2>& value, std::int64_t least = 1);
+  /// Two numbers, each from `least` to just below `bound`.
+  void read_pair(std::string_view key, std::array<double, 2>& value, double least, double bound);
   /// A list of integers in [-2^24, 2^24].
   void read(std::string_view key, std::vector<std::int64_t>& value);
   /// Whether the key is there and null. A key that is not null is still to be read.

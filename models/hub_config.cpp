@@ -9,6 +9,7 @@
 #include "engine/check.h"
 #include "engine/files.h"
 #include "models/config_reader.h"
+#include "models/json_text.h"
 #include "models/registry.h"
 
 namespace fovea {
@@ -147,7 +148,7 @@ HubConfig read_hub_config(const json& root) {
 }  // namespace
 
 HubConfig parse_hub_config(std::string_view text, const std::string& where) {
-  const json root = json::parse(text, nullptr, false);
+  const json root = parse_json(text);
   check(root.is_object(), where, ": is not a JSON object");
   try {
     return read_hub_config(root);
@@ -160,7 +161,7 @@ std::optional<HubConfig> find_hub_config(const fs::path& weights) {
   const fs::path path = weights.parent_path() / "config.json";
   if (!fs::is_regular_file(path)) return {};
   const std::string text = read_file(path);
-  const json root = json::parse(text, nullptr, false);
+  const json root = parse_json(text);
   if (!root.is_object() || !root.contains("architecture")) return {};
   return parse_hub_config(text, path.string());
 }

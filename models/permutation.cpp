@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 
 namespace fovea {
 namespace {
@@ -36,11 +37,10 @@ std::int64_t pick(const std::vector<std::int64_t>& from, Rng& rng) {
   return from[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(from.size())))];
 }
 
-/// All positions but `a` within `delta` of it.
-std::vector<std::int64_t> neighbours(const PermutationConfig& c, std::int64_t a,
-                                     std::int64_t delta) {
+/// All positions but `a` within the given distance of it.
+std::vector<std::int64_t> neighbours(const PermutationConfig& c, std::int64_t a) {
   const auto [height, width] = c.img_size;
-  const std::int64_t y = a / width, x = a % width;
+  const std::int64_t y = a / width, x = a % width, delta = *c.delta;
   std::vector<std::int64_t> found;
   for (std::int64_t dy = -delta; dy <= delta; ++dy) {
     const std::int64_t reach = delta - std::abs(dy);
@@ -53,7 +53,30 @@ std::vector<std::int64_t> neighbours(const PermutationConfig& c, std::int64_t a,
   return found;
 }
 
-/// A partner for `a`: unused and near, or near when no unused one is left.
+/// A position other than `a` within `delta` of it, each as likely; or nothing, after some attempts
+/// that fell outside the image or on one that is not `wanted`.
+template <class Wanted>
+std::optional<std::int64_t> try_near(const PermutationConfig& c, std::int64_t a, Rng& rng,
+                                     const Wanted& wanted) {
+  constexpr int kAttempts = 64;
+  const auto [height, width] = c.img_size;
+  const std::int64_t delta = *c.delta, side = 2 * delta + 1;
+  for (int i = 0; i < kAttempts; ++i) {
+    const std::int64_t dy = rng.below(side) - delta, dx = rng.below(side) - delta;
+    const std::int64_t y = a / width + dy, x = a % width + dx, b = y * width + x;
+    const bool near = std::abs(dy) + std::abs(dx) <= delta && b != a;
+    if (near && y >= 0 && y < height && x >= 0 && x < width && wanted(b)) return b;
+  }
+  return {};
+}
+
+std::int64_t distance(const PermutationConfig& c, std::int64_t a, std::int64_t b) {
+  const std::int64_t width = c.img_size[1];
+  return std::abs(a / width - b / width) + std::abs(a % width - b % width);
+}
+
+/// A partner for `a`: unused and near, or near when no unused one is left. Few unused ones are
+/// looked through rather than hit by chance.
 std::int64_t partner(const PermutationConfig& c, std::int64_t a, const Pool& unused, Rng& rng) {
   const std::int64_t pixels = c.img_size[0] * c.img_size[1];
   if (!c.delta || *c.delta >= c.img_size[0] + c.img_size[1]) {
@@ -61,12 +84,16 @@ std::int64_t partner(const PermutationConfig& c, std::int64_t a, const Pool& unu
     const std::int64_t b = rng.below(pixels - 1);
     return b < a ? b : b + 1;
   }
-  const std::vector<std::int64_t> near = neighbours(c, a, *c.delta);
+  const auto by_chance = try_near(c, a, rng, [&](std::int64_t b) { return unused.contains(b); });
+  if (by_chance) return *by_chance;
+  const bool few_unused = std::ssize(unused.items()) < 2 * *c.delta * (*c.delta + 1);
   std::vector<std::int64_t> free;
-  for (const std::int64_t b : near) {
-    if (unused.contains(b)) free.push_back(b);
+  for (const std::int64_t b : few_unused ? unused.items() : neighbours(c, a)) {
+    if (unused.contains(b) && distance(c, a, b) <= *c.delta) free.push_back(b);
   }
-  return pick(free.empty() ? near : free, rng);
+  if (!free.empty()) return pick(free, rng);
+  const auto used = try_near(c, a, rng, [](std::int64_t) { return true; });
+  return used ? *used : pick(neighbours(c, a), rng);
 }
 
 }  // namespace

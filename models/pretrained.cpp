@@ -10,6 +10,7 @@
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
+#include "models/json_text.h"
 #include "models/registry.h"
 #include "ops/resize.h"
 
@@ -40,7 +41,7 @@ std::int64_t prefix_tokens(const TensorMap& tensors) {
 std::optional<Grid> stated_grid(const Metadata& metadata) {
   const auto text = metadata.find("config");
   if (text == metadata.end()) return {};
-  const json config = json::parse(text->second, nullptr, false);
+  const json config = parse_json(text->second);
   if (!config.is_object() || !config.contains("img_size")) return {};
   Grid image{};
   std::int64_t patch = 16;
@@ -140,8 +141,11 @@ class Loader {
     const auto list = [&text](const char* what, const std::vector<std::string>& names) {
       if (names.empty()) return;
       if (text.tellp() > 0) text << "; ";
+      constexpr std::size_t kMost = 1000;  // of each kind
       text << names.size() << ' ' << what << ": ";
-      for (std::size_t i = 0; i < names.size(); ++i) text << (i > 0 ? ", " : "") << names[i];
+      for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
+        text << (i > 0 ? ", " : "") << names[i];
+      if (names.size() > kMost) text << " and " << names.size() - kMost << " more";
     };
     list("missing", missing_);
     list("unexpected", unexpected_);
@@ -220,7 +224,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   if (!name.empty()) {
     config = preset(name);
   } else if (own != metadata.end()) {
-    config = json::parse(own->second, nullptr, false);
+    config = parse_json(own->second);
     check(config.is_object(), path.string(), ": the model in its metadata is not a JSON object");
     if (shown != metadata.end()) name = shown->second;
   } else {

@@ -61,12 +61,8 @@ Init xavier(std::int64_t in, std::int64_t out) {
 }
 
 Tensor ParameterStore::find(std::string_view name) const {
-  for (const auto* list : {&parameters_, &buffers_}) {
-    const auto it = std::find_if(list->begin(), list->end(),
-                                 [name](const Parameter& p) { return p.name == name; });
-    if (it != list->end()) return it->tensor;
-  }
-  return {};
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? Tensor() : found->second;
 }
 
 std::int64_t ParameterStore::parameter_count() const {
@@ -129,6 +125,7 @@ Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init,
   const Tensor tensor = empty(shape, options);
   init(tensor, {store_->seed_, hash_of(path)});
   tensor.set_name(path);
+  store_->by_name_.emplace(path, tensor);
   return tensor;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ class ParameterStore {
   std::uint64_t seed_;
   TensorOptions options_;
   std::vector<Parameter> parameters_, buffers_;
+  std::map<std::string, Tensor, std::less<>> by_name_;  // of both
 };
 
 /// A place in the tree of names: Scope(store) / "blocks" / 0 / "attn".

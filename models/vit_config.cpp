@@ -11,9 +11,8 @@ namespace {
 using nlohmann::json;
 
 void read_permutation(ConfigReader& r, ViTConfig& c) {
-  const auto [height, width] = c.image.img_size;
   r.read("permutation", c.permutation);
-  r.read("permute_T", c.permute_T, 0, height * width);
+  r.read("permute_T", c.permute_T, 0);
   if (!r.is_null("permute_delta")) {
     std::int64_t delta = 0;
     r.read("permute_delta", delta, 1);

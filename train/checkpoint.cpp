@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "engine/safetensors.h"
 #include "models/hub_config.h"
+#include "models/json_text.h"
 #include "models/pretrained.h"
 
 namespace fovea {
@@ -179,7 +180,7 @@ std::string text_or(const std::map<std::string, std::string>& metadata, const st
 }
 
 std::array<float, 3> channel_values(const std::string& text, std::array<float, 3> otherwise) {
-  const json values = json::parse(text, nullptr, false);
+  const json values = parse_json(text);
   if (!values.is_array() || values.size() != 3) return otherwise;
   for (std::size_t c = 0; c < 3; ++c) {
     if (!values[c].is_number()) return otherwise;
@@ -190,7 +191,7 @@ std::array<float, 3> channel_values(const std::string& text, std::array<float, 3
 
 double number_or(const std::map<std::string, std::string>& metadata, const std::string& key,
                  double otherwise) {
-  const json value = json::parse(text_or(metadata, key, ""), nullptr, false);
+  const json value = parse_json(text_or(metadata, key, ""));
   return value.is_number() ? value.get<double>() : otherwise;
 }
 
@@ -280,7 +281,7 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
   if (!metadata.contains("config")) return foreign_weights_info(path);
   WeightsInfo info;
   info.dataset = text_or(metadata, "dataset", "");
-  const json classes = json::parse(text_or(metadata, "classes", "[]"), nullptr, false);
+  const json classes = parse_json(text_or(metadata, "classes", "[]"));
   if (classes.is_array()) {
     for (const json& name : classes) {
       if (name.is_string()) info.classes.push_back(name.get<std::string>());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/config_reader.h"
+#include "models/json_text.h"
 
 namespace fovea {
 namespace {
@@ -71,7 +72,7 @@ std::string key_of(const Row& row) {
 
 json parse(const Row& row, const std::string& text) {
   if (row.kind == Kind::list) {
-    const json list = json::parse("[" + text + "]", nullptr, /*allow_exceptions=*/false);
+    const json list = parse_json("[" + text + "]");
     if (list.is_discarded()) refuse(row, text, "integers separated by commas");
     return list.size() == 1 && list[0].is_array() ? list[0] : list;
   }

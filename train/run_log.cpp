@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "engine/check.h"
+#include "models/json_text.h"
 
 namespace fovea {
 namespace fs = std::filesystem;
@@ -82,7 +83,7 @@ std::string steps_until(std::string_view content, std::int64_t last_step) {
   std::string kept;
   while (content.find('\n') != std::string_view::npos) {
     const std::string_view line = take_until(content, '\n');
-    const auto parsed = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto parsed = parse_json(line);
     if (!parsed.is_object() || !parsed.contains("step")) break;
     const auto& step = parsed["step"];
     if (!step.is_number_integer() || step.get<std::int64_t>() > last_step) break;

@@ -31,17 +31,20 @@ class Backward {
         queries_(call_.queries, kQueryTile, 6),
         keys_(call_.keys, kKeyTile, kLanes<A>) {
     const std::int64_t width = padded<A>(call_.width), value_width = padded<A>(call_.value_width);
-    const std::int64_t key_pitch = padded<A>(keys_.size);
+    const std::int64_t key_pitch = padded<A>(keys_.size), query_pitch = padded<A>(queries_.size);
     q_.pitch = k_.pitch = dq_.pitch = dk_.pitch = width;
-    v_.pitch = dy_.pitch = dv_.pitch = value_width;
+    v_.pitch = dy_.pitch = out_.pitch = dv_.pitch = value_width;
+    dyt_.pitch = outt_.pitch = query_pitch;
     kt_.pitch = vt_.pitch = p_.pitch = ds_.pitch = key_pitch;
     const Piece<A> pieces[] = {
-        {&q_.data, queries_.size * width},     {&dy_.data, queries_.size * value_width},
-        {&k_.data, keys_.size * width},        {&v_.data, keys_.size * value_width},
-        {&kt_.data, width * key_pitch},        {&vt_.data, value_width * key_pitch},
-        {&p_.data, queries_.size * key_pitch}, {&ds_.data, queries_.size * key_pitch},
-        {&dk_.data, keys_.size * width},       {&dv_.data, keys_.size * value_width},
-        {&dq_.data, call_.queries * width},    {&delta_, call_.queries}};
+        {&q_.data, queries_.size * width},        {&dy_.data, queries_.size * value_width},
+        {&dyt_.data, value_width * query_pitch},  {&out_.data, queries_.size * value_width},
+        {&outt_.data, value_width * query_pitch}, {&k_.data, keys_.size * width},
+        {&v_.data, keys_.size * value_width},     {&kt_.data, width * key_pitch},
+        {&vt_.data, value_width * key_pitch},     {&p_.data, queries_.size * key_pitch},
+        {&ds_.data, queries_.size * key_pitch},   {&dk_.data, keys_.size * width},
+        {&dv_.data, keys_.size * value_width},    {&dq_.data, call_.queries * width},
+        {&delta_, call_.queries + query_pitch}};
     carve(pieces);
   }
 
@@ -51,7 +54,6 @@ class Backward {
     head_ = head;
     next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
     dbias_ = dbias;
-    compute_delta();
     for (std::int64_t j = 0; j < keys_.count; ++j) {
       const Span keys{keys_.begin(j), keys_.length(j)};
       load_keys(keys);
@@ -79,15 +81,18 @@ class Backward {
     unpack<T, A>(tile, {span.count, columns}, scale, rows<T>(view, span.begin));
   }
 
-  /// delta_n = sum_e dO O = sum_m dP P.
-  void compute_delta() {
-    const Rows<const T> dy = rows<const T>(grad_.dy, 0), out = rows<const T>(call_.out, 0);
-    for (std::int64_t i = 0; i < call_.queries; ++i) {
-      const T *a = dy.from(i).data, *b = out.from(i).data;
-      A sum = 0;
-      for (std::int64_t e = 0; e < call_.value_width; ++e)
-        sum += widen(a[e * dy.column]) * widen(b[e * out.column]);
-      delta_[i] = sum;
+  /// delta_n = sum_e dO O = sum_m dP P, added in the order in which a product adds dP: where one p
+  /// is 1 and O its row of V, dP - delta is 0 to the last bit. dy_ holds dO.
+  void compute_delta(Span queries, Extent size) {
+    using V = Vector<A>;
+    pack<T, A>(rows<const T>(call_.out, queries.begin), size, A(1), out_);
+    transpose(dy_, size, dyt_);
+    transpose(out_, size, outt_);
+    for (std::int64_t i = 0; i < queries.count; i += kLanes<A>) {
+      V sum{};
+      for (std::int64_t e = 0; e < size.columns; ++e)
+        sum += load<V>(dyt_.row(e) + i) * load<V>(outt_.row(e) + i);
+      store(delta_ + queries.begin + i, sum);  // the next tile mends what lies beyond
     }
   }
 
@@ -108,6 +113,7 @@ class Backward {
     const Extent q_size{queries.count, call_.width}, dy_size{queries.count, call_.value_width};
     pack<T, A>(rows<const T>(call_.q, queries.begin), q_size, static_cast<A>(call_.scale), q_);
     pack<T, A>(rows<const T>(grad_.dy, queries.begin), dy_size, A(1), dy_);
+    if (keys.begin == 0) compute_delta(queries, dy_size);
     probabilities(queries, keys);
     score_gradients(queries, keys);
     const bool later_queries = queries.begin > 0, later_keys = keys.begin > 0;
@@ -223,7 +229,7 @@ class Backward {
   const AttentionGradCall& grad_;
   const AttentionCall& call_;
   Cut queries_, keys_;
-  Tile<A> q_, dy_, k_, v_, kt_, vt_, p_, ds_, dq_, dk_, dv_;
+  Tile<A> q_, dy_, out_, dyt_, outt_, k_, v_, kt_, vt_, p_, ds_, dq_, dk_, dv_;
   A* delta_ = nullptr;
   Head head_{};
   const Head* next_ = nullptr;

@@ -26,12 +26,12 @@ std::string text_of(const golden::Report& report) {
   return out.str();
 }
 
-/// Checks a copy of vit_nonsquare_p2 after `spoil` changed it.
+/// Checks a copy of a golden file after `spoil` changed it.
 template <class Spoil>
-golden::Report check_spoiled(const Spoil& spoil) {
+golden::Report check_spoiled(const Spoil& spoil, const char* name = "vit_nonsquare_p2") {
   const fs::path path =
       fs::temp_directory_path() / ("fovea_golden_" + std::to_string(std::rand()) + ".safetensors");
-  SafetensorsFile file = read_safetensors(golden_folder() / "vit_nonsquare_p2.safetensors");
+  SafetensorsFile file = read_safetensors(golden_folder() / (std::string(name) + ".safetensors"));
   spoil(file);
   file.metadata["format"] = file.metadata.count("spoil-format") ? "other" : "fovea-golden-1";
   write_safetensors(path, file.tensors, file.metadata);
@@ -115,10 +115,61 @@ TEST_CASE("what the checker does not know is a failure with the reason") {
           file.tensors.erase("param/head.bias");
         }).find("1 missing: head.bias") != std::string::npos);
   CHECK(reason([](SafetensorsFile& file) { file.metadata["config"] = "{"; }) ==
-        "metadata: config is not JSON");
+        "metadata: config is not JSON, or nested too deeply");
+  CHECK(reason([](SafetensorsFile& file) {
+          file.metadata["config"] =
+              R"({"depth": )" + std::string(200000, '[') + std::string(200000, ']') + "}";
+        }) == "metadata: config is not JSON, or nested too deeply");
+  CHECK(reason([](SafetensorsFile& file) { file.tensors.erase("target"); }) ==
+        "tensor target is missing");
+  CHECK(reason([](SafetensorsFile& file) {
+          file.tensors["param/pos_embed"] = zeros({1, 5, 16}, {DType::f64, {}});
+        }).starts_with("param/pos_embed: got shape [1, 5, 16], expected "));
   CHECK(reason([](SafetensorsFile& file) {
           file.metadata["spoil-format"] = "yes";
         }).find("format") != std::string::npos);
+}
+
+TEST_CASE("a name in a file cannot look like another line of the report") {
+  const golden::Report report =
+      check_spoiled([](SafetensorsFile& file) { file.tensors["feat/7\nok  other"] = zeros({1}); });
+  CHECK(text_of(report).ends_with("feat/7?ok  other\n"));
+}
+
+TEST_CASE("a permutation that is none, or not what its swaps say, is refused") {
+  const auto reason = [](const auto& spoil) {
+    return check_spoiled(spoil, "pit_perm_delta").reason;
+  };
+  CHECK(reason([](SafetensorsFile&) {}).empty());
+  const auto other_perm = [](SafetensorsFile& file) {
+    std::int64_t* perm = file.tensors.at("perm").data<std::int64_t>();
+    perm[0] = perm[1];
+  };
+  CHECK(reason(other_perm) == "perm: is not what swaps make of the identity");
+  CHECK(reason([&](SafetensorsFile& file) {
+          other_perm(file);
+          file.tensors.erase("swaps");
+        }).starts_with("perm: does not hold each of 0 to "));
+  CHECK(reason([](SafetensorsFile& file) {
+          file.tensors["swaps"] = file.tensors.at("swaps").to(DType::f64);
+        }).starts_with("swaps: got f64 "));
+  CHECK(reason([](SafetensorsFile& file) {
+          replace(file.metadata["config"], "\"permute_delta\": 2", "\"permute_delta\": 1");
+        }).ends_with(" apart, permute_delta is 1"));
+}
+
+TEST_CASE("training cases: betas come as a pair below 1, rates as one number a step") {
+  const auto reason = [](const auto& spoil) { return check_spoiled(spoil, "train_adamw").reason; };
+  CHECK(reason([](SafetensorsFile& file) {
+          replace(file.metadata["config"], "\"betas\": [", "\"beta1\": 0.5, \"betas\": [");
+        }) == "train config: key beta1 is not known, the nearest one is betas");
+  CHECK(reason([](SafetensorsFile& file) {
+          replace(file.metadata["config"], "0.999", "1.0");
+        }).starts_with("train config: betas: got ["));
+  CHECK(reason([](SafetensorsFile& file) {
+          Tensor& lr = file.tensors.at("lr");
+          lr = from_values({1, lr.numel()}, lr.to_vector(), {DType::f64, {}});
+        }).starts_with("lr: got shape [1, "));
 }
 
 TEST_CASE("a file that cannot be read is a failure with the reason") {

@@ -170,3 +170,15 @@ TEST_CASE("pixel swaps are disjoint, near and repeatable") {
   }
   CHECK(draw_swaps({{1, 2}, 5, 1, 0}).size() == 5);  // more swaps than pairs
 }
+
+TEST_CASE("pixel swaps use up all pixels before one is swapped again, however near they must be") {
+  for (const std::int64_t delta : {3, 40}) {
+    CAPTURE(delta);
+    std::vector<int> uses(64 * 48);
+    for (const auto& [a, b] : draw_swaps({{64, 48}, 64 * 48 / 4, delta, 1})) {
+      ++uses[static_cast<std::size_t>(a)];
+      ++uses[static_cast<std::size_t>(b)];
+    }
+    CHECK(*std::max_element(uses.begin(), uses.end()) == 1);
+  }
+}

@@ -265,6 +265,22 @@ TEST_CASE("scores of 1e4 keep value and gradient exact to f32") {
   }
 }
 
+TEST_CASE("where each query sees one key alone, no gradient reaches queries, keys and bias") {
+  for (const std::int64_t keys : {1, 70, 700}) {
+    for (const DType dtype : {DType::f64, DType::f32}) {
+      CAPTURE(keys);
+      const Sizes sizes{1, 2, 83, keys, 24, 37};
+      Case c = make_case(sizes, {}, dtype);
+      Values bias(at(83 * keys), -1e4);
+      for (std::int64_t i = 0; i < 83; ++i) bias[at(i * keys + 7 * i % keys)] = 0;
+      c.bias = from_values({83, keys}, bias, {dtype, {}});
+      const Result got = fused(c);
+      for (const Values& gradient : {got.dq, got.dk, got.dbias})
+        CHECK(gradient == Values(gradient.size(), 0.0));
+    }
+  }
+}
+
 TEST_CASE("strided inputs give the bits of contiguous ones") {
   const Sizes s{2, 3, 37, 41, 5, 9};
   const Case c = make_case(s, {}, DType::f32);

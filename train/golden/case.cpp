@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/config_reader.h"
+#include "models/json_text.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/loss.h"
@@ -31,8 +32,8 @@ Tolerance tolerance(Precision precision) {
 json parse_metadata(const SafetensorsFile& file, const std::string& key) {
   const auto text = file.metadata.find(key);
   check(text != file.metadata.end(), "metadata: key ", key, " is missing");
-  json value = json::parse(text->second, nullptr, false);
-  check(!value.is_discarded(), "metadata: ", key, " is not JSON");
+  json value = parse_json(text->second);
+  check(!value.is_discarded(), "metadata: ", key, " is not JSON, or nested too deeply");
   return value;
 }
 
@@ -177,7 +178,12 @@ std::unique_ptr<Model> load_case_model(Case& c, json config) {
       make_model_from_config(config, 0, {c.options.parameters(), c.options.device});
   TensorMap tensors;
   for (const char* prefix : {"param/", "buffer/"}) {
-    for (const std::string& name : c.names_under(prefix)) tensors[name] = c.take(prefix + name);
+    for (const std::string& name : c.names_under(prefix)) {
+      const Tensor given = c.take(prefix + name), own = model->store().find(name);
+      check(!own.defined() || given.shape() == own.shape(), prefix, name, ": got shape ",
+            given.shape(), ", expected ", own.defined() ? own.shape() : Shape{});
+      check(tensors.emplace(name, given).second, name, ": stands under param/ and under buffer/");
+    }
   }
   if (c.has("perm") && model->store().find("perm").defined()) tensors["perm"] = c.take("perm");
   load_state(*model, tensors);

@@ -21,6 +21,16 @@ void check_family(Case& c) {
        nearest_name(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train", "image"}));
 }
 
+/// Names and messages come from files: nothing in them may look like another line of the report.
+std::string one_line(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const bool control = static_cast<unsigned char>(c) < ' ' || c == 127;
+    shown += control ? '?' : c;
+  }
+  return shown;
+}
+
 /// How much of its bound an error uses up; NaN counts as most.
 double used(const Comparison& c) {
   if (c.error == 0) return 0;  // the bound may be 0 too
@@ -65,15 +75,16 @@ void print(std::ostream& out, const Report& report) {
     const auto worst = std::max_element(
         report.results.begin(), report.results.end(),
         [](const Comparison& a, const Comparison& b) { return used(a) < used(b); });
-    out << "ok  " << report.name << "  worst " << worst->error << ' ' << worst->name << '\n';
+    out << "ok  " << report.name << "  worst " << worst->error << ' ' << one_line(worst->name)
+        << '\n';
   } else if (!report.reason.empty()) {
-    out << "FAIL " << report.name << ' ' << report.reason << '\n';
+    out << "FAIL " << report.name << ' ' << one_line(report.reason) << '\n';
   } else {
     const auto failed = std::count_if(report.results.begin(), report.results.end(),
                                       [](const Comparison& c) { return !c.ok(); });
     out << "FAIL " << report.name << ' ' << failed << (failed == 1 ? " tensor\n" : " tensors\n");
     for (const Comparison& c : report.results) {
-      if (!c.ok()) out << "  " << c.name << ' ' << c.error << " > " << c.bound << '\n';
+      if (!c.ok()) out << "  " << one_line(c.name) << ' ' << c.error << " > " << c.bound << '\n';
     }
   }
   out.flags(before);

@@ -1,4 +1,7 @@
 // Golden files of classifiers: forward in training and evaluation mode, taps, loss, gradients.
+#include <algorithm>
+#include <cstdlib>
+
 #include "engine/autograd.h"
 #include "models/permutation.h"
 #include "models/registry.h"
@@ -9,20 +12,45 @@
 namespace fovea::golden {
 namespace {
 
-/// The permutation must be what the file's own swaps make of the identity.
-void check_permutation(Case& c, const Model& model) {
-  const Tensor perm = model.store().find("perm");
-  if (!perm.defined() || !c.has("swaps")) return;
+/// The pairs of tensor swaps, which must be such as the keys permute_T and permute_delta say.
+Swaps read_swaps(Case& c) {
   const Tensor table = c.take("swaps");
-  check(table.rank() == 2 && table.size(1) == 2, "swaps: got shape ", table.shape(),
-        ", expected [T, 2]");
+  check(table.dtype() == DType::i64 && table.rank() == 2 && table.size(1) == 2, "swaps: got ",
+        to_string(table.dtype()), ' ', table.shape(), ", expected i64 [T, 2]");
+  const std::int64_t T = c.config.value("permute_T", std::int64_t{0});
+  check(T == 0 || T == table.size(0), "swaps: got ", table.size(0), " pairs, permute_T is ", T);
   Swaps swaps;
   for (std::int64_t t = 0; t < table.size(0); ++t) {
     swaps.push_back({static_cast<std::int64_t>(table.at(2 * t)),
                      static_cast<std::int64_t>(table.at(2 * t + 1))});
   }
-  check(apply_swaps(perm.numel(), swaps) == perm.to_vector(),
-        "perm is not what swaps make of the identity");
+  return swaps;
+}
+
+void check_distances(const Case& c, const Swaps& swaps, std::int64_t width) {
+  if (!c.config.contains("permute_delta") || c.config["permute_delta"].is_null()) return;
+  const auto delta = c.config["permute_delta"].get<std::int64_t>();
+  for (const auto& [a, b] : swaps) {
+    const std::int64_t distance = std::abs(a / width - b / width) + std::abs(a % width - b % width);
+    check(distance <= delta, "swaps: (", a, ", ", b, ") are ", distance,
+          " apart, permute_delta is ", delta);
+  }
+}
+
+/// The permutation must be one, and what the file's own swaps, if there are, make of the identity.
+void check_permutation(Case& c, const Model& model) {
+  const Tensor perm = model.store().find("perm");
+  if (!perm.defined()) return;
+  std::vector<double> sources = perm.to_vector();
+  if (c.has("swaps")) {
+    const Swaps swaps = read_swaps(c);
+    check(apply_swaps(perm.numel(), swaps) == sources,
+          "perm: is not what swaps make of the identity");
+    check_distances(c, swaps, model.info().img_size[1]);
+  }
+  std::sort(sources.begin(), sources.end());
+  check(sources == apply_swaps(perm.numel(), {}), "perm: does not hold each of 0 to ",
+        perm.numel() - 1, " once");
 }
 
 /// DeiT: (1 - alpha) base + alpha distillation, the teacher's logits being given.
@@ -98,6 +126,8 @@ void check_model(Case& c) {
   check_permutation(c, *model);
 
   const Tensor input = c.take("input", c.options.parameters());
+  check(is_float(input.dtype()) && input.rank() == 4 && input.size(0) > 0, "input: got ",
+        to_string(input.dtype()), ' ', input.shape(), ", expected images [B, C, H, W]");
   input.set_requires_grad();
   compare_evaluation(c, *model, input);
 
@@ -114,10 +144,11 @@ void check_model(Case& c) {
     check(out.logits_dist.defined(), "logits_dist: the model has one head only");
     c.compare_output("logits_dist", out.logits_dist);
   }
-  if (!c.has("target")) return;
+  const bool wants_loss = c.has("loss") || !c.names_under("grad").empty();  // grad/..., grad_input
+  if (!c.has("target") && !wants_loss) return;
   const Tensor loss = total_loss(c, loss_config, out);
   if (c.has("loss")) c.compare_output("loss", loss);
-  if (c.names_under("grad").empty()) return;  // grad/... and grad_input
+  if (c.names_under("grad").empty()) return;
   backward(loss);
   model->finish_backward();
   compare_gradients(c, *model, input);

@@ -34,26 +34,21 @@ TrainCase read_train_case(json config) {
   TrainCase t;
   t.loss = take_loss_config(config, false);
   config.erase("model");
-  if (config.contains("betas")) {
-    const json betas = config["betas"];
-    check(betas.is_array() && betas.size() == 2, "config: betas: expected two numbers");
-    config["beta1"] = betas[0];
-    config["beta2"] = betas[1];
-    config.erase("betas");
-  }
   ConfigReader r("train config", config);
   r.require("optimizer");
   int kind = 0;
   r.read_choice("optimizer", kind, {"adamw", "sgd"});
   t.optimizer.kind = static_cast<OptimizerKind>(kind);
-  r.read("beta1", t.optimizer.beta1, 0, 1);
-  r.read("beta2", t.optimizer.beta2, 0, 1);
+  std::array<double, 2> betas{t.optimizer.beta1, t.optimizer.beta2};
+  r.read_pair("betas", betas, 0, 1);
+  t.optimizer.beta1 = betas[0];
+  t.optimizer.beta2 = betas[1];
   r.read("eps", t.optimizer.eps, 0, 1);
   r.read("momentum", t.optimizer.momentum, 0, 1);
   r.read("nesterov", t.optimizer.nesterov);
   r.read("weight_decay", t.optimizer.weight_decay, 0, 1e6);
   t.clip_grad = read_optional(r, "clip_grad", 1e12);
-  t.ema_decay = read_optional(r, "ema_decay", 1);
+  t.ema_decay = read_optional(r, "ema_decay", 0.999999999);
   r.read("steps", t.steps, 1);
   r.finish();
   return t;
@@ -66,12 +61,17 @@ struct Curve {
 
 Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
   Optimizer optimizer(model.store(), t.optimizer);
-  const Tensor inputs = c.take("batch_input", c.options.parameters());    // [S, B, C, H, W]
-  const Tensor targets = c.take("batch_target", c.options.parameters());  // [S, B] or [S, B, K]
-  const std::vector<double> rates = c.take("lr").to_vector();             // [S]
-  check(inputs.rank() == 5 && inputs.size(0) == t.steps && targets.rank() >= 2 &&
-            targets.size(0) == t.steps && std::ssize(rates) == t.steps,
-        "batch_input, batch_target and lr must have ", t.steps, " entries each");
+  const auto take = [&](const std::string& name, int least_rank, int most_rank) {
+    Tensor x = c.take(name, c.options.parameters());
+    check(x.rank() >= least_rank && x.rank() <= most_rank && x.size(0) == t.steps, name,
+          ": got shape ", x.shape(), ", expected one entry for each of ", t.steps, " steps",
+          least_rank == 1 ? ", a number" : "");
+    return x;
+  };
+  const Tensor inputs = take("batch_input", 5, 5);    // [S, B, C, H, W]
+  const Tensor targets = take("batch_target", 2, 3);  // [S, B] or [S, B, K]
+  take("lr", 1, 1);
+  const std::vector<double> rates = c.take("lr").to_vector();  // [S], in f64
   Curve curve;
   for (std::int64_t step = 0; step < t.steps; ++step) {
     Context ctx;
@@ -90,7 +90,8 @@ Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
   return curve;
 }
 
-/// ||p - final|| / ||final - param||: the error as a part of the way that training went.
+/// ||p - final|| / ||final - param||: the error as a part of the way that training went; of the
+/// parameter itself where training left it alone.
 Comparison distance(const std::string& name, const Tensor& ours, const Tensor& start,
                     const Tensor& end, Precision precision) {
   const auto subtract = [](const Tensor& a, const Tensor& b) {
@@ -103,7 +104,7 @@ Comparison distance(const std::string& name, const Tensor& ours, const Tensor& s
   const double bound = precision == Precision::f64   ? 1e-9
                        : precision == Precision::f32 ? 1e-3
                                                      : 1e-1;
-  return {"final-param/" + name, error == 0 ? 0 : error / way, bound};
+  return {"final-param/" + name, error == 0 ? 0 : error / (way > 0 ? way : norm(end)), bound};
 }
 
 void compare_vector(Case& c, const std::string& name, const std::vector<double>& ours) {
