@@ -37,13 +37,17 @@ CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOption
 /// images [B, C, H, W] -> class logits [B, K].
 ModelOutput CPVT::forward(const Tensor& images, Context& ctx) {
   TokenGrid grid{config_.image.grid_of(images), config_.token_grid().prefix};
-  Tensor x = embed(images, grid, ctx);     // [B, L, D]
+  const PositionTable table{pos_embed_, config_.pos_embed, config_.token_grid()};
+  Tensor added = table.at(grid, ctx), to_first;  // [1, L, D]
+  if (config_.pos_embed_qk_first) std::swap(added, to_first);
+  Tensor x = embed(images, added, ctx);    // [B, L, D]
   x = encode_positions(-1, x, grid, ctx);  // [B, L, D]
   ctx.show("feat/embed", x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
-    x = run_block(x, ctx, [&block, grid](const Tensor& in, Context& c) {
-      return block(in, c, {grid, {}});
+    const Positions where{grid, i == 0 ? to_first : Tensor()};
+    x = run_block(x, ctx, [&block, where](const Tensor& in, Context& c) {
+      return block(in, c, where);
     });                                                                // [B, L, D]
     x = encode_positions(static_cast<std::int64_t>(i), x, grid, ctx);  // [B, L', D]
   }
@@ -53,18 +57,15 @@ ModelOutput CPVT::forward(const Tensor& images, Context& ctx) {
   return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
 }
 
-/// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, a position embedding if
-/// the model has one beside its PEGs.
-Tensor CPVT::embed(const Tensor& images, const TokenGrid& grid, const Context& ctx) const {
+/// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, pos_embed added where
+/// there is one.
+Tensor CPVT::embed(const Tensor& images, const Tensor& pos_embed, Context& ctx) const {
   Tensor x = patch_embed_.any_size(images, ctx);  // [B, N, D]
   if (cls_token_.defined()) {
     const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});
     x = ops::cat({cls, x}, 1);  // [B, 1 + N, D]
   }
-  const Tensor pos =
-      PositionTable{pos_embed_, config_.pos_embed, config_.token_grid()}.at(grid, ctx);
-  if (pos.defined()) x = x + pos.to(x.dtype());  // [B, L, D]
-  return x;
+  return pos_embed.defined() ? x + pos_embed.to(x.dtype()) : x;  // [B, L, D]
 }
 
 /// The PEGs that stand after block `after`: [B, L, D] -> [B, L', D]; `grid` becomes theirs.

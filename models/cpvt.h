@@ -20,6 +20,7 @@ struct CPVTConfig {
   bool class_token = true;
   Pooling global_pool = Pooling::token;
   PosEmbed pos_embed = PosEmbed::none;         ///< added before any PEG
+  bool pos_embed_qk_first = false;             ///< reaches queries and keys of block 0 alone
   std::vector<std::int64_t> peg_positions{0};  ///< rising; a PEG after these blocks, -1: before all
   std::int64_t peg_stack = 1;                  ///< PEGs in a row at each position
   PegConfig peg;
@@ -41,7 +42,7 @@ class CPVT : public Model {
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
 
  private:
-  [[nodiscard]] Tensor embed(const Tensor& images, const TokenGrid& grid, const Context& ctx) const;
+  [[nodiscard]] Tensor embed(const Tensor& images, const Tensor& pos_embed, Context& ctx) const;
   [[nodiscard]] Tensor encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
                                         const Context& ctx) const;
 

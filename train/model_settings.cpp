@@ -31,7 +31,7 @@ constexpr Row kRows[] = {
     {"Model", "class-token", Kind::yes_no, "a token that only collects"},
     {"Model", "global-pool", Kind::value, "token or avg"},
     {"Model", "pos-embed", Kind::value, "learned, sincos, rpe2d or none"},
-    {"Model", "pos-embed-qk-first", Kind::yes_no, "ViT: in block 0's queries and keys only"},
+    {"Model", "pos-embed-qk-first", Kind::yes_no, "ViT, CPVT: in block 0's queries and keys only"},
     {"Model", "irpe", Kind::yes_no, "ViT, CPVT: contextual relative positions on the keys"},
     {"Model", "model-args", Kind::object, "more settings of the model, as a JSON object"},
     {"CPVT", "peg-positions", Kind::list, "PEGs after these blocks, -1: before the first"},

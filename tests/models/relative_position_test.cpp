@@ -226,6 +226,16 @@ TEST_CASE("positions for the first block's queries and keys reach neither values
   }
   CHECK(worst < 1e-14);
   CHECK(with["feat/0"] != without["feat/0"]);
+
+  json cpvt = config;  // without PEGs it is the same model
+  cpvt["family"] = "cpvt";
+  cpvt["peg_positions"] = json::array();
+  CHECK(shown(*make_model_from_config(cpvt, 1, kF64))["feat/1"] == with["feat/1"]);
+  cpvt["peg_positions"] = {-1};
+  cpvt["peg_padding"] = "none";
+  cpvt["img_size"] = {16, 16};
+  check_error([&] { static_cast<void>(make_model_from_config(cpvt)); },
+              "pos_embed_qk_first: the PEG at -1 without padding");
   check_error(
       [&] {
         config["pos_embed"] = "none";

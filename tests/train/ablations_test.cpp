@@ -53,6 +53,7 @@ const std::vector<Ablation>& ablations() {
       {"cpvt_tiny_peg0_patch4_32", {{"peg_init", "torch"}}},
       {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "learned"}}},
       {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "sincos"}}},
+      {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "learned"}, {"pos_embed_qk_first", "true"}}},
       {"cpvt_tiny_peg0_patch4_32", {{"pos_embed", "rpe2d"}}},
       {"cpvt_tiny_peg0_patch4_32", {{"irpe", "true"}}},
       {"pervit_tiny_32", {}},
