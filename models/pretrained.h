@@ -43,8 +43,9 @@ using Metadata = std::map<std::string, std::string>;
 [[nodiscard]] Metadata metadata_of(const Model& model);
 
 /// Copies `tensors` into the model: nothing when anything is wrong, and then one Error that lists
-/// every missing, unexpected and mis-shaped name (a thousand of each at most). Prefixes "module." and "_orig_mod." are dropped.
-/// `metadata` may say the grid of a non-square position embedding, as save_model() writes it.
+/// every missing, unexpected and mis-shaped name (a thousand of each at most). Prefixes "module."
+/// and "_orig_mod." are dropped. `metadata` may say the grid of a non-square position embedding, as
+/// save_model() writes it.
 LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& metadata = {},
                       const LoadOptions& options = {});
 

@@ -120,6 +120,9 @@ TEST_CASE("what the checker does not know is a failure with the reason") {
           file.metadata["config"] =
               R"({"depth": )" + std::string(200000, '[') + std::string(200000, ']') + "}";
         }) == "metadata: config is not JSON, or nested too deeply");
+  CHECK(reason([](SafetensorsFile& file) {
+          replace(file.metadata["config"], "\"depth\"", "\"drop_path\": 0.1, \"depth\"");
+        }).starts_with("config: drop_path: expected 0"));
   CHECK(reason([](SafetensorsFile& file) { file.tensors.erase("target"); }) ==
         "tensor target is missing");
   CHECK(reason([](SafetensorsFile& file) {

@@ -73,6 +73,14 @@ void take_init(nlohmann::json& config) {
   config.erase("init");
 }
 
+/// What a forward pass drops by chance, no file can say.
+void refuse_dropping(const nlohmann::json& config) {
+  for (const char* key : {"drop_path", "pos_drop_rate"}) {
+    check(!config.contains(key) || config[key] == 0, "config: ", key,
+          ": expected 0, for no other result can be repeated");
+  }
+}
+
 /// What a new model starts from, where the file says what it must be.
 void compare_initial_values(Case& c, const nlohmann::json& config) {
   const std::vector<std::string> names = c.names_under("init/");
@@ -121,6 +129,7 @@ void check_model(Case& c) {
   const LossConfig loss_config = take_loss_config(config, c.family == "deit");
   config["family"] = c.family;
   if (c.family == "pervit") take_init(config);
+  refuse_dropping(config);
   compare_initial_values(c, config);
   const std::unique_ptr<Model> model = load_case_model(c, config);
   check_permutation(c, *model);
