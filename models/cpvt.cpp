@@ -59,7 +59,7 @@ ModelOutput CPVT::forward(const Tensor& images, Context& ctx) {
 
 /// images [B, C, H, W] -> [B, L, D]: patches, the class token before them, pos_embed added where
 /// there is one.
-Tensor CPVT::embed(const Tensor& images, const Tensor& pos_embed, Context& ctx) const {
+Tensor CPVT::embed(const Tensor& images, const Tensor& pos_embed, const Context& ctx) const {
   Tensor x = patch_embed_.any_size(images, ctx);  // [B, N, D]
   if (cls_token_.defined()) {
     const Tensor cls = ops::expand(cls_token_.to(x.dtype()), {x.size(0), 1, x.size(2)});

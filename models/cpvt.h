@@ -42,7 +42,8 @@ class CPVT : public Model {
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
 
  private:
-  [[nodiscard]] Tensor embed(const Tensor& images, const Tensor& pos_embed, Context& ctx) const;
+  [[nodiscard]] Tensor embed(const Tensor& images, const Tensor& pos_embed,
+                             const Context& ctx) const;
   [[nodiscard]] Tensor encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
                                         const Context& ctx) const;
 
