@@ -1,30 +1,21 @@
 // Enlarging or shrinking the photographs that there are.
 #include "bench/photographs.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "data/pack.h"
 #include "data/resize.h"
-#include "engine/check.h"
 #include "engine/files.h"
+#include "engine/temporary_folder.h"
 
 namespace fovea::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Removed when the program ends.
-struct Folder {
-  fs::path path;
-  ~Folder() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-};
 
 ImageSize usual_size(const Image& image) {
   constexpr double side = 375;
@@ -46,30 +37,36 @@ void write_jpegs(const Dataset& from, const fs::path& folder) {
   }
 }
 
-fs::path make_photographs() {
+std::optional<fs::path> find_photographs() {
   const char* data = std::getenv("FOVEA_DATA");
+  if (data == nullptr) return {};
+  const fs::path folder = fs::path(data) / "imagefolder-mini";
+  return fs::exists(folder / "train") ? std::optional(folder) : std::nullopt;
+}
+
+void make_photographs(const fs::path& from, const fs::path& folder) {
   DatasetOptions options;
   options.name = "folder";
   options.index_cache = "none";
-  options.data_dir = fs::path(data == nullptr ? "" : data) / "imagefolder-mini";
-  if (data == nullptr || !fs::exists(options.data_dir / "train")) return {};
-  std::string name = (fs::temp_directory_path() / "fovea-bench-XXXXXX").string();
-  check(::mkdtemp(name.data()) != nullptr, "bench: cannot make a folder ", name);
-  const fs::path folder = name;
+  options.data_dir = from;
   write_jpegs(*open_dataset(options, Split::train), folder / "jpeg/train");
   options.data_dir = folder / "jpeg";
   fs::create_directories(folder / "pack");
   PackOptions pixels;
   pixels.as_pixels = true;
   write_pack(folder / "pack/train.pack", *open_dataset(options, Split::train), pixels);
-  return folder;
 }
 
 }  // namespace
 
 fs::path photographs() {
-  static const Folder folder{make_photographs()};
-  return folder.path;
+  const std::optional<fs::path> found = find_photographs();
+  if (!found) return {};
+  struct Photographs : TemporaryFolder {
+    explicit Photographs(const fs::path& from) { make_photographs(from, path()); }
+  };
+  static const Photographs made(*found);  // removed when the program ends
+  return made.path();
 }
 
 }  // namespace fovea::bench

@@ -8,7 +8,6 @@ namespace fovea {
 using nlohmann::json;
 
 json parse_json(std::string_view text) {
-  constexpr int kMostNesting = 64;
   bool deep = false;
   const auto keep = [&deep](int depth, json::parse_event_t, const json&) {
     deep = deep || depth > kMostNesting;

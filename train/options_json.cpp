@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/files.h"
+#include "models/json_text.h"
 #include "train/options.h"
 
 namespace fovea {
@@ -43,9 +44,8 @@ Json json_of(const Field& field) {
 
 /// Depth, size and syntax are checked before anything is stored.
 Json parse_object(std::string_view text, const std::string& where) {
-  constexpr int kMaxDepth = 16;
   const auto limit = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth) throw UsageError(where + ": nested too deeply");
+    if (depth > kMostNesting) throw UsageError(where + ": nested too deeply");
     return true;
   };
   try {

@@ -69,8 +69,8 @@ struct NormFunctions {
   void (*layer_norm_grad)(const LayerNormGradCall<T>&);
   void (*plane)(const PlaneCall<T>&);
   void (*plane_grad)(const PlaneGradCall<T>&);
-  PlaneSums<acc_t<T>> (*plane_grad_sums)(
-      const PlaneGradCall<T>&);  ///< reads neither slope nor shift
+  /// Reads neither slope nor shift.
+  PlaneSums<acc_t<T>> (*plane_grad_sums)(const PlaneGradCall<T>&);
   acc_t<T> (*centred_squares)(const T* x, std::int64_t n, acc_t<T> mean);  ///< sum (x - mean)^2
 };
 using NormKernels = ByDType<NormFunctions>;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "engine/safetensors.h"
+#include "engine/temporary_folder.h"
 
 using namespace fovea;
 namespace fs = std::filesystem;
@@ -29,15 +30,13 @@ std::string text_of(const golden::Report& report) {
 /// Checks a copy of a golden file after `spoil` changed it.
 template <class Spoil>
 golden::Report check_spoiled(const Spoil& spoil, const char* name = "vit_nonsquare_p2") {
-  const fs::path path =
-      fs::temp_directory_path() / ("fovea_golden_" + std::to_string(std::rand()) + ".safetensors");
+  const TemporaryFolder folder;
+  const fs::path path = folder / "spoiled.safetensors";
   SafetensorsFile file = read_safetensors(golden_folder() / (std::string(name) + ".safetensors"));
   spoil(file);
   file.metadata["format"] = file.metadata.count("spoil-format") ? "other" : "fovea-golden-1";
   write_safetensors(path, file.tensors, file.metadata);
-  golden::Report report = golden::check_file(path, {});
-  fs::remove(path);
-  return report;
+  return golden::check_file(path, {});
 }
 
 void replace(std::string& text, const std::string& from, const std::string& to) {

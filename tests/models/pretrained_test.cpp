@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
+#include "engine/temporary_folder.h"
 #include "models/permutation.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
@@ -23,16 +24,10 @@ std::unique_ptr<Model> tiny(const json& more, std::uint64_t seed) {
   return make_model_from_config(config, seed);
 }
 
-/// A file in the temporary folder that goes away.
+/// A file that goes away.
 struct TemporaryFile {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() /
-      ("fovea_pretrained_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)) +
-       ".safetensors");
-  TemporaryFile() = default;
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path); }
+  TemporaryFolder folder;
+  std::filesystem::path path = folder / "weights.safetensors";
 };
 
 void check_equal(const Model& a, const Model& b) {

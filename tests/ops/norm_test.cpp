@@ -109,15 +109,12 @@ TEST_CASE("batch norm in evaluation uses the running statistics and leaves them 
 TEST_CASE("batch norm with relu is batch norm and then relu, forward and backward") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
     CAPTURE(to_string(dtype));
+    const DType statistics = dtype == DType::f64 ? DType::f64 : DType::f32;
     std::vector<Values> results[2];
     for (const bool fused : {false, true}) {
       const Tensor x = rand_normal({3, 4, 9, 11}, 0, 1, 1).to(dtype).set_requires_grad();
-      const Tensor weight = rand_normal({4}, 0, 1, 2)
-                                .to(dtype == DType::f64 ? DType::f64 : DType::f32)
-                                .set_requires_grad();
-      const Tensor bias = rand_normal({4}, 0, 1, 3)
-                              .to(dtype == DType::f64 ? DType::f64 : DType::f32)
-                              .set_requires_grad();
+      const Tensor weight = rand_normal({4}, 0, 1, 2).to(statistics).set_requires_grad();
+      const Tensor bias = rand_normal({4}, 0, 1, 3).to(statistics).set_requires_grad();
       const Tensor mean = zeros({4}), variance = ones({4});
       const Tensor z =
           ops::batch_norm(x, weight, bias, mean, variance, {.training = true, .relu = fused});

@@ -61,17 +61,18 @@ struct Curve {
 
 Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
   Optimizer optimizer(model.store(), t.optimizer);
-  const auto take = [&](const std::string& name, int least_rank, int most_rank) {
-    Tensor x = c.take(name, c.options.parameters());
-    check(x.rank() >= least_rank && x.rank() <= most_rank && x.size(0) == t.steps, name,
-          ": got shape ", x.shape(), ", expected one entry for each of ", t.steps, " steps",
-          least_rank == 1 ? ", a number" : "");
-    return x;
+  const Tensor inputs = c.take("batch_input", c.options.parameters());
+  const Tensor targets = c.take("batch_target", c.options.parameters());
+  const Tensor lr = c.take("lr");
+  const auto require = [&](bool rank_fits, const char* name, const Tensor& x, const char* shape) {
+    check(rank_fits && x.size(0) == t.steps, name, ": got shape ", x.shape(), ", expected ", shape,
+          " with S = ", t.steps, " steps");
   };
-  const Tensor inputs = take("batch_input", 5, 5);    // [S, B, C, H, W]
-  const Tensor targets = take("batch_target", 2, 3);  // [S, B] or [S, B, K]
-  take("lr", 1, 1);
-  const std::vector<double> rates = c.take("lr").to_vector();  // [S], in f64
+  require(inputs.rank() == 5, "batch_input", inputs, "[S, B, C, H, W]");
+  require(targets.rank() == 2 || targets.rank() == 3, "batch_target", targets,
+          "[S, B] or [S, B, K]");
+  require(lr.rank() == 1, "lr", lr, "[S]");
+  const std::vector<double> rates = lr.to_vector();
   Curve curve;
   for (std::int64_t step = 0; step < t.steps; ++step) {
     Context ctx;
