@@ -13,12 +13,12 @@
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "engine/tensor.h"
-#include "ops/cpu/gemm.h"
+#include "ops/kernels.h"
 
 namespace {
 
 using fovea::Tensor;
-using fovea::ops::cpu::GemmCall;
+using fovea::ops::GemmCall;
 
 struct Size {
   std::int64_t m, n, k, batch = 1;
@@ -56,7 +56,7 @@ double gflops(const Size& s, Layout layout, int repetitions) {
   if (layout.b_transposed) call.b.row = 1, call.b.col = s.k;
   call.c = {c.raw(), fovea::DType::f32, s.n, {s.m * s.n}};
   const double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
-  return flops / fastest(repetitions, [&] { fovea::ops::cpu::gemm(call); }) * 1e-9;
+  return flops / fastest(repetitions, [&] { fovea::ops::kernels({}).product.gemm(call); }) * 1e-9;
 }
 
 void print(const std::string& what, const Size& s, double rate) {

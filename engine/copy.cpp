@@ -161,11 +161,13 @@ void add_into(const Tensor& destination, const Tensor& source) {
         source.shape(), " differ");
   check(destination.device() == source.device(), "add_into: devices ", destination.device(),
         " and ", source.device(), " differ");
+  check(is_float(destination.dtype()) && is_float(source.dtype()), "add_into: got ",
+        destination.dtype(), " and ", source.dtype(), ", expected f64, f32 or bf16");
   if (destination.device().is_cuda()) {
     cuda::add_into(destination, source);
   } else {
-    dispatch_float(destination.dtype(), "add_into", [&](auto to) {
-      dispatch_float(source.dtype(), "add_into", [&](auto from) {
+    dispatch_float(destination.dtype(), [&](auto to) {
+      dispatch_float(source.dtype(), [&](auto from) {
         add_cpu<decltype(to), decltype(from)>(destination, source);
       });
     });
@@ -176,16 +178,15 @@ void add_into(const Tensor& destination, const Tensor& source) {
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   check(broadcast("sum_to", shape, x.shape()) == x.shape(), "sum_to: shape ", shape,
         " does not broadcast to ", x.shape());
+  check(is_float(x.dtype()), "sum_to: got ", x.dtype(), ", expected f64, f32 or bf16");
   if (x.device().is_cuda()) return cuda::sum_to(x, shape);
-  return dispatch_float(x.dtype(), "sum_to",
-                        [&](auto t) { return sum_cpu<decltype(t)>(x, shape); });
+  return dispatch_float(x.dtype(), [&](auto t) { return sum_cpu<decltype(t)>(x, shape); });
 }
 
 bool all_finite(const Tensor& x) {
   if (!is_float(x.dtype())) return true;
   if (x.device().is_cuda()) return cuda::all_finite(x);
-  return dispatch_float(x.dtype(), "all_finite",
-                        [&](auto t) { return all_finite_cpu<decltype(t)>(x); });
+  return dispatch_float(x.dtype(), [&](auto t) { return all_finite_cpu<decltype(t)>(x); });
 }
 
 }  // namespace fovea

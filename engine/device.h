@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-// Where one source is compiled for several instruction sets (ops/cpu/isa.h) such code is always
+// Where one source is compiled for several instruction sets (ops/kernels.h) such code is always
 // inlined: as a shared symbol, one set's version could be linked into another's kernels.
 #if defined(__CUDACC__)
 #define FOVEA_HD __host__ __device__

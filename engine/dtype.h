@@ -1,7 +1,7 @@
 // Element types and the dispatch from a run-time DType to a compile-time type.
 #pragma once
 
-#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -15,22 +15,27 @@ namespace fovea {
 
 enum class DType : std::uint8_t { f64, f32, bf16, i64, u8 };
 
+/// The bits of a bf16 from those of an f32: to nearest even; a NaN stays one, made quiet. U is a
+/// 32-bit unsigned integer or a vector of them, IsNan a bool or a vector's comparison.
+template <class U, class IsNan>
+FOVEA_HD inline U round_to_bf16(U f32_bits, IsNan is_nan) {
+  const U rounded = f32_bits + 0x7fffu + ((f32_bits >> 16) & 1u);
+  return (is_nan ? f32_bits | 0x00400000u : rounded) >> 16;
+}
+
 /// The upper half of an f32. Arithmetic is always done in f32; conversion rounds to nearest even.
 struct bf16 {
   std::uint16_t bits = 0;
 
   bf16() = default;
-  FOVEA_HD explicit bf16(float value) {
-    const auto u = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
-    const bool is_nan = (u & 0x7fffffffu) > 0x7f800000u;
-    bits = static_cast<std::uint16_t>((is_nan ? (u | 0x00400000u) : rounded) >> 16);
-  }
+  FOVEA_HD explicit bf16(float value)
+      : bits(static_cast<std::uint16_t>(round_to_bf16(__builtin_bit_cast(std::uint32_t, value),
+                                                      value != value))) {}  // NOLINT: of NaN alone
   template <class T>
   requires std::is_arithmetic_v<T> FOVEA_HD explicit bf16(T value)
       : bf16(static_cast<float>(value)) {}
   FOVEA_HD operator float() const {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
   }
 };
 
@@ -71,35 +76,45 @@ inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 [[nodiscard]] DType parse_dtype(std::string_view text);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-/// Calls f(T{}) with T = double, float or bf16; throws "op: ..." for an integer dtype.
+/// The dtype of acc_t: f64 for f64, else f32.
+[[nodiscard]] constexpr DType acc_dtype(DType dtype) {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
+// From a DType to its type: f(T{}) is called. None of them throws, so that kernels may use them:
+// whether a dtype is one of those that are named is checked where tensors enter.
+
+/// T = double, float or bf16.
 template <class F>
-decltype(auto) dispatch_float(DType dtype, std::string_view op, F&& f) {
+decltype(auto) dispatch_float(DType dtype, const F& f) {
+  assert(is_float(dtype));
   switch (dtype) {
     case DType::f64:
       return f(double{});
     case DType::f32:
       return f(float{});
-    case DType::bf16:
-      return f(bf16{});
     default:
-      fail(op, ": got dtype ", to_string(dtype), ", expected f64, f32 or bf16");
+      return f(bf16{});
   }
 }
 
-/// Calls f(T{}) with T of any dtype.
+/// T = double or float: what sums, statistics and parameters have.
 template <class F>
-decltype(auto) dispatch_any(DType dtype, F&& f) {
+decltype(auto) dispatch_wide(DType dtype, const F& f) {
+  assert(dtype == acc_dtype(dtype));
+  return dtype == DType::f64 ? f(double{}) : f(float{});
+}
+
+/// T of any dtype.
+template <class F>
+decltype(auto) dispatch_any(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::f64:
-      return f(double{});
-    case DType::f32:
-      return f(float{});
-    case DType::bf16:
-      return f(bf16{});
     case DType::i64:
       return f(std::int64_t{});
-    default:
+    case DType::u8:
       return f(std::uint8_t{});
+    default:
+      return dispatch_float(dtype, f);
   }
 }
 

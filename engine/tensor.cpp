@@ -110,6 +110,18 @@ Tensor Tensor::to(Device device) const {
 
 Tensor Tensor::detach() const { return alias(shape(), strides()); }
 
+Tensor Tensor::cached_to(DType dtype) const {
+  TensorImpl& impl = get();
+  if (impl.dtype == dtype) return *this;
+  const bool usable = impl.converted.defined() && impl.converted.dtype() == dtype &&
+                      impl.converted_version == version();
+  if (!usable) {
+    impl.converted = detach().to(dtype);
+    impl.converted_version = version();
+  }
+  return impl.converted;
+}
+
 Tensor Tensor::alias(const Shape& shape, const Strides& strides, std::int64_t offset) const {
   const TensorImpl& impl = get();
   std::int64_t first = impl.offset + offset, last = first;

@@ -70,6 +70,9 @@ class Tensor {
 
   // Not recorded.
   [[nodiscard]] Tensor detach() const;  ///< shares the storage, forgets the tape
+  /// detach().to(dtype), made anew only when the version has changed: a parameter as it is used in
+  /// another dtype. Itself when it has that dtype.
+  [[nodiscard]] Tensor cached_to(DType dtype) const;
   /// A view with its own geometry, checked to stay inside the storage; offset relative to this
   /// tensor's first element. ops/view.h has the views that are differentiable.
   [[nodiscard]] Tensor alias(const Shape& shape, const Strides& strides,

@@ -1,4 +1,4 @@
-// What a Tensor handle points to. For engine/ and for caches that belong to a tensor.
+// What a Tensor handle points to. For engine/ alone.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct TensorImpl {
   std::shared_ptr<Node> node;  ///< null for leaves
   Tensor grad;
   std::string name;
-  Tensor compute_copy;  ///< see ops::compute_copy
-  std::uint64_t compute_copy_version = 0;
+  Tensor converted;  ///< what cached_to() made of the version beside it
+  std::uint64_t converted_version = 0;
 };
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Pointwise nonlinearities. Formulas and derivatives: ops/detail/activation_functors.h.
+// Pointwise nonlinearities. Formulas and derivatives: ops/elementwise/activation_functors.h.
 #pragma once
 
 #include "engine/tensor.h"

@@ -1,5 +1,5 @@
 // Elementwise arithmetic with numpy broadcasting. Operands of different float dtypes meet in the
-// wider one (bf16 < f32 < f64). Formulas and derivatives: ops/detail/arithmetic_functors.h.
+// wider one (bf16 < f32 < f64). Formulas and derivatives: ops/elementwise/arithmetic_functors.h.
 #pragma once
 
 #include "engine/tensor.h"

@@ -15,16 +15,16 @@ struct Transpose {
 [[nodiscard]] Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose = {});
 
 /// x [..., in] -> x weight^T + bias + residual, [..., out]. weight [out, in]; bias [out] and
-/// residual
-/// [..., out], or undefined: both are added inside the product. x may be bf16 while weight and bias
-/// are f32 parameters, see compute_copy(), and the residual f32: the sum then keeps its digits.
+/// residual [..., out], or undefined: both are added inside the product. x may be bf16 while weight
+/// and bias are f32 parameters, see compute_copy(), and the residual f32: the sum then keeps its
+/// digits.
 [[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                             const Tensor& residual = {});
 /// gelu(linear(x, weight, bias)) in the erf form, with bias and GELU inside the product.
 [[nodiscard]] Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 /// `parameter` in `dtype`, cached until its version changes and not on the tape; itself when it
-/// has that dtype. The bf16 weights-as-used of mixed precision (DESIGN: f32 masters).
+/// has that dtype. The bf16 weights-as-used of mixed precision (its masters stay f32).
 [[nodiscard]] Tensor compute_copy(const Tensor& parameter, DType dtype);
 
 }  // namespace fovea::ops

@@ -82,7 +82,7 @@ double sum_of_squares(const Tensor& x) {
   const Tensor dense = x.contiguous();
   const std::int64_t n = dense.numel();
   std::vector<double> partial(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
-  dispatch_float(dense.dtype(), "gradient_norm", [&](auto zero) {
+  dispatch_float(dense.dtype(), [&](auto zero) {
     const auto* const values = dense.data<decltype(zero)>();
     parallel_for(n, kBlock, [&](std::int64_t begin, std::int64_t end) {
       partial[static_cast<std::size_t>(begin / kBlock)] =

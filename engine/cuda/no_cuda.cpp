@@ -15,6 +15,7 @@ bool available() { return false; }
 int device_count() { return 0; }
 std::string unavailable_reason() { return kReason; }
 
+void set_device(int) { fail(kReason); }
 void* allocate(std::size_t, int) { fail(kReason); }
 void deallocate(void*, std::size_t, int) {}
 MemoryStats memory_stats(int) { fail(kReason); }

@@ -88,6 +88,8 @@ bool available() { return availability().count > 0; }
 int device_count() { return availability().count; }
 std::string unavailable_reason() { return availability().reason; }
 
+void set_device(int device) { cuda_check(cudaSetDevice(device), "cudaSetDevice"); }
+
 void* allocate(std::size_t bytes, int device) { return memory_of(device).allocate(bytes); }
 void deallocate(void* data, std::size_t bytes, int device) {
   memory_of(device).deallocate(data, bytes);
@@ -127,9 +129,9 @@ void copy_into(const Tensor& destination, const Tensor& source) {
 void add_into(const Tensor& destination, const Tensor& source) {
   if (destination.numel() == 0) return;
   const Geometry g = pair_geometry(destination, source);
-  dispatch_float(destination.dtype(), "add_into", [&](auto to) {
+  dispatch_float(destination.dtype(), [&](auto to) {
     using To = decltype(to);
-    dispatch_float(source.dtype(), "add_into", [&](auto from) {
+    dispatch_float(source.dtype(), [&](auto from) {
       run_add(pointer<To>(destination), pointer<const decltype(from)>(source), g);
     });
   });
@@ -141,7 +143,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (y.numel() == 0) return y;
   const Geometry kept = geometry(axes.kept, axes.kept_strides, axes.kept_strides);
   const Geometry reduced = geometry(axes.reduced, axes.reduced_strides, axes.reduced_strides);
-  dispatch_float(x.dtype(), "sum_to", [&](auto tag) {
+  dispatch_float(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     run_sum(pointer<T>(y), pointer<const T>(x), kept, reduced);
   });
@@ -151,7 +153,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 bool all_finite(const Tensor& x) {
   if (x.numel() == 0) return true;
   const Tensor flag = ones({1}, {DType::i64, x.device()});
-  dispatch_float(x.dtype(), "all_finite", [&](auto tag) {
+  dispatch_float(x.dtype(), [&](auto tag) {
     run_finite(pointer<int>(flag), pointer<const decltype(tag)>(x),
                geometry(x.shape(), x.strides(), x.strides()));
   });

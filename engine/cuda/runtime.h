@@ -17,6 +17,8 @@ namespace fovea::cuda {
 /// Why available() is false: "this build has no CUDA", "no CUDA driver", ...
 [[nodiscard]] std::string unavailable_reason();
 
+/// Makes a device this thread's current one, on which kernels run.
+void set_device(int device);
 [[nodiscard]] void* allocate(std::size_t bytes, int device);  ///< cached; throws when out of memory
 void deallocate(void* data, std::size_t bytes, int device);
 [[nodiscard]] MemoryStats memory_stats(int device);

@@ -29,7 +29,7 @@ class StemConv {
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
     if (!ctx.training) return normalized_by_weights(x);
     count_batch();
-    return ops::batch_norm(ops::conv2d(x, weight_, bias_, kHalved), scale_, shift_, mean_, var_,
+    return ops::batch_norm(ops::conv2d(x, weight_, bias_, kHalved), {scale_, shift_}, {mean_, var_},
                            {.training = true, .relu = true});
   }
 

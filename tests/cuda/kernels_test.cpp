@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "engine/cuda/copy.cuh"
-#include "ops/cuda/softmax.cuh"
+#include "ops/product/column_sums.cuh"
+#include "ops/softmax/softmax.cu"
 
 using namespace fovea;
 using emulate::Machine;
@@ -59,11 +60,12 @@ void check_softmax(std::size_t rows, std::size_t columns) {
   const std::size_t n = rows * columns;
   const std::vector<double> x = wave(n, 0.1), dy = wave(n, 2.0);
   const auto R = static_cast<std::int64_t>(rows), C = static_cast<std::int64_t>(columns);
-  const std::vector<double> y = in_both_orders(
-      n, [&](double* out) { cuda::run_softmax_forward<double, Log>(out, x.data(), R, C); });
+  const std::vector<double> y = in_both_orders(n, [&](double* out) {
+    ops::cuda::softmax_kernels.forward({DType::f64, Log, R, C, x.data(), out});
+  });
   check_close(y, plain_softmax(x, columns, Log));
   const std::vector<double> dx = in_both_orders(n, [&](double* out) {
-    cuda::run_softmax_backward<double, Log>(out, y.data(), dy.data(), R, C);
+    ops::cuda::softmax_kernels.backward({DType::f64, Log, R, C, y.data(), dy.data(), out});
   });
   for (std::size_t r = 0; r < rows; ++r) {  // against central differences of <dy, y>
     const std::size_t at = r * columns + r % columns;
@@ -103,8 +105,17 @@ TEST_CASE("softmax and log-softmax are right at and around warp and block edges"
 TEST_CASE("softmax in bf16 is computed in f32") {
   const std::vector<bf16> x{bf16(1.0f), bf16(2.0f), bf16(3.0f)};
   std::vector<bf16> y(3);
-  cuda::run_softmax_forward<bf16, false>(y.data(), x.data(), 1, 3);
+  ops::cuda::softmax_kernels.forward({DType::bf16, false, 1, 3, x.data(), y.data()});
   CHECK(static_cast<float>(y[2]) == static_cast<float>(bf16(0.66524096f)));
+}
+
+TEST_CASE("columns are summed in the order of their rows") {
+  std::vector<float> x(5 * 300), sums(300);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+  ops::cuda::column_sums({DType::f32, 5, 300, x.data(), sums.data()});
+  for (std::size_t j = 0; j < 300; ++j) {
+    CHECK(sums[j] == x[j] + x[300 + j] + x[600 + j] + x[900 + j] + x[1200 + j]);
+  }
 }
 
 TEST_CASE("strided copies convert and broadcast") {

@@ -2,6 +2,7 @@
 """Breaks derivatives, augmentations, training and models one at a time and shows that the tests notice each.
 
     tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
+    tests/mutants/run.py --check      only looks whether every mutant still fits its file
 
 Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
 `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
@@ -51,6 +52,9 @@ def copy_tree(target):
         if source.is_dir():
             for path in source.rglob("*"):
                 copy_if_changed(path, target / path.relative_to(ROOT))
+            for path in (target / name).rglob("*"):  # what is gone from the tree must not be built
+                if path.is_file() and not (ROOT / path.relative_to(target)).exists():
+                    path.unlink()
         else:
             copy_if_changed(source, target / name)
 
@@ -119,6 +123,19 @@ def try_mutant(mutant, tree, build_dir):
         path.write_text(original)
 
 
+def check_all(mutants):
+    """Whether each `old` occurs once in its file, and is not what it is replaced by."""
+    bad = 0
+    for mutant in mutants:
+        path = ROOT / mutant["file"]
+        count = path.read_text().count(mutant["old"]) if path.exists() else 0
+        if count != 1 or mutant["old"] == mutant["new"]:
+            print(f"{mutant['file']}: {mutant['why']}: `old` occurs {count} times")
+            bad += 1
+    print(f"{len(mutants)} mutants, {bad} do not fit")
+    return 1 if bad else 0
+
+
 def one_line(text):
     return " ".join(text.split()).replace("|", "\\|")
 
@@ -140,9 +157,12 @@ def main():
     parser.add_argument("--only", default="", help="run the mutants whose file or reason has this text")
     parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table here")
+    parser.add_argument("--check", action="store_true", help="builds nothing: does every mutant fit its file?")
     options = parser.parse_args()
     mutants = [m for m in read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
                if options.only in m["file"] + m["why"]]
+    if options.check:
+        return check_all(mutants)
     build_dir = options.build.resolve()
     tree = build_dir / "tree"
     copy_tree(tree)

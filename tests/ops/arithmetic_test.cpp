@@ -12,7 +12,7 @@
 #include "engine/copy.h"
 #include "engine/parallel.h"
 #include "ops/activation.h"
-#include "ops/detail/elementwise.h"
+#include "ops/elementwise/map.h"
 #include "tests/support/errors.h"
 
 using namespace fovea;

@@ -1,6 +1,6 @@
-// The float functions of ops/detail/math.h against the C library in double: dense sweeps over all
+// The float functions of ops/common/math.h against the C library in double: dense sweeps over all
 // float bit patterns, and the values at which such functions usually go wrong.
-#include "ops/detail/math.h"
+#include "ops/common/math.h"
 
 #include <doctest/doctest.h>
 

@@ -10,18 +10,18 @@
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "ops/arithmetic.h"
-#include "ops/cpu/gemm.h"
+#include "ops/kernels.h"
 #include "ops/view.h"
 
 using namespace fovea;
-using ops::cpu::GemmBias;
-using ops::cpu::GemmCall;
-using ops::cpu::GemmOperand;
+using ops::GemmBias;
+using ops::GemmCall;
+using ops::GemmOperand;
 
 namespace {
 
 double value(DType dtype, const void* data, std::int64_t i) {
-  return dispatch_float(dtype, "test", [&](auto tag) {
+  return dispatch_float(dtype, [&](auto tag) {
     return static_cast<double>(static_cast<const decltype(tag)*>(data)[i]);
   });
 }
@@ -30,15 +30,15 @@ double value(DType dtype, const void* data, std::int64_t i) {
 double expected(const GemmCall& c, const Tensor& before, std::int64_t entry, std::int64_t i,
                 std::int64_t j) {
   double sum = 0;
-  const std::int64_t a = ops::cpu::gemm_batch_offset(c, c.a.batch, entry) + i * c.a.row;
-  const std::int64_t b = ops::cpu::gemm_batch_offset(c, c.b.batch, entry) + j * c.b.col;
+  const std::int64_t a = ops::gemm_batch_offset(c, c.a.batch, entry) + i * c.a.row;
+  const std::int64_t b = ops::gemm_batch_offset(c, c.b.batch, entry) + j * c.b.col;
   for (std::int64_t k = 0; k < c.k; ++k) {
     sum +=
         value(c.a.dtype, c.a.data, a + k * c.a.col) * value(c.b.dtype, c.b.data, b + k * c.b.row);
   }
   sum *= c.alpha;
   if (c.addend != nullptr) {
-    sum += before.at(ops::cpu::gemm_batch_offset(c, c.c.batch, entry) + i * c.c.row + j);
+    sum += before.at(ops::gemm_batch_offset(c, c.c.batch, entry) + i * c.c.row + j);
   }
   const DType bias = c.c.dtype == DType::f64 ? DType::f64 : DType::f32;
   if (c.bias_kind == GemmBias::per_column) sum += value(bias, c.bias, j);
@@ -101,7 +101,7 @@ double error_of(const Trial& t) {
   call.bias = bias.raw();
   call.gelu = t.gelu;
   if (t.gelu) call.pre_activation = z.raw();
-  ops::cpu::gemm(call);
+  ops::kernels({}).product.gemm(call);
   double worst = 0;
   for (std::int64_t entry = 0; entry < t.batch; ++entry) {
     for (std::int64_t i = 0; i < t.m; ++i) {

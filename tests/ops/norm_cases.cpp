@@ -54,10 +54,10 @@ In running_mean(std::int64_t channels) { return In{Shape{channels}, -0.5, 0.5}.n
 In running_var(std::int64_t channels) { return In{Shape{channels}, 0.5, 1.5}.no_grad(); }
 
 Tensor batch_training(X x) {
-  return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = true});
+  return ops::batch_norm(x[0], {x[1], x[2]}, {x[3], x[4]}, {.training = true});
 }
 Tensor batch_evaluation(X x) {
-  return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = false});
+  return ops::batch_norm(x[0], {x[1], x[2]}, {x[3], x[4]}, {.training = false});
 }
 
 OpCases batch_norm_cases() {
@@ -73,24 +73,27 @@ OpCases batch_norm_cases() {
       {"batch_norm",
        "training, plain",
        {{5, 3, 2}, running_mean(3), running_var(3)},
-       [](X x) { return ops::batch_norm(x[0], {}, {}, x[1], x[2], {.training = true}); }},
+       [](X x) {
+         return ops::batch_norm(x[0], {}, {x[1], x[2]}, {.training = true});
+       }},
       {"batch_norm",
        "training, constant channels",
        {In{{3, 2}, {0.7, -3, 0.7, -3, 0.7, -3}}, {2}, {2}, running_mean(2), running_var(2)},
        [](X x) {
-         return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = true, .eps = 1e-2});
+         return ops::batch_norm(x[0], {x[1], x[2]}, {x[3], x[4]}, {.training = true, .eps = 1e-2});
        }},
       {"batch_norm",
        "training, relu behind it",
        {{2, 3, 5, 7}, {3}, {3}, running_mean(3), running_var(3)},
        [](X x) {
-         return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = true, .relu = true});
+         return ops::batch_norm(x[0], {x[1], x[2]}, {x[3], x[4]}, {.training = true, .relu = true});
        }},
       {"batch_norm",
        "evaluation, relu behind it",
        {{2, 3, 5, 2}, {3}, {3}, running_mean(3), running_var(3)},
        [](X x) {
-         return ops::batch_norm(x[0], x[1], x[2], x[3], x[4], {.training = false, .relu = true});
+         return ops::batch_norm(x[0], {x[1], x[2]}, {x[3], x[4]},
+                                {.training = false, .relu = true});
        }},
       {"batch_norm",
        "evaluation, images",
@@ -112,23 +115,28 @@ OpCases group_norm_cases() {
       {"group_norm",
        "three groups",
        {{2, 6, 5}, {6}, {6}},
-       [](X x) { return ops::group_norm(x[0], 3, x[1], x[2]); }},
+       [](X x) {
+         return ops::group_norm(x[0], 3, {x[1], x[2]});
+       }},
       {"group_norm",
        "one group",
        {{2, 5, 3, 2}, {5}, {5}},
-       [](X x) { return ops::group_norm(x[0], 1, x[1], x[2]); }},
-      {"group_norm",
-       "plain vectors",
-       {{3, 10}},
-       [](X x) { return ops::group_norm(x[0], 2, {}, {}); }},
+       [](X x) {
+         return ops::group_norm(x[0], 1, {x[1], x[2]});
+       }},
+      {"group_norm", "plain vectors", {{3, 10}}, [](X x) { return ops::group_norm(x[0], 2, {}); }},
       {"group_norm",
        "no images",
        {{0, 4, 3}, {4}, {4}},
-       [](X x) { return ops::group_norm(x[0], 2, x[1], x[2]); }},
+       [](X x) {
+         return ops::group_norm(x[0], 2, {x[1], x[2]});
+       }},
       {"group_norm",
        "empty images",
        {{2, 4, 0}, {4}, {4}},
-       [](X x) { return ops::group_norm(x[0], 2, x[1], x[2]); }},
+       [](X x) {
+         return ops::group_norm(x[0], 2, {x[1], x[2]});
+       }},
       {"instance_norm",
        "images",
        {{2, 3, 5, 7}, {3}, {3}},

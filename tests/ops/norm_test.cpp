@@ -79,7 +79,7 @@ TEST_CASE("1 thread and 2 threads give the same bits") {
     maps.set_requires_grad();
     scale.set_requires_grad();
     const Tensor mean = zeros({5}), variance = ones({5});
-    const Tensor y = ops::batch_norm(maps, scale, {}, mean, variance, {.training = true});
+    const Tensor y = ops::batch_norm(maps, {scale}, {mean, variance}, {.training = true});
     backward(y, rand_normal(maps.shape(), 0, 1, 6));
     for (const Tensor& t : {x.grad(), weight.grad(), y, maps.grad(), scale.grad(), mean, variance})
       bits.push_back(t.to_vector());
@@ -92,7 +92,7 @@ TEST_CASE("batch norm moves the running statistics towards the batch, with the u
   const Tensor x = from_values({2, 1, 2}, {1, 2, 3, 6});  // mean 3, squares 14
   const Tensor mean = full({1}, 10), variance = full({1}, 2);
   const std::uint64_t version = mean.version();
-  (void)ops::batch_norm(x, {}, {}, mean, variance, {.training = true, .momentum = 0.25});
+  (void)ops::batch_norm(x, {}, {mean, variance}, {.training = true, .momentum = 0.25});
   CHECK(mean.item() == Approx(0.75 * 10 + 0.25 * 3));
   CHECK(variance.item() == Approx(0.75 * 2 + 0.25 * 14.0 / 3));
   CHECK(mean.version() > version);
@@ -101,7 +101,7 @@ TEST_CASE("batch norm moves the running statistics towards the batch, with the u
 TEST_CASE("batch norm in evaluation uses the running statistics and leaves them alone") {
   const Tensor x = from_values({1, 2}, {5, 5}, kF64);
   const Tensor mean = from_values({2}, {1, 5}, kF64), variance = from_values({2}, {4, 1}, kF64);
-  const Tensor y = ops::batch_norm(x, {}, {}, mean, variance, {.training = false, .eps = 0});
+  const Tensor y = ops::batch_norm(x, {}, {mean, variance}, {.training = false, .eps = 0});
   CHECK(y.to_vector() == Values{2, 0});
   CHECK(mean.to_vector() == Values{1, 5});
 }
@@ -117,7 +117,7 @@ TEST_CASE("batch norm with relu is batch norm and then relu, forward and backwar
       const Tensor bias = rand_normal({4}, 0, 1, 3).to(statistics).set_requires_grad();
       const Tensor mean = zeros({4}), variance = ones({4});
       const Tensor z =
-          ops::batch_norm(x, weight, bias, mean, variance, {.training = true, .relu = fused});
+          ops::batch_norm(x, {weight, bias}, {mean, variance}, {.training = true, .relu = fused});
       const Tensor y = fused ? z : ops::relu(z);
       backward(y, rand_normal(x.shape(), 0, 1, 4).to(dtype));
       for (const Tensor& t : {y, x.grad(), weight.grad(), bias.grad(), mean, variance})
@@ -130,12 +130,12 @@ TEST_CASE("batch norm with relu is batch norm and then relu, forward and backwar
 TEST_CASE("instance norm is group norm with one channel per group") {
   const Tensor x = rand_normal({2, 3, 5, 7}, 0, 1, 1), weight = rand_normal({3}, 0, 1, 2);
   CHECK(ops::instance_norm(x, weight, {}).to_vector() ==
-        ops::group_norm(x, 3, weight, {}).to_vector());
+        ops::group_norm(x, 3, {weight}).to_vector());
 }
 
 TEST_CASE("one group is the layer norm of an image") {
   const Tensor x = rand_normal({2, 3, 5}, 0, 1, 1, 0, kF64);
-  const Values grouped = ops::group_norm(x, 1, {}, {}, 1e-5).to_vector();
+  const Values grouped = ops::group_norm(x, 1, {}, 1e-5).to_vector();
   const Values rows = ops::layer_norm(x.alias({2, 15}, {15, 1}), {}, {}, 1e-5).to_vector();
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(grouped[i] == Approx(rows[i]));
 }
@@ -146,13 +146,13 @@ TEST_CASE("errors of normalisations") {
                        "layer_norm: got weight of shape [5], expected [6]", Error);
   CHECK_THROWS_WITH_AS((void)ops::layer_norm(x, {}, zeros({1, 6})),
                        "layer_norm: got bias of shape [1, 6], expected [6]", Error);
-  CHECK_THROWS_WITH_AS((void)ops::group_norm(x, 4, {}, {}),
+  CHECK_THROWS_WITH_AS((void)ops::group_norm(x, 4, {}),
                        "group_norm: got 4 groups for 6 channels, expected a divisor", Error);
   CHECK_THROWS_WITH_AS((void)ops::instance_norm(zeros({3}), {}, {}),
                        "instance_norm: got shape [3], expected [B, C, ...]", Error);
-  CHECK_THROWS_WITH_AS((void)ops::batch_norm(x, {}, {}, {}, {}, {}),
+  CHECK_THROWS_WITH_AS((void)ops::batch_norm(x, {}, {}, {}),
                        doctest::Contains("batch_norm: got no running statistics"), Error);
   CHECK_THROWS_WITH_AS(
-      (void)ops::batch_norm(zeros({1, 6}), {}, {}, zeros({6}), ones({6}), {.training = true}),
+      (void)ops::batch_norm(zeros({1, 6}), {}, {zeros({6}), ones({6})}, {.training = true}),
       doctest::Contains("batch_norm: got one value per channel (shape [1, 6])"), Error);
 }

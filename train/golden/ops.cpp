@@ -32,8 +32,8 @@ void batch_norm(OpCall& c) {
   o.momentum = c.real("momentum", o.momentum);
   o.eps = c.real("eps", o.eps);
   const Tensor mean = c.value("running_mean"), variance = c.value("running_var");
-  c.result("y", ops::batch_norm(c.activation("x"), c.optional_value("w"), c.optional_value("b"),
-                                mean, variance, o));
+  c.result("y", ops::batch_norm(c.activation("x"), {c.optional_value("w"), c.optional_value("b")},
+                                {mean, variance}, o));
   c.result("running_mean", mean);
   c.result("running_var", variance);
 }
@@ -44,7 +44,7 @@ void group_norm(OpCall& c) {
   const double eps = c.real("eps", 1e-5);
   const Tensor x = c.activation("x"), w = c.optional_value("w"), b = c.optional_value("b");
   c.result("y", groups == x.size(1) ? ops::instance_norm(x, w, b, eps)
-                                    : ops::group_norm(x, groups, w, b, eps));
+                                    : ops::group_norm(x, groups, {w, b}, eps));
 }
 
 void gelu(OpCall& c) {

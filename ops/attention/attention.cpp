@@ -1,0 +1,216 @@
+// Scaled dot-product attention: shapes, strides, and what the derivative keeps. The kernels
+// are in cpu_*.cpp.
+#include "ops/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "ops/common/checks.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops {
+namespace {
+
+/// The kernels read every tensor as [B, H, rows, columns]; an undefined one is absent.
+AttentionView view_of(const Tensor& t) {
+  if (!t.defined()) return {};
+  return {t.raw(), t.strides()[0], t.strides()[1], t.strides()[2], t.strides()[3]};
+}
+
+/// q, k or v, and their gradients, as [B, H, rows, columns].
+struct Heads {
+  Tensor q, k, v;
+};
+
+/// Part `index` (0 q, 1 k, 2 v) of x [B, N, parts H D] as [B, H, N, D]. Shares the storage.
+Tensor part_of(const Tensor& x, std::int64_t heads, int parts, int index) {
+  const std::int64_t width = x.size(2) / (parts * heads), column = x.strides()[2];
+  return x.alias({x.size(0), heads, x.size(1), width},
+                 {x.strides()[0], width * column, x.strides()[1], column},
+                 index * heads * width * column);
+}
+
+Heads split_heads(const Tensor& qkv, std::int64_t heads) {
+  return {part_of(qkv, heads, 3, 0), part_of(qkv, heads, 3, 1), part_of(qkv, heads, 3, 2)};
+}
+
+/// The bias as the kernels read it: in the accumulation type, broadcast by strides of 0.
+Tensor expand_bias(const Tensor& bias, const Heads& in) {
+  if (!bias.defined()) return {};
+  const Shape scores{in.q.size(0), in.q.size(1), in.q.size(2), in.k.size(2)};
+  const Tensor b = bias.detach().to(acc_dtype(in.q.dtype()));
+  return b.alias(scores, broadcast_strides(b.shape(), b.strides(), scores));
+}
+
+AttentionCall make_call(const Heads& in, const Tensor& bias, const Tensor& out, double scale) {
+  return {.dtype = in.q.dtype(),
+          .batch = in.q.size(0),
+          .heads = in.q.size(1),
+          .queries = in.q.size(2),
+          .keys = in.k.size(2),
+          .width = in.q.size(3),
+          .value_width = in.v.size(3),
+          .scale = scale,
+          .q = view_of(in.q),
+          .k = view_of(in.k),
+          .v = view_of(in.v),
+          .bias = view_of(bias),
+          .out = view_of(out)};
+}
+
+/// Sums of the bias's gradient while it is made: [B', H', groups, N', M'], where a primed size is 1
+/// if the bias is repeated along that axis.
+Tensor make_bias_sums(const Tensor& bias, AttentionGradCall& call) {
+  const AttentionCall& c = call.forward;
+  Shape own{1, 1, 1, 1};
+  for (int axis = 1; axis <= bias.rank(); ++axis) own[4 - axis] = bias.size(-axis);
+  call.share_batch = c.batch / own[0];
+  call.share_heads = c.heads / own[1];
+  // A sum of N x M is large: few of them, enough to occupy the threads. Else one per head.
+  constexpr std::int64_t kTasks = 16;
+  const std::int64_t shared = call.share_batch * call.share_heads, slices = own[0] * own[1];
+  const bool large = own[2] > 1 && own[3] > 1;
+  call.groups = large ? std::min(shared, (kTasks + slices - 1) / slices) : shared;
+  call.dbias_size = own[2] * own[3];
+
+  const Tensor sums =
+      zeros({own[0], own[1], call.groups, own[2], own[3]}, {acc_dtype(c.dtype), bias.device()});
+  call.dbias = {.data = sums.raw(), .row = own[2] > 1 ? own[3] : 0, .column = own[3] > 1 ? 1 : 0};
+  return sums;
+}
+
+Tensor finish_bias_gradient(const Tensor& sums, const Tensor& bias) {
+  Shape one_group = sums.shape();
+  one_group[2] = 1;
+  const Tensor total = sum_to(sums, one_group);
+  return total.alias(bias.shape(), contiguous_strides(bias.shape())).to(bias.dtype());
+}
+
+/// Everything that the derivative reads, as the tape keeps it.
+struct Saved {
+  Heads in;
+  Tensor bias, expanded_bias, out, statistics;
+  double scale = 1;
+};
+
+/// Fills the defined ones of `grads`; returns the bias's gradient if it is wanted.
+Tensor differentiate(const Saved& saved, const Tensor& dy, const Heads& grads, bool want_bias) {
+  AttentionGradCall call;
+  call.forward = make_call(saved.in, saved.expanded_bias, saved.out, saved.scale);
+  call.forward.statistics = saved.statistics.raw();
+  call.dy = view_of(dy);
+  call.dq = view_of(grads.q);
+  call.dk = view_of(grads.k);
+  call.dv = view_of(grads.v);
+  if (want_bias && saved.expanded_bias.numel() > 0) {
+    const Tensor sums = make_bias_sums(saved.bias, call);
+    kernels(dy.device()).attention.backward(call);
+    return finish_bias_gradient(sums, saved.bias);
+  }
+  kernels(dy.device()).attention.backward(call);
+  return want_bias ? zeros(saved.bias.shape(), saved.bias.options()) : Tensor();
+}
+
+/// Runs the forward into `out`; returns the row statistics, undefined when no tape needs them.
+Tensor compute(const Heads& in, const Tensor& bias, const Tensor& out, double scale, bool keep) {
+  AttentionCall call = make_call(in, bias, out, scale);
+  Tensor statistics;
+  if (keep) {
+    statistics =
+        empty({2, call.batch, call.heads, call.queries}, {acc_dtype(call.dtype), out.device()});
+    call.statistics = statistics.raw();
+  }
+  kernels(out.device()).attention.forward(call);
+  return statistics;
+}
+
+double scale_of(std::string_view op, AttentionOptions options, std::int64_t width) {
+  check(std::isfinite(options.scale), op, ": scale is ", options.scale, ", expected a finite one");
+  if (options.scale != 0 || width == 0) return options.scale;
+  return 1 / std::sqrt(static_cast<double>(width));
+}
+
+void check_bias(std::string_view op, const Tensor& bias, const Shape& scores) {
+  if (!bias.defined()) return;
+  detail::require_float(op, bias);
+  bool fits = bias.rank() <= 4;
+  for (int axis = 1; fits && axis <= bias.rank(); ++axis)
+    fits = bias.size(-axis) == 1 || bias.size(-axis) == scores[4 - axis];
+  check(fits, op, ": bias ", bias.shape(), " does not broadcast to the scores ", scores);
+}
+
+void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
+  constexpr std::string_view op = "attention";
+  for (const Tensor& t : {q, k, v}) check(t.defined(), op, ": q, k or v is undefined");
+  detail::require_float(op, q);
+  check(k.dtype() == q.dtype() && v.dtype() == q.dtype(), op, ": q, k, v are ",
+        to_string(q.dtype()), ", ", to_string(k.dtype()), ", ", to_string(v.dtype()),
+        ", expected one dtype");
+  const bool ranks = q.rank() == 4 && k.rank() == 4 && v.rank() == 4;
+  check(ranks && q.size(0) == k.size(0) && q.size(0) == v.size(0) && q.size(1) == k.size(1) &&
+            q.size(1) == v.size(1) && k.size(2) == v.size(2) && q.size(3) == k.size(3),
+        op, ": got q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(),
+        ", expected [B, H, N, D], [B, H, M, D], [B, H, M, E]");
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+                 AttentionOptions options) {
+  check_inputs(q, k, v);
+  detail::require_one_device("attention", {q, k, v, bias});
+  check_bias("attention", bias, {q.size(0), q.size(1), q.size(2), k.size(2)});
+  const double scale = scale_of("attention", options, q.size(3));
+  const Heads in{q.detach(), k.detach(), v.detach()};
+  const Tensor expanded = expand_bias(bias, in);
+  const Tensor out = empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
+  const Tensor statistics = compute(in, expanded, out, scale, needs_tape({q, k, v, bias}));
+
+  return record("attention", out, {q, k, v, bias}, {q, k, v, bias, expanded, out, statistics},
+                [scale](const GradArgs& g) -> Grads {
+                  const auto s = g.saved;
+                  const Saved saved{{s[0], s[1], s[2]}, s[3], s[4], s[5], s[6], scale};
+                  Heads grads;
+                  if (g.needs(0)) grads.q = empty(s[0].shape(), s[0].options());
+                  if (g.needs(1)) grads.k = empty(s[1].shape(), s[1].options());
+                  if (g.needs(2)) grads.v = empty(s[2].shape(), s[2].options());
+                  const Tensor dbias = differentiate(saved, g.dy, grads, g.needs(3));
+                  return {grads.q, grads.k, grads.v, dbias};
+                });
+}
+
+Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
+                      AttentionOptions options) {
+  constexpr std::string_view op = "self_attention";
+  detail::require_float(op, qkv);
+  detail::require_one_device(op, {qkv, bias});
+  check(qkv.rank() == 3 && heads > 0 && qkv.size(2) % (3 * heads) == 0, op, ": got qkv ",
+        qkv.shape(), " and ", heads, " heads, expected [B, N, 3 H D]");
+  const std::int64_t batch = qkv.size(0), tokens = qkv.size(1);
+  check_bias(op, bias, {batch, heads, tokens, tokens});
+  const Heads in = split_heads(qkv.detach(), heads);
+  const double scale = scale_of(op, options, in.q.size(3));
+  const Tensor expanded = expand_bias(bias, in);
+  const Tensor out = empty({batch, tokens, qkv.size(2) / 3}, qkv.options());
+  const bool keep = needs_tape({qkv, bias});
+  const Tensor statistics = compute(in, expanded, part_of(out, heads, 1, 0), scale, keep);
+
+  return record(op, out, {qkv, bias}, {qkv, bias, expanded, out, statistics},
+                [heads, scale](const GradArgs& g) -> Grads {
+                  const auto s = g.saved;
+                  const Saved saved{split_heads(s[0], heads),   s[1], s[2],
+                                    part_of(s[3], heads, 1, 0), s[4], scale};
+                  Tensor dqkv;
+                  Heads grads;
+                  if (g.needs(0)) {
+                    dqkv = empty(s[0].shape(), s[0].options());
+                    grads = split_heads(dqkv, heads);
+                  }
+                  const Tensor dy = part_of(g.dy, heads, 1, 0);
+                  return {dqkv, differentiate(saved, dy, grads, g.needs(1))};
+                });
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,275 @@
+// Attention, backward. With P = softmax(S), rebuilt tile by tile from the row statistics:
+//   dV = P^T dO,  dP = dO V^T,  dS = P (dP - sum dO O),  dQ = scale dS K,  dK = scale dS^T Q.
+#include "engine/parallel.h"
+#include "ops/attention/cpu_rows.h"
+#include "ops/attention/cpu_tile.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::attention {
+namespace {
+
+constexpr std::int64_t kKeyTile = 256;
+constexpr std::int64_t kQueryTile = 72;
+
+struct Head {
+  std::int64_t batch, head;
+};
+
+/// Queries of one tile, or keys of one tile.
+struct Span {
+  std::int64_t begin, count;
+};
+
+template <class T>
+class Backward {
+  using A = acc_t<T>;
+
+ public:
+  explicit Backward(const AttentionGradCall& call)
+      : grad_(call),
+        call_(call.forward),
+        queries_(call_.queries, kQueryTile, 6),
+        keys_(call_.keys, kKeyTile, kLanes<A>) {
+    const std::int64_t width = padded<A>(call_.width), value_width = padded<A>(call_.value_width);
+    const std::int64_t key_pitch = padded<A>(keys_.size), query_pitch = padded<A>(queries_.size);
+    q_.pitch = k_.pitch = dq_.pitch = dk_.pitch = width;
+    v_.pitch = dy_.pitch = out_.pitch = dv_.pitch = value_width;
+    dyt_.pitch = outt_.pitch = query_pitch;
+    kt_.pitch = vt_.pitch = p_.pitch = ds_.pitch = key_pitch;
+    const Piece<A> pieces[] = {
+        {&q_.data, queries_.size * width},        {&dy_.data, queries_.size * value_width},
+        {&dyt_.data, value_width * query_pitch},  {&out_.data, queries_.size * value_width},
+        {&outt_.data, value_width * query_pitch}, {&k_.data, keys_.size * width},
+        {&v_.data, keys_.size * value_width},     {&kt_.data, width * key_pitch},
+        {&vt_.data, value_width * key_pitch},     {&p_.data, queries_.size * key_pitch},
+        {&ds_.data, queries_.size * key_pitch},   {&dk_.data, keys_.size * width},
+        {&dv_.data, keys_.size * value_width},    {&dq_.data, call_.queries * width},
+        {&delta_, call_.queries + query_pitch}};
+    carve(pieces);
+  }
+
+  /// All gradients of one head; dbias is added to the sum at `dbias`. `next` is the head that this
+  /// thread will do after this one, or null.
+  void run(const Head& head, A* dbias, const Head* next) {
+    head_ = head;
+    next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
+    dbias_ = dbias;
+    for (std::int64_t j = 0; j < keys_.count; ++j) {
+      const Span keys{keys_.begin(j), keys_.length(j)};
+      load_keys(keys);
+      for (std::int64_t i = 0; i < queries_.count; ++i)
+        differentiate({queries_.begin(i), queries_.length(i)}, keys);
+      write(dk_, keys, call_.width, grad_.dk, A(1));  // q_ holds the scale already
+      write(dv_, keys, call_.value_width, grad_.dv, A(1));
+    }
+    if (keys_.count == 0) clear(dq_, call_.queries);
+    write(dq_, {0, call_.queries}, call_.width, grad_.dq, static_cast<A>(call_.scale));
+  }
+
+ private:
+  template <class U>
+  Rows<U> rows(const AttentionView& view, std::int64_t begin) const {
+    return rows_of<U>(view, head_.batch, head_.head).from(begin);
+  }
+
+  static void clear(Tile<A> tile, std::int64_t count) {
+    for (std::int64_t i = 0; i < count * tile.pitch; ++i) tile.data[i] = 0;
+  }
+
+  void write(Tile<A> tile, Span span, std::int64_t columns, const AttentionView& view, A scale) {
+    if (view.data == nullptr) return;
+    unpack<T, A>(tile, {span.count, columns}, scale, rows<T>(view, span.begin));
+  }
+
+  /// delta_n = sum_e dO O = sum_m dP P, added in the order in which a product adds dP: where one p
+  /// is 1 and O its row of V, dP - delta is 0 to the last bit. dy_ holds dO.
+  void compute_delta(Span queries, Extent size) {
+    using V = Vector<A>;
+    pack<T, A>(rows<const T>(call_.out, queries.begin), size, A(1), out_);
+    transpose(dy_, size, dyt_);
+    transpose(out_, size, outt_);
+    for (std::int64_t i = 0; i < queries.count; i += kLanes<A>) {
+      V sum{};
+      for (std::int64_t e = 0; e < size.columns; ++e)
+        sum += load<V>(dyt_.row(e) + i) * load<V>(outt_.row(e) + i);
+      store(delta_ + queries.begin + i, sum);  // the next tile mends what lies beyond
+    }
+  }
+
+  void load_keys(Span keys) {
+    const Extent k_size{keys.count, call_.width}, v_size{keys.count, call_.value_width};
+    pack<T, A>(rows<const T>(call_.k, keys.begin), k_size, A(1), k_);
+    pack<T, A>(rows<const T>(call_.v, keys.begin), v_size, A(1), v_);
+    transpose(k_, k_size, kt_);
+    transpose(v_, v_size, vt_);
+    if (queries_.count == 0) {
+      clear(dk_, keys.count);
+      clear(dv_, keys.count);
+    }
+  }
+
+  /// What the pairs queries x keys add to every gradient.
+  void differentiate(Span queries, Span keys) {
+    const Extent q_size{queries.count, call_.width}, dy_size{queries.count, call_.value_width};
+    pack<T, A>(rows<const T>(call_.q, queries.begin), q_size, static_cast<A>(call_.scale), q_);
+    pack<T, A>(rows<const T>(grad_.dy, queries.begin), dy_size, A(1), dy_);
+    if (keys.begin == 0) compute_delta(queries, dy_size);
+    probabilities(queries, keys);
+    score_gradients(queries, keys);
+    const bool later_queries = queries.begin > 0, later_keys = keys.begin > 0;
+    if (grad_.dv.data != nullptr) {
+      multiply<A>({.rows = keys.count,
+                   .columns = call_.value_width,
+                   .depth = queries.count,
+                   .add = later_queries,
+                   .a = p_.data,
+                   .a_row = 1,
+                   .a_column = p_.pitch,
+                   .b = dy_,
+                   .c = dv_});
+    }
+    if (grad_.dk.data != nullptr) {
+      multiply<A>({.rows = keys.count,
+                   .columns = call_.width,
+                   .depth = queries.count,
+                   .add = later_queries,
+                   .a = ds_.data,
+                   .a_row = 1,
+                   .a_column = ds_.pitch,
+                   .b = q_,
+                   .c = dk_});
+    }
+    if (grad_.dq.data != nullptr) {
+      multiply<A>({.rows = queries.count,
+                   .columns = call_.width,
+                   .depth = keys.count,
+                   .add = later_keys,
+                   .a = ds_.data,
+                   .a_row = ds_.pitch,
+                   .b = k_,
+                   .c = {dq_.row(queries.begin), dq_.pitch}});
+    }
+  }
+
+  /// p = exp(scale q k^T + bias - maximum) / sum.
+  void probabilities(Span queries, Span keys) {
+    multiply<A>({.rows = queries.count,
+                 .columns = keys.count,
+                 .depth = call_.width,
+                 .a = q_.data,
+                 .a_row = q_.pitch,
+                 .b = kt_,
+                 .c = p_});
+    const std::int64_t heads = call_.batch * call_.heads;
+    const A* maximum = static_cast<const A*>(call_.statistics) +
+                       (head_.batch * call_.heads + head_.head) * call_.queries + queries.begin;
+    const A* scale = maximum + heads * call_.queries;
+    const Rows<const A> bias = rows_of<const A>(call_.bias, head_.batch, head_.head);
+    const std::int64_t width = padded<A>(keys.count);
+    for (std::int64_t i = 0; i < queries.count; ++i) {
+      A* p = p_.row(i);
+      if (bias.data != nullptr) {
+        const A* row = bias.from(queries.begin + i).data + keys.begin * bias.column;
+        add_bias(p, row, bias.column, keys.count);
+      }
+      for (std::int64_t j = keys.count; j < width; ++j) p[j] = kMinusInfinity<A>;
+      exp_row(p, maximum[i], scale[i], width);
+    }
+  }
+
+  /// Row i of what this head will write and of what the next one will read.
+  [[gnu::always_inline]] void prefetch(std::int64_t i) {
+    if (i < call_.keys) {
+      prefetch_row<Access::write>(rows_of<const T>(grad_.dk, head_.batch, head_.head), i,
+                                  call_.width);
+      prefetch_row<Access::write>(rows_of<const T>(grad_.dv, head_.batch, head_.head), i,
+                                  call_.value_width);
+    }
+    prefetch_row<Access::write>(rows_of<const T>(grad_.dq, head_.batch, head_.head), i,
+                                call_.width);
+    if (next_ == nullptr) return;
+    if (i < call_.keys) {
+      prefetch_row<Access::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
+                                 call_.width);
+      prefetch_row<Access::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
+                                 call_.value_width);
+    }
+    prefetch_row<Access::read>(rows_of<const T>(call_.q, next_->batch, next_->head), i,
+                               call_.width);
+    prefetch_row<Access::read>(rows_of<const T>(call_.out, next_->batch, next_->head), i,
+                               call_.value_width);
+    prefetch_row<Access::read>(rows_of<const T>(grad_.dy, next_->batch, next_->head), i,
+                               call_.value_width);
+  }
+
+  /// ds = p (dO v^T - delta), added to the bias's gradient.
+  void score_gradients(Span queries, Span keys) {
+    multiply<A>({.rows = queries.count,
+                 .columns = keys.count,
+                 .depth = call_.value_width,
+                 .a = dy_.data,
+                 .a_row = dy_.pitch,
+                 .b = vt_,
+                 .c = ds_});
+    for (std::int64_t i = 0; i < queries.count; ++i) {
+      if (keys.begin == 0) prefetch(queries.begin + i);
+      A* ds = ds_.row(i);
+      const A *p = p_.row(i), delta = delta_[queries.begin + i];
+      for (std::int64_t j = 0; j < keys.count; ++j) ds[j] = p[j] * (ds[j] - delta);
+      if (dbias_ == nullptr) continue;
+      A* sum = dbias_ + (queries.begin + i) * grad_.dbias.row + keys.begin * grad_.dbias.column;
+      if (grad_.dbias.column == 1) {
+        for (std::int64_t j = 0; j < keys.count; ++j) sum[j] += ds[j];
+      } else {
+        for (std::int64_t j = 0; j < keys.count; ++j) *sum += ds[j];  // repeated along the keys
+      }
+    }
+  }
+
+  const AttentionGradCall& grad_;
+  const AttentionCall& call_;
+  Cut queries_, keys_;
+  Tile<A> q_, dy_, out_, dyt_, outt_, k_, v_, kt_, vt_, p_, ds_, dq_, dk_, dv_;
+  A* delta_ = nullptr;
+  Head head_{};
+  const Head* next_ = nullptr;
+  A* dbias_ = nullptr;
+};
+
+template <class T>
+void backward_of(const AttentionGradCall& call) {
+  using A = acc_t<T>;
+  const std::int64_t shared = call.share_batch * call.share_heads;
+  const std::int64_t slices = call.forward.batch * call.forward.heads / shared;
+  const std::int64_t slice_heads = call.forward.heads / call.share_heads;
+  const std::int64_t run = ceil_div(shared, call.groups);
+  // Heads in the order of slices, and those of a slice in the order of images: task t does those
+  // from first_of(t) to first_of(t + 1).
+  const auto first_of = [&](std::int64_t task) {
+    return task / call.groups * shared + smaller(shared, task % call.groups * run);
+  };
+  const auto head_at = [&](std::int64_t place) -> Head {
+    const std::int64_t slice = place / shared, i = place % shared;
+    return {slice / slice_heads * call.share_batch + i / call.share_heads,
+            slice % slice_heads * call.share_heads + i % call.share_heads};
+  };
+  const std::int64_t tasks = slices * call.groups;
+  parallel_for(tasks, ceil_div(tasks, kMaxChunks), [&](std::int64_t begin, std::int64_t end) {
+    Backward<T> kernel(call);
+    for (std::int64_t task = begin; task < end; ++task) {
+      A* dbias = static_cast<A*>(call.dbias.data);
+      if (dbias != nullptr) dbias += task * call.dbias_size;
+      for (std::int64_t place = first_of(task); place < first_of(task + 1); ++place) {
+        const Head next = head_at(place + 1);
+        kernel.run(head_at(place), dbias, place + 1 < first_of(end) ? &next : nullptr);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void backward(const AttentionGradCall& call) {
+  dispatch_float(call.forward.dtype, [&](auto tag) { backward_of<decltype(tag)>(call); });
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::attention

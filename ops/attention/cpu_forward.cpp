@@ -1,0 +1,199 @@
+// Attention, forward: for each block of queries, one pass over the keys with a running maximum and
+// sum (Milakov and Gimelshein, "Online normalizer calculation for softmax"; Dao et al.,
+// FlashAttention). No more than a tile of scores exists at a time.
+#include "engine/parallel.h"
+#include "ops/attention/cpu_rows.h"
+#include "ops/attention/cpu_tile.h"
+#include "ops/common/math.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace attention {
+namespace {
+
+/// Sums are rescaled from one tile of keys to the next, so this size changes bits. All other cuts,
+/// here and in the derivative, only change speed.
+constexpr std::int64_t kKeyTile = 512;
+constexpr std::int64_t kQueryTile = 36;
+constexpr std::int64_t kQueryBlock = 1024;  // queries of one task, when there are heads enough
+constexpr std::int64_t kSmallBlock = 72;    // and when there are few
+constexpr std::int64_t kManyHeads = 16;
+
+/// The work of one task: queries [begin, begin + count) of one head.
+struct QueryBlock {
+  std::int64_t batch, head, begin, count;
+};
+
+template <class T>
+class Forward {
+  using A = acc_t<T>;
+
+ public:
+  explicit Forward(const AttentionCall& call, std::int64_t block)
+      : call_(call),
+        keys_(call.keys, kKeyTile, kLanes<A>),
+        width_(padded<A>(call.width)),
+        value_width_(padded<A>(call.value_width)) {
+    const std::int64_t key_pitch = padded<A>(keys_.size);
+    q_.pitch = k_.pitch = width_;
+    v_.pitch = o_.pitch = value_width_;
+    kt_.pitch = s_.pitch = key_pitch;
+    const Piece<A> pieces[] = {{&q_.data, block * width_},
+                               {&k_.data, keys_.size * width_},
+                               {&kt_.data, width_ * key_pitch},
+                               {&v_.data, keys_.size * value_width_},
+                               {&s_.data, kQueryTile * key_pitch},
+                               {&o_.data, block * value_width_},
+                               {&top_, kQueryTile},
+                               {&maximum_, block},
+                               {&sum_, block}};
+    carve(pieces);
+  }
+
+  /// `next` is the block that this thread will do after this one, or null.
+  void run(const QueryBlock& block, const QueryBlock* next) {
+    next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
+    const Rows<const T> q = rows_of<const T>(call_.q, block.batch, block.head).from(block.begin);
+    pack<T, A>(q, {block.count, call_.width}, static_cast<A>(call_.scale), q_);
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      maximum_[i] = kMinusInfinity<A>;
+      sum_[i] = 0;
+    }
+    const Cut tiles(block.count, kQueryTile, 6);
+    for (std::int64_t key_tile = 0; key_tile < keys_.count; ++key_tile) {
+      load_keys(block, key_tile);
+      for (std::int64_t tile = 0; tile < tiles.count; ++tile)
+        attend(block, key_tile, tiles.begin(tile), tiles.length(tile));
+    }
+    finish(block);
+  }
+
+ private:
+  void load_keys(const QueryBlock& block, std::int64_t tile) {
+    const std::int64_t begin = keys_.begin(tile), count = keys_.length(tile);
+    const Rows<const T> k = rows_of<const T>(call_.k, block.batch, block.head).from(begin);
+    const Rows<const T> v = rows_of<const T>(call_.v, block.batch, block.head).from(begin);
+    pack<T, A>(k, {count, call_.width}, A(1), k_);
+    transpose(k_, {count, call_.width}, kt_);
+    pack<T, A>(v, {count, call_.value_width}, A(1), v_);
+  }
+
+  /// Scores of `count` queries with the loaded keys, their softmax so far, and its product with v.
+  void attend(const QueryBlock& block, std::int64_t key_tile, std::int64_t begin,
+              std::int64_t count) {
+    const std::int64_t keys = keys_.length(key_tile);
+    multiply<A>({.rows = count,
+                 .columns = keys,
+                 .depth = call_.width,
+                 .a = q_.row(begin),
+                 .a_row = width_,
+                 .b = kt_,
+                 .c = s_});
+    // Row by row twice, so that no exponential waits for its own row's maximum.
+    const Rows<const A> bias =
+        rows_of<const A>(call_.bias, block.batch, block.head).from(block.begin + begin);
+    const A* tile_bias = bias.data;
+    if (tile_bias != nullptr) tile_bias += keys_.begin(key_tile) * bias.column;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (key_tile == 0) prefetch(block, begin + i);
+      top_[i] = bias_and_max_row(s_.row(i), tile_bias, bias.column, keys, maximum_[begin + i]);
+      if (tile_bias != nullptr) tile_bias += bias.row;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const A shrink = fold(s_.row(i), keys, begin + i, top_[i]);
+      if (key_tile == 0 || shrink == A(1)) continue;
+      A* out = o_.row(begin + i);
+      for (std::int64_t j = 0; j < value_width_; ++j) out[j] *= shrink;
+    }
+    multiply<A>({.rows = count,
+                 .columns = call_.value_width,
+                 .depth = keys,
+                 .add = key_tile > 0,
+                 .a = s_.data,
+                 .a_row = s_.pitch,
+                 .b = v_,
+                 .c = {o_.row(begin), o_.pitch}});
+  }
+
+  /// Row i of this block's output and of the next block's inputs.
+  [[gnu::always_inline]] void prefetch(const QueryBlock& block, std::int64_t i) {
+    const Rows<const T> out = rows_of<const T>(call_.out, block.batch, block.head);
+    prefetch_row<Access::write>(out, block.begin + i, call_.value_width);
+    if (next_ == nullptr || i >= next_->count) return;
+    const Rows<const T> q = rows_of<const T>(call_.q, next_->batch, next_->head);
+    prefetch_row<Access::read>(q, next_->begin + i, call_.width);
+    if (i >= call_.keys) return;
+    prefetch_row<Access::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
+                               call_.width);
+    prefetch_row<Access::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
+                               call_.value_width);
+  }
+
+  /// scores = exp(scores - maximum), and the running maximum and sum. Returns the factor for what
+  /// was summed under the old maximum.
+  A fold(A* scores, std::int64_t keys, std::int64_t query, A maximum) {
+    const std::int64_t width = padded<A>(keys);
+    for (std::int64_t j = keys; j < width; ++j) scores[j] = kMinusInfinity<A>;
+    const A base = maximum == kMinusInfinity<A> ? A(0) : maximum;  // all masked so far
+    const A shrink =
+        maximum_[query] == kMinusInfinity<A> ? A(0) : detail::math::exp(maximum_[query] - base);
+    sum_[query] = exp_and_sum_row(scores, base, width) + sum_[query] * shrink;
+    maximum_[query] = maximum;
+    return shrink;
+  }
+
+  void finish(const QueryBlock& block) {
+    const std::int64_t heads = call_.batch * call_.heads;
+    const std::int64_t first =
+        (block.batch * call_.heads + block.head) * call_.queries + block.begin;
+    A* statistics = static_cast<A*>(call_.statistics);
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      const bool masked = sum_[i] == A(0);  // whole, or there are no keys
+      const A scale = masked ? A(0) : A(1) / sum_[i];
+      A* out = o_.row(i);
+      for (std::int64_t j = 0; j < value_width_; ++j) out[j] = masked ? A(0) : out[j] * scale;
+      if (statistics == nullptr) continue;
+      statistics[first + i] = maximum_[i] == kMinusInfinity<A> ? A(0) : maximum_[i];
+      statistics[heads * call_.queries + first + i] = scale;
+    }
+    const Rows<T> out = rows_of<T>(call_.out, block.batch, block.head).from(block.begin);
+    unpack<T, A>(o_, {block.count, call_.value_width}, A(1), out);
+  }
+
+  const AttentionCall& call_;
+  Cut keys_;
+  std::int64_t width_, value_width_;  // padded
+  const QueryBlock* next_ = nullptr;
+  Tile<A> q_, k_, kt_, v_, s_, o_;
+  A *maximum_ = nullptr, *sum_ = nullptr;  // of each query so far
+  A* top_ = nullptr;                       // the maximum of each row of a tile of scores
+};
+
+template <class T>
+void forward_of(const AttentionCall& call) {
+  const std::int64_t heads = call.batch * call.heads;
+  const Cut blocks(call.queries, heads >= kManyHeads ? kQueryBlock : kSmallBlock, kQueryTile);
+  const std::int64_t tasks = heads * blocks.count;
+  const auto block_of = [&](std::int64_t task) -> QueryBlock {
+    const std::int64_t head = task / blocks.count, block = task % blocks.count;
+    return {head / call.heads, head % call.heads, blocks.begin(block), blocks.length(block)};
+  };
+  parallel_for(tasks, ceil_div(tasks, kMaxChunks), [&](std::int64_t begin, std::int64_t end) {
+    Forward<T> kernel(call, blocks.size);
+    for (std::int64_t task = begin; task < end; ++task) {
+      const QueryBlock next = block_of(task + 1);
+      kernel.run(block_of(task), task + 1 < end ? &next : nullptr);
+    }
+  });
+}
+
+}  // namespace
+
+void forward(const AttentionCall& call) {
+  dispatch_float(call.dtype, [&](auto tag) { forward_of<decltype(tag)>(call); });
+}
+
+}  // namespace attention
+
+extern const AttentionKernels attention_kernels{attention::forward, attention::backward};
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

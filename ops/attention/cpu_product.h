@@ -1,0 +1,102 @@
+// The matrix product of the attention kernels, on packed tiles: all five products of forward and
+// derivative are C (+)= A B with B and C row-major and A read with any strides (so A^T is free).
+#pragma once
+
+#include <cstdint>
+
+#include "ops/common/vectors.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::attention {
+
+// Of 32 registers: 6 x 4 sums, 4 of B, 1 of A; of 16: 6 x 2 sums, 2 of B, 1 of A.
+inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
+
+/// Row-major, rows `pitch` apart; the pitch is a whole number of vectors.
+template <class A>
+struct Tile {
+  A* data = nullptr;
+  std::int64_t pitch = 0;
+
+  A* row(std::int64_t i) const { return data + i * pitch; }
+};
+
+/// c [rows, columns] = (add ? c : 0) + a [rows, depth] b [depth, columns].
+/// Every element is one chain of additions over the depth, so cutting the depth changes no bit.
+/// Columns are rounded up to half a vector: what lies beyond in b is read, in c overwritten.
+template <class A>
+struct Product {
+  std::int64_t rows = 0, columns = 0, depth = 0;
+  bool add = false;
+  const A* a = nullptr;
+  std::int64_t a_row = 0, a_column = 1;
+  Tile<A> b, c;
+};
+
+/// kRows x kVectors vectors of c, held in registers.
+template <class V, int kRows, int kVectors, class A>
+inline void product_block(const Product<A>& p, std::int64_t row, std::int64_t column) {
+  constexpr int kWidth = static_cast<int>(sizeof(V) / sizeof(A));
+  V sum[kRows][kVectors];
+  A* c = p.c.row(row) + column;
+  for (int i = 0; i < kRows; ++i)
+    for (int j = 0; j < kVectors; ++j)
+      sum[i][j] = p.add ? load<V>(c + i * p.c.pitch + j * kWidth) : V{};
+
+  const A* a = p.a + row * p.a_row;
+  const A* b = p.b.data + column;
+  for (std::int64_t k = 0; k < p.depth; ++k, a += p.a_column, b += p.b.pitch) {
+    V bk[kVectors];
+    for (int j = 0; j < kVectors; ++j) bk[j] = load<V>(b + j * kWidth);
+    for (int i = 0; i < kRows; ++i) {
+      const A aik = a[i * p.a_row];
+      for (int j = 0; j < kVectors; ++j) sum[i][j] += aik * bk[j];
+    }
+  }
+  for (int i = 0; i < kRows; ++i)
+    for (int j = 0; j < kVectors; ++j) store(c + i * p.c.pitch + j * kWidth, sum[i][j]);
+}
+
+/// Blocks of kRows rows, then of 4, 2 and 1.
+template <class V, int kRows, int kVectors, class A>
+inline void product_rows(const Product<A>& p, std::int64_t row, std::int64_t column) {
+  for (; row + kRows <= p.rows; row += kRows) product_block<V, kRows, kVectors>(p, row, column);
+  constexpr int kNext = kRows > 4 ? 4 : kRows / 2;
+  if constexpr (kNext > 0) {
+    if (row < p.rows) product_rows<V, kNext, kVectors>(p, row, column);
+  }
+}
+
+/// Blocks of as many vectors as there are whole ones, and of half a vector where that is enough.
+template <class A>
+inline void multiply(const Product<A>& p) {
+  using V = Vector<A>;
+  constexpr std::int64_t kWidth = kLanes<A>, kHalf = kVectorBytes > 16 ? kWidth / 2 : 0;
+  std::int64_t j = 0;
+  while (j < p.columns) {
+    const std::int64_t left = p.columns - j;
+    if constexpr (kMaxVectors == 4) {
+      if (left > 3 * kWidth + kHalf) {
+        product_rows<V, 6, 4>(p, 0, j);
+        j += 4 * kWidth;
+        continue;
+      }
+      if (left > 2 * kWidth + kHalf) {
+        product_rows<V, 8, 3>(p, 0, j);
+        j += 3 * kWidth;
+        continue;
+      }
+    }
+    if (left > kWidth + kHalf) {
+      product_rows<V, kMaxVectors == 4 ? 8 : 6, 2>(p, 0, j);
+      j += 2 * kWidth;
+    } else if (left > kHalf) {
+      product_rows<V, 8, 1>(p, 0, j);
+      j += kWidth;
+    } else {
+      product_rows<Vector<A, kVectorBytes / 2>, 8, 1>(p, 0, j);
+      j += kHalf;
+    }
+  }
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::attention

@@ -1,0 +1,100 @@
+// What the attention kernels do to a row of scores: add a bias, reduce, exponentiate. Rows are read
+// in whole vectors; a row's padding is filled with -inf, of which nothing is left.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "ops/attention/cpu_product.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::attention {
+
+template <class A>
+inline constexpr A kMinusInfinity = -std::numeric_limits<A>::infinity();
+
+/// Scores of one row += bias (a column stride of 0 repeats it).
+template <class A>
+inline void add_bias(A* row, const A* bias, std::int64_t column, std::int64_t count) {
+  if (column == 1) {
+    for (std::int64_t j = 0; j < count; ++j) row[j] += bias[j];
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) row[j] += bias[j * column];
+  }
+}
+
+/// exp(x) for x <= 0 (a score minus its row's maximum), within 3 ulp; 0 where it would be
+/// subnormal. The polynomial of detail::math::exp without what other arguments need: half the
+/// instructions. x = n ln 2 + r with |r| <= ln 2 / 2;  exp(x) = 2^n (1 + r + r^2 q(r)).
+inline Vector<float> exp_negative(Vector<float> x) {
+  using V = Vector<float>;
+  using Bits = Vector<std::uint32_t>;
+  constexpr float kRoundShift = 12582912.0f;  // 1.5 2^23: adding it rounds to an integer
+  const V shifted = x * 1.44269504f + kRoundShift;
+  const V n = shifted - kRoundShift;
+  V r = x - n * 0.693145752f;
+  r = r - n * 1.42860682e-6f;
+  V q = r * 0.001394656195f + 0.008369223508f;
+  q = q * r + 0.04166626152f;
+  q = q * r + 0.1666651538f;
+  q = q * r + 0.5f;
+  const V p = ((q * r) * r + r) + 1.0f;
+  const Bits power = (reinterpret_cast<Bits>(shifted) << 23) + 0x3f800000u;
+  const V y = p * reinterpret_cast<V>(power);
+  return x < -87.0f ? V{} : y;  // NaN is not less
+}
+
+inline Vector<double> exp_negative(Vector<double> x) {
+  for (int i = 0; i < kLanes<double>; ++i) x[i] = std::exp(x[i]);
+  return x;
+}
+
+/// row = scale * exp(row - base), base >= row.
+template <class A>
+inline void exp_row(A* row, A base, A scale, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; j += kLanes<A>)
+    store(row + j, Vector<A>(scale * exp_negative(load<Vector<A>>(row + j) - base)));
+}
+
+/// row += bias if there is one; returns max(start, row[0], row[1], ...). A NaN is passed over: it
+/// comes back in the exponentials.
+template <class A>
+inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64_t count, A start) {
+  constexpr std::int64_t kStep = 2 * kLanes<A>;
+  const auto larger = [](auto a, auto b) { return b > a ? b : a; };
+  if (bias != nullptr && column != 1) add_bias(row, bias, column, count);
+  const bool adds = bias != nullptr && column == 1;
+  Vector<A> most[2] = {Vector<A>{} + start, Vector<A>{} + start};
+  std::int64_t j = 0;
+  for (; j + kStep <= count; j += kStep) {
+    for (int half = 0; half < 2; ++half) {
+      A* const at = row + j + half * kLanes<A>;
+      Vector<A> score = load<Vector<A>>(at);
+      if (adds) {
+        score += load<Vector<A>>(bias + j + half * kLanes<A>);
+        store(at, score);
+      }
+      most[half] = larger(most[half], score);
+    }
+  }
+  A last = start;
+  for (; j < count; ++j) {
+    if (adds) row[j] += bias[j];
+    last = larger(last, row[j]);
+  }
+  return larger(last, fold_lanes<A>(larger(most[0], most[1]), larger));
+}
+
+/// row = exp(row - base), base >= row. Returns the sum.
+template <class A>
+inline A exp_and_sum_row(A* row, A base, std::int64_t count) {
+  Vector<A> sum{};
+  for (std::int64_t j = 0; j < count; j += kLanes<A>) {
+    const Vector<A> e = exp_negative(load<Vector<A>>(row + j) - base);
+    store(row + j, e);
+    sum += e;
+  }
+  return lane_total<A>(sum);
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::attention

@@ -1,0 +1,165 @@
+// Tiles of the attention kernels: how sequences are cut, and how tensors of any dtype and strides
+// are packed into tiles of acc_t and back.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/dtype.h"
+#include "ops/attention/call.h"
+#include "ops/attention/cpu_product.h"
+#include "ops/common/prefetch.h"
+#include "ops/common/scratch.h"
+#include "ops/common/sizes.h"
+#include "ops/common/transpose.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::attention {
+
+void forward(const AttentionCall& call);       // cpu_forward.cpp
+void backward(const AttentionGradCall& call);  // cpu_backward.cpp
+
+/// Consecutive tasks are done by one thread, which can then prefetch; but enough runs to balance.
+inline constexpr std::int64_t kMaxChunks = 64;
+
+template <class A>
+inline std::int64_t padded(std::int64_t n) {
+  return ceil_div(n, kLanes<A>) * kLanes<A>;
+}
+
+/// [0, total) cut into near-equal parts of at most about `limit`, a multiple of `unit` each.
+struct Cut {
+  Cut(std::int64_t total_size, std::int64_t limit, std::int64_t unit)
+      : total(total_size), size(unit), count(ceil_div(total, limit)) {
+    if (count == 0) return;
+    size = ceil_div(ceil_div(total, count), unit) * unit;
+    count = ceil_div(total, size);
+  }
+  std::int64_t begin(std::int64_t part) const { return part * size; }
+  std::int64_t length(std::int64_t part) const { return smaller(size, total - begin(part)); }
+
+  std::int64_t total, size, count;
+};
+
+/// One of the arrays that a kernel needs.
+template <class A>
+struct Piece {
+  A** pointer;
+  std::int64_t count;
+};
+
+/// Lays the pieces out in this thread's scratch, each 64-byte aligned.
+template <class A, int kPieces>
+inline void carve(const Piece<A> (&pieces)[kPieces]) {
+  constexpr std::int64_t kUnit = 64 / sizeof(A);
+  std::int64_t total = 0;
+  for (const Piece<A>& piece : pieces) total += ceil_div(piece.count, kUnit) * kUnit;
+  A* at = static_cast<A*>(scratch(Scratch::attention, static_cast<std::size_t>(total) * sizeof(A)));
+  for (const Piece<A>& piece : pieces) {
+    *piece.pointer = at;
+    at += ceil_div(piece.count, kUnit) * kUnit;
+  }
+}
+
+/// Rows of one head of a tensor.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t row = 0, column = 0;
+
+  Rows from(std::int64_t i) const { return {data + i * row, row, column}; }
+};
+
+template <class T>
+inline Rows<T> rows_of(const AttentionView& view, std::int64_t batch, std::int64_t head) {
+  T* data = static_cast<T*>(view.data);
+  return {data == nullptr ? data : data + batch * view.batch + head * view.head, view.row,
+          view.column};
+}
+
+/// Asks for row i: the rows of one head lie too far apart in a [B, N, 3, H, D] tensor for the
+/// hardware to guess.
+template <Access kAccess, class T>
+[[gnu::always_inline]] inline void prefetch_row(const Rows<T>& rows, std::int64_t i,
+                                                std::int64_t columns) {
+  if (rows.data != nullptr) prefetch<2, kAccess>(rows.data + i * rows.row, columns);
+}
+
+struct Extent {
+  std::int64_t rows, columns;
+};
+
+/// to = scale * from, at least one vector long: the last one may overlap the one before.
+template <class A>
+inline void scale_row(const A* from, std::int64_t count, A scale, A* to) {
+  using V = Vector<A>;
+  const std::int64_t last = count - kLanes<A>;
+  for (std::int64_t j = 0; j < last; j += kLanes<A>) store(to + j, V(scale * load<V>(from + j)));
+  store(to + last, V(scale * load<V>(from + last)));
+}
+
+/// Whether rows of tensor and tile are copied in whole vectors.
+template <class T, class A>
+inline bool copies_vectors(const Rows<T>& rows, std::int64_t columns) {
+  return sizeof(T) == sizeof(A) && rows.column == 1 && columns >= kLanes<A>;
+}
+
+/// tile = scale * source, and zeros up to the pitch.
+template <class T, class A>
+inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
+  if constexpr (sizeof(T) == sizeof(A)) {
+    if (copies_vectors<const T, A>(source, size.columns)) {
+      for (std::int64_t i = 0; i < size.rows; ++i) {
+        A* to = tile.row(i);
+        store(to + tile.pitch - kLanes<A>, Vector<A>{});
+        scale_row(source.from(i).data, size.columns, scale, to);
+      }
+      return;
+    }
+  }
+  for (std::int64_t i = 0; i < size.rows; ++i) {
+    const T* from = source.data + i * source.row;
+    A* to = tile.row(i);
+    if (source.column == 1) {
+      for (std::int64_t j = 0; j < size.columns; ++j) to[j] = scale * static_cast<A>(from[j]);
+    } else {
+      for (std::int64_t j = 0; j < size.columns; ++j)
+        to[j] = scale * static_cast<A>(from[j * source.column]);
+    }
+    for (std::int64_t j = size.columns; j < tile.pitch; ++j) to[j] = 0;
+  }
+}
+
+/// target = scale * tile, for the columns that exist.
+template <class T, class A>
+inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
+  if constexpr (sizeof(T) == sizeof(A)) {
+    if (copies_vectors<T, A>(target, size.columns)) {
+      for (std::int64_t i = 0; i < size.rows; ++i) {
+        scale_row(tile.row(i), size.columns, scale, target.from(i).data);
+      }
+      return;
+    }
+  }
+  for (std::int64_t i = 0; i < size.rows; ++i) {
+    const A* from = tile.row(i);
+    T* to = target.data + i * target.row;
+    if (target.column == 1) {
+      for (std::int64_t j = 0; j < size.columns; ++j) to[j] = static_cast<T>(scale * from[j]);
+    } else {
+      for (std::int64_t j = 0; j < size.columns; ++j)
+        to[j * target.column] = static_cast<T>(scale * from[j]);
+    }
+  }
+}
+
+/// to [columns, rows] = from [rows, columns] transposed, and zeros up to the pitch.
+template <class A>
+inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
+  constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may reach into the padding
+  const std::int64_t columns = ceil_div(size.columns, kSquare) * kSquare;
+  cpu::FOVEA_ISA::transpose(Matrix<const A>{from.data, from.pitch}, size.rows, columns,
+                            Matrix<A>{to.data, to.pitch});
+  for (std::int64_t j = 0; j < size.columns; ++j)
+    for (std::int64_t i = size.rows; i < to.pitch; ++i) to.row(j)[i] = 0;
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::attention

@@ -1,0 +1,44 @@
+// Combining the values of a block's threads, in a fixed order.
+#pragma once
+
+#include "engine/cuda/launch.cuh"
+#include "engine/device.h"
+
+namespace fovea::ops::cuda {
+
+using fovea::cuda::dynamic_shared;
+using fovea::cuda::kWarp;
+using fovea::cuda::launch;
+using fovea::cuda::warp_reduce;
+
+inline constexpr unsigned kRowBlock = 128;  ///< threads of a row: four warps
+inline constexpr unsigned kRowWarps = kRowBlock / kWarp;
+
+struct MaxOf {
+  template <class T>
+  FOVEA_HD T operator()(T a, T b) const {
+    return a != a || a > b ? a : b;  // a NaN on either side stays
+  }
+};
+
+struct SumOf {
+  template <class T>
+  FOVEA_HD T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+/// Combines one value per thread over the block; every thread gets the result.
+template <class T, class Combine>
+__device__ T block_reduce(T value, Combine combine) {
+  T* const partial = dynamic_shared<T>();
+  value = warp_reduce(value, combine);
+  __syncthreads();  // the last call's readers are done
+  if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  T result = partial[0];
+  for (unsigned warp = 1; warp < kRowWarps; ++warp) result = combine(result, partial[warp]);
+  return result;
+}
+
+}  // namespace fovea::ops::cuda

@@ -1,0 +1,30 @@
+// One entry of a table of kernels (ops/kernels.h).
+#pragma once
+
+#include "engine/check.h"
+
+namespace fovea::ops {
+
+/// What a device does for one kind of call; null where it has no form of it yet. `Call` holds plain
+/// pointers, sizes and strides, and the name of its op: `static constexpr const char* kOp`.
+template <class Call>
+class Kernel {
+ public:
+  using Function = void (*)(const Call&);
+
+  constexpr Kernel() = default;
+  constexpr Kernel(Function run) : run_(run) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] explicit operator bool() const { return run_ != nullptr; }
+  /// Throws where it is null.
+  void operator()(const Call& call) const {
+    check(run_ != nullptr, Call::kOp,
+          ": has no CUDA form yet; move its tensors to the CPU with to(Device{})");
+    run_(call);
+  }
+
+ private:
+  Function run_ = nullptr;
+};
+
+}  // namespace fovea::ops

@@ -1,0 +1,54 @@
+// Tensors as packed rows: how ops along one axis, or over several, see their input.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "engine/tensor.h"
+#include "ops/common/checks.h"
+
+namespace fovea::ops::detail {
+
+/// x without its tape, contiguous: what a kernel reads and a derivative saves.
+[[nodiscard]] inline Tensor packed(const Tensor& x) { return x.detach().contiguous(); }
+
+/// The same axes in another order, off the tape: axis i of the result is axis order[i] of x.
+[[nodiscard]] inline Tensor reordered(const Tensor& x, std::span<const int> order) {
+  Shape shape;
+  Strides strides;
+  for (const int axis : order) {
+    shape.push_back(x.shape()[axis]);
+    strides.push_back(x.strides()[axis]);
+  }
+  return x.alias(shape, strides);
+}
+
+/// x off the tape and packed, with `axis` (in [0, rank)) moved to the end.
+[[nodiscard]] inline Tensor axis_to_end(const Tensor& x, int axis) {
+  int order[Shape::kMaxRank] = {0, 1, 2, 3, 4, 5};
+  std::rotate(order + axis, order + axis + 1, order + x.rank());
+  return reordered(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
+}
+
+/// Undoes axis_to_end().
+[[nodiscard]] inline Tensor axis_from_end(const Tensor& x, int axis) {
+  int order[Shape::kMaxRank] = {0, 1, 2, 3, 4, 5};
+  std::rotate(order + axis, order + x.rank() - 1, order + x.rank());
+  return reordered(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
+}
+
+/// The size of the last axis, and how many rows there are along it.
+struct RowSize {
+  std::int64_t rows = 0, width = 0;
+
+  explicit RowSize(const Tensor& x) : rows(1), width(x.rank() == 0 ? 1 : x.shape()[-1]) {
+    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
+  }
+  /// Rows per chunk of a parallel loop: enough elements to pay for waking a thread.
+  [[nodiscard]] std::int64_t grain() const {
+    return std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(width, 1));
+  }
+};
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,93 @@
+// The one layer of vectors: types of the instruction set's width, loads and stores at any address,
+// sums across lanes. Only for files that are compiled once per instruction set.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/dtype.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+#if defined(FOVEA_ISA_v4)
+inline constexpr int kVectorBytes = 64;
+#elif defined(FOVEA_ISA_v3)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
+template <class A, int kBytes = kVectorBytes>
+struct VectorOf {
+  typedef A type __attribute__((vector_size(kBytes)));
+};
+template <class A, int kBytes = kVectorBytes>
+using Vector = typename VectorOf<A, kBytes>::type;
+/// Elements of a whole vector.
+template <class A>
+inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(A));
+
+/// As many elements from p on as V has; bf16 is widened to f32.
+template <class V, class T>
+[[gnu::always_inline]] inline V load(const T* p) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    const auto halves = load<Vector<std::uint16_t, sizeof(V) / 2>>(&p->bits);
+    return reinterpret_cast<V>(__builtin_convertvector(halves, Vector<std::uint32_t, sizeof(V)>)
+                               << 16);
+  } else {
+    V v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+  }
+}
+
+/// The opposite; a bf16 is rounded.
+template <class V, class T>
+[[gnu::always_inline]] inline void store(T* p, V v) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    const auto bits = reinterpret_cast<Vector<std::uint32_t, sizeof(V)>>(v);
+    const auto is_nan = v != v;  // NOLINT(misc-redundant-expression)
+    store(&p->bits, __builtin_convertvector(round_to_bf16(bits, is_nan),
+                                            Vector<std::uint16_t, sizeof(V) / 2>));
+  } else {
+    __builtin_memcpy(p, &v, sizeof v);
+  }
+}
+
+// A product of a number with two vectors: AVX-512 can repeat the number over a vector while it
+// reads it, but a compiler that sees it used twice repeats it once, in an instruction of its own.
+// Reading every second row's number twice balances instructions against loads.
+
+/// Whether row `row` of a tile is to be read through both pointers.
+inline constexpr bool reads_twice(int row) { return kVectorBytes == 64 && row % 2 == 0; }
+
+/// p again, but the compiler does not know that.
+template <class T>
+inline const T* twin_of(const T* p) {
+  asm("" : "+r"(p));
+  return p;
+}
+
+/// A vector's upper half combined with its lower again and again, until kLeft lanes are left: a
+/// shorter vector, or an element for kLeft 1.
+template <class A, int kLeft = 1, int kBytes = kVectorBytes, class F>
+inline auto fold_lanes(Vector<A, kBytes> v, F combine) {
+  constexpr int kCount = kBytes / static_cast<int>(sizeof(A));
+  if constexpr (kCount == kLeft) {
+    return v;
+  } else if constexpr (kCount == 2) {
+    return combine(A(v[0]), A(v[1]));
+  } else {
+    Vector<A, kBytes / 2> half[2];
+    __builtin_memcpy(half, &v, sizeof v);
+    return fold_lanes<A, kLeft, kBytes / 2>(combine(half[0], half[1]), combine);
+  }
+}
+
+/// The sum of all lanes.
+template <class A>
+inline A lane_total(Vector<A> v) {
+  return fold_lanes<A>(v, [](auto a, auto b) { return a + b; });
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,122 @@
+// Dense convolution, forward, as a product of lines (ops/conv/cpu_lines.h), compiled once per
+// instruction set:
+//   y[q] = sum over channels and taps of w x[tap + q]
+// A thread lays out the lines of an image for itself and multiplies them, so that they stay in its
+// cache; the threads share one image only where there are fewer images than threads.
+#include "ops/conv/cpu_dense.h"
+#include "ops/conv/cpu.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace {
+
+/// y, image by image, in blocks of rows.
+template <class T>
+class Forward : DenseConv<T> {
+  using Base = DenseConv<T>;
+  using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::window, Base::depth;
+  using Base::fill_offsets, Base::weight;
+  using Base::kSlack, Base::x_image, Base::load_images, Base::batch_grain;
+  using typename Base::A;
+
+ public:
+  explicit Forward(const DenseConvCall& c)
+      : Base(c),
+        panels_(ceil_div(outputs, kPanel)),
+        rows_(larger(1, kBlock / l.pitch)),
+        shared_(c.groups * panels_ * depth * kPanel, depth) {
+    fill_offsets(shared_.offsets);
+    pack();
+  }
+
+  void run() const {
+    parallel_for(call.batch, batch_grain(call.batch), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t image = begin; image < end; ++image) multiply(image);
+    });
+  }
+
+ private:
+  /// Weights as [group][panel][depth][kPanel].
+  void pack() {
+    A* to = shared_.values;
+    for (std::int64_t panel = 0; panel < call.groups * panels_; ++panel) {
+      const std::int64_t row = panel % panels_ * kPanel;
+      const std::int64_t first = panel / panels_ * outputs + row;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        for (std::int64_t i = 0; i < kPanel; ++i) {
+          const bool exists = row + i < outputs;
+          *to++ = exists ? weight(first + i, k / window, k % window) : A(0);
+        }
+      }
+    }
+  }
+
+  void multiply(std::int64_t image) const {
+    A* const lines = image_lines<A>(x_image() + kSlack);
+    load_images(image, 1, lines);
+    const std::int64_t blocks = ceil_div(w.out[0], rows_);
+    const std::int64_t work = rows_ * l.pitch * depth * outputs;
+    parallel_for(call.groups * blocks, grain(kMinMultiplied, work),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     multiply(lines, image, i / blocks, i % blocks * rows_);
+                   }
+                 });
+  }
+
+  /// Output rows from `row` on of one group of an image.
+  void multiply(const A* lines, std::int64_t image, std::int64_t group, std::int64_t row) const {
+    const std::int64_t rows = smaller(rows_, w.out[0] - row), pitch = l.pitch;
+    const std::int64_t line = rows_ * pitch + kSlack;
+    Correlation<A> c{
+        .depth = depth, .offsets = shared_.offsets, .out = panel_lines<A>(1, line), .pitch = line};
+    c.x = lines + group * channels * l.channel + row * pitch;
+    for (std::int64_t panel = 0; panel < panels_; ++panel) {
+      const std::int64_t o = panel * kPanel, count = smaller(kPanel, outputs - o);
+      c.weights = shared_.values + (group * panels_ + panel) * depth * kPanel;
+      for (std::int64_t i = 0; i < count; ++i) {
+        prefetch<2, Access::write>(y_row(image, group * outputs + o + i, row), rows * w.out[1]);
+      }
+      correlate(c, count, (rows - 1) * pitch + w.out[1]);
+      for (std::int64_t i = 0; i < count; ++i) {
+        store(c.out + i * line, rows, image, group * outputs + o + i, row);
+      }
+    }
+  }
+
+  T* y_row(std::int64_t image, std::int64_t o, std::int64_t row) const {
+    return static_cast<T*>(call.y) + ((image * call.outputs + o) * w.out[0] + row) * w.out[1];
+  }
+
+  /// Rows [row, row + rows) of one output of one image.
+  void store(const A* line, std::int64_t rows, std::int64_t image, std::int64_t o,
+             std::int64_t row) const {
+    const std::int64_t width = w.out[1];
+    const A bias = call.bias != nullptr ? static_cast<const A*>(call.bias)[o] : A(0);
+    T* y = y_row(image, o, row);
+    for (std::int64_t i = 0; i < rows; ++i, line += l.pitch, y += width) {
+      if (call.relu) {
+        for (std::int64_t j = 0; j < width; ++j) {
+          const A sum = line[j] + bias;
+          y[j] = static_cast<T>(sum < A(0) ? A(0) : sum);  // NaN stays
+        }
+      } else {
+        for (std::int64_t j = 0; j < width; ++j) y[j] = static_cast<T>(line[j] + bias);
+      }
+    }
+  }
+
+  std::int64_t panels_, rows_;
+  Shared<A> shared_;
+};
+
+}  // namespace
+
+namespace conv {
+void forward(const DenseConvCall& call) { run_product<Forward>(call); }
+}  // namespace conv
+
+extern const ConvKernels conv_kernels{
+    conv::forward,           conv::input_gradient,     conv::weight_gradient, conv::channel_sums,
+    conv::depthwise_forward, conv::depthwise_backward, conv::tokens_forward,  conv::tokens_sums};
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

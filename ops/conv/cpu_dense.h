@@ -1,0 +1,118 @@
+// What the products of a dense convolution share: sizes, the lines of its operands, scratch. Only
+// for conv_dense.cpp (forward) and conv_dense_backward.cpp, compiled once per instruction set.
+#pragma once
+
+#include "engine/parallel.h"
+#include "ops/common/scratch.h"
+#include "ops/common/sizes.h"
+#include "ops/conv/call.h"
+#include "ops/conv/cpu_lines.h"
+#include "ops/conv/cpu_products.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+inline constexpr std::int64_t kBlock = 256;  // outputs of one task, at least a row: a cache's fill
+inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that pay for waking a thread
+
+/// Where there is one output along an axis, the stride along it means nothing.
+inline Windows without_idle_strides(Windows w) {
+  for (int axis = 0; axis < 2; ++axis) {
+    if (w.out[axis] == 1) w.stride[axis] = 1;
+  }
+  return w;
+}
+
+/// What all three products share. A group is a convolution of its own.
+template <class T>
+struct DenseConv {
+  using A = acc_t<T>;
+  static constexpr std::int64_t kSlack = 2 * kLanes<A>;  // read beyond the last output
+
+  const DenseConvCall& call;
+  Windows w;
+  LineLayout l;
+  std::int64_t channels, outputs;  // of one group
+  std::int64_t window, depth;      // taps of a channel, and of all channels of a group
+
+  explicit DenseConv(const DenseConvCall& c)
+      : call(c),
+        w(without_idle_strides(c.windows)),
+        l(w),
+        channels(c.channels / c.groups),
+        outputs(c.outputs / c.groups),
+        window(w.kernel[0] * w.kernel[1]),
+        depth(channels * window) {}
+
+  [[nodiscard]] std::int64_t x_image() const { return call.channels * l.channel; }
+  /// The chunk size for `count` parts of the batch: as many as pay for a thread, or all where there
+  /// are fewer than threads, so that the loops within them are divided. Results do not depend on
+  /// it.
+  [[nodiscard]] std::int64_t batch_grain(std::int64_t count) const {
+    if (count < num_threads()) return larger(1, count);
+    return grain(kMinMultiplied, call.batch / larger(1, count) * call.outputs * depth * l.length);
+  }
+
+  /// x of images [first, first + count).
+  void load_images(std::int64_t first, std::int64_t count, A* lines) const {
+    const std::int64_t pixels = w.in[0] * w.in[1];
+    const T* x = static_cast<const T*>(call.x) + first * call.channels * pixels;
+    parallel_for(count * call.channels, grain(kMinCopied, l.channel),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     image_to_lines(w, l, x + i * pixels, lines + i * l.channel);
+                   }
+                 });
+    clear_lines(lines + count * x_image(), kSlack);
+  }
+
+  /// Where the lines of an image's group have each channel's taps.
+  void fill_offsets(std::int64_t* offsets) const {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      for (std::int64_t ky = 0; ky < w.kernel[0]; ++ky) {
+        for (std::int64_t kx = 0; kx < w.kernel[1]; ++kx) {
+          *offsets++ = c * l.channel + l.tap_offset(w, ky, kx);
+        }
+      }
+    }
+  }
+
+  /// The weight of output `o` (of all groups) for channel `c` of its group.
+  [[nodiscard]] A weight(std::int64_t o, std::int64_t c, std::int64_t tap) const {
+    return static_cast<A>(static_cast<const T*>(call.weight)[(o * channels + c) * window + tap]);
+  }
+};
+
+/// What all threads read: numbers, most often weights in panels, where the lines of each depth
+/// begin, and where the depths of each phase do.
+template <class A>
+struct Shared {
+  A* values;
+  std::int64_t *offsets, *phase_begin;
+
+  Shared(std::int64_t value_count, std::int64_t depth, std::int64_t phases = 0) {
+    const std::int64_t bytes = ceil_div(value_count * sizeof(A), 64) * 64;
+    values = static_cast<A*>(
+        scratch(Scratch::conv_shared, bytes + (depth + phases + 1) * sizeof(std::int64_t)));
+    offsets = reinterpret_cast<std::int64_t*>(reinterpret_cast<char*>(values) + bytes);
+    phase_begin = offsets + depth;
+  }
+};
+
+/// A thread's own lines of images.
+template <class A>
+A* image_lines(std::int64_t count) {
+  return static_cast<A*>(scratch(Scratch::conv_images, count * sizeof(A)));
+}
+/// A thread's own results: for each of `phases`, a panel of lines `pitch` apart.
+template <class A>
+A* panel_lines(std::int64_t phases, std::int64_t pitch) {
+  return static_cast<A*>(scratch(Scratch::conv_panel, phases * kPanel * pitch * sizeof(A)));
+}
+
+/// Product<T>(call).run() for the call's dtype.
+template <template <class> class Product>
+void run_product(const DenseConvCall& call) {
+  dispatch_float(call.dtype, [&](auto tag) { Product<decltype(tag)>(call).run(); });
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

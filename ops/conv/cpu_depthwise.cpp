@@ -1,0 +1,230 @@
+// Depthwise filters, and sums of channels.
+#include "engine/parallel.h"
+#include "ops/common/scratch.h"
+#include "ops/common/sizes.h"
+#include "ops/conv/cpu.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace {
+
+constexpr int kParts = 32;  // running sums of a dot product
+
+/// A depthwise filter works on planes padded with zeros. With stride 1 an output is one long line
+/// over the padded width, whose last elements of each row mean nothing: no edges, long vectors.
+struct PaddedPlane {
+  std::int64_t width, size;          // of the padded input, with room for the last taps
+  std::int64_t lines, length, step;  // of the output: lines of `length`, input step along one
+  std::int64_t line_step;            // from line to line in the padded input
+  std::int64_t out_stride;           // from output row to output row in the lines
+
+  explicit PaddedPlane(const Windows& w) {
+    const std::int64_t height =
+        (w.out[0] - 1) * w.stride[0] + (w.kernel[0] - 1) * w.dilation[0] + 1;
+    const std::int64_t covered =
+        (w.out[1] - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1;
+    const std::int64_t needed[2] = {w.in[0] + 2 * w.padding[0], w.in[1] + 2 * w.padding[1]};
+    width = covered > needed[1] ? covered : needed[1];
+    size = (height > needed[0] ? height : needed[0]) * width + covered;
+    const bool whole = w.stride[0] == 1 && w.stride[1] == 1;
+    lines = whole ? 1 : w.out[0];
+    length = whole ? w.out[0] * width : w.out[1];
+    step = whole ? 1 : w.stride[1];
+    line_step = whole ? 0 : w.stride[0] * width;
+    out_stride = whole ? width : w.out[1];
+  }
+  [[nodiscard]] std::int64_t out_size() const { return lines * length; }
+  [[nodiscard]] std::int64_t tap(const Windows& w, std::int64_t index) const {
+    return index / w.kernel[1] * w.dilation[0] * width + index % w.kernel[1] * w.dilation[1];
+  }
+};
+
+template <class T>
+void pad_plane(const Windows& w, const PaddedPlane& p, const T* x, acc_t<T>* to) {
+  for (std::int64_t i = 0; i < p.size; ++i) to[i] = 0;
+  to += w.padding[0] * p.width + w.padding[1];
+  for (std::int64_t i = 0; i < w.in[0]; ++i) {
+    for (std::int64_t j = 0; j < w.in[1]; ++j) to[i * p.width + j] = static_cast<acc_t<T>>(*x++);
+  }
+}
+
+template <class A>
+void depthwise_plane(const Windows& w, const PaddedPlane& p, const A* x, const A* weight, A* y) {
+  const std::int64_t taps = w.kernel[0] * w.kernel[1];
+  for (std::int64_t line = 0; line < p.lines; ++line, y += p.length) {
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      const A* from = x + line * p.line_step + p.tap(w, tap);
+      const A factor = weight[tap];
+      if (p.step == 1) {
+        for (std::int64_t j = 0; j < p.length; ++j) y[j] += factor * from[j];
+      } else {
+        for (std::int64_t j = 0; j < p.length; ++j) y[j] += factor * from[j * p.step];
+      }
+    }
+  }
+}
+
+template <class T>
+void depthwise_forward_of(const DepthwiseCall& c) {
+  using A = acc_t<T>;
+  const Windows& w = c.windows;
+  const PaddedPlane p(w);
+  const std::int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
+  const std::int64_t taps = w.kernel[0] * w.kernel[1];
+  const std::int64_t chunk = grain(kMinElements, out * taps);
+  parallel_for(c.batch * c.channels, chunk, [&](std::int64_t begin, std::int64_t end) {
+    auto* x = static_cast<A*>(
+        scratch(Scratch::conv, static_cast<std::size_t>(p.size + p.out_size()) * sizeof(A)));
+    A* y = x + p.size;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t channel = i % c.channels;
+      pad_plane(w, p, static_cast<const T*>(c.x) + i * in, x);
+      const A start = c.bias != nullptr ? static_cast<const A*>(c.bias)[channel] : A(0);
+      for (std::int64_t j = 0; j < p.out_size(); ++j) y[j] = start;
+      depthwise_plane(w, p, x, static_cast<const A*>(c.weight) + channel * taps, y);
+      T* to = static_cast<T*>(c.y) + i * out;
+      for (std::int64_t row = 0; row < w.out[0]; ++row) {
+        for (std::int64_t j = 0; j < w.out[1]; ++j)
+          *to++ = static_cast<T>(y[row * p.out_stride + j]);
+      }
+    }
+  });
+}
+
+/// sum of a[i] * b[i * step], in kParts running sums so that it vectorises in a fixed order.
+template <class A>
+A dot(const A* a, const A* b, std::int64_t count, std::int64_t step) {
+  A parts[kParts] = {};
+  std::int64_t i = 0;
+  if (step == 1) {
+    for (; i + kParts <= count; i += kParts) {
+      for (int j = 0; j < kParts; ++j) parts[j] += a[i + j] * b[i + j];
+    }
+  }
+  A total = 0;
+  for (; i < count; ++i) total += a[i] * b[i * step];
+  for (int half = kParts / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
+  }
+  return total + parts[0];
+}
+
+/// The output gradient of one plane as lines, zero where they mean nothing.
+template <class T>
+void spread_lines(const Windows& w, const PaddedPlane& p, const T* dy, acc_t<T>* to) {
+  for (std::int64_t i = 0; i < p.out_size(); ++i) to[i] = 0;
+  for (std::int64_t row = 0; row < w.out[0]; ++row) {
+    for (std::int64_t j = 0; j < w.out[1]; ++j) {
+      to[row * p.out_stride + j] = static_cast<acc_t<T>>(*dy++);
+    }
+  }
+}
+
+/// dx of one plane: every tap adds its share of dy to the padded plane.
+template <class T>
+void depthwise_dx(const DepthwiseCall& c, const PaddedPlane& p, const acc_t<T>* weight,
+                  const acc_t<T>* dy, acc_t<T>* padded, T* dx) {
+  const Windows& w = c.windows;
+  for (std::int64_t i = 0; i < p.size; ++i) padded[i] = 0;
+  for (std::int64_t tap = 0; tap < w.kernel[0] * w.kernel[1]; ++tap) {
+    const acc_t<T> factor = weight[tap];
+    for (std::int64_t line = 0; line < p.lines; ++line) {
+      acc_t<T>* to = padded + line * p.line_step + p.tap(w, tap);
+      const acc_t<T>* from = dy + line * p.length;
+      if (p.step == 1) {
+        for (std::int64_t j = 0; j < p.length; ++j) to[j] += factor * from[j];
+      } else {
+        for (std::int64_t j = 0; j < p.length; ++j) to[j * p.step] += factor * from[j];
+      }
+    }
+  }
+  const acc_t<T>* from = padded + w.padding[0] * p.width + w.padding[1];
+  for (std::int64_t i = 0; i < w.in[0]; ++i) {
+    for (std::int64_t j = 0; j < w.in[1]; ++j) *dx++ = static_cast<T>(from[i * p.width + j]);
+  }
+}
+
+/// One channel: the batch is inside, so that the filter's gradient is summed in a fixed order.
+template <class T>
+void depthwise_channel(const DepthwiseCall& c, const PaddedPlane& p, std::int64_t channel,
+                       acc_t<T>* x) {
+  using A = acc_t<T>;
+  const Windows& w = c.windows;
+  const std::int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
+  const std::int64_t taps = w.kernel[0] * w.kernel[1];
+  A* dy = x + p.size;
+  A* dweight = static_cast<A*>(c.dweight) + channel * taps;
+  A bias_sum = 0;
+  for (std::int64_t tap = 0; c.dweight != nullptr && tap < taps; ++tap) dweight[tap] = 0;
+  for (std::int64_t entry = 0; entry < c.batch; ++entry) {
+    const std::int64_t plane = entry * c.channels + channel;
+    spread_lines(w, p, static_cast<const T*>(c.dy) + plane * out, dy);
+    for (std::int64_t i = 0; c.dbias != nullptr && i < p.out_size(); ++i) bias_sum += dy[i];
+    if (c.dweight != nullptr) {
+      pad_plane(w, p, static_cast<const T*>(c.x) + plane * in, x);
+      for (std::int64_t tap = 0; tap < taps; ++tap) {
+        for (std::int64_t line = 0; line < p.lines; ++line) {
+          dweight[tap] +=
+              dot(dy + line * p.length, x + line * p.line_step + p.tap(w, tap), p.length, p.step);
+        }
+      }
+    }
+    if (c.dx != nullptr) {
+      depthwise_dx<T>(c, p, static_cast<const A*>(c.weight) + channel * taps, dy, x,
+                      static_cast<T*>(c.dx) + plane * in);
+    }
+  }
+  if (c.dbias != nullptr) static_cast<A*>(c.dbias)[channel] = bias_sum;
+}
+
+template <class T>
+void depthwise_backward_of(const DepthwiseCall& c) {
+  const PaddedPlane p(c.windows);
+  parallel_for(c.channels, 1, [&](std::int64_t begin, std::int64_t end) {
+    auto* x = static_cast<acc_t<T>*>(
+        scratch(Scratch::conv, static_cast<std::size_t>(p.size + p.out_size()) * sizeof(acc_t<T>)));
+    for (std::int64_t channel = begin; channel < end; ++channel) {
+      depthwise_channel<T>(c, p, channel, x);
+    }
+  });
+}
+
+template <class T>
+void channel_sums_of(const ChannelSumsCall& c) {
+  const std::int64_t channels = c.channels, size = c.positions;
+  const T* const x = static_cast<const T*>(c.x);
+  auto* const sums = static_cast<acc_t<T>*>(c.sums);
+  const std::int64_t chunk = grain(kMinElements, c.batch * size);
+  parallel_for(channels, chunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t channel = begin; channel < end; ++channel) {
+      acc_t<T> total = 0;
+      for (std::int64_t entry = 0; entry < c.batch; ++entry) {
+        const T* plane = x + (entry * channels + channel) * size;
+        acc_t<T> parts[kParts] = {};
+        std::int64_t i = 0;
+        for (; i + kParts <= size; i += kParts) {
+          for (int j = 0; j < kParts; ++j) parts[j] += static_cast<acc_t<T>>(plane[i + j]);
+        }
+        for (; i < size; ++i) parts[0] += static_cast<acc_t<T>>(plane[i]);
+        for (int j = 0; j < kParts; ++j) total += parts[j];
+      }
+      sums[channel] = total;
+    }
+  });
+}
+
+}  // namespace
+
+namespace conv {
+
+void depthwise_forward(const DepthwiseCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) { depthwise_forward_of<decltype(tag)>(c); });
+}
+void depthwise_backward(const DepthwiseCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) { depthwise_backward_of<decltype(tag)>(c); });
+}
+void channel_sums(const ChannelSumsCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) { channel_sums_of<decltype(tag)>(c); });
+}
+
+}  // namespace conv
+}  // namespace fovea::ops::cpu::FOVEA_ISA

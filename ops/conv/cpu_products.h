@@ -1,0 +1,128 @@
+// The innermost products of a convolution, on lines (ops/conv/cpu_lines.h): sums over taps, with
+// outputs along the vectors, and sums over outputs, with their channels along the vectors. Only for
+// files in ops/cpu/ that are compiled once per instruction set.
+#pragma once
+
+#include "ops/common/lanes.h"
+#include "ops/common/prefetch.h"
+#include "ops/common/sizes.h"
+#include "ops/common/vectors.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+// Sums fill the register file: 14 x 2 of 32 (v4), 6 x 2 of 16 (v3). Each tap of a weight gradient
+// needs an address of its own, and 12 are what the processor can hold.
+#if defined(FOVEA_ISA_v4)
+inline constexpr int kPanel = 14, kTaps = 12;
+#elif defined(FOVEA_ISA_v3)
+inline constexpr int kPanel = 6, kTaps = 6;
+#else
+inline constexpr int kPanel = 4, kTaps = 4;
+#endif
+
+/// out[i][q] = sum over k of weights[k][i] * x[offsets[k] + q].
+template <class A>
+struct Correlation {
+  std::int64_t depth = 0;
+  const std::int64_t* offsets = nullptr;
+  const A* weights = nullptr;  ///< [depth][kPanel]
+  const A* x = nullptr;
+  A* out = nullptr;  ///< rows `pitch` apart, with room for two vectors more
+  std::int64_t pitch = 0;
+};
+
+/// kRows rows and kVectors vectors of outputs from q on, in registers. The lines of x come from the
+/// second-level cache in the order of the taps, which the hardware does not foresee.
+template <int kRows, int kVectors, class A>
+void correlate_tile(const Correlation<A>& c, std::int64_t q) {
+  constexpr std::int64_t kWidth = kLanes<A>, kAhead = 8;
+  Vector<A> sum[kRows][kVectors] = {};
+  const A *weights = c.weights, *twin = twin_of(weights), *x = c.x + q;
+  for (std::int64_t k = 0; k < c.depth; ++k, weights += kPanel, twin += kPanel) {
+    const A* const later = x + c.offsets[smaller(k + kAhead, c.depth - 1)];
+    prefetch<1, Access::read>(later, kVectors * kWidth);
+    prefetch<1, Access::read>(later + kVectors * kWidth - 1, 1);
+    Vector<A> right[kVectors];
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) right[j] = load<Vector<A>>(x + c.offsets[k] + j * kWidth);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int j = 0; j < kVectors; ++j) {
+        sum[i][j] += (j > 0 && reads_twice(i) ? twin[i] : weights[i]) * right[j];
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) {
+      store(c.out + i * c.pitch + q + j * kWidth, sum[i][j]);
+    }
+  }
+}
+
+template <int kRows, class A>
+void correlate_rows(const Correlation<A>& c, std::int64_t length) {
+  constexpr std::int64_t kWidth = kLanes<A>;
+  std::int64_t q = 0;
+  for (; q + kWidth < length; q += 2 * kWidth) correlate_tile<kRows, 2>(c, q);
+  if (q < length) correlate_tile<kRows, 1>(c, q);
+}
+
+/// `rows` of at most kPanel rows, `length` outputs.
+template <class A>
+void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) {
+  constexpr int kTwoThirds = (2 * kPanel + 2) / 3, kThird = (kPanel + 2) / 3;
+  if (rows > kTwoThirds) return correlate_rows<kPanel>(c, length);
+  if (rows > kThird) return correlate_rows<kTwoThirds>(c, length);
+  correlate_rows<kThird>(c, length);
+}
+
+/// Channels of dy that a tile of a weight gradient has.
+template <class A>
+inline constexpr std::int64_t kStrip = 2 * kLanes<A>;
+
+/// sums[k][c] += sum over images n and outputs q of x[k][n][q] * dy[n][q][c], for kTaps taps.
+template <class A>
+struct TapSums {
+  std::int64_t images = 0, length = 0;
+  std::int64_t x_image = 0, dy_image = 0;  ///< distances from image to image
+  const A* x[kTaps] = {};                  ///< lines
+  const A* dy = nullptr;                   ///< outputs kStrip apart
+  A* sums = nullptr;                       ///< rows `pitch` apart
+  std::int64_t pitch = 0;
+};
+
+/// kVectors vectors of channels for each tap, in registers.
+template <int kVectors, class A>
+void tap_tile(const TapSums<A>& t) {
+  constexpr std::int64_t kWidth = kLanes<A>;
+  Vector<A> sum[kTaps][kVectors] = {};
+  for (std::int64_t n = 0; n < t.images; ++n) {
+    const A* x[kTaps];
+#pragma GCC unroll 16
+    for (int i = 0; i < kTaps; ++i) x[i] = t.x[i] + n * t.x_image;
+    const A* dy = t.dy + n * t.dy_image;
+    for (std::int64_t q = 0; q < t.length; ++q, dy += kStrip<A>) {
+      Vector<A> right[kVectors];
+#pragma GCC unroll 2
+      for (int j = 0; j < kVectors; ++j) right[j] = load<Vector<A>>(dy + j * kWidth);
+#pragma GCC unroll 16
+      for (int i = 0; i < kTaps; ++i) {
+#pragma GCC unroll 2
+        for (int j = 0; j < kVectors; ++j) sum[i][j] += x[i][q] * right[j];
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kTaps; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) {
+      A* const to = t.sums + i * t.pitch + j * kWidth;
+      store(to, load<Vector<A>>(to) + sum[i][j]);
+    }
+  }
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,159 @@
+// Elementwise arithmetic. Formulas stand beside the functors in
+// ops/elementwise/arithmetic_functors.h; where two operands broadcast, the engine sums their
+// gradients.
+#include "ops/arithmetic.h"
+
+#include <cmath>
+#include <utility>
+
+#include "ops/elementwise/pointwise.h"
+
+namespace fovea::ops {
+namespace {
+
+using namespace detail;  // NOLINT: pointwise, map, the functors and the checks
+
+using Pair = std::pair<Tensor, Tensor>;
+
+/// Two float operands on one device that broadcast, in the wider of their dtypes.
+Pair operands(std::string_view op, const Tensor& a, const Tensor& b) {
+  require_float(op, a);
+  require_float(op, b);
+  (void)broadcast(op, a.shape(), b.shape());
+  const DType wider = std::min(a.dtype(), b.dtype());  // in order: f64, f32, bf16
+  check(a.device() == b.device(), op, ": operands on ", a.device(), " and ", b.device(),
+        ", expected one device");
+  return {a.to(wider), b.to(wider)};
+}
+
+void require_mask(std::string_view op, const Tensor& mask) {
+  check(mask.dtype() == DType::u8, op, ": got a mask of dtype ", to_string(mask.dtype()),
+        ", expected u8");
+}
+
+/// y = f(a, b) with da = dfa(a, b, dy) and db = dfa(b, a, dy).
+template <class F, class Grad>
+Tensor symmetric(std::string_view op, const Tensor& x, const Tensor& y, F f, Grad grad) {
+  const auto [a, b] = operands(op, x, y);
+  return record(op, map(f, a, b), {a, b}, {a, b}, [grad](const GradArgs& g) -> Grads {
+    const Tensor &p = g.saved[0], &q = g.saved[1];
+    return {g.needs(0) ? map(grad, p, q, g.dy) : Tensor(),
+            g.needs(1) ? map(grad, q, p, g.dy) : Tensor()};
+  });
+}
+
+template <class F>
+Tensor compare(std::string_view op, const Tensor& a, const Tensor& b, F f) {
+  const Tensor y = empty(broadcast(op, a.shape(), b.shape()), {DType::u8, a.device()});
+  map_into(y, f, a, b);
+  return y;
+}
+
+}  // namespace
+
+Tensor add(const Tensor& x, const Tensor& y) {
+  const auto [a, b] = operands("add", x, y);
+  return record("add", map(Add{}, a, b), {a, b}, {}, [](const GradArgs& g) -> Grads {
+    return {g.dy, g.dy};
+  });
+}
+
+Tensor sub(const Tensor& x, const Tensor& y) {
+  const auto [a, b] = operands("sub", x, y);
+  return record("sub", map(Sub{}, a, b), {a, b}, {}, [](const GradArgs& g) -> Grads {
+    return {g.dy, g.needs(1) ? map(Neg{}, g.dy) : Tensor()};
+  });
+}
+
+Tensor mul(const Tensor& x, const Tensor& y) {
+  const auto [a, b] = operands("mul", x, y);
+  return record("mul", map(Mul{}, a, b), {a, b}, {a, b}, [](const GradArgs& g) -> Grads {
+    return {g.needs(0) ? map(Mul{}, g.dy, g.saved[1]) : Tensor(),
+            g.needs(1) ? map(Mul{}, g.dy, g.saved[0]) : Tensor()};
+  });
+}
+
+Tensor div(const Tensor& x, const Tensor& y) {
+  const auto [a, b] = operands("div", x, y);
+  return record("div", map(Div{}, a, b), {a, b}, {a, b}, [](const GradArgs& g) -> Grads {
+    return {g.needs(0) ? map(Div{}, g.dy, g.saved[1]) : Tensor(),
+            g.needs(1) ? map(DivGradB{}, g.saved[0], g.saved[1], g.dy) : Tensor()};
+  });
+}
+
+Tensor add(const Tensor& a, double b) {
+  require_float("add", a);
+  return record("add", map(AddScalar{b}, a), {a}, {},
+                [](const GradArgs& g) -> Grads { return {g.dy}; });
+}
+
+Tensor mul(const Tensor& a, double b) {
+  require_float("mul", a);
+  return record("mul", map(MulScalar{b}, a), {a}, {},
+                [b](const GradArgs& g) -> Grads { return {map(MulScalar{b}, g.dy)}; });
+}
+
+Tensor neg(const Tensor& x) {
+  require_float("neg", x);
+  return record("neg", map(Neg{}, x), {x}, {},
+                [](const GradArgs& g) -> Grads { return {map(Neg{}, g.dy)}; });
+}
+
+Tensor abs(const Tensor& x) { return pointwise("abs", x, Abs{}, AbsGrad{}); }
+
+Tensor clamp(const Tensor& x, double lo, double hi) {
+  check(lo <= hi, "clamp: got bounds ", lo, " and ", hi, ", expected lo <= hi");
+  return pointwise("clamp", x, Clamp{lo, hi}, ClampGrad{lo, hi});
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return symmetric("maximum", a, b, Maximum{}, MaximumGrad{});
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return symmetric("minimum", a, b, Minimum{}, MinimumGrad{});
+}
+
+Tensor where(const Tensor& mask, const Tensor& x, const Tensor& y) {
+  require_mask("where", mask);
+  const auto [a, b] = operands("where", x, y);
+  (void)broadcast("where", mask.shape(), broadcast("where", a.shape(), b.shape()));
+  return record("where", map(Where{}, mask, a, b), {a, b}, {mask}, [](const GradArgs& g) -> Grads {
+    const Tensor& m = g.saved[0];
+    return {g.needs(0) ? map(MaskedKeep{}, m, g.dy) : Tensor(),
+            g.needs(1) ? map(MaskedFill{0}, m, g.dy) : Tensor()};
+  });
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  require_float("masked_fill", x);
+  require_mask("masked_fill", mask);
+  (void)broadcast("masked_fill", x.shape(), mask.shape());
+  return record("masked_fill", map(MaskedFill{value}, mask, x), {x}, {mask},
+                [](const GradArgs& g) -> Grads { return {map(MaskedFill{0}, g.saved[0], g.dy)}; });
+}
+
+Tensor exp(const Tensor& x) { return pointwise_from_output("exp", x, Exp{}, Mul{}); }
+
+Tensor log(const Tensor& x) {
+  require_float("log", x);
+  return record("log", map(Log{}, x), {x}, {x},
+                [](const GradArgs& g) -> Grads { return {map(Div{}, g.dy, g.saved[0])}; });
+}
+
+Tensor sqrt(const Tensor& x) { return pointwise_from_output("sqrt", x, Sqrt{}, SqrtGrad{}); }
+Tensor rsqrt(const Tensor& x) { return pointwise_from_output("rsqrt", x, Rsqrt{}, RsqrtGrad{}); }
+
+Tensor pow(const Tensor& x, double exponent) {
+  check(!std::isnan(exponent), "pow: got exponent NaN");
+  return pointwise("pow", x, Pow{exponent}, PowGrad{exponent});
+}
+
+Tensor sin(const Tensor& x) { return pointwise("sin", x, Sin{}, SinGrad{}); }
+Tensor cos(const Tensor& x) { return pointwise("cos", x, Cos{}, CosGrad{}); }
+
+Tensor equal(const Tensor& a, const Tensor& b) { return compare("equal", a, b, Equal{}); }
+Tensor less(const Tensor& a, const Tensor& b) { return compare("less", a, b, Less{}); }
+Tensor greater(const Tensor& a, const Tensor& b) { return compare("greater", a, b, Greater{}); }
+
+}  // namespace fovea::ops

@@ -1,0 +1,87 @@
+// Dropout and stochastic depth.
+#include "ops/dropout.h"
+
+#include <vector>
+
+#include "engine/autograd.h"
+#include "ops/common/checks.h"
+#include "ops/elementwise/map.h"
+
+namespace fovea::ops {
+namespace {
+
+using namespace detail;  // NOLINT: map, the functors and the checks
+
+void require_rate(std::string_view op, double rate) {
+  check(rate >= 0 && rate < 1, op, ": got rate ", rate, ", expected 0 <= rate < 1");
+}
+
+/// Per sample 0 or 1 / (1 - rate), shaped to broadcast against x: [B, 1, ...].
+Tensor sample_scale(const Tensor& x, double rate, RandomKey key) {
+  Shape shape = x.shape();
+  for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
+  std::vector<double> scale(static_cast<std::size_t>(shape.numel()));
+  for (std::size_t i = 0; i < scale.size(); ++i) {
+    const bool dropped = uniform_at(key, static_cast<std::int64_t>(i)) < static_cast<float>(rate);
+    scale[i] = dropped ? 0 : 1 / (1 - rate);
+  }
+  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;  // not rounded to bf16
+  return from_values(shape, scale, {dtype, {}}).to(x.device());
+}
+
+/// map() to x's shape in `dtype`, even where the scale beside it is f32.
+template <class F, class... Inputs>
+Tensor map_as(DType dtype, const Tensor& x, F f, const Inputs&... inputs) {
+  const Tensor y = empty(x.shape(), {dtype, x.device()});
+  map_into(y, f, inputs...);
+  return y;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double rate, RandomKey key) {
+  require_float("dropout", x);
+  require_rate("dropout", rate);
+  if (rate == 0) return x;
+  const Dropout drop{key, static_cast<float>(rate), 1 / (1 - rate)};
+  return record("dropout", map(drop, x), {x}, {},
+                [drop](const GradArgs& g) -> Grads { return {map(drop, g.dy)}; });
+}
+
+Tensor drop_path(const Tensor& x, double rate, RandomKey key) {
+  require_float("drop_path", x);
+  require_rate("drop_path", rate);
+  check(x.rank() >= 1, "drop_path: got a scalar, expected samples along axis 0");
+  if (rate == 0) return x;
+  const Tensor scale = sample_scale(x, rate, key);
+  return record("drop_path", map_as(x.dtype(), x, ScaleOrDrop{}, x, scale), {x}, {scale},
+                [](const GradArgs& g) -> Grads {
+                  return {map_as(g.dy.dtype(), g.dy, ScaleOrDrop{}, g.dy, g.saved[0])};
+                });
+}
+
+Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate, RandomKey key) {
+  require_float("add_drop_path", residual);
+  require_rate("add_drop_path", rate);
+  const bool mixed = residual.dtype() == DType::f32 && branch.dtype() == DType::bf16;
+  check(residual.shape() == branch.shape() && (mixed || residual.dtype() == branch.dtype()),
+        "add_drop_path: residual ", residual.shape(), " of ", residual.dtype(), " and branch ",
+        branch.shape(), " of ", branch.dtype(), ", expected equal");
+  const DType own = branch.dtype();
+  check(residual.rank() >= 1, "add_drop_path: got scalars, expected samples along axis 0");
+  if (rate == 0) {
+    return record("add_drop_path", map(Add{}, residual, branch), {residual, branch}, {},
+                  [own](const GradArgs& g) -> Grads {
+                    return {g.dy, g.needs(1) ? g.dy.to(own) : Tensor()};
+                  });
+  }
+  const Tensor scale = sample_scale(residual, rate, key);
+  return record("add_drop_path",
+                map_as(residual.dtype(), residual, AddScaled{}, residual, branch, scale),
+                {residual, branch}, {scale}, [own](const GradArgs& g) -> Grads {
+                  if (!g.needs(1)) return {g.dy, {}};
+                  return {g.dy, map_as(own, g.dy, ScaleOrDrop{}, g.dy, g.saved[0])};
+                });
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,47 @@
+// Dropout as host-and-device functors. What is dropped is recomputed from the key in the
+// derivative, so no mask is kept.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/rng.h"
+#include "ops/elementwise/type_list.h"
+
+namespace fovea::ops::detail {
+
+/// Word `index % 4` of Philox block `index / 4`, as a uniform number in [0, 1).
+FOVEA_HD inline float uniform_at(RandomKey key, std::int64_t index) {
+  const auto i = static_cast<std::uint64_t>(index);
+  const Philox4 words = philox(key.seed, key.stream, i / 4);
+  const std::uint32_t low = i & 1 ? words.v[1] : words.v[0];
+  const std::uint32_t high = i & 1 ? words.v[3] : words.v[2];
+  return to_uniform(i & 2 ? high : low);
+}
+
+struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same of dy
+  static constexpr bool kIndexed = true;
+  RandomKey key;
+  float rate;
+  double scale;
+  template <class T>
+  FOVEA_HD T operator()(std::int64_t index, T x) const {
+    return uniform_at(key, index) < rate ? T(0) : x * static_cast<T>(scale);
+  }
+};
+
+struct AddScaled {  // y = residual + m branch, m 0 or 1 / (1 - rate) per sample
+  template <class T>
+  FOVEA_HD T operator()(T residual, T branch, T m) const {
+    return residual + (m == T(0) ? T(0) : m * branch);
+  }
+};
+struct ScaleOrDrop {  // y = m x, 0 where m = 0 whatever x is
+  template <class T>
+  FOVEA_HD T operator()(T x, T m) const {
+    return m == T(0) ? T(0) : m * x;
+  }
+};
+
+using DropoutFunctors = TypeList<Dropout, AddScaled, ScaleOrDrop>;
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,122 @@
+// The elementwise kernel on CUDA: any functor of the lists over strided, broadcast inputs of any
+// dtype, one element per thread and turn.
+#include "engine/cuda/launch.cuh"
+#include "ops/elementwise/call.h"
+#include "ops/elementwise/functor_list.h"
+
+namespace fovea::ops::cuda {
+
+using fovea::cuda::blocks_for;
+using fovea::cuda::grid_thread;
+using fovea::cuda::grid_threads;
+using fovea::cuda::launch;
+
+/// Element `offset` of an array of any dtype, as the compute type A.
+template <class A>
+FOVEA_HD A load_as(const void* data, DType dtype, std::int64_t offset) {
+  switch (dtype) {
+    case DType::f64:
+      return static_cast<A>(static_cast<const double*>(data)[offset]);
+    case DType::f32:
+      return static_cast<A>(static_cast<const float*>(data)[offset]);
+    case DType::bf16:
+      return static_cast<A>(static_cast<float>(static_cast<const bf16*>(data)[offset]));
+    case DType::i64:
+      return static_cast<A>(static_cast<const std::int64_t*>(data)[offset]);
+    default:
+      return static_cast<A>(static_cast<const std::uint8_t*>(data)[offset]);
+  }
+}
+
+template <class A>
+FOVEA_HD void store_as(void* data, DType dtype, std::int64_t offset, A value) {
+  switch (dtype) {
+    case DType::f64:
+      static_cast<double*>(data)[offset] = static_cast<double>(value);
+      break;
+    case DType::f32:
+      static_cast<float*>(data)[offset] = static_cast<float>(value);
+      break;
+    case DType::bf16:
+      static_cast<bf16*>(data)[offset] = bf16(value);
+      break;
+    case DType::i64:
+      static_cast<std::int64_t*>(data)[offset] = static_cast<std::int64_t>(value);
+      break;
+    default:
+      static_cast<std::uint8_t*>(data)[offset] = static_cast<std::uint8_t>(value);
+  }
+}
+
+template <class F, class A>
+FOVEA_HD A apply_functor(const F& f, std::int64_t position, const A* x) {
+  constexpr int kInputs = detail::functor_inputs<F>();
+  if constexpr (detail::TakesIndex<F>) {
+    if constexpr (kInputs == 1) return f(position, x[0]);
+    if constexpr (kInputs == 2) return f(position, x[0], x[1]);
+  } else {
+    if constexpr (kInputs == 1) return f(x[0]);
+    if constexpr (kInputs == 2) return f(x[0], x[1]);
+    if constexpr (kInputs == 3) return f(x[0], x[1], x[2]);
+    if constexpr (kInputs == 4) return f(x[0], x[1], x[2], x[3]);
+  }
+}
+
+template <class F, class A>
+__global__ void map_kernel(F f, MapCall args) {
+  constexpr int kInputs = detail::functor_inputs<F>();
+  for (std::int64_t i = grid_thread(); i < args.count; i += grid_threads()) {
+    std::int64_t offsets[kInputs] = {};
+    std::int64_t rest = i;
+    for (int axis = args.rank - 1; axis >= 0; --axis) {
+      const std::int64_t at = rest % args.shape[axis];
+      rest /= args.shape[axis];
+      for (int k = 0; k < kInputs; ++k) offsets[k] += at * args.strides[k][axis];
+    }
+    A x[kInputs];
+    for (int k = 0; k < kInputs; ++k) x[k] = load_as<A>(args.in[k], args.in_dtype[k], offsets[k]);
+    store_as<A>(args.out, args.out_dtype, i, apply_functor<F, A>(f, i, x));
+  }
+}
+
+template <class F, class A>
+void run_map(const MapCall& call) {
+  constexpr unsigned kBlock = 256;
+  launch(map_kernel<F, A>, blocks_for(call.count, kBlock), kBlock, 0,
+         *static_cast<const F*>(call.functor), call);
+}
+
+using MapFn = void (*)(const MapCall&);
+/// One kernel per compute type; i64 is null unless the functor takes integers.
+struct MapFns {
+  MapFn f64, f32, i64;
+};
+struct MapTable {
+  MapFns of[detail::AllFunctors::kSize];  ///< by functor_id
+};
+
+template <class F>
+constexpr MapFns map_fns() {
+  if constexpr (detail::TakesIntegers<F>) {
+    return {run_map<F, double>, run_map<F, float>, run_map<F, std::int64_t>};
+  } else {
+    return {run_map<F, double>, run_map<F, float>, nullptr};
+  }
+}
+template <class... F>
+constexpr MapTable table_of(detail::TypeList<F...>) {
+  return {{map_fns<F>()...}};
+}
+
+inline void map(const MapCall& call) {
+  static constexpr MapTable table = table_of(detail::AllFunctors{});
+  const MapFns& fns = table.of[call.functor_id];
+  const MapFn run = call.compute == DType::f64   ? fns.f64
+                    : call.compute == DType::f32 ? fns.f32
+                                                 : fns.i64;
+  run(call);
+}
+
+extern const ElementwiseKernels elementwise_kernels{map};
+
+}  // namespace fovea::ops::cuda

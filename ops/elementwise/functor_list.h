@@ -1,0 +1,50 @@
+// All elementwise functors, numbered: what the CPU tables and the CUDA launches instantiate.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/elementwise/activation_functors.h"
+#include "ops/elementwise/arithmetic_functors.h"
+#include "ops/elementwise/dropout_functors.h"
+#include "ops/elementwise/type_list.h"
+
+namespace fovea::ops::detail {
+
+using AllFunctors =
+    Concat<ArithmeticFunctors, DerivativeFunctors, ActivationFunctors, DropoutFunctors>::type;
+
+/// The number of a functor: its position in AllFunctors.
+template <class F>
+inline constexpr int functor_id = [] {
+  constexpr int id = index_of<F>(AllFunctors{});
+  static_assert(id < AllFunctors::kSize, "add the functor to the type list of its family");
+  return id;
+}();
+
+/// Functors that also compute on integers say `static constexpr bool kIntegers = true`.
+template <class F>
+concept TakesIntegers = F::kIntegers;
+
+/// Functors of the element's row-major position say `static constexpr bool kIndexed = true` and
+/// take it as a first argument of type std::int64_t.
+template <class F>
+concept TakesIndex = F::kIndexed;
+
+/// How many tensors a functor reads: 1 to 4.
+template <class F>
+[[nodiscard]] constexpr int functor_inputs() {
+  using I = std::int64_t;
+  if constexpr (TakesIndex<F>) {
+    return std::is_invocable_v<const F&, I, float> ? 1 : 2;
+  } else if constexpr (std::is_invocable_v<const F&, float>) {
+    return 1;
+  } else if constexpr (std::is_invocable_v<const F&, float, float>) {
+    return 2;
+  } else {
+    return std::is_invocable_v<const F&, float, float, float> ? 3 : 4;
+  }
+}
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,93 @@
+// From tensors to the call of the elementwise kernel: broadcasting and dtypes.
+#include "ops/elementwise/map.h"
+
+#include <algorithm>
+
+#include "engine/copy.h"
+#include "engine/strided.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops::detail {
+namespace {
+
+/// The type to compute in: integers alone as i64; f64 where an f64 or an i64 meets a float.
+DType compute_dtype(std::span<const Tensor> inputs) {
+  bool any_float = false, wide = false;
+  for (const Tensor& t : inputs) {
+    any_float |= is_float(t.dtype());
+    wide |= t.dtype() == DType::f64 || t.dtype() == DType::i64;
+  }
+  return !any_float ? DType::i64 : wide ? DType::f64 : DType::f32;
+}
+
+/// The widest float dtype among the inputs.
+DType result_dtype(std::span<const Tensor> inputs) {
+  DType widest = DType::u8;
+  for (const Tensor& t : inputs) {
+    if (is_float(t.dtype())) widest = std::min(widest, t.dtype());  // in order: f64, f32, bf16
+  }
+  check(widest != DType::u8, "elementwise: got no operand of a float dtype");
+  return widest;
+}
+
+MapCall make_call(const ErasedFunctor& functor, std::span<const Tensor> inputs, const Tensor& out) {
+  std::array<Strides, MapCall::kMaxInputs> strides;
+  strides.fill(contiguous_strides(out.shape()));
+  MapCall call;
+  call.functor_id = functor.id;
+  call.functor = functor.functor;
+  call.inputs = static_cast<int>(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& t = inputs[i];
+    strides[i] = broadcast_strides(t.shape(), t.strides(), out.shape());
+    call.in[i] = t.raw();
+    call.in_dtype[i] = t.dtype();
+  }
+  const StridedWalk<MapCall::kMaxInputs> walk(out.shape(), strides);
+  call.rank = walk.shape.rank();
+  call.count = out.numel();
+  std::copy(walk.shape.begin(), walk.shape.end(), call.shape);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::copy(walk.strides[i].begin(), walk.strides[i].end(), call.strides[i]);
+  }
+  call.compute = compute_dtype(inputs);
+  check(call.compute != DType::i64 || functor.takes_integers,
+        "elementwise: got only integer operands, expected a float dtype");
+  call.out = out.raw();
+  call.out_dtype = out.dtype();
+  return call;
+}
+
+bool overlaps_input(const Tensor& out, std::span<const Tensor> inputs) {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Tensor& t) { return t.storage() == out.storage(); });
+}
+
+}  // namespace
+
+Tensor map_erased(const ErasedFunctor& functor, std::span<const Tensor> inputs, Tensor out) {
+  const Device device = inputs[0].device();
+  Shape shape = inputs[0].shape();
+  for (const Tensor& t : inputs.subspan(1)) {
+    shape = broadcast("elementwise", shape, t.shape());
+    check(t.device() == device, "elementwise: operands on ", device, " and ", t.device(),
+          ", expected one device");
+  }
+  if (!out.defined()) {
+    out = empty(shape, {result_dtype(inputs), device});
+  } else {
+    check(out.shape() == shape && out.device() == device, "elementwise: the output has shape ",
+          out.shape(), " on ", out.device(), ", expected ", shape, " on ", device);
+    if (!out.is_contiguous() || overlaps_input(out, inputs)) {
+      const Tensor fresh = empty(shape, out.options());
+      copy_into(out, map_erased(functor, inputs, fresh));
+      return out;
+    }
+    out.bump_version();
+  }
+  if (out.numel() == 0) return out;
+  kernels(device).elementwise.map(make_call(functor, inputs, out));
+  return out;
+}
+
+}  // namespace fovea::ops::detail

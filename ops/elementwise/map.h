@@ -1,0 +1,44 @@
+// map(functor, inputs...): one functor, the loop of the CPU's instruction set or the kernel of
+// CUDA. Functors are trivially copyable, have `template <class T> FOVEA_HD T operator()(T...)` and
+// stand in the type lists of *_functors.h; both sides instantiate those lists.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/tensor.h"
+#include "ops/elementwise/functor_list.h"
+
+namespace fovea::ops::detail {
+
+/// What map() needs to know of a functor's type.
+struct ErasedFunctor {
+  int id;
+  bool takes_integers;
+  const void* functor;
+};
+template <class F>
+[[nodiscard]] ErasedFunctor erased(const F& functor) {
+  return {functor_id<F>, TakesIntegers<F>, &functor};
+}
+
+/// Fills `out` (defined: written in place; else made) with functor(inputs...), broadcast. A new
+/// output has the widest float dtype among the inputs; u8 masks may stand beside floats.
+Tensor map_erased(const ErasedFunctor& functor, std::span<const Tensor> inputs, Tensor out);
+
+template <class F, class... Inputs>
+Tensor map(const F& functor, const Inputs&... inputs) {
+  static_assert(sizeof...(Inputs) == functor_inputs<F>());
+  const std::array<Tensor, sizeof...(Inputs)> in{inputs...};
+  return map_erased(erased(functor), in, {});
+}
+
+/// map() into a tensor that exists, of any dtype.
+template <class F, class... Inputs>
+void map_into(const Tensor& out, const F& functor, const Inputs&... inputs) {
+  static_assert(sizeof...(Inputs) == functor_inputs<F>());
+  const std::array<Tensor, sizeof...(Inputs)> in{inputs...};
+  map_erased(erased(functor), in, out);
+}
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,44 @@
+// The border between ops and devices: one table of kernels a device and instruction set.
+//
+// Above it stand shapes, checks, the tape and derivatives (ops/<family>/<family>.cpp); below it the
+// loops, and the threads that run them. A family's call.h says what its kernels are given: plain
+// pointers, sizes and strides, which name no device. Its cpu*.cpp are compiled once for each of the
+// CPU's instruction sets, its *.cu for CUDA; each side defines a table `<family>_kernels`, and
+// tables.cpp.in gathers those of a device.
+//
+// A rule for cpu*.cpp: nothing is defined outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3 or
+// v4) or an anonymous one, and no inline function of a header is called that could be emitted as a
+// shared symbol: the linker keeps one copy, which another processor could not run.
+// tests/isa_symbols.sh checks the objects.
+#pragma once
+
+#include "engine/device.h"
+#include "ops/attention/call.h"
+#include "ops/conv/call.h"
+#include "ops/elementwise/call.h"
+#include "ops/norm/call.h"
+#include "ops/product/call.h"
+#include "ops/reduce/call.h"
+#include "ops/softmax/call.h"
+
+namespace fovea::ops {
+
+/// The table of a family that a device has no form of: every entry is null, and throws when called.
+template <class Table>
+inline constexpr Table kNoKernels{};
+
+/// A member a family, in the order of the alphabet, named as its folder.
+struct Kernels {
+  const AttentionKernels& attention = kNoKernels<AttentionKernels>;
+  const ConvKernels& conv = kNoKernels<ConvKernels>;
+  const ElementwiseKernels& elementwise = kNoKernels<ElementwiseKernels>;
+  const NormKernels& norm = kNoKernels<NormKernels>;
+  const ProductKernels& product = kNoKernels<ProductKernels>;
+  const ReduceKernels& reduce = kNoKernels<ReduceKernels>;
+  const SoftmaxKernels& softmax = kNoKernels<SoftmaxKernels>;
+};
+
+/// The kernels of a device; CUDA's run on that device, which becomes this thread's current one.
+[[nodiscard]] const Kernels& kernels(Device device);
+
+}  // namespace fovea::ops

@@ -1,0 +1,27 @@
+// The weight and bias of a normalisation: optional, and possibly f32 beside bf16 activations.
+#pragma once
+
+#include <string_view>
+
+#include "ops/common/rows.h"
+
+namespace fovea::ops::detail {
+
+/// Throws unless `parameter` is undefined or has shape [channels] and a float dtype.
+inline void require_affine(std::string_view op, std::string_view name, const Tensor& parameter,
+                           std::int64_t channels) {
+  if (!parameter.defined()) return;
+  require_float(op, parameter);
+  check(parameter.shape() == Shape{channels}, op, ": got ", name, " of shape ", parameter.shape(),
+        ", expected [", channels, "]");
+}
+
+/// `parameter` off the tape, packed, in the dtype that the kernels compute in; `absent` when it is
+/// undefined.
+[[nodiscard]] inline Tensor affine_or(const Tensor& parameter, std::int64_t channels, double absent,
+                                      TensorOptions options) {
+  if (!parameter.defined()) return full({channels}, absent, options);
+  return packed(parameter).to(options.dtype);
+}
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,49 @@
+// Batch norm: in training by the batch's statistics, which also move the running ones, in
+// evaluation by those.
+#include "ops/elementwise/map.h"
+#include "ops/norm/affine.h"
+#include "ops/norm/planes.h"
+
+namespace fovea::ops {
+namespace {
+
+/// running = (1 - momentum) running + momentum scale batch, in f64.
+void update_running(const Tensor& running, const Tensor& batch, double scale, double momentum) {
+  const Tensor kept = detail::map(detail::MulScalar{1 - momentum}, running.to(DType::f64));
+  const Tensor added = detail::map(detail::MulScalar{momentum * scale}, batch);
+  running.copy_(detail::map(detail::Add{}, kept, added));
+}
+
+void require_running(const RunningStatistics& running, const Tensor& x) {
+  const std::int64_t C = x.size(1);
+  check(running.mean.defined() && running.variance.defined(),
+        "batch_norm: got no running statistics, expected running_mean and running_var [", C, "]");
+  detail::require_one_device("batch_norm", {x, running.mean, running.variance});
+  detail::require_affine("batch_norm", "running_mean", running.mean, C);
+  detail::require_affine("batch_norm", "running_var", running.variance, C);
+}
+
+}  // namespace
+
+Tensor batch_norm(const Tensor& x, const Affine& affine, const RunningStatistics& running,
+                  BatchNormOptions options) {
+  const PlaneSets sets = detail::plane_sets("batch_norm", x, affine, 0);
+  require_running(running, x);
+  detail::Moments moments{running.mean.detach().to(DType::f64),
+                          running.variance.detach().to(DType::f64)};
+  if (options.training) {
+    const auto n = static_cast<double>(detail::set_size(sets));
+    check(n > 1, "batch_norm: got one value per channel (shape ", x.shape(),
+          "), expected at least two in training; their variance is undefined");
+    moments = detail::moments_of(detail::packed(x), sets);
+    update_running(running.mean, moments.mean, 1, options.momentum);
+    update_running(running.variance, moments.variance, n / (n - 1), options.momentum);
+  }
+  return detail::normalise_planes("batch_norm", x, affine, moments,
+                                  {.sets = sets,
+                                   .eps = options.eps,
+                                   .constant_statistics = !options.training,
+                                   .relu = options.relu});
+}
+
+}  // namespace fovea::ops

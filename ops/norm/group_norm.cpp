@@ -1,0 +1,30 @@
+// Group norm, and instance norm, which is group norm with one channel per group.
+#include "ops/norm/affine.h"
+#include "ops/norm/planes.h"
+
+namespace fovea::ops {
+namespace {
+
+Tensor normalised(std::string_view op, const Tensor& x, const Affine& affine,
+                  const detail::PlaneNorm& norm) {
+  return detail::normalise_planes(op, x, affine, detail::moments_of(detail::packed(x), norm.sets),
+                                  norm);
+}
+
+}  // namespace
+
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Affine& affine, double eps) {
+  const PlaneSets sets = detail::plane_sets("group_norm", x, affine, groups);
+  check(groups >= 1 && sets.channels % groups == 0, "group_norm: got ", groups, " groups for ",
+        sets.channels, " channels, expected a divisor");
+  return normalised("group_norm", x, affine, {sets, eps});
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const Affine affine{weight, bias};
+  const std::int64_t groups = x.rank() >= 2 ? x.size(1) : 1;
+  return normalised("instance_norm", x, affine,
+                    {detail::plane_sets("instance_norm", x, affine, groups), eps});
+}
+
+}  // namespace fovea::ops

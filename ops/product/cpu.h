@@ -1,0 +1,14 @@
+// The kernels of products, and the files they stand in; cpu_gemm.cpp has the table.
+#pragma once
+
+#include "ops/product/call.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::product {
+
+void gemm(const GemmCall& call);               // cpu_gemm.cpp
+void gemm_pair(const GemmPairCall& call);      // cpu_gemm_pair.cpp
+void column_sums(const ColumnSumsCall& call);  // cpu_column_sums.cpp
+void images_to_rows(const PatchesCall& call);  // cpu_patches.cpp
+void rows_to_images(const PatchesCall& call);
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::product

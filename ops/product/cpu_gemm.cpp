@@ -1,0 +1,79 @@
+// The blocked f32 product (after Goto and van de Geijn), compiled once per instruction set: as many
+// blocks of k and columns of B are packed at a time as fit the cache.
+#include "ops/product/cpu.h"
+#include "ops/product/cpu_gemm_tiles.h"
+#include "ops/product/gemm_f64.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace {
+
+constexpr std::int64_t kMaxPacked = 1 << 20;    // floats of packed B at a time
+constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which one product is split
+
+void multiply_tiles(const Product& p, const Packed& packed) {
+  const std::int64_t down = ceil_div(p.call.m, p.tile_rows);
+  const std::int64_t across = ceil_div(packed.cols, p.tile_cols);
+  const std::int64_t tile_size =
+      p.tile_rows * p.tile_cols * smaller(p.call.k, packed.blocks * p.depth);
+  parallel_for(
+      down * across, grain(kMinMultiplied, tile_size), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t row = i / across * p.tile_rows, col = i % across * p.tile_cols;
+          multiply_tile(p, packed,
+                        {row, smaller(p.tile_rows, p.call.m - row), packed.col + col,
+                         smaller(p.tile_cols, packed.cols - col)});
+        }
+      });
+}
+
+/// Packs and multiplies part after part of B. Only an f32 C can hold partial sums, so for a bf16
+/// one every part has all of k.
+void multiply(const Product& p) {
+  const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
+  const bool whole_k = p.call.c.dtype != DType::f32;
+  const bool in_place = p.reads_columns();
+  const bool share_a =
+      in_place || (p.call.a.row == 1 && p.call.a.col != 1 && m * depth <= kMaxPacked);
+  const std::int64_t strips =
+      smaller(ceil_div(n, kNr), larger(1, kMaxPacked / (depth * kNr * (whole_k ? p.blocks : 1))));
+  const std::int64_t a_row = in_place ? m / kMr * kMr : 0;
+  const std::int64_t cols = strips * kNr, rows = share_a ? ceil_div(m - a_row, kMr) * kMr : 0;
+  const std::int64_t fitting = kMaxPacked / larger(1, depth * larger(cols, rows));
+  const std::int64_t blocks = whole_k ? p.blocks : smaller(p.blocks, larger(1, fitting));
+  float* b = floats(Scratch::gemm_b, blocks * p.depth * (cols + rows) + kLanes<float>);
+  float* a = share_a ? b + blocks * p.depth * cols : nullptr;
+  for (std::int64_t col = 0; col < n; col += cols) {
+    for (std::int64_t block = 0; block < p.blocks; block += blocks) {
+      const Packed packed{
+          col, smaller(cols, n - col), block, smaller(blocks, p.blocks - block), b, a, a_row};
+      pack_shared(p, packed);
+      multiply_tiles(p, packed);
+    }
+  }
+}
+
+/// Small products of a batch run side by side, large ones after each other and cut into tiles.
+void multiply_all(const GemmCall& call) {
+  std::int64_t entries = 1;
+  for (const std::int64_t size : call.batch) entries *= size;
+  if (entries > 1 && call.m * call.n * call.k <= kSerialBatch) {
+    parallel_for(entries, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) multiply(cut(call, i));
+    });
+    return;
+  }
+  for (std::int64_t i = 0; i < entries; ++i) multiply(cut(call, i));
+}
+
+}  // namespace
+
+namespace product {
+void gemm(const GemmCall& call) {
+  call.c.dtype == DType::f64 ? gemm_f64(call) : multiply_all(call);
+}
+}  // namespace product
+
+extern const ProductKernels product_kernels{product::gemm, product::gemm_pair, product::column_sums,
+                                            product::images_to_rows, product::rows_to_images};
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,82 @@
+// What happens to a computed tile of C: scaling, accumulation over blocks of k, bias, GELU and
+// conversion. Only for files in ops/cpu/ that are compiled once per instruction set.
+#pragma once
+
+#include "ops/common/math.h"
+#include "ops/product/call.h"
+#include "ops/product/cpu_gemm_micro.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+/// Where a tile of at most kMr x kNr belongs. T is C's type.
+template <class T>
+struct TileTarget {
+  T* c;               ///< first element of the tile
+  const T* addend;    ///< the same place in that tensor, or null
+  T* pre_activation;  ///< the same
+  float* sum;         ///< partial sums between blocks of k; C itself when it is f32
+  std::int64_t c_stride, sum_stride;
+  const float* bias;  ///< of the tile's first column or row, or null
+  std::int64_t rows, cols;
+  bool first, last;  ///< block of k
+};
+
+/// Whether the tile can be stored straight from the registers.
+template <class T>
+bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
+  if (sizeof(T) != sizeof(float) || t.rows != kMr || (t.cols != kNr && t.cols != kLanes<float>)) {
+    return false;
+  }
+  return call.alpha == 1 && call.bias_kind != GemmBias::per_row && !(t.last && call.gelu);
+}
+
+/// The first `count` lanes from p on; those that do not exist are zero, and left alone in memory.
+template <class T>
+[[gnu::always_inline]] inline Vec load_lanes(const T* p, std::int64_t count) {
+  return count >= kLanes<float> ? load<Vec>(p) : load_part(p, count);
+}
+template <class T>
+[[gnu::always_inline]] inline void store_lanes(T* p, Vec v, std::int64_t count) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (count >= kLanes<float>) return store(p, v);
+  }
+  for (std::int64_t i = 0; i < count && i < kLanes<float>; ++i) p[i] = static_cast<T>(v[i]);
+}
+
+/// Finishes one vector: `count` columns from column j of row i on.
+template <class T>
+[[gnu::always_inline]] inline void finish_lanes(const GemmCall& call, const TileTarget<T>& t,
+                                                std::int64_t i, std::int64_t j, Vec v,
+                                                std::int64_t count) {
+  T* const c = t.c + i * t.c_stride + j;
+  if (call.alpha != 1) v *= static_cast<float>(call.alpha);
+  if (!t.first) {
+    v += load_lanes(t.sum + i * t.sum_stride + j, count);
+  } else {
+    if (call.bias_kind == GemmBias::per_column) v += load_lanes(t.bias + j, count);
+    if (call.bias_kind == GemmBias::per_row) v += t.bias[i];
+    if (t.addend != nullptr) v += load_lanes(t.addend + i * t.c_stride + j, count);
+  }
+  if (!t.last) return store_lanes(t.sum + i * t.sum_stride + j, v, count);
+  if (t.pre_activation != nullptr) {
+    store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
+  }
+  if (call.gelu) v *= detail::math::normal_cdf_of(v);
+  store_lanes(c, v, count);
+}
+
+template <class T>
+void finish_tile(const GemmCall& call, const TileTarget<T>& t, const float* tile) {
+  for (std::int64_t i = 0; i < t.rows; ++i, tile += kNr) {
+    if (t.cols == kNr) {
+      for (int j = 0; j < kNr; j += kLanes<float>)
+        finish_lanes(call, t, i, j, load<Vec>(tile + j), kLanes<float>);
+    } else {
+      for (std::int64_t j = 0; j < t.cols; j += kLanes<float>) {
+        finish_lanes(call, t, i, j, load<Vec>(tile + j), t.cols - j);
+      }
+    }
+  }
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,134 @@
+// The innermost product: a tile of C in registers. Only for files in ops/cpu/ that are compiled
+// once per instruction set.
+#pragma once
+
+#include "ops/common/prefetch.h"
+#include "ops/product/cpu_gemm_vector.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+// Tiles fill the register file: 14 * 2 of 32 registers (v4), 6 * 2 of 16 (v3), 4 * 2 of 16 (v2).
+#if defined(FOVEA_ISA_v4)
+inline constexpr int kMr = 14;
+#elif defined(FOVEA_ISA_v3)
+inline constexpr int kMr = 6;
+#else
+inline constexpr int kMr = 4;
+#endif
+inline constexpr int kNr = 2 * kLanes<float>;
+
+/// kMr rows of A: element (i, k) is data[i * row + k * step]. One of the strides is 1.
+struct Panel {
+  const float* data;
+  std::int64_t row, step;
+};
+/// How a panel lies in memory: packed, or in place with its rows or its columns adjacent.
+enum class Reads { packed, rows, columns };
+
+inline constexpr std::int64_t kAhead = 24;  // k from a request for memory to its use
+
+/// Where a tile goes: rows `stride` apart.
+struct TileOutput {
+  float* c;
+  std::int64_t stride;
+  const float* addend;  ///< laid out as c, perhaps c itself, or null
+  const float* bias;    ///< one value per column, or null
+};
+
+/// Walks a panel along k. Rows apart in memory are reached from every third one: base, base + row
+/// and base + 2 row are what an address can say. Columns far apart are asked for in time, since the
+/// processor does not foresee strides over pages.
+template <int kRows, Reads kReads>
+class PanelWalk {
+ public:
+  explicit PanelWalk(const Panel& panel)
+      : twin_(twin_of(panel.data)), row_(kApart ? panel.row : 1), step_(panel.step) {
+#pragma GCC unroll 8
+    for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
+  }
+  float operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
+  /// The same for the second vector of columns.
+  float again(int i) const { return !kApart && reads_twice(i) ? twin_[i] : (*this)[i]; }
+  void next() {
+    if (!kApart) twin_ += step_;
+    if (kReads == Reads::columns)
+      prefetch<1, Access::read>(third_[0] + kAhead * step_ + kRows - 1, 1);
+#pragma GCC unroll 8
+    for (int g = 0; g < kGroups; ++g) third_[g] += kApart ? 1 : step_;
+  }
+
+ private:
+  static constexpr bool kApart = kReads == Reads::rows;
+  static constexpr int kGroups = kApart ? (kRows + 2) / 3 : 1;
+  const float* third_[kGroups];
+  const float* twin_;
+  std::int64_t row_, step_;
+};
+
+/// c[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
+/// packed kNr wide.
+template <int kRows, int kCols, Reads kReads = Reads::packed>
+void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const TileOutput& out) {
+  PanelWalk<kRows, kReads> a(panel);
+  Vec sum[kRows][kCols] = {};
+  for (std::int64_t k = 0; k < depth; ++k) {
+    prefetch<1, Access::read>(b + kAhead * kNr, kNr);  // sooner than the hardware would
+    Vec right[kCols];
+#pragma GCC unroll 2
+    for (int j = 0; j < kCols; ++j) right[j] = load<Vec>(b + j * kLanes<float>);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int j = 0; j < kCols; ++j) sum[i][j] += (j == 0 ? a[i] : a.again(i)) * right[j];
+    }
+    a.next();
+    b += kNr;
+  }
+  if (out.bias != nullptr) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kCols; ++j) {
+      const Vec bias = load<Vec>(out.bias + j * kLanes<float>);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) sum[i][j] += bias;
+    }
+  }
+  if (out.addend != nullptr) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int j = 0; j < kCols; ++j)
+        sum[i][j] += load<Vec>(out.addend + i * out.stride + j * kLanes<float>);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kCols; ++j) store(out.c + i * out.stride + j * kLanes<float>, sum[i][j]);
+  }
+}
+
+/// The smallest kernel that covers `cols` columns, for a whole panel in place.
+template <Reads kReads>
+inline void multiply_tile_in_place(std::int64_t depth, const Panel& a, const float* b,
+                                   std::int64_t cols, const TileOutput& out) {
+  if (cols > kLanes<float>) return multiply_tile<kMr, 2, kReads>(depth, a, b, out);
+  multiply_tile<kMr, 1, kReads>(depth, a, b, out);
+}
+
+/// The smallest kernel that covers `rows` rows and `cols` columns; in place only whole panels.
+inline void multiply_tile(std::int64_t depth, const Panel& a, const float* b, std::int64_t rows,
+                          std::int64_t cols, const TileOutput& out) {
+  constexpr int kTwoThirds = (2 * kMr + 2) / 3, kThird = (kMr + 2) / 3;
+  if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
+  if (a.step != kMr) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
+  if (cols > kLanes<float>) {
+    if (rows > kTwoThirds) return multiply_tile<kMr, 2>(depth, a, b, out);
+    if (rows > kThird) return multiply_tile<kTwoThirds, 2>(depth, a, b, out);
+    return multiply_tile<kThird, 2>(depth, a, b, out);
+  }
+  if (rows > kTwoThirds) return multiply_tile<kMr, 1>(depth, a, b, out);
+  if (rows > kThird) return multiply_tile<kTwoThirds, 1>(depth, a, b, out);
+  multiply_tile<kThird, 1>(depth, a, b, out);
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

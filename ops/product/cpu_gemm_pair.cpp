@@ -1,0 +1,44 @@
+// Two products in a row, compiled once per instruction set. Both B are packed whole; the thread
+// that takes some rows of A keeps their first product in its cache and multiplies it on at once.
+#include "ops/product/cpu.h"
+#include "ops/product/cpu_gemm_tiles.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace {
+
+std::int64_t packed_size(const Product& p) {
+  return p.blocks * p.depth * ceil_div(p.call.n, kNr) * kNr;
+}
+
+Packed pack_whole(const Product& p, float* to) {
+  const Packed packed{0, p.call.n, 0, p.blocks, to, nullptr, 0};
+  pack_shared(p, packed);
+  return packed;
+}
+
+}  // namespace
+
+void product::gemm_pair(const GemmPairCall& call) {
+  const GemmCall &first = call.first, &second = call.second;
+  const Product whole1 = cut(first, 0), whole2 = cut(second, 0);
+  float* const b =
+      floats(Scratch::gemm_b, packed_size(whole1) + packed_size(whole2) + kLanes<float>);
+  const Packed packed1 = pack_whole(whole1, b);
+  const Packed packed2 = pack_whole(whole2, b + packed_size(whole1));
+  const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes<float>;  // seldom of pages
+  parallel_for(ceil_div(first.m, count), 1, [&](std::int64_t begin, std::int64_t end) {
+    void* const between = floats(Scratch::gemm_between, count * stride);
+    GemmCall to = first, from = second;
+    to.c = {between, first.c.dtype, stride, {}};
+    from.a = {between, first.c.dtype, stride, 1, {}};
+    for (std::int64_t row = begin * count; row < smaller(end * count, first.m); row += count) {
+      const std::int64_t rows = smaller(count, first.m - row), offset = -row * stride;
+      const Product p1{to, 0, 0, offset, whole1.depth, whole1.blocks, count, first.n};
+      const Product p2{from, offset, 0, 0, whole2.depth, whole2.blocks, count, second.n};
+      multiply_tile(p1, packed1, {row, rows, 0, first.n});
+      multiply_tile(p2, packed2, {row, rows, 0, second.n});
+    }
+  });
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,269 @@
+// How a product is cut and how one tile of it is computed: what the schedules of gemm.cpp (one
+// product) and gemm_pair.cpp (two in a row) share. Only for files in ops/cpu/ that are compiled
+// once per instruction set.
+//
+// k is cut into blocks. B is packed block by block into strips of kNr columns that all threads
+// read. C is cut into tiles of fixed size; the thread that computes a tile packs the rows of A that
+// it needs. bf16 operands become f32 while they are packed.
+#pragma once
+
+#include "engine/parallel.h"
+#include "ops/common/prefetch.h"
+#include "ops/common/scratch.h"
+#include "ops/common/sizes.h"
+#include "ops/product/call.h"
+#include "ops/product/cpu_gemm_finish.h"
+#include "ops/product/cpu_gemm_micro.h"
+#include "ops/product/cpu_gemm_pack.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+inline constexpr std::int64_t kMaxDepth = 512;                // k per block
+inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // of A per tile: a share of the cache
+inline constexpr std::int64_t kMinTilePanels = 4;  // of A per tile, that share a strip of B
+inline constexpr std::int64_t kWantedTiles = 16;   // so that several threads share them evenly
+inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at a time
+
+inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that pay for waking a thread
+
+/// f32 rows or columns of A that are adjacent in memory need no packing, unless their distance puts
+/// a whole panel into a few sets of the cache.
+inline constexpr std::int64_t kBadStride = 1024;
+/// In place are rows only for few columns of B where panels are tall: a step reads a line of each
+/// row, which is slower than packing them once. Short panels are always read in place.
+inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
+
+/// One matrix of the batch and how it is cut: a function of the sizes alone.
+struct Product {
+  const GemmCall& call;
+  std::int64_t a, b, c;               // offsets of this batch entry, in elements
+  std::int64_t depth, blocks;         // k per block, number of blocks
+  std::int64_t tile_rows, tile_cols;  // multiples of kMr and kNr
+
+  [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
+    return smaller(depth, call.k - block * depth);
+  }
+  /// Whether whole panels of A are read where they are, row by row or column by column.
+  [[nodiscard]] bool reads_rows() const {
+    return call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
+           call.a.row % kBadStride != 0 && call.n <= kFewColumns;
+  }
+  [[nodiscard]] bool reads_columns() const {
+    return call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
+           call.a.col % kBadStride != 0;
+  }
+  [[nodiscard]] Panel panel_in_place(std::int64_t block, std::int64_t row) const {
+    const std::int64_t offset = a + row * call.a.row + block * depth * call.a.col;
+    return {static_cast<const float*>(call.a.data) + offset, call.a.row, call.a.col};
+  }
+};
+
+/// The part of B that is packed at one time and, when A's rows are adjacent in memory, of A.
+struct Packed {
+  std::int64_t col, cols;      // columns [col, col + cols)
+  std::int64_t block, blocks;  // blocks of k [block, block + blocks)
+  float* b;                    // [blocks][strips][depth of the block][kNr]
+  float* a;                    // [blocks][panels][depth of the block][kMr], or null
+  std::int64_t a_row;          // rows from here on are in `a`; those before are read in place
+
+  [[nodiscard]] float* strip(const Product& p, std::int64_t of_block, std::int64_t at_col) const {
+    const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr) * kNr;
+    return b + before + (at_col - col) * p.depth_of(of_block);
+  }
+  [[nodiscard]] float* packed_panel(const Product& p, std::int64_t of_block,
+                                    std::int64_t at_row) const {
+    const std::int64_t before =
+        (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr) * kMr;
+    return a + before + (at_row - a_row) * p.depth_of(of_block);
+  }
+  [[nodiscard]] Panel panel(const Product& p, std::int64_t of_block, std::int64_t at_row) const {
+    if (at_row >= a_row) return {packed_panel(p, of_block, at_row), 1, kMr};
+    return p.panel_in_place(of_block, at_row);
+  }
+};
+
+/// Rows [row, row + rows) and columns [col, col + cols) of C.
+struct Tile {
+  std::int64_t row, rows, col, cols;
+};
+
+inline Product cut(const GemmCall& call, std::int64_t entry) {
+  const std::int64_t blocks = larger(1, ceil_div(call.k, kMaxDepth));
+  const std::int64_t panels = ceil_div(call.m, kMr), strips = ceil_div(call.n, kNr);
+  const std::int64_t tile_panels =
+      smaller(kMaxTileRows / kMr, larger(kMinTilePanels, panels / kWantedTiles));
+  const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
+  const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
+  return {call,
+          gemm_batch_offset(call, call.a.batch, entry),
+          gemm_batch_offset(call, call.b.batch, entry),
+          gemm_batch_offset(call, call.c.batch, entry),
+          ceil_div(call.k, blocks),
+          blocks,
+          tile_panels * kMr,
+          tile_strips * kNr};
+}
+
+/// Packs lines of an operand that start at `offset` into strips `stride` apart.
+template <int kWidth>
+void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, float* to,
+          std::int64_t stride) {
+  if (x.dtype == DType::f32) {
+    pack_strips<kWidth>(static_cast<const float*>(x.data) + offset, lines, to, stride);
+  } else {
+    pack_strips<kWidth>(static_cast<const bf16*>(x.data) + offset, lines, to, stride);
+  }
+}
+
+/// k in [begin, end) of one block, counted from the block's start.
+struct Depths {
+  std::int64_t block, begin, end;
+};
+
+/// All columns to be packed of B, as strips [depth][kNr].
+inline void pack_b(const Product& p, const Packed& to, const Depths& k) {
+  const GemmOperand& b = p.call.b;
+  const std::int64_t offset = p.b + (k.block * p.depth + k.begin) * b.row + to.col * b.col;
+  pack<kNr>(b, offset, {b.col, b.row, to.cols, k.end - k.begin},
+            to.strip(p, k.block, to.col) + k.begin * kNr, p.depth_of(k.block) * kNr);
+}
+
+/// Rows [t.row, t.row + t.rows) of A as panels [depth][kMr], the first at `to`.
+inline void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) {
+  const GemmOperand& a = p.call.a;
+  const std::int64_t offset = p.a + t.row * a.row + (k.block * p.depth + k.begin) * a.col;
+  pack<kMr>(a, offset, {a.row, a.col, t.rows, k.end - k.begin}, to + k.begin * kMr,
+            p.depth_of(k.block) * kMr);
+}
+
+/// Packs what all tiles share.
+inline void pack_shared(const Product& p, const Packed& to) {
+  const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
+  const std::int64_t chunk_size =
+      kPackChunk * (to.cols + (to.a == nullptr ? 0 : p.call.m - to.a_row));
+  parallel_for(to.blocks * chunks, grain(kMinPacked, chunk_size),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t block = to.block + i / chunks, k = i % chunks * kPackChunk;
+                   const Depths depths{block, k, smaller(k + kPackChunk, p.depth_of(block))};
+                   if (depths.begin >= depths.end) continue;
+                   pack_b(p, to, depths);
+                   if (to.a == nullptr || to.a_row == p.call.m) continue;
+                   const Tile rest{to.a_row, p.call.m - to.a_row, 0, 0};
+                   pack_a(p, rest, depths, to.packed_panel(p, block, to.a_row));
+                 }
+               });
+}
+
+/// Partial sums of a tile between blocks of k.
+struct Sums {
+  float* data;
+  std::int64_t stride;
+};
+
+template <class T>
+TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const Sums& sums) {
+  const GemmCall& call = p.call;
+  const std::int64_t at = p.c + t.row * call.c.row + t.col;
+  const auto* addend = static_cast<const T*>(call.addend);
+  auto* z = static_cast<T*>(call.pre_activation);
+  const float* bias = nullptr;
+  if (call.bias_kind != GemmBias::none) {
+    bias = static_cast<const float*>(call.bias) +
+           (call.bias_kind == GemmBias::per_row ? t.row : t.col);
+  }
+  return {static_cast<T*>(call.c.data) + at,
+          addend == nullptr ? nullptr : addend + at,
+          z == nullptr ? nullptr : z + at,
+          sums.data,
+          call.c.row,
+          sums.stride,
+          bias,
+          t.rows,
+          t.cols,
+          block == 0,
+          block == p.blocks - 1};
+}
+
+/// Asks for the lines of a tile, so that they come while it is computed.
+template <Access kAccess, class T>
+[[gnu::always_inline]] inline void prefetch_tile(const T* c, const TileTarget<T>& t) {
+  for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kAccess>(c + i * t.c_stride, t.cols);
+}
+
+/// One block's share of a tile of at most kMr x kNr, from a packed panel and strip.
+template <class T>
+void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
+                    const float* b) {
+  const std::int64_t depth = p.depth_of(block);
+  if (t.last) prefetch_tile<Access::write>(t.c, t);
+  if (t.first && t.addend != nullptr && t.addend != t.c) prefetch_tile<Access::read>(t.addend, t);
+  if (is_plain(p.call, t)) {
+    auto* c = reinterpret_cast<float*>(t.c);
+    const auto* addend = reinterpret_cast<const float*>(t.addend);
+    multiply_tile(depth, a, b, t.rows, t.cols,
+                  {c, t.c_stride, t.first ? addend : c, t.first ? t.bias : nullptr});
+    return;
+  }
+  if (t.last && t.pre_activation != nullptr) prefetch_tile<Access::write>(t.pre_activation, t);
+  alignas(64) float tile[kMr * kNr];
+  multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr, nullptr, nullptr});
+  finish_tile(p.call, t, tile);
+}
+
+/// The rows of A that one tile packs for itself: those from `row` on, counted from the tile's
+/// first; those before are read in place. No data: all tiles share them.
+struct OwnRows {
+  float* data;
+  std::int64_t row;
+};
+
+/// One block's share of a tile.
+template <class T>
+void multiply_panels(const Product& p, const Packed& packed, std::int64_t block, const Tile& t,
+                     const Sums& sums, const OwnRows& own) {
+  for (std::int64_t j = 0; j < t.cols; j += kNr) {
+    const float* strip = packed.strip(p, block, t.col + j);
+    for (std::int64_t i = 0; i < t.rows; i += kMr) {
+      const Panel panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
+                          : i < own.row
+                              ? p.panel_in_place(block, t.row + i)
+                              : Panel{own.data + (i - own.row) * p.depth_of(block), 1, kMr};
+      const Tile small{t.row + i, smaller(kMr, t.rows - i), t.col + j, smaller(kNr, t.cols - j)};
+      const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
+      multiply_small(p, block, target<T>(p, small, block, at), panel, strip);
+    }
+  }
+}
+
+inline float* floats(Scratch purpose, std::int64_t count) {
+  return static_cast<float*>(scratch(purpose, static_cast<std::size_t>(count) * sizeof(float)));
+}
+
+/// Adds the packed blocks of k to one tile of C.
+inline void multiply_tile(const Product& p, const Packed& packed, const Tile& t) {
+  const bool f32 = p.call.c.dtype == DType::f32;
+  OwnRows own{nullptr, p.reads_rows() ? t.rows / kMr * kMr : 0};
+  if (packed.a == nullptr) {
+    own.data = floats(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes<float>);
+  }
+  Sums sums{nullptr, p.call.c.row};
+  if (f32) {
+    sums.data = static_cast<float*>(p.call.c.data) + p.c + t.row * sums.stride + t.col;
+  } else if (p.blocks > 1) {
+    sums = {floats(Scratch::gemm_sum, t.rows * t.cols), t.cols};
+  }
+  for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
+    if (own.data != nullptr && own.row < t.rows) {
+      const Tile rest{t.row + own.row, t.rows - own.row, 0, 0};
+      pack_a(p, rest, {block, 0, p.depth_of(block)}, own.data);
+    }
+    if (f32) {
+      multiply_panels<float>(p, packed, block, t, sums, own);
+    } else {
+      multiply_panels<bf16>(p, packed, block, t, sums, own);
+    }
+  }
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,53 @@
+// What products do with vectors of f32: parts of them, and a square of them transposed.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/common/vectors.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+using Vec = Vector<float>;
+
+/// The first `count` lanes, the rest zero.
+template <class T>
+Vec load_part(const T* p, std::int64_t count) {
+  T lanes[kLanes<float>] = {};
+  for (std::int64_t i = 0; i < count; ++i) lanes[i] = p[i];
+  return load<Vec>(lanes);
+}
+
+#if defined(FOVEA_ISA_v4)
+inline Vec zip_low(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+inline Vec zip_high(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
+#elif defined(FOVEA_ISA_v3)
+inline Vec zip_low(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+inline Vec zip_high(Vec a, Vec b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+#else
+inline Vec zip_low(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+inline Vec zip_high(Vec a, Vec b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+#endif
+
+/// x[i][j] becomes x[j][i]: log2(kLanes<float>) rounds of perfect shuffles.
+inline void transpose(Vec (&x)[kLanes<float>]) {
+#pragma GCC unroll 4
+  for (int round = 1; round < kLanes<float>; round *= 2) {
+    Vec y[kLanes<float>];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes<float> / 2; ++i) {
+      y[2 * i] = zip_low(x[i], x[i + kLanes<float> / 2]);
+      y[2 * i + 1] = zip_high(x[i], x[i + kLanes<float> / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes<float>; ++i) x[i] = y[i];
+  }
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,10 @@
+// The f64 product, on Eigen: compiled once, the same under every instruction set.
+#pragma once
+
+#include "ops/product/call.h"
+
+namespace fovea::ops::cpu {
+
+void gemm_f64(const GemmCall& call);
+
+}  // namespace fovea::ops::cpu

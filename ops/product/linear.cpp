@@ -1,0 +1,79 @@
+// Linear layers: a product whose bias, GELU and residual are added inside it.
+#include "engine/autograd.h"
+#include "ops/common/checks.h"
+#include "ops/common/parameters.h"
+#include "ops/elementwise/activation_functors.h"
+#include "ops/elementwise/map.h"
+#include "ops/matmul.h"
+#include "ops/product/product.h"
+
+namespace fovea::ops {
+namespace {
+
+using detail::as_matrix;
+using detail::bias_as_used;
+using detail::exchanged;
+using detail::product;
+using detail::with_shape;
+
+struct LinearDTypes {
+  DType weight, bias;
+};
+
+/// The gradients of y = x w^T + b from dy [R, out]: products with the operands exchanged.
+Grads linear_gradients(const GradArgs& g, const Tensor& dy, LinearDTypes dtypes) {
+  const Tensor &x = g.saved[0], &weight = g.saved[1];
+  Grads grads(3);
+  if (g.needs(0)) grads[0] = with_shape(product(dy, weight, x.dtype()), x.shape());
+  if (g.needs(1)) {
+    const Tensor sum = g.accumulator(1);
+    const Tensor dw = product(exchanged(dy), as_matrix(x), dtypes.weight, {.into = sum});
+    if (!sum.defined()) grads[1] = dw;
+  }
+  if (g.needs(2)) grads[2] = detail::column_sums(dy, dtypes.bias);
+  return grads;
+}
+
+LinearDTypes dtypes_of(const Tensor& weight, const Tensor& bias) {
+  return {weight.dtype(), bias.defined() ? bias.dtype() : DType::f32};
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& residual) {
+  const Shape shape = detail::linear_shape("linear", x.shape(), weight, bias);
+  detail::require_parameters("linear", x, weight, bias);
+  detail::require_one_device("linear", {x, weight, bias, residual});
+  detail::require_residual("linear", residual, shape, x);
+  const Tensor w = compute_copy(weight, x.dtype()).detach();
+  const DType dtype = residual.defined() ? residual.dtype() : x.dtype();
+  const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;
+  const Tensor y =
+      product(as_matrix(x), exchanged(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
+  return record("linear", with_shape(y, shape), {x, weight, bias, residual}, {x, w},
+                [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
+                  const Tensor dy = g.dy.to(g.saved[0].dtype());
+                  Grads grads = linear_gradients(g, as_matrix(dy), dtypes);
+                  grads.push_back(g.dy);
+                  return grads;
+                });
+}
+
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Shape shape = detail::linear_shape("linear_gelu", x.shape(), weight, bias);
+  detail::require_parameters("linear_gelu", x, weight, bias);
+  detail::require_one_device("linear_gelu", {x, weight, bias});
+  const Tensor w = compute_copy(weight, x.dtype()).detach();
+  const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
+  const Tensor y = product(as_matrix(x), exchanged(w), x.dtype(),
+                           {.bias = bias_as_used(bias), .gelu = true, .pre_activation = z});
+  return record("linear_gelu", with_shape(y, shape), {x, weight, bias}, {x, w, z},
+                [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
+                  const Tensor dz = detail::map(detail::GeluGrad{}, g.saved[2], g.dy);
+                  return linear_gradients(g, as_matrix(dz), dtypes);
+                });
+}
+
+Tensor compute_copy(const Tensor& parameter, DType dtype) { return parameter.cached_to(dtype); }
+
+}  // namespace fovea::ops

@@ -1,0 +1,65 @@
+// Matrix products and their derivatives, which are matrix products too.
+#include "ops/matmul.h"
+
+#include "engine/autograd.h"
+#include "ops/common/checks.h"
+#include "ops/product/product.h"
+
+namespace fovea::ops {
+namespace {
+
+using detail::as_matrix;
+using detail::exchanged;
+using detail::product;
+using detail::with_shape;
+
+void require_factors(const Tensor& a, const Tensor& b) {
+  detail::require_float("matmul", a);
+  check(a.dtype() == b.dtype(), "matmul: got dtypes ", to_string(a.dtype()), " and ",
+        to_string(b.dtype()), ", expected the same; convert one with to(dtype)");
+  check(a.device() == b.device(), "matmul: got tensors on ", to_string(a.device()), " and ",
+        to_string(b.device()), ", expected one device");
+  check(a.rank() >= 2 && b.rank() >= 2, "matmul: got shapes ", a.shape(), " and ", b.shape(),
+        ", expected at least two axes each");
+}
+
+/// a b of matrices; when b is one matrix for a whole batch, the batch is so many more rows.
+Tensor multiply(const Tensor& a, const Tensor& b) {
+  if (b.rank() > 2 || a.rank() == 2) return product(a, b, a.dtype());
+  Shape shape = a.shape();
+  shape[-1] = b.shape()[-1];
+  return with_shape(product(as_matrix(a), b, a.dtype()), shape);
+}
+
+/// d/db of a b, [..., K, N] or, when b is one matrix for a whole batch, summed over that [K, N].
+Tensor right_gradient(const Tensor& a, const Tensor& b, const Tensor& dy) {
+  if (b.rank() > 2 || a.rank() == 2) return product(exchanged(a), dy, b.dtype());
+  return product(exchanged(as_matrix(a)), as_matrix(dy), b.dtype());
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
+  require_factors(a, b);
+  const Tensor left = transpose.a ? exchanged(a) : a.detach();
+  const Tensor right = transpose.b ? exchanged(b) : b.detach();
+  check(left.shape()[-1] == right.shape()[-2], "matmul: inner sizes differ: a ", left.shape(),
+        " x b ", right.shape(),
+        left.shape()[-1] == right.shape()[-1] ? " (did you mean the transposed b?)" : "");
+  return record("matmul", multiply(left, right), {a, b}, {left, right},
+                [transpose](const GradArgs& g) -> Grads {
+                  const Tensor &x = g.saved[0], &y = g.saved[1];
+                  Grads grads(2);
+                  if (g.needs(0)) {
+                    const Tensor dx = multiply(g.dy, exchanged(y));
+                    grads[0] = transpose.a ? exchanged(dx) : dx;
+                  }
+                  if (g.needs(1)) {
+                    const Tensor dy = right_gradient(x, y, g.dy);
+                    grads[1] = transpose.b ? exchanged(dy) : dy;
+                  }
+                  return grads;
+                });
+}
+
+}  // namespace fovea::ops

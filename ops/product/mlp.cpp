@@ -1,0 +1,65 @@
+// The perceptron: two ops on the tape, a pair of products off it.
+#include "ops/mlp.h"
+
+#include "engine/autograd.h"
+#include "ops/common/checks.h"
+#include "ops/common/parameters.h"
+#include "ops/kernels.h"
+#include "ops/matmul.h"
+#include "ops/product/product.h"
+
+namespace fovea::ops {
+namespace {
+
+constexpr std::int64_t kMinRows = 1024;        // fewer feed too few threads: not cut by columns
+constexpr std::int64_t kMaxWeights = 1 << 23;  // that are worth packing whole
+
+bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
+  return kernels(x.device()).product.gemm_pair && x.dtype() != DType::f64 &&
+         x.numel() >= kMinRows * x.size(-1) && w.fc2.numel() > 0 && x.size(-1) > 0 &&
+         w.fc1.numel() + w.fc2.numel() <= kMaxWeights &&
+         !needs_tape({x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
+}
+
+/// The product of one layer but for its rows, which are A and C.
+GemmCall layer(std::int64_t rows, const Tensor& weight, const Tensor& bias) {
+  GemmCall call;
+  call.m = rows;
+  call.n = weight.size(0);
+  call.k = weight.size(1);
+  call.b = {weight.raw(), weight.dtype(), weight.strides()[1], weight.strides()[0], {}};
+  if (!bias.defined()) return call;
+  call.bias_kind = GemmBias::per_column;
+  call.bias = bias.raw();
+  return call;
+}
+
+}  // namespace
+
+Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
+  const Shape hidden = detail::linear_shape("mlp", x.shape(), w.fc1, w.bias1);
+  const Shape shape = detail::linear_shape("mlp", hidden, w.fc2, w.bias2);
+  detail::require_one_device("mlp", {x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
+  detail::require_parameters("mlp", x, w.fc1, w.bias1);
+  detail::require_parameters("mlp", x, w.fc2, w.bias2);
+  detail::require_residual("mlp", residual, shape, x);
+  if (!in_one_pass(x, w, residual)) {
+    return linear(linear_gelu(x, w.fc1, w.bias1), w.fc2, w.bias2, residual);
+  }
+  const Tensor rows = detail::as_matrix(x);
+  const Tensor fc1 = compute_copy(w.fc1, x.dtype()), bias1 = detail::bias_as_used(w.bias1);
+  const Tensor fc2 = compute_copy(w.fc2, x.dtype()), bias2 = detail::bias_as_used(w.bias2);
+  const Tensor addend = residual.defined() ? residual.contiguous() : residual;
+  const Tensor y = empty(shape, addend.defined() ? addend.options() : x.options());
+
+  GemmCall first = layer(rows.size(0), fc1, bias1), second = layer(rows.size(0), fc2, bias2);
+  first.a = {rows.raw(), rows.dtype(), rows.strides()[0], rows.strides()[1], {}};
+  first.c.dtype = x.dtype();
+  first.gelu = true;
+  second.c = {y.raw(), y.dtype(), second.n, {}};
+  if (addend.defined()) second.addend = addend.raw();
+  kernels(x.device()).product.gemm_pair({first, second});
+  return y;
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,88 @@
+// From tensors to the call of the one product kernel.
+#include "ops/product/product.h"
+
+#include <utility>
+
+#include "ops/common/checks.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops::detail {
+namespace {
+
+Shape leading(const Shape& shape) {
+  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
+}
+
+/// Batch strides of an operand, aligned at the right of the call's batch axes.
+void set_batch(std::int64_t (&to)[kGemmBatchAxes], const Strides& strides) {
+  for (int axis = 0; axis < strides.rank(); ++axis) {
+    to[kGemmBatchAxes - strides.rank() + axis] = strides[axis];
+  }
+}
+
+GemmOperand operand(const Tensor& x, const Shape& batch) {
+  GemmOperand result{x.raw(), x.dtype(), x.strides()[-2], x.strides()[-1], {}};
+  set_batch(result.batch, broadcast_strides(leading(x.shape()), leading(x.strides()), batch));
+  return result;
+}
+
+}  // namespace
+
+Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& end) {
+  check(a.device() == b.device(), "matmul: operands on ", a.device(), " and ", b.device(),
+        ", expected one device");
+  const Shape batch = broadcast("matmul", leading(a.shape()), leading(b.shape()));
+  Shape shape = batch;
+  shape.push_back(a.shape()[-2]);
+  shape.push_back(b.shape()[-1]);
+  const Tensor out = end.into.defined() ? end.into : empty(shape, {dtype, a.device()});
+  if (out.numel() == 0) return out;
+
+  GemmCall call;
+  call.m = shape[-2];
+  call.n = shape[-1];
+  call.k = a.shape()[-1];
+  set_batch(call.batch, batch);
+  call.a = operand(a, batch);
+  call.b = operand(b, batch);
+  call.c = {out.raw(), out.dtype(), call.n, {}};
+  set_batch(call.c.batch, leading(contiguous_strides(shape)));
+  if (end.into.defined()) call.addend = out.raw();
+  if (end.addend.defined()) call.addend = end.addend.raw();
+  if (end.bias.defined()) {
+    call.bias_kind = GemmBias::per_column;
+    call.bias = end.bias.raw();
+  }
+  call.gelu = end.gelu;
+  if (end.pre_activation.defined()) call.pre_activation = end.pre_activation.raw();
+  kernels(out.device()).product.gemm(call);
+  if (end.into.defined()) out.bump_version();
+  return out;
+}
+
+Tensor column_sums(const Tensor& x, DType dtype) {
+  const Tensor sums = empty({x.size(1)}, {acc_dtype(x.dtype()), x.device()});
+  kernels(x.device()).product.column_sums({x.dtype(), x.size(0), x.size(1), x.raw(), sums.raw()});
+  return sums.to(dtype);
+}
+
+Tensor exchanged(const Tensor& x) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  std::swap(shape[-1], shape[-2]);
+  std::swap(strides[-1], strides[-2]);
+  return x.alias(shape, strides);
+}
+
+Tensor as_matrix(const Tensor& x) {
+  if (x.rank() == 2) return x.detach();
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
+  return with_shape(x.detach().contiguous(), {rows, x.shape()[-1]});
+}
+
+Tensor with_shape(const Tensor& x, const Shape& shape) {
+  return x.alias(shape, contiguous_strides(shape));
+}
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,41 @@
+// What the reduction kernels are given. All tensors are packed; sums are f64 for f64 and else f32.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/dtype.h"
+#include "ops/common/kernel.h"
+
+namespace fovea::ops {
+
+/// x [outer, n, inner] summed over n in runs of `run`: sums [outer, runs, inner].
+struct PartialSumsCall {
+  static constexpr const char* kOp = "sum";
+
+  DType dtype = DType::f32;
+  std::int64_t outer = 1, n = 1, inner = 1;
+  std::int64_t run = 1, runs = 1;
+  const void* x = nullptr;
+  void* sums = nullptr;
+};
+
+/// y = x / max(sum |x|, eps) of each row of [rows, width], summed in f64.
+struct L1NormalizeCall {
+  static constexpr const char* kOp = "l1_normalize";
+
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, width = 0;
+  double eps = 0;
+  const void* x = nullptr;
+  void* y = nullptr;
+  const void* dy = nullptr;
+  void* dx = nullptr;
+};
+
+struct ReduceKernels {
+  Kernel<PartialSumsCall> partial_sums;
+  Kernel<L1NormalizeCall> l1_normalize;       ///< y from x
+  Kernel<L1NormalizeCall> l1_normalize_grad;  ///< dx from x and dy
+};
+
+}  // namespace fovea::ops

@@ -1,0 +1,11 @@
+// The kernels of reductions that do not stand in cpu_sum.cpp, which has the table.
+#pragma once
+
+#include "ops/reduce/call.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::reduce {
+
+void l1_normalize(const L1NormalizeCall& call);       // cpu_l1_normalize.cpp
+void l1_normalize_grad(const L1NormalizeCall& call);  // cpu_l1_normalize.cpp
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::reduce

@@ -1,0 +1,136 @@
+// Sums, means and variances over any axes.
+#include "ops/reduce.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "engine/autograd.h"
+#include "ops/arithmetic.h"
+#include "ops/common/rows.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops {
+namespace {
+
+/// Which axes go, and the shapes that follow.
+struct Reduction {
+  bool reduced[Shape::kMaxRank] = {};
+  Shape kept;              ///< with size 1 where reduced
+  Shape result;            ///< kept, or without those axes
+  std::int64_t count = 1;  ///< elements per sum
+
+  Reduction(std::string_view op, const Shape& shape, Axes axes, bool keepdim) : kept(shape) {
+    for (const int axis : axes) {
+      bool& seen = reduced[normalize_axis(op, axis, shape.rank())];
+      check(!seen, op, ": axis ", axis, " is listed twice");
+      seen = true;
+    }
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      if (axes.size() == 0) reduced[axis] = true;
+      if (reduced[axis]) {
+        count *= shape[axis];
+        kept[axis] = 1;
+      }
+      if (keepdim || !reduced[axis]) result.push_back(kept[axis]);
+    }
+  }
+};
+
+/// [outer, n, inner], contiguous, to be summed over n.
+struct Block {
+  std::int64_t outer = 1, n = 1, inner = 1;
+};
+
+/// One round: [outer, runs, inner] in acc_t, each the sum of one run.
+Tensor partial_sums(const Tensor& x, const Block& b) {
+  const std::int64_t run = b.inner == 1 ? 1 << 14 : 1 << 8;
+  const std::int64_t runs = std::max<std::int64_t>(1, (b.n + run - 1) / run);
+  const Tensor sums = empty({b.outer, runs, b.inner}, {acc_dtype(x.dtype()), x.device()});
+  kernels(x.device())
+      .reduce.partial_sums({x.dtype(), b.outer, b.n, b.inner, run, runs, x.raw(), sums.raw()});
+  return sums;
+}
+
+/// Sums x over the middle of `block`, in rounds; the result has acc_t.
+Tensor sum_middle(Tensor x, Block block) {
+  do {
+    x = partial_sums(x, block);
+    block.n = x.size(1);
+  } while (block.n > 1);
+  return x;
+}
+
+/// The sums in acc_t, with `reduction.kept` as shape. Neighbouring reduced axes go at once, the
+/// last ones first.
+Tensor sum_values(const Tensor& x, const Reduction& reduction) {
+  Tensor sums = detail::packed(x);
+  std::int64_t inner = 1;
+  for (int axis = x.rank() - 1; axis >= 0; --axis) {
+    if (!reduction.reduced[axis]) {
+      inner *= x.shape()[axis];
+      continue;
+    }
+    Block block{1, x.shape()[axis], inner};
+    while (axis > 0 && reduction.reduced[axis - 1]) block.n *= x.shape()[--axis];
+    for (int i = 0; i < axis; ++i) block.outer *= x.shape()[i];
+    sums = sum_middle(sums, block);
+  }
+  if (sums.dtype() == DType::bf16) sums = sums.to(DType::f32);  // nothing was reduced
+  return sums.alias(reduction.kept, contiguous_strides(reduction.kept));
+}
+
+/// dy of shape `result` read as x's shape, repeated along the reduced axes.
+Tensor spread(const Tensor& dy, const Reduction& reduction, const Shape& shape) {
+  const Strides strides = contiguous_strides(reduction.kept);
+  return dy.alias(shape, broadcast_strides(reduction.kept, strides, shape));
+}
+
+/// The mean over `reduction`, in acc_t, with kept axes.
+Tensor mean_values(const Tensor& x, const Reduction& reduction) {
+  return mul(sum_values(x, reduction), 1 / static_cast<double>(reduction.count));
+}
+
+/// `values`, computed in acc_t with kept axes, as the op's result.
+Tensor finished(const Tensor& values, const Reduction& reduction, DType dtype) {
+  return values.alias(reduction.result, contiguous_strides(reduction.result)).to(dtype);
+}
+
+void require_input(std::string_view op, const Tensor& x) { detail::require_float(op, x); }
+
+}  // namespace
+
+Tensor sum(const Tensor& x, Axes axes, bool keepdim) {
+  require_input("sum", x);
+  const Reduction reduction("sum", x.shape(), axes, keepdim);
+  return record("sum", finished(sum_values(x, reduction), reduction, x.dtype()), {x}, {},
+                [reduction, shape = x.shape()](const GradArgs& g) -> Grads {
+                  return {spread(g.dy, reduction, shape)};
+                });
+}
+
+Tensor mean(const Tensor& x, Axes axes, bool keepdim) {
+  require_input("mean", x);
+  const Reduction reduction("mean", x.shape(), axes, keepdim);
+  return record("mean", finished(mean_values(x, reduction), reduction, x.dtype()), {x}, {},
+                [reduction, shape = x.shape()](const GradArgs& g) -> Grads {
+                  const double scale = 1 / static_cast<double>(reduction.count);
+                  return {spread(mul(g.dy, scale), reduction, shape)};
+                });
+}
+
+Tensor var(const Tensor& x, Axes axes, double correction, bool keepdim) {
+  require_input("var", x);
+  const Reduction reduction("var", x.shape(), axes, keepdim);
+  const double n = std::max(0.0, static_cast<double>(reduction.count) - correction);
+  const Tensor mean = mean_values(x, reduction);
+  const Tensor deviation = sub(x.detach(), mean);  // in acc_t, as mean is
+  const Tensor variance = mul(sum_values(mul(deviation, deviation), reduction), 1 / n);
+  return record("var", finished(variance, reduction, x.dtype()), {x}, {x, mean},
+                [reduction, n](const GradArgs& g) -> Grads {  // dx = 2 (x - mean) dy / n
+                  const Tensor dy = spread(g.dy, reduction, g.saved[0].shape());
+                  const Tensor slope = mul(sub(g.saved[0], g.saved[1]), 2 / n);
+                  return {mul(slope, dy).to(g.dy.dtype())};
+                });
+}
+
+}  // namespace fovea::ops

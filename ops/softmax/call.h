@@ -1,0 +1,39 @@
+// What the softmax kernels are given. Rows are packed; statistics are f32 for bf16.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/dtype.h"
+#include "ops/common/kernel.h"
+
+namespace fovea::ops {
+
+/// y = softmax(x), or its logarithm, of each row of [rows, width].
+struct SoftmaxCall {
+  static constexpr const char* kOp = "softmax";
+
+  DType dtype = DType::f32;
+  bool log = false;
+  std::int64_t rows = 0, width = 0;
+  const void* x = nullptr;
+  void* y = nullptr;
+};
+
+/// dx from the output y and its gradient.
+struct SoftmaxGradCall {
+  static constexpr const char* kOp = "softmax";
+
+  DType dtype = DType::f32;
+  bool log = false;
+  std::int64_t rows = 0, width = 0;
+  const void* y = nullptr;
+  const void* dy = nullptr;
+  void* dx = nullptr;
+};
+
+struct SoftmaxKernels {
+  Kernel<SoftmaxCall> forward;
+  Kernel<SoftmaxGradCall> backward;
+};
+
+}  // namespace fovea::ops

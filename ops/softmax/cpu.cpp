@@ -1,0 +1,132 @@
+// Softmax and log-softmax of rows, and their derivatives from the output.
+#include "engine/parallel.h"
+#include "ops/common/lanes.h"
+#include "ops/common/math.h"
+#include "ops/common/scratch.h"
+#include "ops/common/sizes.h"
+#include "ops/softmax/call.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace {
+
+namespace math = fovea::ops::detail::math;
+
+/// One row, and working memory of its width.
+template <class T>
+struct Row {
+  const T* x;
+  T* y;
+  std::int64_t width;
+  acc_t<T>* e;
+};
+template <class T>
+struct GradRow {
+  const T *y, *dy;
+  T* dx;
+  std::int64_t width;
+  acc_t<T>* p;
+};
+
+/// e = exp(x - max), and its sum. The loop over exp is plain, so that the compiler vectorises it.
+template <class T>
+struct Exponentials {
+  using A = acc_t<T>;
+  A max, sum;
+
+  explicit Exponentials(const Row<T>& r) {
+    LaneMax<A> largest(-__builtin_inf());
+    for_lanes<A>(r.width, [&](auto at, std::int64_t i) { largest.add(at, at.load(r.x + i)); });
+    max = largest.total();
+    for (std::int64_t i = 0; i < r.width; ++i) {
+      r.e[i] = math::exp(OneLane<A>::load(r.x + i) - max);
+    }
+    LaneSum<A> total;
+    for_lanes<A>(r.width, [&](auto at, std::int64_t i) { total.add(at, at.load(r.e + i)); });
+    sum = total.total();
+  }
+};
+
+/// y = exp(x - max) / sum.
+template <class T>
+[[gnu::flatten]] void softmax(const Row<T>& r) {
+  using A = acc_t<T>;
+  const A scale = A(1) / Exponentials<T>(r).sum;
+  for_lanes<A>(r.width,
+               [&](auto at, std::int64_t i) { at.store(r.y + i, at.load(r.e + i) * scale); });
+}
+
+/// y = (x - max) - log sum.
+template <class T>
+[[gnu::flatten]] void log_softmax(const Row<T>& r) {
+  using A = acc_t<T>;
+  const Exponentials<T> e(r);
+  const A log_sum = math::log(e.sum);
+  for_lanes<A>(r.width, [&](auto at, std::int64_t i) {
+    at.store(r.y + i, (at.load(r.x + i) - e.max) - log_sum);
+  });
+}
+
+/// dx = y (dy - sum dy y).
+template <class T>
+[[gnu::flatten]] void softmax_grad(const GradRow<T>& r) {
+  using A = acc_t<T>;
+  LaneSum<A> sum;
+  for_lanes<A>(r.width,
+               [&](auto at, std::int64_t i) { sum.add(at, at.load(r.dy + i) * at.load(r.y + i)); });
+  const A dot = sum.total();
+  for_lanes<A>(r.width, [&](auto at, std::int64_t i) {
+    at.store(r.dx + i, at.load(r.y + i) * (at.load(r.dy + i) - dot));
+  });
+}
+
+/// dx = dy - exp(y) sum dy.
+template <class T>
+[[gnu::flatten]] void log_softmax_grad(const GradRow<T>& r) {
+  using A = acc_t<T>;
+  for (std::int64_t i = 0; i < r.width; ++i) r.p[i] = math::exp(OneLane<A>::load(r.y + i));
+  LaneSum<A> sum;
+  for_lanes<A>(r.width, [&](auto at, std::int64_t i) { sum.add(at, at.load(r.dy + i)); });
+  const A total = sum.total();
+  for_lanes<A>(r.width, [&](auto at, std::int64_t i) {
+    at.store(r.dx + i, at.load(r.dy + i) - at.load(r.p + i) * total);
+  });
+}
+
+/// Calls of_row(offset of the row, working memory) for every row.
+template <class A, class Call, class OfRow>
+void for_rows(const Call& c, const OfRow& of_row) {
+  parallel_for(c.rows, grain(kMinElements, c.width), [&](std::int64_t begin, std::int64_t end) {
+    auto* const memory = row_scratch<A>(c.width);
+    for (std::int64_t i = begin; i < end; ++i) of_row(i * c.width, memory);
+  });
+}
+
+void forward(const SoftmaxCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const auto* const x = static_cast<const T*>(c.x);
+    auto* const y = static_cast<T*>(c.y);
+    for_rows<acc_t<T>>(c, [&](std::int64_t at, acc_t<T>* e) {
+      const Row<T> row{x + at, y + at, c.width, e};
+      c.log ? log_softmax(row) : softmax(row);
+    });
+  });
+}
+
+void backward(const SoftmaxGradCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const auto *const y = static_cast<const T*>(c.y), *const dy = static_cast<const T*>(c.dy);
+    auto* const dx = static_cast<T*>(c.dx);
+    for_rows<acc_t<T>>(c, [&](std::int64_t at, acc_t<T>* p) {
+      const GradRow<T> row{y + at, dy + at, dx + at, c.width, p};
+      c.log ? log_softmax_grad(row) : softmax_grad(row);
+    });
+  });
+}
+
+}  // namespace
+
+extern const SoftmaxKernels softmax_kernels{forward, backward};
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA
