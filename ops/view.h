@@ -16,10 +16,13 @@ namespace fovea::ops {
 [[nodiscard]] Tensor permute(const Tensor& x, std::initializer_list<int> order);
 [[nodiscard]] Tensor permute(const Tensor& x, std::span<const int> order);
 [[nodiscard]] Tensor transpose(const Tensor& x, int a, int b);
-/// Elements start, start + step, ... before stop along `axis`; negative positions count from the
-/// end, positions are clamped to the axis as in Python. step >= 1.
-[[nodiscard]] Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop,
-                           std::int64_t step = 1);
+/// Elements start, start + step, ... before stop along `axis` (step 1 unless given); negative
+/// positions count from the end, positions are clamped to the axis as in Python. step >= 1.
+struct Range {
+  std::int64_t start = 0, stop = 0, step = 1;
+};
+[[nodiscard]] Tensor slice(const Tensor& x, int axis, Range range);
+[[nodiscard]] Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop);
 /// Element `index` along `axis`, which disappears.
 [[nodiscard]] Tensor select(const Tensor& x, int axis, std::int64_t index);
 /// Repeats axes of size 1 and adds leading axes; -1 keeps a size.

@@ -7,11 +7,13 @@ list(REMOVE_ITEM libraries fovea_apps fovea_golden)  # of the programs alone
 get_property(dependencies GLOBAL PROPERTY FOVEA_DEPENDENCY_TARGETS)
 install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(folder engine ops data models train)
+foreach(folder engine data models train)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION include/fovea
-          FILES_MATCHING PATTERN "*.h" PATTERN "cpu" EXCLUDE PATTERN "cuda" EXCLUDE
-          PATTERN "detail" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "cuda" EXCLUDE)
 endforeach()
+file(GLOB shelf ${CMAKE_SOURCE_DIR}/ops/*.h)  # the families below it are private
+list(REMOVE_ITEM shelf ${CMAKE_SOURCE_DIR}/ops/kernels.h)
+install(FILES ${shelf} DESTINATION include/fovea/ops)
 install(EXPORT fovea-targets NAMESPACE fovea:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/third_party/fovea-config.cmake.in
   ${CMAKE_BINARY_DIR}/fovea-config.cmake

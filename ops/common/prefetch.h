@@ -1,5 +1,4 @@
-// Requests for memory ahead of its use, where the hardware cannot guess what is next. Only for
-// files in ops/cpu/ that are compiled once per instruction set.
+// Requests for memory ahead of its use, where the hardware cannot guess what is next.
 #pragma once
 
 #include <cstdint>

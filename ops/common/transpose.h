@@ -1,4 +1,4 @@
-// Rows become columns. Only for files in ops/cpu/ that are compiled once per instruction set.
+// Rows become columns.
 #pragma once
 
 #include <cstdint>

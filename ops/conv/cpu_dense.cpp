@@ -1,5 +1,4 @@
-// Dense convolution, forward, as a product of lines (ops/conv/cpu_lines.h), compiled once per
-// instruction set:
+// Dense convolution, forward, as a product of lines (ops/conv/cpu_lines.h):
 //   y[q] = sum over channels and taps of w x[tap + q]
 // A thread lays out the lines of an image for itself and multiplies them, so that they stay in its
 // cache; the threads share one image only where there are fewer images than threads.

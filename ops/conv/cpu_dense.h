@@ -1,5 +1,5 @@
-// What the products of a dense convolution share: sizes, the lines of its operands, scratch. Only
-// for conv_dense.cpp (forward) and conv_dense_backward.cpp, compiled once per instruction set.
+// What the products of a dense convolution share: sizes, the lines of its operands, scratch: for
+// cpu_dense.cpp (forward) and cpu_dense_backward.cpp.
 #pragma once
 
 #include "engine/parallel.h"

@@ -1,4 +1,4 @@
-// The gradients of a dense convolution as products of lines, compiled once per instruction set:
+// The gradients of a dense convolution as products of lines:
 //   dx[q] = sum over outputs and the taps of q's phase of w dy[q - tap]
 //   dw    = sum over images and q of dy[q] x[tap + q]
 #include "ops/common/transpose.h"

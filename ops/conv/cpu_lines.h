@@ -1,5 +1,4 @@
-// Lines: the layout in which a convolution is a product without copies of windows. Only for files
-// in ops/cpu/ that are compiled once per instruction set.
+// Lines: the layout in which a convolution is a product without copies of windows.
 //
 // A padded image is cut into stride x stride phases: pixel (Y, X) lies in phase (Y mod stride, X
 // mod stride) at row Y / stride, column X / stride, rows `pitch` apart. Output (i, j) at element i

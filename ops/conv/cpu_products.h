@@ -1,6 +1,5 @@
 // The innermost products of a convolution, on lines (ops/conv/cpu_lines.h): sums over taps, with
-// outputs along the vectors, and sums over outputs, with their channels along the vectors. Only for
-// files in ops/cpu/ that are compiled once per instruction set.
+// outputs along the vectors, and sums over outputs, with their channels along the vectors.
 #pragma once
 
 #include "ops/common/lanes.h"

@@ -1,5 +1,5 @@
-// Depthwise filters on tokens, compiled once per instruction set. A token's channels lie side by
-// side, so every tap is a multiply-add of whole vectors and the edges cost nothing.
+// Depthwise filters on tokens. A token's channels lie side by side, so every tap is a multiply-add
+// of whole vectors and the edges cost nothing.
 #include "engine/parallel.h"
 #include "ops/common/lanes.h"
 #include "ops/conv/cpu.h"

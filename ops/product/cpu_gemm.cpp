@@ -1,5 +1,5 @@
-// The blocked f32 product (after Goto and van de Geijn), compiled once per instruction set: as many
-// blocks of k and columns of B are packed at a time as fit the cache.
+// The blocked f32 product (after Goto and van de Geijn): as many blocks of k and columns of B are
+// packed at a time as fit the cache.
 #include "ops/product/cpu.h"
 #include "ops/product/cpu_gemm_tiles.h"
 #include "ops/product/gemm_f64.h"

@@ -1,5 +1,5 @@
 // What happens to a computed tile of C: scaling, accumulation over blocks of k, bias, GELU and
-// conversion. Only for files in ops/cpu/ that are compiled once per instruction set.
+// conversion.
 #pragma once
 
 #include "ops/common/math.h"

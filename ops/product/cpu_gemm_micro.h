@@ -1,5 +1,4 @@
-// The innermost product: a tile of C in registers. Only for files in ops/cpu/ that are compiled
-// once per instruction set.
+// The innermost product: a tile of C in registers.
 #pragma once
 
 #include "ops/common/prefetch.h"

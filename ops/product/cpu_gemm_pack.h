@@ -1,5 +1,5 @@
 // Packing: a strip of kWidth rows of A (or columns of B) becomes dst[k][kWidth], in f32, padded
-// with zeros. Only for files in ops/cpu/ that are compiled once per instruction set.
+// with zeros.
 #pragma once
 
 #include "ops/product/cpu_gemm_vector.h"

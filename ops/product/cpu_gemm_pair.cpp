@@ -1,5 +1,5 @@
-// Two products in a row, compiled once per instruction set. Both B are packed whole; the thread
-// that takes some rows of A keeps their first product in its cache and multiplies it on at once.
+// Two products in a row. Both B are packed whole; the thread that takes some rows of A keeps their
+// first product in its cache and multiplies it on at once.
 #include "ops/product/cpu.h"
 #include "ops/product/cpu_gemm_tiles.h"
 

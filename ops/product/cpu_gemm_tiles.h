@@ -1,6 +1,5 @@
-// How a product is cut and how one tile of it is computed: what the schedules of gemm.cpp (one
-// product) and gemm_pair.cpp (two in a row) share. Only for files in ops/cpu/ that are compiled
-// once per instruction set.
+// How a product is cut and how one tile of it is computed: what the schedules of
+// cpu_gemm.cpp (one product) and cpu_gemm_pair.cpp (two in a row) share.
 //
 // k is cut into blocks. B is packed block by block into strips of kNr columns that all threads
 // read. C is cut into tiles of fixed size; the thread that computes a tile packs the rows of A that

@@ -198,8 +198,13 @@ Tensor transpose(const Tensor& x, int a, int b) {
                 [a, b](const GradArgs& g) -> Grads { return {transpose(g.dy, a, b)}; });
 }
 
-Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
+Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop) {
+  return slice(x, axis, {start, stop, 1});
+}
+
+Tensor slice(const Tensor& x, int axis, Range range) {
   axis = normalize_axis("slice", axis, x.rank());
+  auto [start, stop, step] = range;
   check(step >= 1, "slice: got step ", step, ", expected at least 1");
   const std::int64_t n = x.shape()[axis];
   const auto position = [n](std::int64_t p) {
