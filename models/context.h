@@ -26,7 +26,7 @@ struct Context {
   bool recompute_blocks = false;
   /// Take images of another size than the model's: learned positions are resized to their grid.
   bool any_size = false;
-  /// Called as tap("feat/0", tensor) with the named values inside a model (goldens/README.md).
+  /// Called as tap("feat/0", tensor) with the named values inside a model, as in golden files.
   std::function<void(std::string_view, const Tensor&)> tap;
 
   /// A key of its own for every random op of this forward pass, in call order.

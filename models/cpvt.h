@@ -1,5 +1,5 @@
 // CPVT (Chu et al. 2021): DeiT's blocks without a position embedding. Where tokens are comes from
-// position encoding generators between the blocks, so that images of any size will do. SPEC 3.
+// position encoding generators between the blocks, so that images of any size will do (Chu et al., "Conditional Positional Encodings for Vision Transformers").
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys (goldens/README.md).
+/// Names are those of the configuration keys.
 struct CPVTConfig {
   PatchConfig image;
   EncoderConfig encoder;

@@ -14,7 +14,7 @@ DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOption
       config_(c),
       cls_token_(Scope(store()).param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02),
                                       Decay::no)),
-      // Decayed, unlike the class token: so did the official runs (SPEC 1.9).
+      // Decayed, unlike the class token: so did the official runs.
       dist_token_(Scope(store()).param("dist_token", {1, 1, c.encoder.embed_dim},
                                        trunc_normal(0.02), Decay::yes)),
       pos_embed_(Scope(store()).param("pos_embed", {1, 2 + c.image.patches(), c.encoder.embed_dim},

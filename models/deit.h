@@ -1,5 +1,5 @@
 // The distilled DeiT (Touvron et al. 2020): a ViT with a second token that learns from a teacher.
-// Without distillation DeiT is a ViT, and is built as one. SPEC 2.2.
+// Without distillation DeiT is a ViT, and is built as one (Touvron et al. 2021, and its code).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

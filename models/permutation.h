@@ -1,5 +1,5 @@
 // The fixed shuffle of pixel positions with which the Pixel Transformer paper studies locality
-// (SPEC 5.5).
+// (sec. 6).
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-/// Where the width changes. PyTorch's default values, unlike every other linear layer (SPEC 1.8).
+/// Where the width changes. PyTorch's default values, unlike every other linear layer.
 std::optional<Linear> make_res_path(const Scope& s, const PerViTConfig& c, std::int64_t index) {
   const std::int64_t in = c.width(index), out = c.next_width(index);
   if (in == out) return {};

@@ -1,5 +1,5 @@
 // PerViT, the Peripheral Vision Transformer (Min et al. 2022): attention by content and,
-// separately, by position; a convolutional stem; stages of rising width on one token grid. SPEC 4.
+// separately, by position; a convolutional stem; stages of rising width on one token grid (Min et al., "Peripheral Vision Transformer").
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,7 +16,7 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys (goldens/README.md).
+/// Names are those of the configuration keys.
 struct PerViTConfig {
   PatchConfig image;  ///< patch_size counts only without conv_stem
   std::vector<std::int64_t> emb_dims;

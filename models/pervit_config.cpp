@@ -29,7 +29,7 @@ void read_image(ConfigReader& r, const json& config, PerViTConfig& c) {
   r.read("conv_stem", c.conv_stem);
   if (c.conv_stem) r.require("convstem_dims");
   if (!r.is_null("convstem_dims") || c.conv_stem) r.read("convstem_dims", c.convstem_dims);
-  // The first entry of the stem says it too; goldens/README.md.
+  // The first entry of the stem says it too.
   if (c.conv_stem && !c.convstem_dims.empty() && !config.contains("in_chans")) {
     c.image.in_chans = c.convstem_dims.front();
   }

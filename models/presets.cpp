@@ -16,7 +16,7 @@ struct Size {
   std::string_view name;
   std::int64_t embed_dim, depth, heads, pit_heads;
 };
-// SPEC 2.1 and, for the heads of the Pixel Transformer, 5.1.
+// The sizes of ViT and DeiT; the Pixel Transformer has other heads (PiT tab. 1).
 constexpr Size kSizes[] = {
     {"tiny", 192, 12, 3, 12},
     {"small", 384, 12, 6, 12},
@@ -24,7 +24,7 @@ constexpr Size kSizes[] = {
     {"large", 1024, 24, 16, 16},
 };
 
-// SPEC 4.1. The stem for 32-pixel images is that of 2.5: half the first width, then the first.
+// The stem for 32-pixel images is ours: half the first width, then the first.
 struct PerViTSize {
   std::string_view name;
   std::int64_t heads;

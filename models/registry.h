@@ -16,7 +16,7 @@ namespace fovea {
 /// The customary names, for --help and for tests that visit every model.
 [[nodiscard]] std::vector<std::string> model_names();
 
-/// The settings behind a name: "family" and the keys of goldens/README.md. Throws with the nearest
+/// The settings behind a name: "family" and the configuration keys. Throws with the nearest
 /// known name.
 [[nodiscard]] nlohmann::json preset(std::string_view name);
 

@@ -1,4 +1,4 @@
-// Parameters by name: creation, initial values and the decay rule of SPEC 1.8 and 1.9.
+// Parameters by name: creation, initial values, and which of them decay.
 #include "models/scope.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@ namespace fovea {
 using Init = std::function<void(const Tensor& parameter, RandomKey key)>;
 
 [[nodiscard]] Init constant(double value);
-/// timm's trunc_normal_: normal, cut at the absolute values -2 and 2 (SPEC 1.8).
+/// timm's trunc_normal_: normal, cut at the absolute values -2 and 2, whatever the deviation.
 [[nodiscard]] Init trunc_normal(double deviation);
 [[nodiscard]] Init normal(double deviation);
 [[nodiscard]] Init uniform(double bound);  ///< on [-bound, bound)

@@ -1,5 +1,5 @@
 // The vision transformer (Dosovitskiy et al. 2020) in timm's form, at any image and patch size.
-// With patch size 1 it is the Pixel Transformer. SPEC 1 and 2.
+// With patch size 1 it is the Pixel Transformer.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys (goldens/README.md).
+/// Names are those of the configuration keys.
 struct ViTConfig {
   PatchConfig image;
   EncoderConfig encoder;
@@ -30,7 +30,7 @@ struct ViTConfig {
   bool pos_embed_qk_first = false;
   double pos_drop_rate = 0;  ///< dropout of the tokens that enter the first block
 
-  bool permutation = false;  ///< shuffle the pixels of every image alike (SPEC 5.5)
+  bool permutation = false;  ///< shuffle the pixels of every image alike
   std::int64_t permute_T = 0;
   std::optional<std::int64_t> permute_delta;
   std::int64_t permute_seed = 0;

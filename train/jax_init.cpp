@@ -1,4 +1,4 @@
-// --init jax (SPEC 1.8): the values of the original ViT as timm states them. Linear layers xavier
+// --init jax: the values of the original ViT as timm states them. Linear layers xavier
 // over the whole matrix (q, k and v as one), biases 0 but N(1e-6) in the MLP, the patch projection
 // LeCun normal, tokens N(1e-6), heads 0. Position embeddings, norms and PEGs are as without it.
 #include "train/jax_init.h"

@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// Texts by configuration key (goldens/README.md): "peg_kernel" is --peg-kernel. A model that does
+/// Texts by configuration key: "peg_kernel" is --peg-kernel. A model that does
 /// not know a setting refuses it by name when it is built.
 class ModelSettings {
  public:

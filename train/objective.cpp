@@ -1,4 +1,4 @@
-// SPEC 2.2 and 2.4: which loss a batch gets.
+// Which loss a batch gets.
 #include "train/objective.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-"""Compares a PyTorch model with golden files (goldens/README.md), in float64."""
+"""Compares a PyTorch model with golden files (tests/golden/), in float64."""
 import json
 
 import torch

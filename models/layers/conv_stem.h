@@ -1,4 +1,4 @@
-// The convolutional stem of PerViT: images to tokens through overlapping windows. SPEC 4.1.
+// The convolutional stem of PerViT: images to tokens through overlapping windows.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // The position encoding generator of CPVT (Chu et al. 2021, section 3.3): a convolution over the
-// grid of patch tokens. Its zero padding is what tells a token where it is. SPEC 3.1, 3.2.
+// grid of patch tokens. Its zero padding is what tells a token where it is (CPVT sec. 3).
 #pragma once
 
 #include "models/layers/token_grid.h"

@@ -1,7 +1,7 @@
 // Multi-head peripheral attention (Min et al. 2022, equations 4 and 5): content times position.
 //   Phi_c = exp(s - max_k s), s = q k^T / sqrt(d);   Phi_p from positions alone
 //   attention = Phi_c Phi_p / sum_k Phi_c Phi_p = softmax(s + log Phi_p)
-// so that position enters ops::self_attention as a bias that all images share. SPEC 4.2.
+// so that position enters ops::self_attention as a bias that all images share (PerViT eq. 4 and 5).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Position embeddings that are added to the tokens: learned, or a fixed table (SPEC 1.2).
+// Position embeddings that are added to the tokens: learned, or a fixed table of sines.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Phi_p of PerViT (Min et al. 2022, equations 7 to 9): how much every token attends to every other
-// by their positions alone. It depends on no image, so it is computed once per step. SPEC 4.3.
+// by their positions alone. It depends on no image, so it is computed once per step (PerViT eq. 7 and 8).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace fovea {
 enum class PpeEmbed { euc, lrn };
 enum class PpeInit { peripheral, conv, rand };
 
-/// Names are those of the configuration keys (goldens/README.md).
+/// Names are those of the configuration keys.
 struct PositionConfig {
   std::int64_t grid = 14;  ///< n: tokens per side
   std::int64_t num_heads = 4;

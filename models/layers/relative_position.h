@@ -1,4 +1,4 @@
-// Relative position encodings of attention (SPEC 3.3): a learned vector for where a key lies as
+// Relative position encodings of attention: a learned vector for where a key lies as
 // seen from its query. Their terms depend on the queries, so the N x N logits are stored.
 #pragma once
 

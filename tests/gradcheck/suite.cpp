@@ -14,7 +14,7 @@
 namespace fovea::tests {
 namespace {
 
-// Bounds of DESIGN section 3, for values and for gradients.
+// Relative to f64, for values and for gradients: norms of differences over norms.
 struct Bounds {
   double value, gradient;
 };

@@ -90,7 +90,7 @@ TEST_CASE("parameter counts are those of the official models") {
   CHECK(make_model("vit_tiny_patch4_32", ten)->store().parameter_count() == 5362762);
 }
 
-TEST_CASE("multiply-adds are those of SPEC section 8") {
+TEST_CASE("multiply-adds are the published ones") {
   struct Expected {
     std::string name;
     double giga, tolerance;

@@ -1,4 +1,4 @@
-// Relative position encodings against the formulas of SPEC 3.3 written out pair by pair.
+// Relative position encodings against their formulas written out pair by pair.
 #include "models/layers/relative_position.h"
 
 #include <doctest/doctest.h>
@@ -77,7 +77,7 @@ double rpe2d_vector(const Layer& l, const std::string& table, std::int64_t i, st
          table_entry(l, table + ".w", l.column(j) - l.column(i), c);
 }
 
-/// The bucket of iRPE from the table of SPEC: |t| = 0, 1, 2, 3 and 4 or more give 0, 1, 2, 2, 3.
+/// The bucket of iRPE from its definition: |t| = 0, 1, 2, 3 and 4 or more give 0, 1, 2, 2, 3.
 std::int64_t irpe_bucket(const Layer& l, std::int64_t i, std::int64_t j) {
   if (i < l.grid.prefix || j < l.grid.prefix) return 49;
   const auto step = [](std::int64_t t) {

@@ -1,4 +1,4 @@
-// Interpolation against SPEC section 11 and by its properties; PyTorch's values are in the goldens.
+// Interpolation by its properties and on small examples; PyTorch's values are in the goldens.
 #include "ops/resize.h"
 
 #include <doctest/doctest.h>

@@ -139,7 +139,7 @@ TEST_CASE("a model asked for by name comes without the changes that the recipe m
   CHECK(model_overrides(resolve_run({{"model", "linear"}}).config) == "{}");
 }
 
-TEST_CASE("CIFAR's recipe is SPEC 2.5") {
+TEST_CASE("CIFAR's recipe has every setting of training from scratch") {
   const TrainConfig c = resolve_run({{"dataset", "cifar10"}}).config;
   CHECK(peak_lr(c) == doctest::Approx(2.5e-4).epsilon(1e-12));  // 1e-3 per 512
   CHECK(c.warmup_epochs == 10);

@@ -1,4 +1,4 @@
-// The numbers behind the pictures: check values of SPEC section 11, and formulas against loops that
+// The numbers behind the pictures: check values of the official code, and formulas against loops that
 // follow them to the letter.
 #include "train/inspect/measures.h"
 

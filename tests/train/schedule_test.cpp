@@ -1,4 +1,4 @@
-// Learning rates against the check values of the papers' code (SPEC 11).
+// Learning rates against check values of the papers' code.
 #include "train/schedule.h"
 
 #include <doctest/doctest.h>

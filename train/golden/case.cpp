@@ -1,4 +1,4 @@
-// Reading a golden file and comparing tensors under the tolerances of DESIGN section 3.
+// Reading a golden file and comparing tensors under the tolerances of golden.h.
 #include "train/golden/case.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Golden files of images: what Pillow, torchvision and timm make of photographs, every draw given
-// (goldens/README-image.md). u8 results must be equal, f32 ones within 1e-6.
+// Golden files of images: what Pillow, torchvision and timm make of photographs, every draw given.
+// u8 results must be equal, f32 ones within 1e-6.
 #include "engine/check.h"
 #include "engine/files.h"
 #include "train/golden/image_case.h"

@@ -1,4 +1,4 @@
-// The ops of goldens/README.md and what they are called here.
+// The ops of golden files and what they are called here.
 #include <algorithm>
 #include <functional>
 
@@ -58,7 +58,7 @@ void l1_normalize(OpCall& c) {
   c.result("y", ops::l1_normalize(c.activation("x"), axis(c), c.real("eps", 1e-12)));
 }
 
-// Softmax and losses are computed in f32 whatever the precision (DESIGN section 3), and so they are
+// Softmax and losses are computed in f32 whatever the precision, and so they are
 // given their values: two logits near 300 that bf16 cannot tell apart are no mistake of the op.
 void softmax(OpCall& c) { c.result("y", ops::softmax(c.value("x"), axis(c))); }
 void log_softmax(OpCall& c) { c.result("y", ops::log_softmax(c.value("x"), axis(c))); }

@@ -1,5 +1,5 @@
 // attention-distance and attention-offset: how far each head looks, averaged over queries and
-// images (PiT app. D; SPEC 5.9).
+// images (PiT app. A).
 #include <algorithm>
 #include <numeric>
 

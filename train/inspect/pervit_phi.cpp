@@ -59,7 +59,7 @@ void draw_trained(const Inspection& what, OutputFolder& output) {
   output.write("pervit-phi.svg", svg_of_tiles(grid));
 }
 
-/// Bias s and weight v of the last instance norm before the sigmoid, per block (SPEC 4.3).
+/// Bias s and weight v of the last instance norm before the sigmoid, per block.
 struct GateInit {
   std::vector<double> s, v;
 };
