@@ -16,9 +16,12 @@
 #include "ops/attention/call.h"
 #include "ops/conv/call.h"
 #include "ops/elementwise/call.h"
+#include "ops/loss/call.h"
 #include "ops/norm/call.h"
+#include "ops/pool/call.h"
 #include "ops/product/call.h"
 #include "ops/reduce/call.h"
+#include "ops/resize/call.h"
 #include "ops/softmax/call.h"
 
 namespace fovea::ops {
@@ -32,9 +35,12 @@ struct Kernels {
   const AttentionKernels& attention = kNoKernels<AttentionKernels>;
   const ConvKernels& conv = kNoKernels<ConvKernels>;
   const ElementwiseKernels& elementwise = kNoKernels<ElementwiseKernels>;
+  const LossKernels& loss = kNoKernels<LossKernels>;
   const NormKernels& norm = kNoKernels<NormKernels>;
+  const PoolKernels& pool = kNoKernels<PoolKernels>;
   const ProductKernels& product = kNoKernels<ProductKernels>;
   const ReduceKernels& reduce = kNoKernels<ReduceKernels>;
+  const ResizeKernels& resize = kNoKernels<ResizeKernels>;
   const SoftmaxKernels& softmax = kNoKernels<SoftmaxKernels>;
 };
 

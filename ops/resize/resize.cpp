@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/autograd.h"
-#include "engine/parallel.h"
-#include "ops/common/checks.h"
+#include "ops/common/rows.h"
+#include "ops/kernels.h"
 #include "ops/view.h"
 
 namespace fovea::ops {
@@ -106,48 +106,57 @@ Taps transposed(const Taps& m) {
   return t;
 }
 
-/// y[o, i, :] = sum_j m[i, j] x[o, j, :] for contiguous x [outer, m.columns, inner].
-template <class T>
-void apply(const Taps& m, const T* x, T* y, std::int64_t outer, std::int64_t inner) {
-  const std::int64_t rows = m.rows();
-  const std::int64_t grain =
-      std::max<std::int64_t>(1, (1 << 12) / std::max<std::int64_t>(1, inner));
-  parallel_for(outer * rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t at = begin; at < end; ++at) {
-      const T* const from = x + at / rows * m.columns * inner;
-      T* const to = y + at * inner;
-      std::fill(to, to + inner, T(0));
-      for (const Tap& tap : m.row(at % rows)) {
-        const T weight = static_cast<T>(tap.weight);
-        const T* const source = from + tap.index * inner;
-        for (std::int64_t j = 0; j < inner; ++j) to[j] += weight * source[j];
-      }
+/// The same matrix in memory of a device.
+struct DeviceTaps {
+  std::int64_t rows, columns;
+  Tensor begin, index, weight;
+
+  DeviceTaps(const Taps& m, Device device) : rows(m.rows()), columns(m.columns) {
+    std::vector<double> indices, weights;
+    for (const Tap& tap : m.taps) {
+      indices.push_back(static_cast<double>(tap.index));
+      weights.push_back(tap.weight);
     }
-  });
+    const std::vector<double> begins(m.begin.begin(), m.begin.end());
+    const auto taps = static_cast<std::int64_t>(m.taps.size());
+    begin = from_values({rows + 1}, begins, {DType::i64, device});
+    index = from_values({taps}, indices, {DType::i64, device});
+    weight = from_values({taps}, weights, {DType::f64, device});
+  }
+};
+
+/// x [outer, m.columns, inner] -> [outer, m.rows, inner], packed, in f32 or f64.
+Tensor apply(const Taps& taps, const Tensor& x, std::int64_t outer, std::int64_t inner) {
+  const DeviceTaps m(taps, x.device());
+  const Tensor y = empty({outer, m.rows, inner}, x.options());
+  kernels(x.device())
+      .resize.apply({.dtype = x.dtype(),
+                     .outer = outer,
+                     .rows = m.rows,
+                     .columns = m.columns,
+                     .inner = inner,
+                     .begin = reinterpret_cast<const std::int64_t*>(m.begin.raw()),
+                     .index = reinterpret_cast<const std::int64_t*>(m.index.raw()),
+                     .weight = reinterpret_cast<const double*>(m.weight.raw()),
+                     .x = x.raw(),
+                     .y = y.raw()});
+  return y;
 }
 
 /// Rows and columns of x [B, C, H, W] weighted by `height` and `width`; in f32 for bf16.
 Tensor apply_both(const Tensor& x, const Taps& height, const Taps& width) {
-  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor packed = x.detach().to(dtype).contiguous();
   const std::int64_t planes = x.shape()[0] * x.shape()[1];
-  const Tensor wide = empty({planes, height.columns, width.rows()}, {dtype, {}});
-  const Tensor y = empty({x.shape()[0], x.shape()[1], height.rows(), width.rows()}, {dtype, {}});
-  dispatch_float(dtype, [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (!std::is_same_v<T, bf16>) {
-      apply(width, packed.data<T>(), wide.data<T>(), planes * height.columns, 1);
-      apply(height, wide.data<T>(), y.data<T>(), planes, width.rows());
-    }
-  });
-  return y.to(x.dtype());
+  const Tensor wide =
+      apply(width, detail::packed(x).to(acc_dtype(x.dtype())), planes * height.columns, 1);
+  const Tensor y = apply(height, wide, planes, width.rows());
+  const Shape shape{x.shape()[0], x.shape()[1], height.rows(), width.rows()};
+  return y.alias(shape, contiguous_strides(shape)).to(x.dtype());
 }
 
 }  // namespace
 
 Tensor resize(const Tensor& x, std::array<std::int64_t, 2> size, ResizeOptions options) {
   detail::require_float("resize", x);
-  detail::require_one_device("resize", {x});
   check(x.rank() == 4 && x.shape()[2] > 0 && x.shape()[3] > 0, "resize: got x ", x.shape(),
         ", expected [B, C, H, W] with H, W >= 1");
   check(size[0] > 0 && size[1] > 0, "resize: got size ", size[0], " x ", size[1],

@@ -1,0 +1,84 @@
+// What the kernels of losses are given. Tensors are packed, and f64 or else f32, as the loss itself
+// and its upstream gradient dy: one element each, where the others are. `parts` is memory to work
+// in. What only the value needs, or only the derivative, is null for the other.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/dtype.h"
+#include "ops/common/kernel.h"
+
+namespace fovea::ops {
+
+/// The first of `count` labels outside [0, classes): its position, or -1.
+struct LabelCheckCall {
+  static constexpr const char* kOp = "cross_entropy";
+
+  std::int64_t count = 0, classes = 0;
+  const std::int64_t* labels = nullptr;
+  std::int64_t* position = nullptr;  ///< one element
+};
+
+/// With t = s / width + (1 - s) [k = label] for each row of [rows, width]:
+///   loss = mean over rows of -sum_k t log p,   dx = dy / rows (p - t).
+struct LabelLossCall {
+  static constexpr const char* kOp = "cross_entropy";
+
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, width = 0;
+  double smoothing = 0;
+  const void* log_p = nullptr;
+  const std::int64_t* labels = nullptr;
+  double* parts = nullptr;  ///< [rows]
+  void* loss = nullptr;
+  const void* dy = nullptr;
+  void* dx = nullptr;
+};
+
+/// With targets t, probabilities or, where `log_target`, exp(target):
+///   loss = factor / divisor sum -t log p, or where `log_target` sum t (log t - log p),
+///   dx = dy factor / divisor (p sum_k t - t).
+/// A term with t = 0 is 0.
+struct TargetLossCall {
+  static constexpr const char* kOp = "soft_cross_entropy, soft_distillation or kl_div";
+
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, width = 0;
+  bool log_target = false;
+  double factor = 1, divisor = 1;
+  const void* log_p = nullptr;
+  const void* target = nullptr;
+  double* parts = nullptr;  ///< [rows]
+  void* loss = nullptr;
+  const void* dy = nullptr;
+  void* dx = nullptr;
+};
+
+enum class ElementLoss : std::uint8_t { squared_error, binary_cross_entropy };
+
+/// loss = mean l(x, t),   dx = dy / n dl/dx. Elements are summed in runs of `run`.
+struct ElementLossCall {
+  static constexpr const char* kOp = "mse or bce_with_logits";
+
+  DType dtype = DType::f32;
+  ElementLoss kind = ElementLoss::squared_error;
+  std::int64_t n = 0, run = 1;
+  const void* x = nullptr;
+  const void* target = nullptr;
+  double* parts = nullptr;  ///< [n / run rounded up]
+  void* loss = nullptr;
+  const void* dy = nullptr;
+  void* dx = nullptr;
+};
+
+struct LossKernels {
+  Kernel<LabelCheckCall> first_bad_label;
+  Kernel<LabelLossCall> label_loss;
+  Kernel<LabelLossCall> label_loss_grad;
+  Kernel<TargetLossCall> target_loss;
+  Kernel<TargetLossCall> target_loss_grad;
+  Kernel<ElementLossCall> element_loss;
+  Kernel<ElementLossCall> element_loss_grad;
+};
+
+}  // namespace fovea::ops

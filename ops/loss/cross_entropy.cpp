@@ -1,0 +1,81 @@
+// Cross-entropy against labels, and against the labels that a teacher gives. Value and derivative
+// are computed from log-probabilities in f32, or f64 for f64 logits.
+#include "engine/autograd.h"
+#include "ops/kernels.h"
+#include "ops/loss.h"
+#include "ops/loss/inputs.h"
+#include "ops/reduce.h"
+#include "ops/softmax.h"
+
+namespace fovea::ops {
+namespace {
+
+const std::int64_t* labels_of(const Tensor& labels) {
+  return reinterpret_cast<const std::int64_t*>(labels.raw());
+}
+
+/// labels is packed.
+void require_labels(const Tensor& logits, const Tensor& labels) {
+  detail::require_one_device("cross_entropy", {logits, labels});
+  check(labels.dtype() == DType::i64, "cross_entropy: got labels of ", labels.dtype(),
+        ", expected i64; for probabilities there is soft_cross_entropy");
+  const std::int64_t B = logits.shape()[0], K = logits.shape()[1];
+  check(labels.shape() == Shape{B}, "cross_entropy: got labels of shape ", labels.shape(),
+        " for logits ", logits.shape(), ", expected [", B, "]");
+  const Tensor position = empty({}, labels.options());
+  kernels(labels.device())
+      .loss.first_bad_label(
+          {B, K, labels_of(labels), reinterpret_cast<std::int64_t*>(position.raw())});
+  const auto b = static_cast<std::int64_t>(position.item());
+  if (b < 0) return;
+  fail("cross_entropy: label ", b, " is ", static_cast<std::int64_t>(labels.at(b)),
+       ", expected 0 to ", K - 1);
+}
+
+LabelLossCall call_of(const Tensor& log_p, const Tensor& labels, double smoothing) {
+  const detail::RowSize size(log_p);
+  return {.dtype = log_p.dtype(),
+          .rows = size.rows,
+          .width = size.width,
+          .smoothing = smoothing,
+          .log_p = log_p.raw(),
+          .labels = labels_of(labels)};
+}
+
+Tensor value(const Tensor& log_p, const Tensor& labels, double smoothing) {
+  const Tensor loss = empty({}, log_p.options());
+  LabelLossCall call = call_of(log_p, labels, smoothing);
+  const Tensor parts = detail::parts_of(log_p, call.rows);
+  call.parts = reinterpret_cast<double*>(parts.raw());
+  call.loss = loss.raw();
+  kernels(loss.device()).loss.label_loss(call);
+  return loss;
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
+  detail::require_matrix("cross_entropy", logits);
+  check(smoothing >= 0 && smoothing <= 1, "cross_entropy: got smoothing ", smoothing,
+        ", expected 0 to 1");
+  const Tensor label = detail::packed(labels);
+  require_labels(logits, label);
+  const Tensor log_p = log_softmax(detail::wide(logits));
+  return record("cross_entropy", value(log_p, label, smoothing), {logits}, {log_p, label},
+                [smoothing, dtype = logits.dtype()](const GradArgs& g) -> Grads {
+                  const Tensor dx = empty(g.saved[0].shape(), g.saved[0].options());
+                  LabelLossCall call = call_of(g.saved[0], g.saved[1], smoothing);
+                  call.dy = g.dy.raw();
+                  call.dx = dx.raw();
+                  kernels(dx.device()).loss.label_loss_grad(call);
+                  return {dx.to(dtype)};
+                });
+}
+
+Tensor hard_distillation(const Tensor& student, const Tensor& teacher) {
+  detail::require_matrix("hard_distillation", student);
+  detail::require_same_shape("hard_distillation", student, teacher);
+  return cross_entropy(student, argmax(teacher, -1));
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,55 @@
+// Losses that are a mean over all elements, computed in f32, or f64 for f64 x.
+#include "engine/autograd.h"
+#include "ops/kernels.h"
+#include "ops/loss.h"
+#include "ops/loss/inputs.h"
+
+namespace fovea::ops {
+namespace {
+
+constexpr std::int64_t kRun = 1 << 12;  // elements that are summed before the others'
+
+ElementLossCall call_of(ElementLoss kind, const Tensor& x, const Tensor& target) {
+  return {.dtype = x.dtype(),
+          .kind = kind,
+          .n = x.numel(),
+          .run = kRun,
+          .x = x.raw(),
+          .target = target.raw()};
+}
+
+Tensor value(ElementLoss kind, const Tensor& x, const Tensor& target) {
+  const Tensor loss = empty({}, x.options());
+  const Tensor parts = detail::parts_of(x, (x.numel() + kRun - 1) / kRun);
+  ElementLossCall call = call_of(kind, x, target);
+  call.parts = reinterpret_cast<double*>(parts.raw());
+  call.loss = loss.raw();
+  kernels(loss.device()).loss.element_loss(call);
+  return loss;
+}
+
+Tensor element_loss(std::string_view op, ElementLoss kind, const Tensor& x, const Tensor& target) {
+  detail::require_same_shape(op, x, target);
+  const Tensor at = detail::wide(x), t = detail::packed(target).to(at.dtype());
+  return record(op, value(kind, at, t), {x}, {at, t},
+                [kind, dtype = x.dtype()](const GradArgs& g) -> Grads {
+                  const Tensor dx = empty(g.saved[0].shape(), g.saved[0].options());
+                  ElementLossCall call = call_of(kind, g.saved[0], g.saved[1]);
+                  call.dy = g.dy.raw();
+                  call.dx = dx.raw();
+                  kernels(dx.device()).loss.element_loss_grad(call);
+                  return {dx.to(dtype)};
+                });
+}
+
+}  // namespace
+
+Tensor bce_with_logits(const Tensor& x, const Tensor& targets) {
+  return element_loss("bce_with_logits", ElementLoss::binary_cross_entropy, x, targets);
+}
+
+Tensor mse(const Tensor& x, const Tensor& target) {
+  return element_loss("mse", ElementLoss::squared_error, x, target);
+}
+
+}  // namespace fovea::ops

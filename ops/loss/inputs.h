@@ -1,0 +1,31 @@
+// What the losses ask of their inputs, and what they compute in.
+#pragma once
+
+#include <string_view>
+
+#include "ops/common/rows.h"
+
+namespace fovea::ops::detail {
+
+/// x off the tape, packed, in f32 or f64.
+[[nodiscard]] inline Tensor wide(const Tensor& x) { return packed(x).to(acc_dtype(x.dtype())); }
+
+inline void require_matrix(std::string_view op, const Tensor& logits) {
+  require_float(op, logits);
+  check(logits.rank() == 2, op, ": got logits of shape ", logits.shape(), ", expected [B, K]");
+}
+
+inline void require_same_shape(std::string_view op, const Tensor& x, const Tensor& target) {
+  require_one_device(op, {x, target});
+  require_float(op, x);
+  require_float(op, target);
+  check(x.shape() == target.shape(), op, ": got shapes ", x.shape(), " and ", target.shape(),
+        ", expected equal ones");
+}
+
+/// A kernel's memory for `count` sums.
+[[nodiscard]] inline Tensor parts_of(const Tensor& x, std::int64_t count) {
+  return empty({count}, {DType::f64, x.device()});
+}
+
+}  // namespace fovea::ops::detail
