@@ -17,7 +17,7 @@ struct MapCall {
   int functor_id = 0;  ///< position in detail::AllFunctors
   const void* functor = nullptr;
   DType compute = DType::f32;  ///< f64, f32, or i64 when all inputs are integers
-  int inputs = 0, rank = 0;    ///< rank: at least 1
+  int inputs = 0, rank = 0;    ///< inputs: 0 for a function of the position; rank: at least 1
   std::int64_t count = 0;      ///< elements of the output
   std::int64_t shape[kMaxRank] = {};
   std::int64_t strides[kMaxInputs][kMaxRank] = {};  ///< of the inputs, 0 where repeated

@@ -14,13 +14,13 @@ namespace {
 constexpr std::int64_t kTile = 512;
 constexpr std::int64_t kChunk = 1 << 15;  // elements of one thread at a time
 
-/// The functor over packed elements.
+/// The functor over packed elements. A generator's double is rounded to A.
 template <class F, class A, class... X>
 void loop(const F& f, std::int64_t first, std::int64_t count, A* __restrict out,
           const X* __restrict... x) {
   for (std::int64_t i = 0; i < count; ++i) {
     if constexpr (detail::TakesIndex<F>) {
-      out[i] = f(first + i, x[i]...);
+      out[i] = static_cast<A>(f(first + i, x[i]...));
     } else {
       out[i] = f(x[i]...);
     }
@@ -34,7 +34,9 @@ void tile(const void* functor, void* out, const void* const* in, std::int64_t fi
   A* const y = static_cast<A*>(out);
   const auto x = [&](int i) { return static_cast<const A*>(in[i]); };
   constexpr int kInputs = detail::functor_inputs<F>();
-  if constexpr (kInputs == 1) {
+  if constexpr (kInputs == 0) {
+    loop(f, first, count, y);
+  } else if constexpr (kInputs == 1) {
     loop(f, first, count, y, x(0));
   } else if constexpr (kInputs == 2) {
     loop(f, first, count, y, x(0), x(1));

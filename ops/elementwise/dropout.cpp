@@ -1,8 +1,6 @@
 // Dropout and stochastic depth.
 #include "ops/dropout.h"
 
-#include <vector>
-
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/elementwise/map.h"
@@ -20,13 +18,8 @@ void require_rate(std::string_view op, double rate) {
 Tensor sample_scale(const Tensor& x, double rate, RandomKey key) {
   Shape shape = x.shape();
   for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
-  std::vector<double> scale(static_cast<std::size_t>(shape.numel()));
-  for (std::size_t i = 0; i < scale.size(); ++i) {
-    const bool dropped = uniform_at(key, static_cast<std::int64_t>(i)) < static_cast<float>(rate);
-    scale[i] = dropped ? 0 : 1 / (1 - rate);
-  }
-  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;  // not rounded to bf16
-  return from_values(shape, scale, {dtype, {}}).to(x.device());
+  const TensorOptions options{acc_dtype(x.dtype()), x.device()};  // not rounded to bf16
+  return map(SampleScale{key, static_cast<float>(rate), 1 / (1 - rate)}, shape, options);
 }
 
 /// map() to x's shape in `dtype`, even where the scale beside it is f32.

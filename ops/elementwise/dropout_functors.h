@@ -29,6 +29,16 @@ struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same of dy
   }
 };
 
+struct SampleScale {  // m = u < rate ? 0 : 1 / (1 - rate), made of nothing but the index
+  static constexpr bool kIndexed = true;
+  RandomKey key;
+  float rate;
+  double scale;
+  FOVEA_HD double operator()(std::int64_t index) const {
+    return uniform_at(key, index) < rate ? 0 : scale;
+  }
+};
+
 struct AddScaled {  // y = residual + m branch, m 0 or 1 / (1 - rate) per sample
   template <class T>
   FOVEA_HD T operator()(T residual, T branch, T m) const {
@@ -42,6 +52,6 @@ struct ScaleOrDrop {  // y = m x, 0 where m = 0 whatever x is
   }
 };
 
-using DropoutFunctors = TypeList<Dropout, AddScaled, ScaleOrDrop>;
+using DropoutFunctors = TypeList<Dropout, SampleScale, AddScaled, ScaleOrDrop>;
 
 }  // namespace fovea::ops::detail

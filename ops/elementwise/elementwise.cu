@@ -52,6 +52,7 @@ template <class F, class A>
 FOVEA_HD A apply_functor(const F& f, std::int64_t position, const A* x) {
   constexpr int kInputs = detail::functor_inputs<F>();
   if constexpr (detail::TakesIndex<F>) {
+    if constexpr (kInputs == 0) return static_cast<A>(f(position));
     if constexpr (kInputs == 1) return f(position, x[0]);
     if constexpr (kInputs == 2) return f(position, x[0], x[1]);
   } else {
@@ -65,15 +66,16 @@ FOVEA_HD A apply_functor(const F& f, std::int64_t position, const A* x) {
 template <class F, class A>
 __global__ void map_kernel(F f, MapCall args) {
   constexpr int kInputs = detail::functor_inputs<F>();
+  constexpr int kSlots = kInputs > 0 ? kInputs : 1;
   for (std::int64_t i = grid_thread(); i < args.count; i += grid_threads()) {
-    std::int64_t offsets[kInputs] = {};
+    std::int64_t offsets[kSlots] = {};
     std::int64_t rest = i;
     for (int axis = args.rank - 1; axis >= 0; --axis) {
       const std::int64_t at = rest % args.shape[axis];
       rest /= args.shape[axis];
       for (int k = 0; k < kInputs; ++k) offsets[k] += at * args.strides[k][axis];
     }
-    A x[kInputs];
+    A x[kSlots];
     for (int k = 0; k < kInputs; ++k) x[k] = load_as<A>(args.in[k], args.in_dtype[k], offsets[k]);
     store_as<A>(args.out, args.out_dtype, i, apply_functor<F, A>(f, i, x));
   }

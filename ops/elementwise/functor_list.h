@@ -32,11 +32,17 @@ concept TakesIntegers = F::kIntegers;
 template <class F>
 concept TakesIndex = F::kIndexed;
 
-/// How many tensors a functor reads: 1 to 4.
+/// Functors of the position alone, which return a double.
+template <class F>
+concept Generator = TakesIndex<F> && std::is_invocable_r_v<double, const F&, std::int64_t>;
+
+/// How many tensors a functor reads: 0 to 4.
 template <class F>
 [[nodiscard]] constexpr int functor_inputs() {
   using I = std::int64_t;
-  if constexpr (TakesIndex<F>) {
+  if constexpr (Generator<F>) {
+    return 0;
+  } else if constexpr (TakesIndex<F>) {
     return std::is_invocable_v<const F&, I, float> ? 1 : 2;
   } else if constexpr (std::is_invocable_v<const F&, float>) {
     return 1;

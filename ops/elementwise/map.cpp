@@ -11,7 +11,9 @@ namespace fovea::ops::detail {
 namespace {
 
 /// The type to compute in: integers alone as i64; f64 where an f64 or an i64 meets a float.
-DType compute_dtype(std::span<const Tensor> inputs) {
+/// Without inputs the output's, f32 for bf16.
+DType compute_dtype(std::span<const Tensor> inputs, const Tensor& out) {
+  if (inputs.empty()) return acc_dtype(out.dtype());
   bool any_float = false, wide = false;
   for (const Tensor& t : inputs) {
     any_float |= is_float(t.dtype());
@@ -50,12 +52,17 @@ MapCall make_call(const ErasedFunctor& functor, std::span<const Tensor> inputs, 
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::copy(walk.strides[i].begin(), walk.strides[i].end(), call.strides[i]);
   }
-  call.compute = compute_dtype(inputs);
+  call.compute = compute_dtype(inputs, out);
   check(call.compute != DType::i64 || functor.takes_integers,
         "elementwise: got only integer operands, expected a float dtype");
   call.out = out.raw();
   call.out_dtype = out.dtype();
   return call;
+}
+
+void run(const ErasedFunctor& functor, std::span<const Tensor> inputs, const Tensor& out) {
+  if (out.numel() == 0) return;
+  kernels(out.device()).elementwise.map(make_call(functor, inputs, out));
 }
 
 bool overlaps_input(const Tensor& out, std::span<const Tensor> inputs) {
@@ -85,8 +92,13 @@ Tensor map_erased(const ErasedFunctor& functor, std::span<const Tensor> inputs, 
     }
     out.bump_version();
   }
-  if (out.numel() == 0) return out;
-  kernels(device).elementwise.map(make_call(functor, inputs, out));
+  run(functor, inputs, out);
+  return out;
+}
+
+Tensor generate_erased(const ErasedFunctor& functor, const Shape& shape, TensorOptions options) {
+  const Tensor out = empty(shape, options);
+  run(functor, {}, out);
   return out;
 }
 

@@ -1,6 +1,6 @@
-// map(functor, inputs...): one functor, the loop of the CPU's instruction set or the kernel of
-// CUDA. Functors are trivially copyable, have `template <class T> FOVEA_HD T operator()(T...)` and
-// stand in the type lists of *_functors.h; both sides instantiate those lists.
+// map(functor, inputs...) and map(generator, shape, options). Functors are trivially copyable, have
+// `template <class T> FOVEA_HD T operator()(T...)` and stand in the type lists of *_functors.h,
+// which every device's kernel instantiates.
 #pragma once
 
 #include <array>
@@ -25,6 +25,14 @@ template <class F>
 /// Fills `out` (defined: written in place; else made) with functor(inputs...), broadcast. A new
 /// output has the widest float dtype among the inputs; u8 masks may stand beside floats.
 Tensor map_erased(const ErasedFunctor& functor, std::span<const Tensor> inputs, Tensor out);
+/// A new tensor from a functor without inputs.
+[[nodiscard]] Tensor generate_erased(const ErasedFunctor& functor, const Shape& shape,
+                                     TensorOptions options);
+
+template <Generator F>
+[[nodiscard]] Tensor map(const F& generator, const Shape& shape, TensorOptions options) {
+  return generate_erased(erased(generator), shape, options);
+}
 
 template <class F, class... Inputs>
 Tensor map(const F& functor, const Inputs&... inputs) {
