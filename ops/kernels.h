@@ -16,6 +16,7 @@
 #include "ops/attention/call.h"
 #include "ops/conv/call.h"
 #include "ops/elementwise/call.h"
+#include "ops/index/call.h"
 #include "ops/loss/call.h"
 #include "ops/norm/call.h"
 #include "ops/pool/call.h"
@@ -35,6 +36,7 @@ struct Kernels {
   const AttentionKernels& attention = kNoKernels<AttentionKernels>;
   const ConvKernels& conv = kNoKernels<ConvKernels>;
   const ElementwiseKernels& elementwise = kNoKernels<ElementwiseKernels>;
+  const IndexKernels& index = kNoKernels<IndexKernels>;
   const LossKernels& loss = kNoKernels<LossKernels>;
   const NormKernels& norm = kNoKernels<NormKernels>;
   const PoolKernels& pool = kNoKernels<PoolKernels>;

@@ -1,0 +1,11 @@
+// Index kernels that have a file of their own: cpu_relative.cpp.
+#pragma once
+
+#include "ops/index/call.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::index {
+
+void relative_gather(const RelativeCall& c);
+void relative_sum(const RelativeCall& c);
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::index

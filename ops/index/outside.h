@@ -1,0 +1,33 @@
+// The check of indices and buckets, which the ops put into their own words.
+#pragma once
+
+#include <limits>
+
+#include "engine/tensor.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops::detail {
+
+struct Outside {
+  std::int64_t position = -1;  ///< -1: all are inside
+  std::int64_t value = 0;
+
+  explicit operator bool() const { return position >= 0; }
+};
+
+/// Half open: [low, limit).
+struct Range {
+  std::int64_t low = std::numeric_limits<std::int64_t>::min(), limit = 0;
+};
+
+/// The first element of a packed i64 tensor that is not in the range.
+[[nodiscard]] inline Outside first_outside(const Tensor& packed, Range range) {
+  Outside found;
+  kernels(packed.device())
+      .index.first_outside({packed.numel(), range.low, range.limit,
+                            reinterpret_cast<const std::int64_t*>(packed.raw()), &found.position,
+                            &found.value});
+  return found;
+}
+
+}  // namespace fovea::ops::detail
