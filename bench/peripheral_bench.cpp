@@ -18,6 +18,7 @@
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
 #include "ops/matmul.h"
+#include "ops/order.h"
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "ops/view.h"

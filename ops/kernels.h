@@ -19,6 +19,7 @@
 #include "ops/index/call.h"
 #include "ops/loss/call.h"
 #include "ops/norm/call.h"
+#include "ops/order/call.h"
 #include "ops/pool/call.h"
 #include "ops/product/call.h"
 #include "ops/reduce/call.h"
@@ -39,6 +40,7 @@ struct Kernels {
   const IndexKernels& index = kNoKernels<IndexKernels>;
   const LossKernels& loss = kNoKernels<LossKernels>;
   const NormKernels& norm = kNoKernels<NormKernels>;
+  const OrderKernels& order = kNoKernels<OrderKernels>;
   const PoolKernels& pool = kNoKernels<PoolKernels>;
   const ProductKernels& product = kNoKernels<ProductKernels>;
   const ReduceKernels& reduce = kNoKernels<ReduceKernels>;

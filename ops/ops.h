@@ -11,6 +11,7 @@
 #include "ops/matmul.h"
 #include "ops/mlp.h"
 #include "ops/norm.h"
+#include "ops/order.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
 #include "ops/relative.h"

@@ -4,7 +4,7 @@
 #include "ops/kernels.h"
 #include "ops/loss.h"
 #include "ops/loss/inputs.h"
-#include "ops/reduce.h"
+#include "ops/order.h"
 #include "ops/softmax.h"
 
 namespace fovea::ops {

@@ -9,6 +9,7 @@
 #include "models/layers/tokens.h"
 #include "ops/activation.h"
 #include "ops/conv.h"
+#include "ops/order.h"
 #include "ops/reduce.h"
 #include "tests/models/outputs.h"
 

@@ -50,6 +50,7 @@ OpCases activation_cases();
 OpCases view_cases();
 OpCases index_cases();
 OpCases reduce_cases();
+OpCases order_cases();
 OpCases softmax_cases();
 OpCases norm_cases();
 OpCases loss_cases();
