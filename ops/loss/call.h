@@ -10,15 +10,6 @@
 
 namespace fovea::ops {
 
-/// The first of `count` labels outside [0, classes): its position, or -1.
-struct LabelCheckCall {
-  static constexpr const char* kOp = "cross_entropy";
-
-  std::int64_t count = 0, classes = 0;
-  const std::int64_t* labels = nullptr;
-  std::int64_t* position = nullptr;  ///< one element
-};
-
 /// With t = s / width + (1 - s) [k = label] for each row of [rows, width]:
 ///   loss = mean over rows of -sum_k t log p,   dx = dy / rows (p - t).
 struct LabelLossCall {
@@ -72,7 +63,6 @@ struct ElementLossCall {
 };
 
 struct LossKernels {
-  Kernel<LabelCheckCall> first_bad_label;
   Kernel<LabelLossCall> label_loss;
   Kernel<LabelLossCall> label_loss_grad;
   Kernel<TargetLossCall> target_loss;

@@ -7,7 +7,6 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA::loss {
 
-void first_bad_label(const LabelCheckCall& call);   // cpu_exact_labels.cpp
 void label_loss(const LabelLossCall& call);         // cpu_exact_labels.cpp
 void label_loss_grad(const LabelLossCall& call);    // cpu_exact_labels.cpp
 void target_loss(const TargetLossCall& call);       // cpu_exact_targets.cpp

@@ -72,8 +72,8 @@ void element_loss_grad(const ElementLossCall& c) {
 
 }  // namespace
 
-extern const LossKernels loss_kernels{
-    loss::first_bad_label,  loss::label_loss, loss::label_loss_grad, loss::target_loss,
-    loss::target_loss_grad, element_loss,     element_loss_grad};
+extern const LossKernels loss_kernels{loss::label_loss,  loss::label_loss_grad,
+                                      loss::target_loss, loss::target_loss_grad,
+                                      element_loss,      element_loss_grad};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

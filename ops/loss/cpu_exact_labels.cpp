@@ -30,12 +30,6 @@ void differentiate_row(const LabelLossCall& c, std::int64_t i, T scale) {
 
 }  // namespace
 
-void first_bad_label(const LabelCheckCall& c) {
-  std::int64_t at = 0;
-  while (at < c.count && c.labels[at] >= 0 && c.labels[at] < c.classes) ++at;
-  *c.position = at < c.count ? at : -1;
-}
-
 void label_loss(const LabelLossCall& c) {
   dispatch_wide(c.dtype, [&](auto tag) {
     using T = decltype(tag);

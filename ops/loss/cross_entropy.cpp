@@ -22,14 +22,9 @@ void require_labels(const Tensor& logits, const Tensor& labels) {
   const std::int64_t B = logits.shape()[0], K = logits.shape()[1];
   check(labels.shape() == Shape{B}, "cross_entropy: got labels of shape ", labels.shape(),
         " for logits ", logits.shape(), ", expected [", B, "]");
-  const Tensor position = empty({}, labels.options());
-  kernels(labels.device())
-      .loss.first_bad_label(
-          {B, K, labels_of(labels), reinterpret_cast<std::int64_t*>(position.raw())});
-  const auto b = static_cast<std::int64_t>(position.item());
-  if (b < 0) return;
-  fail("cross_entropy: label ", b, " is ", static_cast<std::int64_t>(labels.at(b)),
-       ", expected 0 to ", K - 1);
+  std::int64_t position = -1, label = 0;
+  kernels(labels.device()).index.first_outside({B, 0, K, labels_of(labels), &position, &label});
+  check(position < 0, "cross_entropy: label ", position, " is ", label, ", expected 0 to ", K - 1);
 }
 
 LabelLossCall call_of(const Tensor& log_p, const Tensor& labels, double smoothing) {
