@@ -25,6 +25,7 @@
 #include "ops/reduce/call.h"
 #include "ops/resize/call.h"
 #include "ops/softmax/call.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 
@@ -46,6 +47,7 @@ struct Kernels {
   const ReduceKernels& reduce = kNoKernels<ReduceKernels>;
   const ResizeKernels& resize = kNoKernels<ResizeKernels>;
   const SoftmaxKernels& softmax = kNoKernels<SoftmaxKernels>;
+  const UpdateKernels& update = kNoKernels<UpdateKernels>;
 };
 
 /// The kernels of a device; CUDA's run on that device, which becomes this thread's current one.

@@ -17,4 +17,5 @@
 #include "ops/relative.h"
 #include "ops/resize.h"
 #include "ops/softmax.h"
+#include "ops/update.h"
 #include "ops/view.h"

@@ -1,4 +1,4 @@
-// One fused pass per tensor, like the optimizers.
+// Which tensors are averaged, and how fast; ops/update/average.cpp has the formula.
 #include "train/ema.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/check.h"
-#include "engine/parallel.h"
+#include "ops/update.h"
 
 namespace fovea {
 namespace {
@@ -21,17 +21,6 @@ std::map<std::string, Tensor> copies(const ParameterStore& store) {
   std::map<std::string, Tensor> result;
   for_each_saved(store, [&](const Parameter& p) { result[p.name] = p.tensor.detach().clone(); });
   return result;
-}
-
-template <class T>
-void average_into(const Tensor& average, const Tensor& value, double decay) {
-  T* const a = average.data<T>();
-  const T* const x = value.data<T>();
-  const T d = static_cast<T>(decay), rest = static_cast<T>(1 - decay);
-  constexpr std::int64_t kGrain = 1 << 15;
-  parallel_for(average.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) a[i] = d * a[i] + rest * x[i];
-  });
 }
 
 }  // namespace
@@ -52,15 +41,12 @@ void Ema::update(const ParameterStore& store, std::int64_t step) {
   const double decay = decay_at(step);
   for_each_saved(store, [&](const Parameter& p) {
     const Tensor& average = averages_.at(p.name);
-    const Tensor value = p.tensor.contiguous();
-    if (value.dtype() == DType::f64) {
-      average_into<double>(average, value, decay);
-    } else if (value.dtype() == DType::f32) {
-      average_into<float>(average, value, decay);
+    const DType dtype = average.dtype();
+    if (dtype == DType::f64 || dtype == DType::f32) {
+      ops::average_(average, p.tensor.contiguous(), decay);
     } else {
-      average.copy_(value);
+      average.copy_(p.tensor);
     }
-    average.bump_version();
   });
 }
 

@@ -12,9 +12,6 @@ namespace fovea {
 /// when any gradient is. Missing gradients count as zero.
 [[nodiscard]] double gradient_norm(const ParameterStore& store);
 
-/// Of one tensor of any float dtype, in the same order.
-[[nodiscard]] double sum_of_squares(const Tensor& x);
-
 /// min(1, limit / (norm + 1e-6)): what gradients are multiplied by so that their norm stays within
 /// `limit`.
 [[nodiscard]] double clip_scale(double norm, double limit);

@@ -1,4 +1,5 @@
-// The bookkeeping around the updates: which parameters, which moments, how many steps.
+// The bookkeeping around the updates of ops/update.h: which parameters, which moments, how many
+// steps.
 #include "train/optimizer.h"
 
 #include <algorithm>
@@ -6,32 +7,31 @@
 
 #include "engine/autograd.h"
 #include "engine/check.h"
-#include "train/gradients.h"
 #include "train/layer_decay.h"
 
 namespace fovea {
 namespace {
 
-detail::UpdateFn update_of(OptimizerKind kind, const Shape& shape) {
-  switch (kind) {
-    case OptimizerKind::sgd:
-      return detail::sgd_update;
-    case OptimizerKind::lamb:
-      return detail::lamb_update;
-    case OptimizerKind::lion:
-      return detail::lion_update;
-    case OptimizerKind::muon:
-      return detail::suits_muon(shape) ? detail::muon_update : detail::adamw_update;
-    default:
-      return detail::adamw_update;
-  }
+/// How a parameter of this shape is updated: Muon is for matrices, AdamW takes the others.
+OptimizerKind kind_of(OptimizerKind kind, const Shape& shape) {
+  return kind == OptimizerKind::muon && !detail::suits_muon(shape) ? OptimizerKind::adamw : kind;
 }
 
-bool has_second_moment(detail::UpdateFn update) {
-  return update == detail::adamw_update || update == detail::lamb_update;
+bool has_second_moment(OptimizerKind kind) {
+  return kind == OptimizerKind::adamw || kind == OptimizerKind::lamb;
 }
 
 }  // namespace
+
+/// timm's rule: at least two axes longer than one, none of the first two of length one (position
+/// embeddings, depthwise filters), as a matrix at least 4 by 4 and not longer than 128 times its
+/// width.
+bool detail::suits_muon(const Shape& shape) {
+  if (shape.rank() < 2 || shape[0] == 1 || shape[1] == 1) return false;
+  const std::int64_t rows = shape[0], columns = shape.numel() / std::max<std::int64_t>(rows, 1);
+  const std::int64_t shorter = std::min(rows, columns), longer = std::max(rows, columns);
+  return shorter >= 4 && longer <= 128 * shorter;
+}
 
 OptimizerOptions default_options(OptimizerKind kind) {
   OptimizerOptions options;
@@ -49,8 +49,8 @@ Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : op
     if (!p.requires_grad()) continue;
     check(p.dtype() == DType::f32 || p.dtype() == DType::f64, "optimizer: parameter ",
           parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
-    Slot slot{parameter, zeros(p.shape(), p.options()), {}, update_of(options_.kind, p.shape())};
-    if (has_second_moment(slot.update)) slot.v = zeros(p.shape(), p.options());
+    Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};
+    if (has_second_moment(slot.kind)) slot.v = zeros(p.shape(), p.options());
     slot.lr_scale = scales.of(parameter.name);
     if (parameter.name == "dist_token" && !options_.decay_dist_token) {
       slot.parameter.decay = Decay::no;
@@ -66,13 +66,26 @@ void Optimizer::step(double lr, double gradient_scale) {
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (!gradient.defined()) continue;
-    detail::Update update{slot.parameter.tensor, gradient.contiguous(), slot.m, slot.v};
-    update.lr = lr * slot.lr_scale;
-    update.weight_decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
-    update.gradient_scale = gradient_scale;
-    update.step = steps_done_;
-    slot.update(update, options_);
-    slot.parameter.tensor.bump_version();
+    const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
+    update(slot, gradient, {lr * slot.lr_scale, decay, gradient_scale, steps_done_});
+  }
+}
+
+void Optimizer::update(const Slot& slot, const Tensor& gradient,
+                       const ops::UpdateRates& rates) const {
+  const OptimizerOptions& o = options_;
+  const ops::UpdateTensors tensors{slot.parameter.tensor, gradient.contiguous(), slot.m, slot.v};
+  switch (slot.kind) {
+    case OptimizerKind::adamw:
+      return ops::adamw_(tensors, rates, {o.beta1, o.beta2, o.eps});
+    case OptimizerKind::sgd:
+      return ops::sgd_(tensors, rates, {o.momentum, o.nesterov});
+    case OptimizerKind::lamb:
+      return ops::lamb_(tensors, rates, {o.beta1, o.beta2, o.eps});
+    case OptimizerKind::lion:
+      return ops::lion_(tensors, rates, {o.beta1, o.beta2});
+    case OptimizerKind::muon:
+      return ops::muon_(tensors, rates, {o.momentum, o.eps});
   }
 }
 
@@ -81,7 +94,7 @@ double Optimizer::clip_of_lamb(double gradient_scale) const {
   double squares = 0;
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
-    if (gradient.defined()) squares += sum_of_squares(gradient);
+    if (gradient.defined()) squares += ops::sum_of_squares(gradient);
   }
   return 1 / std::max(1.0, gradient_scale * std::sqrt(squares));
 }

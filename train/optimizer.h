@@ -1,5 +1,6 @@
-// What turns gradients into new parameters. The formulas, and where they come from, stand in a file
-// each: adamw.cpp, sgd.cpp, lamb.cpp, lion.cpp, muon.cpp.
+// What turns gradients into new parameters: which of them, at which rates, by which optimizer. The
+// formulas, and where they come from, stand in ops/update/: adamw.cpp, sgd.cpp, lamb.cpp, lion.cpp,
+// muon.cpp.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/dtype.h"
 #include "models/scope.h"
+#include "ops/update.h"
 
 namespace fovea {
 
@@ -27,36 +28,8 @@ struct OptimizerOptions {
 [[nodiscard]] OptimizerOptions default_options(OptimizerKind kind);
 
 namespace detail {
-
-/// One parameter's update. All tensors are contiguous, of one dtype and on one device.
-struct Update {
-  Tensor parameter, gradient, m, v;
-  double lr = 0, weight_decay = 0, gradient_scale = 1;
-  std::int64_t step = 1;  ///< counts from 1
-};
-using UpdateFn = void (*)(const Update& update, const OptimizerOptions& options);
-void adamw_update(const Update& update, const OptimizerOptions& options);
-void sgd_update(const Update& update, const OptimizerOptions& options);
-void lamb_update(const Update& update, const OptimizerOptions& options);
-void lion_update(const Update& update, const OptimizerOptions& options);
-void muon_update(const Update& update, const OptimizerOptions& options);
-
 /// Whether Muon takes a parameter of this shape; AdamW updates the others.
 [[nodiscard]] bool suits_muon(const Shape& shape);
-
-/// Elements that one thread updates at a time.
-inline constexpr std::int64_t kUpdateGrain = 1 << 15;
-
-/// Calls f with a zero of the parameters' type.
-template <class F>
-void by_type(const Update& update, const F& f) {
-  if (update.parameter.dtype() == DType::f64) {
-    f(double{});
-  } else {
-    f(float{});
-  }
-}
-
 }  // namespace detail
 
 /// Updates the trainable parameters of a store in place. Moments have the parameter's dtype (f32 or
@@ -80,10 +53,11 @@ class Optimizer {
  private:
   struct Slot {
     Parameter parameter;
+    OptimizerKind kind = OptimizerKind::adamw;  ///< AdamW, too, where Muon does not fit
     Tensor m, v;  ///< v is undefined for sgd, lion and Muon's matrices
-    detail::UpdateFn update = nullptr;
     double lr_scale = 1;
   };
+  void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
   [[nodiscard]] double clip_of_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;

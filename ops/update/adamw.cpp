@@ -1,0 +1,22 @@
+// AdamW: Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as torch.optim.AdamW.
+//
+//   p <- p (1 - lr wd)
+//   m <- b1 m + (1 - b1) g            first moment
+//   v <- b2 v + (1 - b2) g^2          second moment
+//   p <- p - lr / (1 - b1^t)  *  m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+//
+// One pass over memory per parameter: four reads, three writes.
+#include "ops/kernels.h"
+#include "ops/update/arrays.h"
+
+namespace fovea::ops {
+
+void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
+  kernels(tensors.parameter.device())
+      .update.adamw({.arrays = detail::arrays_of("adamw_", tensors, detail::Moments::two),
+                     .adam = detail::adam_numbers(rates, options, rates.lr),
+                     .keep = 1 - rates.lr * rates.weight_decay});
+  detail::bump_versions(tensors, detail::Moments::two);
+}
+
+}  // namespace fovea::ops

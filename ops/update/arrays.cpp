@@ -1,0 +1,52 @@
+// Checks that the tensors of an update fit each other, and Adam's numbers.
+#include "ops/update/arrays.h"
+
+#include <cmath>
+
+#include "ops/common/checks.h"
+
+namespace fovea::ops::detail {
+
+void require_updatable(std::string_view op, std::string_view what, const Tensor& t) {
+  check(t.dtype() == DType::f32 || t.dtype() == DType::f64, op, ": got ", what, " of dtype ",
+        t.dtype(), ", expected f32 or f64");
+  check(t.is_contiguous(), op, ": got ", what, " with strides, expected a contiguous one");
+}
+
+void require_like(std::string_view op, std::string_view what, const Tensor& t,
+                  const Tensor& changed) {
+  require_one_device(op, {changed, t});
+  check(t.shape() == changed.shape() && t.dtype() == changed.dtype(), op, ": got ", what, " ",
+        t.dtype(), " ", t.shape(), ", expected ", changed.dtype(), " ", changed.shape());
+  require_updatable(op, what, t);
+}
+
+UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors, Moments moments) {
+  const auto& [parameter, gradient, m, v] = tensors;
+  require_updatable(op, "a parameter", parameter);
+  require_like(op, "a gradient", gradient, parameter);
+  require_like(op, "m", m, parameter);
+  if (moments == Moments::two) require_like(op, "v", v, parameter);
+  return {parameter.dtype(), parameter.numel(), parameter.raw(),
+          gradient.raw(),    m.raw(),           moments == Moments::two ? v.raw() : nullptr};
+}
+
+void bump_versions(const UpdateTensors& tensors, Moments moments) {
+  tensors.parameter.bump_version();
+  tensors.m.bump_version();
+  if (moments == Moments::two) tensors.v.bump_version();
+}
+
+AdamNumbers adam_numbers(const UpdateRates& rates, const AdamOptions& options, double lr) {
+  const auto t = static_cast<double>(rates.step);
+  return {.scale = rates.gradient_scale,
+          .b1 = options.beta1,
+          .c1 = 1 - options.beta1,
+          .b2 = options.beta2,
+          .c2 = 1 - options.beta2,
+          .rate = lr / (1 - std::pow(options.beta1, t)),
+          .root = 1 / std::sqrt(1 - std::pow(options.beta2, t)),
+          .eps = options.eps};
+}
+
+}  // namespace fovea::ops::detail

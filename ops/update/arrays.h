@@ -1,0 +1,30 @@
+// What the optimizers' steps share above the kernels: checks, versions, and Adam's numbers.
+#pragma once
+
+#include <string_view>
+
+#include "ops/update.h"
+#include "ops/update/call.h"
+
+namespace fovea::ops::detail {
+
+/// Throws unless t is f32 or f64 and contiguous: what can be changed in place.
+void require_updatable(std::string_view op, std::string_view what, const Tensor& t);
+/// Throws unless t, too, is contiguous and has the shape, dtype and device of `changed`.
+void require_like(std::string_view op, std::string_view what, const Tensor& t,
+                  const Tensor& changed);
+
+/// How many moments an optimizer keeps: m, or m and v.
+enum class Moments { one, two };
+
+/// The tensors as kernels see them; throws when they do not fit each other.
+[[nodiscard]] UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors,
+                                     Moments moments);
+/// Says that an update has changed the parameter and its moments.
+void bump_versions(const UpdateTensors& tensors, Moments moments);
+
+/// With the moments' bias, which is 1 - beta^t after t steps, taken off a direction of length `lr`.
+[[nodiscard]] AdamNumbers adam_numbers(const UpdateRates& rates, const AdamOptions& options,
+                                       double lr);
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,21 @@
+// Exponential moving averages.
+#include "ops/kernels.h"
+#include "ops/update/arrays.h"
+
+namespace fovea::ops {
+
+void average_(const Tensor& average, const Tensor& value, double decay, double scale) {
+  detail::require_updatable("average_", "an average", average);
+  detail::require_like("average_", "a value", value, average);
+  kernels(average.device())
+      .update.average({.dtype = average.dtype(),
+                       .count = average.numel(),
+                       .average = average.raw(),
+                       .value = value.raw(),
+                       .keep = decay,
+                       .rest = 1 - decay,
+                       .scale = scale});
+  average.bump_version();
+}
+
+}  // namespace fovea::ops

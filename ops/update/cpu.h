@@ -1,0 +1,12 @@
+// The kernels of updates that do not stand in cpu_exact_steps.cpp, which has the table.
+#pragma once
+
+#include "ops/update/call.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA::update {
+
+void clip_units(const ClipUnitsCall& call);    // cpu_exact_gradients.cpp
+void clip_values(const ClipValuesCall& call);  // cpu_exact_gradients.cpp
+void squares(const SquaresCall& call);         // cpu_exact_gradients.cpp
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA::update

@@ -1,0 +1,159 @@
+// The optimizers' steps and averages: one pass over memory each. What is loop-invariant is copied
+// to the stack and pointers are restrict, so that the loops vectorise.
+#include "engine/parallel.h"
+#include "ops/update/cpu.h"
+#include "ops/update/formulas.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+namespace {
+
+using detail::AdamStep;
+using detail::LionStep;
+using detail::SgdStep;
+
+/// The elements [begin, end) of a parameter, its gradient and moments.
+template <class T>
+struct Block {
+  T *p, *m, *v;
+  const T* g;
+  std::int64_t begin, end;
+
+  Block(const UpdateArrays& a, std::int64_t first, std::int64_t last)
+      : p(static_cast<T*>(a.p)),
+        m(static_cast<T*>(a.m)),
+        v(static_cast<T*>(a.v)),
+        g(static_cast<const T*>(a.g)),
+        begin(first),
+        end(last) {}
+};
+
+/// Calls f(a zero of the dtype's type, begin, end) for each block.
+template <class F>
+void for_blocks(DType dtype, std::int64_t count, const F& f) {
+  dispatch_wide(dtype, [&](auto zero) {
+    parallel_for(count, kUpdateBlock,
+                 [&](std::int64_t begin, std::int64_t end) { f(zero, begin, end); });
+  });
+}
+
+template <class T>
+void adamw_block(const AdamWCall& c, const Block<T>& at) {
+  T* __restrict const p = at.p, * __restrict const m = at.m, * __restrict const v = at.v;
+  const T* __restrict const g = at.g;
+  const AdamStep<T> adam(c.adam);
+  const T keep = static_cast<T>(c.keep);
+  for (std::int64_t i = at.begin; i < at.end; ++i) {
+    T mi = m[i], vi = v[i];
+    const T direction = adam(g[i], mi, vi);
+    m[i] = mi;
+    v[i] = vi;
+    p[i] = p[i] * keep - direction;
+  }
+}
+
+template <class T>
+void lamb_block(const LambCall& c, const Block<T>& at) {
+  T* __restrict const m = at.m, * __restrict const v = at.v;
+  const T* __restrict const p = at.p, * __restrict const g = at.g;
+  T* __restrict const u = static_cast<T*>(c.u);
+  const AdamStep<T> adam(c.adam);
+  const T decay = static_cast<T>(c.decay);
+  double parameter = 0, direction = 0;
+  for (std::int64_t i = at.begin; i < at.end; ++i) {
+    T mi = m[i], vi = v[i];
+    const T ui = adam(g[i], mi, vi) + decay * p[i];
+    m[i] = mi;
+    v[i] = vi;
+    u[i] = ui;
+    parameter += static_cast<double>(p[i]) * static_cast<double>(p[i]);
+    direction += static_cast<double>(ui) * static_cast<double>(ui);
+  }
+  double* const squares = c.squares + 2 * (at.begin / kUpdateBlock);
+  squares[0] = parameter;
+  squares[1] = direction;
+}
+
+/// SGD and Lion: step(g, p, m) of each element.
+template <class T, class Step>
+void momentum_block(const Step& of_element, const Block<T>& at) {
+  T* __restrict const p = at.p, * __restrict const m = at.m;
+  const T* __restrict const g = at.g;
+  const Step step = of_element;
+  for (std::int64_t i = at.begin; i < at.end; ++i) {
+    T pi = p[i], mi = m[i];
+    step(g[i], pi, mi);
+    p[i] = pi;
+    m[i] = mi;
+  }
+}
+
+/// |p| / |u|, or 1.
+double ratio_of(const MoveCall& c) {
+  if (c.squares == nullptr) return 1;
+  double parameter = 0, direction = 0;
+  for (std::int64_t at = 0; at * kUpdateBlock < c.count; ++at) {
+    parameter += c.squares[2 * at];
+    direction += c.squares[2 * at + 1];
+  }
+  return parameter > 0 && direction > 0 ? detail::math::sqrt(parameter / direction) : 1;
+}
+
+void adamw(const AdamWCall& c) {
+  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    adamw_block<decltype(zero)>(c, {c.arrays, begin, end});
+  });
+}
+
+void lamb(const LambCall& c) {
+  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    lamb_block<decltype(zero)>(c, {c.arrays, begin, end});
+  });
+}
+
+void lion(const LionCall& c) {
+  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    momentum_block<decltype(zero)>(LionStep<decltype(zero)>(c), {c.arrays, begin, end});
+  });
+}
+
+void sgd(const SgdCall& c) {
+  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    momentum_block<decltype(zero)>(SgdStep<decltype(zero)>(c), {c.arrays, begin, end});
+  });
+}
+
+void move(const MoveCall& c) {
+  const double r = ratio_of(c);
+  for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    using T = decltype(zero);
+    T* __restrict const p = static_cast<T*>(c.p);
+    const T* __restrict const u = static_cast<const T*>(c.u);
+    const T keep = static_cast<T>(c.keep), rate = static_cast<T>(c.rate * r);
+    for (std::int64_t i = begin; i < end; ++i) p[i] = p[i] * keep - rate * u[i];
+  });
+}
+
+void average(const AverageCall& c) {
+  for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    using T = decltype(zero);
+    T* __restrict const a = static_cast<T*>(c.average);
+    const T* __restrict const x = static_cast<const T*>(c.value);
+    const T keep = static_cast<T>(c.keep), rest = static_cast<T>(c.rest);
+    const T scale = static_cast<T>(c.scale);
+    for (std::int64_t i = begin; i < end; ++i) a[i] = keep * a[i] + rest * (x[i] * scale);
+  });
+}
+
+}  // namespace
+
+extern const UpdateKernels update_kernels{.adamw = adamw,
+                                          .average = average,
+                                          .clip_units = update::clip_units,
+                                          .clip_values = update::clip_values,
+                                          .lamb = lamb,
+                                          .lion = lion,
+                                          .move = move,
+                                          .sgd = sgd,
+                                          .squares = update::squares};
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,0 +1,74 @@
+// What the optimizers do to one element, for host and device: the numbers of a call, rounded to the
+// parameter's type, and the formula that call.h states.
+#pragma once
+
+#include "ops/common/math.h"
+#include "ops/update/call.h"
+
+namespace fovea::ops::detail {
+
+/// Moves the moments; returns the direction.
+template <class T>
+struct AdamStep {
+  T scale, b1, c1, b2, c2, rate, root, eps;
+
+  FOVEA_HD explicit AdamStep(const AdamNumbers& n)
+      : scale(static_cast<T>(n.scale)),
+        b1(static_cast<T>(n.b1)),
+        c1(static_cast<T>(n.c1)),
+        b2(static_cast<T>(n.b2)),
+        c2(static_cast<T>(n.c2)),
+        rate(static_cast<T>(n.rate)),
+        root(static_cast<T>(n.root)),
+        eps(static_cast<T>(n.eps)) {}
+
+  FOVEA_HD T operator()(T gradient, T& m, T& v) const {
+    const T g = gradient * scale;
+    m = b1 * m + c1 * g;
+    v = b2 * v + c2 * g * g;
+    return rate * m / (math::sqrt(v) * root + eps);
+  }
+};
+
+template <class T>
+struct SgdStep {
+  T scale, decay, momentum, rate, g_part, m_part;
+
+  FOVEA_HD explicit SgdStep(const SgdCall& c)
+      : scale(static_cast<T>(c.scale)),
+        decay(static_cast<T>(c.decay)),
+        momentum(static_cast<T>(c.momentum)),
+        rate(static_cast<T>(c.rate)),
+        g_part(static_cast<T>(c.g_part)),
+        m_part(static_cast<T>(c.m_part)) {}
+
+  FOVEA_HD void operator()(T gradient, T& p, T& m) const {
+    const T g = gradient * scale + decay * p;
+    m = momentum * m + g;
+    p -= rate * (g_part * g + m_part * m);
+  }
+};
+
+template <class T>
+struct LionStep {
+  T scale, keep, rate, b1, c1, b2, c2;
+
+  FOVEA_HD explicit LionStep(const LionCall& c)
+      : scale(static_cast<T>(c.scale)),
+        keep(static_cast<T>(c.keep)),
+        rate(static_cast<T>(c.rate)),
+        b1(static_cast<T>(c.b1)),
+        c1(static_cast<T>(c.c1)),
+        b2(static_cast<T>(c.b2)),
+        c2(static_cast<T>(c.c2)) {}
+
+  FOVEA_HD static T sign(T x) { return static_cast<T>((x > 0) - (x < 0)); }
+
+  FOVEA_HD void operator()(T gradient, T& p, T& m) const {
+    const T g = gradient * scale;
+    p = p * keep - rate * sign(b1 * m + c1 * g);
+    m = b2 * m + c2 * g;
+  }
+};
+
+}  // namespace fovea::ops::detail

@@ -1,0 +1,39 @@
+// LAMB: Adam's direction, its length set for each tensor by the tensor's own (You et al., "Large
+// Batch Optimization for Deep Learning: Training BERT in 76 minutes", 2020), as timm's Lamb.
+//
+//   m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2
+//   u = m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps) + wd p
+//   p <- p - lr r u,  r = |p| / |u|                        r = 1 where wd = 0 or a norm is 0
+//
+// Sums of squares are taken over fixed blocks, so that they do not depend on the threads; they stay
+// on the device. The gradients' norm is brought down to 1 by the caller.
+#include "ops/kernels.h"
+#include "ops/update/arrays.h"
+
+namespace fovea::ops {
+
+void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
+  const UpdateArrays arrays = detail::arrays_of("lamb_", tensors, detail::Moments::two);
+  const Tensor& p = tensors.parameter;
+  const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
+  const Tensor u = empty(p.shape(), p.options());
+  const Tensor squares = empty({blocks, 2}, {DType::f64, p.device()});
+  auto* const sums = reinterpret_cast<double*>(squares.raw());
+  const bool adapts = rates.weight_decay != 0;
+
+  const UpdateKernels& run = kernels(p.device()).update;
+  run.lamb({.arrays = arrays,
+            .adam = detail::adam_numbers(rates, options, 1),
+            .decay = rates.weight_decay,
+            .u = u.raw(),
+            .squares = sums});
+  run.move({.dtype = arrays.dtype,
+            .count = arrays.count,
+            .p = arrays.p,
+            .u = u.raw(),
+            .rate = rates.lr,
+            .squares = adapts ? sums : nullptr});
+  detail::bump_versions(tensors, detail::Moments::two);
+}
+
+}  // namespace fovea::ops

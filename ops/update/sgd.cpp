@@ -1,0 +1,25 @@
+// Stochastic gradient descent with momentum, as torch.optim.SGD: the decay is part of the gradient.
+//
+//   g <- g + wd p
+//   m <- g at the first step, then momentum m + g
+//   p <- p - lr m                     or, with Nesterov,  p - lr (g + momentum m)
+#include "ops/kernels.h"
+#include "ops/update/arrays.h"
+
+namespace fovea::ops {
+
+void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options) {
+  const bool nesterov = options.nesterov;
+  // m is 0 before the first step, so there momentum m + g = g.
+  kernels(tensors.parameter.device())
+      .update.sgd({.arrays = detail::arrays_of("sgd_", tensors, detail::Moments::one),
+                   .scale = rates.gradient_scale,
+                   .decay = rates.weight_decay,
+                   .momentum = options.momentum,
+                   .rate = rates.lr,
+                   .g_part = nesterov ? 1.0 : 0.0,
+                   .m_part = nesterov ? options.momentum : 1.0});
+  detail::bump_versions(tensors, detail::Moments::one);
+}
+
+}  // namespace fovea::ops

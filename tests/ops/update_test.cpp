@@ -1,0 +1,121 @@
+// What changes tensors in place: what is refused, versions, and sums that threads do not change.
+// The optimizers' numbers are compared with PyTorch's and timm's in tests/train.
+#include "ops/update.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/check.h"
+#include "engine/parallel.h"
+#include "ops/view.h"
+
+using namespace fovea;
+
+namespace {
+
+constexpr TensorOptions kF64{DType::f64, {}};
+constexpr std::int64_t kMany = 100'003;  // several blocks, the last one shorter
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+ops::UpdateTensors tensors_of(const Shape& shape, TensorOptions options = {}) {
+  return {rand_normal(shape, 0, 1, 1, 0, options), rand_normal(shape, 0, 1, 2, 0, options),
+          zeros(shape, options), zeros(shape, options)};
+}
+
+/// Calls f with one step of each optimizer: step(tensors).
+template <class F>
+void for_each_step(const F& f) {
+  const ops::UpdateRates rates{.lr = 0.01, .weight_decay = 0.1};
+  f([=](const ops::UpdateTensors& t) { ops::adamw_(t, rates, {0.9, 0.99, 1e-8}); });
+  f([=](const ops::UpdateTensors& t) { ops::lamb_(t, rates, {0.9, 0.99, 1e-6}); });
+  f([=](const ops::UpdateTensors& t) { ops::lion_(t, rates, {0.9, 0.99}); });
+  f([=](const ops::UpdateTensors& t) { ops::sgd_(t, rates, {0.9, true}); });
+  f([=](const ops::UpdateTensors& t) { ops::muon_(t, rates, {0.95, 1e-7}); });
+}
+
+}  // namespace
+
+TEST_CASE("a step has the same bits for any number of threads, and new versions") {
+  const int threads = num_threads();
+  for_each_step([](const auto& step) {
+    std::vector<double> results[2];
+    for (int count = 1; count <= 2; ++count) {
+      set_num_threads(count);
+      const ops::UpdateTensors t = tensors_of({401, 211});
+      const std::uint64_t before[] = {t.parameter.version(), t.m.version()};
+      step(t);
+      CHECK(t.parameter.version() != before[0]);
+      CHECK(t.m.version() != before[1]);
+      results[count - 1] = t.parameter.to_vector();
+    }
+    CHECK(results[0] == results[1]);
+  });
+  set_num_threads(threads);
+}
+
+TEST_CASE("tensors that do not fit each other are refused") {
+  for_each_step([](const auto& step) {
+    ops::UpdateTensors t = tensors_of({4, 6});
+    t.gradient = t.gradient.to(DType::f64);
+    CHECK_THROWS_AS(step(t), Error);
+    t = tensors_of({4, 6});
+    t.m = zeros({6, 4});
+    CHECK_THROWS_AS(step(t), Error);
+    t = tensors_of({4, 6});
+    t.parameter = ops::transpose(t.parameter, 0, 1);
+    CHECK_THROWS_AS(step(t), Error);
+    CHECK_THROWS_AS(step(tensors_of({4, 6}, {DType::bf16, {}})), Error);
+  });
+  const ops::UpdateTensors scalars = tensors_of({});
+  CHECK_THROWS_AS(ops::muon_(scalars, {}, {}), Error);
+  CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({4}), 0.5), Error);
+  CHECK_THROWS_AS((void)ops::sum_of_squares(zeros({3}, {DType::i64, {}})), Error);
+}
+
+TEST_CASE("LAMB's step is lr |p| long where it decays, and as Adam's elsewhere") {
+  // One step from zero moments with eps 0: u = sign(g) + wd p.
+  const auto step_of = [](double weight_decay) {
+    const ops::UpdateTensors t{from_values({2}, {3, 4}, kF64), from_values({2}, {2, -1}, kF64),
+                               zeros({2}, kF64), zeros({2}, kF64)};
+    ops::lamb_(t, {.lr = 0.1, .weight_decay = weight_decay}, {0.9, 0.99, 0});
+    return t.parameter.to_vector();
+  };
+  const std::vector<double> plain = step_of(0), decayed = step_of(0.5);
+  CHECK(plain[0] == doctest::Approx(2.9).epsilon(1e-12));
+  CHECK(plain[1] == doctest::Approx(4.1).epsilon(1e-12));
+  const double u[] = {2.5, 1}, rate = 0.1 * 5 / std::hypot(u[0], u[1]);
+  CHECK(decayed[0] == doctest::Approx(3 - rate * u[0]).epsilon(1e-12));
+  CHECK(decayed[1] == doctest::Approx(4 - rate * u[1]).epsilon(1e-12));
+}
+
+TEST_CASE("sums of squares are f64 sums of every float dtype, strided or not") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    const Tensor x = rand_normal({kMany}, 0, 1, 3).to(dtype);
+    double expected = 0;
+    for (const double value : x.to_vector()) expected += value * value;
+    CHECK(ops::sum_of_squares(x) == doctest::Approx(expected).epsilon(1e-13));
+  }
+  const Tensor x = from_values({2, 2}, {1, 2, 3, 4}, kF64);
+  CHECK(ops::sum_of_squares(ops::select(x, 1, 1)) == 20);
+  CHECK(ops::sum_of_squares(zeros({0})) == 0);
+  CHECK(std::isnan(ops::sum_of_squares(from_values({2}, {1, kNaN}))));
+}
+
+TEST_CASE("clipping by value keeps NaN, by units leaves short gradients alone") {
+  const Tensor g = from_values({4}, {-3, 0.5, kNaN, 2}, kF64);
+  ops::clip_values_(g, 1);
+  CHECK(g.at(0) == -1);
+  CHECK(g.at(1) == 0.5);
+  CHECK(std::isnan(g.at(2)));
+  CHECK(g.at(3) == 1);
+
+  const Tensor weights = from_values({2, 2}, {3, 4, 3, 4}, kF64);
+  const Tensor rows = from_values({2, 2}, {0, 0.25, 6, 8}, kF64);
+  ops::clip_units_(rows, weights, 0.1);  // norms of at most 0.5
+  CHECK(rows.at(1) == 0.25);
+  CHECK(rows.at(2) == doctest::Approx(0.3).epsilon(1e-14));
+  CHECK(rows.at(3) == doctest::Approx(0.4).epsilon(1e-14));
+}
