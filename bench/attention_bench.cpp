@@ -25,10 +25,10 @@ struct Inputs {
 };
 
 Inputs make_inputs(const Workload& w) {
-  Inputs in{rand_normal({w.batch, w.tokens, 3 * w.heads * w.width}, 0, 1, 1),
+  Inputs in{rand_normal({w.batch, w.tokens, 3 * w.heads * w.width}, {0, 1}, {1}),
             {},
-            rand_normal({w.batch, w.tokens, w.heads * w.width}, 0, 1, 2)};
-  if (w.bias > 0) in.bias = rand_normal({1, w.heads, w.tokens, w.tokens}, 0, 1, 3);
+            rand_normal({w.batch, w.tokens, w.heads * w.width}, {0, 1}, {2})};
+  if (w.bias > 0) in.bias = rand_normal({1, w.heads, w.tokens, w.tokens}, {0, 1}, {3});
   if (w.bias > 1) in.bias.set_requires_grad();
   in.qkv.set_requires_grad();
   return in;

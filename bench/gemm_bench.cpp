@@ -42,8 +42,8 @@ struct Layout {
 };
 
 double gflops(const Size& s, Layout layout, int repetitions) {
-  const Tensor a = fovea::rand_uniform({s.batch, s.m, s.k}, -1, 1, 1);
-  const Tensor b = fovea::rand_uniform({s.batch, s.k, s.n}, -1, 1, 2);
+  const Tensor a = fovea::rand_uniform({s.batch, s.m, s.k}, {-1, 1}, {1});
+  const Tensor b = fovea::rand_uniform({s.batch, s.k, s.n}, {-1, 1}, {2});
   const Tensor c = fovea::empty({s.batch, s.m, s.n});
   GemmCall call;
   call.m = s.m;

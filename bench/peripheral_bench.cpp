@@ -39,9 +39,9 @@ struct Inputs {
 
 Inputs make_inputs(std::int64_t batch, double spread, DType dtype) {
   const TensorOptions options{DType::f64, {}};
-  Inputs in{rand_normal({batch, kTokens, 3 * kHeads * kWidth}, 0, 1, 1, 0, options).to(dtype),
-            rand_normal({kHeads, kTokens, kTokens}, 0, spread, 2, 0, options).to(dtype),
-            rand_normal({batch, kTokens, kHeads * kWidth}, 0, 1, 3, 0, options).to(dtype)};
+  Inputs in{rand_normal({batch, kTokens, 3 * kHeads * kWidth}, {0, 1}, {1}, options).to(dtype),
+            rand_normal({kHeads, kTokens, kTokens}, {0, spread}, {2}, options).to(dtype),
+            rand_normal({batch, kTokens, kHeads * kWidth}, {0, 1}, {3}, options).to(dtype)};
   in.qkv.set_requires_grad();
   in.z.set_requires_grad();
   return in;

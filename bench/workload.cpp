@@ -109,7 +109,8 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
   }
   s.model = make_model(spec.id, nlohmann::json::object(), 42, {});
   const ModelInfo& info = s.model->info();
-  s.images = rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, 0, 1, 5);
+  s.images =
+      rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, {0, 1}, {5});
   s.labels = random_labels(spec.batch, info.num_classes);
   s.context.training = spec.mode == "train";
   if (spec.precision == "bf16") {
@@ -160,7 +161,7 @@ double measure_peak_mb(const WorkloadSpec& spec) {
 }
 
 double measure_gemm_gflops(std::int64_t n) {
-  const Tensor a = rand_normal({n, n}, 0, 1, 1), b = rand_normal({n, n}, 0, 1, 2);
+  const Tensor a = rand_normal({n, n}, {0, 1}, {1}), b = rand_normal({n, n}, {0, 1}, {2});
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();

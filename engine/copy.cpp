@@ -1,10 +1,6 @@
-// Strided copies, conversions, accumulation and un-broadcasting on the CPU.
+// Copies, conversions, accumulation and un-broadcasting: shapes, checks and transfers between
+// devices. The loops are in the table of the device (engine/kernels.h).
 #include "engine/copy.h"
-
-#include <atomic>
-#include <cmath>
-#include <cstring>
-#include <vector>
 
 #include "engine/cuda/runtime.h"
 #include "engine/strided.h"
@@ -12,50 +8,8 @@
 namespace fovea {
 namespace {
 
-template <class To, class From>
-To convert(From value) {
-  return static_cast<To>(static_cast<acc_t<From>>(value));
-}
-
-template <class To, class From>
-void copy_cpu(const Tensor& destination, const Tensor& source) {
-  To* const to = destination.data<To>();
-  const From* const from = source.data<From>();
-  const StridedWalk<2> walk(destination.shape(), {destination.strides(), source.strides()});
-  const std::int64_t to_step = walk.strides[0][-1], from_step = walk.strides[1][-1];
-  for_each_run(walk, [&](const std::array<std::int64_t, 2>& at, std::int64_t count) {
-    To* const y = to + at[0];
-    const From* const x = from + at[1];
-    if (to_step != 1 || from_step != 1) {
-      for (std::int64_t i = 0; i < count; ++i) y[i * to_step] = convert<To>(x[i * from_step]);
-    } else if constexpr (std::is_same_v<To, From>) {
-      std::memcpy(y, x, static_cast<std::size_t>(count) * sizeof(To));
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) y[i] = convert<To>(x[i]);
-    }
-  });
-}
-
-template <class To, class From>
-void add_cpu(const Tensor& destination, const Tensor& source) {
-  using Sum = decltype(acc_t<To>{} + acc_t<From>{});
-  To* const to = destination.data<To>();
-  const From* const from = source.data<From>();
-  const StridedWalk<2> walk(destination.shape(), {destination.strides(), source.strides()});
-  const std::int64_t to_step = walk.strides[0][-1], from_step = walk.strides[1][-1];
-  const auto sum = [](To a, From b) {
-    return convert<To>(static_cast<Sum>(a) + static_cast<Sum>(b));
-  };
-  for_each_run(walk, [&](const std::array<std::int64_t, 2>& at, std::int64_t count) {
-    To* const y = to + at[0];
-    const From* const x = from + at[1];
-    if (to_step == 1 && from_step == 1) {
-      for (std::int64_t i = 0; i < count; ++i) y[i] = sum(y[i], x[i]);
-    } else {
-      for (std::int64_t i = 0; i < count; ++i)
-        y[i * to_step] = sum(y[i * to_step], x[i * from_step]);
-    }
-  });
+Axes<2> pair_axes(const Tensor& to, const Tensor& from) {
+  return merged_axes<2>(to.shape(), {to.strides(), from.strides()});
 }
 
 /// Between devices: through contiguous bytes of the source's dtype.
@@ -73,65 +27,21 @@ void copy_across(const Tensor& destination, const Tensor& source) {
   if (!landing.is_same(destination)) copy_into(destination, landing);
 }
 
-/// One block of kept positions: sums all reduced positions into doubles, in row-major order.
-template <class T>
-void sum_block(const T* x, std::int64_t step, const StridedWalk<1>& reduced,
-               std::span<double> sums) {
-  const std::int64_t rows = reduced.rows(), inner = reduced.inner();
-  const std::int64_t stride = reduced.strides[0][-1];
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const T* at = x + reduced.offsets(row)[0];
-    for (std::int64_t r = 0; r < inner; ++r, at += stride) {
-      for (std::size_t j = 0; j < sums.size(); ++j) {
-        sums[j] += static_cast<double>(at[static_cast<std::int64_t>(j) * step]);
-      }
+/// The axes of a tensor that is summed to `shape` (which broadcasts to it): those that stay and
+/// those that are summed away.
+struct SplitAxes {
+  Shape kept, reduced;
+  Strides kept_strides, reduced_strides;
+
+  SplitAxes(const Tensor& x, const Shape& shape) {
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      const int own = axis - x.rank() + shape.rank();  // the same axis, counted from the end
+      const bool keep = own >= 0 && shape[own] == x.shape()[axis];
+      (keep ? kept : reduced).push_back(x.shape()[axis]);
+      (keep ? kept_strides : reduced_strides).push_back(x.strides()[axis]);
     }
   }
-}
-
-template <class T>
-Tensor sum_cpu(const Tensor& x, const Shape& shape) {
-  const SplitAxes axes(x.shape(), x.strides(), shape);
-  const Tensor y = zeros(shape, x.options());
-  if (x.numel() == 0) return y;
-  const StridedWalk<1> kept(axes.kept, {axes.kept_strides});
-  const StridedWalk<1> reduced(axes.reduced, {axes.reduced_strides});
-  constexpr std::int64_t kBlock = 128;
-  const std::int64_t inner = kept.inner(), blocks = (inner + kBlock - 1) / kBlock;
-  const std::int64_t step = kept.strides[0][-1];
-  const T* const from = x.data<T>();
-  T* const to = y.data<T>();
-  parallel_for(kept.rows() * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t row = task / blocks, first = task % blocks * kBlock;
-      std::array<double, kBlock> sums{};
-      const std::int64_t count = std::min(kBlock, inner - first);
-      sum_block(from + kept.offsets(row)[0] + first * step, step, reduced,
-                std::span(sums).first(static_cast<std::size_t>(count)));
-      for (std::int64_t j = 0; j < count; ++j) {
-        to[row * inner + first + j] = convert<T>(sums[static_cast<std::size_t>(j)]);
-      }
-    }
-  });
-  return y;
-}
-
-template <class T>
-bool all_finite_cpu(const Tensor& x) {
-  std::atomic<bool> finite = true;
-  const T* const data = x.data<T>();
-  const StridedWalk<1> walk(x.shape(), {x.strides()});
-  const std::int64_t step = walk.strides[0][-1];
-  for_each_run(walk, [&](const std::array<std::int64_t, 1>& at, std::int64_t count) {
-    const T* const run = data + at[0];
-    bool ok = true;
-    for (std::int64_t i = 0; i < count; ++i) {
-      ok &= std::isfinite(static_cast<acc_t<T>>(run[i * step]));
-    }
-    if (!ok) finite = false;
-  });
-  return finite;
-}
+};
 
 }  // namespace
 
@@ -145,13 +55,10 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   }
   if (destination.device() != source.device()) {
     copy_across(destination, source);
-  } else if (destination.device().is_cuda()) {
-    cuda::copy_into(destination, source);
-  } else {
-    dispatch_any(destination.dtype(), [&](auto to) {
-      dispatch_any(source.dtype(),
-                   [&](auto from) { copy_cpu<decltype(to), decltype(from)>(destination, source); });
-    });
+  } else if (destination.numel() > 0) {
+    data_kernels(destination.device())
+        .copy({pair_axes(destination, source), destination.dtype(), source.dtype(),
+               destination.raw(), source.raw()});
   }
   destination.bump_version();
 }
@@ -163,14 +70,10 @@ void add_into(const Tensor& destination, const Tensor& source) {
         " and ", source.device(), " differ");
   check(is_float(destination.dtype()) && is_float(source.dtype()), "add_into: got ",
         destination.dtype(), " and ", source.dtype(), ", expected f64, f32 or bf16");
-  if (destination.device().is_cuda()) {
-    cuda::add_into(destination, source);
-  } else {
-    dispatch_float(destination.dtype(), [&](auto to) {
-      dispatch_float(source.dtype(), [&](auto from) {
-        add_cpu<decltype(to), decltype(from)>(destination, source);
-      });
-    });
+  if (destination.numel() > 0) {
+    data_kernels(destination.device())
+        .add({pair_axes(destination, source), destination.dtype(), source.dtype(),
+              destination.raw(), source.raw()});
   }
   destination.bump_version();
 }
@@ -179,14 +82,22 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   check(broadcast("sum_to", shape, x.shape()) == x.shape(), "sum_to: shape ", shape,
         " does not broadcast to ", x.shape());
   check(is_float(x.dtype()), "sum_to: got ", x.dtype(), ", expected f64, f32 or bf16");
-  if (x.device().is_cuda()) return cuda::sum_to(x, shape);
-  return dispatch_float(x.dtype(), [&](auto t) { return sum_cpu<decltype(t)>(x, shape); });
+  const Tensor y = empty(shape, x.options());
+  if (y.numel() == 0) return y;
+  const SplitAxes axes(x, shape);
+  data_kernels(x.device())
+      .sum({x.dtype(), merged_axes<1>(axes.kept, {axes.kept_strides}),
+            merged_axes<1>(axes.reduced, {axes.reduced_strides}), x.raw(), y.raw()});
+  return y;
 }
 
 bool all_finite(const Tensor& x) {
-  if (!is_float(x.dtype())) return true;
-  if (x.device().is_cuda()) return cuda::all_finite(x);
-  return dispatch_float(x.dtype(), [&](auto t) { return all_finite_cpu<decltype(t)>(x); });
+  if (!is_float(x.dtype()) || x.numel() == 0) return true;
+  const Tensor finite = empty({}, {DType::u8, x.device()});
+  data_kernels(x.device())
+      .finite({x.dtype(), merged_axes<1>(x.shape(), {x.strides()}), x.raw(),
+               reinterpret_cast<std::uint8_t*>(finite.raw())});
+  return finite.item() != 0;
 }
 
 }  // namespace fovea

@@ -82,22 +82,20 @@ Tensor from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> by
   return t;
 }
 
-Tensor rand_uniform(const Shape& shape, double lo, double hi, std::uint64_t seed,
-                    std::uint64_t stream, TensorOptions options) {
+Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key, TensorOptions options) {
   return generate(shape, options, [=](std::int64_t i) {
-    const Philox4 words = philox(seed, stream, static_cast<std::uint64_t>(i / 2));
+    const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(i / 2));
     const std::uint32_t* const pair = words.v + 2 * (i % 2);
-    return lo + (hi - lo) * to_uniform53(pair[0], pair[1]);
+    return range.lo + (range.hi - range.lo) * to_uniform53(pair[0], pair[1]);
   });
 }
 
-Tensor rand_normal(const Shape& shape, double mean, double deviation, std::uint64_t seed,
-                   std::uint64_t stream, TensorOptions options) {
+Tensor rand_normal(const Shape& shape, NormalLaw law, RandomKey key, TensorOptions options) {
   return generate(shape, options, [=](std::int64_t i) {
-    const Philox4 words = philox(seed, stream, static_cast<std::uint64_t>(i / 2));
+    const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(i / 2));
     const double radius = std::sqrt(-2 * std::log(1 - to_uniform53(words.v[0], words.v[1])));
     const double angle = 2 * M_PI * to_uniform53(words.v[2], words.v[3]);
-    return mean + deviation * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+    return law.mean + law.deviation * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
   });
 }
 

@@ -67,7 +67,7 @@ GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
     input.set_grad({});
   }
   const Tensor y = f(inputs);
-  const Tensor cotangent = rand_normal(y.shape(), 0, 1, options.seed, 0, {DType::f64, {}});
+  const Tensor cotangent = rand_normal(y.shape(), {0, 1}, {options.seed}, {DType::f64, {}});
   const std::vector<double> w = cotangent.to_vector();
   if (y.requires_grad()) backward(y, cotangent);
   if (options.after_backward) options.after_backward();

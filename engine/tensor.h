@@ -117,12 +117,19 @@ class Tensor {
                                  TensorOptions options = {});
 /// Copies `bytes` (row-major elements of the dtype, host byte order).
 [[nodiscard]] Tensor from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> bytes);
-/// Element i is a function of (seed, stream, i): uniform on [lo, hi).
-[[nodiscard]] Tensor rand_uniform(const Shape& shape, double lo, double hi, std::uint64_t seed,
-                                  std::uint64_t stream = 0, TensorOptions options = {});
-/// Element i is a function of (seed, stream, i): normal by the Box-Muller transform.
-[[nodiscard]] Tensor rand_normal(const Shape& shape, double mean, double deviation,
-                                 std::uint64_t seed, std::uint64_t stream = 0,
+
+// Random tensors: element i is a function of (seed, stream, i).
+struct UniformRange {
+  double lo = 0, hi = 1;
+};
+struct NormalLaw {
+  double mean = 0, deviation = 1;
+};
+/// Uniform on [lo, hi), e.g. rand_uniform({3, 4}, {-1, 1}, {seed}).
+[[nodiscard]] Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key,
+                                  TensorOptions options = {});
+/// Normal by the Box-Muller transform, e.g. rand_normal({3, 4}, {0, 1}, {seed, stream}).
+[[nodiscard]] Tensor rand_normal(const Shape& shape, NormalLaw law, RandomKey key,
                                  TensorOptions options = {});
 
 /// A human's view: shape, dtype, corner values, and a warning when some are not finite.

@@ -7,7 +7,7 @@
 using namespace fovea;
 
 int main() {
-  const Tensor x = rand_normal({256, 3}, 0, 1, /*seed=*/1);     // [N, 3]
+  const Tensor x = rand_normal({256, 3}, {0, 1}, {.seed = 1});  // [N, 3]
   const Tensor true_w = from_values({3, 1}, {2.0, -1.0, 0.5});  // [3, 1]
   const Tensor y = ops::matmul(x, true_w) + 0.25;               // [N, 1]
 

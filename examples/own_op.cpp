@@ -22,7 +22,7 @@ Tensor mish(const Tensor& x) {
 }
 
 int main() {
-  const Tensor x = rand_normal({3, 5}, 0, 2, 1, 0, {DType::f64, {}}).set_requires_grad();
+  const Tensor x = rand_normal({3, 5}, {0, 2}, {1}, {DType::f64, {}}).set_requires_grad();
   const GradcheckResult result =
       gradcheck([](const std::vector<Tensor>& in) { return mish(in[0]); }, {x});
   std::printf("mish: %lld derivatives, worst error %.1e: %s\n",

@@ -29,7 +29,7 @@ Init constant(double value) {
 
 Init trunc_normal(double deviation) {
   return [deviation](const Tensor& parameter, RandomKey key) {
-    const Tensor drawn = rand_normal(parameter.shape(), 0, deviation, key.seed, key.stream);
+    const Tensor drawn = rand_normal(parameter.shape(), {0, deviation}, key);
     float* values = drawn.data<float>();
     for (std::int64_t i = 0; i < drawn.numel(); ++i) {
       if (std::abs(values[i]) <= 2) continue;
@@ -42,13 +42,13 @@ Init trunc_normal(double deviation) {
 
 Init normal(double deviation) {
   return [deviation](const Tensor& parameter, RandomKey key) {
-    parameter.copy_(rand_normal(parameter.shape(), 0, deviation, key.seed, key.stream));
+    parameter.copy_(rand_normal(parameter.shape(), {0, deviation}, key));
   };
 }
 
 Init uniform(double bound) {
   return [bound](const Tensor& parameter, RandomKey key) {
-    parameter.copy_(rand_uniform(parameter.shape(), -bound, bound, key.seed, key.stream));
+    parameter.copy_(rand_uniform(parameter.shape(), {-bound, bound}, key));
   };
 }
 

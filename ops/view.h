@@ -16,11 +16,12 @@ namespace fovea::ops {
 [[nodiscard]] Tensor permute(const Tensor& x, std::initializer_list<int> order);
 [[nodiscard]] Tensor permute(const Tensor& x, std::span<const int> order);
 [[nodiscard]] Tensor transpose(const Tensor& x, int a, int b);
-/// Elements start, start + step, ... before stop along `axis` (step 1 unless given); negative
-/// positions count from the end, positions are clamped to the axis as in Python. step >= 1.
+/// Positions start, start + step, ... before stop; step >= 1.
 struct Range {
   std::int64_t start = 0, stop = 0, step = 1;
 };
+/// Elements at the positions of a range along `axis`; negative ones count from the end, and they
+/// are clamped to the axis as in Python.
 [[nodiscard]] Tensor slice(const Tensor& x, int axis, Range range);
 [[nodiscard]] Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop);
 /// Element `index` along `axis`, which disappears.

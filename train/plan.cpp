@@ -51,7 +51,7 @@ struct Probe {
 
   static Batch random_batch(std::int64_t rows, ImageSize image) {
     const auto [height, width] = image;
-    return {rand_normal({rows, 3, height, width}, 0, 1, 1), zeros({rows}, {DType::i64, {}}),
+    return {rand_normal({rows, 3, height, width}, {0, 1}, {1}), zeros({rows}, {DType::i64, {}}),
             zeros({rows}, {DType::i64, {}})};
   }
 

@@ -14,8 +14,8 @@ double measured_product_rate(DType dtype, Device device) {
   constexpr std::int64_t kSide = 1024;
   constexpr int kRepetitions = 6;
   const NoGrad no_grad;
-  const Tensor a = rand_normal({kSide, kSide}, 0, 1, 1).to(device).to(dtype);
-  const Tensor b = rand_normal({kSide, kSide}, 0, 1, 2).to(device).to(dtype);
+  const Tensor a = rand_normal({kSide, kSide}, {0, 1}, {1}).to(device).to(dtype);
+  const Tensor b = rand_normal({kSide, kSide}, {0, 1}, {2}).to(device).to(dtype);
   double best = 1e9;
   for (int i = 0; i < kRepetitions; ++i) {
     const auto start = std::chrono::steady_clock::now();

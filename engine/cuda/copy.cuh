@@ -1,50 +1,25 @@
-// Kernels behind engine/copy.h: strided copies, accumulation, un-broadcasting, finite check.
+// The kernels of engine/kernels.h: strided copies, accumulation, sums over axes, finite check.
 #pragma once
-
-#include <cmath>
 
 #include "engine/cuda/launch.cuh"
 #include "engine/dtype.h"
-#include "engine/shape.h"
+#include "engine/kernels.h"
 
 namespace fovea::cuda {
 
-/// A shape and the strides of two operands, as plain numbers for kernels.
-struct Geometry {
-  int rank = 0;
-  std::int64_t count = 0;
-  std::int64_t shape[Shape::kMaxRank] = {};
-  std::int64_t first[Shape::kMaxRank] = {};
-  std::int64_t second[Shape::kMaxRank] = {};
-};
+/// Offset, in elements, of an operand at row-major position `index`, for each operand.
+template <std::size_t N>
+struct Offsets {
+  std::int64_t at[N] = {};
 
-inline Geometry geometry(const Shape& shape, const Strides& first, const Strides& second) {
-  Geometry g;
-  g.rank = shape.rank();
-  g.count = shape.numel();
-  for (int i = 0; i < g.rank; ++i) {
-    g.shape[i] = shape[i];
-    g.first[i] = first[i];
-    g.second[i] = second[i];
+  FOVEA_HD Offsets(const Axes<N>& axes, std::int64_t index) {
+    for (int axis = axes.rank - 1; axis >= 0; --axis) {
+      const std::int64_t position = index % axes.shape[axis];
+      index /= axes.shape[axis];
+      for (std::size_t k = 0; k < N; ++k) at[k] += position * axes.strides[k][axis];
+    }
   }
-  return g;
-}
-
-struct OffsetPair {
-  std::int64_t first, second;
 };
-
-/// Offsets of row-major position `index` in both operands.
-FOVEA_HD inline OffsetPair offsets_at(const Geometry& g, std::int64_t index) {
-  OffsetPair at{0, 0};
-  for (int axis = g.rank - 1; axis >= 0; --axis) {
-    const std::int64_t position = index % g.shape[axis];
-    index /= g.shape[axis];
-    at.first += position * g.first[axis];
-    at.second += position * g.second[axis];
-  }
-  return at;
-}
 
 template <class To, class From>
 FOVEA_HD To converted(From value) {
@@ -52,32 +27,32 @@ FOVEA_HD To converted(From value) {
 }
 
 template <class To, class From>
-__global__ void copy_kernel(To* to, const From* from, Geometry g) {
-  for (std::int64_t i = grid_thread(); i < g.count; i += grid_threads()) {
-    const OffsetPair at = offsets_at(g, i);
-    to[at.first] = converted<To>(from[at.second]);
+__global__ void copy_kernel(To* to, const From* from, Axes<2> axes) {
+  for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
+    const Offsets<2> offsets(axes, i);
+    to[offsets.at[0]] = converted<To>(from[offsets.at[1]]);
   }
 }
 
 template <class To, class From>
-__global__ void add_kernel(To* to, const From* from, Geometry g) {
+__global__ void add_kernel(To* to, const From* from, Axes<2> axes) {
   using Sum = decltype(acc_t<To>{} + acc_t<From>{});
-  for (std::int64_t i = grid_thread(); i < g.count; i += grid_threads()) {
-    const OffsetPair at = offsets_at(g, i);
-    to[at.first] = static_cast<To>(static_cast<Sum>(static_cast<acc_t<To>>(to[at.first])) +
-                                   static_cast<Sum>(static_cast<acc_t<From>>(from[at.second])));
+  for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
+    const Offsets<2> offsets(axes, i);
+    To& y = to[offsets.at[0]];
+    y = static_cast<To>(static_cast<Sum>(static_cast<acc_t<To>>(y)) +
+                        static_cast<Sum>(static_cast<acc_t<From>>(from[offsets.at[1]])));
   }
 }
 
-/// y[i] = sum over the reduced positions, in row-major order, in f64. `kept.first` are the strides
-/// of x along the kept axes, `reduced.first` along the summed ones.
+/// y[i] = sum over the reduced positions, in row-major order, in f64.
 template <class T>
-__global__ void sum_kernel(T* y, const T* x, Geometry kept, Geometry reduced) {
+__global__ void sum_kernel(T* y, const T* x, Axes<1> kept, Axes<1> reduced) {
   for (std::int64_t i = grid_thread(); i < kept.count; i += grid_threads()) {
-    const std::int64_t base = offsets_at(kept, i).first;
+    const T* const first = x + Offsets<1>(kept, i).at[0];
     double sum = 0;
     for (std::int64_t r = 0; r < reduced.count; ++r) {
-      sum += static_cast<double>(static_cast<acc_t<T>>(x[base + offsets_at(reduced, r).first]));
+      sum += static_cast<double>(static_cast<acc_t<T>>(first[Offsets<1>(reduced, r).at[0]]));
     }
     y[i] = static_cast<T>(static_cast<acc_t<T>>(sum));
   }
@@ -85,9 +60,9 @@ __global__ void sum_kernel(T* y, const T* x, Geometry kept, Geometry reduced) {
 
 /// Clears *finite when an element is NaN or infinite. All writers write the same value.
 template <class T>
-__global__ void finite_kernel(int* finite, const T* x, Geometry g) {
-  for (std::int64_t i = grid_thread(); i < g.count; i += grid_threads()) {
-    const auto value = static_cast<acc_t<T>>(x[offsets_at(g, i).first]);
+__global__ void finite_kernel(std::uint8_t* finite, const T* x, Axes<1> axes) {
+  for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
+    const auto value = static_cast<acc_t<T>>(x[Offsets<1>(axes, i).at[0]]);
     if (!(value - value == 0)) *finite = 0;
   }
 }
@@ -95,23 +70,24 @@ __global__ void finite_kernel(int* finite, const T* x, Geometry g) {
 inline constexpr unsigned kCopyBlock = 256;
 
 template <class To, class From>
-void run_copy(To* to, const From* from, const Geometry& g) {
-  launch(copy_kernel<To, From>, blocks_for(g.count, kCopyBlock), kCopyBlock, 0, to, from, g);
+void run_copy(To* to, const From* from, const Axes<2>& axes) {
+  launch(copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from, axes);
 }
 
 template <class To, class From>
-void run_add(To* to, const From* from, const Geometry& g) {
-  launch(add_kernel<To, From>, blocks_for(g.count, kCopyBlock), kCopyBlock, 0, to, from, g);
+void run_add(To* to, const From* from, const Axes<2>& axes) {
+  launch(add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from, axes);
 }
 
 template <class T>
-void run_sum(T* y, const T* x, const Geometry& kept, const Geometry& reduced) {
+void run_sum(T* y, const T* x, const Axes<1>& kept, const Axes<1>& reduced) {
   launch(sum_kernel<T>, blocks_for(kept.count, kCopyBlock), kCopyBlock, 0, y, x, kept, reduced);
 }
 
+/// *finite is 1 before.
 template <class T>
-void run_finite(int* finite, const T* x, const Geometry& g) {
-  launch(finite_kernel<T>, blocks_for(g.count, kCopyBlock), kCopyBlock, 0, finite, x, g);
+void run_finite(std::uint8_t* finite, const T* x, const Axes<1>& axes) {
+  launch(finite_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, finite, x, axes);
 }
 
 }  // namespace fovea::cuda

@@ -1,7 +1,8 @@
-// The symbols of engine/cuda/runtime.h for a build without CUDA.
+// The symbols of engine/cuda/runtime.h and an empty table of kernels for a build without CUDA.
 #include "engine/cuda/runtime.h"
 
 #include "engine/check.h"
+#include "engine/kernels.h"
 
 namespace fovea::cuda {
 namespace {
@@ -26,9 +27,7 @@ void copy_host_to_device(void*, const void*, std::size_t, int) { fail(kReason); 
 void copy_device_to_host(void*, const void*, std::size_t, int) { fail(kReason); }
 void synchronize(int) { fail(kReason); }
 
-void copy_into(const Tensor&, const Tensor&) { fail(kReason); }
-void add_into(const Tensor&, const Tensor&) { fail(kReason); }
-Tensor sum_to(const Tensor&, const Shape&) { fail(kReason); }
-bool all_finite(const Tensor&) { fail(kReason); }
+extern const DataKernels data_kernels;
+constinit const DataKernels data_kernels{};  // never reached: set_device() throws
 
 }  // namespace fovea::cuda

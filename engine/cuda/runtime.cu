@@ -1,4 +1,4 @@
-// Device memory, transfers and the engine's kernels on CUDA. Everything runs on the default stream.
+// Device memory and transfers on CUDA. Everything runs on the default stream.
 #include "engine/cuda/runtime.h"
 
 #include <array>
@@ -7,9 +7,7 @@
 #include <string>
 
 #include "engine/caching_allocator.h"
-#include "engine/cuda/copy.cuh"
 #include "engine/cuda/launch.cuh"
-#include "engine/strided.h"
 
 namespace fovea::cuda {
 namespace {
@@ -65,15 +63,6 @@ const Availability& availability() {
   return found;
 }
 
-Geometry pair_geometry(const Tensor& destination, const Tensor& source) {
-  return geometry(destination.shape(), destination.strides(), source.strides());
-}
-
-template <class T>
-T* pointer(const Tensor& t) {
-  return reinterpret_cast<T*>(t.raw());
-}
-
 }  // namespace
 
 bool sync_after_launch() {
@@ -113,51 +102,6 @@ void copy_device_to_host(void* host, const void* device_data, std::size_t bytes,
 void synchronize(int device) {
   cuda_check(cudaSetDevice(device), "cudaSetDevice");
   cuda_check(cudaDeviceSynchronize(), "synchronize");
-}
-
-void copy_into(const Tensor& destination, const Tensor& source) {
-  if (destination.numel() == 0) return;
-  const Geometry g = pair_geometry(destination, source);
-  dispatch_any(destination.dtype(), [&](auto to) {
-    using To = decltype(to);
-    dispatch_any(source.dtype(), [&](auto from) {
-      run_copy(pointer<To>(destination), pointer<const decltype(from)>(source), g);
-    });
-  });
-}
-
-void add_into(const Tensor& destination, const Tensor& source) {
-  if (destination.numel() == 0) return;
-  const Geometry g = pair_geometry(destination, source);
-  dispatch_float(destination.dtype(), [&](auto to) {
-    using To = decltype(to);
-    dispatch_float(source.dtype(), [&](auto from) {
-      run_add(pointer<To>(destination), pointer<const decltype(from)>(source), g);
-    });
-  });
-}
-
-Tensor sum_to(const Tensor& x, const Shape& shape) {
-  const SplitAxes axes(x.shape(), x.strides(), shape);
-  Tensor y = empty(shape, x.options());
-  if (y.numel() == 0) return y;
-  const Geometry kept = geometry(axes.kept, axes.kept_strides, axes.kept_strides);
-  const Geometry reduced = geometry(axes.reduced, axes.reduced_strides, axes.reduced_strides);
-  dispatch_float(x.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    run_sum(pointer<T>(y), pointer<const T>(x), kept, reduced);
-  });
-  return y;
-}
-
-bool all_finite(const Tensor& x) {
-  if (x.numel() == 0) return true;
-  const Tensor flag = ones({1}, {DType::i64, x.device()});
-  dispatch_float(x.dtype(), [&](auto tag) {
-    run_finite(pointer<int>(flag), pointer<const decltype(tag)>(x),
-               geometry(x.shape(), x.strides(), x.strides()));
-  });
-  return flag.item() != 0;
 }
 
 }  // namespace fovea::cuda

@@ -1,5 +1,5 @@
-// The CUDA side of storage and copies. runtime.cu implements it; no_cuda.cpp has the same symbols
-// for builds without CUDA, all of which throw "this build has no CUDA". Pointers are device
+// The CUDA side of storage and transfers. runtime.cu implements it; no_cuda.cpp has the same
+// symbols for builds without CUDA, all of which throw "this build has no CUDA". Pointers are device
 // pointers unless named host.
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <string>
 
 #include "engine/storage.h"
-#include "engine/tensor.h"
 
 namespace fovea::cuda {
 
@@ -28,11 +27,5 @@ void release_cached_memory(int device);
 void copy_host_to_device(void* device_data, const void* host, std::size_t bytes, int device);
 void copy_device_to_host(void* host, const void* device_data, std::size_t bytes, int device);
 void synchronize(int device);
-
-// The device side of engine/copy.h, on tensors of one device.
-void copy_into(const Tensor& destination, const Tensor& source);
-void add_into(const Tensor& destination, const Tensor& source);
-[[nodiscard]] Tensor sum_to(const Tensor& x, const Shape& shape);
-[[nodiscard]] bool all_finite(const Tensor& x);
 
 }  // namespace fovea::cuda

@@ -25,7 +25,7 @@ Tensor leaf(const Scope& s, const PositionConfig& c, std::string_view name, cons
 
 Init uniform_between(double low, double high) {
   return [low, high](const Tensor& parameter, RandomKey key) {
-    parameter.copy_(rand_uniform(parameter.shape(), low, high, key.seed, key.stream));
+    parameter.copy_(rand_uniform(parameter.shape(), {low, high}, key));
   };
 }
 
@@ -34,7 +34,7 @@ Init projection(const PositionConfig& c, double value, std::int64_t fan_in) {
   if (c.ppe_init == PpeInit::rand) return torch_default(fan_in);
   if (c.ppe_init_noise == 0) return constant(value);
   return [value, noise = c.ppe_init_noise](const Tensor& parameter, RandomKey key) {
-    parameter.copy_(rand_normal(parameter.shape(), value, noise, key.seed, key.stream));
+    parameter.copy_(rand_normal(parameter.shape(), {value, noise}, key));
   };
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "engine/dtype.h"
-#include "ops/common/kernel.h"
+#include "engine/kernel.h"
 
 namespace fovea::ops {
 

@@ -42,12 +42,12 @@ void compare(const char* name, const Shape& a_shape, const Shape& b_shape, const
     std::vector<Tensor> results[2];
     for (const bool on_gpu : {false, true}) {
       const Device device = on_gpu ? kCuda : Device{};
-      const Tensor a = rand_uniform(a_shape, 0.5, 2, 1, 1).to(dtype).to(device);
-      const Tensor b = rand_uniform(b_shape, 0.5, 2, 1, 2).to(dtype).to(device);
+      const Tensor a = rand_uniform(a_shape, {0.5, 2}, {1, 1}).to(dtype).to(device);
+      const Tensor b = rand_uniform(b_shape, {0.5, 2}, {1, 2}).to(dtype).to(device);
       a.set_requires_grad();
       b.set_requires_grad();
       const Tensor y = f(a, b);
-      backward(y, rand_normal(y.shape(), 0, 1, 1, 3).to(dtype).to(device));
+      backward(y, rand_normal(y.shape(), {0, 1}, {1, 3}).to(dtype).to(device));
       results[on_gpu] = {y.detach(), a.grad(), b.grad()};
     }
     for (std::size_t i = 0; i < 3; ++i) {
@@ -60,7 +60,7 @@ void compare(const char* name, const Shape& a_shape, const Shape& b_shape, const
 
 TEST_CASE("tensors travel to the GPU and back, converted and strided") {
   if (skipped()) return;
-  const Tensor x = rand_normal({3, 5, 7}, 0, 1, 1);
+  const Tensor x = rand_normal({3, 5, 7}, {0, 1}, {1});
   const Tensor there = x.to(kCuda);
   CHECK(relative_error(there.to(Device{}), x) == 0);
   CHECK(relative_error(ops::permute(there, {2, 0, 1}).contiguous().to(Device{}),
@@ -101,7 +101,7 @@ TEST_CASE("softmax agrees with the CPU around warp and block edges") {
 
 TEST_CASE("an op without a CUDA form says so by name") {
   if (skipped()) return;
-  const Tensor x = rand_normal({2, 3, 4, 4}, 0, 1, 1).to(kCuda);
+  const Tensor x = rand_normal({2, 3, 4, 4}, {0, 1}, {1}).to(kCuda);
   CHECK_THROWS_WITH_AS((void)ops::max_pool2d(x, {}),
                        "max_pool2d: has no CUDA form yet; move its tensors to the CPU with "
                        "to(Device{})",

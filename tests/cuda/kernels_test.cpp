@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/cuda/copy.cuh"
+#include "engine/strided.h"
 #include "ops/product/column_sums.cuh"
 #include "ops/softmax/softmax.cu"
 
@@ -122,9 +123,9 @@ TEST_CASE("strided copies convert and broadcast") {
   const std::vector<float> x{1, 2, 3, 4, 5, 6};
   std::vector<double> y(12);
   const Shape shape{2, 3, 2};
-  cuda::run_copy(y.data(), x.data(), cuda::geometry(shape, {6, 2, 1}, {0, 1, 3}));
+  cuda::run_copy(y.data(), x.data(), merged_axes<2>(shape, {Strides{6, 2, 1}, Strides{0, 1, 3}}));
   CHECK(y == std::vector<double>{1, 4, 2, 5, 3, 6, 1, 4, 2, 5, 3, 6});
-  cuda::run_add(y.data(), x.data(), cuda::geometry({6}, {2}, {1}));
+  cuda::run_add(y.data(), x.data(), merged_axes<2>({6}, {Strides{2}, Strides{1}}));
   CHECK(y == std::vector<double>{2, 4, 4, 5, 6, 6, 5, 4, 7, 5, 9, 6});
 }
 
@@ -132,14 +133,14 @@ TEST_CASE("sums over axes run in order, and finiteness is seen") {
   std::vector<double> x(30);
   std::iota(x.begin(), x.end(), 0);
   std::vector<double> y(3);
-  cuda::run_sum(y.data(), x.data(), cuda::geometry({3}, {5}, {5}),
-                cuda::geometry({2, 5}, {15, 1}, {15, 1}));
+  cuda::run_sum(y.data(), x.data(), merged_axes<1>({3}, {Strides{5}}),
+                merged_axes<1>({2, 5}, {Strides{15, 1}}));
   CHECK(y == std::vector<double>{95, 145, 195});
-  int finite = 1;
-  cuda::run_finite(&finite, x.data(), cuda::geometry({30}, {1}, {1}));
+  std::uint8_t finite = 1;
+  cuda::run_finite(&finite, x.data(), merged_axes<1>({30}, {Strides{1}}));
   CHECK(finite == 1);
   x[29] = NAN;
-  cuda::run_finite(&finite, x.data(), cuda::geometry({30}, {1}, {1}));
+  cuda::run_finite(&finite, x.data(), merged_axes<1>({30}, {Strides{1}}));
   CHECK(finite == 0);
 }
 

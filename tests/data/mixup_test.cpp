@@ -13,7 +13,8 @@ namespace fovea {
 namespace {
 
 Batch make_batch() {  // four images of 3 x 4 x 4 with different values everywhere
-  return {rand_uniform({4, 3, 4, 4}, -2, 2, 7), from_values({4}, {1, 0, 2, 1}, {DType::i64, {}})};
+  return {rand_uniform({4, 3, 4, 4}, {-2, 2}, {7}),
+          from_values({4}, {1, 0, 2, 1}, {DType::i64, {}})};
 }
 
 /// One draw for the whole batch.

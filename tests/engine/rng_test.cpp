@@ -57,8 +57,8 @@ TEST_CASE("moments of the draws are those of their distributions") {
 }
 
 TEST_CASE("element i of a random tensor does not depend on the shape around it") {
-  const Tensor longer = rand_normal({101}, 0, 1, 7, 2);
-  const Tensor shorter = rand_normal({5}, 0, 1, 7, 2);
+  const Tensor longer = rand_normal({101}, {0, 1}, {7, 2});
+  const Tensor shorter = rand_normal({5}, {0, 1}, {7, 2});
   for (int i = 0; i < 5; ++i) CHECK(longer.at(i) == shorter.at(i));
-  CHECK(rand_normal({5}, 0, 1, 7, 3).at(0) != shorter.at(0));
+  CHECK(rand_normal({5}, {0, 1}, {7, 3}).at(0) != shorter.at(0));
 }

@@ -57,7 +57,7 @@ std::vector<Tensor> leaves_of(const ParameterStore& store, const Tensor& input) 
   const NoGrad no_grad;
   for (const Parameter& p : store.parameters()) {
     if (!p.tensor.requires_grad()) continue;
-    const Tensor noise = rand_normal(p.tensor.shape(), 0, 0.3, 11, stream++, kF64);
+    const Tensor noise = rand_normal(p.tensor.shape(), {0, 0.3}, {11, stream++}, kF64);
     p.tensor.copy_(p.tensor + noise);
     if (!is_zero_in_theory(p.name)) leaves.push_back(p.tensor);
   }
@@ -76,7 +76,7 @@ Context training_context() {
 CheckRow check_block() {
   ParameterStore store(1, kF64);
   const Block block(Scope(store) / "block", {.embed_dim = 6, .num_heads = 2, .mlp_ratio = 2}, 0);
-  const Tensor x = rand_normal({2, 5, 6}, 0, 1, 3, 0, kF64).set_requires_grad();
+  const Tensor x = rand_normal({2, 5, 6}, {0, 1}, {3}, kF64).set_requires_grad();
   return check_function(
       "block", "attention and MLP with residuals",
       [&](const std::vector<Tensor>& in) {
@@ -109,7 +109,7 @@ CheckRow check_peripheral_attention() {
   const Scope s(store);
   PositionAttention position(s / "activation", c, RelativeEncoding(s, c), {0, 1});
   PeripheralAttention attention(s / "attn", 6, c.num_heads, true, std::move(position));
-  const Tensor x = rand_normal({2, 9, 6}, 0, 1, 3, 0, kF64).set_requires_grad();
+  const Tensor x = rand_normal({2, 9, 6}, {0, 1}, {3}, kF64).set_requires_grad();
   return check_function("peripheral attention", "content and position, Phi_p once for both images",
                         [&](const std::vector<Tensor>& in) {
                           return attention.added_to({}, in.back(), training_context(), 0);
@@ -185,7 +185,7 @@ Tensor loss_of(const ModelOutput& out, bool distil) {
   const Tensor labels = from_values({2}, {2, 0}, {DType::i64, {}});
   Tensor loss = ops::cross_entropy(out.logits, labels, 0.1);
   if (!distil) return loss;
-  const Tensor teacher = rand_normal(out.logits.shape(), 0, 2, 6, 0, {out.logits.dtype(), {}});
+  const Tensor teacher = rand_normal(out.logits.shape(), {0, 2}, {6}, {out.logits.dtype(), {}});
   return loss + ops::soft_distillation(out.logits_dist, teacher, 2.0) +
          ops::hard_distillation(out.logits_dist, teacher);
 }
@@ -193,7 +193,7 @@ Tensor loss_of(const ModelOutput& out, bool distil) {
 CheckRow check_model(const ModelCase& c) {
   const auto model = make_model_from_config(c.config, 1, kF64);
   const auto [height, width] = model->info().img_size;
-  const Tensor x = rand_normal({2, 3, height, width}, 0, 1, 3, 0, kF64).set_requires_grad();
+  const Tensor x = rand_normal({2, 3, height, width}, {0, 1}, {3}, kF64).set_requires_grad();
   const auto run = [&](const std::vector<Tensor>& in) {
     Context ctx = training_context();
     return loss_of(model->forward(in.back(), ctx), c.distil);
@@ -232,7 +232,7 @@ std::unique_ptr<Model> shrunken(const std::string& name) {
 
 void collect_ops(Model& model, bool distil, std::set<std::string>& used) {
   const auto [height, width] = model.info().img_size;
-  const Tensor x = rand_normal({2, model.info().in_chans, height, width}, 0, 1, 3);
+  const Tensor x = rand_normal({2, model.info().in_chans, height, width}, {0, 1}, {3});
   for (const DType activations : {DType::f32, DType::bf16}) {
     Context ctx = training_context();
     ctx.activations = activations;

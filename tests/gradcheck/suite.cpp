@@ -25,7 +25,7 @@ std::vector<Tensor> draw_inputs(const OpCase& c) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     const In& in = c.inputs[i];
-    Tensor t = in.values.empty() ? rand_uniform(in.shape, in.lo, in.hi, 17, i, {DType::f64, {}})
+    Tensor t = in.values.empty() ? rand_uniform(in.shape, {in.lo, in.hi}, {17, i}, {DType::f64, {}})
                                  : from_values(in.shape, in.values, {DType::f64, {}});
     inputs.push_back(t.to(in.dtype));
   }
@@ -68,7 +68,7 @@ Result run(const OpCase& c, const std::vector<Tensor>& leaves) {
   for (const Tensor& leaf : leaves) leaf.set_grad({});
   Result result{c.run(leaves), {}};
   if (result.value.requires_grad()) {
-    const Tensor w = rand_normal(result.value.shape(), 0, 1, 99, 0, {DType::f64, {}});
+    const Tensor w = rand_normal(result.value.shape(), {0, 1}, {99}, {DType::f64, {}});
     backward(result.value, w);
   }
   for (const Tensor& leaf : leaves) result.grads.push_back(leaf.grad());

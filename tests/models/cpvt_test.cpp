@@ -43,7 +43,7 @@ Tensor shuffled_patches(const Tensor& images) {
 /// How far the logits move when the patches change places.
 double effect_of_shuffling(const json& more) {
   const auto model = make_model_from_config(tiny(more), 1, {DType::f64, {}});
-  const Tensor images = rand_normal({2, 3, 8, 12}, 0, 1, 3, 0, {DType::f64, {}});
+  const Tensor images = rand_normal({2, 3, 8, 12}, {0, 1}, {3}, {DType::f64, {}});
   return worst_difference(logits_of(*model, images), logits_of(*model, shuffled_patches(images)));
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("with a PEG the order of the patches matters, without any position it 
 
 TEST_CASE("a PEG without padding whose weights are zero passes the inner tokens, of every kind") {
   const TokenGrid grid{{4, 5}, 1};
-  const Tensor x = rand_normal({1, grid.tokens(), 2}, 0, 1, 3);
+  const Tensor x = rand_normal({1, grid.tokens(), 2}, {0, 1}, {3});
   const std::vector<double> values = x.to_vector();
   std::vector<double> inner(values.begin(), values.begin() + 2);  // the class token
   for (const std::ptrdiff_t row : {1, 2}) {
@@ -183,7 +183,7 @@ TEST_CASE("images of any size pass, square or not, in evaluation and in training
         tiny(more).patch(
             json::parse(R"([{"op": "replace", "path": "/img_size", "value": [16, 10]}])")),
         2);
-    const Tensor images = rand_normal({2, 3, 16, 10}, 0, 1, 3);
+    const Tensor images = rand_normal({2, 3, 16, 10}, {0, 1}, {3});
     load_state(*large, state_of(*model));
     CHECK(worst_difference(logits_of(*model, images), logits_of(*large, images)) < 1e-6);
     Context ctx;
@@ -206,7 +206,7 @@ TEST_CASE("what depends on the size is refused by name") {
 
 TEST_CASE("one image gives the same logits alone and in a batch") {
   const auto model = make_model_from_config(tiny({{"peg_positions", {-1, 0, 1}}}), 1);
-  const Tensor images = rand_normal({8, 3, 8, 12}, 0, 1, 3);
+  const Tensor images = rand_normal({8, 3, 8, 12}, {0, 1}, {3});
   const std::vector<double> all = logits_of(*model, images);
   const Tensor third = images.alias({1, 3, 8, 12}, images.strides(), 2 * 3 * 8 * 12);
   const std::vector<double> alone = logits_of(*model, third.contiguous());

@@ -59,8 +59,8 @@ TEST_CASE("the position attention of a new model has the values of the official 
 
 TEST_CASE("the additive form is the paper's product, and its rows sum to one") {
   const std::int64_t N = 5, H = 2, d = 3;
-  const Tensor qkv = rand_normal({2, N, 3 * H * d}, 0, 2, 1, 0, kF64);
-  const Tensor z = rand_normal({H, N, N}, 0, 3, 2, 0, kF64);
+  const Tensor qkv = rand_normal({2, N, 3 * H * d}, {0, 2}, {1}, kF64);
+  const Tensor z = rand_normal({H, N, N}, {0, 3}, {2}, kF64);
   const auto part = [&](std::int64_t index) {
     const Tensor x = ops::slice(qkv, 2, index * H * d, (index + 1) * H * d);
     return ops::permute(ops::reshape(x, {2, N, H, d}), {0, 2, 1, 3});
@@ -81,7 +81,7 @@ TEST_CASE("the additive form is the paper's product, and its rows sum to one") {
 
 TEST_CASE("with one offset per head and nine heads, peripheral attention is a 3x3 convolution") {
   const std::int64_t n = 4, N = n * n, H = 9, d = 2, D = H * d;
-  const Tensor qkv = rand_normal({2, N, 3 * D}, 0, 1, 1, 0, kF64);
+  const Tensor qkv = rand_normal({2, N, 3 * D}, {0, 1}, {1}, kF64);
   std::vector<double> log_phi(static_cast<std::size_t>(H * N * N), -INFINITY);
   for (std::int64_t head = 0; head < H; ++head) {
     for (std::int64_t q = 0; q < N; ++q) {
@@ -90,7 +90,7 @@ TEST_CASE("with one offset per head and nine heads, peripheral attention is a 3x
       log_phi[static_cast<std::size_t>((head * N + q) * N + y * n + x)] = 0;
     }
   }
-  const Tensor proj = rand_normal({5, D}, 0, 1, 2, 0, kF64);
+  const Tensor proj = rand_normal({5, D}, {0, 1}, {2}, kF64);
   const Tensor mixed = ops::self_attention(qkv, H, from_values({H, N, N}, log_phi, kF64));
   const Tensor by_attention = ops::linear(mixed, proj);  // [2, N, 5]
 

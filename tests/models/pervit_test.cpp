@@ -39,7 +39,7 @@ json tiny(const json& more = json::object()) {
 }
 
 Tensor random_images(std::int64_t count, std::int64_t side, DType dtype) {
-  return rand_normal({count, 3, side, side}, 0, 1, 7, 0, {dtype, {}});
+  return rand_normal({count, 3, side, side}, {0, 1}, {7}, {dtype, {}});
 }
 
 Context context(bool training, DType activations) {
@@ -54,7 +54,7 @@ void disturb(Model& model) {
   const NoGrad no_grad;
   std::uint64_t stream = 0;
   for (const Parameter& p : model.store().parameters()) {
-    p.tensor.copy_(p.tensor + rand_normal(p.tensor.shape(), 0, 0.2, 5, stream++));
+    p.tensor.copy_(p.tensor + rand_normal(p.tensor.shape(), {0, 0.2}, {5, stream++}));
   }
 }
 

@@ -54,7 +54,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TEST_CASE("without positions an image is a set of pixels, with positions it is not") {
-  const Tensor images = rand_normal({2, 3, 6, 5}, 0, 1, 1, 0, kF64);
+  const Tensor images = rand_normal({2, 3, 6, 5}, {0, 1}, {1}, kF64);
   for (const char* pool : {"token", "avg"}) {
     for (const char* positions : {"none", "learned", "sincos"}) {
       CAPTURE(std::string(positions));
@@ -72,7 +72,7 @@ TEST_CASE("without positions an image is a set of pixels, with positions it is n
 }
 
 TEST_CASE("a permuted model is the plain one on permuted images") {
-  const Tensor images = rand_normal({2, 3, 6, 5}, 0, 1, 1, 0, kF64);
+  const Tensor images = rand_normal({2, 3, 6, 5}, {0, 1}, {1}, kF64);
   const auto plain = make_model_from_config(pixels(), 3, kF64);
   const auto permuted = make_model_from_config(
       pixels({{"permutation", true}, {"permute_T", 12}, {"permute_seed", 7}}), 3, kF64);
@@ -85,7 +85,7 @@ namespace {
 std::int64_t step_bytes(std::int64_t side) {
   const auto model = make_model_from_config(
       pixels({{"img_size", {side, side}}, {"depth", 2}, {"embed_dim", 8}, {"num_heads", 1}}), 3);
-  const Tensor images = rand_normal({1, 3, side, side}, 0, 1, 1);
+  const Tensor images = rand_normal({1, 3, side, side}, {0, 1}, {1});
   const Tensor labels = from_values({1}, {2}, {DType::i64, {}});
   Context ctx;
   ctx.training = true;

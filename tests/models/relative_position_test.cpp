@@ -35,7 +35,7 @@ struct Layer {
     const NoGrad no_grad;
     std::uint64_t stream = 0;
     for (const Parameter& p : store.parameters()) {
-      p.tensor.copy_(rand_normal(p.tensor.shape(), 0, 0.7, 5, stream++, kF64));
+      p.tensor.copy_(rand_normal(p.tensor.shape(), {0, 0.7}, {5, stream++}, kF64));
     }
     const Tensor weight = store.find("attn.proj.weight");  // so that out is the heads themselves
     weight.fill_(0);
@@ -46,7 +46,7 @@ struct Layer {
       if (name == "attn/3/qkv") qkv = value;
       if (name == "attn/3/bias") bias = value;
     };
-    const Tensor x = rand_normal({kBatch, grid.tokens(), kChannels}, 0, 1, 9, 0, kF64);
+    const Tensor x = rand_normal({kBatch, grid.tokens(), kChannels}, {0, 1}, {9}, kF64);
     out = attention.added_to({}, x, ctx, 3, {grid, {}});
   }
 
@@ -207,7 +207,7 @@ TEST_CASE("positions for the first block's queries and keys reach neither values
       values[std::string(name)] = x.to_vector();
     };
     const NoGrad no_grad;
-    const Tensor images = rand_normal({2, 3, 8, 12}, 0, 1, 3, 0, kF64);
+    const Tensor images = rand_normal({2, 3, 8, 12}, {0, 1}, {3}, kF64);
     static_cast<void>(m.forward(images, ctx));
     return values;
   };

@@ -67,7 +67,7 @@ std::vector<json> model_configs() {
 }
 
 struct Batch {
-  explicit Batch(std::int64_t width = 12) : images(rand_normal({8, 3, 8, width}, 0, 1, 7)) {}
+  explicit Batch(std::int64_t width = 12) : images(rand_normal({8, 3, 8, width}, {0, 1}, {7})) {}
   explicit Batch(const Model& model) : Batch(model.info().img_size[1]) {}
 
   Tensor images;
@@ -194,7 +194,7 @@ bool has_one_size(const json& config) {
 }  // namespace
 
 TEST_CASE("with any_size a model is what it would be at that size with its weights loaded") {
-  const Tensor images = rand_normal({2, 3, 16, 8}, 0, 1, 3);
+  const Tensor images = rand_normal({2, 3, 16, 8}, {0, 1}, {3});
   for (const json& config : model_configs()) {
     INFO(config.dump());
     const auto model = make_model_from_config(config, 1);
@@ -212,7 +212,8 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
     const NoGrad no_grad;
     CHECK(model->forward(images, ctx).logits.to_vector() ==
           resized->forward(images, plain).logits.to_vector());
-    const Tensor own = rand_normal({2, 3, config["img_size"][0], config["img_size"][1]}, 0, 1, 4);
+    const Tensor own =
+        rand_normal({2, 3, config["img_size"][0], config["img_size"][1]}, {0, 1}, {4});
     Context asks, does_not;
     asks.any_size = true;
     CHECK(model->forward(own, asks).logits.to_vector() ==
@@ -243,7 +244,7 @@ struct Pass {
 /// Two batches of a step, with every random op on.
 Pass passes_of(Model& model, DType activations, bool recompute, bool any_size = false) {
   Batch batch(model);
-  if (any_size) batch.images = rand_normal({batch.labels.size(0), 3, 16, 8}, 0, 1, 9);
+  if (any_size) batch.images = rand_normal({batch.labels.size(0), 3, 16, 8}, {0, 1}, {9});
   model.store().zero_grad();
   Pass pass;
   reset_peak_memory();

@@ -143,7 +143,7 @@ TEST_CASE("bf16 is computed in f32 and rounded once") {
 }
 
 TEST_CASE("every layout gives the bits of the contiguous one") {
-  const Tensor a = rand_normal({13, 7, 29}, 0, 1, 1), b = rand_normal({29, 1, 13}, 0, 1, 2);
+  const Tensor a = rand_normal({13, 7, 29}, {0, 1}, {1}), b = rand_normal({29, 1, 13}, {0, 1}, {2});
   const Tensor turned = b.alias({13, 7, 29}, {1, 0, 13});
   CHECK(same_bits(a * turned, a * turned.clone()));
   const Tensor backwards = a.alias({13, 7, 29}, {7 * 29, -29, 1}, 6 * 29);
@@ -154,7 +154,7 @@ TEST_CASE("every layout gives the bits of the contiguous one") {
 }
 
 TEST_CASE("threads do not change bits") {
-  const Tensor a = rand_normal({317, 1009}, 0, 1, 1), b = rand_normal({1009}, 0, 1, 2);
+  const Tensor a = rand_normal({317, 1009}, {0, 1}, {1}), b = rand_normal({1009}, {0, 1}, {2});
   const int before = num_threads();
   set_num_threads(1);
   const Tensor one = ops::gelu(a * b);
@@ -165,7 +165,7 @@ TEST_CASE("threads do not change bits") {
 }
 
 TEST_CASE("float loops agree with double") {
-  const Tensor x = rand_uniform({100003}, -12, 12, 3);
+  const Tensor x = rand_uniform({100003}, {-12, 12}, {3});
   const Tensor wide = x.to(DType::f64);
   using Op = Tensor (*)(const Tensor&);
   const Op all[] = {ops::exp,  ops::sin,  ops::cos,      ops::relu,      ops::sigmoid,
@@ -185,11 +185,11 @@ TEST_CASE("float loops agree with double") {
 }
 
 TEST_CASE("a map may write over its input") {
-  const Tensor x = rand_normal({2, 1000}, 0, 1, 4);
+  const Tensor x = rand_normal({2, 1000}, {0, 1}, {4});
   const Tensor expected = ops::exp(x);
   ops::detail::map_into(x, ops::detail::Exp{}, x);
   CHECK(same_bits(x, expected));
-  const Tensor shifted = rand_normal({1001}, 0, 1, 5);
+  const Tensor shifted = rand_normal({1001}, {0, 1}, {5});
   const Tensor sums = shifted.alias({1000}, {1}) + shifted.alias({1000}, {1}, 1);
   ops::detail::map_into(shifted.alias({1000}, {1}, 1), ops::detail::Add{},
                         shifted.alias({1000}, {1}), shifted.alias({1000}, {1}, 1));

@@ -40,7 +40,7 @@ struct Result {
 };
 
 Tensor random(const Shape& shape, DType dtype, std::uint64_t seed, double size = 1) {
-  return rand_uniform(shape, -size, size, seed, 0, {DType::f64, {}}).to(dtype);
+  return rand_uniform(shape, {-size, size}, {seed}, {DType::f64, {}}).to(dtype);
 }
 
 Case make_case(const Sizes& s, const BiasShape& bias, DType dtype) {

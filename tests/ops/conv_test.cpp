@@ -37,9 +37,9 @@ double expected(const Tensor& x, const Tensor& w, const Conv2dOptions& o,
 
 double worst_error(const Shape& x_shape, const Shape& w_shape, const Conv2dOptions& o,
                    DType dtype) {
-  const Tensor x = rand_uniform(x_shape, -1, 1, 1).to(dtype);
-  const Tensor w = rand_uniform(w_shape, -1, 1, 2).to(dtype);
-  const Tensor bias = rand_uniform({w_shape[0]}, -1, 1, 3).to(dtype);
+  const Tensor x = rand_uniform(x_shape, {-1, 1}, {1}).to(dtype);
+  const Tensor w = rand_uniform(w_shape, {-1, 1}, {2}).to(dtype);
+  const Tensor bias = rand_uniform({w_shape[0]}, {-1, 1}, {3}).to(dtype);
   const Tensor y = ops::conv2d(x, w, bias, o);
   double worst = 0;
   std::int64_t index = 0;
@@ -105,11 +105,11 @@ TEST_CASE("gradients are adjoint to the forward pass whatever the sizes are cut 
       CAPTURE(groups);
       CAPTURE(stride);
       // 3.6 MB of lines each, so that images are taken one by one, and outputs in several panels
-      const Tensor x = rand_uniform({3, 34, 113, 115}, -1, 1, 1, 0, {DType::f64});
-      const Tensor w = rand_uniform({38, 34 / groups, 3, 2}, -1, 1, 2, 0, {DType::f64});
+      const Tensor x = rand_uniform({3, 34, 113, 115}, {-1, 1}, {1}, {DType::f64});
+      const Tensor w = rand_uniform({38, 34 / groups, 3, 2}, {-1, 1}, {2}, {DType::f64});
       for (const Tensor& t : {x, w}) t.set_requires_grad();
       const Tensor y = ops::conv2d(x, w, {}, o);
-      const Tensor dy = rand_uniform(y.shape(), -1, 1, 3, 0, {DType::f64});
+      const Tensor dy = rand_uniform(y.shape(), {-1, 1}, {3}, {DType::f64});
       backward(y, dy);
       const double product = inner(dy, y);
       CHECK(inner(x.grad(), x) == doctest::Approx(product).epsilon(1e-9));
@@ -119,8 +119,9 @@ TEST_CASE("gradients are adjoint to the forward pass whatever the sizes are cut 
 }
 
 TEST_CASE("patch embedding is the convolution whose stride is its kernel") {
-  const Tensor x = rand_uniform({2, 3, 6, 8}, -1, 1, 1), w = rand_uniform({5, 3, 3, 2}, -1, 1, 2);
-  const Tensor bias = rand_uniform({5}, -1, 1, 3);
+  const Tensor x = rand_uniform({2, 3, 6, 8}, {-1, 1}, {1}),
+               w = rand_uniform({5, 3, 3, 2}, {-1, 1}, {2});
+  const Tensor bias = rand_uniform({5}, {-1, 1}, {3});
   const Tensor tokens = ops::patch_embed(x, w, bias);               // [2, 8, 5]
   const Tensor maps = ops::conv2d(x, w, bias, {.stride = {3, 2}});  // [2, 5, 2, 4]
   REQUIRE(tokens.shape() == Shape{2, 8, 5});
@@ -138,12 +139,12 @@ TEST_CASE("values and gradients have the same bits for any number of threads") {
   const int before = num_threads();
   const auto bytes = [](int threads, std::int64_t batch, std::int64_t groups) {
     set_num_threads(threads);
-    const Tensor x = rand_uniform({batch, 16, 33, 31}, -1, 1, 1);
-    const Tensor w = rand_uniform({16, 16 / groups, 3, 3}, -1, 1, 2);
-    const Tensor bias = rand_uniform({16}, -1, 1, 3);
+    const Tensor x = rand_uniform({batch, 16, 33, 31}, {-1, 1}, {1});
+    const Tensor w = rand_uniform({16, 16 / groups, 3, 3}, {-1, 1}, {2});
+    const Tensor bias = rand_uniform({16}, {-1, 1}, {3});
     for (const Tensor& t : {x, w, bias}) t.set_requires_grad();
     const Tensor y = ops::conv2d(x, w, bias, {.padding = {1, 1}, .groups = groups});
-    backward(y, rand_uniform(y.shape(), -1, 1, 4));
+    backward(y, rand_uniform(y.shape(), {-1, 1}, {4}));
     std::vector<double> all = y.to_vector();
     for (const Tensor& t : {x, w, bias}) {
       const std::vector<double> grad = t.grad().to_vector();
@@ -182,9 +183,9 @@ namespace {
 /// depthwise_tokens by way of conv2d on planes, in f64.
 double worst_token_error(std::int64_t kernel, const ops::DepthwiseTokensOptions& o, DType dtype) {
   const std::int64_t B = 3, D = 21, N = o.grid[0] * o.grid[1], L = o.prefix + N;
-  const Tensor x = rand_uniform({B, L, D}, -1, 1, 1).to(dtype);
-  const Tensor w = rand_uniform({D, 1, kernel, kernel}, -1, 1, 2).to(dtype);
-  const Tensor bias = rand_uniform({D}, -1, 1, 3).to(dtype);
+  const Tensor x = rand_uniform({B, L, D}, {-1, 1}, {1}).to(dtype);
+  const Tensor w = rand_uniform({D, 1, kernel, kernel}, {-1, 1}, {2}).to(dtype);
+  const Tensor bias = rand_uniform({D}, {-1, 1}, {3}).to(dtype);
   const Tensor y = ops::depthwise_tokens(x, w, bias, o);
   const Tensor planes = empty({B, D, o.grid[0], o.grid[1]}, {DType::f64, {}});
   planes.copy_(x.alias(planes.shape(), {L * D, 1, o.grid[1] * D, D}, o.prefix * D));
@@ -231,11 +232,11 @@ TEST_CASE("the convolution of tokens has the same bits for any number of threads
   const auto bits = [](int threads) {
     const int before = num_threads();
     set_num_threads(threads);
-    const Tensor x = rand_normal({37, 1 + 30, 19}, 0, 1, 1).set_requires_grad();
-    const Tensor w = rand_normal({19, 1, 3, 3}, 0, 1, 2).set_requires_grad();
-    const Tensor bias = rand_normal({19}, 0, 1, 3).set_requires_grad();
+    const Tensor x = rand_normal({37, 1 + 30, 19}, {0, 1}, {1}).set_requires_grad();
+    const Tensor w = rand_normal({19, 1, 3, 3}, {0, 1}, {2}).set_requires_grad();
+    const Tensor bias = rand_normal({19}, {0, 1}, {3}).set_requires_grad();
     const Tensor y = ops::depthwise_tokens(x, w, bias, {{5, 6}, 1, 1, true});
-    backward(y, rand_normal(y.shape(), 0, 1, 4));
+    backward(y, rand_normal(y.shape(), {0, 1}, {4}));
     std::vector<double> all = y.to_vector();
     for (const Tensor& g : {x.grad(), w.grad(), bias.grad()}) {
       const std::vector<double> more = g.to_vector();

@@ -41,7 +41,7 @@ TEST_CASE("dropout drops exactly the elements whose number is below the rate") {
 }
 
 TEST_CASE("dropout depends on the key and not on threads or layout") {
-  const Tensor x = rand_normal({300, 500}, 0, 1, 1);
+  const Tensor x = rand_normal({300, 500}, {0, 1}, {1});
   const Tensor y = ops::dropout(x, 0.5, kKey);
   const auto same = [&](const Tensor& other) {
     return std::memcmp(other.raw(), y.raw(), 300 * 500 * 4) == 0;
@@ -50,7 +50,7 @@ TEST_CASE("dropout depends on the key and not on threads or layout") {
   set_num_threads(1);
   CHECK(same(ops::dropout(x, 0.5, kKey)));
   set_num_threads(before);
-  const Tensor turned = rand_normal({500, 300}, 0, 1, 1);
+  const Tensor turned = rand_normal({500, 300}, {0, 1}, {1});
   turned.alias({300, 500}, {1, 300}).copy_(x);
   CHECK(same(ops::dropout(turned.alias({300, 500}, {1, 300}), 0.5, kKey)));
   CHECK_FALSE(same(ops::dropout(x, 0.5, {42, 10})));
@@ -58,7 +58,8 @@ TEST_CASE("dropout depends on the key and not on threads or layout") {
 }
 
 TEST_CASE("drop_path drops whole samples") {
-  const Tensor x = rand_normal({64, 7, 3}, 0, 1, 2), branch = rand_normal({64, 7, 3}, 0, 1, 3);
+  const Tensor x = rand_normal({64, 7, 3}, {0, 1}, {2}),
+               branch = rand_normal({64, 7, 3}, {0, 1}, {3});
   const Tensor y = ops::drop_path(x, 0.25, kKey), sum = ops::add_drop_path(branch, x, 0.25, kKey);
   const float scale = static_cast<float>(1 / 0.75);
   std::int64_t wrong = 0, dropped = 0;
@@ -80,7 +81,7 @@ TEST_CASE("a dropped sample hides NaN and infinity") {
 }
 
 TEST_CASE("rate 0 changes nothing") {
-  const Tensor x = rand_normal({3, 5}, 0, 1, 1);
+  const Tensor x = rand_normal({3, 5}, {0, 1}, {1});
   CHECK(ops::dropout(x, 0, kKey).is_same(x));
   CHECK(ops::drop_path(x, 0, kKey).is_same(x));
   CHECK(ops::add_drop_path(x, x, 0, kKey).at(4) == 2 * x.at(4));
@@ -88,8 +89,8 @@ TEST_CASE("rate 0 changes nothing") {
 
 TEST_CASE("a bf16 branch leaves the digits of an f32 residual") {
   for (const double rate : {0.0, 0.5}) {
-    const Tensor residual = rand_normal({4, 5}, 0, 1, 1).set_requires_grad();
-    const Tensor branch = rand_normal({4, 5}, 0, 1, 2).to(DType::bf16).set_requires_grad();
+    const Tensor residual = rand_normal({4, 5}, {0, 1}, {1}).set_requires_grad();
+    const Tensor branch = rand_normal({4, 5}, {0, 1}, {2}).to(DType::bf16).set_requires_grad();
     const Tensor y = ops::add_drop_path(residual, branch, rate, kKey);
     CHECK(y.dtype() == DType::f32);
     const Tensor same = ops::add_drop_path(residual, branch.detach().to(DType::f32), rate, kKey);

@@ -43,7 +43,7 @@ TEST_CASE("gradients of repeated rows add in f32 and in the same order for any t
   Values rows(4096);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<double>(i * i % 3);
   const Tensor index = ids({4096}, rows);
-  const Tensor dy = rand_normal({4096, 200}, 0, 1, 8);
+  const Tensor dy = rand_normal({4096, 200}, {0, 1}, {8});
   std::vector<Tensor> grads;
   const int before = num_threads();
   for (const int threads : {1, 3}) {

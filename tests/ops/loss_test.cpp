@@ -39,7 +39,7 @@ TEST_CASE("equal logits cost log K, smoothed or not") {
 }
 
 TEST_CASE("smoothing is a soft target") {
-  const Tensor x = rand_normal({2, 3}, 0, 2, 1, 0, kF64);
+  const Tensor x = rand_normal({2, 3}, {0, 2}, {1}, kF64);
   const double s = 0.3, off = s / 3, on = 1 - s + off;
   const Tensor targets = from_values({2, 3}, {off, on, off, on, off, off}, kF64);
   CHECK(ops::cross_entropy(x, labels({1, 0}), s).item() ==
@@ -47,7 +47,7 @@ TEST_CASE("smoothing is a soft target") {
 }
 
 TEST_CASE("the loss is f32 for f32 and bf16 logits; gradients have the logits' dtype") {
-  const Tensor values = rand_normal({7, 5}, 0, 1, 1).to(DType::bf16);
+  const Tensor values = rand_normal({7, 5}, {0, 1}, {1}).to(DType::bf16);
   const Tensor x = values.clone();
   x.set_requires_grad();
   const Tensor loss = ops::cross_entropy(x, labels({0, 1, 2, 3, 4, 0, 1}));
@@ -96,7 +96,8 @@ TEST_CASE("NaN logits give a NaN loss") {
 }
 
 TEST_CASE("distillation from an equal teacher is zero; the two reductions differ by K") {
-  const Tensor x = rand_normal({3, 5}, 0, 2, 1, 0, kF64), t = rand_normal({3, 5}, 0, 2, 2, 0, kF64);
+  const Tensor x = rand_normal({3, 5}, {0, 2}, {1}, kF64),
+               t = rand_normal({3, 5}, {0, 2}, {2}, kF64);
   CHECK(ops::soft_distillation(x, x, 3).item() == 0);
   const double by_batch = ops::soft_distillation(x, t, 3, ops::KdReduction::batch).item();
   CHECK(by_batch == Approx(5 * ops::soft_distillation(x, t, 3).item()));
@@ -105,12 +106,12 @@ TEST_CASE("distillation from an equal teacher is zero; the two reductions differ
 }
 
 TEST_CASE("hard distillation is the cross entropy of the teacher's first maximum") {
-  const Tensor x = rand_normal({2, 3}, 0, 1, 1), t = from_values({2, 3}, {0, 2, 2, 5, 1, 1});
+  const Tensor x = rand_normal({2, 3}, {0, 1}, {1}), t = from_values({2, 3}, {0, 2, 2, 5, 1, 1});
   CHECK(ops::hard_distillation(x, t).item() == ops::cross_entropy(x, labels({1, 0})).item());
 }
 
 TEST_CASE("teachers and targets get no gradient") {
-  const Tensor x = rand_normal({2, 3}, 0, 1, 1), t = rand_uniform({2, 3}, 0, 1, 2);
+  const Tensor x = rand_normal({2, 3}, {0, 1}, {1}), t = rand_uniform({2, 3}, {0, 1}, {2});
   x.set_requires_grad();
   t.set_requires_grad();
   for (const Tensor& loss :
@@ -123,7 +124,7 @@ TEST_CASE("teachers and targets get no gradient") {
 }
 
 TEST_CASE("1 thread and 2 threads give the same bits") {
-  const Tensor x = rand_normal({257, 131}, 0, 1, 1), t = rand_uniform({257, 131}, 0, 1, 2);
+  const Tensor x = rand_normal({257, 131}, {0, 1}, {1}), t = rand_uniform({257, 131}, {0, 1}, {2});
   const auto losses = [&] {
     return std::vector<double>{ops::soft_cross_entropy(x, t).item(), ops::mse(x, t).item(),
                                ops::bce_with_logits(x, t).item(),

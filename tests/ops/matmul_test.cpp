@@ -79,7 +79,7 @@ GemmOperand operand(const Tensor& storage, std::int64_t rows, std::int64_t cols,
 double error_of(const Trial& t) {
   const std::int64_t gap = t.spread ? 3 : 1, row = t.n + 2;  // C has a gap after each row
   const auto random = [](std::int64_t count, DType dtype, std::uint64_t seed) {
-    return rand_uniform({count}, -1, 1, seed).to(dtype);
+    return rand_uniform({count}, {-1, 1}, {seed}).to(dtype);
   };
   const Tensor a = random(t.batch * t.m * t.k * gap, t.a, 1);
   const Tensor b = random(t.batch * t.k * t.n * gap, t.b, 2);
@@ -226,8 +226,8 @@ TEST_CASE("any number of threads gives the same bits") {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
     for (const Shape& shape :
          {Shape{1, 211, 600, 190}, Shape{7, 65, 64, 33}, Shape{1, 190, 2100, 64}}) {
-      const Tensor a = rand_uniform({shape[0], shape[1], shape[2]}, -1, 1, 1).to(dtype);
-      const Tensor b = rand_uniform({shape[0], shape[2], shape[3]}, -1, 1, 2).to(dtype);
+      const Tensor a = rand_uniform({shape[0], shape[1], shape[2]}, {-1, 1}, {1}).to(dtype);
+      const Tensor b = rand_uniform({shape[0], shape[2], shape[3]}, {-1, 1}, {2}).to(dtype);
       const Tensor one = bits(1, a, b), three = bits(3, a, b);
       CHECK(std::memcmp(one.raw(), three.raw(), one.storage().bytes()) == 0);
     }
@@ -236,8 +236,8 @@ TEST_CASE("any number of threads gives the same bits") {
 }
 
 TEST_CASE("a residual is added inside the product, in its own dtype") {
-  const Tensor x = rand_uniform({2, 5, 9}, -1, 1, 1), w = rand_uniform({7, 9}, -1, 1, 2);
-  const Tensor b = rand_uniform({7}, -1, 1, 3), r = rand_uniform({2, 5, 7}, -1, 1, 4);
+  const Tensor x = rand_uniform({2, 5, 9}, {-1, 1}, {1}), w = rand_uniform({7, 9}, {-1, 1}, {2});
+  const Tensor b = rand_uniform({7}, {-1, 1}, {3}), r = rand_uniform({2, 5, 7}, {-1, 1}, {4});
   CHECK(ops::linear(x, w, b, r).to_vector() == (r + ops::linear(x, w, b)).to_vector());
   const Tensor mixed = ops::linear(x.to(DType::bf16), w, b, r);
   CHECK(mixed.dtype() == DType::f32);
@@ -252,14 +252,14 @@ TEST_CASE("a residual is added inside the product, in its own dtype") {
 }
 
 TEST_CASE("linear adds weight gradients to those that exist, in f32 beside bf16") {
-  const Tensor x = rand_uniform({4, 5, 7}, -1, 1, 1).to(DType::bf16);
-  const Tensor w = rand_uniform({3, 7}, -1, 1, 2), b = rand_uniform({3}, -1, 1, 3);
+  const Tensor x = rand_uniform({4, 5, 7}, {-1, 1}, {1}).to(DType::bf16);
+  const Tensor w = rand_uniform({3, 7}, {-1, 1}, {2}), b = rand_uniform({3}, {-1, 1}, {3});
   w.set_requires_grad();
   b.set_requires_grad();
   const auto step = [&] {
     const Tensor y = ops::linear(x, w, b);
     CHECK(y.dtype() == DType::bf16);
-    backward(y, rand_uniform(y.shape(), -1, 1, 4).to(DType::bf16));
+    backward(y, rand_uniform(y.shape(), {-1, 1}, {4}).to(DType::bf16));
   };
   step();
   CHECK(w.grad().dtype() == DType::f32);
@@ -276,7 +276,7 @@ TEST_CASE("linear adds weight gradients to those that exist, in f32 beside bf16"
 }
 
 TEST_CASE("compute_copy is remade when the parameter changes, and only then") {
-  const Tensor p = rand_uniform({3, 5}, -1, 1, 1);
+  const Tensor p = rand_uniform({3, 5}, {-1, 1}, {1});
   CHECK(ops::compute_copy(p, DType::f32).is_same(p));
   const Tensor first = ops::compute_copy(p, DType::bf16);
   CHECK(first.is_same(ops::compute_copy(p, DType::bf16)));
@@ -288,9 +288,9 @@ TEST_CASE("compute_copy is remade when the parameter changes, and only then") {
 }
 
 TEST_CASE("a weight on the tape is not frozen by its copy") {
-  const Tensor p = rand_uniform({3, 5}, -1, 1, 1);
+  const Tensor p = rand_uniform({3, 5}, {-1, 1}, {1});
   p.set_requires_grad();
-  const Tensor x = rand_uniform({2, 5}, -1, 1, 2).to(DType::bf16);
+  const Tensor x = rand_uniform({2, 5}, {-1, 1}, {2}).to(DType::bf16);
   const Tensor y = ops::linear(x, ops::transpose(ops::transpose(p, 0, 1), 0, 1));
   backward(y, ones(y.shape(), y.options()));
   CHECK(p.grad().defined());

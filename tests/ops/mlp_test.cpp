@@ -16,8 +16,8 @@ struct Sizes {
 };
 
 ops::MlpWeights weights_of(const Sizes& s) {
-  return {rand_normal({s.hidden, s.in}, 0, 1, 1), rand_normal({s.hidden}, 0, 1, 2),
-          rand_normal({s.out, s.hidden}, 0, 1, 3), rand_normal({s.out}, 0, 1, 4)};
+  return {rand_normal({s.hidden, s.in}, {0, 1}, {1}), rand_normal({s.hidden}, {0, 1}, {2}),
+          rand_normal({s.out, s.hidden}, {0, 1}, {3}), rand_normal({s.out}, {0, 1}, {4})};
 }
 
 }  // namespace
@@ -32,8 +32,8 @@ TEST_CASE("the perceptron in one pass has the bits of its two layers") {
                          {29, 17, 33, 16}}) {
     CAPTURE(s.rows);
     const ops::MlpWeights w = weights_of(s);
-    const Tensor x = rand_normal({s.rows, s.in}, 0, 1, 5),
-                 r = rand_normal({s.rows, s.out}, 0, 1, 6);
+    const Tensor x = rand_normal({s.rows, s.in}, {0, 1}, {5}),
+                 r = rand_normal({s.rows, s.out}, {0, 1}, {6});
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Tensor in = x.to(dtype);
       const Tensor hidden = ops::linear_gelu(in, w.fc1, w.bias1);
@@ -45,8 +45,8 @@ TEST_CASE("the perceptron in one pass has the bits of its two layers") {
 
 TEST_CASE("the perceptron reads views, does without biases and counts no threads") {
   const ops::MlpWeights w = weights_of({0, 6, 20, 6});
-  const Tensor x = rand_normal({6, 1200}, 0, 1, 5).alias({1200, 6}, {1, 1200});
-  const Tensor r = rand_normal({6, 1200}, 0, 1, 6).alias({1200, 6}, {1, 1200});
+  const Tensor x = rand_normal({6, 1200}, {0, 1}, {5}).alias({1200, 6}, {1, 1200});
+  const Tensor r = rand_normal({6, 1200}, {0, 1}, {6}).alias({1200, 6}, {1, 1200});
   const std::vector<double> y = ops::mlp(x, w, r).to_vector();
   CHECK(y == ops::mlp(x.contiguous(), w, r.contiguous()).to_vector());
   const int before = num_threads();
@@ -60,7 +60,7 @@ TEST_CASE("the perceptron reads views, does without biases and counts no threads
 
 TEST_CASE("the perceptron keeps what its derivative needs, and refuses what does not fit") {
   const ops::MlpWeights w = weights_of({0, 6, 20, 4});
-  const Tensor x = rand_normal({3, 6}, 0, 1, 5);
+  const Tensor x = rand_normal({3, 6}, {0, 1}, {5});
   x.set_requires_grad();
   const Tensor y = ops::mlp(x, w);
   backward(y, ones(y.shape()));

@@ -32,7 +32,7 @@ std::pair<double, double> moments(const Tensor& x, std::int64_t first, std::int6
 TEST_CASE("layer norm gives rows of mean 0 and deviation 1, also far from zero") {
   for (const std::int64_t width : {5, 16, 64, 67, 192, 1024}) {
     CAPTURE(width);
-    const Tensor y = ops::layer_norm(rand_normal({3, width}, 1000, 2, 1), {}, {});
+    const Tensor y = ops::layer_norm(rand_normal({3, width}, {1000, 2}, {1}), {}, {});
     for (std::int64_t row = 0; row < 3; ++row) {
       const auto [mean, deviation] = moments(y, row * width, width);
       CHECK(std::abs(mean) < 1e-4);
@@ -47,13 +47,13 @@ TEST_CASE("a constant row gives the bias, and finite gradients") {
   weight.set_requires_grad();
   const Tensor y = ops::layer_norm(x, weight, bias);
   for (const double v : y.to_vector()) CHECK(v == Approx(0.25).epsilon(1e-3));
-  backward(y, rand_normal({2, 7}, 0, 1, 2));
+  backward(y, rand_normal({2, 7}, {0, 1}, {2}));
   for (const double g : x.grad().to_vector()) CHECK(std::isfinite(g));
   for (const double g : weight.grad().to_vector()) CHECK(std::isfinite(g));
 }
 
 TEST_CASE("f32 parameters beside bf16 activations get f32 gradients") {
-  const Tensor x = rand_normal({5, 7}, 0, 1, 1).to(DType::bf16);
+  const Tensor x = rand_normal({5, 7}, {0, 1}, {1}).to(DType::bf16);
   const Tensor weight = ones({7}), bias = zeros({7});
   for (const Tensor& t : {x, weight, bias}) t.set_requires_grad();
   const Tensor y = ops::layer_norm(x, weight, bias);
@@ -70,17 +70,17 @@ TEST_CASE("1 thread and 2 threads give the same bits") {
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
     std::vector<Values>& bits = results[threads - 1];
-    const Tensor x = rand_normal({1031, 67}, 0, 1, 1), weight = rand_normal({67}, 1, 1, 2);
+    const Tensor x = rand_normal({1031, 67}, {0, 1}, {1}), weight = rand_normal({67}, {1, 1}, {2});
     x.set_requires_grad();
     weight.set_requires_grad();
-    backward(ops::layer_norm(x, weight, {}), rand_normal({1031, 67}, 0, 1, 3));
-    const Tensor maps = rand_normal({31, 5, 17, 19}, 0, 1, 4);
-    const Tensor scale = rand_normal({5}, 1, 1, 5);
+    backward(ops::layer_norm(x, weight, {}), rand_normal({1031, 67}, {0, 1}, {3}));
+    const Tensor maps = rand_normal({31, 5, 17, 19}, {0, 1}, {4});
+    const Tensor scale = rand_normal({5}, {1, 1}, {5});
     maps.set_requires_grad();
     scale.set_requires_grad();
     const Tensor mean = zeros({5}), variance = ones({5});
     const Tensor y = ops::batch_norm(maps, {scale}, {mean, variance}, {.training = true});
-    backward(y, rand_normal(maps.shape(), 0, 1, 6));
+    backward(y, rand_normal(maps.shape(), {0, 1}, {6}));
     for (const Tensor& t : {x.grad(), weight.grad(), y, maps.grad(), scale.grad(), mean, variance})
       bits.push_back(t.to_vector());
   }
@@ -112,14 +112,14 @@ TEST_CASE("batch norm with relu is batch norm and then relu, forward and backwar
     const DType statistics = dtype == DType::f64 ? DType::f64 : DType::f32;
     std::vector<Values> results[2];
     for (const bool fused : {false, true}) {
-      const Tensor x = rand_normal({3, 4, 9, 11}, 0, 1, 1).to(dtype).set_requires_grad();
-      const Tensor weight = rand_normal({4}, 0, 1, 2).to(statistics).set_requires_grad();
-      const Tensor bias = rand_normal({4}, 0, 1, 3).to(statistics).set_requires_grad();
+      const Tensor x = rand_normal({3, 4, 9, 11}, {0, 1}, {1}).to(dtype).set_requires_grad();
+      const Tensor weight = rand_normal({4}, {0, 1}, {2}).to(statistics).set_requires_grad();
+      const Tensor bias = rand_normal({4}, {0, 1}, {3}).to(statistics).set_requires_grad();
       const Tensor mean = zeros({4}), variance = ones({4});
       const Tensor z =
           ops::batch_norm(x, {weight, bias}, {mean, variance}, {.training = true, .relu = fused});
       const Tensor y = fused ? z : ops::relu(z);
-      backward(y, rand_normal(x.shape(), 0, 1, 4).to(dtype));
+      backward(y, rand_normal(x.shape(), {0, 1}, {4}).to(dtype));
       for (const Tensor& t : {y, x.grad(), weight.grad(), bias.grad(), mean, variance})
         results[fused].push_back(t.to_vector());
     }
@@ -128,13 +128,13 @@ TEST_CASE("batch norm with relu is batch norm and then relu, forward and backwar
 }
 
 TEST_CASE("instance norm is group norm with one channel per group") {
-  const Tensor x = rand_normal({2, 3, 5, 7}, 0, 1, 1), weight = rand_normal({3}, 0, 1, 2);
+  const Tensor x = rand_normal({2, 3, 5, 7}, {0, 1}, {1}), weight = rand_normal({3}, {0, 1}, {2});
   CHECK(ops::instance_norm(x, weight, {}).to_vector() ==
         ops::group_norm(x, 3, {weight}).to_vector());
 }
 
 TEST_CASE("one group is the layer norm of an image") {
-  const Tensor x = rand_normal({2, 3, 5}, 0, 1, 1, 0, kF64);
+  const Tensor x = rand_normal({2, 3, 5}, {0, 1}, {1}, kF64);
   const Values grouped = ops::group_norm(x, 1, {}, 1e-5).to_vector();
   const Values rows = ops::layer_norm(x.alias({2, 15}, {15, 1}), {}, {}, 1e-5).to_vector();
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(grouped[i] == Approx(rows[i]));

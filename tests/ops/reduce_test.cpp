@@ -27,10 +27,10 @@ double plain_sum(const Tensor& x) {
 
 TEST_CASE("sums of many f32 values keep their digits") {
   // A sequential f32 sum of these is off by 1e-3 and more.
-  const Tensor x = rand_uniform({3, 100003}, 0, 1, 5);
+  const Tensor x = rand_uniform({3, 100003}, {0, 1}, {5});
   CHECK(ops::sum(x).item() == doctest::Approx(plain_sum(x)).epsilon(1e-6));
   CHECK(ops::mean(x).item() == doctest::Approx(plain_sum(x) / 300009).epsilon(1e-6));
-  const Tensor columns = rand_uniform({100003, 3}, 0, 1, 6);
+  const Tensor columns = rand_uniform({100003, 3}, {0, 1}, {6});
   CHECK(plain_sum(ops::sum(columns, {0})) == doctest::Approx(plain_sum(columns)).epsilon(1e-6));
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("var keeps the digits of values far from zero") {
 }
 
 TEST_CASE("a reduction of several axes agrees with one axis at a time") {
-  const Tensor x = rand_normal({2, 3, 5, 7}, 0, 1, 7, 0, kF64);
+  const Tensor x = rand_normal({2, 3, 5, 7}, {0, 1}, {7}, kF64);
   const Tensor all = ops::sum(x, {1, 3});
   const Tensor steps = ops::sum(ops::sum(x, {3}), {1});
   REQUIRE(all.shape() == Shape{2, 5});
@@ -76,7 +76,7 @@ TEST_CASE("l1_normalize of zeros is zero, and its gradient is finite") {
 }
 
 TEST_CASE("1 thread and 2 threads give the same sums") {
-  const Tensor x = rand_normal({517, 1031}, 0, 1, 3);
+  const Tensor x = rand_normal({517, 1031}, {0, 1}, {3});
   const auto sums = [&] {
     return std::vector<Tensor>{ops::sum(x), ops::sum(x, {0}), ops::sum(x, {1}), ops::var(x)};
   };

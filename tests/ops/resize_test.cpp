@@ -40,7 +40,7 @@ TEST_CASE("constants stay constant and the same size is the identity") {
            ops::resize(full({1, 2, 5, 7}, 3, kF64), {11, 4}, options).to_vector()) {
         CHECK(v == doctest::Approx(3).epsilon(1e-12));
       }
-      const Tensor x = rand_normal({2, 1, 5, 7}, 0, 1, 3, 0, kF64);
+      const Tensor x = rand_normal({2, 1, 5, 7}, {0, 1}, {3}, kF64);
       CHECK(ops::resize(x, {5, 7}, options).to_vector() == x.to_vector());
     }
   }
@@ -56,7 +56,7 @@ TEST_CASE("antialiased bilinear halving averages") {
 }
 
 TEST_CASE("position embeddings keep their prefix") {
-  const Tensor pos = rand_normal({1, 2 + 12, 5}, 0, 1, 4, 0, kF64);
+  const Tensor pos = rand_normal({1, 2 + 12, 5}, {0, 1}, {4}, kF64);
   const Tensor y = ops::resample_pos_embed(pos, 2, {3, 4}, {5, 2});
   CHECK(y.shape() == Shape{1, 12, 5});
   for (std::int64_t i = 0; i < 10; ++i) CHECK(y.at(i) == pos.at(i));

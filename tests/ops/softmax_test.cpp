@@ -24,7 +24,7 @@ TEST_CASE("rows sum to one, whatever their size and dtype") {
     for (const std::int64_t width : {1, 3, 15, 16, 17, 31, 33, 64, 65, 127, 257, 1031}) {
       CAPTURE(to_string(dtype));
       CAPTURE(width);
-      const Tensor y = ops::softmax(rand_normal({3, width}, 0, 3, 1).to(dtype));
+      const Tensor y = ops::softmax(rand_normal({3, width}, {0, 3}, {1}).to(dtype));
       for (std::int64_t row = 0; row < 3; ++row) {
         double sum = 0;
         for (std::int64_t i = 0; i < width; ++i) sum += y.at(row * width + i);
@@ -36,7 +36,7 @@ TEST_CASE("rows sum to one, whatever their size and dtype") {
 }
 
 TEST_CASE("values agree with the formula in double precision") {
-  const Tensor x = rand_normal({2, 67}, 0, 5, 2);
+  const Tensor x = rand_normal({2, 67}, {0, 5}, {2});
   const Tensor y = ops::softmax(x), log_y = ops::log_softmax(x);
   for (std::int64_t row = 0; row < 2; ++row) {
     double sum = 0;
@@ -84,7 +84,7 @@ TEST_CASE("a masked element gets no gradient") {
 }
 
 TEST_CASE("another axis is the last axis of the permuted tensor") {
-  const Tensor x = rand_normal({2, 5, 3}, 0, 1, 4, 0, kF64);
+  const Tensor x = rand_normal({2, 5, 3}, {0, 1}, {4}, kF64);
   const Tensor moved = x.alias({2, 3, 5}, {15, 1, 3});
   const Tensor y = ops::softmax(x, 1), expected = ops::softmax(moved);
   CHECK(y.is_contiguous());
@@ -96,10 +96,10 @@ TEST_CASE("1 thread and 2 threads give the same bits") {
   std::vector<Values> results;
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
-    const Tensor x = rand_normal({513, 197}, 0, 1, 9);
+    const Tensor x = rand_normal({513, 197}, {0, 1}, {9});
     x.set_requires_grad();
     const Tensor y = ops::softmax(x);
-    backward(y, rand_normal({513, 197}, 0, 1, 10));
+    backward(y, rand_normal({513, 197}, {0, 1}, {10}));
     results.push_back(y.to_vector());
     results.push_back(x.grad().to_vector());
   }
@@ -116,7 +116,7 @@ TEST_CASE("errors of softmax") {
 }
 
 TEST_CASE("changing the output in place before backward is noticed") {
-  const Tensor x = rand_normal({2, 3}, 0, 1, 4, 0, kF64);
+  const Tensor x = rand_normal({2, 3}, {0, 1}, {4}, kF64);
   x.set_requires_grad();
   const Tensor y = ops::softmax(x);
   y.detach().fill_(0);

@@ -166,7 +166,7 @@ Tensor logits_of(Model& model) {
   const NoGrad no_grad;
   Context ctx;
   const auto [height, width] = model.info().img_size;
-  return model.forward(rand_normal({2, 3, height, width}, 0, 1, 9), ctx).logits;
+  return model.forward(rand_normal({2, 3, height, width}, {0, 1}, {9}), ctx).logits;
 }
 
 /// Thirty steps; the same with a stop in between; and through a file.

@@ -29,7 +29,7 @@ SquareMap ones_of(std::int64_t size) {
 }
 
 SquareMap random_rows(std::int64_t size, bool normalised) {
-  const Tensor values = rand_uniform({size, size}, 0.01, 1, 11);
+  const Tensor values = rand_uniform({size, size}, {0.01, 1}, {11});
   SquareMap map{size, {}};
   for (std::int64_t q = 0; q < size; ++q) {
     double sum = 0;
@@ -48,8 +48,8 @@ float at(const SquareMap& map, std::int64_t q, std::int64_t k) {
 /// A block of 2 images, 2 heads of width 3, one class token and a grid of 2 x 3.
 struct Synthetic {
   TokenLayout layout;
-  Tensor qkv = rand_normal({2, 7, 18}, 0, 1, 5);
-  Tensor bias = rand_normal({2, 2, 7, 7}, 0, 1, 6);
+  Tensor qkv = rand_normal({2, 7, 18}, {0, 1}, {5});
+  Tensor bias = rand_normal({2, 2, 7, 7}, {0, 1}, {6});
 
   Synthetic() {
     layout.blocks = 1;
@@ -192,11 +192,11 @@ TEST_CASE("maps of a block: content, bias, softmax with and without the class to
 
 TEST_CASE("a bias or a gate that all images and heads share, and attention without content") {
   const Synthetic given;
-  const Tensor shared = rand_normal({7, 7}, 0, 1, 9);
+  const Tensor shared = rand_normal({7, 7}, {0, 1}, {9});
   const BlockAttention block(3, {given.qkv, shared, {}}, given.layout);
   CHECK(at(block.position({1, 1}), 2, 5) == Approx(shared.at(2 * 7 + 5)));
 
-  const Tensor phi = rand_uniform({2, 6, 6}, 0.1, 0.9, 10);
+  const Tensor phi = rand_uniform({2, 6, 6}, {0.1, 0.9}, {10});
   const BlockAttention gated(3, {given.qkv, {}, phi}, given.layout);
   CHECK(at(gated.gate({0, 1}), 2, 5) == Approx(phi.at((6 + 2) * 6 + 5)));
   CHECK(at(gated.position({0, 1}), 3, 6) == Approx(std::log(phi.at((6 + 2) * 6 + 5))));
@@ -216,7 +216,7 @@ TEST_CASE("nonlocality and impact: a gate multiplies, a bias joins the shifted e
   const Synthetic given;
   const PatchGrid grid{2, 3, 0};
   const NormalizedDistance distance(grid);
-  const Tensor phi = rand_uniform({2, 6, 6}, 0.1, 0.9, 10);
+  const Tensor phi = rand_uniform({2, 6, 6}, {0.1, 0.9}, {10});
   for (const bool gated : {true, false}) {
     CAPTURE(gated);
     BlockAttention::Shown shown{given.qkv, given.bias, {}};

@@ -130,7 +130,7 @@ TEST_CASE("an update does not depend on the number of threads") {
     set_num_threads(count);
     ParameterStore store(0, kF32);
     const Tensor p = Scope(store).param("w", {100'003}, normal(1));
-    p.set_grad(rand_normal(p.shape(), 0, 1, 5));
+    p.set_grad(rand_normal(p.shape(), {0, 1}, {5}));
     Optimizer optimizer(store, {});
     optimizer.step(0.01, clip_scale(gradient_norm(store), 1));
     results[count - 1] = p.to_vector();

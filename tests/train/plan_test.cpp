@@ -75,7 +75,8 @@ TEST_CASE("the peak of a larger batch lies where the plan says") {
   TrainStep step(config, *model, 50);
   Progress progress;
   const auto run = [&](std::int64_t size) {
-    const Batch batch{rand_normal({size, 3, 32, 32}, 0, 1, 1), zeros({size}, {DType::i64, {}}), {}};
+    const Batch batch{
+        rand_normal({size, 3, 32, 32}, {0, 1}, {1}), zeros({size}, {DType::i64, {}}), {}};
     step.run([&] { return batch; }, 1, 0, progress);
     model->store().zero_grad();
   };

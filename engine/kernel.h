@@ -1,9 +1,9 @@
-// One entry of a table of kernels (ops/kernels.h).
+// One entry of a table of kernels: engine/kernels.h has the engine's, ops/kernels.h that of ops.
 #pragma once
 
 #include "engine/check.h"
 
-namespace fovea::ops {
+namespace fovea {
 
 /// What a device does for one kind of call; null where it has no form of it yet. `Call` holds plain
 /// pointers, sizes and strides, and the name of its op: `static constexpr const char* kOp`.
@@ -27,4 +27,4 @@ class Kernel {
   Function run_ = nullptr;
 };
 
-}  // namespace fovea::ops
+}  // namespace fovea

@@ -1,0 +1,76 @@
+// What the engine itself needs of a device, as a table of kernels like that of ops/kernels.h: it
+// moves, converts, adds and checks data. engine/copy.cpp stands above it with shapes and checks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/device.h"
+#include "engine/dtype.h"
+#include "engine/kernel.h"
+
+namespace fovea {
+
+/// The axes of N operands of one shape, at least one and at most six (engine/strided.h merges
+/// them). Strides count elements.
+template <std::size_t N>
+struct Axes {
+  static constexpr int kMaxRank = 6;
+
+  int rank = 0;
+  std::int64_t count = 0;  ///< product of the sizes
+  std::int64_t shape[kMaxRank] = {};
+  std::int64_t strides[N][kMaxRank] = {};
+};
+
+/// to[...] = from[...], converted.
+struct CopyCall {
+  static constexpr const char* kOp = "copy";
+
+  Axes<2> axes;  ///< of to, from
+  DType to_dtype = DType::f32, from_dtype = DType::f32;
+  void* to = nullptr;
+  const void* from = nullptr;
+};
+
+/// to[...] += from[...], of float dtypes; added in the wider of the two.
+struct AddCall {
+  static constexpr const char* kOp = "add_into";
+
+  Axes<2> axes;  ///< of to, from
+  DType to_dtype = DType::f32, from_dtype = DType::f32;
+  void* to = nullptr;
+  const void* from = nullptr;
+};
+
+/// y[kept] = sum of x[kept, reduced], in f64 and in row-major order. y is packed.
+struct SumCall {
+  static constexpr const char* kOp = "sum_to";
+
+  DType dtype = DType::f32;
+  Axes<1> kept, reduced;  ///< of x; `reduced` may be empty (count 0)
+  const void* x = nullptr;
+  void* y = nullptr;
+};
+
+/// *finite = whether no x[...] is NaN or infinite, 1 or 0, in the memory of the device.
+struct FiniteCall {
+  static constexpr const char* kOp = "all_finite";
+
+  DType dtype = DType::f32;
+  Axes<1> axes;
+  const void* x = nullptr;
+  std::uint8_t* finite = nullptr;
+};
+
+struct DataKernels {
+  Kernel<CopyCall> copy;
+  Kernel<AddCall> add;
+  Kernel<SumCall> sum;
+  Kernel<FiniteCall> finite;
+};
+
+/// The kernels of a device; CUDA's run on that device, which becomes this thread's current one.
+[[nodiscard]] const DataKernels& data_kernels(Device device);
+
+}  // namespace fovea
