@@ -85,33 +85,31 @@ void select(std::int64_t n, std::int64_t* to, std::int64_t count, const F& befor
   }
 }
 
-/// Merges the sorted from[begin, middle) and from[middle, end) into to[begin, end).
-struct Runs {
-  std::int64_t begin, middle, end;
-};
+/// Sorts by merging halves. Both arrays hold the positions [0, n) at first.
 template <class F>
-void merge(const std::int64_t* from, std::int64_t* to, const Runs& runs, const F& before) {
-  std::int64_t a = runs.begin, b = runs.middle;
-  for (std::int64_t i = runs.begin; i < runs.end; ++i) {
-    const bool second = b < runs.end && (a == runs.middle || before(from[b], from[a]));
-    to[i] = from[second ? b++ : a++];
-  }
-}
+struct Merging {
+  const F& before;
 
-/// All of [0, n) in order: runs that are merged in pairs, to and fro.
+  /// Leaves [begin, end) in order in `to`; `from` is working memory.
+  void sort(std::int64_t begin, std::int64_t end, std::int64_t* from, std::int64_t* to) const {
+    if (end - begin < 2) return;
+    const std::int64_t middle = begin + (end - begin) / 2;
+    sort(begin, middle, to, from);
+    sort(middle, end, to, from);
+    std::int64_t a = begin, b = middle;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const bool second = b < end && (a == middle || before(from[b], from[a]));
+      to[i] = from[second ? b++ : a++];
+    }
+  }
+};
+
+/// All of [0, n) in order.
 template <class F>
 void sort(std::int64_t n, std::int64_t* to, const F& before) {
-  std::int64_t *from = row_scratch<std::int64_t>(n), *into = to;
-  for (std::int64_t i = 0; i < n; ++i) from[i] = i;
-  for (std::int64_t width = 1; width < n; width *= 2) {
-    for (std::int64_t i = 0; i < n; i += 2 * width) {
-      merge(from, into, {i, smaller(i + width, n), smaller(i + 2 * width, n)}, before);
-    }
-    std::int64_t* const merged = into;
-    into = from;
-    from = merged;
-  }
-  for (std::int64_t i = 0; from != to && i < n; ++i) to[i] = from[i];
+  auto* const from = row_scratch<std::int64_t>(n);
+  for (std::int64_t i = 0; i < n; ++i) from[i] = to[i] = i;
+  Merging<F>{before}.sort(0, n, from, to);
 }
 
 void first_positions(const FirstPositionsCall& c) {
