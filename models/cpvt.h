@@ -1,5 +1,5 @@
 // CPVT (Chu et al. 2021): DeiT's blocks without a position embedding. Where tokens are comes from
-// position encoding generators between the blocks, so that images of any size will do (Chu et al., "Conditional Positional Encodings for Vision Transformers").
+// position encoding generators between the blocks, so that images of any size will do.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // PerViT, the Peripheral Vision Transformer (Min et al. 2022): attention by content and,
-// separately, by position; a convolutional stem; stages of rising width on one token grid (Min et al., "Peripheral Vision Transformer").
+// separately, by position; a convolutional stem; stages of rising width on one token grid.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,6 @@
 // Phi_p of PerViT (Min et al. 2022, equations 7 to 9): how much every token attends to every other
-// by their positions alone. It depends on no image, so it is computed once per step (PerViT eq. 7 and 8).
+// by their positions alone. It depends on no image, so it is computed once per step (PerViT eq. 7
+// and 8).
 #pragma once
 
 #include <array>

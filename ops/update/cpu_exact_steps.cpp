@@ -38,7 +38,9 @@ void for_blocks(DType dtype, std::int64_t count, const F& f) {
 
 template <class T>
 void adamw_block(const AdamWCall& c, const Block<T>& at) {
-  T* __restrict const p = at.p, * __restrict const m = at.m, * __restrict const v = at.v;
+  T* __restrict const p = at.p;
+  T* __restrict const m = at.m;
+  T* __restrict const v = at.v;
   const T* __restrict const g = at.g;
   const AdamStep<T> adam(c.adam);
   const T keep = static_cast<T>(c.keep);
@@ -53,20 +55,24 @@ void adamw_block(const AdamWCall& c, const Block<T>& at) {
 
 template <class T>
 void lamb_block(const LambCall& c, const Block<T>& at) {
-  T* __restrict const m = at.m, * __restrict const v = at.v;
-  const T* __restrict const p = at.p, * __restrict const g = at.g;
+  T* __restrict const m = at.m;
+  T* __restrict const v = at.v;
+  const T* __restrict const p = at.p;
+  const T* __restrict const g = at.g;
   T* __restrict const u = static_cast<T*>(c.u);
   const AdamStep<T> adam(c.adam);
   const T decay = static_cast<T>(c.decay);
-  double parameter = 0, direction = 0;
   for (std::int64_t i = at.begin; i < at.end; ++i) {
     T mi = m[i], vi = v[i];
-    const T ui = adam(g[i], mi, vi) + decay * p[i];
+    u[i] = adam(g[i], mi, vi) + decay * p[i];
     m[i] = mi;
     v[i] = vi;
-    u[i] = ui;
+  }
+  // By themselves, one after another: the loop above vectorises, this one must not be reordered.
+  double parameter = 0, direction = 0;
+  for (std::int64_t i = at.begin; i < at.end; ++i) {
     parameter += static_cast<double>(p[i]) * static_cast<double>(p[i]);
-    direction += static_cast<double>(ui) * static_cast<double>(ui);
+    direction += static_cast<double>(u[i]) * static_cast<double>(u[i]);
   }
   double* const squares = c.squares + 2 * (at.begin / kUpdateBlock);
   squares[0] = parameter;
@@ -76,7 +82,8 @@ void lamb_block(const LambCall& c, const Block<T>& at) {
 /// SGD and Lion: step(g, p, m) of each element.
 template <class T, class Step>
 void momentum_block(const Step& of_element, const Block<T>& at) {
-  T* __restrict const p = at.p, * __restrict const m = at.m;
+  T* __restrict const p = at.p;
+  T* __restrict const m = at.m;
   const T* __restrict const g = at.g;
   const Step step = of_element;
   for (std::int64_t i = at.begin; i < at.end; ++i) {

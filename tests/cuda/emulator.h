@@ -1,6 +1,6 @@
 // Runs CUDA kernels on the CPU: one fiber per thread, blocks one after another, barriers, shared
-// memory and warp shuffles, for the very kernel sources of engine/cuda and of ops/*/*.cu. Threads take
-// turns in a chosen order, so a result that depends on the order gives a race away.
+// memory and warp shuffles, for the very kernel sources of engine/cuda and of ops/*/*.cu. Threads
+// take turns in a chosen order, so a result that depends on the order gives a race away.
 //
 // It stands in for <cuda_runtime.h> where FOVEA_EMULATE is defined, in an executable of its own.
 #pragma once

@@ -20,7 +20,7 @@ constexpr std::int64_t kMany = 100'003;  // several blocks, the last one shorter
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 ops::UpdateTensors tensors_of(const Shape& shape, TensorOptions options = {}) {
-  return {rand_normal(shape, 0, 1, 1, 0, options), rand_normal(shape, 0, 1, 2, 0, options),
+  return {rand_normal(shape, {0, 1}, {1}, options), rand_normal(shape, {0, 1}, {2}, options),
           zeros(shape, options), zeros(shape, options)};
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("LAMB's step is lr |p| long where it decays, and as Adam's elsewhere")
 TEST_CASE("sums of squares are f64 sums of every float dtype, strided or not") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
     CAPTURE(to_string(dtype));
-    const Tensor x = rand_normal({kMany}, 0, 1, 3).to(dtype);
+    const Tensor x = rand_normal({kMany}, {0, 1}, {3}).to(dtype);
     double expected = 0;
     for (const double value : x.to_vector()) expected += value * value;
     CHECK(ops::sum_of_squares(x) == doctest::Approx(expected).epsilon(1e-13));

@@ -102,7 +102,12 @@ OpCases shape_cases() {
 OpCases part_cases() {
   return {
       {"slice", "middle", {{2, 7, 3}}, [](X x) { return ops::slice(x[0], 1, 2, 5); }},
-      {"slice", "step", {{2, 11}}, [](X x) { return ops::slice(x[0], -1, {1, 11, 3}); }},
+      {"slice",
+       "step",
+       {{2, 11}},
+       [](X x) {
+         return ops::slice(x[0], -1, {1, 11, 3});
+       }},
       {"slice", "from the end, beyond it", {{7}}, [](X x) { return ops::slice(x[0], 0, -3, 99); }},
       {"slice", "nothing", {{7, 2}}, [](X x) { return ops::slice(x[0], 0, 5, 3); }},
       {"slice",

@@ -1,5 +1,5 @@
-// The numbers behind the pictures: check values of the official code, and formulas against loops that
-// follow them to the letter.
+// The numbers behind the pictures: check values of the official code, and formulas against loops
+// that follow them to the letter.
 #include "train/inspect/measures.h"
 
 #include <doctest/doctest.h>
