@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of two builds against each other: their benchmarks in turns, and the median of the paired ratios.
 
-    bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 3] [--workload NAME]... [--threads N]
+    bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 3] [--workload NAME]... [--divide-batch N]
 
 A build is a folder with fovea_bench. A ratio above 1 means that NEW is faster. Each run is a process of
 its own; the order within a pair changes from pair to pair, since machines drift.
@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tempfile
 
-WORKLOADS = ["vit_tiny_patch4_32", "deit_tiny_patch16_224", "cpvt_tiny_peg0_224", "pervit_tiny_224", "pit_tiny_32"]
+WORKLOADS = {"vit_tiny_patch4_32": 128, "deit_tiny_patch16_224": 32, "cpvt_tiny_peg0_224": 32,  # and their batches
+             "pervit_tiny_224": 32, "pit_tiny_32": 16}
 
 
 def speeds(build, workload, args, folder):
     """mode -> images per second of one run."""
     output = pathlib.Path(folder) / "run.json"
     command = [build / "fovea_bench", "--workload", workload, "--reps", str(args.reps), "--json", output,
-               "--threads", str(args.threads)]
+               "--threads", str(args.threads), "--batch", str(max(1, WORKLOADS[workload] // args.divide_batch))]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"error: {build}/fovea_bench ended with {done.returncode}:\n{done.stderr}")
@@ -34,7 +35,8 @@ def main():
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--workload", action="append")
+    parser.add_argument("--divide-batch", type=int, default=1, metavar="N", help="batches of an N-th: sooner done")
+    parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
     args = parser.parse_args()
     old, new = (build.resolve() for build in args.builds)
     print(f"{'workload':24}{'mode':8}{'median':>8}{'least':>8}{'most':>8}   of {args.pairs} ratios new / old")

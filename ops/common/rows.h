@@ -45,10 +45,6 @@ struct RowSize {
   explicit RowSize(const Tensor& x) : rows(1), width(x.rank() == 0 ? 1 : x.shape()[-1]) {
     for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
   }
-  /// Rows per chunk of a parallel loop: enough elements to pay for waking a thread.
-  [[nodiscard]] std::int64_t grain() const {
-    return std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(width, 1));
-  }
 };
 
 }  // namespace fovea::ops::detail

@@ -103,8 +103,8 @@ TEST_CASE("an op without a CUDA form says so by name") {
   if (skipped()) return;
   const Tensor x = rand_normal({2, 3, 4, 4}, {0, 1}, {1}).to(kCuda);
   CHECK_THROWS_WITH_AS((void)ops::max_pool2d(x, {}),
-                       "max_pool2d: has no CUDA form yet; move its tensors to the CPU with "
-                       "to(Device{})",
+                       "avg_pool2d or max_pool2d: has no CUDA form yet; move its tensors to the "
+                       "CPU with to(Device{})",
                        Error);
 }
 
