@@ -166,6 +166,16 @@ TEST_CASE("pixel swaps are disjoint, near and repeatable") {
   CHECK(draw_swaps({{1, 2}, 5, 1, 0}).size() == 5);  // more swaps than pairs
 }
 
+TEST_CASE("pixel swaps stay near where few partners are left") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (const auto& [a, b] : draw_swaps({{6, 8}, 24, 2, seed})) {
+      const std::int64_t distance = std::abs(a / 8 - b / 8) + std::abs(a % 8 - b % 8);
+      CHECK(distance >= 1);
+      CHECK(distance <= 2);
+    }
+  }
+}
+
 TEST_CASE("pixel swaps use up all pixels before one is swapped again, however near they must be") {
   for (const std::int64_t delta : {3, 40}) {
     CAPTURE(delta);
