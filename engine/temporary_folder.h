@@ -14,8 +14,8 @@ namespace fovea {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "fovea-XXXXXX")
-                           .string();  // mkdtemp fills in the X
+    const std::string pattern = "fovea-" + std::string(6, 'X');  // mkdtemp replaces the X
+    std::string name = (std::filesystem::temp_directory_path() / pattern).string();
     check(::mkdtemp(name.data()) != nullptr, "cannot make a folder ", name);
     path_ = name;
   }

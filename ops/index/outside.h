@@ -16,15 +16,15 @@ struct Outside {
 };
 
 /// Half open: [low, limit).
-struct Range {
+struct Bounds {
   std::int64_t low = std::numeric_limits<std::int64_t>::min(), limit = 0;
 };
 
-/// The first element of a packed i64 tensor that is not in the range.
-[[nodiscard]] inline Outside first_outside(const Tensor& packed, Range range) {
+/// The first element of a packed i64 tensor that is not within the bounds.
+[[nodiscard]] inline Outside first_outside(const Tensor& packed, Bounds bounds) {
   Outside found;
   kernels(packed.device())
-      .index.first_outside({packed.numel(), range.low, range.limit,
+      .index.first_outside({packed.numel(), bounds.low, bounds.limit,
                             reinterpret_cast<const std::int64_t*>(packed.raw()), &found.position,
                             &found.value});
   return found;
