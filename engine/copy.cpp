@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-Axes<2> pair_axes(const Tensor& to, const Tensor& from) {
+StridedAxes<2> pair_axes(const Tensor& to, const Tensor& from) {
   return merged_axes<2>(to.shape(), {to.strides(), from.strides()});
 }
 

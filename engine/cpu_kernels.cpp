@@ -19,22 +19,22 @@ To convert(From value) {
 }
 
 template <std::size_t N>
-std::int64_t inner(const Axes<N>& axes) {
+std::int64_t inner(const StridedAxes<N>& axes) {
   return axes.shape[axes.rank - 1];
 }
 /// Rows: positions of all axes but the last.
 template <std::size_t N>
-std::int64_t rows(const Axes<N>& axes) {
+std::int64_t rows(const StridedAxes<N>& axes) {
   return inner(axes) == 0 ? 0 : axes.count / inner(axes);
 }
 template <std::size_t N>
-std::int64_t step(const Axes<N>& axes, std::size_t operand) {
+std::int64_t step(const StridedAxes<N>& axes, std::size_t operand) {
   return axes.strides[operand][axes.rank - 1];
 }
 
 /// Offsets, in elements, of the first element of row `row` for each operand.
 template <std::size_t N>
-std::array<std::int64_t, N> offsets(const Axes<N>& axes, std::int64_t row) {
+std::array<std::int64_t, N> offsets(const StridedAxes<N>& axes, std::int64_t row) {
   std::array<std::int64_t, N> result{};
   for (int axis = axes.rank - 2; axis >= 0; --axis) {
     const std::int64_t position = row % axes.shape[axis];
@@ -47,7 +47,7 @@ std::array<std::int64_t, N> offsets(const Axes<N>& axes, std::int64_t row) {
 /// Calls body(offsets, count) for runs along the last axis that together cover all elements, in
 /// parallel over fixed chunks. The runs of operand k start at offsets[k] and step by step(axes, k).
 template <std::size_t N, class Body>
-void for_each_run(const Axes<N>& axes, const Body& body) {
+void for_each_run(const StridedAxes<N>& axes, const Body& body) {
   constexpr std::int64_t kChunk = 1 << 15;  // elements: enough to pay for waking a thread
   const std::int64_t width = inner(axes), height = rows(axes);
   if (height == 1) {
@@ -114,7 +114,8 @@ void add(const AddCall& c) {
 /// One block of kept positions, `kept_step` apart: sums all reduced positions into doubles, in
 /// row-major order.
 template <class T>
-void sum_block(const T* x, std::int64_t kept_step, const Axes<1>& reduced, std::span<double> sums) {
+void sum_block(const T* x, std::int64_t kept_step, const StridedAxes<1>& reduced,
+               std::span<double> sums) {
   const std::int64_t height = rows(reduced), width = inner(reduced), stride = step(reduced, 0);
   for (std::int64_t row = 0; row < height; ++row) {
     const T* at = x + offsets(reduced, row)[0];

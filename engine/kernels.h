@@ -14,7 +14,7 @@ namespace fovea {
 /// The axes of N operands of one shape, at least one and at most six (engine/strided.h merges
 /// them). Strides count elements.
 template <std::size_t N>
-struct Axes {
+struct StridedAxes {
   static constexpr int kMaxRank = 6;
 
   int rank = 0;
@@ -27,7 +27,7 @@ struct Axes {
 struct CopyCall {
   static constexpr const char* kOp = "copy";
 
-  Axes<2> axes;  ///< of to, from
+  StridedAxes<2> axes;  ///< of to, from
   DType to_dtype = DType::f32, from_dtype = DType::f32;
   void* to = nullptr;
   const void* from = nullptr;
@@ -37,7 +37,7 @@ struct CopyCall {
 struct AddCall {
   static constexpr const char* kOp = "add_into";
 
-  Axes<2> axes;  ///< of to, from
+  StridedAxes<2> axes;  ///< of to, from
   DType to_dtype = DType::f32, from_dtype = DType::f32;
   void* to = nullptr;
   const void* from = nullptr;
@@ -48,7 +48,7 @@ struct SumCall {
   static constexpr const char* kOp = "sum_to";
 
   DType dtype = DType::f32;
-  Axes<1> kept, reduced;  ///< of x; `reduced` may be empty (count 0)
+  StridedAxes<1> kept, reduced;  ///< of x; `reduced` may be empty (count 0)
   const void* x = nullptr;
   void* y = nullptr;
 };
@@ -58,7 +58,7 @@ struct FiniteCall {
   static constexpr const char* kOp = "all_finite";
 
   DType dtype = DType::f32;
-  Axes<1> axes;
+  StridedAxes<1> axes;
   const void* x = nullptr;
   std::uint8_t* finite = nullptr;
 };

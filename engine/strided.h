@@ -12,9 +12,10 @@ namespace fovea {
 /// The axes of N operands of one shape, with axes of size 1 dropped and neighbours merged where
 /// every operand's strides allow it. Contiguous tensors have one axis.
 template <std::size_t N>
-[[nodiscard]] Axes<N> merged_axes(const Shape& shape, const std::array<Strides, N>& strides) {
-  static_assert(Axes<N>::kMaxRank == Shape::kMaxRank);
-  Axes<N> merged;
+[[nodiscard]] StridedAxes<N> merged_axes(const Shape& shape,
+                                         const std::array<Strides, N>& strides) {
+  static_assert(StridedAxes<N>::kMaxRank == Shape::kMaxRank);
+  StridedAxes<N> merged;
   merged.count = shape.numel();
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const std::int64_t size = shape[axis];

@@ -100,7 +100,7 @@ Objections kernels_see_tensors(const File& file) {
   return lines_where(file, [&](const std::string& line) {
     const std::string target = included(line);
     return !target.empty() && !target.starts_with(own) && !target.starts_with("ops/common/") &&
-           !matches(target, "engine/(device|dtype|parallel|rng)\\.h");
+           !matches(target, "engine/(device|dtype|kernels?|parallel|rng)\\.h");
   });
 }
 

@@ -12,7 +12,7 @@ template <std::size_t N>
 struct Offsets {
   std::int64_t at[N] = {};
 
-  FOVEA_HD Offsets(const Axes<N>& axes, std::int64_t index) {
+  FOVEA_HD Offsets(const StridedAxes<N>& axes, std::int64_t index) {
     for (int axis = axes.rank - 1; axis >= 0; --axis) {
       const std::int64_t position = index % axes.shape[axis];
       index /= axes.shape[axis];
@@ -27,7 +27,7 @@ FOVEA_HD To converted(From value) {
 }
 
 template <class To, class From>
-__global__ void copy_kernel(To* to, const From* from, Axes<2> axes) {
+__global__ void copy_kernel(To* to, const From* from, StridedAxes<2> axes) {
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const Offsets<2> offsets(axes, i);
     to[offsets.at[0]] = converted<To>(from[offsets.at[1]]);
@@ -35,7 +35,7 @@ __global__ void copy_kernel(To* to, const From* from, Axes<2> axes) {
 }
 
 template <class To, class From>
-__global__ void add_kernel(To* to, const From* from, Axes<2> axes) {
+__global__ void add_kernel(To* to, const From* from, StridedAxes<2> axes) {
   using Sum = decltype(acc_t<To>{} + acc_t<From>{});
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const Offsets<2> offsets(axes, i);
@@ -47,7 +47,7 @@ __global__ void add_kernel(To* to, const From* from, Axes<2> axes) {
 
 /// y[i] = sum over the reduced positions, in row-major order, in f64.
 template <class T>
-__global__ void sum_kernel(T* y, const T* x, Axes<1> kept, Axes<1> reduced) {
+__global__ void sum_kernel(T* y, const T* x, StridedAxes<1> kept, StridedAxes<1> reduced) {
   for (std::int64_t i = grid_thread(); i < kept.count; i += grid_threads()) {
     const T* const first = x + Offsets<1>(kept, i).at[0];
     double sum = 0;
@@ -60,7 +60,7 @@ __global__ void sum_kernel(T* y, const T* x, Axes<1> kept, Axes<1> reduced) {
 
 /// Clears *finite when an element is NaN or infinite. All writers write the same value.
 template <class T>
-__global__ void finite_kernel(std::uint8_t* finite, const T* x, Axes<1> axes) {
+__global__ void finite_kernel(std::uint8_t* finite, const T* x, StridedAxes<1> axes) {
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const auto value = static_cast<acc_t<T>>(x[Offsets<1>(axes, i).at[0]]);
     if (!(value - value == 0)) *finite = 0;
@@ -70,23 +70,23 @@ __global__ void finite_kernel(std::uint8_t* finite, const T* x, Axes<1> axes) {
 inline constexpr unsigned kCopyBlock = 256;
 
 template <class To, class From>
-void run_copy(To* to, const From* from, const Axes<2>& axes) {
+void run_copy(To* to, const From* from, const StridedAxes<2>& axes) {
   launch(copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from, axes);
 }
 
 template <class To, class From>
-void run_add(To* to, const From* from, const Axes<2>& axes) {
+void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
   launch(add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from, axes);
 }
 
 template <class T>
-void run_sum(T* y, const T* x, const Axes<1>& kept, const Axes<1>& reduced) {
+void run_sum(T* y, const T* x, const StridedAxes<1>& kept, const StridedAxes<1>& reduced) {
   launch(sum_kernel<T>, blocks_for(kept.count, kCopyBlock), kCopyBlock, 0, y, x, kept, reduced);
 }
 
 /// *finite is 1 before.
 template <class T>
-void run_finite(std::uint8_t* finite, const T* x, const Axes<1>& axes) {
+void run_finite(std::uint8_t* finite, const T* x, const StridedAxes<1>& axes) {
   launch(finite_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, finite, x, axes);
 }
 

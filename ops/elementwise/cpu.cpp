@@ -87,19 +87,19 @@ void gather_run(const From* __restrict from, std::int64_t stride, std::int64_t c
 template <class From, class To>
 void gather(const MapCall& call, int k, std::int64_t first, std::int64_t count, void* tile) {
   const auto* const from = static_cast<const From*>(call.in[k]);
-  const std::int64_t* const strides = call.strides[k];
+  const std::int64_t* const strides = call.axes.strides[k];
   auto* to = static_cast<To*>(tile);
-  std::int64_t at[MapCall::kMaxRank];
+  std::int64_t at[StridedAxes<MapCall::kMaxInputs>::kMaxRank];
   std::int64_t rest = first, offset = 0;
-  for (int axis = call.rank - 1; axis >= 0; --axis) {
-    at[axis] = rest % call.shape[axis];
-    rest /= call.shape[axis];
+  for (int axis = call.axes.rank - 1; axis >= 0; --axis) {
+    at[axis] = rest % call.axes.shape[axis];
+    rest /= call.axes.shape[axis];
     offset += at[axis] * strides[axis];
   }
-  const int last = call.rank - 1;
+  const int last = call.axes.rank - 1;
   std::int64_t left = count;
   while (true) {
-    const std::int64_t in_row = call.shape[last] - at[last];
+    const std::int64_t in_row = call.axes.shape[last] - at[last];
     const std::int64_t run = left < in_row ? left : in_row;
     gather_run(from + offset, strides[last], run, to);
     to += run;
@@ -109,7 +109,7 @@ void gather(const MapCall& call, int k, std::int64_t first, std::int64_t count, 
     at[last] = 0;
     for (int axis = last - 1; axis >= 0; --axis) {  // carry
       offset += strides[axis];
-      if (++at[axis] < call.shape[axis]) break;
+      if (++at[axis] < call.axes.shape[axis]) break;
       offset -= at[axis] * strides[axis];
       at[axis] = 0;
     }
@@ -158,7 +158,7 @@ class Map {
   }
 
   void run() const {
-    parallel_for(call_.count, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(call_.axes.count, kChunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin; first < end; first += kTile) {
         run_tile(first, smaller(kTile, end - first));
       }
@@ -168,9 +168,9 @@ class Map {
  private:
   [[nodiscard]] bool is_packed(int k) const {
     std::int64_t step = 1;
-    for (int axis = call_.rank - 1; axis >= 0; --axis) {
-      if (call_.strides[k][axis] != step) return false;
-      step *= call_.shape[axis];
+    for (int axis = call_.axes.rank - 1; axis >= 0; --axis) {
+      if (call_.axes.strides[k][axis] != step) return false;
+      step *= call_.axes.shape[axis];
     }
     return true;
   }

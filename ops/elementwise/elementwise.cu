@@ -67,13 +67,13 @@ template <class F, class A>
 __global__ void map_kernel(F f, MapCall args) {
   constexpr int kInputs = detail::functor_inputs<F>();
   constexpr int kSlots = kInputs > 0 ? kInputs : 1;
-  for (std::int64_t i = grid_thread(); i < args.count; i += grid_threads()) {
+  for (std::int64_t i = grid_thread(); i < args.axes.count; i += grid_threads()) {
     std::int64_t offsets[kSlots] = {};
     std::int64_t rest = i;
-    for (int axis = args.rank - 1; axis >= 0; --axis) {
-      const std::int64_t at = rest % args.shape[axis];
-      rest /= args.shape[axis];
-      for (int k = 0; k < kInputs; ++k) offsets[k] += at * args.strides[k][axis];
+    for (int axis = args.axes.rank - 1; axis >= 0; --axis) {
+      const std::int64_t at = rest % args.axes.shape[axis];
+      rest /= args.axes.shape[axis];
+      for (int k = 0; k < kInputs; ++k) offsets[k] += at * args.axes.strides[k][axis];
     }
     A x[kSlots];
     for (int k = 0; k < kInputs; ++k) x[k] = load_as<A>(args.in[k], args.in_dtype[k], offsets[k]);
@@ -84,7 +84,7 @@ __global__ void map_kernel(F f, MapCall args) {
 template <class F, class A>
 void run_map(const MapCall& call) {
   constexpr unsigned kBlock = 256;
-  launch(map_kernel<F, A>, blocks_for(call.count, kBlock), kBlock, 0,
+  launch(map_kernel<F, A>, blocks_for(call.axes.count, kBlock), kBlock, 0,
          *static_cast<const F*>(call.functor), call);
 }
 

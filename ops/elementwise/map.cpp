@@ -45,13 +45,7 @@ MapCall make_call(const ErasedFunctor& functor, std::span<const Tensor> inputs, 
     call.in[i] = t.raw();
     call.in_dtype[i] = t.dtype();
   }
-  const Axes<MapCall::kMaxInputs> axes = merged_axes(out.shape(), strides);
-  call.rank = axes.rank;
-  call.count = axes.count;
-  std::copy_n(axes.shape, axes.rank, call.shape);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::copy_n(axes.strides[i], axes.rank, call.strides[i]);
-  }
+  call.axes = merged_axes(out.shape(), strides);
   call.compute = compute_dtype(inputs, out);
   check(call.compute != DType::i64 || functor.takes_integers,
         "elementwise: got only integer operands, expected a float dtype");

@@ -13,10 +13,10 @@ namespace {
 
 ops::MapCall flat(std::int64_t count, const void* in, DType dtype, void* out) {
   ops::MapCall call;
-  call.rank = 1;
-  call.count = count;
-  call.shape[0] = count;
-  call.strides[0][0] = 1;
+  call.axes.rank = 1;
+  call.axes.count = count;
+  call.axes.shape[0] = count;
+  call.axes.strides[0][0] = 1;
   call.in[0] = in;
   call.in_dtype[0] = dtype;
   call.out = out;
@@ -48,15 +48,15 @@ TEST_CASE("operands broadcast, convert and stride") {
   const std::vector<bf16> b{bf16(10.0f), bf16(20.0f)};
   std::vector<float> y(6);
   ops::MapCall args = flat(6, a.data(), DType::f32, y.data());
-  args.rank = 2;
-  args.shape[0] = 2;
-  args.shape[1] = 3;
-  args.strides[0][0] = 0;
-  args.strides[0][1] = 1;
+  args.axes.rank = 2;
+  args.axes.shape[0] = 2;
+  args.axes.shape[1] = 3;
+  args.axes.strides[0][0] = 0;
+  args.axes.strides[0][1] = 1;
   args.in[1] = b.data();
   args.in_dtype[1] = DType::bf16;
-  args.strides[1][0] = 1;
-  args.strides[1][1] = 0;
+  args.axes.strides[1][0] = 1;
+  args.axes.strides[1][1] = 0;
   const ops::detail::Add add;
   run<float>(add, args);
   CHECK(y == std::vector<float>{11, 12, 13, 21, 22, 23});

@@ -41,12 +41,12 @@ TEST_CASE("broadcast strides repeat with 0") {
 }
 
 TEST_CASE("the axes of a contiguous tensor merge into one, permuted ones stay apart") {
-  const Axes<1> whole = merged_axes<1>({2, 1, 3, 5}, {Strides{15, 7, 5, 1}});
+  const StridedAxes<1> whole = merged_axes<1>({2, 1, 3, 5}, {Strides{15, 7, 5, 1}});
   CHECK(whole.count == 30);
   CHECK(whole.rank == 1);
   CHECK(whole.shape[0] == 30);
   CHECK(whole.strides[0][0] == 1);
-  const Axes<2> permuted = merged_axes<2>({2, 3, 5}, {Strides{15, 5, 1}, Strides{1, 10, 2}});
+  const StridedAxes<2> permuted = merged_axes<2>({2, 3, 5}, {Strides{15, 5, 1}, Strides{1, 10, 2}});
   CHECK(permuted.rank == 2);
   CHECK(Shape(std::span(permuted.shape).first(2)) == Shape{2, 15});
   CHECK(Shape(std::span(permuted.strides[0]).first(2)) == Strides{15, 1});
@@ -54,7 +54,7 @@ TEST_CASE("the axes of a contiguous tensor merge into one, permuted ones stay ap
 }
 
 TEST_CASE("a scalar has one axis of one element, an empty tensor counts none") {
-  const Axes<1> scalar = merged_axes<1>({}, {Strides{}});
+  const StridedAxes<1> scalar = merged_axes<1>({}, {Strides{}});
   CHECK(scalar.rank == 1);
   CHECK(scalar.shape[0] == 1);
   CHECK(scalar.count == 1);
