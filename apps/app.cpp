@@ -5,7 +5,7 @@
 #include <iostream>
 #include <new>
 
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace fovea {
 

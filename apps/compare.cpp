@@ -6,8 +6,8 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "engine/files.h"
-#include "train/compare.h"
+#include "base/files.h"
+#include "report/compare.h"
 
 namespace {
 

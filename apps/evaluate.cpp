@@ -8,11 +8,11 @@
 #include "apps/cli.h"
 #include "apps/console.h"
 #include "apps/loading.h"
-#include "engine/files.h"
+#include "base/files.h"
 #include "engine/parallel.h"
 #include "engine/safetensors.h"
+#include "report/evaluations.h"
 #include "train/progress.h"
-#include "train/report/evaluations.h"
 
 namespace {
 

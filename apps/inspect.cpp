@@ -6,9 +6,9 @@
 #include "apps/cli.h"
 #include "apps/loading.h"
 #include "engine/parallel.h"
+#include "inspect/inspect.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
-#include "train/inspect/inspect.h"
 #include "train/progress.h"
 
 namespace {

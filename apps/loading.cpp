@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/check.h"
-#include "engine/files.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
-#include "models/json_text.h"
 #include "models/pretrained.h"
 
 namespace fovea {

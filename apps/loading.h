@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/model.h"
+#include "settings/options.h"
 #include "train/checkpoint.h"
-#include "train/options.h"
 
 namespace fovea {
 

@@ -4,8 +4,8 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "data/pack.h"
-#include "engine/check.h"
+#include "base/error.h"
+#include "data/sources/pack.h"
 #include "engine/parallel.h"
 #include "train/progress.h"
 

@@ -4,7 +4,7 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "train/golden/golden.h"
+#include "golden/golden.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <istream>
 
-#include "data/folder_index.h"
-#include "engine/files.h"
+#include "base/files.h"
+#include "data/sources/folder_index.h"
 
 namespace fovea {
 namespace {

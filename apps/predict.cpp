@@ -6,9 +6,9 @@
 #include "apps/loading.h"
 #include "apps/pictures.h"
 #include "apps/predictions.h"
-#include "data/loader.h"
+#include "base/files.h"
+#include "data/loading/loader.h"
 #include "engine/autograd.h"
-#include "engine/files.h"
 #include "engine/parallel.h"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "engine/check.h"
-#include "train/inspect/output.h"
+#include "base/error.h"
+#include "inspect/output.h"
 
 namespace fovea {
 namespace {

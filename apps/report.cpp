@@ -4,8 +4,8 @@
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "engine/parallel.h"
+#include "report/run_report.h"
 #include "train/progress.h"
-#include "train/report/run_report.h"
 
 namespace {
 

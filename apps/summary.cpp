@@ -8,7 +8,7 @@
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "models/summary.h"
-#include "train/model_settings.h"
+#include "settings/model_settings.h"
 
 namespace {
 

@@ -9,7 +9,7 @@ int train(int argc, char** argv) {
       {"train_cifar",
        "Trains a model on small pictures. Defaults are the recipe of the data set (shown: "
        "builtin;\n"
-       "CIFAR's is train/recipes/cifar.json); a --config file overrides it, flags override both.",
+       "CIFAR's is recipes/cifar.json); a --config file overrides it, flags override both.",
        "builtin"},
       argc, argv);
 }

@@ -9,7 +9,7 @@ int train(int argc, char** argv) {
       {"train_imagenet",
        "Trains a model on photographs: --data-dir with class folders in train/ and val/, tar\n"
        "shards, or train.pack and val.pack. Defaults are DeiT's recipe\n"
-       "(train/recipes/imagenet_deit_tiny.json); a --config file overrides it, flags override "
+       "(recipes/imagenet_deit_tiny.json); a --config file overrides it, flags override "
        "both.",
        "auto"},
       argc, argv);

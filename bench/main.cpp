@@ -11,13 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/files.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
 #include "bench/workload.h"
 #include "engine/cpu_isa.h"
-#include "engine/files.h"
 #include "engine/parallel.h"
-#include "train/options.h"
+#include "settings/options.h"
 
 using namespace fovea;
 using namespace fovea::bench;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/cpu_isa.h"
 
 namespace fovea::bench {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "data/pack.h"
+#include "base/files.h"
+#include "base/temporary_folder.h"
 #include "data/resize.h"
-#include "engine/files.h"
-#include "engine/temporary_folder.h"
+#include "data/sources/pack.h"
 
 namespace fovea::bench {
 namespace {

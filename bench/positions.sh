@@ -43,7 +43,7 @@ done
 budget_of() {
   case "$1" in
     builtin) echo --epochs 3 --warmup-epochs 0.5 ;;
-    cifar10) echo --config train/recipes/cifar_plain.json --epochs 2 --warmup-epochs 0.5 ;;
+    cifar10) echo --config recipes/cifar_plain.json --epochs 2 --warmup-epochs 0.5 ;;
   esac
 }
 

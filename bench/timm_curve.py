@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains timm's ViT on CIFAR-10 with the recipe of train/recipes/cifar.json, by PyTorch and timm alone:
+"""Trains timm's ViT on CIFAR-10 with the recipe of recipes/cifar.json, by PyTorch and timm alone:
 their augmentations, mixing, optimizer and schedule. Writes OUT/log.csv in the columns of a run, so
 that `./run compare` puts it beside ours. bench/timm_curve.sh runs both sides.
 

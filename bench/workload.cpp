@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/photographs.h"
-#include "data/loader.h"
+#include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "ops/ops.h"
-#include "train/optimizer.h"
+#include "optim/optimizer.h"
 
 namespace fovea::bench {
 namespace {

@@ -3,15 +3,16 @@
 
 #include <cstdlib>
 
-#include "data/builtin.h"
-#include "data/cifar.h"
-#include "data/folder.h"
-#include "data/pack.h"
-#include "data/subset.h"
-#include "data/tar_shards.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "data/sources/builtin.h"
+#include "data/sources/cifar.h"
+#include "data/sources/folder.h"
+#include "data/sources/pack.h"
+#include "data/sources/subset.h"
+#include "data/sources/tar_shards.h"
 #include "data/transforms.h"
-#include "engine/check.h"
-#include "engine/files.h"
 
 namespace fovea {
 namespace {

@@ -4,10 +4,10 @@
 #include <array>
 #include <string_view>
 
-#include "data/codec.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "data/codecs/codec.h"
 #include "data/transforms.h"
-#include "engine/check.h"
-#include "engine/files.h"
 
 namespace fovea {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 

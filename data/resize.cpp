@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
 #include "data/resize_passes.h"
-#include "engine/check.h"
-#include "engine/files.h"
 
 namespace fovea {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "data/augment_affine.h"
-#include "data/augment_crop.h"
-#include "data/augment_erase.h"
-#include "data/augment_jitter.h"
+#include "data/augment/affine.h"
+#include "data/augment/crop.h"
+#include "data/augment/erase.h"
+#include "data/augment/jitter.h"
 #include "data/image.h"
 #include "data/resize.h"
 #include "engine/rng.h"

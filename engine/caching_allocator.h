@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/storage.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

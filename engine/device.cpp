@@ -4,7 +4,7 @@
 #include <charconv>
 #include <ostream>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/cuda/runtime.h"
 
 namespace fovea {

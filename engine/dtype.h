@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/device.h"
 
 namespace fovea {

@@ -1,7 +1,7 @@
 // One entry of a table of kernels: engine/kernels.h has the engine's, ops/kernels.h that of ops.
 #pragma once
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 

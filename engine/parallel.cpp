@@ -10,7 +10,7 @@
 #include <omp.h>
 #endif
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <utility>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/tensor.h"
 
 namespace fovea {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <span>
 
-#include "engine/check.h"
-#include "engine/files.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "engine/safetensors_header.h"
 
 namespace fovea {

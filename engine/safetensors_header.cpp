@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

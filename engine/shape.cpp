@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 

@@ -2,12 +2,12 @@
 // pictures.
 #include <cstdio>
 
-#include "data/loader.h"
+#include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "models/layers/block.h"
 #include "models/layers/patch_embed.h"
 #include "ops/ops.h"
-#include "train/optimizer.h"
+#include "optim/optimizer.h"
 
 using namespace fovea;
 

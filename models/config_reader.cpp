@@ -5,9 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "engine/check.h"
-#include "engine/files.h"
-#include "models/json_text.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/names.h"
 
 namespace fovea {
 

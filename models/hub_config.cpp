@@ -6,10 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/check.h"
-#include "engine/files.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
 #include "models/config_reader.h"
-#include "models/json_text.h"
 #include "models/registry.h"
 
 namespace fovea {

@@ -3,7 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "engine/files.h"
+#include "base/files.h"
+#include "base/names.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 

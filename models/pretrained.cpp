@@ -6,11 +6,11 @@
 #include <optional>
 #include <sstream>
 
+#include "base/json.h"
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
-#include "models/json_text.h"
 #include "models/registry.h"
 #include "ops/resize.h"
 

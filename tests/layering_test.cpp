@@ -52,14 +52,28 @@ std::string included(const std::string& line) {
 }
 
 /// The folders that a folder may include, itself always. bench, examples and tests may all.
-const std::map<std::string, std::set<std::string>> kBelow = {
-    {"engine", {}},
-    {"ops", {"engine"}},
-    {"data", {"engine"}},
-    {"models", {"engine", "ops"}},
-    {"train", {"engine", "ops", "models", "data"}},
-    {"apps", {"engine", "ops", "models", "data", "train"}},
-};
+const std::map<std::string, std::set<std::string>> kBelow = [] {
+  std::map<std::string, std::set<std::string>> below = {
+      {"base", {}},
+      {"engine", {"base"}},
+      {"ops", {"base", "engine"}},
+      {"data", {"base", "engine"}},
+      {"models", {"base", "engine", "ops"}},
+      {"figures", {"base", "engine", "data"}},
+      {"optim", {"base", "engine", "ops", "models"}},
+      {"settings", {"base", "engine", "data", "models", "optim"}},
+  };
+  const auto add = [&below](const std::string& room, std::set<std::string> besides) {
+    besides.insert({"base", "engine", "ops", "data", "models", "figures", "optim", "settings"});
+    below[room] = std::move(besides);
+  };
+  add("train", {});
+  add("golden", {"train"});
+  add("inspect", {"train"});
+  add("report", {"train", "inspect"});
+  add("apps", {"train", "golden", "inspect", "report"});
+  return below;
+}();
 
 Objections includes_what_is_above(const File& file) {
   const auto below = kBelow.find(file.folder());
@@ -241,8 +255,9 @@ std::vector<File> files_of_the_tree() {
     for (std::string line; std::getline(in, line);) file.lines.push_back(line);
     files.push_back(std::move(file));
   };
-  for (const char* folder : {"engine", "ops", "data", "models", "train", "apps", "tests", "bench",
-                             "examples", "third_party"}) {
+  std::set<std::string> folders{"tests", "bench", "examples", "cmake"};
+  for (const auto& [room, below] : kBelow) folders.insert(room);
+  for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
       const bool listed = kinds.contains(entry.path().extension().string()) ||
                           entry.path().filename() == "CMakeLists.txt";

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/json.h"
 #include "engine/autograd.h"
-#include "engine/check.h"
 #include "engine/safetensors.h"
 #include "models/hub_config.h"
-#include "models/json_text.h"
 #include "models/pretrained.h"
 
 namespace fovea {

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "data/sampler.h"
+#include "data/loading/sampler.h"
 #include "data/transforms.h"
 #include "models/model.h"
-#include "train/ema.h"
-#include "train/evaluation_crop.h"
+#include "optim/ema.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "settings/evaluation_crop.h"
 #include "train/guards.h"
 #include "train/metrics.h"
-#include "train/optimizer.h"
-#include "train/schedule.h"
 
 namespace fovea {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "data/loader.h"
+#include "base/error.h"
+#include "data/loading/loader.h"
 #include "engine/autograd.h"
-#include "engine/check.h"
 #include "ops/loss.h"
 
 namespace fovea {

@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "data/transforms.h"
 #include "models/model.h"
-#include "train/evaluation_crop.h"
+#include "settings/evaluation_crop.h"
 #include "train/metrics.h"
 
 namespace fovea {

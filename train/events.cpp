@@ -12,8 +12,8 @@
 #include <chrono>
 #include <utility>
 
-#include "data/crc32c.h"
-#include "engine/check.h"
+#include "base/crc32c.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

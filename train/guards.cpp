@@ -5,7 +5,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "engine/autograd.h"
 #include "models/pretrained.h"
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace fovea {
 namespace {

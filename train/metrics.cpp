@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "engine/autograd.h"
-#include "engine/check.h"
 
 namespace fovea {
 namespace {

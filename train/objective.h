@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/model.h"
-#include "train/config.h"
+#include "settings/config.h"
 
 namespace fovea {
 

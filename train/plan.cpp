@@ -9,8 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "base/error.h"
 #include "engine/autograd.h"
-#include "engine/check.h"
 #include "train/initial_weights.h"
 #include "train/setup.h"
 #include "train/system_memory.h"

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "base/files.h"
 #include "data/image.h"
-#include "engine/files.h"
+#include "figures/contact_sheet.h"
+#include "figures/plot.h"
 #include "models/pretrained.h"
-#include "train/contact_sheet.h"
-#include "train/plot.h"
+#include "train/curves.h"
 
 namespace fovea {
 namespace {

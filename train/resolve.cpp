@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/files.h"
+#include "base/files.h"
+#include "settings/recipes.h"
 #include "train/checkpoint.h"
-#include "train/recipes.h"
 #include "train/setup.h"
 
 namespace fovea {

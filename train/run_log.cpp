@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "engine/check.h"
-#include "models/json_text.h"
+#include "base/error.h"
+#include "base/json.h"
 
 namespace fovea {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/files.h"
+#include "base/files.h"
 #include "train/timers.h"
 
 namespace fovea {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "engine/files.h"
+#include "base/files.h"
 
 namespace fovea {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "train/training_sizes.h"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/mixup.h"
+#include "base/error.h"
+#include "data/augment/mixup.h"
 #include "engine/autograd.h"
-#include "engine/check.h"
+#include "optim/gradients.h"
+#include "settings/pipeline.h"
 #include "train/evaluate.h"
-#include "train/gradients.h"
-#include "train/pipeline.h"
 
 namespace fovea {
 namespace {

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "data/batch.h"
+#include "data/loading/batch.h"
 #include "models/model.h"
+#include "optim/ema.h"
+#include "optim/optimizer.h"
+#include "settings/config.h"
 #include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/ema.h"
 #include "train/guards.h"
 #include "train/objective.h"
-#include "train/optimizer.h"
 #include "train/timers.h"
 
 namespace fovea {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "train/training_sizes.h"
 
 namespace fovea {

@@ -9,14 +9,14 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "data/loader.h"
+#include "data/loading/loader.h"
 #include "models/model.h"
+#include "optim/schedule.h"
+#include "settings/config.h"
+#include "settings/pipeline.h"
 #include "train/checkpoint.h"
-#include "train/config.h"
 #include "train/evaluate.h"
-#include "train/pipeline.h"
 #include "train/run_log.h"
-#include "train/schedule.h"
 #include "train/step.h"
 
 namespace fovea {

@@ -6,8 +6,8 @@
 
 #include "engine/autograd.h"
 #include "engine/rng.h"
+#include "settings/pipeline.h"
 #include "train/evaluate.h"
-#include "train/pipeline.h"
 
 namespace fovea {
 

@@ -5,7 +5,7 @@
 
 #include "data/image.h"
 #include "models/model.h"
-#include "train/config.h"
+#include "settings/config.h"
 
 namespace fovea {
 

@@ -10,7 +10,7 @@
 #else
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea::cuda {
 

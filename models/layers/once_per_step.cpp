@@ -1,8 +1,8 @@
 // Computing, keeping and differentiating a value of parameters.
 #include "models/layers/once_per_step.h"
 
+#include "base/error.h"
 #include "engine/autograd.h"
-#include "engine/check.h"
 
 namespace fovea {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea::ops::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/parallel.h"
 #include "ops/product/gemm_f64.h"
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "apps/app.h"
-#include "train/config.h"
+#include "settings/config.h"
 
 namespace fovea {
 namespace {

@@ -8,7 +8,7 @@
 #include "apps/loading.h"
 #include "apps/pictures.h"
 #include "apps/predictions.h"
-#include "engine/files.h"
+#include "base/files.h"
 #include "engine/safetensors.h"
 #include "models/pretrained.h"
 #include "models/registry.h"

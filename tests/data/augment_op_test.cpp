@@ -1,12 +1,12 @@
 // timm's operations: levels, names, and how often and how strongly they are applied.
-#include "data/augment_op.h"
+#include "data/augment/op.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
 

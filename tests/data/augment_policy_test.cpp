@@ -1,5 +1,5 @@
 // Policies: timm's strings, and what is drawn how often.
-#include "data/augment_policy.h"
+#include "data/augment/policy.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
-#include "data/augment_blur.h"
-#include "data/augment_color.h"
+#include "base/error.h"
+#include "data/augment/blur.h"
+#include "data/augment/color.h"
 #include "data/transforms.h"
-#include "engine/check.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/augment_affine.h"
-#include "data/augment_blur.h"
-#include "data/augment_color.h"
+#include "base/error.h"
+#include "data/augment/affine.h"
+#include "data/augment/blur.h"
+#include "data/augment/color.h"
 #include "data/transforms.h"
-#include "engine/check.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // The built-in pictures never change, and no single pixel gives the class away.
-#include "data/builtin.h"
+#include "data/sources/builtin.h"
 
 #include <doctest/doctest.h>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

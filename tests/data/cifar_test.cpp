@@ -1,5 +1,5 @@
 // CIFAR files: reading, finding, and one test per documented Error.
-#include "data/cifar.h"
+#include "data/sources/cifar.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

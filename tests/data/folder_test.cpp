@@ -1,12 +1,12 @@
 // Class folders: what is a picture of which class, and the index that remembers it.
-#include "data/folder.h"
+#include "data/sources/folder.h"
 
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
 #include <fstream>
 
-#include "data/verify.h"
+#include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"

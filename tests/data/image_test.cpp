@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/check.h"
-#include "engine/files.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "tests/data/hash.h"
 
 namespace fovea {
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 /// stb_image stands in for a missing library: it decodes less and overlooks damage.
 constexpr bool kWithoutLibraries = FOVEA_HAS_JPEG == 0 || FOVEA_HAS_PNG == 0;
 
-const fs::path kCorpus = fs::path(FOVEA_CORPUS) / "image";
+const fs::path kCorpus = fs::path(FOVEA_TESTS) / "fuzz/corpus/image";
 
 std::vector<std::uint8_t> bytes_of(const fs::path& path) {
   const std::string file = read_file(path);

@@ -1,13 +1,13 @@
 // Sampling orders and the loader: the same bytes for any number of workers and from any start.
-#include "data/loader.h"
+#include "data/loading/loader.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "data/builtin.h"
-#include "engine/check.h"
+#include "base/error.h"
+#include "data/sources/builtin.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

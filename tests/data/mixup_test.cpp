@@ -1,5 +1,5 @@
 // Mixup and cutmix: the arithmetic against hand-made values, the draws against their laws.
-#include "data/mixup.h"
+#include "data/augment/mixup.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {

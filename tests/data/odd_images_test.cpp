@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "data/image.h"
-#include "engine/files.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {

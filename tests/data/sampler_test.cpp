@@ -1,5 +1,5 @@
 // Orders through a buffer, repeated images, and broken ones.
-#include "data/sampler.h"
+#include "data/loading/sampler.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "data/loader.h"
+#include "data/loading/loader.h"
 #include "tests/data/hash.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Parts of data sets.
-#include "data/subset.h"
+#include "data/sources/subset.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "data/builtin.h"
+#include "data/sources/builtin.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // Tar files in their dialects, and the samples in them.
-#include "data/tar.h"
+#include "data/sources/tar.h"
 
 #include <doctest/doctest.h>
 
-#include "data/tar_shards.h"
+#include "data/sources/tar_shards.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

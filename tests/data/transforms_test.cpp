@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 using namespace fovea;
 

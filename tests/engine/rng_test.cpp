@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/tensor.h"
 
 using namespace fovea;

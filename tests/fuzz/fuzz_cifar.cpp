@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
-#include "data/cifar.h"
-#include "engine/check.h"
+#include "base/error.h"
+#include "data/sources/cifar.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/check.h"
-#include "train/config.h"
+#include "base/error.h"
+#include "settings/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string json(reinterpret_cast<const char*>(data), size);

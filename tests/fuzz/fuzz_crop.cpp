@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "base/error.h"
 #include "data/image.h"
 #include "data/transforms.h"
-#include "engine/check.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "models/hub_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

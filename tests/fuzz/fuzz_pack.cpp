@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "data/crc32c.h"
-#include "data/pack_format.h"
-#include "engine/check.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "data/sources/pack_format.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/safetensors.h"
 #include "engine/safetensors_header.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "data/image.h"
-#include "engine/check.h"
 #include "engine/safetensors.h"
 #include "train/events.h"
 

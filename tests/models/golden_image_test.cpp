@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "engine/safetensors.h"
+#include "golden/golden.h"
 #include "tests/support/temporary_folder.h"
-#include "train/golden/golden.h"
 
 using namespace fovea;
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // The project against the official implementations, and the checker against spoiled files.
-#include "train/golden/golden.h"
+#include "golden/golden.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <limits>
 #include <sstream>
 
+#include "base/temporary_folder.h"
 #include "engine/safetensors.h"
-#include "engine/temporary_folder.h"
 
 using namespace fovea;
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/files.h"
+#include "base/files.h"
 #include "engine/safetensors.h"
 #include "models/pretrained.h"
 #include "models/registry.h"

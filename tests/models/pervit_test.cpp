@@ -14,9 +14,9 @@
 #include "models/registry.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
+#include "optim/optimizer.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"
-#include "train/optimizer.h"
 
 using namespace fovea;
 using nlohmann::json;

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/temporary_folder.h"
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
-#include "engine/temporary_folder.h"
 #include "models/permutation.h"
 #include "models/pretrained.h"
 #include "models/registry.h"

@@ -11,7 +11,7 @@
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
-#include "train/optimizer.h"
+#include "optim/optimizer.h"
 
 using namespace fovea;
 using nlohmann::json;

@@ -46,8 +46,8 @@ def read_mutants(path):
 def copy_tree(target):
     """The sources alone, at a fixed place, so that a second run finds its build still warm."""
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("CMakeLists.txt", "engine", "ops", "data", "models", "train", "apps", "bench",
-                 "examples", "tests", "third_party"):
+    rooms = sorted(path.parent.name for path in ROOT.glob("*/CMakeLists.txt"))
+    for name in ("CMakeLists.txt", "cmake", "recipes", *rooms):
         source = ROOT / name
         if source.is_dir():
             for path in source.rglob("*"):

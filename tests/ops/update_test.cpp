@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "engine/parallel.h"
 #include "ops/view.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/check.h"
+#include "base/error.h"
 
 namespace fovea::tests {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "engine/check.h"
-#include "engine/temporary_folder.h"
+#include "base/error.h"
+#include "base/temporary_folder.h"
 
 namespace fovea {
 

@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/files.h"
+#include "base/files.h"
 #include "engine/safetensors.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/tiny_run.h"
+#include "tests/support/tiny_run.h"
 #include "train/resolve.h"
 
 namespace fovea {

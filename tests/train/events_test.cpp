@@ -7,10 +7,10 @@
 #include <cstring>
 #include <vector>
 
-#include "data/crc32c.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "data/image.h"
-#include "engine/check.h"
-#include "engine/files.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

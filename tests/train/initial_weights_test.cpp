@@ -6,7 +6,7 @@
 
 #include "engine/safetensors.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/tiny_run.h"
+#include "tests/support/tiny_run.h"
 
 namespace fovea {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "engine/check.h"
+#include "base/error.h"
 #include "train/evaluate.h"
 
 namespace fovea {

@@ -6,12 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/files.h"
+#include "base/files.h"
 #include "engine/profile.h"
 #include "engine/storage.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/tiny_run.h"
+#include "tests/support/tiny_run.h"
 #include "train/run_profile.h"
 #include "train/system_memory.h"
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "engine/files.h"
+#include "base/files.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -5,10 +5,10 @@
 
 #include <set>
 
-#include "engine/files.h"
+#include "base/files.h"
+#include "figures/contact_sheet.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/tiny_run.h"
-#include "train/contact_sheet.h"
+#include "tests/support/tiny_run.h"
 
 namespace fovea {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "engine/check.h"
-#include "engine/files.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

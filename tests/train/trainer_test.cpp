@@ -11,7 +11,7 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/tiny_run.h"
+#include "tests/support/tiny_run.h"
 
 namespace fovea {
 namespace {

@@ -1,0 +1,224 @@
+// Whole files in and out through POSIX calls: they alone report why something failed, and sync.
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail_errno(std::string_view action, const fs::path& path, int error = errno) {
+  fail("cannot ", action, " ", path.string(), ": ", std::generic_category().message(error));
+}
+
+/// An open file; closed on every way out.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const { return value_; }
+  [[nodiscard]] int release() { return std::exchange(value_, -1); }
+  /// Network file systems report a failed write here.
+  bool close() {
+    const int value = release();
+    return value < 0 || ::close(value) == 0;
+  }
+
+ private:
+  int value_;
+};
+
+/// False, with errno set, when not everything could be written.
+bool write_all(int descriptor, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(descriptor, content.data(), content.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+std::string temporary_prefix(const fs::path& path) {
+  return "." + path.filename().string() + ".tmp-";
+}
+
+/// A name beside `path` that no other writer uses: ".name.tmp-<process>-<count>".
+fs::path temporary_beside(const fs::path& path) {
+  static std::atomic<unsigned> count = 0;
+  return folder_of(path) /
+         (temporary_prefix(path) + std::to_string(::getpid()) + "-" + std::to_string(count++));
+}
+
+/// Removes temporaries of `path` left by processes that were killed while writing.
+void remove_stale_temporaries(const fs::path& path) {
+  const std::string prefix = temporary_prefix(path);
+  std::error_code ignored;
+  fs::directory_iterator entry(folder_of(path), ignored);
+  for (; !ignored && entry != fs::directory_iterator(); entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    pid_t process = 0;
+    const char* const digits = name.c_str() + prefix.size();
+    const auto parsed = std::from_chars(digits, name.c_str() + name.size(), process);
+    const bool is_ours = parsed.ec == std::errc() && *parsed.ptr == '-' && process > 0;
+    std::error_code remove_failed;
+    if (is_ours && ::kill(process, 0) != 0 && errno == ESRCH) {
+      fs::remove(entry->path(), remove_failed);
+    }
+  }
+}
+
+/// Makes the rename itself survive a power cut. Some file systems cannot sync a folder (EINVAL).
+void sync_folder(const fs::path& folder) {
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool ok = descriptor.get() >= 0 && (::fsync(descriptor.get()) == 0 || errno == EINVAL);
+  if (!ok && errno != EACCES) fail_errno("sync", folder);
+}
+
+using Append = std::function<void(std::string_view)>;
+
+/// Fills `path` with what `produce` appends; `target` is the name for errors.
+void write_new(const fs::path& path, int flags, const fs::path& target,
+               const std::function<void(const Append&)>& produce) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666));
+  if (file.get() < 0) fail_errno("write", target);
+  produce([&](std::string_view content) {
+    if (!write_all(file.get(), content)) fail_errno("write", target);
+  });
+  const bool synced = ::fsync(file.get()) == 0 || errno == EINVAL;  // a pipe cannot be
+  if (!synced || !file.close()) fail_errno("write", target);
+}
+
+struct RemoveOnExit {
+  const fs::path& path;
+  ~RemoveOnExit() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail_errno("read", path);
+  std::string content;
+  struct stat status = {};
+  if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
+    content.reserve(static_cast<std::size_t>(status.st_size) + 1);
+  }
+  content.resize(content.capacity());
+  for (std::size_t size = 0;;) {
+    if (size == content.size()) content.resize(size + size / 2 + 4096);
+    const ssize_t got = ::read(file.get(), content.data() + size, content.size() - size);
+    if (got < 0 && errno != EINTR) fail_errno("read", path);
+    if (got > 0) size += static_cast<std::size_t>(got);
+    if (got == 0) {
+      content.resize(size);
+      return content;
+    }
+  }
+}
+
+void write_file_atomically(const fs::path& path,
+                           const std::function<void(const Append&)>& produce) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) fail_errno("write", path, EISDIR);
+  if (fs::exists(status) &&
+      !fs::is_regular_file(status)) {  // a device or pipe is no file to replace
+    write_new(path, 0, path, produce);
+    return;
+  }
+  fs::path target = fs::canonical(path, ignored);  // what a link points to, so that it stays a link
+  if (target.empty()) target = path;
+  remove_stale_temporaries(target);
+  const fs::path temporary = temporary_beside(target);
+  const RemoveOnExit guard{temporary};  // after the rename there is nothing to remove
+  write_new(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, path, produce);
+  if (::rename(temporary.c_str(), target.c_str()) != 0) fail_errno("write", path);
+  sync_folder(folder_of(target));
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content) {
+  write_file_atomically(path, [&](const Append& append) { append(content); });
+}
+
+InputFile::InputFile(fs::path path) : path_(std::move(path)) {
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status = {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail_errno("read", path_);
+  if (S_ISDIR(status.st_mode)) fail_errno("read", path_, EISDIR);
+  check(S_ISREG(status.st_mode), "cannot read ", path_.string(), ": not a regular file");
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  descriptor_ = file.release();
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+void InputFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  while (!into.empty()) {
+    const ssize_t got = ::pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno != EINTR) fail_errno("read", path_);
+    check(got != 0, "cannot read ", path_.string(), ": the file ends at byte ", offset);
+    if (got > 0) {
+      into = into.subspan(static_cast<std::size_t>(got));
+      offset += static_cast<std::uint64_t>(got);
+    }
+  }
+}
+
+AppendFile::AppendFile(fs::path path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail_errno("write", path_);
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      pending_(std::exchange(other.pending_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(pending_, other.pending_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+AppendFile::~AppendFile() {
+  if (descriptor_ < 0) return;
+  write_all(descriptor_, pending_);
+  ::close(descriptor_);
+}
+
+void AppendFile::flush() {
+  if (pending_.empty()) return;
+  check(descriptor_ >= 0, "AppendFile: flush() without a file");
+  const off_t before = ::lseek(descriptor_, 0, SEEK_END);
+  const std::string content = std::exchange(pending_, {});
+  if (write_all(descriptor_, content)) return;
+  const int error = errno;
+  const bool is_whole = before >= 0 && ::ftruncate(descriptor_, before) == 0;
+  fail_errno(is_whole ? "write" : "write all lines of", path_, error);
+}
+
+}  // namespace fovea

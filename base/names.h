@@ -1,0 +1,73 @@
+// Names that users type: which of them is meant, and what an enumeration's members are called.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace fovea {
+
+/// The candidate nearest to `word` in letters added, left out, changed or swapped with the next; of
+/// those that `word` is a part of, the first. Empty where none is near.
+[[nodiscard]] std::string nearest_name(std::string_view word,
+                                       const std::vector<std::string>& candidates);
+
+/// "; did you mean X?", to end a message with; empty where nothing is near.
+[[nodiscard]] std::string did_you_mean(std::string_view word,
+                                       const std::vector<std::string>& candidates);
+
+/// A member of an enumeration, and what it is called in flags, files and messages.
+template <class Enum>
+struct Named {
+  Enum value;
+  std::string_view name;
+};
+
+/// The names of an enumeration, stated once, right below it:
+///     template <>
+///     inline constexpr auto kNames<Color> = std::to_array<Named<Color>>({{Color::red, "red"}});
+template <class Enum>
+inline constexpr std::array<Named<Enum>, 0> kNames{};
+
+/// Throws Error on a value without a name.
+template <class Enum>
+[[nodiscard]] std::string name_of(Enum value) {
+  for (const Named<Enum>& entry : kNames<Enum>) {
+    if (entry.value == value) return std::string(entry.name);
+  }
+  fail("name_of: got the value ", static_cast<long long>(value), ", which has no name");
+}
+
+/// All names, in the table's order.
+template <class Enum>
+[[nodiscard]] std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const Named<Enum>& entry : kNames<Enum>) names.emplace_back(entry.name);
+  return names;
+}
+
+template <class Enum>
+[[nodiscard]] std::optional<Enum> find_named(std::string_view name) {
+  for (const Named<Enum>& entry : kNames<Enum>) {
+    if (entry.name == name) return entry.value;
+  }
+  return {};
+}
+
+/// Throws "<what>: got X, expected one of A, B, C; did you mean B?".
+[[noreturn]] void refuse_name(std::string_view what, std::string_view name,
+                              const std::vector<std::string>& known);
+
+/// The member of that name. Throws Error naming `what`, all names and the nearest.
+template <class Enum>
+[[nodiscard]] Enum parse_name(std::string_view what, std::string_view name) {
+  if (const std::optional<Enum> found = find_named<Enum>(name)) return *found;
+  refuse_name(what, name, names_of<Enum>());
+}
+
+}  // namespace fovea

@@ -1,0 +1,39 @@
+// Cutting texts, joining them, and numbers in them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea {
+
+/// The parts between separators, empty ones included: "a,,b" has three. The empty text has none.
+[[nodiscard]] std::vector<std::string> split_text(std::string_view text, char separator);
+/// The parts between blanks, tabs, ends of lines and any of `others`; none is empty.
+[[nodiscard]] std::vector<std::string> words_of(std::string_view text,
+                                                std::string_view others = "");
+/// The lines, without their ends ("\n" or "\r\n"). A last one without an end counts.
+[[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
+[[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between);
+
+/// The number that the whole text is, in decimal digits with an optional minus; empty where it is
+/// anything else or does not fit.
+[[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
+/// The same for numbers such as -1, 0.5 and 1e-3; what is not finite is refused.
+[[nodiscard]] std::optional<double> parse_real(std::string_view text);
+
+/// With so many decimals: fixed_text(0.125, 2) is "0.12".
+[[nodiscard]] std::string fixed_text(double value, int decimals);
+/// With so many significant digits, as printf's %g: general_text(0.00012345, 3) is "0.000123".
+[[nodiscard]] std::string general_text(double value, int digits);
+/// The shortest text that reads back as the same number.
+[[nodiscard]] std::string shortest_text(double value);
+/// "12.35 %" of 12.345.
+[[nodiscard]] std::string percent_text(double percent, int decimals = 2);
+
+/// Bytes as text, RFC 4648: for data: addresses.
+[[nodiscard]] std::string base64(std::string_view bytes);
+
+}  // namespace fovea

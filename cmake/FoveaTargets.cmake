@@ -1,0 +1,82 @@
+# Helpers that keep the folders' CMakeLists short.
+
+# fovea_library(<name> [SOURCES ...] [EXCEPT ...] [LINK ...] [PRIVATE_LINK ...]): a static library with
+# the project's warnings. Unless told its sources, it is made of every .cpp in its folder and below.
+function(fovea_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;LINK;PRIVATE_LINK" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+    list(REMOVE_ITEM ARG_SOURCES "" ${ARG_EXCEPT})
+  endif()
+  add_library(fovea_${name} STATIC ${ARG_SOURCES})
+  add_library(fovea::${name} ALIAS fovea_${name})
+  set_target_properties(fovea_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(fovea_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} fovea_flags)
+  target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                             $<INSTALL_INTERFACE:include/fovea>)
+  set_property(GLOBAL APPEND PROPERTY FOVEA_LIBRARIES fovea_${name})
+endfunction()
+
+add_library(fovea_flags INTERFACE)
+target_compile_options(fovea_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
+  # GCC 12 sees overlaps in std::string concatenation that cannot be (GCC bug 105329).
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
+  $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>)
+if(FOVEA_WERROR)
+  target_compile_options(fovea_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(FOVEA_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FOVEA_SANITIZE}>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g)
+  add_link_options(-fsanitize=${FOVEA_SANITIZE})
+endif()
+
+# x86-64 levels as in the psABI. -fno-math-errno and -fno-trapping-math let loops with sqrt and
+# selects vectorise; unlike -ffast-math they leave NaN and infinity alone.
+set(FOVEA_ISA_FLAGS_v2 -msse4.2)
+set(FOVEA_ISA_FLAGS_v3 -mavx2 -mfma -mbmi2 -mf16c)
+set(FOVEA_ISA_FLAGS_v4 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mbmi2
+    -mf16c -mprefer-vector-width=512)
+
+# fovea_isa_sources(<library> <file>...): compiles each file once per instruction set.
+function(fovea_isa_sources library)
+  foreach(isa v2 v3 v4)
+    set(object fovea_${library}_${isa})
+    add_library(${object} OBJECT ${ARGN})
+    target_compile_definitions(${object} PRIVATE FOVEA_ISA=${isa} FOVEA_ISA_${isa})
+    target_compile_options(${object} PRIVATE ${FOVEA_ISA_FLAGS_${isa}} -fno-math-errno
+                           -fno-trapping-math)
+    target_include_directories(${object} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${object} PRIVATE fovea_flags)
+    target_sources(fovea_${library} PRIVATE $<TARGET_OBJECTS:${object}>)
+  endforeach()
+endfunction()
+
+# fovea_app(<name>): apps/<name>.cpp as an executable of that name, linked with everything.
+function(fovea_app name)
+  add_executable(${name} ${name}.cpp)
+  target_link_libraries(${name} PRIVATE fovea_apps fovea_flags ${ARGN})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  install(TARGETS ${name} RUNTIME)
+endfunction()
+
+function(fovea_print_summary)
+  message(STATUS "")
+  message(STATUS "fovea ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
+  message(STATUS "  compiler   ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  message(STATUS "  CUDA       ${FOVEA_HAS_CUDA} ${CMAKE_CUDA_COMPILER_VERSION}"
+                 " (architectures: ${CMAKE_CUDA_ARCHITECTURES})")
+  message(STATUS "  OpenMP     ${FOVEA_HAS_OPENMP}")
+  foreach(library JPEG PNG)
+    if(${library}_FOUND)
+      message(STATUS "  ${library}       found")
+    else()
+      message(STATUS "  ${library}       not found: stb_image decodes it instead")
+    endif()
+  endforeach()
+  if(NOT FOVEA_HAS_OPENMP)
+    message(STATUS "  without OpenMP the kernels run on one thread")
+  endif()
+  message(STATUS "")
+endfunction()

@@ -1,0 +1,65 @@
+// Reading an image between its pixels, a row of points at a time. Private to data/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/augment/affine.h"
+
+namespace fovea {
+
+struct Point {
+  double x, y;
+};
+
+/// Where the map puts a point. Only for files without fused multiply-add.
+inline Point apply(const AffineMap& map, double x, double y) {
+  return {map.xx * x + map.xy * y + map.x0, map.yx * x + map.yy * y + map.y0};
+}
+
+/// An image with four bytes to a pixel and its edges repeated around it: the neighbours of every
+/// point inside can be read without looking where they are. Not for an image without pixels.
+class Surface {
+ public:
+  /// Bytes of a pixel: its channels and one more, what vector instructions want.
+  static constexpr int kLanes = 4;
+
+  explicit Surface(const Image& image);
+
+  /// From two pixels before the first row and column to two behind the last.
+  [[nodiscard]] const std::uint8_t* at(std::int64_t y, std::int64_t x) const {
+    return bytes_.data() + (y + kBorder) * stride_ + (x + kBorder) * kLanes;
+  }
+
+ private:
+  static constexpr int kBorder = 2;
+
+  std::uint8_t* row(std::int64_t y) { return bytes_.data() + (y + kBorder) * stride_; }
+  void spread_row(const Image& image, std::int64_t y);
+  void copy_row(std::int64_t from, std::int64_t to);
+
+  std::int64_t stride_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// One row of the result: its pixels, and the map of their centres.
+struct MappedRow {
+  const AffineMap& map;
+  double y;
+  std::uint8_t* pixels;
+
+  [[nodiscard]] Point source(std::int64_t x) const {
+    return apply(map, static_cast<double>(x) + 0.5, y);
+  }
+};
+
+/// Pixels [begin, end) of a row.
+struct Span {
+  std::int64_t begin, end;
+};
+
+/// Writes the pixels of the span, all of which come from inside of the image.
+void sample_bilinear(const Surface& source, const MappedRow& row, const Span& span);
+void sample_bicubic(const Surface& source, const MappedRow& row, const Span& span);
+
+}  // namespace fovea

@@ -1,0 +1,13 @@
+// JPEG in a build without libjpeg. Colours differ from libjpeg's by up to 2.
+#include "base/error.h"
+#include "data/codecs/codec.h"
+
+namespace fovea::codec {
+
+Image decode_jpeg(const Source& source) { return cut(decode_stb(source), source); }
+
+}  // namespace fovea::codec
+
+std::string fovea::encode_jpeg(const Image&, const JpegOptions&) {
+  fail("encode_jpeg: this build has no libjpeg");
+}

@@ -1,0 +1,29 @@
+// PNG in a build without libpng. stb_image checks no checksums: damage can pass unnoticed.
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_STATIC
+#define STBI_WRITE_NO_STDIO
+#include <stb_image_write.h>
+
+#include "base/error.h"
+#include "data/codecs/codec.h"
+
+namespace fovea {
+
+Image codec::decode_png(const Source& source) { return decode_stb(source); }
+
+std::string encode_png(const Image& image) {
+  check(image.height >= 1 && image.width >= 1, "encode_png: got an empty picture");
+  std::string written;
+  const auto append = [](void* target, void* data, int count) {
+    static_cast<std::string*>(target)->append(static_cast<const char*>(data),
+                                              static_cast<std::size_t>(count));
+  };
+  const int ok = stbi_write_png_to_func(append, &written, static_cast<int>(image.width),
+                                        static_cast<int>(image.height), Image::kChannels,
+                                        image.pixels.data(), 0);
+  check(ok != 0, "encode_png: stb_image_write failed on ", image.width, " x ", image.height,
+        " pixels");
+  return written;
+}
+
+}  // namespace fovea

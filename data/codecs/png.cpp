@@ -1,0 +1,140 @@
+// PNG through libpng. Checksums are verified; a wrong one is an error.
+#include <png.h>
+#include <csetjmp>
+#include <cstring>
+
+#include <array>
+#include <vector>
+
+#include "base/error.h"
+#include "data/codecs/codec.h"
+
+namespace fovea {
+namespace {
+
+using codec::Source;
+
+/// What one of the two directions needs, destroyed in any case. libpng's errors jump to on_error.
+struct Png {
+  explicit Png(bool writes) : write(writes) {
+    png = write ? png_create_write_struct(PNG_LIBPNG_VER_STRING, this, on_png_error, ignore)
+                : png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_png_error, ignore);
+    info = png != nullptr ? png_create_info_struct(png) : nullptr;
+    check(info != nullptr, "libpng: it cannot start (out of memory?)");
+  }
+  ~Png() {
+    if (write)
+      png_destroy_write_struct(&png, &info);
+    else
+      png_destroy_read_struct(&png, &info, nullptr);
+  }
+  Png(const Png&) = delete;
+  Png& operator=(const Png&) = delete;
+
+  [[noreturn]] static void on_png_error(png_structp png, png_const_charp text) {
+    Png& self = *static_cast<Png*>(png_get_error_ptr(png));
+    std::strncpy(self.message.data(), text, self.message.size() - 1);
+    std::longjmp(self.on_error, 1);
+  }
+  static void ignore(png_structp, png_const_charp) {}  // warnings
+
+  bool write;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::jmp_buf on_error{};
+  std::array<char, 128> message{};
+  std::span<const std::uint8_t> unread;  ///< input
+  std::string written;                   ///< output
+  Image image;
+  std::vector<png_bytep> rows;
+};
+
+void take(png_structp png, png_bytep target, std::size_t count) {
+  Png& self = *static_cast<Png*>(png_get_io_ptr(png));
+  if (count > self.unread.size()) png_error(png, "the data ends too early");
+  std::memcpy(target, self.unread.data(), count);
+  self.unread = self.unread.subspan(count);
+}
+
+void append(png_structp png, png_bytep data, std::size_t count) {
+  Png& self = *static_cast<Png*>(png_get_io_ptr(png));
+  self.written.append(reinterpret_cast<const char*>(data), count);
+}
+
+/// Deflate shrinks at most 1032-fold: a shorter file cannot hold the pixels its header promises.
+void check_rows_fit(const Source& source, const Png& self) {
+  const std::size_t promised =
+      png_get_rowbytes(self.png, self.info) * png_get_image_height(self.png, self.info);
+  check(promised / 1032 <= source.bytes.size(), source.name, ": damaged PNG: ", source.bytes.size(),
+        " bytes cannot hold ", png_get_image_width(self.png, self.info), " x ",
+        png_get_image_height(self.png, self.info), " pixels");
+}
+
+void convert_to_rgb8(const Png& self) {
+  png_set_strip_16(self.png);  // the high byte
+  png_set_strip_alpha(self.png);
+  png_set_expand(self.png);  // palettes and fewer than 8 bits
+  png_set_gray_to_rgb(self.png);
+  png_set_interlace_handling(self.png);
+}
+
+void point_at_rows(Png& self) {
+  self.rows.resize(static_cast<std::size_t>(self.image.height));
+  for (std::size_t y = 0; y < self.rows.size(); ++y) self.rows[y] = self.image.at(y, 0);
+}
+
+/// Fills self.image. False after an error of libpng, which is in self.message then.
+bool decode_into(Png& self, const Source& source) {
+  if (setjmp(self.on_error) != 0) return false;
+  png_set_read_fn(self.png, &self, take);
+  // Limits of our own, with better messages, stand in check_size().
+  png_set_user_limits(self.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_read_info(self.png, self.info);
+  const png_uint_32 height = png_get_image_height(self.png, self.info);
+  const png_uint_32 width = png_get_image_width(self.png, self.info);
+  codec::check_size(source, height, width);
+  check_rows_fit(source, self);
+  convert_to_rgb8(self);
+  png_read_update_info(self.png, self.info);
+
+  self.image = Image(height, width);
+  if (png_get_rowbytes(self.png, self.info) != std::size_t{width} * Image::kChannels)
+    png_error(self.png, "its rows do not become RGB");
+  point_at_rows(self);
+  png_read_image(self.png, self.rows.data());
+  png_read_end(self.png, nullptr);
+  return true;
+}
+
+/// Fills self.written with self.image.
+bool encode_from(Png& self) {
+  if (setjmp(self.on_error) != 0) return false;
+  png_set_write_fn(self.png, &self, append, nullptr);
+  png_set_user_limits(self.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_set_IHDR(self.png, self.info, static_cast<png_uint_32>(self.image.width),
+               static_cast<png_uint_32>(self.image.height), 8, PNG_COLOR_TYPE_RGB,
+               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_rows(self.png, self.info, self.rows.data());
+  png_write_png(self.png, self.info, PNG_TRANSFORM_IDENTITY, nullptr);
+  return true;
+}
+
+}  // namespace
+
+Image codec::decode_png(const Source& source) {
+  Png self(/*writes=*/false);
+  self.unread = source.bytes;
+  if (!decode_into(self, source)) fail(source.name, ": damaged PNG: ", self.message.data());
+  return std::move(self.image);
+}
+
+std::string encode_png(const Image& image) {
+  check(image.height >= 1 && image.width >= 1, "encode_png: got an empty picture");
+  Png self(/*writes=*/true);
+  self.image = image;
+  point_at_rows(self);
+  if (!encode_from(self)) fail("encode_png: ", self.message.data());
+  return std::move(self.written);
+}
+
+}  // namespace fovea

@@ -1,0 +1,62 @@
+// A packed data set: one file for each split, mapped into memory. pack_format.h has its bytes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/sources/mapped_file.h"
+#include "data/sources/pack_format.h"
+
+namespace fovea {
+
+class Pack : public FileDataset {
+ public:
+  /// Throws where there is no pack of the split, and on a damaged one.
+  Pack(const DatasetOptions& options, Split split);
+
+  [[nodiscard]] std::int64_t size() const override {
+    return static_cast<std::int64_t>(contents_.entries.size());
+  }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override {
+    return contents_.classes;
+  }
+  [[nodiscard]] Sample get(std::int64_t index) const override;
+  /// Of an image stored as pixels only the rows and columns of the part are read.
+  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
+                           ImageSize shrink_to) const override;
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override { return entry(index).label; }
+  [[nodiscard]] std::optional<FileBytes> file(std::int64_t index) const override;
+  void verify(std::int64_t index) const override;  ///< its checksum too
+  [[nodiscard]] std::string describe(std::int64_t index) const override;
+
+ private:
+  [[nodiscard]] const pack::Entry& entry(std::int64_t index) const;
+  [[nodiscard]] std::span<const std::uint8_t> bytes(std::int64_t index) const;
+
+  std::filesystem::path path_;
+  MappedFile file_;
+  pack::Contents contents_;
+};
+
+/// options.train_split or val_split below data_dir, or else train.pack, and val.pack. Empty where
+/// there is none.
+[[nodiscard]] std::filesystem::path find_pack(const DatasetOptions& options, Split split);
+
+struct PackOptions {
+  bool as_pixels = false;       ///< decoded RGB; otherwise files
+  std::int64_t short_side = 0;  ///< images with a longer one are shrunk to it; 0: none are
+  int quality = 90;             ///< of the JPEG files that shrunk images become
+  /// Told how many images are done.
+  std::function<void(std::int64_t done)> on_progress{};
+};
+
+/// Writes all of `dataset` into one file, atomically. Files whose images are not shrunk are taken
+/// over byte for byte, so that training sees the same pixels. Throws on the first broken image.
+void write_pack(const std::filesystem::path& path, const Dataset& dataset,
+                const PackOptions& options);
+
+}  // namespace fovea

@@ -1,0 +1,274 @@
+// Reading the headers of tar files: blocks of 512 bytes, numbers in octal digits.
+#include "data/sources/tar.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kBlock = 512;
+constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
+
+/// A field of a header block.
+struct Place {
+  std::size_t begin, size;
+};
+constexpr Place kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 6}, kPrefix{345, 155};
+constexpr std::size_t kType = 156;
+
+std::string_view field(std::string_view block, Place place) {
+  return block.substr(place.begin, place.size);
+}
+
+/// Up to the first zero byte.
+std::string text_of(std::string_view bytes) {
+  return std::string(bytes.substr(0, std::min(bytes.find('\0'), bytes.size())));
+}
+
+/// What headers before a member say about it.
+struct Overrides {
+  std::string path;
+  std::uint64_t size = 0;
+  bool has_size = false;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+
+  std::vector<TarMember> read() {
+    std::vector<TarMember> members;
+    while (at_ < bytes_.size()) {
+      check(bytes_.size() - at_ >= kBlock, name_, ": the tar file is cut off at byte ", at_);
+      const std::string_view block = bytes_.substr(at_, kBlock);
+      if (block.find_first_not_of('\0') == std::string_view::npos) break;  // its end
+      check_block(block);
+      at_ += kBlock;
+      read_member(block, members);
+    }
+    return members;
+  }
+
+ private:
+  void read_member(std::string_view block, std::vector<TarMember>& members) {
+    const char type = block[kType];
+    const bool extends = type == 'L' || type == 'K' || type == 'x' || type == 'g';
+    const bool empty = type >= '1' && type <= '6';  // links, devices, folders
+    const std::uint64_t stated =
+        next_.has_size && !extends ? next_.size : number(field(block, kSize), "size");
+    const std::uint64_t size = empty ? 0 : stated;
+    check(size <= bytes_.size() - at_, name_, ": the member at byte ", at_ - kBlock, " has ", size,
+          " bytes, but the file ends after ", bytes_.size() - at_);
+    const std::string_view content = bytes_.substr(at_, size);
+    if (type == 'L') next_.path = text_of(content);
+    if (type == 'x') read_pax(content);
+    if (type == '0' || type == '\0' || type == '7')
+      members.push_back({next_.path.empty() ? path_of(block) : next_.path, at_, size});
+    if (!extends) next_ = {};
+    const std::uint64_t blocks = (size + kBlock - 1) / kBlock;
+    at_ += std::min<std::uint64_t>(blocks * kBlock, bytes_.size() - at_);
+  }
+
+  static std::string path_of(std::string_view block) {
+    const std::string path = text_of(field(block, kName));
+    const bool ustar = field(block, kMagic) == std::string_view("ustar\0", 6);  // not GNU's
+    const std::string prefix = ustar ? text_of(field(block, kPrefix)) : "";
+    return prefix.empty() ? path : prefix + "/" + path;
+  }
+
+  /// The sum of all bytes, with blanks in the place of the sum.
+  void check_block(std::string_view block) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const bool own = i >= kChecksum.begin && i < kChecksum.begin + kChecksum.size;
+      sum += own ? ' ' : static_cast<unsigned char>(block[i]);
+    }
+    check(number(field(block, kChecksum), "checksum") == sum, name_, ": no tar header at byte ",
+          at_, ": its checksum is wrong");
+  }
+
+  /// Octal digits between blanks, or GNU's big-endian bytes after a set top bit.
+  [[nodiscard]] std::uint64_t number(std::string_view digits, const char* what) const {
+    std::uint64_t value = 0;
+    const auto first = static_cast<unsigned char>(digits.front());
+    const bool binary = (first & 0x80) != 0;
+    bool ok = !binary || (first & 0x7F) == 0;  // no sign, no more than eight bytes
+    std::size_t i = binary ? 1 : std::min(digits.find_first_not_of(' '), digits.size());
+    for (; i < digits.size(); ++i) {
+      const auto c = static_cast<unsigned char>(digits[i]);
+      if (!binary && (c == ' ' || c == '\0')) break;
+      ok = ok && value < kMaxNumber / 256 && (binary || (c >= '0' && c <= '7'));
+      value = binary ? value << 8 | c : value << 3 | (c & 7);
+    }
+    check(ok, name_, ": the tar header at byte ", at_, " has a ", what, " that is no number");
+    return value;
+  }
+
+  /// Records "LENGTH KEY=VALUE\n"; the length counts all of it.
+  void read_pax(std::string_view text) {
+    while (!text.empty() && text.front() != '\0') {
+      std::size_t length = 0;
+      const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+      const auto digits = static_cast<std::size_t>(rest - text.data());
+      check(error == std::errc() && length > digits + 1 && length <= text.size() &&
+                text[digits] == ' ' && text[length - 1] == '\n',
+            name_, ": the extended tar header before byte ", at_, " is damaged");
+      const std::string_view record = text.substr(digits + 1, length - digits - 2);
+      const std::size_t equals = std::min(record.find('='), record.size());
+      take_pax(record.substr(0, equals), record.substr(std::min(equals + 1, record.size())));
+      text.remove_prefix(length);
+    }
+  }
+
+  void take_pax(std::string_view key, std::string_view value) {
+    if (key == "path") next_.path = std::string(value);
+    if (key != "size") return;
+    const auto [rest, error] =
+        std::from_chars(value.data(), value.data() + value.size(), next_.size);
+    check(error == std::errc() && rest == value.data() + value.size() && next_.size < kMaxNumber,
+          name_, ": the extended tar header before byte ", at_, " has the size \"", value, "\"");
+    next_.has_size = true;
+  }
+
+  std::string_view bytes_;
+  const std::string& name_;
+  std::uint64_t at_ = 0;
+  Overrides next_;
+};
+
+/// A member's path at the first dot of its last part: "a/b.seg.png" is {"a/b", "seg.png"}.
+std::pair<std::string_view, std::string> split_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
+  const std::size_t dot = std::min(path.find('.', base), path.size());
+  std::string ending(path.substr(std::min(dot + 1, path.size())));
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return {path.substr(0, dot), std::move(ending)};
+}
+
+/// WebDataset's own notes: "__meta__".
+bool is_note(std::string_view key) {
+  const std::string_view base = key.substr(key.rfind('/') + 1);  // npos + 1 = 0
+  return base.size() >= 4 && base.starts_with("__") && base.ends_with("__");
+}
+
+std::int64_t parse_label(std::string_view text, const std::string& where) {
+  const std::string_view blanks = " \t\r\n";
+  std::string_view digits = text;
+  while (!digits.empty() && blanks.find(digits.back()) != std::string_view::npos)
+    digits.remove_suffix(1);
+  std::int64_t label = -1;
+  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
+  constexpr std::int64_t most = 1'000'000;
+  check(error == std::errc() && rest == digits.data() + digits.size() && label >= 0 && label < most,
+        where, ": got the label \"", digits.substr(0, 32), "\", expected a number of 0 or more");
+  return label;
+}
+
+/// The text in the first braces, and what stands before and after.
+struct Braces {
+  std::string before, inside, after;
+};
+
+Braces split_braces(const std::string& pattern, std::size_t open) {
+  const std::size_t close = pattern.find('}', open);
+  check(close != std::string::npos, "\"", pattern, "\": a brace is not closed");
+  return {pattern.substr(0, open), pattern.substr(open + 1, close - open - 1),
+          pattern.substr(close + 1)};
+}
+
+constexpr std::size_t kMaxNames = 1'000'000;
+
+/// "000..012": numbers of equal width when the first begins with 0.
+std::vector<std::string> expand_range(const std::string& inside) {
+  const std::size_t dots = inside.find("..");
+  const std::string low = inside.substr(0, dots), high = inside.substr(dots + 2);
+  std::size_t first = 0, last = 0;
+  const auto parse = [](const std::string& text, std::size_t& value) {
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && rest == text.data() + text.size();
+  };
+  check(parse(low, first) && parse(high, last) && first <= last && last - first < kMaxNames, "\"{",
+        inside, "}\": expected two numbers, the smaller one first, and at most a million names");
+  std::vector<std::string> names;
+  const bool padded = low.size() > 1 && low.front() == '0';
+  for (std::size_t i = first; i <= last; ++i) {
+    std::string digits = std::to_string(i);
+    if (padded && digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
+    names.push_back(std::move(digits));
+  }
+  return names;
+}
+
+std::vector<std::string> expand_list(const std::string& inside) {
+  std::vector<std::string> names(1);
+  for (const char c : inside) {
+    if (c == ',')
+      names.emplace_back();
+    else
+      names.back() += c;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<TarMember> index_tar(std::span<const std::uint8_t> bytes, const std::string& name) {
+  return Reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name).read();
+}
+
+TarSamples group_tar(std::span<const std::uint8_t> bytes, const std::vector<TarMember>& members,
+                     const std::string& name) {
+  TarSamples result;
+  for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
+    const std::string_view key = split_path(members[begin].path).first;
+    TarSample sample;
+    bool has_image = false, has_label = false;
+    for (end = begin; end < members.size(); ++end) {
+      const TarMember& member = members[end];
+      const auto parts = split_path(member.path);
+      if (parts.first != key) break;
+      const std::string& ending = parts.second;
+      if (!has_image && (ending == "jpg" || ending == "jpeg" || ending == "png")) {
+        sample.path = member.path;
+        sample.offset = member.offset;
+        sample.size = member.size;
+        has_image = true;
+      } else if (ending == "cls") {
+        const auto* text = reinterpret_cast<const char*>(bytes.data()) + member.offset;
+        sample.label = parse_label({text, member.size}, name + ": " + member.path);
+        has_label = true;
+      }
+    }
+    if (is_note(key)) continue;
+    if (has_image && has_label)
+      result.samples.push_back(std::move(sample));
+    else
+      ++result.incomplete;
+  }
+  return result;
+}
+
+std::vector<std::string> expand_braces(const std::string& pattern) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string::npos) return {pattern};
+  const Braces braces = split_braces(pattern, open);
+  const bool range = braces.inside.find("..") != std::string::npos;
+  const auto middles = range ? expand_range(braces.inside) : expand_list(braces.inside);
+  const std::vector<std::string> ends = expand_braces(braces.after);
+  check(middles.size() * ends.size() <= kMaxNames, "\"", pattern,
+        "\": stands for more than a million names");
+  std::vector<std::string> names;
+  for (const std::string& middle : middles)
+    for (const std::string& end : ends)
+      names.push_back(std::string(braces.before).append(middle).append(end));
+  return names;
+}
+
+}  // namespace fovea

@@ -1,0 +1,49 @@
+// Tar shards in the convention of WebDataset: pictures with a .cls file each.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/sources/mapped_file.h"
+#include "data/sources/tar.h"
+
+namespace fovea {
+
+/// Reads in any order, as the shards are mapped into memory. Classes are called as the lines of
+/// options.class_map or of a file classes.txt in data_dir say; otherwise 0, 1, ... up to the
+/// largest label of both splits.
+class TarShards : public FileDataset {
+ public:
+  /// Throws where there are no shards, on damaged ones, and on labels without a name.
+  TarShards(const DatasetOptions& options, Split split);
+
+  [[nodiscard]] std::int64_t size() const override {
+    return static_cast<std::int64_t>(samples_.size());
+  }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override;
+  [[nodiscard]] std::optional<FileBytes> file(std::int64_t index) const override;
+  [[nodiscard]] std::string describe(std::int64_t index) const override;
+  [[nodiscard]] std::vector<std::int64_t> parts() const override;
+  [[nodiscard]] std::string notice() const override { return notice_; }
+
+ private:
+  [[nodiscard]] std::size_t shard_of(std::int64_t index) const;
+
+  std::vector<std::filesystem::path> paths_;  ///< of the shards
+  std::vector<MappedFile> files_;
+  std::vector<std::int64_t> begins_;  ///< index of each shard's first sample; the last: size()
+  std::vector<TarSample> samples_;
+  std::vector<std::string> names_;
+  std::string notice_;
+};
+
+/// The shards of a split: what options.train_split or val_split say (a pattern with braces, or a
+/// folder); otherwise all of the folder train, or val or validation; otherwise the files in
+/// data_dir with "train" or "val" in their names. Sorted, empty where there are none.
+[[nodiscard]] std::vector<std::filesystem::path> find_shards(const DatasetOptions& options,
+                                                             Split split);
+
+}  // namespace fovea

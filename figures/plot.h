@@ -1,0 +1,54 @@
+// Pictures of numbers: line charts and confusion matrices, as SVG text and as pixels.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/image.h"
+
+namespace fovea {
+
+enum class Mark {
+  line,
+  bar,
+  reference,  ///< a level to compare with: a grey dashed line without points
+};
+
+struct Series {
+  std::string name;          ///< in the legend; empty: it has no entry of its own
+  std::vector<double> x, y;  ///< of one length; points that are not finite leave a gap
+  Mark mark = Mark::line;
+};
+
+struct Chart {
+  std::string title, x_label, y_label;
+  std::vector<Series> series;
+  /// Bars of several series at one x: on top of each other in the series' colours, or side by side
+  /// in one pale colour, as members of one crowd.
+  bool stacked = false;
+  std::vector<double> y_within{};  ///< values that the y axis encloses too
+};
+/// Gives charts of one quantity the same y axis, so that they can be compared.
+void share_y_axis(std::vector<Chart>& charts);
+
+/// The colour of series `index`: Okabe and Ito's, which colour-blind readers can tell apart.
+[[nodiscard]] std::string_view chart_color(std::size_t index);
+
+/// One picture with the charts side by side.
+[[nodiscard]] std::string svg_of_charts(std::span<const Chart> charts);
+/// counts[t * classes + p]: how many samples of class t were taken for class p.
+struct ConfusionMatrix {
+  std::vector<std::string> classes;
+  std::vector<std::int64_t> counts;
+};
+
+/// A heat map: rows are true classes, columns predictions, shaded by their share of the row. Up to
+/// 20 classes carry their counts.
+[[nodiscard]] std::string svg_of_confusion(const ConfusionMatrix& matrix);
+/// The heat map alone, at least 256 pixels wide, for TensorBoard and PNG files.
+[[nodiscard]] Image image_of_confusion(const ConfusionMatrix& matrix);
+
+}  // namespace fovea

@@ -1,0 +1,176 @@
+// Confusion matrices as heat maps: one hue from white to dark blue, by the square root of the share
+// of the true class, so that rare confusions are seen too.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+#include "figures/colormap.h"
+#include "figures/plot.h"
+#include "figures/svg.h"
+
+namespace fovea {
+namespace {
+
+/// White, a middle blue at a share of 1/4, a dark one at 1; brightness falls all the way.
+Rgb shade(double share) {
+  constexpr std::array<std::array<double, 3>, 3> stops = {
+      {{255, 255, 255}, {89, 155, 207}, {8, 48, 107}}};
+  const double position = std::sqrt(std::clamp(share, 0.0, 1.0)) * 2;
+  const std::size_t i = position < 1 ? 0 : 1;
+  const double t = position - static_cast<double>(i);
+  Rgb color{};
+  for (std::size_t c = 0; c < 3; ++c) {
+    color[c] = static_cast<std::uint8_t>(std::lround(stops[i][c] * (1 - t) + stops[i + 1][c] * t));
+  }
+  return color;
+}
+
+/// The checked counts.
+class Counts {
+ public:
+  explicit Counts(const ConfusionMatrix& matrix)
+      : classes_(static_cast<std::int64_t>(matrix.classes.size())), counts_(matrix.counts) {
+    check(matrix.counts.size() == matrix.classes.size() * matrix.classes.size(),
+          "confusion matrix: got ", matrix.counts.size(), " counts for ", classes_, " classes");
+    totals_.resize(matrix.classes.size());
+    for (std::size_t i = 0; i < counts_.size(); ++i) totals_[i / totals_.size()] += counts_[i];
+  }
+
+  [[nodiscard]] std::int64_t classes() const { return classes_; }
+  [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
+    return counts_[static_cast<std::size_t>(label * classes_ + prediction)];
+  }
+  [[nodiscard]] std::int64_t label_total(std::int64_t label) const {
+    return totals_[static_cast<std::size_t>(label)];
+  }
+
+ private:
+  std::int64_t classes_;
+  std::span<const std::int64_t> counts_;
+  std::vector<std::int64_t> totals_;
+};
+
+double share_of_row(const Counts& matrix, std::int64_t label, std::int64_t prediction) {
+  const auto total = static_cast<double>(matrix.label_total(label));
+  return total > 0 ? static_cast<double>(matrix.count(label, prediction)) / total : 0;
+}
+
+/// "top-1 91.2 % of 10000 images"
+std::string summary(const Counts& matrix) {
+  std::int64_t total = 0, right = 0;
+  for (std::int64_t k = 0; k < matrix.classes(); ++k) {
+    total += matrix.label_total(k);
+    right += matrix.count(k, k);
+  }
+  const double percent =
+      total > 0 ? 100 * static_cast<double>(right) / static_cast<double>(total) : 0;
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "top-1 %.1f %% of %lld images", percent,
+                static_cast<long long>(total));
+  return text.data();
+}
+
+/// Where things lie. Names need room to the left and, slanted, above.
+struct Layout {
+  double cell, left, top, side;
+  bool has_counts;
+  std::int64_t label_every;  ///< so that labels of many classes do not overlap
+
+  Layout(const Counts& matrix, const std::vector<std::string>& names) {
+    const auto classes = static_cast<double>(matrix.classes());
+    cell = std::clamp(600 / classes, 4.0, 44.0);
+    side = cell * classes;
+    has_counts = cell >= 30;
+    label_every = static_cast<std::int64_t>(std::ceil(13 / cell));
+    std::size_t longest = 0;
+    for (const std::string& name : names) longest = std::max(longest, name.size());
+    const double room = 7 * static_cast<double>(std::min<std::size_t>(longest, 24));
+    left = 50 + room;
+    top = 76 + 0.72 * room;
+  }
+};
+
+void draw_cells(Svg& svg, const Counts& matrix, const Layout& at) {
+  const double gap = at.cell >= 8 ? 1 : 0;
+  for (std::int64_t t = 0; t < matrix.classes(); ++t) {
+    for (std::int64_t p = 0; p < matrix.classes(); ++p) {
+      const double share = share_of_row(matrix, t, p);
+      const double x = at.left + at.cell * static_cast<double>(p);
+      const double y = at.top + at.cell * static_cast<double>(t);
+      if (share > 0) svg.rect({x, y, at.cell - gap, at.cell - gap}, hex(shade(share)));
+      if (!at.has_counts) continue;
+      const std::string_view color = share > 0.3 ? "#ffffff" : share > 0 ? "#222222" : "#bbbbbb";
+      svg.text(x + at.cell / 2, y + at.cell / 2 + 4, std::to_string(matrix.count(t, p)),
+               {.size = 11, .color = color});
+    }
+  }
+}
+
+void draw_frame(Svg& svg, const Layout& at) {
+  for (const double offset : {0.0, at.side}) {
+    svg.line({at.left, at.top + offset, at.side, 0}, "#888888");
+    svg.line({at.left + offset, at.top, 0, at.side}, "#888888");
+  }
+}
+
+void draw_labels(Svg& svg, const std::vector<std::string>& names, const Layout& at) {
+  for (std::int64_t k = 0; k < static_cast<std::int64_t>(names.size()); k += at.label_every) {
+    const double offset = at.cell * (static_cast<double>(k) + 0.5);
+    const std::string& name = names[static_cast<std::size_t>(k)];
+    svg.text(at.left - 6, at.top + offset + 4, name, {.anchor = "end"});
+    svg.text(at.left + offset, at.top - 6, name, {.anchor = "start", .rotation = -45});
+  }
+  svg.text(16, at.top + at.side / 2, "true class", {.size = 13, .rotation = -90});
+  svg.text(at.left + at.side / 2, at.top + at.side + 20, "predicted class", {.size = 13});
+}
+
+/// The colour scale, right of the matrix.
+void draw_scale(Svg& svg, const Layout& at) {
+  constexpr int kSteps = 50;
+  const double x = at.left + at.side + 24, height = at.side / kSteps;
+  for (int i = 0; i < kSteps; ++i) {
+    const double y = at.top + at.side - height * (i + 1);
+    svg.rect({x, y, 14, height + 0.5}, hex(shade(std::pow((i + 0.5) / kSteps, 2))));
+  }
+  svg.text(x + 20, at.top + 10, "100 %", {.anchor = "start"});
+  svg.text(x + 20, at.top + at.side / 2 + 4, "25 %", {.anchor = "start"});
+  svg.text(x + 20, at.top + at.side, "0 % of the row", {.anchor = "start"});
+}
+
+}  // namespace
+
+std::string svg_of_confusion(const ConfusionMatrix& confusion) {
+  const Counts matrix(confusion);
+  const std::vector<std::string>& class_names = confusion.classes;
+  const Layout at(matrix, class_names);
+  Svg svg(at.left + at.side + 140, at.top + at.side + 36);
+  svg.text(at.left + at.side / 2, 24, "Confusion matrix", {.size = 16, .bold = true});
+  svg.text(at.left + at.side / 2, 44, summary(matrix), {.size = 13});
+  draw_cells(svg, matrix, at);
+  draw_frame(svg, at);
+  draw_labels(svg, class_names, at);
+  draw_scale(svg, at);
+  return std::move(svg).finish();
+}
+
+Image image_of_confusion(const ConfusionMatrix& confusion) {
+  const Counts matrix(confusion);
+  constexpr std::int64_t kLeastSide = 256, kLeastCellWithGrid = 6;
+  const std::int64_t classes = std::max<std::int64_t>(matrix.classes(), 1);
+  const std::int64_t cell = (kLeastSide + classes - 1) / classes;
+  const std::int64_t grid = cell >= kLeastCellWithGrid ? 1 : 0;
+  const Rgb line = {200, 200, 200};
+  Image image(matrix.classes() * cell + grid, matrix.classes() * cell + grid);
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    for (std::int64_t x = 0; x < image.width; ++x) {
+      const bool on_grid = grid == 1 && (y % cell == 0 || x % cell == 0);
+      const Rgb color = on_grid ? line : shade(share_of_row(matrix, y / cell, x / cell));
+      std::copy(color.begin(), color.end(), image.at(y, x));
+    }
+  }
+  return image;
+}
+
+}  // namespace fovea

@@ -1,0 +1,194 @@
+// Reading a golden file and comparing tensors under the tolerances of golden.h.
+#include "golden/case.h"
+
+#include <cmath>
+
+#include "base/json.h"
+#include "models/config_reader.h"
+#include "models/pretrained.h"
+#include "models/registry.h"
+#include "ops/loss.h"
+
+namespace fovea::golden {
+namespace {
+
+using nlohmann::json;
+
+struct Tolerance {
+  double output, gradient, zero_gradient;
+};
+
+Tolerance tolerance(Precision precision) {
+  switch (precision) {
+    case Precision::f64:
+      return {1e-9, 1e-9, 1e-9};
+    case Precision::f32:
+      return {2e-5, 2e-4, 1e-5};
+    default:
+      return {3e-2, 2e-1, 1e-2};
+  }
+}
+
+json parse_metadata(const SafetensorsFile& file, const std::string& key) {
+  const auto text = file.metadata.find(key);
+  check(text != file.metadata.end(), "metadata: key ", key, " is missing");
+  json value = parse_json(text->second);
+  check(!value.is_discarded(), "metadata: ", key, " is not JSON, or nested too deeply");
+  return value;
+}
+
+/// Sum of squares of a - b; b may be undefined (zero).
+double squared_difference(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector();
+  const std::vector<double> y = b.defined() ? b.to_vector() : std::vector<double>(x.size(), 0.0);
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+  return sum;
+}
+
+double difference(const std::string& name, const Tensor& ours, const Tensor& reference) {
+  check(ours.shape() == reference.shape(), name, ": the file has shape ", reference.shape(),
+        ", ours is ", ours.shape());
+  return std::sqrt(squared_difference(ours.to(Device{}), reference));
+}
+
+/// error / scale, where nothing over nothing is nothing.
+double ratio(double error, double scale) { return error == 0 ? 0 : error / scale; }
+
+}  // namespace
+
+double norm(const Tensor& x) { return std::sqrt(squared_difference(x.to(Device{}), {})); }
+
+void GradientSet::add(const std::string& where, const Tensor& ours, const Tensor& reference,
+                      bool zero_in_theory) {
+  Item item{where, 0, 0, norm(reference), zero_in_theory};
+  item.ours = ours.defined() ? norm(ours) : 0;
+  item.difference = ours.defined() ? difference(where, ours, reference) : item.reference;
+  largest_ = std::max(largest_, item.reference);
+  items_.push_back(item);
+}
+
+std::vector<Comparison> GradientSet::compare(Precision precision) const {
+  const Tolerance t = tolerance(precision);
+  std::vector<Comparison> results;
+  for (const Item& item : items_) {
+    if (item.zero_in_theory) {
+      results.push_back({item.name, ratio(item.ours, largest_), t.zero_gradient});
+      continue;
+    }
+    // In bf16 a small gradient is judged against a hundredth of the largest.
+    const bool small = precision == Precision::bf16 && item.reference < 1e-2 * largest_;
+    const double scale = small ? 1e-2 * largest_ : item.reference;
+    const double widened = item.reference > 0 ? scale / item.reference : 1;
+    const double error = ratio(item.difference, item.reference > 0 ? item.reference : scale);
+    results.push_back({item.name, error, t.gradient * widened});
+  }
+  return results;
+}
+
+Case::Case(SafetensorsFile file, const Options& how) : options(how), file_(std::move(file)) {
+  const auto format = file_.metadata.find("format");
+  check(format != file_.metadata.end() && format->second == "fovea-golden-1",
+        "metadata: format is not fovea-golden-1");
+  check(file_.metadata.contains("family"), "metadata: key family is missing");
+  family = file_.metadata.at("family");
+  config = parse_metadata(file_, "config");
+  check(config.is_object(), "metadata: config is not a JSON object");
+  if (!file_.metadata.contains("zero_grad")) return;
+  const json zero = parse_metadata(file_, "zero_grad");
+  check(zero.is_array(), "metadata: zero_grad is not a JSON list");
+  for (const json& name : zero) {
+    check(name.is_string(), "metadata: zero_grad is not a list of names");
+    zero_grad.insert(name.get<std::string>());
+  }
+}
+
+Tensor Case::take(const std::string& name) {
+  const auto found = file_.tensors.find(name);
+  check(found != file_.tensors.end(), "tensor ", name, " is missing");
+  taken_.insert(name);
+  return found->second;
+}
+
+Tensor Case::take(const std::string& name, DType dtype) {
+  const Tensor x = take(name);
+  // A copy: an input that wants a gradient, or that is updated, must not be the file's tensor.
+  return (is_float(x.dtype()) ? x.to(dtype) : x).clone().to(options.device);
+}
+
+std::vector<std::string> Case::names_under(const std::string& prefix) const {
+  std::vector<std::string> names;
+  for (const auto& entry : file_.tensors) {
+    if (entry.first.starts_with(prefix)) names.push_back(entry.first.substr(prefix.size()));
+  }
+  return names;
+}
+
+void Case::compare_output(const std::string& name, const Tensor& ours) {
+  const Tensor reference = take(name);
+  outputs[name] = ours.detach();
+  const double error = ratio(difference(name, ours, reference), norm(reference));
+  results.push_back({name, error, tolerance(options.precision).output});
+}
+
+void Case::compare_gradients(const GradientSet& set) {
+  for (Comparison& c : set.compare(options.precision)) results.push_back(std::move(c));
+}
+
+void Case::finish() const {
+  std::string unknown;
+  for (const auto& entry : file_.tensors) {
+    if (!taken_.contains(entry.first)) unknown += (unknown.empty() ? "" : ", ") + entry.first;
+  }
+  check(unknown.empty(), "tensors that it does not know how to check: ", unknown);
+  check(!results.empty(), "the file holds nothing to compare");
+}
+
+LossConfig take_loss_config(json& config, bool distillation) {
+  json part = json::object();
+  std::vector<std::string> keys{"loss", "smoothing"};
+  if (distillation) keys.insert(keys.end(), {"distillation_type", "alpha", "tau"});
+  for (const std::string& key : keys) {
+    if (config.contains(key)) part[key] = config[key];
+    config.erase(key);
+  }
+  const std::vector<std::string> losses{"ce", "label_smoothing", "soft_ce"};
+  const std::vector<std::string> types{"none", "soft", "hard"};
+  LossConfig c;
+  ConfigReader r("config", part);
+  int choice = 0;
+  r.read_choice("loss", choice, losses);
+  c.loss = losses[static_cast<std::size_t>(choice)];
+  r.read("smoothing", c.smoothing, 0, 1);
+  choice = 0;
+  r.read_choice("distillation_type", choice, types);
+  c.distillation_type = types[static_cast<std::size_t>(choice)];
+  r.read("alpha", c.alpha, 0, 1);
+  r.read("tau", c.tau, 1e-6, 1e6);
+  return c;
+}
+
+Tensor base_loss(const LossConfig& c, const Tensor& logits, const Tensor& target) {
+  if (c.loss == "soft_ce") return ops::soft_cross_entropy(logits, target);
+  return ops::cross_entropy(logits, target, c.loss == "label_smoothing" ? c.smoothing : 0);
+}
+
+std::unique_ptr<Model> load_case_model(Case& c, json config) {
+  std::unique_ptr<Model> model =
+      make_model_from_config(config, 0, {c.options.parameters(), c.options.device});
+  TensorMap tensors;
+  for (const char* prefix : {"param/", "buffer/"}) {
+    for (const std::string& name : c.names_under(prefix)) {
+      const Tensor given = c.take(prefix + name), own = model->store().find(name);
+      if (own.defined() && given.shape() != own.shape()) {
+        fail(prefix, name, ": got shape ", given.shape(), ", expected ", own.shape());
+      }
+      check(tensors.emplace(name, given).second, name, ": stands under param/ and under buffer/");
+    }
+  }
+  if (c.has("perm") && model->store().find("perm").defined()) tensors["perm"] = c.take("perm");
+  load_state(*model, tensors);
+  return model;
+}
+
+}  // namespace fovea::golden

@@ -1,0 +1,95 @@
+// From a file to a report.
+#include "golden/golden.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <ostream>
+
+#include "base/files.h"
+#include "base/names.h"
+#include "golden/case.h"
+
+namespace fovea::golden {
+namespace {
+
+void check_family(Case& c) {
+  if (c.family == "vit" || c.family == "pit" || c.family == "deit") return check_model(c);
+  if (c.family == "cpvt" || c.family == "pervit") return check_model(c);
+  if (c.family == "ops") return check_ops(c);
+  if (c.family == "train") return check_train(c);
+  if (c.family == "image") return check_images(c);
+  fail("family ", c.family, " is not known, the nearest one is ",
+       nearest_name(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train", "image"}));
+}
+
+/// Names and messages come from files: nothing in them may look like another line of the report.
+std::string one_line(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const bool control = static_cast<unsigned char>(c) < ' ' || c == 127;
+    shown += control ? '?' : c;
+  }
+  return shown;
+}
+
+/// How much of its bound an error uses up; NaN counts as most.
+double used(const Comparison& c) {
+  if (c.error == 0) return 0;  // the bound may be 0 too
+  return c.error >= 0 ? c.error / c.bound : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+Precision parse_precision(std::string_view text) {
+  if (text == "f64") return Precision::f64;
+  if (text == "f32") return Precision::f32;
+  if (text == "bf16") return Precision::bf16;
+  fail("precision: got ", text, ", expected f64, f32 or bf16");
+}
+
+bool Report::ok() const {
+  return reason.empty() &&
+         std::all_of(results.begin(), results.end(), [](const Comparison& c) { return c.ok(); });
+}
+
+Report check_file(const std::filesystem::path& path, const Options& options) {
+  Report report;
+  report.name = path.stem().string();
+  try {
+    Case c(read_safetensors(path), options);
+    check_family(c);
+    if (!options.dump.empty()) {
+      std::filesystem::create_directories(options.dump);
+      write_safetensors(options.dump / (report.name + ".safetensors"), c.outputs);
+    }
+    c.finish();
+    report.results = std::move(c.results);
+  } catch (const std::exception& error) {
+    report.reason = error.what();
+  }
+  return report;
+}
+
+void print(std::ostream& out, const Report& report) {
+  const auto before = out.flags();
+  out << std::scientific << std::setprecision(1);
+  if (report.ok()) {
+    const auto worst = std::max_element(
+        report.results.begin(), report.results.end(),
+        [](const Comparison& a, const Comparison& b) { return used(a) < used(b); });
+    out << "ok  " << report.name << "  worst " << worst->error << ' ' << one_line(worst->name)
+        << '\n';
+  } else if (!report.reason.empty()) {
+    out << "FAIL " << report.name << ' ' << one_line(report.reason) << '\n';
+  } else {
+    const auto failed = std::count_if(report.results.begin(), report.results.end(),
+                                      [](const Comparison& c) { return !c.ok(); });
+    out << "FAIL " << report.name << ' ' << failed << (failed == 1 ? " tensor\n" : " tensors\n");
+    for (const Comparison& c : report.results) {
+      if (!c.ok()) out << "  " << one_line(c.name) << ' ' << c.error << " > " << c.bound << '\n';
+    }
+  }
+  out.flags(before);
+}
+
+}  // namespace fovea::golden

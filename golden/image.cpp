@@ -1,0 +1,40 @@
+// Golden files of images: what Pillow, torchvision and timm make of photographs, every draw given.
+// u8 results must be equal, f32 ones within 1e-6.
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "golden/image_case.h"
+
+namespace fovea::golden {
+namespace {
+
+/// Checks that nothing but remarks stands beside the cases; returns translate_const.
+double read_settings(const nlohmann::json& config) {
+  const std::vector<std::string> known = {"cases", "image", "images", "stats", "translate_const"};
+  for (const auto& entry : config.items()) {
+    const bool ok = std::find(known.begin(), known.end(), entry.key()) != known.end();
+    check(ok, "config: key ", entry.key(), " is not known, the nearest one is ",
+          nearest_name(entry.key(), known));
+  }
+  check(config.contains("cases") && config["cases"].is_object(), "config: key cases is missing");
+  const nlohmann::json translate = config.value("translate_const", nlohmann::json(250));
+  check(translate.is_number(), "config: translate_const: got ", translate.dump(),
+        ", expected a number");
+  return translate.get<double>();
+}
+
+}  // namespace
+
+void check_images(Case& c) {
+  const double translate_const = read_settings(c.config);
+  if (c.has("labels")) static_cast<void>(c.take("labels"));  // an input that no case may want
+  for (const auto& entry : c.config["cases"].items()) {
+    ImageCase one(c, entry.key(), entry.value());
+    const bool known = check_geometry(one) || check_augmentation(one, translate_const) ||
+                       check_mixing(one) || check_values(one);
+    check(known, "case ", one.name(), ": op ", one.op(), " is not known");
+    one.finish();
+  }
+}
+
+}  // namespace fovea::golden

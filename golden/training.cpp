@@ -1,0 +1,141 @@
+// Golden files of training: some steps of an optimizer, with its losses, gradient norms, final and
+// averaged weights.
+#include <memory>
+#include <optional>
+
+#include "engine/autograd.h"
+#include "golden/case.h"
+#include "models/config_reader.h"
+#include "ops/view.h"
+#include "optim/ema.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+
+namespace fovea::golden {
+namespace {
+
+using nlohmann::json;
+
+struct TrainCase {
+  OptimizerOptions optimizer;
+  std::optional<double> clip_grad, ema_decay;
+  std::int64_t steps = 30;
+  LossConfig loss;
+};
+
+std::optional<double> read_optional(ConfigReader& r, const char* key, double most) {
+  if (r.is_null(key)) return {};
+  double value = -1;
+  r.read(key, value, 0, most);
+  return value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+TrainCase read_train_case(json config) {
+  TrainCase t;
+  t.loss = take_loss_config(config, false);
+  config.erase("model");
+  ConfigReader r("train config", config);
+  r.require("optimizer");
+  int kind = 0;
+  r.read_choice("optimizer", kind, {"adamw", "sgd"});
+  t.optimizer.kind = static_cast<OptimizerKind>(kind);
+  std::array<double, 2> betas{t.optimizer.beta1, t.optimizer.beta2};
+  r.read_pair("betas", betas, 0, 1);
+  t.optimizer.beta1 = betas[0];
+  t.optimizer.beta2 = betas[1];
+  r.read("eps", t.optimizer.eps, 0, 1);
+  r.read("momentum", t.optimizer.momentum, 0, 1);
+  r.read("nesterov", t.optimizer.nesterov);
+  r.read("weight_decay", t.optimizer.weight_decay, 0, 1e6);
+  t.clip_grad = read_optional(r, "clip_grad", 1e12);
+  t.ema_decay = read_optional(r, "ema_decay", 0.999999999);
+  r.read("steps", t.steps, 1);
+  r.finish();
+  return t;
+}
+
+/// What is recorded of every step.
+struct Curve {
+  std::vector<double> losses, grad_norms;
+};
+
+Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
+  Optimizer optimizer(model.store(), t.optimizer);
+  const Tensor inputs = c.take("batch_input", c.options.parameters());
+  const Tensor targets = c.take("batch_target", c.options.parameters());
+  const Tensor lr = c.take("lr");
+  const auto require = [&](bool rank_fits, const char* name, const Tensor& x, const char* shape) {
+    check(rank_fits && x.size(0) == t.steps, name, ": got shape ", x.shape(), ", expected ", shape,
+          " with S = ", t.steps, " steps");
+  };
+  require(inputs.rank() == 5, "batch_input", inputs, "[S, B, C, H, W]");
+  require(targets.rank() == 2 || targets.rank() == 3, "batch_target", targets,
+          "[S, B] or [S, B, K]");
+  require(lr.rank() == 1, "lr", lr, "[S]");
+  const std::vector<double> rates = lr.to_vector();
+  Curve curve;
+  for (std::int64_t step = 0; step < t.steps; ++step) {
+    Context ctx;
+    ctx.training = true;
+    ctx.activations = c.options.activations();
+    model.store().zero_grad();
+    const ModelOutput out = model.forward(ops::select(inputs, 0, step), ctx);
+    const Tensor loss = base_loss(t.loss, out.logits, ops::select(targets, 0, step));
+    backward(loss);
+    curve.losses.push_back(loss.item());
+    curve.grad_norms.push_back(gradient_norm(model.store()));
+    const double scale = t.clip_grad ? clip_scale(curve.grad_norms.back(), *t.clip_grad) : 1;
+    optimizer.step(rates[static_cast<std::size_t>(step)], scale);
+    if (ema != nullptr) ema->update(model.store());
+  }
+  return curve;
+}
+
+/// ||p - final|| / ||final - param||: the error as a part of the way that training went; of the
+/// parameter itself where training left it alone.
+Comparison distance(const std::string& name, const Tensor& ours, const Tensor& start,
+                    const Tensor& end, Precision precision) {
+  const auto subtract = [](const Tensor& a, const Tensor& b) {
+    std::vector<double> x = a.to_vector();
+    const std::vector<double> y = b.to_vector();
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= y[i];
+    return from_values(a.shape(), x, {DType::f64, {}});
+  };
+  const double error = norm(subtract(ours, end)), way = norm(subtract(end, start));
+  const double bound = precision == Precision::f64   ? 1e-9
+                       : precision == Precision::f32 ? 1e-3
+                                                     : 1e-1;
+  return {"final-param/" + name, error == 0 ? 0 : error / (way > 0 ? way : norm(end)), bound};
+}
+
+void compare_vector(Case& c, const std::string& name, const std::vector<double>& ours) {
+  if (!c.has(name)) return;
+  c.compare_output(name, from_values({std::ssize(ours)}, ours, {DType::f64, {}}));
+}
+
+}  // namespace
+
+void check_train(Case& c) {
+  const TrainCase t = read_train_case(c.config);
+  check(c.config.contains("model"), "train config: key model is missing");
+  const std::unique_ptr<Model> model = load_case_model(c, c.config["model"]);
+  std::optional<Ema> ema;
+  if (t.ema_decay) ema.emplace(model->store(), *t.ema_decay);
+
+  const Curve curve = train(c, t, *model, ema ? &*ema : nullptr);
+  compare_vector(c, "losses", curve.losses);
+  compare_vector(c, "grad_norms", curve.grad_norms);
+  for (const std::string& name : c.names_under("final/")) {
+    const Tensor ours = model->store().find(name);
+    check(ours.defined(), "final/", name, ": the model has no parameter of that name");
+    c.compare_output("final/" + name, ours.detach());
+    c.results.push_back(distance(name, ours.detach(), c.take("param/" + name),
+                                 c.take("final/" + name), c.options.precision));
+  }
+  for (const std::string& name : c.names_under("ema/")) {
+    check(ema && ema->averages().contains(name), "ema/", name, ": there is no such average");
+    c.compare_output("ema/" + name, ema->averages().at(name));
+  }
+}
+
+}  // namespace fovea::golden

@@ -1,0 +1,79 @@
+// Listing and preparing pictures.
+#include "inspect/images.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_picture(const fs::path& path) {
+  std::string kind = path.extension().string();
+  std::transform(kind.begin(), kind.end(), kind.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return kind == ".png" || kind == ".jpg" || kind == ".jpeg" || kind == ".bmp";
+}
+
+/// The file itself, or the pictures of a folder by name.
+std::vector<fs::path> list_pictures(const fs::path& path) {
+  check(fs::exists(path), path.string(), ": does not exist, expected a picture or a folder");
+  if (!fs::is_directory(path)) return {path};
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_regular_file() && is_picture(it->path())) files.push_back(it->path());
+  }
+  check(!error, path.string(), ": cannot be listed: ", error.message());
+  check(!files.empty(), path.string(), ": holds no .png, .jpg, .jpeg or .bmp file");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model,
+                             const Normalization& normalization) {
+  check(model.in_chans == Image::kChannels, "inspect: the model takes images of ", model.in_chans,
+        " channels, pictures have 3");
+  EvaluationOptions options;
+  options.size = {model.img_size[0], model.img_size[1]};
+  options.normalization = normalization;
+  pipeline_ = evaluation_pipeline(options);
+  const auto at_most = static_cast<std::size_t>(request.count > 0 ? request.count : 1LL << 40);
+  if (!request.path.empty()) {
+    std::vector<fs::path> files = list_pictures(request.path);
+    files.resize(std::min(files.size(), at_most));
+    for (const fs::path& file : files) names_.push_back(file.filename().string());
+    read_ = [files](std::int64_t i) { return read_image(files.at(static_cast<std::size_t>(i))); };
+    return;
+  }
+  const std::shared_ptr<const Dataset> data = open_dataset(request.dataset, Split::test);
+  const auto count = std::min(static_cast<std::size_t>(data->size()), at_most);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sample sample = data->get(static_cast<std::int64_t>(i));
+    names_.push_back("test image " + std::to_string(i) + ", " +
+                     data->class_names().at(static_cast<std::size_t>(sample.label)));
+  }
+  read_ = [data](std::int64_t i) { return data->get(i).image; };
+}
+
+Image InspectImages::picture(std::int64_t index) const {
+  Rng unused(0);
+  return pipeline_.apply(read_(index), unused);
+}
+
+Tensor InspectImages::batch(std::int64_t first, std::int64_t count) const {
+  Tensor images;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Image image = picture(first + i);
+    if (!images.defined()) images = empty({count, Image::kChannels, image.height, image.width});
+    normalize(image, pipeline_.normalization,
+              images.data<float>() + i * Image::kChannels * image.height * image.width);
+  }
+  return images;
+}
+
+}  // namespace fovea

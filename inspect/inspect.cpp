@@ -1,0 +1,102 @@
+// The table of analyses.
+#include "inspect/inspect.h"
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/names.h"
+#include "inspect/command.h"
+
+namespace fovea {
+namespace {
+
+struct Command {
+  std::string name, help;
+  void (*run)(const Inspection& what, OutputFolder& output);
+};
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{
+      {"attention", "where one query looks, per layer and head (--matrix: all queries)",
+       inspect::attention},
+      {"attention-distance", "mean distance of what is attended to, per layer and head",
+       inspect::attention_distance},
+      {"attention-offset", "distance from a query to the mean position of what it attends to",
+       inspect::attention_offset},
+      {"pos-embed", "cosine similarity of each position's embedding to all others",
+       inspect::pos_embed},
+      {"peg-kernels", "CPVT: the convolution kernels of each position encoding generator",
+       inspect::peg_kernels},
+      {"pervit-phi", "PerViT: position attention of the centre (--init: before training)",
+       inspect::pervit_phi},
+      {"pervit-regions", "PerViT: which peripheral region each head covers (--grid: the regions)",
+       inspect::pervit_regions},
+      {"pervit-nonlocality", "how far content, position and mixed attention reach",
+       inspect::pervit_nonlocality},
+      {"pervit-impact", "PerViT: how much position and content each decide",
+       inspect::pervit_impact},
+      {"pervit-attention", "PerViT: position attention, and mixed attention on images",
+       inspect::pervit_attention},
+  };
+  return all;
+}
+
+const Command& find_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == name) return command;
+    names.push_back(command.name);
+  }
+  throw UsageError("inspect: " + name + " is no analysis, the nearest one is " +
+                   nearest_name(name, names));
+}
+
+}  // namespace
+
+Fields fields_of(InspectOptions& o) {
+  Fields fields;
+  FieldGroup output(fields, "Output");
+  output.add("output", &o.output, "folder for pictures and CSV files");
+  FieldGroup choice(fields, "Choice");
+  choice.add("query", &o.query, "center, class or Y,X: row and column of a patch, from 0");
+  choice.add("layers", &o.layers, "counted from 1: 1-4,8 (default: all, or the paper's)");
+  choice.add("layer", &o.layer, "the same counted from 0, as blocks.0 in names");
+  choice.add("head", &o.head, "all, or numbers from 0");
+  choice.add("matrix", &o.matrix, "attention: the whole matrix between patches");
+  choice.add("init", &o.init, "pervit-phi: fresh parameters, (s, v) varied apart and together");
+  choice.add("grid", &o.grid, "pervit-regions: the four regions themselves");
+  choice.add("region-mean", &o.region_mean, "pervit-regions: mean of a ring instead of its sum");
+  FieldGroup images(fields, "Images");
+  images.add("images", &o.images, "a picture or a folder of pictures");
+  images.add("dataset", &o.dataset, "its test images (default: what the model learned from)");
+  images.add("data-dir", &o.data_dir, "folder of the .bin files or its parent");
+  images.number("count", &o.count, "images at most; 0: as many as suits the analysis", {0, 1e9});
+  images.number("batch-size", &o.batch_size, "images of one forward pass", {1, 65536});
+  return fields;
+}
+
+std::string inspect_help() {
+  std::string text;
+  for (const Command& command : commands()) {
+    const std::size_t width = 20;
+    text += "  " + command.name + std::string(width - command.name.size(), ' ') + command.help;
+    text += '\n';
+  }
+  return text;
+}
+
+bool needs_model(const std::string& name, const InspectOptions& options) {
+  static_cast<void>(find_command(name));
+  return !(name == "pervit-regions" && options.grid);
+}
+
+std::vector<std::filesystem::path> run_inspection(const std::string& name, const Inspection& what) {
+  const Command& command = find_command(name);
+  check(what.model != nullptr || !needs_model(name, what.options), "inspect: ", name,
+        " needs a model");
+  OutputFolder output(what.options.output);
+  command.run(what, output);
+  return output.files();
+}
+
+}  // namespace fovea

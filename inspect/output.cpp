@@ -1,0 +1,50 @@
+// Writing files and numbers.
+#include "inspect/output.h"
+
+#include <array>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace fovea {
+
+void Csv::row_of(std::span<const double> numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) text_ += ',';
+    append(text_, static_cast<float>(numbers[i]));
+  }
+  text_ += '\n';
+}
+
+void Csv::append_text(std::string& line, std::string_view cell) {
+  if (cell.find_first_of(",\"\n") == std::string_view::npos) {
+    line += cell;
+    return;
+  }
+  line += '"';
+  for (const char c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+  line += '"';
+}
+
+void OutputFolder::write(const std::string& name, std::string_view content) {
+  std::error_code error;
+  if (!folder_.empty()) std::filesystem::create_directories(folder_, error);
+  check(!error, folder_.string(), ": cannot be made: ", error.message());
+  write_file_atomically(folder_ / name, content);
+  files_.push_back(folder_ / name);
+}
+
+std::string short_number(double value) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", value);
+  return text.data();
+}
+
+std::string padded(std::int64_t number) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%03lld", static_cast<long long>(number));
+  return text.data();
+}
+
+}  // namespace fovea

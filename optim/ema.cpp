@@ -1,0 +1,65 @@
+// Which tensors are averaged, and how fast; ops/update/average.cpp has the formula.
+#include "optim/ema.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/autograd.h"
+#include "ops/update.h"
+
+namespace fovea {
+namespace {
+
+template <class F>
+void for_each_saved(const ParameterStore& store, F&& f) {
+  for (const Parameter& parameter : store.parameters()) f(parameter);
+  for (const Parameter& buffer : store.buffers()) f(buffer);
+}
+
+std::map<std::string, Tensor> copies(const ParameterStore& store) {
+  std::map<std::string, Tensor> result;
+  for_each_saved(store, [&](const Parameter& p) { result[p.name] = p.tensor.detach().clone(); });
+  return result;
+}
+
+}  // namespace
+
+Ema::Ema(const ParameterStore& store, double decay, bool warmup)
+    : decay_(decay), warmup_(warmup), averages_(copies(store)) {
+  check(decay >= 0 && decay < 1, "Ema: got decay ", decay, ", expected 0 <= decay < 1");
+}
+
+double Ema::decay_at(std::int64_t step) const {
+  if (!warmup_) return decay_;
+  return std::min(decay_,
+                  1 - std::pow(static_cast<double>(std::max<std::int64_t>(step, 1)), -2.0 / 3));
+}
+
+void Ema::update(const ParameterStore& store, std::int64_t step) {
+  const NoGrad no_grad;
+  const double decay = decay_at(step);
+  for_each_saved(store, [&](const Parameter& p) {
+    const Tensor& average = averages_.at(p.name);
+    const DType dtype = average.dtype();
+    if (dtype == DType::f64 || dtype == DType::f32) {
+      ops::average_(average, p.tensor.contiguous(), decay);
+    } else {
+      average.copy_(p.tensor);
+    }
+  });
+}
+
+SwappedWeights::SwappedWeights(const ParameterStore& store,
+                               const std::map<std::string, Tensor>& values)
+    : store_(store), own_(copies(store)) {
+  const NoGrad no_grad;
+  for_each_saved(store_, [&](const Parameter& p) { p.tensor.copy_(values.at(p.name)); });
+}
+
+SwappedWeights::~SwappedWeights() {
+  const NoGrad no_grad;
+  for_each_saved(store_, [&](const Parameter& p) { p.tensor.copy_(own_.at(p.name)); });
+}
+
+}  // namespace fovea

@@ -1,0 +1,71 @@
+// Which gradients are measured and clipped; the arithmetic stands in ops/update/gradients.cpp.
+#include "optim/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "ops/update.h"
+
+namespace fovea {
+namespace {
+
+/// Calls f with each parameter and its gradient, contiguous.
+template <class F>
+void for_each_gradient(const ParameterStore& store, const F& f) {
+  const NoGrad no_grad;
+  for (const Parameter& parameter : store.parameters()) {
+    Tensor gradient = parameter.tensor.grad();
+    if (!gradient.defined()) continue;
+    if (!gradient.is_contiguous()) parameter.tensor.set_grad(gradient = gradient.contiguous());
+    f(parameter, gradient);
+  }
+}
+
+}  // namespace
+
+double gradient_norm(const ParameterStore& store) {
+  const NoGrad no_grad;
+  double sum = 0;
+  for (const Parameter& parameter : store.parameters()) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined()) sum += ops::sum_of_squares(gradient);
+  }
+  return std::sqrt(sum);
+}
+
+double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
+
+void clip_by_value(const ParameterStore& store, double limit) {
+  for_each_gradient(
+      store, [&](const Parameter&, const Tensor& gradient) { ops::clip_values_(gradient, limit); });
+}
+
+void clip_adaptively(const ParameterStore& store, double factor, double scale) {
+  for_each_gradient(store, [&](const Parameter& parameter, const Tensor& gradient) {
+    if (parameter.name.starts_with("head.") || parameter.name.starts_with("head_dist.")) return;
+    ops::clip_units_(gradient, parameter.tensor, factor, scale);
+  });
+}
+
+std::vector<std::string> parameters_without_gradient(const ParameterStore& store) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : store.parameters()) {
+    if (parameter.tensor.requires_grad() && !parameter.tensor.grad().defined()) {
+      names.push_back(parameter.name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : store.parameters()) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined() && !all_finite(gradient)) names.push_back(parameter.name);
+  }
+  return names;
+}
+
+}  // namespace fovea

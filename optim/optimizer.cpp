@@ -1,0 +1,111 @@
+// The bookkeeping around the updates of ops/update.h: which parameters, which moments, how many
+// steps.
+#include "optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/autograd.h"
+#include "optim/layer_decay.h"
+
+namespace fovea {
+namespace {
+
+/// How a parameter of this shape is updated: Muon is for matrices, AdamW takes the others.
+OptimizerKind kind_of(OptimizerKind kind, const Shape& shape) {
+  return kind == OptimizerKind::muon && !detail::suits_muon(shape) ? OptimizerKind::adamw : kind;
+}
+
+bool has_second_moment(OptimizerKind kind) {
+  return kind == OptimizerKind::adamw || kind == OptimizerKind::lamb;
+}
+
+}  // namespace
+
+/// timm's rule: at least two axes longer than one, none of the first two of length one (position
+/// embeddings, depthwise filters), as a matrix at least 4 by 4 and not longer than 128 times its
+/// width.
+bool detail::suits_muon(const Shape& shape) {
+  if (shape.rank() < 2 || shape[0] == 1 || shape[1] == 1) return false;
+  const std::int64_t rows = shape[0], columns = shape.numel() / std::max<std::int64_t>(rows, 1);
+  const std::int64_t shorter = std::min(rows, columns), longer = std::max(rows, columns);
+  return shorter >= 4 && longer <= 128 * shorter;
+}
+
+OptimizerOptions default_options(OptimizerKind kind) {
+  OptimizerOptions options;
+  options.kind = kind;
+  if (kind == OptimizerKind::lamb) options.eps = 1e-6;
+  if (kind == OptimizerKind::lion) options.beta2 = 0.99;
+  if (kind == OptimizerKind::muon) options.beta2 = 0.95, options.eps = 1e-7;
+  return options;
+}
+
+Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : options_(options) {
+  const LayerScales scales(store, options_.layer_decay);
+  for (const Parameter& parameter : store.parameters()) {
+    const Tensor& p = parameter.tensor;
+    if (!p.requires_grad()) continue;
+    check(p.dtype() == DType::f32 || p.dtype() == DType::f64, "optimizer: parameter ",
+          parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
+    Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};
+    if (has_second_moment(slot.kind)) slot.v = zeros(p.shape(), p.options());
+    slot.lr_scale = scales.of(parameter.name);
+    if (parameter.name == "dist_token" && !options_.decay_dist_token) {
+      slot.parameter.decay = Decay::no;
+    }
+    slots_.push_back(std::move(slot));
+  }
+}
+
+void Optimizer::step(double lr, double gradient_scale) {
+  const NoGrad no_grad;
+  ++steps_done_;
+  if (options_.kind == OptimizerKind::lamb) gradient_scale *= clip_of_lamb(gradient_scale);
+  for (const Slot& slot : slots_) {
+    const Tensor gradient = slot.parameter.tensor.grad();
+    if (!gradient.defined()) continue;
+    const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
+    update(slot, gradient, {lr * slot.lr_scale, decay, gradient_scale, steps_done_});
+  }
+}
+
+void Optimizer::update(const Slot& slot, const Tensor& gradient,
+                       const ops::UpdateRates& rates) const {
+  const OptimizerOptions& o = options_;
+  const ops::UpdateTensors tensors{slot.parameter.tensor, gradient.contiguous(), slot.m, slot.v};
+  switch (slot.kind) {
+    case OptimizerKind::adamw:
+      return ops::adamw_(tensors, rates, {o.beta1, o.beta2, o.eps});
+    case OptimizerKind::sgd:
+      return ops::sgd_(tensors, rates, {o.momentum, o.nesterov});
+    case OptimizerKind::lamb:
+      return ops::lamb_(tensors, rates, {o.beta1, o.beta2, o.eps});
+    case OptimizerKind::lion:
+      return ops::lion_(tensors, rates, {o.beta1, o.beta2});
+    case OptimizerKind::muon:
+      return ops::muon_(tensors, rates, {o.momentum, o.eps});
+  }
+}
+
+/// LAMB as published works on gradients whose norm is at most 1; timm's default max_grad_norm.
+double Optimizer::clip_of_lamb(double gradient_scale) const {
+  double squares = 0;
+  for (const Slot& slot : slots_) {
+    const Tensor gradient = slot.parameter.tensor.grad();
+    if (gradient.defined()) squares += ops::sum_of_squares(gradient);
+  }
+  return 1 / std::max(1.0, gradient_scale * std::sqrt(squares));
+}
+
+std::map<std::string, Tensor> Optimizer::state() const {
+  std::map<std::string, Tensor> tensors;
+  for (const Slot& slot : slots_) {
+    tensors["m/" + slot.parameter.name] = slot.m;
+    if (slot.v.defined()) tensors["v/" + slot.parameter.name] = slot.v;
+  }
+  return tensors;
+}
+
+}  // namespace fovea

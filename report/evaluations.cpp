@@ -1,0 +1,131 @@
+// Tables of evaluations, and their files.
+#include "report/evaluations.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/files.h"
+#include "inspect/output.h"
+#include "report/mistakes.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMistakesShown = 24;
+
+double images_per_second(const Evaluation& result) {
+  return result.seconds > 0 ? static_cast<double>(result.metrics.samples) / result.seconds : 0;
+}
+
+json json_of(const EvaluatedModel& m) {
+  const Metrics& metrics = m.result.metrics;
+  const Calibration calibration = m.calibration();
+  json classes = json::array(), confusion = json::array();
+  for (const ClassReport::Row& row : m.class_report().rows()) {
+    classes.push_back({{"name", row.name},
+                       {"images", row.images},
+                       {"correct", row.correct},
+                       {"recall", row.recall()},
+                       {"precision", row.precision()}});
+  }
+  const auto count = static_cast<std::int64_t>(m.classes.size());
+  const std::vector<std::int64_t> counts = confusion_counts(m.result.predictions, count);
+  for (std::int64_t k = 0; k < count; ++k) {
+    confusion.push_back(
+        std::vector<std::int64_t>(counts.begin() + k * count, counts.begin() + (k + 1) * count));
+  }
+  return {{"checkpoint", m.checkpoint},
+          {"model", m.model},
+          {"dataset", m.dataset},
+          {"height", m.size.height},
+          {"width", m.size.width},
+          {"crop_pct", m.crop_pct},
+          {"images", metrics.samples},
+          {"loss", metrics.loss()},
+          {"top1", metrics.top1()},
+          {"top5", metrics.top5()},
+          {"ece", calibration.expected_error()},
+          {"mce", calibration.maximum_error()},
+          {"overconfidence", calibration.overconfidence()},
+          {"seconds", m.result.seconds},
+          {"img_s", images_per_second(m.result)},
+          {"bad_images", m.result.bad_images},
+          {"classes", classes},
+          {"confusion", confusion}};
+}
+
+}  // namespace
+
+ClassReport EvaluatedModel::class_report() const {
+  const auto count = static_cast<std::int64_t>(classes.size());
+  return {classes, confusion_counts(result.predictions, count)};
+}
+
+std::string evaluation_table(std::span<const EvaluatedModel> models) {
+  std::size_t width = 10;
+  for (const EvaluatedModel& m : models) width = std::max(width, m.checkpoint.size());
+  std::ostringstream out;
+  out << std::left << std::setw(static_cast<int>(width)) << "checkpoint" << std::right
+      << std::setw(10) << "size" << std::setw(9) << "images" << std::setw(9) << "loss"
+      << std::setw(8) << "top-1" << std::setw(8) << "top-5" << std::setw(8) << "ECE" << std::setw(9)
+      << "img/s" << '\n'
+      << std::fixed;
+  for (const EvaluatedModel& m : models) {
+    const Metrics& metrics = m.result.metrics;
+    const std::string size = std::to_string(m.size.height) + "x" + std::to_string(m.size.width);
+    out << std::left << std::setw(static_cast<int>(width)) << m.checkpoint << std::right
+        << std::setw(10) << size << std::setw(9) << metrics.samples << std::setprecision(4)
+        << std::setw(9) << metrics.loss() << std::setprecision(2) << std::setw(8) << metrics.top1()
+        << std::setw(8) << metrics.top5() << std::setw(8) << m.calibration().expected_error()
+        << std::setprecision(0) << std::setw(9) << images_per_second(m.result) << '\n';
+  }
+  return out.str();
+}
+
+std::string evaluation_csv(std::span<const EvaluatedModel> models) {
+  Csv csv(
+      "checkpoint,model,dataset,height,width,crop_pct,images,bad_images,loss,top1,top5,ece,mce,"
+      "overconfidence,seconds,img_s");
+  for (const EvaluatedModel& m : models) {
+    const Metrics& metrics = m.result.metrics;
+    const Calibration calibration = m.calibration();
+    csv.row(m.checkpoint, m.model, m.dataset, m.size.height, m.size.width, m.crop_pct,
+            metrics.samples, m.result.bad_images.size(), metrics.loss(), metrics.top1(),
+            metrics.top5(), calibration.expected_error(), calibration.maximum_error(),
+            calibration.overconfidence(), m.result.seconds, images_per_second(m.result));
+  }
+  return csv.text();
+}
+
+std::string evaluation_json(std::span<const EvaluatedModel> models) {
+  json results = json::array();
+  for (const EvaluatedModel& m : models) results.push_back(json_of(m));
+  return json{{"results", results}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::filesystem::path> write_evaluation(const std::filesystem::path& folder,
+                                                    const EvaluatedModel& model,
+                                                    const Dataset& dataset,
+                                                    const EvaluationOptions& preparation) {
+  std::vector<std::filesystem::path> files = model.class_report().write(folder);
+  OutputFolder more(folder);
+  const Calibration calibration = model.calibration();
+  more.write("calibration.csv", calibration.csv());
+  more.write("calibration.svg", calibration.svg());
+  const std::vector<Mistake> mistakes =
+      worst_mistakes(model.result.predictions, kMistakesShown, dataset, preparation);
+  more.write("mistakes.csv", csv_of_mistakes(mistakes));
+  if (!mistakes.empty()) {
+    more.write("mistakes.svg", svg_of_mistakes(mistakes));
+    more.write("mistakes.png", encode_png(sheet_of_mistakes(mistakes)));
+  }
+  files.insert(files.end(), more.files().begin(), more.files().end());
+  return files;
+}
+
+}  // namespace fovea

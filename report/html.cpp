@@ -1,0 +1,124 @@
+// Elements, attributes, escapes.
+#include "report/html.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "figures/svg.h"
+
+namespace fovea {
+namespace {
+
+/// Also bytes that are no UTF-8 and characters that HTML forbids come out as U+FFFD.
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kReplacement = "\uFFFD";
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const std::size_t length = c < 0x80 ? 1 : c >= 0xF0 && c < 0xF5 ? 4 : c >= 0xE0 ? 3 : 2;
+    bool whole = c < 0x80 || (c >= 0xC2 && c < 0xF5 && i + length <= text.size());
+    for (std::size_t k = 1; whole && k < length; ++k) {
+      whole = (static_cast<unsigned char>(text[i + k]) & 0xC0U) == 0x80U;
+    }
+    const bool control = c == 0x7F || (c < 0x20 && c != '\n' && c != '\t');
+    if (!whole || control) {
+      result += kReplacement;
+    } else if (length > 1) {
+      result += text.substr(i, length);
+      i += length - 1;
+    } else if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Html::Html(std::string_view title, std::string_view style, std::string_view script) {
+  html_ = "<!DOCTYPE html>\n";
+  open("html", {{"lang", "en"}}).open("head");
+  tag("meta", {{"charset", "utf-8"}});
+  tag("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  tag("meta", {{"http-equiv", "Content-Security-Policy"},
+               {"content",
+                "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+                "script-src 'unsafe-inline'"}});
+  tag("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+  element("title", title);
+  html_.append("<style>").append(style).append("</style>\n");
+  html_.append("<script>").append(script).append("</script>\n");
+  close().open("body");
+}
+
+void Html::tag(std::string_view name, const Attributes& attributes) {
+  html_.append("<").append(name);
+  for (const auto& [key, value] : attributes) {
+    html_.append(" ").append(key).append("=\"").append(escaped(value)).append("\"");
+  }
+  html_ += '>';
+}
+
+Html& Html::open(std::string_view name, const Attributes& attributes) {
+  tag(name, attributes);
+  open_.emplace_back(name);
+  return *this;
+}
+
+Html& Html::close() {
+  check(!open_.empty(), "html: no element is open");
+  html_.append("</").append(open_.back()).append(">\n");
+  open_.pop_back();
+  return *this;
+}
+
+Html& Html::text(std::string_view text) {
+  html_ += escaped(text);
+  return *this;
+}
+
+Html& Html::element(std::string_view name, std::string_view content, const Attributes& attributes) {
+  return open(name, attributes).text(content).close();
+}
+
+Html& Html::image(std::string_view type, std::string_view bytes, std::string_view alternative,
+                  const Attributes& attributes) {
+  const std::string source = "data:" + std::string(type) + ";base64," + base64(bytes);
+  Attributes all{{"src", source}, {"alt", alternative}};
+  all.insert(all.end(), attributes.begin(), attributes.end());
+  tag("img", all);
+  return *this;
+}
+
+Html& Html::head_row(const std::vector<std::string>& headings) {
+  open("thead").open("tr");
+  for (const std::string& heading : headings) element("th", heading, {{"scope", "col"}});
+  return close().close();
+}
+
+Html& Html::row(const std::vector<std::string>& cells) {
+  open("tr");
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i == 0) {
+      element("th", cells[i], {{"scope", "row"}});
+    } else {
+      element("td", cells[i]);
+    }
+  }
+  return close();
+}
+
+std::string Html::finish() && {
+  check(open_.size() == 2, "html: ", open_.size(), " elements are open, expected html and body");
+  close().close();
+  return std::move(html_);
+}
+
+}  // namespace fovea

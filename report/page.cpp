@@ -1,0 +1,255 @@
+// The sections of the page, from the most to the least asked for.
+#include "report/page.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "figures/plot.h"
+#include "report/html.h"
+#include "report/page_style.h"
+#include "train/curves.h"
+#include "train/progress.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::size_t kManyClasses = 40;        // more are folded away
+constexpr std::size_t kMostDrawnClasses = 100;  // more become pixels
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+std::string percent(double value) { return fixed(value, 2) + " %"; }
+std::string optional_text(const std::optional<double>& value, int digits) {
+  return value ? fixed(*value, digits) : "";
+}
+
+void open_section(Html& html, std::string_view id, std::string_view heading) {
+  html.open("section", {{"id", id}}).element("h2", heading);
+}
+
+void add_svg(Html& html, const std::string& svg, std::string_view alternative) {
+  html.open("div", {{"class", "figure"}});
+  html.image("image/svg+xml", svg, alternative).close();
+}
+
+void add_tile(Html& html, std::string_view label, std::string_view value) {
+  html.open("div").element("dt", label).element("dd", value).close();
+}
+
+void add_summary(Html& html, const RunPage& page) {
+  html.open("dl", {{"class", "tiles"}});
+  if (page.evaluation) {
+    const Metrics& metrics = page.evaluation->result.metrics;
+    add_tile(html, "top-1", percent(metrics.top1()));
+    add_tile(html, "top-5", percent(metrics.top5()));
+    add_tile(html, "loss", fixed(metrics.loss(), 4));
+    add_tile(html, "calibration error", percent(page.evaluation->calibration().expected_error()));
+  }
+  if (!page.epochs.empty()) {
+    double seconds = 0;
+    for (const EpochRow& row : page.epochs) seconds += row.seconds;
+    add_tile(html, "epochs", std::to_string(page.epochs.size()));
+    add_tile(html, "time", format_duration(seconds));
+  }
+  html.close();
+  html.open("dl", {{"class", "facts"}});
+  for (const auto& [label, value] : page.facts) html.element("dt", label).element("dd", value);
+  html.close();
+}
+
+void add_curves(Html& html, const RunPage& page) {
+  open_section(html, "curves", "Curves");
+  if (page.epochs.empty()) {
+    html.element("p", "No epoch is finished yet.", {{"class", "note"}}).close();
+    return;
+  }
+  const EpochRow& last = page.epochs.back();
+  std::string said = "Loss and accuracy over the epochs. After epoch " +
+                     std::to_string(last.epoch + 1) + ": training loss " +
+                     fixed(last.train_loss, 4);
+  if (last.eval_top1) said += ", held-out top-1 " + percent(*last.eval_top1);
+  add_svg(html, svg_of_charts(training_curves(page.epochs)), said + ".");
+  html.open("details").element("summary", "All epochs as a table");
+  html.open("div", {{"class", "scroll"}}).open("table");
+  html.head_row({"epoch", "training loss", "held-out loss", "top-1, %", "top-5, %", "EMA top-1, %",
+                 "learning rate", "images/s", "seconds"});
+  html.open("tbody");
+  for (const EpochRow& row : page.epochs) {
+    char rate[32];
+    std::snprintf(rate, sizeof rate, "%.3g", row.lr);
+    html.row({std::to_string(row.epoch + 1), fixed(row.train_loss, 4),
+              optional_text(row.eval_loss, 4), optional_text(row.eval_top1, 2),
+              optional_text(row.eval_top5, 2), optional_text(row.ema_top1, 2), rate,
+              fixed(row.img_s, 0), fixed(row.seconds, 1)});
+  }
+  html.close().close().close().close().close();
+}
+
+void add_calibration(Html& html, const EvaluatedModel& model) {
+  const Calibration calibration = model.calibration();
+  open_section(html, "calibration", "Calibration");
+  const double over = calibration.overconfidence();
+  html.element(
+      "p",
+      "Of the predictions made with a confidence of 80 %, 80 % should be right. Here the two "
+      "differ by " +
+          percent(calibration.expected_error()) + " on average (expected calibration error, " +
+          std::to_string(Calibration::kBins) + " bins) and by " +
+          percent(calibration.maximum_error()) + " at most; on the whole the model is " +
+          (over > 0 ? "too sure of itself by " : "too cautious by ") + percent(std::abs(over)) +
+          ".");
+  add_svg(html, calibration.svg(),
+          "Reliability diagram: accuracy over confidence, and how many images have which "
+          "confidence. Expected calibration error " +
+              percent(calibration.expected_error()) + ".");
+  html.close();
+}
+
+void add_class_table(Html& html, const std::vector<ClassReport::Row>& rows) {
+  html.open("div", {{"class", "scroll"}}).open("table");
+  html.head_row(
+      {"class", "images", "correct", "recall, %", "precision, %", "most often taken for"});
+  html.open("tbody");
+  for (const ClassReport::Row& row : rows) {
+    html.row({row.name, std::to_string(row.images), std::to_string(row.correct),
+              fixed(row.recall(), 2), fixed(row.precision(), 2), row.confused_with});
+  }
+  html.close().close().close();
+}
+
+void add_classes(Html& html, const EvaluatedModel& model) {
+  const ClassReport report = model.class_report();
+  std::vector<ClassReport::Row> rows = report.rows();
+  open_section(html, "classes", "Classes");
+  const std::string said = "Confusion matrix of " + std::to_string(rows.size()) +
+                           " classes: rows are true classes, columns predictions.";
+  if (rows.size() <= kMostDrawnClasses) {
+    add_svg(html, svg_of_confusion(report.matrix()), said);
+  } else {
+    html.open("div", {{"class", "figure"}});
+    html.image("image/png", encode_png(image_of_confusion(report.matrix())), said).close();
+  }
+  if (rows.size() > kManyClasses) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.recall() < b.recall(); });
+    html.open("details").element("summary", "All classes, the worst recognised first");
+    add_class_table(html, rows);
+    html.close();
+  } else {
+    add_class_table(html, rows);
+  }
+  html.close();
+}
+
+void add_mistakes(Html& html, const RunPage& page) {
+  open_section(html, "mistakes", "Worst mistakes");
+  html.element("p", page.mistakes.empty() ? "There are none."
+                                          : "The wrong predictions made with the most confidence, "
+                                            "as the model saw the images.");
+  html.open("div", {{"class", "gallery"}});
+  for (const Mistake& mistake : page.mistakes) {
+    const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
+    html.open("figure");
+    html.image("image/png", encode_png(mistake.image),
+               mistake.name + ": " + mistake.label + ", taken for " + mistake.prediction,
+               {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
+    html.open("figcaption").text("is ").element("b", mistake.label).text("taken for ");
+    html.element("b", mistake.prediction, {{"class", "wrong"}});
+    html.text("with " + percent(100 * mistake.what.confidence)).close().close();
+  }
+  html.close().close();
+}
+
+void add_samples(Html& html, const RunPage& page) {
+  open_section(html, "samples", "Training images");
+  html.element("p", page.samples_note, {{"class", page.samples.height > 0 ? "text" : "note"}});
+  if (page.samples.height > 0) {
+    const bool small = page.sample_side <= 96;
+    html.open("div", {{"class", "figure"}});
+    html.image("image/png", encode_png(page.samples), "Training images after augmentation, in rows",
+               {{"class", small ? "sheet pixels" : "sheet"}});
+    html.close();
+  }
+  html.close();
+}
+
+void add_settings(Html& html, const RunPage& page) {
+  open_section(html, "settings", "Settings");
+  std::string group;
+  for (std::size_t i = 0; i < page.settings.size(); ++i) {
+    const RunPage::Setting& setting = page.settings[i];
+    if (i == 0 || setting.group != group) {
+      if (i > 0) html.close().close().close();
+      group = setting.group;
+      html.element("h3", group).open("div", {{"class", "scroll"}}).open("table");
+      html.head_row({"setting", "value", "meaning"}).open("tbody");
+    }
+    html.row({setting.name, setting.value, setting.help});
+  }
+  if (!page.settings.empty()) html.close().close().close();
+  html.close();
+}
+
+void add_navigation(Html& html, const RunPage& page) {
+  html.open("nav", {{"aria-label", "Sections"}}).open("ul");
+  const auto link = [&](std::string_view address, std::string_view text) {
+    html.open("li").element("a", text, {{"href", address}}).close();
+  };
+  link("#curves", "Curves");
+  if (page.evaluation) {
+    link("#calibration", "Calibration");
+    link("#classes", "Classes");
+    link("#mistakes", "Worst mistakes");
+  }
+  link("#samples", "Training images");
+  link("#settings", "Settings");
+  html.close().close();
+}
+
+}  // namespace
+
+std::vector<RunPage::Setting> settings_of(const Fields& fields) {
+  std::vector<std::string> groups;
+  for (const Field& field : fields) {
+    if (std::find(groups.begin(), groups.end(), field.group) == groups.end()) {
+      groups.push_back(field.group);
+    }
+  }
+  std::vector<RunPage::Setting> settings;
+  for (const std::string& group : groups) {
+    for (const Field& field : fields) {
+      const std::string value = field_text(field);
+      if (field.group != group || !field.saved || value.empty()) continue;
+      settings.push_back({group, field.name, value, field.help});
+    }
+  }
+  return settings;
+}
+
+std::string html_of(const RunPage& page) {
+  Html html(page.title, kPageStyle, kPageScript);
+  html.open("header").element("h1", page.title);
+  add_navigation(html, page);
+  html.close().open("main");
+  html.open("section", {{"id", "summary"}, {"aria-label", "Summary"}});
+  add_summary(html, page);
+  if (!page.evaluation && !page.no_evaluation.empty()) {
+    html.element("p", page.no_evaluation, {{"class", "note"}});
+  }
+  html.close();
+  add_curves(html, page);
+  if (page.evaluation) {
+    add_calibration(html, *page.evaluation);
+    add_classes(html, *page.evaluation);
+    add_mistakes(html, page);
+  }
+  add_samples(html, page);
+  add_settings(html, page);
+  html.close();
+  return std::move(html).finish();
+}
+
+}  // namespace fovea

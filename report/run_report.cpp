@@ -1,0 +1,152 @@
+// Collecting what the page shows.
+#include "report/run_report.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/files.h"
+#include "data/augment/mixup.h"
+#include "engine/rng.h"
+#include "figures/contact_sheet.h"
+#include "models/pretrained.h"
+#include "report/page.h"
+#include "settings/pipeline.h"
+#include "train/setup.h"
+#include "train/training_sizes.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMistakesShown = 24, kSamplesShown = 32;
+
+TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) {
+  check(fs::exists(run.config()), run.config().string(),
+        ": does not exist, expected the folder of a run");
+  TrainConfig config;
+  apply_json(fields_of(config), read_file(run.config()), run.config().string());
+  if (!options.data_dir.empty()) config.data_dir = options.data_dir.string();
+  return config;
+}
+
+std::vector<EpochRow> read_log(const RunPaths& run) {
+  const fs::path path = run.folder / "log.csv";
+  if (!fs::exists(path)) return {};
+  return parse_epochs(read_file(path), path.string());
+}
+
+fs::path find_run_weights(const RunPaths& run, const RunReportOptions& options) {
+  const std::string kind = options.use_ema ? "_ema" : "";
+  fs::path file = run.weights((options.last ? "last" : "best") + kind);
+  if (!fs::exists(file)) file = run.weights("last" + kind);
+  check(fs::exists(file), file.string(), ": does not exist");
+  return file;
+}
+
+/// What the page is made from.
+struct Run {
+  RunPaths paths;
+  RunReportOptions options;
+  TrainConfig config;
+  std::unique_ptr<Model> model{};
+  WeightsInfo info{};
+};
+
+void load_model_of(Run& run, RunPage& page) {
+  const fs::path weights = find_run_weights(run.paths, run.options);
+  run.model = load_model(weights, {DType::f32, parse_device(run.config.device)});
+  run.info = read_weights_info(weights);
+  const ModelInfo& model = run.model->info();
+  page.facts.emplace_back(
+      "model",
+      model.name + ", " + std::to_string(run.model->store().parameter_count()) + " parameters");
+  std::string which = weights.filename().string();
+  if (run.info.epoch >= 0) which += ", of epoch " + std::to_string(run.info.epoch + 1);
+  page.facts.emplace_back("weights", which);
+}
+
+void evaluate_model_of(Run& run, RunPage& page) {
+  const TrainConfig& config = run.config;
+  const std::shared_ptr<const Dataset> test = open_dataset(dataset_options(config), Split::test);
+  EvaluateOptions how;
+  how.batch_size = config.val_batch_size > 0 ? config.val_batch_size : config.batch_size;
+  how.workers = static_cast<int>(config.workers);
+  how.normalization = run.info.normalization;
+  how.crop = run.info.crop;
+  how.activations = parse_dtype(config.precision);
+  how.bad_image_limit = bad_image_limit(config);
+  how.keep_predictions = true;
+  how.on_batch = [&](std::int64_t done) {
+    return !run.options.on_progress || run.options.on_progress(done, test->size());
+  };
+  EvaluatedModel evaluated;
+  evaluated.result = evaluate(*run.model, test, how);
+  check(evaluated.result.complete, "it was asked to stop");
+  evaluated.model = run.model->info().name;
+  evaluated.dataset = config.dataset;
+  evaluated.size = {run.model->info().img_size[0], run.model->info().img_size[1]};
+  evaluated.classes = test->class_names();
+  page.facts.emplace_back("evaluated on", std::to_string(evaluated.result.metrics.samples) +
+                                              " images of " + config.dataset + " at " +
+                                              std::to_string(evaluated.size.height) + " x " +
+                                              std::to_string(evaluated.size.width));
+  page.mistakes =
+      worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
+                     evaluation_options(evaluated.size, run.info.normalization, run.info.crop));
+  page.evaluation = std::move(evaluated);
+}
+
+/// The first training images of the run, as its first epoch saw them.
+void add_samples(const Run& run, RunPage& page) {
+  TrainConfig config = run.config;
+  const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
+  check(run.model != nullptr, "the size of the model's images is not known");
+  const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
+  const std::int64_t shown = kSamplesShown / splits_of(config);
+  config.batch_size = std::max<std::int64_t>(1, std::min(shown, train->size() / 2 * 2));
+  const std::unique_ptr<Loader> loader =
+      training_loader(config, train, training_size(config, own, 0), {});
+  Batch batch = loader->next();
+  page.samples_note = "The first images of the first epoch, after augmentation";
+  if (mixes(config, 0) && batch.size() % 2 == 0) {
+    Rng rng(seed_of(config), 0);
+    batch.images = mix(batch, mix_options(config, train->classes()), rng).images;
+    page.samples_note += " and one draw of mixing";
+  }
+  if (splits_of(config) > 1) page.samples_note += ", the splits of each one after another";
+  page.samples_note += ".";
+  page.samples = contact_sheet(batch.images, normalization_of(config));
+  page.sample_side = batch.images.size(2);
+}
+
+/// Runs `part`; what goes wrong becomes a note, because the rest of the page is worth having.
+template <class Part>
+void attempt(const Part& part, std::string& note, const std::string& what) {
+  try {
+    part();
+  } catch (const Error& error) {
+    note = what + ": " + error.what();
+  }
+}
+
+}  // namespace
+
+fs::path write_run_report(const RunPaths& paths, const RunReportOptions& options) {
+  Run run{paths, options, read_settings(paths, options)};
+  RunPage page;
+  const fs::path folder = fs::absolute(paths.folder).lexically_normal();
+  const fs::path name = folder.filename().empty() ? folder.parent_path() : folder;
+  page.title = "Run " + name.filename().string();
+  page.epochs = read_log(paths);
+  page.settings = settings_of(fields_of(run.config));
+  attempt([&] { load_model_of(run, page); }, page.no_evaluation, "Not evaluated");
+  if (run.model != nullptr && options.evaluate) {
+    attempt([&] { evaluate_model_of(run, page); }, page.no_evaluation, "Not evaluated");
+  }
+  attempt([&] { add_samples(run, page); }, page.samples_note, "No training images");
+  write_file_atomically(paths.report(), html_of(page));
+  return paths.report();
+}
+
+}  // namespace fovea

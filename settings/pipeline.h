@@ -1,0 +1,25 @@
+// What the settings say about data, as options of the parts that prepare it.
+#pragma once
+
+#include <memory>
+
+#include "data/loading/loader.h"
+#include "settings/augmentation.h"
+#include "settings/config.h"
+
+namespace fovea {
+
+[[nodiscard]] Normalization normalization_of(const TrainConfig& config);
+
+/// Everything that is random in a run comes from this and from its place in the run.
+[[nodiscard]] std::uint64_t seed_of(const TrainConfig& config);
+
+/// The share of broken images from which on a run stops, as --on-bad-image says.
+[[nodiscard]] double bad_image_limit(const TrainConfig& config);
+
+/// Batches of training images of `size`, from `start` on.
+[[nodiscard]] std::unique_ptr<Loader> training_loader(const TrainConfig& config,
+                                                      const std::shared_ptr<const Dataset>& dataset,
+                                                      ImageSize size, Cursor start);
+
+}  // namespace fovea

@@ -1,0 +1,158 @@
+// AdamW and SGD against numbers from torch.optim, and what surrounds the updates.
+#include "optim/optimizer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/autograd.h"
+#include "engine/parallel.h"
+#include "models/scope.h"
+#include "optim/gradients.h"
+
+namespace fovea {
+namespace {
+
+constexpr TensorOptions kF64{DType::f64, {}};
+constexpr TensorOptions kF32{DType::f32, {}};
+
+/// One decayed parameter "w" of three values, one "b" that is not decayed.
+struct Fixture {
+  explicit Fixture(TensorOptions options) : store(0, options) {
+    const Scope scope(store);
+    w = scope.param("w", {3}, constant(0), Decay::yes);
+    b = scope.param("b", {3}, constant(0), Decay::no);
+    const NoGrad no_grad;
+    for (const Tensor& p : {w, b}) p.copy_(from_values({3}, {1.0, -0.5, 2.0}, options));
+  }
+  ParameterStore store;
+  Tensor w, b;
+};
+
+constexpr double kGradients[3][3] = {{0.5, -2.0, 0.0}, {0.1, 1.0, 3.0}, {-0.7, 0.2, -1.0}};
+
+void run_three_steps(Fixture& f, const OptimizerOptions& options, double scale = 1) {
+  Optimizer optimizer(f.store, options);
+  for (const auto& g : kGradients) {
+    for (const Tensor& p : {f.w, f.b}) {
+      p.set_grad(from_values({3}, {g[0] / scale, g[1] / scale, g[2] / scale}, p.options()));
+    }
+    optimizer.step(0.1, scale);
+  }
+  CHECK(optimizer.steps_done() == 3);
+}
+
+void check_values(const Tensor& p, const std::vector<double>& expected, double epsilon) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK(p.at(static_cast<std::int64_t>(i)) == doctest::Approx(expected[i]).epsilon(epsilon));
+  }
+}
+
+OptimizerOptions adamw_options() {
+  OptimizerOptions options;
+  options.beta2 = 0.99;
+  return options;
+}
+
+OptimizerOptions sgd_options(bool nesterov) {
+  OptimizerOptions options;
+  options.kind = OptimizerKind::sgd;
+  options.nesterov = nesterov;
+  return options;
+}
+
+// Three steps of torch.optim at lr 0.1, weight decay 0.05 from (1, -0.5, 2).
+const std::vector<double> kAdamW{0.821107090618801, -0.35213558584927285, 1.8619327837147686};
+const std::vector<double> kMomentum{0.888568625, -0.1573299375, 1.47563975};
+const std::vector<double> kNesterov{0.896798268875, -0.10970962631249999, 1.3026186852500001};
+
+}  // namespace
+
+TEST_CASE("AdamW is torch.optim.AdamW") {
+  Fixture f64(kF64), f32(kF32);
+  run_three_steps(f64, adamw_options());
+  check_values(f64.w, kAdamW, 1e-13);
+  run_three_steps(f32, adamw_options());
+  check_values(f32.w, kAdamW, 1e-6);
+}
+
+TEST_CASE("SGD is torch.optim.SGD, with plain and with Nesterov momentum") {
+  Fixture plain(kF64), nesterov(kF64);
+  run_three_steps(plain, sgd_options(false));
+  check_values(plain.w, kMomentum, 1e-13);
+  run_three_steps(nesterov, sgd_options(true));
+  check_values(nesterov.w, kNesterov, 1e-13);
+}
+
+TEST_CASE("only parameters born with decay are decayed") {
+  for (const OptimizerOptions& options : {adamw_options(), sgd_options(false)}) {
+    Fixture f(kF64);
+    Optimizer optimizer(f.store, options);
+    for (const Tensor& p : {f.w, f.b}) p.set_grad(zeros({3}, p.options()));
+    optimizer.step(0.1);
+    check_values(f.w, {0.995, -0.4975, 1.99}, 1e-13);
+    check_values(f.b, {1, -0.5, 2}, 1e-15);
+  }
+}
+
+TEST_CASE("the gradient scale acts as if the gradients had been multiplied") {
+  Fixture scaled(kF64);
+  run_three_steps(scaled, adamw_options(), 4);  // a power of two: no rounding
+  check_values(scaled.w, kAdamW, 1e-13);
+}
+
+TEST_CASE("and so in every optimizer, also where gradients are clipped inside") {
+  for (const OptimizerKind kind :
+       {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lion, OptimizerKind::muon}) {
+    Fixture plain(kF64), scaled(kF64);
+    run_three_steps(plain, default_options(kind), 1);
+    run_three_steps(scaled, default_options(kind), 4);
+    check_values(scaled.w, plain.w.to_vector(), 1e-13);
+  }
+}
+
+TEST_CASE("a parameter without a gradient stays, and its version with it") {
+  Fixture f(kF64);
+  Optimizer optimizer(f.store, adamw_options());
+  f.w.set_grad(ones({3}, kF64));
+  const std::uint64_t w = f.w.version(), b = f.b.version();
+  optimizer.step(0.1);
+  CHECK(f.w.version() != w);
+  CHECK(f.b.version() == b);
+  check_values(f.b, {1, -0.5, 2}, 1e-15);
+}
+
+TEST_CASE("an update does not depend on the number of threads") {
+  const int threads = num_threads();
+  std::vector<double> results[2];
+  for (int count = 1; count <= 2; ++count) {
+    set_num_threads(count);
+    ParameterStore store(0, kF32);
+    const Tensor p = Scope(store).param("w", {100'003}, normal(1));
+    p.set_grad(rand_normal(p.shape(), {0, 1}, {5}));
+    Optimizer optimizer(store, {});
+    optimizer.step(0.01, clip_scale(gradient_norm(store), 1));
+    results[count - 1] = p.to_vector();
+  }
+  set_num_threads(threads);
+  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE("the gradient norm covers all parameters and clipping bounds it") {
+  Fixture f(kF64);
+  f.w.set_grad(from_values({3}, {3, 0, 0}, kF64));
+  f.b.set_grad(from_values({3}, {0, -4, 0}, kF64));
+  CHECK(gradient_norm(f.store) == doctest::Approx(5).epsilon(1e-15));
+  CHECK(clip_scale(5, 10) == 1);
+  CHECK(clip_scale(5, 1) == doctest::Approx(1 / 5.000001).epsilon(1e-15));
+  CHECK(parameters_without_gradient(f.store).empty());
+  f.b.set_grad({});
+  CHECK(gradient_norm(f.store) == doctest::Approx(3).epsilon(1e-15));
+  CHECK(parameters_without_gradient(f.store) == std::vector<std::string>{"b"});
+  f.b.set_grad(from_values({3}, {0, NAN, 0}, kF64));
+  CHECK(std::isnan(gradient_norm(f.store)));
+  CHECK(parameters_with_bad_gradient(f.store) == std::vector<std::string>{"b"});
+}
+
+}  // namespace fovea

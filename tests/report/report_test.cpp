@@ -1,0 +1,225 @@
+// Evaluations as tables and files, and the page of a run: whole, escaped, standing alone.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "report/evaluations.h"
+#include "report/html.h"
+#include "report/mistakes.h"
+#include "report/page.h"
+#include "report/run_report.h"
+#include "tests/support/html_check.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_run.h"
+#include "train/recorder.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kNasty = "<b>&\"'\x01\xff caf\u00e9";
+
+/// Three images of two classes, one of them taken for the other.
+EvaluatedModel evaluated() {
+  EvaluatedModel model;
+  model.checkpoint = "runs/a, b/best.safetensors";
+  model.model = "vit_tiny_patch4_32";
+  model.dataset = "builtin";
+  model.size = {32, 48};
+  model.classes = {kNasty, "b"};
+  model.result.predictions = {{0, 0, 0, 0.75}, {1, 1, 0, 0.5}, {2, 1, 1, 1}};
+  model.result.metrics = {.loss_sum = 1.5, .samples = 3, .correct1 = 2, .correct5 = 3};
+  model.result.seconds = 0.5;
+  return model;
+}
+
+/// A page with everything on it.
+RunPage page() {
+  RunPage page;
+  page.title = kNasty;
+  page.facts = {{"model", kNasty}};
+  EpochRow row;
+  row.train_loss = 1;
+  row.eval_top1 = 50;
+  page.epochs = {row};
+  page.evaluation = evaluated();
+  page.mistakes = {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}};
+  page.samples = Image(9, 9);
+  page.sample_side = 4;
+  page.samples_note = kNasty;
+  page.settings = {{"Data", "dataset", kNasty, "what <to> learn"}, {"Run", "seed", "1", ""}};
+  return page;
+}
+
+void check_page(const std::string& html) {
+  const HtmlCheck result(html);
+  for (const std::string& problem : result.problems()) FAIL_CHECK(problem);
+}
+
+}  // namespace
+
+TEST_CASE("the worst mistakes: surest first, earlier first, only finite ones, at most so many") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Prediction> predictions{
+      {0, 0, 0, 0.9}, {1, 0, 1, 0.5}, {2, 0, 1, 0.8}, {3, 1, 0, 0.8}, {4, 1, 0, nan}};
+  std::vector<std::int64_t> order;
+  for (const Prediction& p : worst_mistakes(predictions, 9)) order.push_back(p.index);
+  CHECK(order == std::vector<std::int64_t>{2, 3, 1});
+  CHECK(worst_mistakes(predictions, 1).size() == 1);
+}
+
+TEST_CASE("mistakes are shown as the model saw them") {
+  const Datasets data = tiny_data();
+  const std::vector<Prediction> predictions{{3, 3, 1, 0.75}, {5, 5, 2, 0.5}};
+  EvaluationOptions preparation;
+  preparation.size = {40, 40};
+  const auto mistakes = worst_mistakes(predictions, 9, *data.test, preparation);
+  REQUIRE(mistakes.size() == 2);
+  CHECK(mistakes[0].image == prepare_for_evaluation(data.test->get(3).image, preparation));
+  CHECK(mistakes[0].label == data.test->class_names()[3]);
+  CHECK(mistakes[0].prediction == data.test->class_names()[1]);
+  const Image sheet = sheet_of_mistakes(mistakes);
+  CHECK(sheet.width == 81);
+  CHECK(sheet.height == 40);
+  CHECK(std::equal(sheet.at(0, 41), sheet.at(0, 81), mistakes[1].image.at(0, 0)));
+  CHECK(contains(svg_of_mistakes(mistakes), "taken for " + mistakes[0].prediction));
+  CHECK(contains(svg_of_mistakes(mistakes), "with 75.0 %"));
+  CHECK(contains(csv_of_mistakes(mistakes), "\n3,image 3,"));
+  CHECK(contains(svg_of_mistakes({}), "No mistakes"));
+  CHECK_THROWS_AS(static_cast<void>(sheet_of_mistakes({})), Error);
+}
+
+TEST_CASE("evaluations as a table, CSV and JSON") {
+  const std::vector<EvaluatedModel> models{evaluated(), evaluated()};
+  const std::string table = evaluation_table(models);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 3);
+  CHECK(contains(table, "32x48        3   0.5000   66.67  100.00   25.00        6\n"));
+  const std::string csv = evaluation_csv(models);
+  CHECK(contains(csv,
+                 "\"runs/a, b/best.safetensors\",vit_tiny_patch4_32,builtin,32,48,0.875,3,0,0.5,"));
+  const auto json = nlohmann::json::parse(evaluation_json(models));
+  REQUIRE(json["results"].size() == 2);
+  const auto& first = json["results"][0];
+  CHECK(first["top1"].get<double>() == doctest::Approx(200.0 / 3));
+  CHECK(first["ece"].get<double>() == doctest::Approx(25));
+  CHECK(first["confusion"] == nlohmann::json{{1, 0}, {1, 1}});
+  CHECK(first["classes"][1]["recall"] == 50);
+}
+
+TEST_CASE("an evaluation leaves its files") {
+  const TemporaryFolder folder;
+  const Datasets data = tiny_data();
+  EvaluatedModel model = evaluated();
+  model.classes = data.test->class_names();
+  EvaluationOptions preparation;
+  preparation.size = {32, 32};
+  const auto files = write_evaluation(folder / "new", model, *data.test, preparation);
+  CHECK(files.size() == 9);
+  for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 0);
+  CHECK(read_image(folder / "new/mistakes.png").width == 32);
+}
+
+TEST_CASE("HTML is escaped, also what is no UTF-8") {
+  Html html("t", "", "");
+  html.element("p", kNasty, {{"title", kNasty}});
+  const std::string text = std::move(html).finish();
+  CHECK(contains(text, "<p title=\"&lt;b&gt;&amp;&quot;'\uFFFD\uFFFD caf\u00e9\">&lt;b&gt;"));
+  check_page(text);
+  Html open("t", "", "");
+  open.open("p");
+  CHECK_THROWS_AS(static_cast<void>(std::move(open).finish()), Error);
+}
+
+TEST_CASE("the checker of pages finds what is wrong") {
+  const std::string head = "<!DOCTYPE html>\n";
+  for (const char* wrong : {"<p>", "<p></b></p>", "<p>&</p>", "<img src=\"data:image/png\">",
+                            "<img src=\"http://a/b.png\" alt=\"x\">", "<a href=\"#no\">x</a>",
+                            "<p id=\"a\"></p><p id=\"a\"></p>", "<p a=\"1\" a=\"2\"></p>"}) {
+    INFO(wrong);
+    CHECK_FALSE(HtmlCheck(head + wrong).problems().empty());
+  }
+  CHECK(HtmlCheck(head + "<p>a</p>").problems().empty());
+}
+
+TEST_CASE("a page is well formed and stands alone, whatever the names are") {
+  const std::string html = html_of(page());
+  check_page(html);
+  const HtmlCheck result(html);
+  CHECK(result.count("section") == 7);
+  CHECK(result.count("img") == 5);  // curves, calibration, confusion, mistake, samples
+  CHECK(result.count("h1") == 1);
+  CHECK_FALSE(contains(html, "<b>&"));
+  CHECK(contains(html, "prefers-color-scheme: dark"));
+}
+
+TEST_CASE("a page without evaluation, images or epochs says so") {
+  RunPage empty;
+  empty.title = "Run";
+  empty.no_evaluation = "Not evaluated: no weights";
+  empty.samples_note = "No training images: no data";
+  const std::string html = html_of(empty);
+  check_page(html);
+  CHECK(contains(html, "Not evaluated: no weights"));
+  CHECK(contains(html, "No training images: no data"));
+  CHECK(contains(html, "No epoch is finished yet."));
+  CHECK_FALSE(contains(html, "id=\"mistakes\""));
+}
+
+TEST_CASE("many classes become pixels, and a table that is folded away") {
+  RunPage many = page();
+  many.evaluation->classes.clear();
+  for (int k = 0; k < 120; ++k) many.evaluation->classes.push_back("class " + std::to_string(k));
+  const std::string html = html_of(many);
+  check_page(html);
+  CHECK(HtmlCheck(html).count("details") == 2);
+  CHECK(html.size() < 500'000);
+}
+
+TEST_CASE("from a run's folder to its page") {
+  const TemporaryFolder folder;
+  TrainConfig config = tiny_config();
+  config.fraction = 0.001;  // of the built-in pictures that the page opens
+  config.batch_size = 10;
+  config.epochs = 1;
+  config.model_ema = false;
+  std::vector<std::string> notices;
+  const Datasets data = open_datasets(config);
+  Trainer trainer(config, data, build_model(config, *data.train, notices));
+  write_file_atomically(RunPaths{folder.path()}.config(), to_json(fields_of(config)));
+  WeightsInfo info;
+  info.dataset = config.dataset;
+  info.classes = data.train->class_names();
+  RunRecorder recorder(folder.path(), info, trainer.progress());
+  TrainWatch watch;
+  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
+    recorder.epoch(row, state);
+  };
+  REQUIRE(trainer.fit(watch));
+  recorder.finish();
+
+  const auto file = write_run_report({folder.path()}, {});
+  CHECK(file == folder / "report.html");
+  const std::string html = read_file(file);
+  check_page(html);
+  CHECK(HtmlCheck(html).count("figure") == 24);
+  CHECK(contains(html, "best.safetensors, of epoch 1"));
+  CHECK(contains(html, "2000 images of builtin at 32 x 32"));
+  CHECK(contains(html, "one draw of mixing"));
+
+  RunReportOptions stopped;
+  stopped.on_progress = [](std::int64_t, std::int64_t) { return false; };
+  const std::string without = read_file(write_run_report({folder.path()}, stopped));
+  check_page(without);
+  CHECK(contains(without, "Not evaluated: it was asked to stop"));
+  std::filesystem::remove(folder / "best.safetensors");
+  std::filesystem::remove(folder / "last.safetensors");
+  CHECK(contains(read_file(write_run_report({folder.path()}, {})), "Not evaluated"));
+  std::filesystem::remove(folder / "config.json");
+  CHECK(contains(message_of([&] { static_cast<void>(write_run_report({folder.path()}, {})); }),
+                 "expected the folder of a run"));
+}
+
+}  // namespace fovea

@@ -1,0 +1,248 @@
+// Settings: reading, refusing, printing, and where a run's settings come from.
+#include "settings/config.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+#include "base/files.h"
+#include "settings/recipes.h"
+#include "tests/support/temporary_folder.h"
+#include "train/resolve.h"
+#include "train/step.h"
+
+namespace fovea {
+namespace {
+
+void set(TrainConfig& config, const std::string& name, const std::string& text) {
+  const Fields fields = fields_of(config);
+  set_field(find_field(fields, name, "flag"), text);
+}
+
+std::string refusal(const std::string& name, const std::string& text) {
+  TrainConfig config;
+  try {
+    set(config, name, text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("values of every type") {
+  TrainConfig c;
+  set(c, "batch-size", "64");
+  set(c, "lr", "2.5e-4");
+  set(c, "model-ema", "true");
+  set(c, "opt_betas", "0.8, 0.95");  // `_` reads as `-`
+  set(c, "sched", "step");
+  CHECK(c.batch_size == 64);
+  CHECK(c.lr == 2.5e-4);
+  CHECK(c.model_ema);
+  CHECK(c.opt_betas == std::vector<double>{0.8, 0.95});
+  CHECK(c.sched == "step");
+  set(c, "lr", "none");
+  CHECK_FALSE(c.lr.has_value());
+}
+
+TEST_CASE("numbers are whole, finite and in range") {
+  CHECK(refusal("lr", "nan") == "--lr: got nan, expected none or a finite number, 0 to 1e+06");
+  CHECK(refusal("lr", "inf").find("got inf") != std::string::npos);
+  CHECK(refusal("lr", "1e999") != "");
+  CHECK(refusal("lr", "-1") != "");
+  CHECK(refusal("lr", "1e-3x") != "");
+  CHECK(refusal("lr", "") == "--lr: got nothing, expected none or a finite number, 0 to 1e+06");
+  CHECK(refusal("batch-size", "0") == "--batch-size: got 0, expected an integer, 1 to 65536");
+  CHECK(refusal("batch-size", "12.5") != "");
+  CHECK(refusal("batch-size", "99999999999999999999") != "");
+  CHECK(refusal("opt-betas", "0.9") != "");
+  CHECK(refusal("opt-betas", "0.9,1.0") != "");
+  CHECK(refusal("model-ema", "perhaps") == "--model-ema: got perhaps, expected true or false");
+}
+
+TEST_CASE("unknown names and choices are answered with the nearest known one") {
+  CHECK(refusal("batchsize", "1") == "flag: unknown setting batchsize (did you mean batch-size?)");
+  CHECK(refusal("opt", "adam").find("(did you mean adamw?)") != std::string::npos);
+}
+
+TEST_CASE("JSON: the same names, strict, and all or nothing said about where") {
+  TrainConfig c;
+  const Fields fields = fields_of(c);
+  apply_json(fields, R"({"about": 1, "weight_decay": 0.1, "opt-betas": [0.5, 0.6], "lr": null,
+                         "model-args": {"class_token": false}, "epochs": "7"})",
+             "f.json");
+  CHECK(c.weight_decay == 0.1);
+  CHECK(c.opt_betas == std::vector<double>{0.5, 0.6});
+  CHECK(c.model_settings["model_args"] == R"({"class_token":false})");
+  CHECK(c.epochs == 7);
+  for (const char* bad : {R"({"wieght-decay": 0.1})", R"({"epochs": 1.5})", R"({"epochs": []})",
+                          R"({"epochs": [[1]]})", R"([1, 2])", "{", "", "\xff\xfe",
+                          R"({"lr": 1e999})", R"({"opt-betas": ["a", 1]})"}) {
+    CAPTURE(std::string(bad));
+    CHECK_THROWS_WITH_AS(apply_json(fields, bad, "f.json"), doctest::Contains("f.json: "),
+                         UsageError);
+  }
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  CHECK_THROWS_AS(apply_json(fields, deep, "f.json"), UsageError);
+}
+
+TEST_CASE("what is written can be read, and one-time settings are left out") {
+  TrainConfig a;
+  set(a, "lr", "0.1");
+  set(a, "mean", "0.1,0.2,0.3");
+  set(a, "clip-grad", "1");
+  set(a, "output", "somewhere");
+  const std::string json = to_json(fields_of(a));
+  CHECK(json.find("somewhere") == std::string::npos);
+  TrainConfig b;
+  apply_json(fields_of(b), json, "config.json");
+  CHECK(to_json(fields_of(b)) == json);
+  CHECK(b.lr == 0.1);
+}
+
+TEST_CASE("every setting has a help text, a group and its own name") {
+  TrainConfig config;
+  std::vector<std::string> names;
+  for (const Field& field : fields_of(config)) {
+    CAPTURE(field.name);
+    CHECK_FALSE(field.help.empty());
+    CHECK_FALSE(field.group.empty());
+    CHECK(std::find(names.begin(), names.end(), field.name) == names.end());
+    names.push_back(field.name);
+  }
+  CHECK(settings_table(fields_of(config)).find("batch-size 128") != std::string::npos);
+}
+
+TEST_CASE("recipe, then file, then flags") {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "c.json").string();
+  write_file_atomically(file, R"({"epochs": 5, "mixup": 0.3, "dataset": "cifar10"})");
+  const TrainConfig c = resolve_run({{"config", file}, {"epochs", "6"}}).config;
+  CHECK(c.dataset == "cifar10");
+  CHECK(c.epochs == 6);    // the flag
+  CHECK(c.mixup == 0.3);   // the file
+  CHECK(c.cutmix == 1.0);  // the recipe of CIFAR
+  CHECK(c.model == "vit_tiny_patch4_32");
+  CHECK(resolve_run({}).config.dataset == "builtin");
+  CHECK(resolve_run({{"dataset", "cifar100"}}).config.epochs == 200);
+}
+
+TEST_CASE("a model asked for by name comes without the changes that the recipe makes to its own") {
+  CHECK(resolve_run({}).config.model_settings["depth"] == "4");
+  TrainConfig c = resolve_run({{"model", "vit_small_patch4_32"}, {"num-heads", "2"}}).config;
+  CHECK(c.model_settings["depth"].empty());
+  CHECK(c.model_settings["num_heads"] == "2");
+  CHECK(model_overrides(resolve_run({{"model", "linear"}}).config) == "{}");
+}
+
+TEST_CASE("CIFAR's recipe has every setting of training from scratch") {
+  const TrainConfig c = resolve_run({{"dataset", "cifar10"}}).config;
+  CHECK(peak_lr(c) == doctest::Approx(2.5e-4).epsilon(1e-12));  // 1e-3 per 512
+  CHECK(c.warmup_epochs == 10);
+  CHECK(c.min_lr == 1e-5);
+  CHECK(c.weight_decay == 0.05);
+  CHECK(c.drop_path == 0.1);
+  CHECK(c.smoothing == 0.1);
+  CHECK(c.mixup == 0.8);
+  CHECK(c.crop_padding == 4);
+  CHECK(c.std == std::vector<double>{0.2470, 0.2435, 0.2616});
+}
+
+TEST_CASE("settings that do not fit each other are refused") {
+  const auto refused = [](const std::vector<Setting>& flags, const char* why) {
+    CAPTURE(std::string(why));
+    CHECK_THROWS_WITH_AS(static_cast<void>(resolve_run(flags)), doctest::Contains(why), UsageError);
+  };
+  refused({{"mixup", "0.8"}, {"batch-size", "33"}}, "even number");
+  refused({{"distillation-type", "soft"}}, "--teacher-checkpoint");
+  refused({{"distillation-type", "soft"}, {"teacher-checkpoint", "a"}, {"teacher-logits", "b"}},
+          "one of them");
+  refused({{"distillation-type", "soft"}, {"teacher-logits", "b"}, {"mixup", "0.8"}}, "--mixup 0");
+  refused({{"teacher-logits", "b"}}, "--distillation-type soft, hard or bce");
+  refused({{"finetune", "a"}, {"initial-checkpoint", "b"}}, "expected one of them");
+  refused({{"cooldown-epochs", "1"}, {"sched", "step"}}, "does not end at a floor");
+  refused({{"decay-milestones", "3,2"}}, "rising numbers");
+  refused({{"sched", "plateau"}, {"decay-rate", "1"}}, "less than 1");
+  refused({{"sched", "half-cosine"}, {"warmup-prefix", "true"}}, "--warmup-prefix");
+  refused({{"sched", "wsd"}, {"epochs", "10"}, {"warmup-epochs", "4"}, {"decay-epochs", "7"}},
+          "at most the 6 epochs");
+  refused({{"sched", "wsd"}, {"epochs", "4"}, {"warmup-epochs", "4"}}, "--decay-epochs");
+  refused({{"bce-sum", "true"}}, "--bce-loss");
+  refused({{"bce-pos-weight", "2"}}, "--bce-loss");
+  refused({{"clip-mode", "agc"}, {"clip-grad", "none"}}, "--clip-grad");
+  refused({{"model-ema-warmup", "true"}}, "--model-ema");
+  refused({{"freeze", "a"}, {"linear-probe", "true"}}, "expected one of them");
+  refused({{"freeze", "a("}}, "no regular expression");
+  refused({{"train-img-sizes", "32"}}, "two or more");
+  refused({{"train-img-sizes", "16.5,32"}}, "whole numbers");
+  refused({{"eval", "true"}}, "--eval needs weights");
+  refused({{"use-ema", "true"}}, "--use-ema needs --eval");
+  refused({{"teacher", "vit_tiny_patch4_32"}}, "needs --teacher-checkpoint");
+  refused({{"distillation-type", "hard"}, {"teacher", "a"}, {"teacher-logits", "b"}},
+          "needs --teacher-checkpoint");
+  refused({{"resume", "auto"}}, "--output");
+  refused({{"img-size", "32x"}}, "expected N or HxW");
+  refused({{"model-args", "depth"}}, "JSON object");
+  refused({{"device", "gpu"}}, "--device");
+}
+
+TEST_CASE("an optimizer's own averaging factors and eps, until others are asked for") {
+  const auto options = [](const std::vector<Setting>& flags) {
+    return optimizer_options(resolve_run(flags).config);
+  };
+  CHECK(options({}).beta2 == 0.999);
+  CHECK(options({{"opt", "lion"}}).beta2 == 0.99);
+  CHECK(options({{"opt", "muon"}}).eps == 1e-7);
+  CHECK(options({{"opt", "lamb"}}).eps == 1e-6);
+  CHECK(options({{"opt", "lamb"}, {"opt-eps", "1e-3"}, {"opt-betas", "0.5,0.75"}}).eps == 1e-3);
+  CHECK(options({{"opt", "lamb"}, {"opt-betas", "0.5,0.75"}}).beta2 == 0.75);
+  CHECK(options({{"opt", "lamb"}, {"opt-betas", "none"}}).beta2 == 0.999);
+  TrainConfig c;
+  const std::string json = to_json(fields_of(c));  // an empty list goes there and back
+  CHECK(json.find("\"opt-betas\": []") != std::string::npos);
+  set(c, "opt-betas", "0.1,0.2");
+  apply_json(fields_of(c), json, "config.json");
+  CHECK(c.opt_betas.empty());
+}
+
+TEST_CASE("the rate for larger steps grows as asked") {
+  TrainConfig c;
+  c.lr_base = 0.1;
+  c.lr_base_size = 256;
+  c.batch_size = 1024;
+  CHECK(peak_lr(c) == doctest::Approx(0.4).epsilon(1e-12));
+  c.lr_base_scale = "sqrt";
+  CHECK(peak_lr(c) == doctest::Approx(0.2).epsilon(1e-12));
+}
+
+TEST_CASE("the flags that docs/timm-flags.md names are there") {
+  const std::string page = read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md");
+  TrainConfig c;
+  const Fields fields = fields_of(c);
+  std::istringstream lines(page);
+  int flags = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| ")) continue;
+    const std::size_t begin = line.find('|', 2) + 1, end = line.find('|', begin);
+    const std::string ours = line.substr(begin, end - begin);
+    const std::regex flag("--([a-z0-9-]+)");
+    for (std::sregex_iterator i(ours.begin(), ours.end(), flag), none; i != none; ++i, ++flags) {
+      CHECK_NOTHROW(static_cast<void>(find_field(fields, (*i)[1].str(), "docs/timm-flags.md")));
+    }
+  }
+  CHECK(flags > 80);
+}
+
+TEST_CASE("the model's settings that differ from the registry's") {
+  TrainConfig c;
+  set(c, "img-size", "32x48");
+  set(c, "depth", "2");
+  set(c, "model-args", R"({"class_token": false})");
+  CHECK(model_overrides(c) == R"({"class_token":false,"depth":2,"img_size":[32,48]})");
+}
+
+}  // namespace fovea

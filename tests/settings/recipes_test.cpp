@@ -1,0 +1,97 @@
+// The committed recipes: each starts, with the values of its paper.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "models/registry.h"
+#include "tests/support/temporary_folder.h"
+#include "train/resolve.h"
+#include "train/trainer.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFolder = FOVEA_SOURCE_DIR "/recipes";
+
+TrainConfig recipe(const std::string& name) {
+  return resolve_run({{"config", (kFolder / (name + ".json")).string()}}).config;
+}
+
+/// Larger models of a family differ from these in their width only.
+bool is_small(const std::string& model) {
+  return model.find("_base") == std::string::npos && model.find("_medium") == std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("every recipe names a model that can be built, and settings that fit each other") {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(kFolder)) {
+    const std::string name = entry.path().stem().string();
+    CAPTURE(name);
+    const TrainConfig config = recipe(name);
+    check_config(config);
+    CHECK(peak_lr(config) > 0);
+    CHECK(preset(config.model).is_object());
+    if (is_small(config.model)) {
+      const auto model =
+          make_model(config.model, nlohmann::json::parse(model_overrides(config)), 1);
+      CHECK(model->store().parameter_count() > 0);
+    }
+    ++count;
+  }
+  CHECK(count > 25);
+}
+
+TEST_CASE("DeiT's recipe: 1e-3 at a batch of 1024, two epochs at the warm-up's start") {
+  const TrainConfig c = recipe("imagenet_deit_small");
+  CHECK(c.model == "deit_small_patch16_224");
+  CHECK(peak_lr(c) == doctest::Approx(1e-3).epsilon(1e-12));
+  CHECK(c.sched_lag == 1);
+  CHECK(!c.clip_grad);
+  CHECK(c.weight_decay == 0.05);
+  CHECK(c.model_ema_decay == 0.99996);
+}
+
+TEST_CASE("PerViT's recipes differ in decay, warm-up and drop path, and keep no averages") {
+  const TrainConfig tiny = recipe("imagenet_pervit_tiny"),
+                    medium = recipe("imagenet_pervit_medium");
+  CHECK(tiny.weight_decay == 0.03);
+  CHECK(tiny.drop_path == 0);
+  CHECK(medium.warmup_epochs == 20);
+  CHECK(medium.drop_path == 0.2);
+  CHECK(!medium.model_ema);
+  CHECK(peak_lr(medium) == doctest::Approx(1e-3).epsilon(1e-12));
+}
+
+TEST_CASE("PiT's recipe on CIFAR: an absolute rate of 0.004, no mixing") {
+  const TrainConfig c = recipe("cifar_pit_small");
+  CHECK(peak_lr(c) == 0.004);
+  CHECK(c.epochs == 2400);
+  CHECK(c.opt_betas == std::vector<double>{0.9, 0.95});
+  CHECK(c.mixup == 0);
+  CHECK(c.cutmix == 0);
+  CHECK(c.weight_decay == 0.3);
+}
+
+TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "base.json", R"({"epochs": 3, "mixup": 0.5})");
+  write_file_atomically(folder / "own.json", R"({"extends": "base.json", "mixup": 0.25})");
+  const TrainConfig c = resolve_run({{"config", (folder / "own.json").string()}}).config;
+  CHECK(c.epochs == 3);
+  CHECK(c.mixup == 0.25);
+  write_file_atomically(folder / "base.json", R"({"extends": "own.json"})");
+  CHECK_THROWS_WITH_AS(static_cast<void>(resolve_run({{"config", (folder / "own.json").string()}})),
+                       doctest::Contains("too many"), UsageError);
+  write_file_atomically(folder / "own.json", R"({"extends": 3})");
+  CHECK_THROWS_WITH_AS(static_cast<void>(resolve_run({{"config", (folder / "own.json").string()}})),
+                       doctest::Contains("a file's name"), UsageError);
+}
+
+}  // namespace fovea

@@ -1,0 +1,111 @@
+// A run small enough for unit tests: a one-block ViT on a few of the built-in pictures.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/sources/builtin.h"
+#include "models/pretrained.h"
+#include "train/initial_weights.h"
+#include "train/setup.h"
+#include "train/trainer.h"
+
+namespace fovea {
+
+/// Six steps an epoch, with everything random switched on: crops, mixing, drop path.
+inline TrainConfig tiny_config() {
+  TrainConfig c;
+  c.model = "vit_tiny_patch4_32";
+  c.model_settings["patch_size"] = "8";
+  c.model_settings["depth"] = "2";
+  c.model_settings["embed_dim"] = "12";
+  c.model_settings["num_heads"] = "2";
+  c.drop_path = 0.3;
+  c.batch_size = 8;
+  c.val_batch_size = 16;
+  c.workers = 0;
+  c.epochs = 4;
+  c.warmup_epochs = 1;
+  c.lr = 3e-3;
+  c.mixup = 0.8;
+  c.cutmix = 1.0;
+  c.model_ema = true;
+  c.model_ema_decay = 0.9;
+  c.log_interval = 4;
+  return c;
+}
+
+/// The same without randomness in the model and without averages.
+inline TrainConfig plain_config() {
+  TrainConfig c = tiny_config();
+  c.drop_path = c.mixup = c.cutmix = 0;
+  c.model_ema = false;
+  c.epochs = 2;
+  return c;
+}
+
+inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
+  const BuiltinOptions options{.seed = 3, .train_size = train, .test_size = test};
+  return {std::make_shared<Builtin>(Split::train, options),
+          std::make_shared<Builtin>(Split::test, options)};
+}
+
+/// The model of a new run.
+inline std::unique_ptr<Model> start_model(const TrainConfig& config, const Datasets& data,
+                                          std::vector<std::string>& notices) {
+  std::unique_ptr<Model> model = build_model(config, *data.train, notices);
+  set_initial_weights(config, *model, notices);
+  return model;
+}
+
+inline Trainer make_trainer(const TrainConfig& config) {
+  std::vector<std::string> notices;
+  const Datasets data = tiny_data();
+  return Trainer(config, data, start_model(config, data, notices));
+}
+
+/// Mean losses of the steps.
+inline std::vector<double> losses_of(Trainer& trainer) {
+  std::vector<double> losses;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
+  CHECK(trainer.fit(watch));
+  return losses;
+}
+
+/// Every bit of a trainer's state: tensors as numbers, counters as they are.
+inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
+  const TrainState state = trainer.state();
+  std::map<std::string, std::vector<double>> bits;
+  for (const auto& [name, tensor] : state_of(*state.model)) bits[name] = tensor.to_vector();
+  for (const auto& [name, tensor] : state.optimizer->state()) bits[name] = tensor.to_vector();
+  if (state.ema != nullptr) {
+    for (const auto& [name, tensor] : state.ema->averages()) {
+      bits["ema/" + name] = tensor.to_vector();
+    }
+  }
+  const Progress& p = state.progress;
+  bits["progress"] = {static_cast<double>(p.step),
+                      static_cast<double>(p.forward),
+                      static_cast<double>(p.cursor.epoch),
+                      static_cast<double>(p.cursor.batch),
+                      static_cast<double>(p.finished_epochs),
+                      p.epoch.loss_sum,
+                      static_cast<double>(p.epoch.samples),
+                      p.interval.loss_sum,
+                      p.best_top1,
+                      p.best_ema_top1,
+                      static_cast<double>(p.updates),
+                      p.plateau.lr,
+                      p.plateau.best,
+                      static_cast<double>(p.plateau.bad_epochs),
+                      static_cast<double>(p.guard.skipped)};
+  bits["guard"] = p.guard.losses;
+  return bits;
+}
+
+}  // namespace fovea
