@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/text.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 
@@ -17,22 +18,10 @@ std::string scientific(double value) {
   return text;
 }
 
-}  // namespace
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-std::string percent(double value) { return fixed(value, 2) + " %"; }
-
-namespace {
-
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
 std::string shares_of(const TimeShares& time) {
   const auto share = [&](double seconds) {
-    return fixed(time.seconds > 0 ? 100 * seconds / time.seconds : 0, 0) + "%";
+    return fixed_text(time.seconds > 0 ? 100 * seconds / time.seconds : 0, 0) + "%";
   };
   return "wait " + share(time.stages.wait) + " forward " + share(time.stages.forward) +
          " backward " + share(time.stages.backward) + " optimizer " + share(time.stages.optimizer) +
@@ -48,7 +37,7 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
   std::ostringstream text;
   text << settings_table(fields_of(config)) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()
-       << " parameters, " << fixed(static_cast<double>(model.multiply_adds()) / 1e6, 1)
+       << " parameters, " << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"
        << "data      " << config.dataset << ", " << trainer.data().train->size() << " + "
        << trainer.data().test->size() << " images, " << trainer.data().train->classes()
@@ -67,8 +56,8 @@ void Console::step(const EpochPosition& at) {
   const auto timed = static_cast<double>(std::max<std::int64_t>(at.steps_timed, 1));
   state.seconds = at.seconds * static_cast<double>(at.step) / timed;
   state.img_s = at.img_s;
-  state.note = "loss " + fixed(at.loss, 3) + " lr " + scientific(at.lr) + " wait " +
-               fixed(100 * at.wait_share, 0) + "%";
+  state.note = "loss " + fixed_text(at.loss, 3) + " lr " + scientific(at.lr) + " wait " +
+               fixed_text(100 * at.wait_share, 0) + "%";
   line_.update(state);
 }
 
@@ -88,22 +77,22 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
   seconds_ += row.seconds;
   epoch_seconds_ = row.seconds;
   std::ostringstream text;
-  text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss " << fixed(row.train_loss, 4)
-       << "  test loss " << fixed(*row.eval_loss, 4) << "  top-1 " << percent(*row.eval_top1)
-       << "  top-5 " << percent(*row.eval_top5);
-  if (row.ema_top1) text << "  EMA top-1 " << percent(*row.ema_top1);
-  text << "  " << fixed(row.img_s, 0) << " img/s";
-  if (row.mfu) text << " (" << fixed(100 * *row.mfu, 0) << "% of the best product rate)";
+  text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss "
+       << fixed_text(row.train_loss, 4) << "  test loss " << fixed_text(*row.eval_loss, 4)
+       << "  top-1 " << percent_text(*row.eval_top1) << "  top-5 " << percent_text(*row.eval_top5);
+  if (row.ema_top1) text << "  EMA top-1 " << percent_text(*row.ema_top1);
+  text << "  " << fixed_text(row.img_s, 0) << " img/s";
+  if (row.mfu) text << " (" << fixed_text(100 * *row.mfu, 0) << "% of the best product rate)";
   text << "  " << format_duration(row.seconds);
   const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
   if (left > 0) text << "  left " << format_duration(left * epoch_seconds_);
   text << "\n  " << shares_of(row.time);
   print(text.str());
   if (row.time.data_bound()) {
-    print(
-        "note: data is the bottleneck: " + fixed(100 * row.time.stages.wait / row.time.seconds, 0) +
-        " % of the time training waited for images; more --workers, a packed data set or a "
-        "lighter augmentation may help");
+    print("note: data is the bottleneck: " +
+          fixed_text(100 * row.time.stages.wait / row.time.seconds, 0) +
+          " % of the time training waited for images; more --workers, a packed data set or a "
+          "lighter augmentation may help");
   }
 }
 
@@ -111,7 +100,7 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
   const std::string folder = paths.folder.string();
   std::ostringstream text;
   text << "\ndone in " << format_duration(seconds_) << ": best top-1 "
-       << percent(progress.best_top1) << " after epoch " << progress.best_epoch + 1 << "\n"
+       << percent_text(progress.best_top1) << " after epoch " << progress.best_epoch + 1 << "\n"
        << "  curves      " << paths.curves().string() << "\n"
        << "  checkpoint  " << paths.weights("best").string() << "\n"
        << (std::filesystem::exists(paths.report())

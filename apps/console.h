@@ -36,9 +36,4 @@ class Console {
   double seconds_ = 0, epoch_seconds_ = 0;  ///< of the epochs seen: all, and the last
 };
 
-/// "93.20 %".
-[[nodiscard]] std::string percent(double value);
-/// The number with `digits` after the point.
-[[nodiscard]] std::string fixed(double value, int digits);
-
 }  // namespace fovea

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "inspect/output.h"
 
 namespace fovea {
@@ -21,8 +21,8 @@ std::string as_text(std::span<const PicturePrediction> pictures, const std::stri
     text += picture.file + "\n";
     if (!picture.error.empty()) text += "  broken: " + picture.error + "\n";
     for (const PicturePrediction::Choice& choice : picture.choices) {
-      char share[32];
-      std::snprintf(share, sizeof share, "%8.2f %%", 100 * choice.probability);
+      std::string share = percent_text(100 * choice.probability);
+      share.insert(0, 10 - std::min<std::size_t>(10, share.size()), ' ');
       text.append("  ").append(share).append("  ").append(choice.name).append("\n");
     }
   }

@@ -4,6 +4,7 @@
 #include "apps/cli.h"
 #include "apps/console.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "report/run_report.h"
@@ -51,8 +52,8 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   std::optional<SwappedWeights> averaged;
   if (config.use_ema) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
   const Metrics result = trainer.evaluate().metrics;
-  console.print("test loss " + fixed(result.loss(), 4) + "  top-1 " + percent(result.top1()) +
-                "  top-5 " + percent(result.top5()));
+  console.print("test loss " + fixed_text(result.loss(), 4) + "  top-1 " +
+                percent_text(result.top1()) + "  top-5 " + percent_text(result.top5()));
   return 0;
 }
 

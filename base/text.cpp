@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 
 namespace fovea {
 namespace {
@@ -81,10 +80,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return parse_whole<std::int64_t>(text);
 }
 
-std::optional<double> parse_real(std::string_view text) {
-  const std::optional<double> value = parse_whole<double>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
+std::optional<double> parse_real(std::string_view text) { return parse_whole<double>(text); }
 
 std::string fixed_text(double value, int decimals) {
   return print(value, std::chars_format::fixed, decimals);
@@ -98,6 +94,13 @@ std::string shortest_text(double value) { return print(value); }
 
 std::string percent_text(double percent, int decimals) {
   return fixed_text(percent, decimals) + " %";
+}
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return cell + "\"";
 }
 
 std::string base64(std::string_view bytes) {

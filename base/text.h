@@ -21,7 +21,7 @@ namespace fovea {
 /// The number that the whole text is, in decimal digits with an optional minus; empty where it is
 /// anything else or does not fit.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
-/// The same for numbers such as -1, 0.5 and 1e-3; what is not finite is refused.
+/// The same for numbers such as -1, 0.5 and 1e-3, and for inf and nan: check what you need.
 [[nodiscard]] std::optional<double> parse_real(std::string_view text);
 
 /// With so many decimals: fixed_text(0.125, 2) is "0.12".
@@ -33,6 +33,8 @@ namespace fovea {
 /// "12.35 %" of 12.345.
 [[nodiscard]] std::string percent_text(double percent, int decimals = 2);
 
+/// A cell of CSV, RFC 4180: in quotes where it holds a comma, a quote or an end of line.
+[[nodiscard]] std::string csv_cell(std::string_view text);
 /// Bytes as text, RFC 4648: for data: addresses.
 [[nodiscard]] std::string base64(std::string_view bytes);
 

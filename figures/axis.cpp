@@ -1,9 +1,8 @@
 // Where the ticks go: at 1, 2 or 5 times a power of ten.
 #include "figures/axis.h"
+#include "base/text.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <limits>
 
 namespace fovea {
@@ -36,15 +35,11 @@ Axis axis_around(std::span<const double> values, bool whole_steps) {
 }
 
 std::string tick_label(double value, double step) {
-  std::array<char, 64> text{};
   const double size = std::max(std::abs(value), step);
   if (size >= 1e6 || step < 1e-4) {
-    std::snprintf(text.data(), text.size(), "%.3g", std::abs(value) < step / 2 ? 0.0 : value);
-  } else {
-    const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
-    std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+    return general_text(std::abs(value) < step / 2 ? 0.0 : value, 3);
   }
-  return text.data();
+  return fixed_text(value, std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9))));
 }
 
 }  // namespace fovea

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "figures/colormap.h"
 #include "figures/plot.h"
 #include "figures/svg.h"
@@ -66,10 +66,7 @@ std::string summary(const Counts& matrix) {
   }
   const double percent =
       total > 0 ? 100 * static_cast<double>(right) / static_cast<double>(total) : 0;
-  std::array<char, 80> text{};
-  std::snprintf(text.data(), text.size(), "top-1 %.1f %% of %lld images", percent,
-                static_cast<long long>(total));
-  return text.data();
+  return "top-1 " + percent_text(percent, 1) + " of " + std::to_string(total) + " images";
 }
 
 /// Where things lie. Names need room to the left and, slanted, above.

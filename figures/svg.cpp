@@ -2,9 +2,6 @@
 #include "figures/svg.h"
 #include "base/text.h"
 
-#include <array>
-#include <charconv>
-
 namespace fovea {
 namespace {
 
@@ -37,13 +34,9 @@ std::string box_attributes(const SvgBox& box) {
 }  // namespace
 
 std::string Svg::number(double value) {
-  std::array<char, 400> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                 std::chars_format::fixed, 1)
-                       .ptr;
-  std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-  if (text.ends_with(".0")) text.remove_suffix(2);
-  return std::string(text);
+  std::string text = fixed_text(value, 1);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
 }
 
 Svg::Svg(double width, double height) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/augment/mixup.h"
 #include "golden/image_case.h"
 #include "ops/view.h"
@@ -65,16 +66,13 @@ void check_mixup_cutmix(ImageCase& c) {
   const Tensor images = c.input();
   for (const auto& entry : boxes.items()) {
     const nlohmann::json& list = entry.value();
-    const std::size_t sample =
-        entry.key().find_first_not_of("0123456789") == std::string::npos && entry.key().size() < 8
-            ? static_cast<std::size_t>(std::stoi("0" + entry.key()))
-            : draws.size();
-    bool ok = sample < draws.size() && list.is_array() && list.size() == 4;
+    const std::int64_t sample = parse_integer(entry.key()).value_or(-1);
+    bool ok = sample >= 0 && sample < std::ssize(draws) && list.is_array() && list.size() == 4;
     for (std::size_t i = 0; ok && i < 4; ++i)
       ok = list[i].is_number_unsigned() && list[i] <= images.size(i < 2 ? 2 : 3);
     check(ok, "case ", c.name(), ": boxes: got ", entry.key(), ": ", list.dump(),
           ", expected a sample and its rows and columns");
-    MixDraw& draw = draws[sample];
+    MixDraw& draw = draws[static_cast<std::size_t>(sample)];
     draw.is_cutmix = true;
     draw.box = to_box(list.get<std::vector<double>>());
   }

@@ -2,12 +2,12 @@
 #include "inspect/attention_maps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/autograd.h"
 #include "ops/matmul.h"
 #include "ops/softmax.h"
@@ -51,12 +51,7 @@ SquareMap sum_of(SquareMap a, const SquareMap& b) {
 std::optional<std::int64_t> block_of(std::string_view name, std::string_view before,
                                      std::string_view after) {
   if (!name.starts_with(before) || !name.ends_with(after)) return std::nullopt;
-  const std::string_view number =
-      name.substr(before.size(), name.size() - before.size() - after.size());
-  std::int64_t block = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), block);
-  if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
-  return block;
+  return parse_integer(name.substr(before.size(), name.size() - before.size() - after.size()));
 }
 
 /// Gathers what a block shows; the block is complete when the next one begins.

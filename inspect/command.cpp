@@ -2,44 +2,31 @@
 #include "inspect/command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fovea::inspect {
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 /// An integer in [low, high]; `what` begins the message.
 std::int64_t number_in(const std::string& text, std::int64_t low, std::int64_t high,
                        const std::string& what) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+  const std::optional<std::int64_t> value = parse_integer(text);
+  if (!value || *value < low || *value > high) {
     throw UsageError(what + ": got " + text + ", expected a number from " + std::to_string(low) +
                      " to " + std::to_string(high));
   }
-  return value;
+  return *value;
 }
 
 /// "1-4,8" -> the numbers less `first`.
 std::vector<std::int64_t> parse_ranges(const std::string& text, std::int64_t first,
                                        std::int64_t count, const std::string& flag) {
   std::set<std::int64_t> numbers;
-  for (const std::string& part : split(text, ',')) {
-    const std::vector<std::string> ends = split(part, '-');
+  for (const std::string& part : split_text(text, ',')) {
+    const std::vector<std::string> ends = split_text(part, '-');
     if (ends.size() > 2) throw UsageError(flag + ": got " + part + ", expected N or N-M");
     const std::int64_t last = first + count - 1;
     const std::int64_t low = number_in(ends.front(), first, last, flag);
@@ -76,7 +63,7 @@ Query chosen_query(const InspectOptions& options, const TokenLayout& layout,
   }
   std::int64_t patch = grid.center();
   if (options.query != "center") {
-    const std::vector<std::string> parts = split(options.query, ',');
+    const std::vector<std::string> parts = split_text(options.query, ',');
     if (parts.size() != 2) {
       throw UsageError("--query: got " + options.query + ", expected center, class or Y,X");
     }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 
 namespace fovea {
 
@@ -17,15 +18,7 @@ void Csv::row_of(std::span<const double> numbers) {
   text_ += '\n';
 }
 
-void Csv::append_text(std::string& line, std::string_view cell) {
-  if (cell.find_first_of(",\"\n") == std::string_view::npos) {
-    line += cell;
-    return;
-  }
-  line += '"';
-  for (const char c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
-  line += '"';
-}
+void Csv::append_text(std::string& line, std::string_view cell) { line += csv_cell(cell); }
 
 void OutputFolder::write(const std::string& name, std::string_view content) {
   std::error_code error;
@@ -35,11 +28,7 @@ void OutputFolder::write(const std::string& name, std::string_view content) {
   files_.push_back(folder_ / name);
 }
 
-std::string short_number(double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", value);
-  return text.data();
-}
+std::string short_number(double value) { return general_text(value, 3); }
 
 std::string padded(std::int64_t number) {
   std::array<char, 40> text{};

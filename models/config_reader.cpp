@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/text.h"
 
 namespace fovea {
 
@@ -154,14 +155,9 @@ void ConfigReader::finish() const {
 }
 
 json parse_config_value(const std::string& text) {
-  const std::size_t cross = text.find('x');
-  const auto digits = [](std::string_view part) {
-    return !part.empty() && part.size() <= 9 &&
-           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-  };
-  if (cross != std::string::npos && digits(std::string_view(text).substr(0, cross)) &&
-      digits(std::string_view(text).substr(cross + 1))) {
-    return {std::stoll(text.substr(0, cross)), std::stoll(text.substr(cross + 1))};
+  if (const std::vector<std::string> sides = split_text(text, 'x'); sides.size() == 2) {
+    const auto height = parse_integer(sides[0]), width = parse_integer(sides[1]);
+    if (height && width && *height >= 0 && *width >= 0) return {*height, *width};
   }
   const json value = parse_json(text);
   return value.is_discarded() ? json(text) : value;

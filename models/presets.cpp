@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 
@@ -47,32 +48,17 @@ struct ParsedName {
   bool distilled = false;
 };
 
-std::vector<std::string> split_name(std::string_view name) {
-  std::vector<std::string> parts(1);
-  for (const char c : name) {
-    if (c == '_') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 std::int64_t parse_patch(const std::string& part) {
-  const std::string digits = part.substr(5);
-  const bool number = !digits.empty() && digits.size() <= 5 &&
-                      digits.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(digits) : 0;
+  const std::int64_t patch = parse_integer(part.substr(5)).value_or(0);
+  return patch > 0 && patch < 100'000 ? patch : 0;
 }
 
 /// pegI: a PEG after block I; pegItoJ: after blocks I to J - 1.
 bool parse_pegs(const std::string& part, std::vector<std::int64_t>& pegs) {
   const std::size_t to = part.find("to");
   const auto number = [](const std::string& digits) {
-    const bool is_number = !digits.empty() && digits.size() <= 3 &&
-                           digits.find_first_not_of("0123456789") == std::string::npos;
-    return is_number ? std::stoll(digits) : -1;
+    const std::int64_t block = parse_integer(digits).value_or(-1);
+    return block < 1000 ? block : -1;
   };
   const std::int64_t first = number(part.substr(3, to == std::string::npos ? to : to - 3));
   const std::int64_t end = to == std::string::npos ? first + 1 : number(part.substr(to + 2));
@@ -82,7 +68,7 @@ bool parse_pegs(const std::string& part, std::vector<std::int64_t>& pegs) {
 
 /// False when the name is not of the form.
 bool parse_name(std::string_view name, ParsedName& parsed) {
-  std::vector<std::string> parts = split_name(name);
+  std::vector<std::string> parts = split_text(name, '_');
   if (parts.size() < 3) return false;
   parsed.family = parts.front();
   parsed.size = parts[1];

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
+#include "base/text.h"
 #include "figures/svg.h"
 
 namespace fovea {
@@ -17,12 +17,6 @@ constexpr double kWidth = kLeft + kSide + 36, kHeight = kCountTop + kCountHeight
 constexpr std::string_view kBar = "#0072b2", kGapColor = "#e8998d", kGrid = "#e0e0e0";
 
 double share(double part, double whole) { return whole == 0 ? 0 : part / whole; }
-
-std::string percent_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", value);
-  return text;
-}
 
 double px(double confidence) { return kLeft + confidence * kSide; }
 double py(double accuracy) { return kTop + (1 - accuracy) * kSide; }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "data/image.h"
 
 namespace fovea {
@@ -14,14 +15,6 @@ namespace {
 
 double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
-/// Quoted where the name needs it.
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 }  // namespace
@@ -78,7 +71,7 @@ std::string ClassReport::classes_csv() const {
   std::ostringstream out;
   out << "class,images,correct,recall,precision\n";
   for (const Row& row : rows()) {
-    out << csv_text(row.name) << ',' << row.images << ',' << row.correct << ',' << row.recall()
+    out << csv_cell(row.name) << ',' << row.images << ',' << row.correct << ',' << row.recall()
         << ',' << row.precision() << '\n';
   }
   return out.str();
@@ -87,11 +80,11 @@ std::string ClassReport::classes_csv() const {
 std::string ClassReport::confusion_csv() const {
   std::ostringstream out;
   out << "class";
-  for (const std::string& name : matrix_.classes) out << ',' << csv_text(name);
+  for (const std::string& name : matrix_.classes) out << ',' << csv_cell(name);
   out << '\n';
   const std::size_t classes = matrix_.classes.size();
   for (std::size_t label = 0; label < classes; ++label) {
-    out << csv_text(matrix_.classes[label]);
+    out << csv_cell(matrix_.classes[label]);
     for (std::size_t k = 0; k < classes; ++k) out << ',' << matrix_.counts[label * classes + k];
     out << '\n';
   }

@@ -1,8 +1,8 @@
 // Tables and curves over groups of runs.
 #include "report/compare.h"
+#include "base/text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 
 namespace fovea {
@@ -10,19 +10,6 @@ namespace {
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::string two_decimals(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
-/// A value that may hold commas or quotes, for CSV.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
 }
 
 }  // namespace
@@ -54,7 +41,7 @@ std::string comparison_table(std::span<const RunGroup> groups) {
       table += "| | |\n";
       continue;
     }
-    table += two_decimals(mean(last)) + " | " +
+    table += fixed_text(mean(last), 2) + " | " +
              two_decimals(*std::min_element(last.begin(), last.end())) + " | " +
              two_decimals(*std::max_element(last.begin(), last.end())) + " |\n";
   }
@@ -66,9 +53,9 @@ std::string comparison_csv(std::span<const RunGroup> groups) {
   for (const RunGroup& group : groups) {
     for (std::size_t i = 0; i < group.runs.size(); ++i) {
       for (const EpochRow& row : group.runs[i]) {
-        csv += quoted(group.label) + "," + std::to_string(i + 1) + "," + std::to_string(row.epoch) +
-               "," + std::to_string(row.train_loss) + "," +
-               (row.eval_top1 ? two_decimals(*row.eval_top1) : "") + "\n";
+        csv += csv_cell(group.label) + "," + std::to_string(i + 1) + "," +
+               std::to_string(row.epoch) + "," + std::to_string(row.train_loss) + "," +
+               (row.eval_top1 ? fixed_text(*row.eval_top1, 2) : "") + "\n";
       }
     }
   }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "figures/colormap.h"
 #include "figures/svg.h"
 #include "inspect/output.h"
@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::int64_t kColumns = 6;
 constexpr double kTile = 150, kGap = 14, kCaption = 52, kMargin = 16, kTitle = 34;
-
-std::string percent_text(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
-  return text;
-}
 
 /// At most `length` bytes, cut between characters of UTF-8.
 std::string shortened(const std::string& text, std::size_t length) {
@@ -47,7 +41,8 @@ void draw(Svg& svg, const Mistake& mistake, double x, double y) {
   svg.text(middle, y + kTile + 16, "is " + shortened(mistake.label, 22), {.size = 12});
   svg.text(middle, y + kTile + 32, "taken for " + shortened(mistake.prediction, 16),
            {.size = 12, .color = "#b2182b", .bold = true});
-  svg.text(middle, y + kTile + 47, "with " + percent_text(mistake.what.confidence), {.size = 11});
+  svg.text(middle, y + kTile + 47, "with " + percent_text(100 * mistake.what.confidence, 1),
+           {.size = 11});
 }
 
 }  // namespace

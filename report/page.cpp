@@ -2,8 +2,8 @@
 #include "report/page.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/text.h"
 #include "figures/plot.h"
 #include "report/html.h"
 #include "report/page_style.h"
@@ -16,14 +16,8 @@ namespace {
 constexpr std::size_t kManyClasses = 40;        // more are folded away
 constexpr std::size_t kMostDrawnClasses = 100;  // more become pixels
 
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-std::string percent(double value) { return fixed(value, 2) + " %"; }
 std::string optional_text(const std::optional<double>& value, int digits) {
-  return value ? fixed(*value, digits) : "";
+  return value ? fixed_text(*value, digits) : "";
 }
 
 void open_section(Html& html, std::string_view id, std::string_view heading) {
@@ -43,10 +37,11 @@ void add_summary(Html& html, const RunPage& page) {
   html.open("dl", {{"class", "tiles"}});
   if (page.evaluation) {
     const Metrics& metrics = page.evaluation->result.metrics;
-    add_tile(html, "top-1", percent(metrics.top1()));
-    add_tile(html, "top-5", percent(metrics.top5()));
-    add_tile(html, "loss", fixed(metrics.loss(), 4));
-    add_tile(html, "calibration error", percent(page.evaluation->calibration().expected_error()));
+    add_tile(html, "top-1", percent_text(metrics.top1()));
+    add_tile(html, "top-5", percent_text(metrics.top5()));
+    add_tile(html, "loss", fixed_text(metrics.loss(), 4));
+    add_tile(html, "calibration error",
+             percent_text(page.evaluation->calibration().expected_error()));
   }
   if (!page.epochs.empty()) {
     double seconds = 0;
@@ -69,8 +64,8 @@ void add_curves(Html& html, const RunPage& page) {
   const EpochRow& last = page.epochs.back();
   std::string said = "Loss and accuracy over the epochs. After epoch " +
                      std::to_string(last.epoch + 1) + ": training loss " +
-                     fixed(last.train_loss, 4);
-  if (last.eval_top1) said += ", held-out top-1 " + percent(*last.eval_top1);
+                     fixed_text(last.train_loss, 4);
+  if (last.eval_top1) said += ", held-out top-1 " + percent_text(*last.eval_top1);
   add_svg(html, svg_of_charts(training_curves(page.epochs)), said + ".");
   html.open("details").element("summary", "All epochs as a table");
   html.open("div", {{"class", "scroll"}}).open("table");
@@ -78,12 +73,10 @@ void add_curves(Html& html, const RunPage& page) {
                  "learning rate", "images/s", "seconds"});
   html.open("tbody");
   for (const EpochRow& row : page.epochs) {
-    char rate[32];
-    std::snprintf(rate, sizeof rate, "%.3g", row.lr);
-    html.row({std::to_string(row.epoch + 1), fixed(row.train_loss, 4),
+    html.row({std::to_string(row.epoch + 1), fixed_text(row.train_loss, 4),
               optional_text(row.eval_loss, 4), optional_text(row.eval_top1, 2),
-              optional_text(row.eval_top5, 2), optional_text(row.ema_top1, 2), rate,
-              fixed(row.img_s, 0), fixed(row.seconds, 1)});
+              optional_text(row.eval_top5, 2), optional_text(row.ema_top1, 2),
+              general_text(row.lr, 3), fixed_text(row.img_s, 0), fixed_text(row.seconds, 1)});
   }
   html.close().close().close().close().close();
 }
@@ -96,15 +89,15 @@ void add_calibration(Html& html, const EvaluatedModel& model) {
       "p",
       "Of the predictions made with a confidence of 80 %, 80 % should be right. Here the two "
       "differ by " +
-          percent(calibration.expected_error()) + " on average (expected calibration error, " +
+          percent_text(calibration.expected_error()) + " on average (expected calibration error, " +
           std::to_string(Calibration::kBins) + " bins) and by " +
-          percent(calibration.maximum_error()) + " at most; on the whole the model is " +
-          (over > 0 ? "too sure of itself by " : "too cautious by ") + percent(std::abs(over)) +
-          ".");
+          percent_text(calibration.maximum_error()) + " at most; on the whole the model is " +
+          (over > 0 ? "too sure of itself by " : "too cautious by ") +
+          percent_text(std::abs(over)) + ".");
   add_svg(html, calibration.svg(),
           "Reliability diagram: accuracy over confidence, and how many images have which "
           "confidence. Expected calibration error " +
-              percent(calibration.expected_error()) + ".");
+              percent_text(calibration.expected_error()) + ".");
   html.close();
 }
 
@@ -115,7 +108,7 @@ void add_class_table(Html& html, const std::vector<ClassReport::Row>& rows) {
   html.open("tbody");
   for (const ClassReport::Row& row : rows) {
     html.row({row.name, std::to_string(row.images), std::to_string(row.correct),
-              fixed(row.recall(), 2), fixed(row.precision(), 2), row.confused_with});
+              fixed_text(row.recall(), 2), fixed_text(row.precision(), 2), row.confused_with});
   }
   html.close().close().close();
 }
@@ -158,7 +151,7 @@ void add_mistakes(Html& html, const RunPage& page) {
                {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
     html.open("figcaption").text("is ").element("b", mistake.label).text("taken for ");
     html.element("b", mistake.prediction, {{"class", "wrong"}});
-    html.text("with " + percent(100 * mistake.what.confidence)).close().close();
+    html.text("with " + percent_text(100 * mistake.what.confidence)).close().close();
   }
   html.close().close();
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/autograd.h"
 #include "train/initial_weights.h"
 #include "train/setup.h"
@@ -186,12 +187,6 @@ std::string end_after(double seconds) {
   return text;
 }
 
-std::string fixed(double value, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 /// Bytes for the whole run; what is resident already counts as its own. 0: not known.
 std::int64_t memory_for_run(std::int64_t resident) {
   const std::int64_t free = available_memory();
@@ -232,7 +227,7 @@ std::string plan_table(const Plan& plan) {
     text += "  " + name + std::string(name.size() < 26 ? 26 - name.size() : 1, ' ') + value + "\n";
   };
   row("parameters", std::to_string(plan.parameters));
-  row("forward pass of an image", fixed(plan.flops_per_image * 1e-9, 3) + " GFLOP");
+  row("forward pass of an image", fixed_text(plan.flops_per_image * 1e-9, 3) + " GFLOP");
   row("weights", megabytes(m.weights));
   row("gradients", megabytes(m.gradients));
   row("optimizer", megabytes(m.optimizer));
@@ -246,8 +241,8 @@ std::string plan_table(const Plan& plan) {
                          std::to_string(plan.largest_batch));
   }
   if (plan.seconds_per_step <= 0) return text;
-  row("a step", fixed(plan.seconds_per_step, 3) + " s, of which " + fixed(plan.wait_per_step, 3) +
-                    " s wait for data");
+  row("a step", fixed_text(plan.seconds_per_step, 3) + " s, of which " +
+                    fixed_text(plan.wait_per_step, 3) + " s wait for data");
   row("an epoch", std::to_string(plan.steps_per_epoch) + " steps, " +
                       duration(static_cast<double>(plan.steps_per_epoch) * plan.seconds_per_step) +
                       ", and " + duration(plan.evaluation_seconds) + " to evaluate");

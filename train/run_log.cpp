@@ -2,8 +2,6 @@
 #include "train/run_log.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -12,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace fs = std::filesystem;
@@ -35,11 +34,6 @@ constexpr std::array<Column, 10> kColumns = {{{"train_loss", &EpochRow::train_lo
                                               {"img_s", &EpochRow::img_s},
                                               {"seconds", &EpochRow::seconds}}};
 
-std::string shortest(double value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
 OptionalDouble value_of(const EpochRow& row, const Column& column) {
   return std::visit([&](auto field) -> OptionalDouble { return row.*field; }, column.field);
 }
@@ -50,39 +44,27 @@ std::string header_line() {
   return line + "\n";
 }
 
-/// Cuts `text` at the first `separator`, which is dropped, and returns the part before it.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t length = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, length);
-  text.remove_prefix(std::min(length + 1, text.size()));
-  return part;
-}
-
-template <class T>
-bool parse_number(std::string_view text, T& value) {
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  return result.ec == std::errc() && result.ptr == text.data() + text.size();
-}
-
 /// False when `line` is no row.
 bool parse_row(std::string_view line, EpochRow& row) {
-  if (!parse_number(take_until(line, ','), row.epoch)) return false;
-  for (const Column& column : kColumns) {
-    const std::string_view text = take_until(line, ',');
+  const std::vector<std::string> cells = split_text(line, ',');
+  if (cells.size() != kColumns.size() + 1 || !parse_integer(cells[0])) return false;
+  row.epoch = *parse_integer(cells[0]);
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    const Column& column = kColumns[i];
+    const std::string& text = cells[i + 1];
     const bool is_optional = std::holds_alternative<OptionalDouble EpochRow::*>(column.field);
     if (text.empty() && is_optional) continue;
-    double value = 0;
-    if (!parse_number(text, value)) return false;
-    std::visit([&](auto field) { row.*field = value; }, column.field);
+    const std::optional<double> value = parse_real(text);
+    if (!value) return false;
+    std::visit([&](auto field) { row.*field = *value; }, column.field);
   }
-  return line.empty();
+  return true;
 }
 
 /// The lines of steps.jsonl up to `last_step`; a line that a kill cut off ends the log.
 std::string steps_until(std::string_view content, std::int64_t last_step) {
   std::string kept;
-  while (content.find('\n') != std::string_view::npos) {
-    const std::string_view line = take_until(content, '\n');
+  for (const std::string& line : lines_of(content.substr(0, content.rfind('\n') + 1))) {
     const auto parsed = parse_json(line);
     if (!parsed.is_object() || !parsed.contains("step")) break;
     const auto& step = parsed["step"];
@@ -100,7 +82,7 @@ std::string format_epochs(const std::vector<EpochRow>& rows) {
     csv += std::to_string(row.epoch);
     for (const Column& column : kColumns) {
       const OptionalDouble value = value_of(row, column);
-      csv.append(",").append(value ? shortest(*value) : "");
+      csv.append(",").append(value ? shortest_text(*value) : "");
     }
     csv += '\n';
   }
@@ -114,8 +96,8 @@ std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name
         expected.substr(0, expected.size() - 1));
   csv.remove_prefix(expected.size());
   std::vector<EpochRow> rows;
-  for (int number = 2; !csv.empty(); ++number) {
-    check(parse_row(take_until(csv, '\n'), rows.emplace_back()), name, ": line ", number,
+  for (const std::string& line : lines_of(csv)) {
+    check(parse_row(line, rows.emplace_back()), name, ": line ", rows.size() + 1,
           " is not a row of a training log");
   }
   return rows;
@@ -123,7 +105,9 @@ std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name
 
 std::string format_step(const StepRow& row) {
   const TimeShares& time = row.time;
-  const auto number = [](double value) { return std::isfinite(value) ? shortest(value) : "null"; };
+  const auto number = [](double value) {
+    return std::isfinite(value) ? shortest_text(value) : "null";
+  };
   std::string line =
       "{\"step\":" + std::to_string(row.step) + ",\"epoch\":" + std::to_string(row.epoch) +
       ",\"loss\":" + number(row.loss) + ",\"lr\":" + number(row.lr) +

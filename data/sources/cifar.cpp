@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -106,9 +107,8 @@ Sample read_cifar_record(CifarKind kind, std::span<const char> bytes, std::int64
 
 std::vector<std::string> parse_class_names(const std::string& text, std::int64_t classes) {
   std::vector<std::string> names;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+  for (std::string line : lines_of(text)) {
+    while (line.ends_with(' ')) line.pop_back();
     if (!line.empty()) names.push_back(line);
   }
   if (static_cast<std::int64_t>(names.size()) == classes) return names;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -159,15 +160,11 @@ bool is_note(std::string_view key) {
 }
 
 std::int64_t parse_label(std::string_view text, const std::string& where) {
-  const std::string_view blanks = " \t\r\n";
-  std::string_view digits = text;
-  while (!digits.empty() && blanks.find(digits.back()) != std::string_view::npos)
-    digits.remove_suffix(1);
-  std::int64_t label = -1;
-  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-  constexpr std::int64_t most = 1'000'000;
-  check(error == std::errc() && rest == digits.data() + digits.size() && label >= 0 && label < most,
-        where, ": got the label \"", digits.substr(0, 32), "\", expected a number of 0 or more");
+  constexpr std::int64_t kMostLabels = 1'000'000;
+  const std::string_view digits = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  const std::int64_t label = parse_integer(digits).value_or(-1);
+  check(label >= 0 && label < kMostLabels, where, ": got the label \"", digits.substr(0, 32),
+        "\", expected a number of 0 or more");
   return label;
 }
 
@@ -183,22 +180,18 @@ Braces split_braces(const std::string& pattern, std::size_t open) {
           pattern.substr(close + 1)};
 }
 
-constexpr std::size_t kMaxNames = 1'000'000;
+constexpr std::int64_t kMaxNames = 1'000'000;
 
 /// "000..012": numbers of equal width when the first begins with 0.
 std::vector<std::string> expand_range(const std::string& inside) {
   const std::size_t dots = inside.find("..");
   const std::string low = inside.substr(0, dots), high = inside.substr(dots + 2);
-  std::size_t first = 0, last = 0;
-  const auto parse = [](const std::string& text, std::size_t& value) {
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && rest == text.data() + text.size();
-  };
-  check(parse(low, first) && parse(high, last) && first <= last && last - first < kMaxNames, "\"{",
-        inside, "}\": expected two numbers, the smaller one first, and at most a million names");
+  const std::int64_t first = parse_integer(low).value_or(-1), last = parse_integer(high).value_or(-1);
+  check(first >= 0 && first <= last && last - first < kMaxNames, "\"{", inside,
+        "}\": expected two numbers, the smaller one first, and at most a million names");
   std::vector<std::string> names;
   const bool padded = low.size() > 1 && low.front() == '0';
-  for (std::size_t i = first; i <= last; ++i) {
+  for (std::int64_t i = first; i <= last; ++i) {
     std::string digits = std::to_string(i);
     if (padded && digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
     names.push_back(std::move(digits));
