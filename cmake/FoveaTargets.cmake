@@ -2,8 +2,9 @@
 
 # fovea_library(<name> [SOURCES ...] [EXCEPT ...] [LINK ...] [PRIVATE_LINK ...]): a static library with
 # the project's warnings. Unless told its sources, it is made of every .cpp in its folder and below.
+# COMPUTES: its loops over elements are worth the compiler's time.
 function(fovea_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;EXCEPT;LINK;PRIVATE_LINK" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
     list(REMOVE_ITEM ARG_SOURCES "" ${ARG_EXCEPT})
@@ -12,6 +13,9 @@ function(fovea_library name)
   add_library(fovea::${name} ALIAS fovea_${name})
   set_target_properties(fovea_${name} PROPERTIES EXPORT_NAME ${name})
   target_link_libraries(fovea_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} fovea_flags)
+  if(NOT ARG_COMPUTES)
+    fovea_compile_quickly(fovea_${name})
+  endif()
   target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                              $<INSTALL_INTERFACE:include/fovea>)
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBRARIES fovea_${name})
@@ -31,6 +35,44 @@ if(FOVEA_SANITIZE)
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g)
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
+
+# Most sources read settings, write files and call kernels: optimising them fully, and reading the
+# standard library and JSON anew for each, took most of the build. They are compiled with -O1, and
+# what many of them include is compiled once. (A launcher such as ccache wants to see it all.)
+set(FOVEA_QUICK_FLAGS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O1>)
+set(FOVEA_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory>
+    <optional> <set> <sstream> <string> <string_view> <utility> <vector>)
+
+set(precompiles ${FOVEA_PRECOMPILE})
+if(FOVEA_PRECOMPILE STREQUAL "AUTO")
+  set(precompiles ON)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    set(precompiles OFF)
+  endif()
+endif()
+
+# fovea_common_headers(<target> [HEADERS ...] [LINK ...]): the common headers and these, to be reused.
+function(fovea_common_headers target)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${target}.cpp CONTENT "")
+  add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/${target}.cpp)
+  target_link_libraries(${target} PRIVATE fovea_flags fovea_dep_json ${ARG_LINK})
+  target_compile_options(${target} PRIVATE ${FOVEA_QUICK_FLAGS})
+  target_precompile_headers(${target} PRIVATE ${FOVEA_COMMON_HEADERS} ${ARG_HEADERS})
+endfunction()
+if(precompiles)
+  fovea_common_headers(fovea_common HEADERS <nlohmann/json.hpp>)
+endif()
+
+# fovea_compile_quickly(<target> [<target of fovea_common_headers>])
+function(fovea_compile_quickly target)
+  target_compile_options(${target} PRIVATE ${FOVEA_QUICK_FLAGS})
+  if(precompiles)
+    set(common fovea_common ${ARGN})
+    list(POP_BACK common headers)
+    target_precompile_headers(${target} REUSE_FROM ${headers})
+  endif()
+endfunction()
 
 # x86-64 levels as in the psABI. -fno-math-errno and -fno-trapping-math let loops with sqrt and
 # selects vectorise; unlike -ffast-math they leave NaN and infinity alone.
@@ -57,6 +99,7 @@ endfunction()
 function(fovea_app name)
   add_executable(${name} ${name}.cpp)
   target_link_libraries(${name} PRIVATE fovea_apps fovea_flags ${ARGN})
+  fovea_compile_quickly(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   install(TARGETS ${name} RUNTIME)
 endfunction()
