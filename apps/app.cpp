@@ -5,6 +5,7 @@
 #include <iostream>
 #include <new>
 
+#include "data/loading/loader.h"
 #include "settings/options.h"
 
 namespace fovea {
@@ -19,6 +20,11 @@ int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
   } catch (const UsageError& error) {
     std::cerr << "error: " << error.what() << " (--help lists the settings)\n";
     return 2;
+  } catch (const TooManyBadImages& error) {
+    std::cerr
+        << "error: " << error.what()
+        << " (--on-bad-image skip goes on without them; training's --verify-data names all)\n";
+    return 1;
   } catch (const std::bad_alloc&) {
     std::cerr << "error: out of memory; a smaller --batch-size needs less\n";
     return 1;

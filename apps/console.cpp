@@ -43,7 +43,7 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
        << trainer.data().test->size() << " images, " << trainer.data().train->classes()
        << " classes\n"
        << "machine   " << config.device << ", " << num_threads() << " threads, "
-       << to_string(cpu_isa()) << ", " << config.precision;
+       << to_string(cpu_isa()) << ", " << to_string(config.precision);
   print(text.str());
   for (const std::string& notice : notices) print("note: " + notice);
 }

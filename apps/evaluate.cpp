@@ -9,6 +9,7 @@
 #include "apps/console.h"
 #include "apps/loading.h"
 #include "base/files.h"
+#include "data/evaluation.h"
 #include "engine/parallel.h"
 #include "engine/safetensors.h"
 #include "report/evaluations.h"
@@ -96,7 +97,7 @@ void compare_classes(const LoadedModel& trained, const Dataset& images, Progress
 
 EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
                             const std::shared_ptr<const Dataset>& images, ProgressLine& line) {
-  const EvaluationOptions preparation = trained.preparation();
+  const EvaluationTransform preparation = trained.preparation();
   EvaluateOptions options;
   options.batch_size = request.batch_size;
   options.workers = static_cast<int>(request.workers);
@@ -117,7 +118,7 @@ EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
   model.dataset = request.data.name.empty() ? trained.info.dataset : request.data.name;
   if (request.split == "train") model.dataset += ", training images";
   model.size = preparation.size;
-  model.crop_pct = preparation.crop_pct;
+  model.crop_pct = preparation.crop.crop_pct;
   model.classes = images->class_names();
   return model;
 }

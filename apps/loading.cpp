@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/names.h"
+#include "data/evaluation.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
@@ -92,8 +94,12 @@ void override_images(WeightsInfo& info, const LoadRequest& request) {
     info.normalization.deviation[c] = static_cast<float>(request.std[c]);
   }
   if (request.crop_pct) info.crop.crop_pct = *request.crop_pct;
-  if (!request.crop_mode.empty()) info.crop.mode = parse_crop_mode(request.crop_mode);
-  if (!request.interpolation.empty()) info.crop.filter = parse_filter(request.interpolation);
+  if (!request.crop_mode.empty()) {
+    info.crop.mode = parse_name<CropMode>("--crop-mode", request.crop_mode);
+  }
+  if (!request.interpolation.empty()) {
+    info.crop.filter = parse_name<Filter>("--interpolation", request.interpolation);
+  }
 }
 
 std::vector<std::string> notices_of(const LoadedModel& loaded, const SafetensorsFile& file,
@@ -113,9 +119,9 @@ std::vector<std::string> notices_of(const LoadedModel& loaded, const Safetensors
 
 }  // namespace
 
-EvaluationOptions LoadedModel::preparation() const {
+EvaluationTransform LoadedModel::preparation() const {
   const auto [height, width] = model->info().img_size;
-  return evaluation_options({height, width}, info.normalization, info.crop);
+  return {{height, width}, info.normalization, info.crop};
 }
 
 LoadedModel load_trained(const LoadRequest& request) {
@@ -155,9 +161,8 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   images.number("crop-pct", &r.crop_pct, "share of the shorter side that is seen (default: same)",
                 {1e-3, 1});
   images.choice("crop-mode", &r.crop_mode,
-                "center, squash, border, or automatic: stretch tiny ones", crop_mode_names());
-  images.choice("interpolation", &r.interpolation, "filter of resizing",
-                {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"});
+                "center, squash, border, or automatic: stretch tiny ones", names_of<CropMode>());
+  images.choice("interpolation", &r.interpolation, "filter of resizing", names_of<Filter>());
 }
 
 }  // namespace fovea

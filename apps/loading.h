@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/evaluation.h"
 #include "models/model.h"
 #include "settings/options.h"
 #include "train/checkpoint.h"
@@ -37,7 +38,7 @@ struct LoadedModel {
   std::vector<std::string> notices;  ///< what its user should be told
 
   /// How images are prepared for it.
-  [[nodiscard]] EvaluationOptions preparation() const;
+  [[nodiscard]] EvaluationTransform preparation() const;
 };
 
 /// Throws Error that says what was looked for.

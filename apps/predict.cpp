@@ -7,6 +7,7 @@
 #include "apps/pictures.h"
 #include "apps/predictions.h"
 #include "base/files.h"
+#include "data/evaluation.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/parallel.h"

@@ -149,8 +149,7 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   info.crop = evaluation_crop(config);
   RunRecorder recorder(folder, info, trainer.progress(),
                        {config.checkpoint_hist, config.async_checkpoint});
-  trainer.set_peak_rate(
-      measured_product_rate(parse_dtype(config.precision), parse_device(config.device)));
+  trainer.set_peak_rate(measured_product_rate(config.precision, parse_device(config.device)));
   console.print(
       "run       " + folder.string() +
       (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/photographs.h"
+#include "data/augment/pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/parallel.h"

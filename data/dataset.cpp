@@ -33,8 +33,7 @@ std::shared_ptr<const Dataset> open_whole(const DatasetOptions& options, Split s
   if (options.name == "folder") return std::make_shared<ImageFolder>(options, split);
   if (options.name == "tar") return std::make_shared<TarShards>(options, split);
   if (options.name == "pack") return std::make_shared<Pack>(options, split);
-  fail("open_dataset: got \"", options.name, "\", did you mean \"",
-       nearest_name(options.name, dataset_names()), "\"?");
+  refuse_name("open_dataset", options.name, dataset_names());
 }
 
 }  // namespace
@@ -75,7 +74,7 @@ std::string detect_dataset(const DatasetOptions& given) {
   if (!find_split_folder(options, Split::test).empty()) return "folder";
   fail(options.data_dir.string(), ": holds no data set that is known: expected class folders in ",
        "train/ and val/, tar shards train*.tar and val*.tar, or train.pack and val.pack; name the ",
-       "place with --data-dir or $FOVEA_DATA");
+       "place as data_dir or in $FOVEA_DATA");
 }
 
 std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split split) {

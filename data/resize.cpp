@@ -128,21 +128,7 @@ Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) 
   return result;
 }
 
-constexpr std::array kFilters = {
-    std::pair{"nearest", Filter::nearest},   std::pair{"box", Filter::box},
-    std::pair{"bilinear", Filter::bilinear}, std::pair{"hamming", Filter::hamming},
-    std::pair{"bicubic", Filter::bicubic},   std::pair{"lanczos", Filter::lanczos}};
-
 }  // namespace
-
-Filter parse_filter(std::string_view text) {
-  std::vector<std::string> names;
-  for (const auto& entry : kFilters) {
-    if (text == entry.first) return entry.second;
-    names.emplace_back(entry.first);
-  }
-  fail("parse_filter: got \"", text, "\", did you mean \"", nearest_name(text, names), "\"?");
-}
 
 Image resize(const Image& image, ImageSize size, Filter filter) {
   return resize(image, size, filter,

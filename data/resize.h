@@ -2,17 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
+#include "base/names.h"
 #include "data/image.h"
 
 namespace fovea {
 
 enum class Filter { nearest, box, bilinear, hamming, bicubic, lanczos };
-
-/// "nearest", "box", ... Throws on anything else, with the nearest known name.
-[[nodiscard]] Filter parse_filter(std::string_view text);
+template <>
+inline constexpr auto kNames<Filter> = std::to_array<Named<Filter>>({{Filter::nearest, "nearest"},
+                                                                     {Filter::box, "box"},
+                                                                     {Filter::bilinear, "bilinear"},
+                                                                     {Filter::hamming, "hamming"},
+                                                                     {Filter::bicubic, "bicubic"},
+                                                                     {Filter::lanczos, "lanczos"}});
 
 /// A part of an image, in pixels; edges may lie between pixels.
 struct SourceBox {

@@ -35,6 +35,24 @@ std::vector<std::int64_t> sources(std::int64_t start, std::int64_t count, std::i
   return result;
 }
 
+/// The image's shape with its shorter side as given (torchvision's Resize: rounded down).
+ImageSize shorter_side(const Image& image, std::int64_t shorter) {
+  const auto longer = [shorter](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<double>(shorter * a) / static_cast<double>(b));
+  };
+  return image.height <= image.width ? ImageSize{shorter, longer(image.width, image.height)}
+                                     : ImageSize{longer(image.height, image.width), shorter};
+}
+
+/// The image's shape, just large enough to cover `size` (timm's ResizeKeepRatio: rounded to even).
+ImageSize covering(const Image& image, ImageSize size) {
+  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+  const double ratio =
+      std::min(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
+  return {static_cast<std::int64_t>(std::nearbyint(height / ratio)),
+          static_cast<std::int64_t>(std::nearbyint(width / ratio))};
+}
+
 }  // namespace
 
 Image crop(const Image& image, std::int64_t top, std::int64_t left, ImageSize size) {
@@ -77,6 +95,24 @@ Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding, co
   };
   const std::int64_t top = start(image.height, size.height), left = start(image.width, size.width);
   return crop(image, {top, top + size.height, left, left + size.width}, padding, fill);
+}
+
+ImageSize covering_size(const Image& image, ImageSize size) {
+  return size.height == size.width ? shorter_side(image, size.height) : covering(image, size);
+}
+
+Image resized(Image image, ImageSize size, Filter filter) {
+  if (image.height == size.height && image.width == size.width) return image;
+  return resize(image, size, filter);
+}
+
+Color8 mean_color(const Normalization& normalization) {
+  Color8 color{};
+  for (std::size_t c = 0; c < color.size(); ++c) {
+    const double value = std::nearbyint(255.0 * static_cast<double>(normalization.mean[c]));
+    color[c] = static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0));
+  }
+  return color;
 }
 
 Image flip_horizontal(Image image) {

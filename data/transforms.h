@@ -25,6 +25,9 @@ enum class Padding {
   reflect,   ///< the image mirrored at its outermost pixels, which are not repeated
   edge,      ///< the outermost pixels again and again
 };
+template <>
+inline constexpr auto kNames<Padding> = std::to_array<Named<Padding>>(
+    {{Padding::constant, "constant"}, {Padding::reflect, "reflect"}, {Padding::edge, "edge"}});
 
 /// The part at (top, left); what lies outside of the image is black.
 [[nodiscard]] Image crop(const Image& image, std::int64_t top, std::int64_t left, ImageSize size);
@@ -37,6 +40,11 @@ enum class Padding {
 /// CenterCropOrPad).
 [[nodiscard]] Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding,
                                        const Color8& fill = {});
+/// The image's shape with the shorter side of a square `size`, or just large enough to cover it: as
+/// timm scales before it crops (torchvision's Resize rounds down, timm's ResizeKeepRatio to even).
+[[nodiscard]] ImageSize covering_size(const Image& image, ImageSize size);
+/// The image itself where it has the size.
+[[nodiscard]] Image resized(Image image, ImageSize size, Filter filter);
 [[nodiscard]] Image flip_horizontal(Image image);
 [[nodiscard]] Image flip_vertical(Image image);
 
@@ -46,11 +54,6 @@ enum class Padding {
                                 Padding kind = Padding::constant);
 /// Mirrors with the given probability.
 [[nodiscard]] Image random_flip(Image image, double probability, Rng& rng);
-
-/// Scales so that `size` covers the fraction crop_pct of the shorter side, then crops the centre:
-/// the usual way to show a photograph to a model. 0 < crop_pct <= 1.
-[[nodiscard]] Image resize_for_evaluation(const Image& image, ImageSize size,
-                                          double crop_pct = 0.875, Filter filter = Filter::bicubic);
 
 /// y = (x / 255 - mean) / deviation, per channel.
 struct Normalization {
@@ -81,58 +84,6 @@ struct Pipeline {
   [[nodiscard]] Image vary(Image image, Rng& rng) const;   ///< `variations` alone
   [[nodiscard]] Image apply(Image image, Rng& rng) const;  ///< both
 };
-
-/// How an image comes to the size of training. timm's: resized (rrc), the keep-ratio crops (rkrc,
-/// rkrr).
-enum class TrainCrop {
-  pad,                ///< stretched to the size where need be, padded, cropped at random: CIFAR
-  resized,            ///< RandomResizedCrop
-  keep_ratio_center,  ///< scaled to cover at a random scale and ratio, central crop, reflected
-  keep_ratio_random,  ///< the same with a crop at a random place
-  simple,             ///< shorter side to the size, padded by 4 reflected pixels: DeiT III's
-};
-
-/// Training's steps in timm's order: crop, flips, policy or colour jitter, gray, blur; normalised;
-/// erased.
-struct AugmentOptions {
-  std::int64_t crop_padding = 4;  ///< of TrainCrop::pad
-  double flip = 0.5;
-  ImageSize size{};  ///< of the result; 0 x 0 leaves images as they are (TrainCrop::pad only)
-  Normalization normalization = kCifarNormalization;
-
-  TrainCrop crop = TrainCrop::pad;
-  Padding padding = Padding::constant;             ///< of TrainCrop::pad
-  CropRange range{};                               ///< of the random crops
-  std::optional<Filter> filter = Filter::bicubic;  ///< none: bilinear or bicubic, drawn each time
-  double vertical_flip = 0;
-  std::string policy{};  ///< as parse_augment_policy() reads it; empty: none
-  ColorJitter jitter{};  ///< not beside a policy, unless that is one of 3-Augment's
-  double jitter_probability = 1, grayscale = 0, blur = 0;
-  EraseOptions erase{};
-};
-/// Throws on a policy that cannot be parsed.
-[[nodiscard]] Pipeline training_pipeline(const AugmentOptions& options);
-
-/// timm's ways to fit an image to the size of evaluation.
-enum class CropMode {
-  automatic,  ///< center, but images of at most 32 pixels are stretched
-  center,     ///< the middle of the image, its shorter side scaled to size / crop_pct
-  squash,     ///< both sides scaled to size / crop_pct, ratio lost, the middle of that
-  border,     ///< the longer side scaled to size / crop_pct, the mean colour around
-};
-
-struct EvaluationOptions {
-  ImageSize size{};  ///< of the result; 0 x 0 leaves images as they are
-  double crop_pct = 0.875;
-  Normalization normalization = kCifarNormalization;
-  CropMode crop_mode = CropMode::automatic;
-  Filter filter = Filter::bicubic;
-};
-/// size / crop_pct, rounded down.
-[[nodiscard]] ImageSize evaluation_scale(const EvaluationOptions& options);
-[[nodiscard]] Image prepare_for_evaluation(const Image& image, const EvaluationOptions& options);
-/// No randomness.
-[[nodiscard]] Pipeline evaluation_pipeline(const EvaluationOptions& options);
 
 /// The mean colour in 8 bits, for what lies outside of an image.
 [[nodiscard]] Color8 mean_color(const Normalization& normalization);

@@ -1,10 +1,10 @@
 // Names of devices and whether they can be used.
 #include "engine/device.h"
 
-#include <charconv>
 #include <ostream>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/cuda/runtime.h"
 
 namespace fovea {
@@ -12,12 +12,10 @@ namespace fovea {
 Device parse_device(std::string_view text) {
   if (text == "cpu") return {};
   if (text == "cuda") return {DeviceType::cuda, 0};
-  int index = 0;
   if (text.starts_with("cuda:")) {
-    const char* const first = text.data() + 5;
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(first, last, index);
-    if (error == std::errc{} && end == last && index >= 0) return {DeviceType::cuda, index};
+    constexpr std::int64_t kMostDevices = 1 << 16;
+    const std::int64_t index = parse_integer(text.substr(5)).value_or(-1);
+    if (index >= 0 && index < kMostDevices) return {DeviceType::cuda, static_cast<int>(index)};
   }
   fail("device: got '", text, "', expected cpu, cuda or cuda:N");
 }

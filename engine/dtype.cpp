@@ -6,14 +6,11 @@
 namespace fovea {
 
 std::string_view to_string(DType dtype) {
-  constexpr std::string_view names[] = {"f64", "f32", "bf16", "i64", "u8"};
-  return names[static_cast<std::size_t>(dtype)];
+  return kNames<DType>[static_cast<std::size_t>(dtype)].name;
 }
 
 DType parse_dtype(std::string_view text) {
-  for (const DType d : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8}) {
-    if (to_string(d) == text) return d;
-  }
+  if (const std::optional<DType> found = find_named<DType>(text)) return *found;
   fail("dtype: got '", text, "', expected f64, f32, bf16, i64 or u8");
 }
 

@@ -9,11 +9,18 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "engine/device.h"
 
 namespace fovea {
 
 enum class DType : std::uint8_t { f64, f32, bf16, i64, u8 };
+template <>
+inline constexpr auto kNames<DType> = std::to_array<Named<DType>>({{DType::f64, "f64"},
+                                                                   {DType::f32, "f32"},
+                                                                   {DType::bf16, "bf16"},
+                                                                   {DType::i64, "i64"},
+                                                                   {DType::u8, "u8"}});
 
 /// The bits of a bf16 from those of an f32: to nearest even; a NaN stays one, made quiet. U is a
 /// 32-bit unsigned integer or a vector of them, IsNan a bool or a vector's comparison.

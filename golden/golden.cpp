@@ -18,8 +18,8 @@ void check_family(Case& c) {
   if (c.family == "ops") return check_ops(c);
   if (c.family == "train") return check_train(c);
   if (c.family == "image") return check_images(c);
-  fail("family ", c.family, " is not known, the nearest one is ",
-       nearest_name(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train", "image"}));
+  fail("family ", c.family, " is not known",
+       did_you_mean(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train", "image"}));
 }
 
 /// Names and messages come from files: nothing in them may look like another line of the report.

@@ -13,8 +13,7 @@ double read_settings(const nlohmann::json& config) {
   const std::vector<std::string> known = {"cases", "image", "images", "stats", "translate_const"};
   for (const auto& entry : config.items()) {
     const bool ok = std::find(known.begin(), known.end(), entry.key()) != known.end();
-    check(ok, "config: key ", entry.key(), " is not known, the nearest one is ",
-          nearest_name(entry.key(), known));
+    check(ok, "config: key ", entry.key(), " is not known", did_you_mean(entry.key(), known));
   }
   check(config.contains("cases") && config["cases"].is_object(), "config: key cases is missing");
   const nlohmann::json translate = config.value("translate_const", nlohmann::json(250));

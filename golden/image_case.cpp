@@ -88,7 +88,7 @@ const Json& ImageCase::json(const char* key) { return at(key); }
 
 ImageCase ImageCase::nested(const char* key) { return {case_, name_, at(key)}; }
 
-Filter ImageCase::filter(const char* key) { return parse_filter(text(key)); }
+Filter ImageCase::filter(const char* key) { return parse_name<Filter>(key, text(key)); }
 
 Color8 ImageCase::color(const char* key) {
   const std::vector<double> values =
@@ -125,8 +125,8 @@ ImageSize ImageCase::size(const char* key) {
 void ImageCase::finish() const {
   for (const auto& entry : arguments_.items()) {
     const bool known = std::find(known_.begin(), known_.end(), entry.key()) != known_.end();
-    check(known, "case ", name_, ": argument ", entry.key(), " is not known, the nearest one is ",
-          nearest_name(entry.key(), known_));
+    check(known, "case ", name_, ": argument ", entry.key(), " is not known",
+          did_you_mean(entry.key(), known_));
   }
 }
 

@@ -1,5 +1,7 @@
 // Golden cases of resizing and cropping.
 #include "base/error.h"
+#include "base/names.h"
+#include "data/evaluation.h"
 #include "golden/image_case.h"
 
 namespace fovea::golden {
@@ -44,13 +46,6 @@ void check_pad_crop(ImageCase& c) {
   c.compare(flipped(c, crop(c.image(), box, padding, c.has("fill") ? c.color("fill") : Color8{})));
 }
 
-CropMode parse_crop_mode(const std::string& mode) {
-  if (mode == "center") return CropMode::center;
-  if (mode == "squash") return CropMode::squash;
-  check(mode == "border", "crop_mode: got ", mode, ", expected center, squash or border");
-  return CropMode::border;
-}
-
 /// A mean whose colour in 8 bits is `fill`.
 Normalization with_mean_color(const Color8& fill) {
   Normalization normalization = kImageNetNormalization;
@@ -60,11 +55,11 @@ Normalization with_mean_color(const Color8& fill) {
 }
 
 void check_eval_transform(ImageCase& c) {
-  EvaluationOptions options;
+  EvaluationTransform options;
   options.size = c.size("img_size");
-  options.crop_pct = c.number("crop_pct", 1e-3, 1);
-  options.crop_mode = parse_crop_mode(c.text("crop_mode"));
-  options.filter = c.filter();
+  options.crop.crop_pct = c.number("crop_pct", 1e-3, 1);
+  options.crop.mode = parse_name<CropMode>("crop_mode", c.text("crop_mode"));
+  options.crop.filter = c.filter();
   if (c.has("fill")) options.normalization = with_mean_color(c.color("fill"));
   if (c.has("scale_size")) {
     const ImageSize theirs = c.size("scale_size"), ours = evaluation_scale(options);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "data/augment/op.h"
+#include "data/evaluation.h"
 #include "data/image.h"
 #include "golden/image_case.h"
 
@@ -22,11 +23,11 @@ void check_decoder(ImageCase& c, const std::string& folder) {
 }
 
 void check_evaluation(ImageCase& c) {
-  EvaluationOptions options;
+  EvaluationTransform options;
   options.size = c.size("img_size");
-  options.crop_pct = c.number("crop_pct", 1e-3, 1);
-  options.crop_mode = CropMode::center;
-  options.filter = c.filter();
+  options.crop.crop_pct = c.number("crop_pct", 1e-3, 1);
+  options.crop.mode = CropMode::center;
+  options.crop.filter = c.filter();
   options.normalization = c.normalization();
   const Image image = decode(c, "jpeg/" + c.text("jpeg"));
   c.compare("output", to_normalized(prepare_for_evaluation(image, options), options.normalization));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/evaluation.h"
 
 namespace fovea {
 namespace {
@@ -38,7 +39,7 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
                              const Normalization& normalization) {
   check(model.in_chans == Image::kChannels, "inspect: the model takes images of ", model.in_chans,
         " channels, pictures have 3");
-  EvaluationOptions options;
+  EvaluationTransform options;
   options.size = {model.img_size[0], model.img_size[1]};
   options.normalization = normalization;
   pipeline_ = evaluation_pipeline(options);

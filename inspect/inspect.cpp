@@ -47,8 +47,7 @@ const Command& find_command(const std::string& name) {
     if (command.name == name) return command;
     names.push_back(command.name);
   }
-  throw UsageError("inspect: " + name + " is no analysis, the nearest one is " +
-                   nearest_name(name, names));
+  throw UsageError("inspect: " + name + " is no analysis" + did_you_mean(name, names));
 }
 
 }  // namespace

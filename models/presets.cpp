@@ -167,7 +167,8 @@ json preset(std::string_view name) {
       return pervit_preset(parsed, *pervit);
     }
   }
-  fail("model: ", name, " is not known, the nearest name is ", nearest_name(name, model_names()));
+  fail("model: ", name, " is not known", did_you_mean(name, model_names()),
+       "; --list-models lists all");
 }
 
 }  // namespace fovea

@@ -111,8 +111,8 @@ std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t 
     if (family.name == request.family) return family.build(settings, request);
     known.push_back(family.name);
   }
-  fail("model config: family ", request.family, " is not known, the nearest one is ",
-       nearest_name(request.family, known));
+  fail("model config: family ", request.family, " is not known",
+       did_you_mean(request.family, known));
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 // logits' dtype. All softmaxes are computed in f32 or better.
 #pragma once
 
+#include "base/names.h"
 #include "engine/tensor.h"
 
 namespace fovea::ops {
@@ -26,3 +27,9 @@ enum class KdReduction { elements, batch };  ///< divide by B K (DeiT's code) or
 [[nodiscard]] Tensor kl_div(const Tensor& log_q, const Tensor& log_p);
 
 }  // namespace fovea::ops
+
+namespace fovea {
+template <>
+inline constexpr auto kNames<ops::KdReduction> = std::to_array<Named<ops::KdReduction>>(
+    {{ops::KdReduction::elements, "elements"}, {ops::KdReduction::batch, "batch"}});
+}  // namespace fovea

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "models/scope.h"
 
 namespace fovea {
@@ -11,6 +12,13 @@ namespace fovea {
 /// sqrt of the sum of squares over every gradient, in f64 and in a fixed order. NaN or infinite
 /// when any gradient is. Missing gradients count as zero.
 [[nodiscard]] double gradient_norm(const ParameterStore& store);
+
+/// What a clipped step bounds: the norm of all gradients, each value, or each unit's norm.
+enum class ClipMode { norm, value, agc };
+template <>
+inline constexpr auto kNames<ClipMode> = std::to_array<Named<ClipMode>>({{ClipMode::norm, "norm"},
+                                                                         {ClipMode::value, "value"},
+                                                                         {ClipMode::agc, "agc"}});
 
 /// min(1, limit / (norm + 1e-6)): what gradients are multiplied by so that their norm stays within
 /// `limit`.

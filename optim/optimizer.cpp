@@ -79,7 +79,8 @@ void Optimizer::update(const Slot& slot, const Tensor& gradient,
     case OptimizerKind::adamw:
       return ops::adamw_(tensors, rates, {o.beta1, o.beta2, o.eps});
     case OptimizerKind::sgd:
-      return ops::sgd_(tensors, rates, {o.momentum, o.nesterov});
+    case OptimizerKind::momentum:
+      return ops::sgd_(tensors, rates, {o.momentum, slot.kind == OptimizerKind::sgd});
     case OptimizerKind::lamb:
       return ops::lamb_(tensors, rates, {o.beta1, o.beta2, o.eps});
     case OptimizerKind::lion:

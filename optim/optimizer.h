@@ -8,19 +8,34 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "models/scope.h"
 #include "ops/update.h"
 
 namespace fovea {
 
-enum class OptimizerKind { adamw, sgd, lamb, lion, muon };
+enum class OptimizerKind {
+  adamw,
+  sgd,       ///< with Nesterov's momentum
+  momentum,  ///< SGD with plain momentum
+  lamb,
+  lion,
+  muon,
+};
+template <>
+inline constexpr auto kNames<OptimizerKind> =
+    std::to_array<Named<OptimizerKind>>({{OptimizerKind::adamw, "adamw"},
+                                         {OptimizerKind::sgd, "sgd"},
+                                         {OptimizerKind::momentum, "momentum"},
+                                         {OptimizerKind::lamb, "lamb"},
+                                         {OptimizerKind::lion, "lion"},
+                                         {OptimizerKind::muon, "muon"}});
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   double weight_decay = 0.05;                     ///< of parameters born with Decay::yes
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adamw, lamb, lion (no eps), muon
-  double momentum = 0.9;                          ///< sgd, muon
-  bool nesterov = false;                          ///< sgd
+  double momentum = 0.9;                          ///< sgd, momentum, muon
   double layer_decay = 1;        ///< rates fall by this factor per layer, see layer_decay.h
   bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in newest timm
 };

@@ -61,21 +61,6 @@ double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
 
 }  // namespace
 
-const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names{
-      "cosine", "half-cosine", "linear", "poly", "step", "multistep", "plateau", "constant", "wsd"};
-  return names;
-}
-
-ScheduleKind parse_schedule(std::string_view text) {
-  const std::vector<std::string>& names = schedule_names();
-  const auto found = std::find(names.begin(), names.end(), text);
-  std::string expected;
-  for (const std::string& name : names) expected += (expected.empty() ? "" : ", ") + name;
-  check(found != names.end(), "schedule: got \"", text, "\", expected one of ", expected);
-  return static_cast<ScheduleKind>(found - names.begin());
-}
-
 bool has_floor(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::step:

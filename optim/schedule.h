@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
+
+#include "base/names.h"
 
 namespace fovea {
 
@@ -21,9 +21,17 @@ enum class ScheduleKind {
   constant,
   wsd,  ///< warm-up, stable, decay: lr, then 1 - sqrt down to min_lr (Haegele et al. 2024)
 };
-/// In the order of the enumeration, as they are called on the command line.
-[[nodiscard]] const std::vector<std::string>& schedule_names();
-[[nodiscard]] ScheduleKind parse_schedule(std::string_view text);
+template <>
+inline constexpr auto kNames<ScheduleKind> =
+    std::to_array<Named<ScheduleKind>>({{ScheduleKind::cosine, "cosine"},
+                                        {ScheduleKind::half_cosine, "half-cosine"},
+                                        {ScheduleKind::linear, "linear"},
+                                        {ScheduleKind::poly, "poly"},
+                                        {ScheduleKind::step, "step"},
+                                        {ScheduleKind::multistep, "multistep"},
+                                        {ScheduleKind::plateau, "plateau"},
+                                        {ScheduleKind::constant, "constant"},
+                                        {ScheduleKind::wsd, "wsd"}});
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::cosine;

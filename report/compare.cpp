@@ -42,8 +42,8 @@ std::string comparison_table(std::span<const RunGroup> groups) {
       continue;
     }
     table += fixed_text(mean(last), 2) + " | " +
-             two_decimals(*std::min_element(last.begin(), last.end())) + " | " +
-             two_decimals(*std::max_element(last.begin(), last.end())) + " |\n";
+             fixed_text(*std::min_element(last.begin(), last.end()), 2) + " | " +
+             fixed_text(*std::max_element(last.begin(), last.end()), 2) + " |\n";
   }
   return table;
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "data/evaluation.h"
 #include "inspect/output.h"
 #include "report/mistakes.h"
 
@@ -111,7 +112,7 @@ std::string evaluation_json(std::span<const EvaluatedModel> models) {
 std::vector<std::filesystem::path> write_evaluation(const std::filesystem::path& folder,
                                                     const EvaluatedModel& model,
                                                     const Dataset& dataset,
-                                                    const EvaluationOptions& preparation) {
+                                                    const EvaluationTransform& preparation) {
   std::vector<std::filesystem::path> files = model.class_report().write(folder);
   OutputFolder more(folder);
   const Calibration calibration = model.calibration();

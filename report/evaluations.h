@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/evaluation.h"
 #include "report/calibration.h"
 #include "report/class_report.h"
 #include "train/evaluate.h"
@@ -40,6 +41,6 @@ struct EvaluatedModel {
 std::vector<std::filesystem::path> write_evaluation(const std::filesystem::path& folder,
                                                     const EvaluatedModel& model,
                                                     const Dataset& dataset,
-                                                    const EvaluationOptions& preparation);
+                                                    const EvaluationTransform& preparation);
 
 }  // namespace fovea

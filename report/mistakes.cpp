@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/evaluation.h"
 #include "figures/colormap.h"
 #include "figures/svg.h"
 #include "inspect/output.h"
@@ -61,7 +62,8 @@ std::vector<Prediction> worst_mistakes(std::span<const Prediction> predictions,
 }
 
 std::vector<Mistake> worst_mistakes(std::span<const Prediction> predictions, std::int64_t count,
-                                    const Dataset& dataset, const EvaluationOptions& preparation) {
+                                    const Dataset& dataset,
+                                    const EvaluationTransform& preparation) {
   std::vector<Mistake> mistakes;
   for (const Prediction& p : worst_mistakes(predictions, count)) {
     const std::vector<std::string>& names = dataset.class_names();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/evaluation.h"
 #include "data/transforms.h"
 #include "train/metrics.h"
 
@@ -26,7 +27,7 @@ struct Mistake {
 /// The same with their pictures. `classes` are the names of the data set's classes.
 [[nodiscard]] std::vector<Mistake> worst_mistakes(std::span<const Prediction> predictions,
                                                   std::int64_t count, const Dataset& dataset,
-                                                  const EvaluationOptions& preparation);
+                                                  const EvaluationTransform& preparation);
 
 /// The pictures with what they are, what they were taken for and how surely, six in a row.
 [[nodiscard]] std::string svg_of_mistakes(std::span<const Mistake> mistakes);

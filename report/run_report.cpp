@@ -74,7 +74,7 @@ void evaluate_model_of(Run& run, RunPage& page) {
   how.workers = static_cast<int>(config.workers);
   how.normalization = run.info.normalization;
   how.crop = run.info.crop;
-  how.activations = parse_dtype(config.precision);
+  how.activations = config.precision;
   how.bad_image_limit = bad_image_limit(config);
   how.keep_predictions = true;
   how.on_batch = [&](std::int64_t done) {
@@ -91,9 +91,8 @@ void evaluate_model_of(Run& run, RunPage& page) {
                                               " images of " + config.dataset + " at " +
                                               std::to_string(evaluated.size.height) + " x " +
                                               std::to_string(evaluated.size.width));
-  page.mistakes =
-      worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
-                     evaluation_options(evaluated.size, run.info.normalization, run.info.crop));
+  page.mistakes = worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
+                                 {evaluated.size, run.info.normalization, run.info.crop});
   page.evaluation = std::move(evaluated);
 }
 

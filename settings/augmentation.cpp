@@ -4,49 +4,37 @@
 #include <algorithm>
 
 #include "data/augment/policy.h"
+#include "data/evaluation.h"
 #include "settings/pipeline.h"
 
 namespace fovea {
 namespace {
 
-const std::vector<std::string> kCropModes = {"pad", "rrc", "rkrc", "rkrr", "src"};
-const std::vector<std::string> kPaddings = {"constant", "reflect", "edge"};
-const std::vector<std::string> kEraseModes = {"const", "rand", "pixel"};
-const std::vector<std::string> kMixModes = {"batch", "pair", "elem"};
-const std::vector<std::string> kFilters = {"nearest", "box",     "bilinear",
-                                           "hamming", "bicubic", "lanczos"};
+constexpr std::string_view kRandomFilter = "random";  // of training: bilinear or bicubic
 
-std::vector<std::string> with_random(std::vector<std::string> filters) {
-  filters.emplace_back("random");
-  return filters;
-}
-
-/// The enumeration's value at the place of `text` in `names`.
-template <class Enum>
-Enum value_of(const std::vector<std::string>& names, const std::string& text) {
-  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
+std::vector<std::string> filters_and_random() {
+  std::vector<std::string> names = names_of<Filter>();
+  names.emplace_back(kRandomFilter);
+  return names;
 }
 
 void add_crop_fields(FieldGroup& g, TrainConfig& c) {
   g.choice("train-crop-mode", &c.train_crop_mode,
            "pad: random place in the padded image; rrc: RandomResizedCrop; rkrc, rkrr: ratio kept, "
-           "central or random crop; src: shorter side, 4 reflected pixels",
-           kCropModes);
+           "central or random crop; src: shorter side, 4 reflected pixels");
   g.number("crop-padding", &c.crop_padding, "pixels around the image of train-crop-mode pad",
            {0, 1024});
-  g.choice("crop-padding-mode", &c.crop_padding_mode, "what they show: black, or the image",
-           kPaddings);
+  g.choice("crop-padding-mode", &c.crop_padding_mode, "what they show: black, or the image");
   g.number("scale", &c.scale, "of the random crops: share of the area", {1e-3, 100}).count = 2;
   g.number("ratio", &c.ratio, "of the random crops: width over height", {1e-2, 100}).count = 2;
   g.choice("train-interpolation", &c.train_interpolation,
            "of training's resizing and geometry; random: bilinear or bicubic",
-           with_random(kFilters));
+           filters_and_random());
   g.number("crop-pct", &c.crop_pct, "share of the shorter side that evaluation sees", {1e-2, 1});
   g.choice("crop-mode", &c.crop_mode,
            "of evaluation: center, squash, border, or automatic: center, but stretch images of at "
-           "most 32 pixels",
-           crop_mode_names());
-  g.choice("interpolation", &c.interpolation, "of evaluation's resizing", kFilters);
+           "most 32 pixels");
+  g.choice("interpolation", &c.interpolation, "of evaluation's resizing");
 }
 
 void add_color_fields(FieldGroup& g, TrainConfig& c) {
@@ -67,8 +55,8 @@ void add_color_fields(FieldGroup& g, TrainConfig& c) {
 
 void add_erase_fields(FieldGroup& g, TrainConfig& c) {
   g.number("reprob", &c.reprob, "probability of random erasing", {0, 1});
-  g.choice("remode", &c.remode, "what erased boxes show: the mean colour, one random colour, noise",
-           kEraseModes);
+  g.choice("remode", &c.remode,
+           "what erased boxes show: the mean colour, one random colour, noise");
   g.number("recount", &c.recount, "most boxes that are erased in an image", {1, 100});
   g.add("resplit", &c.resplit,
         "no erasing in the first split of each image; without splits: in every second image of the "
@@ -83,8 +71,7 @@ void add_split_fields(FieldGroup& g, TrainConfig& c) {
 }
 
 void add_mix_fields(FieldGroup& g, TrainConfig& c) {
-  g.choice("mixup-mode", &c.mixup_mode, "mixup and cutmix draw once per batch, pair or image",
-           kMixModes);
+  g.choice("mixup-mode", &c.mixup_mode, "mixup and cutmix draw once per batch, pair or image");
   Field& shares = g.number("cutmix-minmax", &c.cutmix_minmax,
                            "least and largest side of cutmix's box as shares of the image's; "
                            "replaces cutmix's alpha",
@@ -140,12 +127,11 @@ void add_augmentation_fields(Fields& fields, TrainConfig& config) {
 AugmentOptions augment_options(const TrainConfig& c, ImageSize size) {
   AugmentOptions options;
   options.size = size;
-  options.crop = value_of<TrainCrop>(kCropModes, c.train_crop_mode);
+  options.crop = c.train_crop_mode;
   options.crop_padding = c.crop_padding;
-  options.padding = value_of<Padding>(kPaddings, c.crop_padding_mode);
+  options.padding = c.crop_padding_mode;
   options.range = {c.scale.at(0), c.scale.at(1), c.ratio.at(0), c.ratio.at(1)};
-  options.filter.reset();
-  if (c.train_interpolation != "random") options.filter = parse_filter(c.train_interpolation);
+  options.filter = find_named<Filter>(c.train_interpolation);  // none of kRandomFilter
   options.flip = c.hflip;
   options.vertical_flip = c.vflip;
   options.normalization = normalization_of(c);
@@ -155,13 +141,13 @@ AugmentOptions augment_options(const TrainConfig& c, ImageSize size) {
   options.grayscale = c.grayscale_prob;
   options.blur = c.gaussian_blur_prob;
   options.erase.probability = c.reprob;
-  options.erase.fill = value_of<EraseFill>(kEraseModes, c.remode);
+  options.erase.fill = c.remode;
   options.erase.count = c.recount;
   return options;
 }
 
 EvaluationCrop evaluation_crop(const TrainConfig& c) {
-  return {c.crop_pct, parse_crop_mode(c.crop_mode), parse_filter(c.interpolation)};
+  return {c.crop_pct, c.crop_mode, c.interpolation};
 }
 
 std::int64_t splits_of(const TrainConfig& config) {
@@ -184,7 +170,7 @@ MixOptions mix_options(const TrainConfig& config, std::int64_t classes) {
   options.switch_probability = config.mixup_switch_prob;
   options.smoothing = config.smoothing;
   options.classes = classes;
-  options.mode = value_of<MixMode>(kMixModes, config.mixup_mode);
+  options.mode = config.mixup_mode;
   if (!config.cutmix_minmax.empty()) {
     options.cutmix_minmax = {{config.cutmix_minmax.at(0), config.cutmix_minmax.at(1)}};
   }
@@ -199,8 +185,8 @@ void check_augmentation(const TrainConfig& c) {
               widths < 4 ? 0 : c.color_jitter[3], ", expected at most 0.5");
   check_range("--scale", c.scale);
   check_range("--ratio", c.ratio);
-  check_usage(c.train_crop_mode != "rrc" || c.scale[1] <= 1, "--scale: got ", c.scale[1],
-              ", expected at most 1 with --train-crop-mode rrc");
+  check_usage(c.train_crop_mode != TrainCrop::resized || c.scale[1] <= 1, "--scale: got ",
+              c.scale[1], ", expected at most 1 with --train-crop-mode rrc");
   if (!c.cutmix_minmax.empty()) {
     check_usage(c.cutmix_minmax[0] < c.cutmix_minmax[1], "--cutmix-minmax: got ",
                 c.cutmix_minmax[0], ",", c.cutmix_minmax[1], ", expected the lower end first");

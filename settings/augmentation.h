@@ -3,9 +3,9 @@
 #pragma once
 
 #include "data/augment/mixup.h"
-#include "data/transforms.h"
+#include "data/augment/pipeline.h"
+#include "data/evaluation.h"
 #include "settings/config.h"
-#include "settings/evaluation_crop.h"
 
 namespace fovea {
 

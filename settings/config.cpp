@@ -20,7 +20,7 @@ void add_data_fields(Fields& fields, TrainConfig& c) {
       "sides of the training images, one for each epoch; learned positions are resized", {1, 4096});
   sizes.may_be_empty = true;
   g.choice("train-size-schedule", &c.train_size_schedule,
-           "from the first of them to the last, or one at random", {"progressive", "random"});
+           "from the first of them to the last, or one at random");
   g.number("mean", &c.mean, "of the colours, subtracted", {-100, 100}).count = 3;
   g.number("std", &c.std, "of the colours, divided by", {1e-6, 100}).count = 3;
 }
@@ -39,7 +39,7 @@ void add_source_fields(Fields& fields, TrainConfig& c) {
   g.number("shuffle-buffer", &c.shuffle_buffer,
            "images through which tar files are shuffled, file by file; 0: all at once", {0, kMost});
   g.choice("on-bad-image", &c.on_bad_image,
-           "stop: when more than 1 % of the images are broken; skip: never", {"stop", "skip"});
+           "stop: when more than 1 % of the images are broken; skip: never");
   g.add("fast-decode", &c.fast_decode,
         "decode large JPEGs at 1/2, 1/4 or 1/8 for training: faster, slightly other pixels");
   g.once("index-cache", &c.index_cache,
@@ -51,8 +51,7 @@ void add_model_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Model");
   g.add("model", &c.model, "registry name; ./run summary lists them");
   g.number("drop-path", &c.drop_path, "drop rate of the last block's branches", {0, 0.99});
-  g.choice("init", &c.init, "initial values: timm's, or those of the original ViT in JAX",
-           {"timm", "jax"});
+  g.choice("init", &c.init, "initial values: timm's, or those of the original ViT in JAX");
   g.number("head-init-scale", &c.head_init_scale,
            "initial values of the heads are multiplied by it", {0, 1e6});
   g.number("head-init-bias", &c.head_init_bias, "initial value of the heads' biases", {-1e6, 1e6});
@@ -66,8 +65,7 @@ void add_optimizer_fields(Fields& fields, TrainConfig& c) {
   g.number("batch-size", &c.batch_size, "images of one forward pass", {1, 65536});
   g.number("val-batch-size", &c.val_batch_size, "in evaluation; 0: as batch-size", {0, 65536});
   g.number("grad-accum-steps", &c.grad_accum_steps, "batches per step", {1, 65536});
-  g.choice("opt", &c.opt, "optimizer; sgd has Nesterov momentum, momentum plain momentum",
-           {"adamw", "sgd", "momentum", "lamb", "lion", "muon"});
+  g.choice("opt", &c.opt, "optimizer; sgd has Nesterov momentum, momentum plain momentum");
   g.number("opt-eps", &c.opt_eps,
            "added to the root of the second moment (default: the optimizer's)", {0, 1});
   Field& betas = g.number("opt-betas", &c.opt_betas,
@@ -82,13 +80,11 @@ void add_optimizer_fields(Fields& fields, TrainConfig& c) {
            {0, 1e6});
   g.number("lr-base", &c.lr_base, "learning rate per lr-base-size samples", {0, 1e6});
   g.number("lr-base-size", &c.lr_base_size, "see lr-base", {1, kMost});
-  g.choice("lr-base-scale", &c.lr_base_scale, "how lr-base grows with the samples of a step",
-           {"linear", "sqrt"});
+  g.choice("lr-base-scale", &c.lr_base_scale, "how lr-base grows with the samples of a step");
   g.number("clip-grad", &c.clip_grad, "clip gradients there: see clip-mode", {1e-12, 1e12});
   g.choice("clip-mode", &c.clip_mode,
            "clip-grad bounds the norm of all gradients, each value, or each unit's norm over that "
-           "of its weights",
-           {"norm", "value", "agc"});
+           "of its weights");
   g.number("layer-decay", &c.layer_decay,
            "learning rate of a layer over that of the next; 1: equal", {1e-3, 1});
   g.add("no-decay-dist", &c.no_decay_dist, "DeiT: no weight decay of dist_token, as newest timm");
@@ -100,7 +96,7 @@ void add_optimizer_fields(Fields& fields, TrainConfig& c) {
 void add_schedule_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Schedule");
   g.number("epochs", &c.epochs, "passes over the data", {1, kMost});
-  g.choice("sched", &c.sched, "course of the learning rate", schedule_names());
+  g.choice("sched", &c.sched, "course of the learning rate");
   g.add("sched-on-updates", &c.sched_on_updates, "change it at every step, not every epoch");
   g.number("sched-lag", &c.sched_lag, "epochs by which a schedule per epoch is late", {0, 1000});
   g.number("warmup-epochs", &c.warmup_epochs, "length of the linear rise", {0, kMost});
@@ -140,13 +136,11 @@ void add_regularisation_fields(Fields& fields, TrainConfig& c) {
 
 void add_distillation_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Distil");
-  g.choice("distillation-type", &c.distillation_type, "learn from a teacher too",
-           {"none", "soft", "hard", "bce"});
+  g.choice("distillation-type", &c.distillation_type, "learn from a teacher too");
   g.number("distillation-alpha", &c.distillation_alpha, "share of the teacher's loss", {0, 1});
   g.number("distillation-tau", &c.distillation_tau, "temperature of soft and bce distillation",
            {1e-3, 1e3});
-  g.choice("kd-reduction", &c.kd_reduction, "soft loss divided by B K or by B",
-           {"elements", "batch"});
+  g.choice("kd-reduction", &c.kd_reduction, "soft loss divided by B K or by B");
   g.add("teacher", &c.teacher, "registry name (default: as its checkpoint says)");
   g.add("teacher-checkpoint", &c.teacher_checkpoint, "its weights, a .safetensors file");
   g.add("teacher-logits", &c.teacher_logits,

@@ -7,41 +7,81 @@
 #include <string>
 #include <vector>
 
+#include "data/augment/mixup.h"
+#include "data/augment/pipeline.h"
+#include "data/evaluation.h"
+#include "engine/dtype.h"
+#include "ops/loss.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
 #include "settings/model_settings.h"
 #include "settings/options.h"
 
 namespace fovea {
+
+enum class BadImages { stop, skip };  ///< stop: when more than 1 % are broken
+template <>
+inline constexpr auto kNames<BadImages> =
+    std::to_array<Named<BadImages>>({{BadImages::stop, "stop"}, {BadImages::skip, "skip"}});
+
+enum class SizeSchedule { progressive, random };  ///< of training's image sizes
+template <>
+inline constexpr auto kNames<SizeSchedule> = std::to_array<Named<SizeSchedule>>(
+    {{SizeSchedule::progressive, "progressive"}, {SizeSchedule::random, "random"}});
+
+enum class InitialValues { timm, jax };
+template <>
+inline constexpr auto kNames<InitialValues> = std::to_array<Named<InitialValues>>(
+    {{InitialValues::timm, "timm"}, {InitialValues::jax, "jax"}});
+
+enum class RateScale { linear, sqrt };  ///< how the rate grows with the samples of a step
+template <>
+inline constexpr auto kNames<RateScale> =
+    std::to_array<Named<RateScale>>({{RateScale::linear, "linear"}, {RateScale::sqrt, "sqrt"}});
+
+/// What a student learns from a teacher: nothing, its softened logits, its decision, its sigmoids.
+enum class Distillation { none, soft, hard, bce };
+template <>
+inline constexpr auto kNames<Distillation> =
+    std::to_array<Named<Distillation>>({{Distillation::none, "none"},
+                                        {Distillation::soft, "soft"},
+                                        {Distillation::hard, "hard"},
+                                        {Distillation::bce, "bce"}});
 
 /// Values here only keep the struct defined: runs start from a recipe (recipes/).
 struct TrainConfig {
   // Data.
   std::string dataset = "builtin";
   std::string data_dir, train_split, val_split, class_map, index_cache;
-  std::string classes, on_bad_image = "stop";
+  std::string classes;
+  BadImages on_bad_image = BadImages::stop;
   double fraction = 1;
   std::int64_t aug_repeats = 0, shuffle_buffer = 5000;
   bool fast_decode = false, verify_data = false;
   std::int64_t workers = 2;
   std::vector<double> train_img_sizes;
-  std::string train_size_schedule = "progressive";
+  SizeSchedule train_size_schedule = SizeSchedule::progressive;
   std::vector<double> mean{0.4914, 0.4822, 0.4465}, std{0.2470, 0.2435, 0.2616};
 
   // Augmentation (settings/augmentation.cpp has their list).
-  std::string train_crop_mode = "pad", crop_padding_mode = "constant";
+  TrainCrop train_crop_mode = TrainCrop::pad;
+  Padding crop_padding_mode = Padding::constant;
   std::int64_t crop_padding = 4;
   std::vector<double> scale{0.08, 1}, ratio{3.0 / 4, 4.0 / 3};
-  std::string train_interpolation = "bicubic", interpolation = "bicubic";
+  std::string train_interpolation = "bicubic";  ///< a filter's name, or random
+  Filter interpolation = Filter::bicubic;
   double crop_pct = 0.875;
-  std::string crop_mode = "automatic";
+  CropMode crop_mode = CropMode::automatic;
   double hflip = 0.5, vflip = 0;
   std::string aa;
   std::vector<double> color_jitter{0};
   double color_jitter_prob = 1, grayscale_prob = 0, gaussian_blur_prob = 0;
   double reprob = 0;
-  std::string remode = "pixel";
+  EraseFill remode = EraseFill::pixel;
   std::int64_t recount = 1, aug_splits = 0;
   bool resplit = false;
-  std::string mixup_mode = "batch";
+  MixMode mixup_mode = MixMode::batch;
   std::vector<double> cutmix_minmax;
 
   // Model.
@@ -49,12 +89,12 @@ struct TrainConfig {
   ModelSettings model_settings;
   double drop_path = 0;
   bool grad_checkpointing = false;
-  std::string init = "timm";
+  InitialValues init = InitialValues::timm;
   std::optional<double> head_init_scale, head_init_bias;
 
   // Optimizer.
   std::int64_t batch_size = 128, val_batch_size = 0, grad_accum_steps = 1;
-  std::string opt = "adamw";
+  OptimizerKind opt = OptimizerKind::adamw;
   std::optional<double> opt_eps;  ///< none: the optimizer's own, as for its betas
   std::vector<double> opt_betas;
   double momentum = 0.9, weight_decay = 0.05, layer_decay = 1;
@@ -63,13 +103,13 @@ struct TrainConfig {
   std::optional<double> lr;
   double lr_base = 1e-3;
   std::int64_t lr_base_size = 512;
-  std::string lr_base_scale = "linear";
+  RateScale lr_base_scale = RateScale::linear;
   std::optional<double> clip_grad;
-  std::string clip_mode = "norm";
+  ClipMode clip_mode = ClipMode::norm;
 
   // Schedule.
   std::int64_t epochs = 200;
-  std::string sched = "cosine";
+  ScheduleKind sched = ScheduleKind::cosine;
   bool sched_on_updates = true;
   std::int64_t sched_lag = 0, cooldown_epochs = 0, patience_epochs = 10;
   double warmup_epochs = 10, warmup_lr = 1e-6, min_lr = 1e-5, decay_rate = 0.1;
@@ -86,15 +126,16 @@ struct TrainConfig {
   double model_ema_decay = 0.9998;
 
   // Distillation.
-  std::string distillation_type = "none";
+  Distillation distillation_type = Distillation::none;
   double distillation_alpha = 0.5, distillation_tau = 1;
-  std::string kd_reduction = "elements";
+  ops::KdReduction kd_reduction = ops::KdReduction::elements;
   std::string teacher, teacher_checkpoint, teacher_logits;
 
   // The run.
   std::string output, config, resume, finetune, initial_checkpoint, peg_load;
   std::int64_t seed = 42;
-  std::string device = "cpu", precision = "f32";
+  std::string device = "cpu";
+  DType precision = DType::f32;
   std::int64_t threads = 0;
   std::int64_t log_interval = 50, recovery_interval = 0, max_steps = 0;
   bool eval = false, use_ema = false, detect_anomaly = false;

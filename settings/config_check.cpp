@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/names.h"
+#include "base/text.h"
 #include "engine/device.h"
 #include "optim/schedule.h"
 #include "settings/augmentation.h"
@@ -13,7 +15,7 @@ namespace fovea {
 double peak_lr(const TrainConfig& c) {
   const auto samples = static_cast<double>(c.batch_size * c.grad_accum_steps);
   const double ratio = samples / static_cast<double>(c.lr_base_size);
-  return c.lr.value_or(c.lr_base * (c.lr_base_scale == "sqrt" ? std::sqrt(ratio) : ratio));
+  return c.lr.value_or(c.lr_base * (c.lr_base_scale == RateScale::sqrt ? std::sqrt(ratio) : ratio));
 }
 
 std::string model_overrides(const TrainConfig& c) {
@@ -25,8 +27,7 @@ std::string model_overrides(const TrainConfig& c) {
 
 std::vector<std::regex> frozen_patterns(const TrainConfig& c) {
   std::vector<std::regex> patterns;
-  std::istringstream words(c.freeze);
-  for (std::string word; words >> word;) {
+  for (const std::string& word : words_of(c.freeze)) {
     try {
       patterns.emplace_back(word);
     } catch (const std::regex_error& error) {
@@ -39,10 +40,10 @@ std::vector<std::regex> frozen_patterns(const TrainConfig& c) {
 namespace {
 
 void check_schedule(const TrainConfig& c) {
-  const ScheduleKind kind = parse_schedule(c.sched);
+  const ScheduleKind kind = c.sched;
   const auto epochs = static_cast<double>(c.epochs);
-  check_usage(c.cooldown_epochs == 0 || has_floor(kind), "--cooldown-epochs: --sched ", c.sched,
-              " does not end at a floor to stay at");
+  check_usage(c.cooldown_epochs == 0 || has_floor(kind), "--cooldown-epochs: --sched ",
+              name_of(kind), " does not end at a floor to stay at");
   check_usage(std::is_sorted(c.decay_milestones.begin(), c.decay_milestones.end()),
               "--decay-milestones: expected rising numbers");
   check_usage(kind != ScheduleKind::plateau || c.decay_rate < 1, "--decay-rate: got ", c.decay_rate,
@@ -64,13 +65,13 @@ void check_losses(const TrainConfig& c) {
   check_usage(!c.jsd_loss || !c.bce_loss, "--jsd-loss and --bce-loss: expected one of them");
   check_usage(c.teacher.empty() || !c.teacher_checkpoint.empty(), "--teacher ", c.teacher,
               " needs --teacher-checkpoint FILE, its weights");
-  if (c.distillation_type == "none") {
+  if (c.distillation_type == Distillation::none) {
     check_usage(c.teacher_logits.empty() && c.teacher_checkpoint.empty(),
                 "a teacher needs --distillation-type soft, hard or bce");
     return;
   }
   check_usage(c.teacher_checkpoint.empty() != c.teacher_logits.empty(), "--distillation-type ",
-              c.distillation_type,
+              name_of(c.distillation_type),
               " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
   check_usage(
       c.teacher_logits.empty() || !mixes(c),
@@ -94,7 +95,7 @@ void check_config(const TrainConfig& c) {
   check_schedule(c);
   check_losses(c);
   check_sizes(c);
-  check_usage(c.clip_grad || c.clip_mode == "norm", "--clip-mode ", c.clip_mode,
+  check_usage(c.clip_grad || c.clip_mode == ClipMode::norm, "--clip-mode ", name_of(c.clip_mode),
               " needs --clip-grad");
   check_usage(!c.model_ema_warmup || c.model_ema, "--model-ema-warmup needs --model-ema");
   check_usage(c.freeze.empty() || !c.linear_probe,

@@ -2,12 +2,12 @@
 #include "settings/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -24,24 +24,20 @@ template <class... Parts>
          expected_text(field));
 }
 
-/// The shortest text that reads back as the same number.
-std::string number_text(double value) {
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return std::string(buffer, result.ptr);
-}
-
 template <class T>
 T parse_number(const Field& field, std::string_view text) {
-  T value{};
   const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  const auto number = static_cast<double>(value);
-  if (!whole || !std::isfinite(number) || number < field.low || number > field.high) {
+  std::optional<T> value;
+  if constexpr (std::is_integral_v<T>) {
+    value = parse_integer(digits);
+  } else {
+    value = parse_real(digits);
+  }
+  const double number = value ? static_cast<double>(*value) : NAN;
+  if (!std::isfinite(number) || number < field.low || number > field.high) {
     refuse_value(field, text);
   }
-  return value;
+  return *value;
 }
 
 bool parse_bool(const Field& field, std::string_view text) {
@@ -53,10 +49,9 @@ bool parse_bool(const Field& field, std::string_view text) {
 std::vector<double> parse_list(const Field& field, std::string_view text) {
   if (field.may_be_empty && (text.empty() || text == "none")) return {};
   std::vector<double> values;
-  std::string spaced(text);
-  std::replace(spaced.begin(), spaced.end(), ',', ' ');
-  std::istringstream words(spaced);
-  for (std::string word; words >> word;) values.push_back(parse_number<double>(field, word));
+  for (const std::string& word : words_of(text, ",")) {
+    values.push_back(parse_number<double>(field, word));
+  }
   if (values.empty() || (field.count != 0 && values.size() != field.count)) {
     refuse_value(field, text);
   }
@@ -74,43 +69,49 @@ struct Setter {
     *target = text == "none" ? std::nullopt : std::optional(parse_number<double>(field, text));
   }
   void operator()(std::string* target) const {
-    const auto& choices = field.choices;
     if (field.yes_no && !text.empty()) {
       *target = parse_bool(field, text) ? "true" : "false";
       return;
     }
-    const bool known =
-        choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end();
-    if (!known) {
-      refuse("--", field.name, ": got ", text, ", expected ", expected_text(field),
-             " (did you mean ", nearest_name(text, choices), "?)");
-    }
+    if (!field.choices.empty()) require_choice();
     *target = text;
   }
+  void operator()(const NamedTarget& target) const {
+    require_choice();
+    target.set(target.value, text);
+  }
   void operator()(std::vector<double>* target) const { *target = parse_list(field, text); }
+
+  void require_choice() const {
+    const auto& choices = field.choices;
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+    refuse("--", field.name, ": got ", text, ", expected ", expected_text(field),
+           did_you_mean(text, choices));
+  }
 };
 
 struct Printer {
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
   std::string operator()(const std::int64_t* value) const { return std::to_string(*value); }
-  std::string operator()(const double* value) const { return number_text(*value); }
+  std::string operator()(const double* value) const { return shortest_text(*value); }
   std::string operator()(const std::optional<double>* value) const {
-    return value->has_value() ? number_text(**value) : "none";
+    return value->has_value() ? shortest_text(**value) : "none";
   }
   std::string operator()(const std::string* value) const { return *value; }
+  std::string operator()(const NamedTarget& target) const { return target.get(target.value); }
   std::string operator()(const std::vector<double>* values) const {
     std::string text;
     for (const double value : *values)
-      text.append(text.empty() ? "" : ",").append(number_text(value));
+      text.append(text.empty() ? "" : ",").append(shortest_text(value));
     return values->empty() ? "none" : text;
   }
 };
 
 std::string range_text(const Field& field) {
   const bool low = std::isfinite(field.low), high = std::isfinite(field.high);
-  if (low && high) return ", " + number_text(field.low) + " to " + number_text(field.high);
-  if (low) return ", at least " + number_text(field.low);
-  return high ? ", at most " + number_text(field.high) : "";
+  if (low && high) return ", " + shortest_text(field.low) + " to " + shortest_text(field.high);
+  if (low) return ", at least " + shortest_text(field.low);
+  return high ? ", at most " + shortest_text(field.high) : "";
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ const Field& find_field(const Fields& fields, std::string_view name, std::string
   if (found != fields.end()) return *found;
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
-  refuse(where, ": unknown setting ", name, " (did you mean ", nearest_name(wanted, names), "?)");
+  refuse(where, ": unknown setting ", name, did_you_mean(wanted, names));
 }
 
 void set_field(const Field& field, std::string_view text) {
@@ -167,11 +168,7 @@ std::string expected_text(const Field& field) {
            "finite numbers separated by commas" + range_text(field);
   }
   if (field.choices.empty()) return "a text";
-  std::string text = "one of ";
-  for (const std::string& choice : field.choices) {
-    text += (&choice == &field.choices.front() ? "" : ", ") + choice;
-  }
-  return text;
+  return "one of " + joined(field.choices, ", ");
 }
 
 std::string settings_table(const Fields& fields) {

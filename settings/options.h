@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/names.h"
 
 namespace fovea {
 
@@ -31,10 +32,17 @@ void check_usage(bool ok, const Parts&... parts) {
   throw UsageError(message.str());
 }
 
+/// A member of an enumeration behind its names (base/names.h).
+struct NamedTarget {
+  void* value;
+  std::string (*get)(const void* value);
+  void (*set)(void* value, std::string_view name);  ///< `name` is one of the field's choices
+};
+
 /// One setting, bound to the variable that holds it.
 struct Field {
   using Target = std::variant<bool*, std::int64_t*, double*, std::optional<double>*, std::string*,
-                              std::vector<double>*>;
+                              std::vector<double>*, NamedTarget>;
 
   std::string name;   ///< as a flag, without the dashes in front: "batch-size"
   std::string group;  ///< heading in --help
@@ -42,7 +50,7 @@ struct Field {
   std::string help;
   double low = -std::numeric_limits<double>::infinity();  ///< of numbers, both ends included
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices{};  ///< of strings; empty: any
+  std::vector<std::string> choices{};  ///< of strings and names; empty: any
   std::size_t count = 0;               ///< of lists; 0: any
   bool may_be_empty = false;           ///< of lists: "none" is none
   bool yes_no = false;                 ///< a text that is true, false or empty: not said
@@ -65,6 +73,17 @@ class FieldGroup {
   Field& number(std::string name, Field::Target target, std::string help, Range range);
   void choice(std::string name, std::string* target, std::string help,
               std::vector<std::string> choices);
+  /// One of an enumeration's members, or of those that are named.
+  template <class Enum>
+  void choice(std::string name, Enum* target, std::string help,
+              std::vector<std::string> choices = names_of<Enum>()) {
+    const NamedTarget named{
+        target, [](const void* value) { return name_of(*static_cast<const Enum*>(value)); },
+        [](void* value, std::string_view text) {
+          *static_cast<Enum*>(value) = *find_named<Enum>(text);
+        }};
+    add(std::move(name), named, std::move(help)).choices = std::move(choices);
+  }
   /// Does not say what a run is, but what to do with it now: not saved.
   void once(std::string name, Field::Target target, std::string help);
 

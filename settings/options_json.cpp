@@ -32,11 +32,14 @@ std::string text_of(const Field& field, const Json& value, const std::string& wh
 
 Json json_of(const Field& field) {
   return std::visit(
-      [](const auto* value) -> Json {
-        if constexpr (std::is_same_v<decltype(value), const std::optional<double>*>) {
-          return value->has_value() ? Json(**value) : Json();
+      [](const auto& target) -> Json {
+        using Target = std::decay_t<decltype(target)>;
+        if constexpr (std::is_same_v<Target, NamedTarget>) {
+          return target.get(target.value);
+        } else if constexpr (std::is_same_v<Target, std::optional<double>*>) {
+          return target->has_value() ? Json(**target) : Json();
         } else {
-          return Json(*value);
+          return *target;
         }
       },
       field.target);

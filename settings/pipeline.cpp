@@ -1,5 +1,6 @@
 // Settings turned into pipelines.
 #include "settings/pipeline.h"
+#include "data/augment/pipeline.h"
 
 #include <algorithm>
 
@@ -17,7 +18,7 @@ Normalization normalization_of(const TrainConfig& config) {
 std::uint64_t seed_of(const TrainConfig& config) { return static_cast<std::uint64_t>(config.seed); }
 
 double bad_image_limit(const TrainConfig& config) {
-  return config.on_bad_image == "skip" ? 1 : 0.01;
+  return config.on_bad_image == BadImages::skip ? 1 : 0.01;
 }
 
 std::unique_ptr<Loader> training_loader(const TrainConfig& config,

@@ -61,7 +61,7 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"models", {"base", "engine", "ops"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},
-      {"settings", {"base", "engine", "data", "models", "optim"}},
+      {"settings", {"base", "engine", "ops", "data", "models", "optim"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
     besides.insert({"base", "engine", "ops", "data", "models", "figures", "optim", "settings"});

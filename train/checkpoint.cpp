@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/names.h"
+#include "data/evaluation.h"
 #include "engine/autograd.h"
 #include "engine/safetensors.h"
 #include "models/hub_config.h"
@@ -205,8 +207,8 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   info.classes = hub->classes;
   info.normalization = {hub->mean, hub->deviation};
   info.crop.crop_pct = hub->crop_pct;
-  info.crop.mode = parse_crop_mode(hub->crop_mode);
-  info.crop.filter = parse_filter(hub->interpolation);
+  info.crop.mode = parse_name<CropMode>("crop_mode", hub->crop_mode);
+  info.crop.filter = parse_name<Filter>("interpolation", hub->interpolation);
   return info;
 }
 
@@ -296,8 +298,10 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
   info.crop.crop_pct = number_or(metadata, "crop_pct", info.crop.crop_pct);
   check(info.crop.crop_pct > 0 && info.crop.crop_pct <= 1, path.string(), ": its crop_pct is ",
         info.crop.crop_pct, ", expected more than 0 and at most 1");
-  info.crop.mode = parse_crop_mode(text_or(metadata, "crop_mode", name_of(info.crop.mode)));
-  info.crop.filter = parse_filter(text_or(metadata, "interpolation", name_of(info.crop.filter)));
+  info.crop.mode =
+      parse_name<CropMode>("crop_mode", text_or(metadata, "crop_mode", name_of(info.crop.mode)));
+  info.crop.filter = parse_name<Filter>(
+      "interpolation", text_or(metadata, "interpolation", name_of(info.crop.filter)));
   const double epoch = number_or(metadata, "epoch", -1);
   if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
   info.top1 = number_or(metadata, "top1", -1);

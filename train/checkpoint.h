@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "data/evaluation.h"
 #include "data/loading/sampler.h"
 #include "data/transforms.h"
 #include "models/model.h"
 #include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "settings/evaluation_crop.h"
 #include "train/guards.h"
 #include "train/metrics.h"
 

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "data/evaluation.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "ops/loss.h"
@@ -35,8 +36,8 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
   const std::int64_t classes = model.info().num_classes;
   check(dataset->classes() == classes, "evaluate: the model has ", classes,
         " classes, the data set ", dataset->classes());
-  const EvaluationOptions prepare = evaluation_options(
-      {model.info().img_size[0], model.info().img_size[1]}, options.normalization, options.crop);
+  const EvaluationTransform prepare{
+      {model.info().img_size[0], model.info().img_size[1]}, options.normalization, options.crop};
   LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
   load.on_bad_image = OnBadImage::drop;
   load.bad_image_limit = options.bad_image_limit;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/evaluation.h"
 #include "data/transforms.h"
 #include "models/model.h"
-#include "settings/evaluation_crop.h"
 #include "train/metrics.h"
 
 namespace fovea {

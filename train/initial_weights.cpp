@@ -59,7 +59,8 @@ void change_heads(const TrainConfig& config, const Model& model) {
 
 void set_initial_weights(const TrainConfig& config, Model& model,
                          std::vector<std::string>& notices) {
-  if (config.init == "jax") initialise_as_jax(model, static_cast<std::uint64_t>(config.seed));
+  if (config.init == InitialValues::jax)
+    initialise_as_jax(model, static_cast<std::uint64_t>(config.seed));
   load_weights_file(config, model, notices);
   if (!config.peg_load.empty()) load_pegs(model, config.peg_load);
   change_heads(config, model);

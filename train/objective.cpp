@@ -24,7 +24,7 @@ class ModelTeacher : public Teacher {
  public:
   ModelTeacher(const TrainConfig& config, const ModelInfo& student)
       : model_(load(config, student)),
-        activations_(parse_dtype(config.precision)),
+        activations_(config.precision),
         any_size_(!config.train_img_sizes.empty()) {
     const ModelInfo& teacher = model_->info();
     try_training_sizes(config, *model_, "teacher " + config.teacher_checkpoint);
@@ -85,7 +85,7 @@ class StoredTeacher : public Teacher {
 
 std::unique_ptr<Teacher> make_teacher(const TrainConfig& config, const ModelInfo& student,
                                       std::int64_t samples) {
-  if (config.distillation_type == "none") return nullptr;
+  if (config.distillation_type == Distillation::none) return nullptr;
   if (config.teacher_logits.empty()) return std::make_unique<ModelTeacher>(config, student);
   return std::make_unique<StoredTeacher>(config, student, samples);
 }
@@ -149,16 +149,14 @@ Objective::Objective(const TrainConfig& config, const ModelInfo& student, std::i
     : smoothing_(config.smoothing),
       alpha_(config.distillation_alpha),
       tau_(config.distillation_tau),
-      per_batch_(config.kd_reduction == "batch"),
+      distillation_(config.distillation_type),
+      kd_reduction_(config.kd_reduction),
       teacher_(make_teacher(config, student, samples)) {
   if (config.bce_loss) {
     bce_ = BceOptions{config.smoothing, config.bce_target_thresh, config.bce_pos_weight,
                       config.bce_sum};
   }
   if (config.jsd_loss) jsd_ = JsdOptions{config.aug_splits, config.smoothing};
-  if (config.distillation_type == "soft") distillation_ = Distillation::soft;
-  if (config.distillation_type == "hard") distillation_ = Distillation::hard;
-  if (config.distillation_type == "bce") distillation_ = Distillation::bce;
 }
 
 Tensor Objective::operator()(const ModelOutput& student, const Targets& targets,
@@ -184,8 +182,7 @@ Tensor Objective::distil(const Tensor& learner, const Tensor& teacher) const {
     const Tensor wanted = ops::sigmoid(teacher.to(DType::f32) * (1 / tau_));
     return ops::bce_with_logits(z, wanted) * (tau_ * tau_);
   }
-  const ops::KdReduction reduction =
-      per_batch_ ? ops::KdReduction::batch : ops::KdReduction::elements;
+  const ops::KdReduction reduction = kd_reduction_;
   return ops::soft_distillation(learner, teacher, tau_, reduction);
 }
 

@@ -62,8 +62,6 @@ class Objective {
   [[nodiscard]] bool is_unused(const std::string& parameter) const;
 
  private:
-  enum class Distillation { none, soft, hard, bce };
-
   [[nodiscard]] Tensor base(const Tensor& logits, const Targets& targets) const;
   [[nodiscard]] Tensor distil(const Tensor& learner, const Tensor& teacher) const;
 
@@ -71,7 +69,7 @@ class Objective {
   std::optional<BceOptions> bce_;  ///< instead of cross-entropy over all classes
   std::optional<JsdOptions> jsd_;  ///< instead, where an image has several rows
   Distillation distillation_ = Distillation::none;
-  bool per_batch_;
+  ops::KdReduction kd_reduction_;
   std::unique_ptr<Teacher> teacher_;
 };
 

@@ -156,7 +156,7 @@ void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
   const Batch batch = Probe::random_batch(size, {height, width});
   const NoGrad no_grad;
   Context ctx;
-  ctx.activations = parse_dtype(c.precision);
+  ctx.activations = c.precision;
   const auto start = Clock::now();
   (void)probe.model->forward(batch.images, ctx).logits;
   const double passes = c.model_ema ? 2 : 1;

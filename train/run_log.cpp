@@ -97,8 +97,8 @@ std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name
   csv.remove_prefix(expected.size());
   std::vector<EpochRow> rows;
   for (const std::string& line : lines_of(csv)) {
-    check(parse_row(line, rows.emplace_back()), name, ": line ", rows.size() + 1,
-          " is not a row of a training log");
+    const bool is_row = parse_row(line, rows.emplace_back());
+    check(is_row, name, ": line ", rows.size() + 1, " is not a row of a training log");
   }
   return rows;
 }

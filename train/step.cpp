@@ -66,7 +66,7 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   if (on_images) on_images(batch.images);
   Context ctx;
   ctx.training = true;
-  ctx.activations = parse_dtype(config_.precision);
+  ctx.activations = config_.precision;
   ctx.recompute_blocks = config_.grad_checkpointing;
   ctx.any_size = !config_.train_img_sizes.empty();
   ctx.seed = stream_of(kModelStream, seed_of(config_));
@@ -143,11 +143,15 @@ void TrainStep::restore_buffers() const {
 /// What the update should multiply the gradients by so that they are means, and clipped.
 double TrainStep::clip(double scale) {
   if (!config_.clip_grad) return scale;
-  if (config_.clip_mode == "norm") return scale * clip_scale(gradient_norm_, *config_.clip_grad);
-  if (config_.clip_mode == "value") {
-    clip_by_value(model_.store(), *config_.clip_grad / scale);
-  } else {
-    clip_adaptively(model_.store(), *config_.clip_grad, scale);
+  switch (config_.clip_mode) {
+    case ClipMode::norm:
+      return scale * clip_scale(gradient_norm_, *config_.clip_grad);
+    case ClipMode::value:
+      clip_by_value(model_.store(), *config_.clip_grad / scale);
+      return scale;
+    case ClipMode::agc:
+      clip_adaptively(model_.store(), *config_.clip_grad, scale);
+      return scale;
   }
   return scale;
 }
@@ -160,11 +164,7 @@ void TrainStep::check_first_gradients() const {
 }
 
 OptimizerOptions optimizer_options(const TrainConfig& config) {
-  static const std::map<std::string, OptimizerKind> kinds{
-      {"adamw", OptimizerKind::adamw},  {"sgd", OptimizerKind::sgd},
-      {"momentum", OptimizerKind::sgd}, {"lamb", OptimizerKind::lamb},
-      {"lion", OptimizerKind::lion},    {"muon", OptimizerKind::muon}};
-  OptimizerOptions options = default_options(kinds.at(config.opt));
+  OptimizerOptions options = default_options(config.opt);
   options.weight_decay = config.weight_decay;
   if (!config.opt_betas.empty()) {
     options.beta1 = config.opt_betas.at(0);
@@ -172,7 +172,6 @@ OptimizerOptions optimizer_options(const TrainConfig& config) {
   }
   options.eps = config.opt_eps.value_or(options.eps);
   options.momentum = config.momentum;
-  options.nesterov = config.opt == "sgd";
   options.layer_decay = config.layer_decay;
   options.decay_dist_token = !config.no_decay_dist;
   return options;

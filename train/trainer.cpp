@@ -194,7 +194,7 @@ Evaluation Trainer::evaluate(const TrainWatch& watch) {
   options.workers = static_cast<int>(config_.workers);
   options.normalization = normalization_of(config_);
   options.crop = evaluation_crop(config_);
-  options.activations = parse_dtype(config_.precision);
+  options.activations = config_.precision;
   options.on_batch = [&](std::int64_t done) {
     if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
     return !(watch.should_stop && watch.should_stop());
@@ -263,7 +263,7 @@ void Trainer::note_best(const EpochRow& row) {
 
 ScheduleOptions schedule_options(const TrainConfig& config) {
   ScheduleOptions options;
-  options.kind = parse_schedule(config.sched);
+  options.kind = config.sched;
   options.lr = peak_lr(config);
   options.min_lr = std::min(config.min_lr, options.lr);
   options.warmup_lr = std::min(config.warmup_lr, options.lr);

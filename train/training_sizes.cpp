@@ -16,7 +16,7 @@ ImageSize training_size(const TrainConfig& config, ImageSize usual, std::int64_t
   if (config.train_img_sizes.empty()) return usual;
   const auto count = static_cast<std::int64_t>(config.train_img_sizes.size());
   std::int64_t chosen = 0;
-  if (config.train_size_schedule == "random") {
+  if (config.train_size_schedule == SizeSchedule::random) {
     Rng rng(seed_of(config), stream_of(kSizeStream, static_cast<std::uint64_t>(epoch)));
     chosen = rng.below(count);
   } else {  // evenly from the first to the last

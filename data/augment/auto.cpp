@@ -107,8 +107,8 @@ std::vector<std::vector<AugmentOp>> auto_augment_sequences(std::string_view name
   if (name == "v0") return sequences_of(kV0);
   if (name == "v0r") return with_increasing_posterize(sequences_of(kV0));
   if (name == "3a") return three_augment();
-  fail("AutoAugment: got policy \"", name, "\", did you mean \"",
-       nearest_name(name, {"original", "originalr", "v0", "v0r", "3a"}), "\"?");
+  fail("AutoAugment: got policy \"", name, "\"",
+       did_you_mean(name, {"original", "originalr", "v0", "v0r", "3a"}));
 }
 
 }  // namespace fovea

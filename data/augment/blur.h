@@ -1,4 +1,4 @@
-// Gaussian blurs: Pillow's, bit for bit, of policies, and torchvision's, of --gaussian-blur-prob.
+// Gaussian blurs: Pillow's, bit for bit, of policies, and torchvision's.
 #pragma once
 
 #include "data/image.h"

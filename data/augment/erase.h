@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/names.h"
 #include "data/image.h"
 #include "engine/rng.h"
 
@@ -13,6 +14,9 @@ enum class EraseFill {
   random,    ///< one N(0, 1) colour per box
   pixel,     ///< N(0, 1) for every value
 };
+template <>
+inline constexpr auto kNames<EraseFill> = std::to_array<Named<EraseFill>>(
+    {{EraseFill::constant, "const"}, {EraseFill::random, "rand"}, {EraseFill::pixel, "pixel"}});
 
 struct EraseOptions {
   double probability = 0;  ///< of erasing anything in an image

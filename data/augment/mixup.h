@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/names.h"
 #include "data/image.h"
 #include "data/loading/batch.h"
 #include "engine/rng.h"
@@ -15,6 +16,10 @@
 namespace fovea {
 
 enum class MixMode { batch, pair, element };
+template <>
+inline constexpr auto kNames<MixMode> = std::to_array<Named<MixMode>>({{MixMode::batch, "batch"},
+                                                                       {MixMode::pair, "pair"},
+                                                                       {MixMode::element, "elem"}});
 
 struct MixOptions {
   double mixup = 0.8;               ///< alpha of lambda ~ Beta(alpha, alpha); 0: no mixup

@@ -132,7 +132,7 @@ AugmentKind parse_augment_kind(std::string_view name) {
     if (kRows[i].name == name) return static_cast<AugmentKind>(i);
     names.emplace_back(kRows[i].name);
   }
-  fail("augmentation: got \"", name, "\", did you mean \"", nearest_name(name, names), "\"?");
+  fail("augmentation: got \"", name, "\"", did_you_mean(name, names));
 }
 
 std::string_view name_of(AugmentKind kind) { return row_of(kind).name; }

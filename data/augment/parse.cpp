@@ -1,6 +1,5 @@
 // timm's policy strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4-d2".
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "data/augment/policy.h"
 
 namespace fovea {
@@ -23,14 +23,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 class Parts {
  public:
   explicit Parts(std::string_view text) : text_(text) {
-    std::vector<std::string_view> pieces;
-    for (std::string_view rest = text;;) {
-      const std::size_t dash = rest.find('-');
-      pieces.push_back(rest.substr(0, dash));
-      if (dash == std::string_view::npos) break;
-      rest.remove_prefix(dash + 1);
-    }
-    name_ = pieces.front();
+    const std::vector<std::string> pieces = split_text(text, '-');
+    name_ = text.substr(0, text.find('-'));
     for (std::size_t i = 1; i < pieces.size(); ++i) add(pieces[i]);
   }
 
@@ -40,12 +34,9 @@ class Parts {
   std::optional<double> number(std::string_view key, double low, double high) {
     const std::optional<std::string> value = text(key);
     if (!value) return {};
-    double result = 0;
-    const char* end = value->data() + value->size();
-    const auto [stop, error] = std::from_chars(value->data(), end, result);
-    const bool ok = error == std::errc() && stop == end && result >= low && result <= high;
-    check(ok, where(), "got ", key, *value, ", expected ", key, " and a number from ", low, " to ",
-          high);
+    const std::optional<double> result = parse_real(*value);
+    check(result && *result >= low && *result <= high, where(), "got ", key, *value, ", expected ",
+          key, " and a number from ", low, " to ", high);
     return result;
   }
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high) {
@@ -66,14 +57,12 @@ class Parts {
     for (const auto& entry : values_) {
       const bool known = std::find(known_.begin(), known_.end(), entry.first) != known_.end();
       if (known) continue;
-      std::string keys;
-      for (const std::string& key : known_) keys += (keys.empty() ? "" : ", ") + key;
       fail(where(), "got the part ", entry.first, entry.second, ", expected one of the keys ",
-           keys.empty() ? "(none)" : keys);
+           known_.empty() ? "(none)" : joined(known_, ", "));
     }
   }
 
-  [[nodiscard]] std::string where() const { return "--aa " + std::string(text_) + ": "; }
+  [[nodiscard]] std::string where() const { return "policy " + std::string(text_) + ": "; }
 
  private:
   /// A key is letters; "t" is followed by a name, all others by a number.
@@ -174,8 +163,7 @@ void use(RandAugment& rand, const Weighted& weighted) {
 void choose_set(RandAugment& rand, const std::string& name, const Parts& parts) {
   if (name == "weights") return use(rand, kWeights);
   if (name == "3aw") return use(rand, kWeights3a);
-  check(name == "3a", parts.where(), "got the set t", name, ", did you mean t",
-        nearest_name(name, {"weights", "3a", "3aw"}), "?");
+  check(name == "3a", parts.where(), "got the set t", name, ", expected tweights, t3a or t3aw");
   rand.kinds = {K::solarize_increasing, K::desaturate, K::gaussian_blur};
 }
 
@@ -224,7 +212,8 @@ AugmentPolicy parse(Parts& parts, const AugmentSettings& settings) {
   const std::vector<std::string> known = {"rand", "augmix", "ta_wide", "original",
                                           "v0",   "v0r",    "3a",      "originalr"};
   check(std::find(known.begin(), known.end(), name) != known.end(), parts.where(),
-        "got the policy \"", name, "\", did you mean \"", nearest_name(name, known), "\"?");
+        "got the policy \"", name, "\", expected one of ", joined(known, ", "),
+        did_you_mean(name, known));
   return parse_auto(parts, settings);
 }
 
@@ -232,7 +221,7 @@ AugmentPolicy parse(Parts& parts, const AugmentSettings& settings) {
 
 AugmentPolicy parse_augment_policy(std::string_view text, AugmentSettings settings) {
   constexpr std::size_t kLongest = 200;
-  check(text.size() <= kLongest, "--aa: got ", text.size(), " characters, expected at most ",
+  check(text.size() <= kLongest, "policy: got ", text.size(), " characters, expected at most ",
         kLongest);
   Parts parts(text);
   AugmentPolicy policy = parse(parts, settings);

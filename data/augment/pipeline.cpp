@@ -1,4 +1,6 @@
-// The steps of training and evaluation, put together as timm's transforms_factory does.
+// As timm's transforms_factory puts them together.
+#include "data/augment/pipeline.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,54 +9,11 @@
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
-#include "data/transforms.h"
 
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kSmallImage = 32;  // up to here nothing is cropped away for evaluation
-constexpr std::int64_t kBlurTaps = 23;    // timm's
-
-std::int64_t scaled(std::int64_t side, double crop_pct) {
-  return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
-}
-
-/// The image's shape with its shorter side as given (torchvision's Resize: rounded down).
-ImageSize shorter_side(const Image& image, std::int64_t shorter) {
-  const auto longer = [shorter](std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<double>(shorter * a) / static_cast<double>(b));
-  };
-  return image.height <= image.width ? ImageSize{shorter, longer(image.width, image.height)}
-                                     : ImageSize{longer(image.height, image.width), shorter};
-}
-
-/// The image's shape, just large enough to cover `size` (timm's ResizeKeepRatio: rounded to even).
-ImageSize covering(const Image& image, ImageSize size) {
-  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
-  const double ratio =
-      std::min(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
-  return {static_cast<std::int64_t>(std::nearbyint(height / ratio)),
-          static_cast<std::int64_t>(std::nearbyint(width / ratio))};
-}
-
-/// The shorter side as in a square `size`, or both sides just large enough: as timm evaluates.
-ImageSize cover(const Image& image, ImageSize size) {
-  return size.height == size.width ? shorter_side(image, size.height) : covering(image, size);
-}
-
-/// Just small enough for `size` to cover it.
-ImageSize covered(const Image& image, ImageSize size) {
-  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
-  const double ratio =
-      std::max(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
-  return {std::max<std::int64_t>(1, static_cast<std::int64_t>(std::nearbyint(height / ratio))),
-          std::max<std::int64_t>(1, static_cast<std::int64_t>(std::nearbyint(width / ratio)))};
-}
-
-Image resized(Image image, ImageSize size, Filter filter) {
-  if (image.height == size.height && image.width == size.width) return image;
-  return resize(image, size, filter);
-}
+constexpr std::int64_t kBlurTaps = 23;  // timm's
 
 Filter draw_filter(const std::optional<Filter>& filter, Rng& rng) {
   if (filter) return *filter;
@@ -81,7 +40,7 @@ Image keep_ratio(const Image& image, const AugmentOptions& o, Rng& rng) {
 /// DeiT III's simple random crop: the shorter side to the size, four reflected pixels around.
 Image simple_crop(const Image& image, const AugmentOptions& o, Rng& rng) {
   constexpr std::int64_t kAround = 4;
-  const Image whole = resize(image, cover(image, o.size), draw_filter(o.filter, rng));
+  const Image whole = resize(image, covering_size(image, o.size), draw_filter(o.filter, rng));
   const std::int64_t top = rng.below(whole.height - o.size.height + 2 * kAround + 1) - kAround;
   const std::int64_t left = rng.below(whole.width - o.size.width + 2 * kAround + 1) - kAround;
   return crop(whole, {top, top + o.size.height, left, left + o.size.width}, Padding::reflect);
@@ -166,15 +125,6 @@ void add_colors(Pipeline& pipeline, const AugmentOptions& options) {
 
 }  // namespace
 
-Color8 mean_color(const Normalization& normalization) {
-  Color8 color{};
-  for (std::size_t c = 0; c < color.size(); ++c) {
-    const double value = std::nearbyint(255.0 * static_cast<double>(normalization.mean[c]));
-    color[c] = static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0));
-  }
-  return color;
-}
-
 Pipeline training_pipeline(const AugmentOptions& options) {
   Pipeline pipeline;
   pipeline.normalization = options.normalization;
@@ -189,44 +139,6 @@ Pipeline training_pipeline(const AugmentOptions& options) {
       random_erase(values, size, erase, rng);
     };
   }
-  return pipeline;
-}
-
-Image resize_for_evaluation(const Image& image, ImageSize size, double crop_pct, Filter filter) {
-  check(crop_pct > 0 && crop_pct <= 1, "resize_for_evaluation: got crop_pct ", crop_pct,
-        ", expected more than 0 and at most 1");
-  const ImageSize scale = {scaled(size.height, crop_pct), scaled(size.width, crop_pct)};
-  return center_crop(resize(image, cover(image, scale), filter), size);
-}
-
-ImageSize evaluation_scale(const EvaluationOptions& options) {
-  check(options.crop_pct > 0 && options.crop_pct <= 1, "evaluation: got crop_pct ",
-        options.crop_pct, ", expected more than 0 and at most 1");
-  return {scaled(options.size.height, options.crop_pct),
-          scaled(options.size.width, options.crop_pct)};
-}
-
-Image prepare_for_evaluation(const Image& image, const EvaluationOptions& o) {
-  const bool small = std::max(image.height, image.width) <= kSmallImage;
-  const ImageSize scale = evaluation_scale(o);
-  switch (o.crop_mode) {
-    case CropMode::squash:
-      return center_crop(resize(image, scale, o.filter), o.size);
-    case CropMode::border:
-      return center_crop_or_pad(resize(image, covered(image, scale), o.filter), o.size,
-                                Padding::constant, mean_color(o.normalization));
-    default:
-      if (o.crop_mode == CropMode::automatic && small) return resize(image, o.size, o.filter);
-      return resize_for_evaluation(image, o.size, o.crop_pct, o.filter);
-  }
-}
-
-Pipeline evaluation_pipeline(const EvaluationOptions& options) {
-  Pipeline pipeline;
-  pipeline.normalization = options.normalization;
-  if (options.size == ImageSize{}) return pipeline;
-  pipeline.steps.emplace_back(
-      [options](const Image& image, Rng&) { return prepare_for_evaluation(image, options); });
   return pipeline;
 }
 

@@ -303,9 +303,9 @@ void Loader::note(const std::vector<BadImage>& met) {
     if (bad_images_.insert(image.index).second) messages_.push_back(image.message);
   const double most = options_.bad_image_limit * static_cast<double>(images_);
   if (static_cast<double>(bad_images()) <= most) return;
-  fail("loader: ", bad_images(), " of ", images_,
-       " images are broken, the last: ", messages_.empty() ? "" : messages_.back(),
-       " (--verify-data names all; --on-bad-image skip goes on without them)");
+  throw TooManyBadImages(
+      "loader: " + std::to_string(bad_images()) + " of " + std::to_string(images_) +
+      " images are broken, the last: " + (messages_.empty() ? "" : messages_.back()));
 }
 
 std::vector<std::string> Loader::take_bad_image_messages() { return std::exchange(messages_, {}); }

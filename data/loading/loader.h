@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "data/dataset.h"
 #include "data/loading/batch.h"
 #include "data/loading/sampler.h"
@@ -22,6 +23,12 @@ enum class OnBadImage {
   fail,     ///< next() throws
   replace,  ///< the next good one of the data set stands in for it
   drop,     ///< the batch is one smaller, maybe empty
+};
+
+/// More images are broken than bad_image_limit allows.
+class TooManyBadImages : public Error {
+ public:
+  using Error::Error;
 };
 
 struct LoaderOptions {
@@ -45,7 +52,7 @@ struct LoaderOptions {
   bool drop_last = true;  ///< leave out an incomplete last batch
   bool repeat = true;     ///< go on with the next epoch; false: next() ends after the first
   OnBadImage on_bad_image = OnBadImage::fail;
-  double bad_image_limit = 1;  ///< next() throws when a larger share of the images is bad
+  double bad_image_limit = 1;  ///< next() throws TooManyBadImages beyond this share
   std::uint64_t seed = 0;
 };
 /// In the data set's order, every image once.

@@ -20,7 +20,7 @@ struct Layout {
   std::string title;
   std::int64_t label_bytes;  ///< the last one is the label used
   std::int64_t classes;
-  std::vector<std::string> folders;  ///< usual names, below --data-dir
+  std::vector<std::string> folders;  ///< usual names, below data_dir
   std::vector<std::string> train_files, test_files;
   std::int64_t train_records, test_records;  ///< of the official set
   std::string names_file;
@@ -73,7 +73,7 @@ fs::path find_folder(const Layout& layout, const fs::path& data_dir, Split split
   const char* what =
       fs::is_directory(data_dir, ignored) ? "found none of " : "no such folder; tried ";
   fail(layout.title, ": ", what, tried.str(), ". Unpack the binary version of ",
-       "https://www.cs.toronto.edu/~kriz/cifar.html and name its folder with --data-dir or "
+       "https://www.cs.toronto.edu/~kriz/cifar.html and name its folder as data_dir or in "
        "$FOVEA_DATA");
 }
 

@@ -69,8 +69,8 @@ fs::path index_file(const std::string& cache, const fs::path& root) {
   const std::string& wanted = split == Split::train ? options.train_split : options.val_split;
   const char* usual = split == Split::train ? "train" : "val or validation";
   fail(options.data_dir.string(), ": holds no folder ", wanted.empty() ? usual : wanted.c_str(),
-       " with a folder for each class; name the place with --data-dir, or the split's folder with ",
-       split == Split::train ? "--train-split" : "--val-split");
+       " with a folder for each class; name the place as data_dir, or the split's folder as ",
+       split == Split::train ? "train_split" : "val_split");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "data/sources/subset.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -12,18 +11,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "data/loading/sampler.h"
 
 namespace fovea {
 namespace {
-
-std::optional<std::int64_t> parse_number(const std::string& text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
 
 std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(' ');
@@ -41,13 +33,12 @@ std::string id_of(const std::string& name) {
 std::int64_t find_class(const std::string& word, const std::vector<std::string>& names) {
   for (std::size_t k = 0; k < names.size(); ++k)
     if (names[k] == word || id_of(names[k]) == word) return static_cast<std::int64_t>(k);
-  if (const auto number = parse_number(word)) {
-    check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()), "--classes: got ",
-          *number, ", expected 0 to ", names.size() - 1);
+  if (const auto number = parse_integer(word)) {
+    check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()),
+          "choosing classes: got ", *number, ", expected 0 to ", names.size() - 1);
     return *number;
   }
-  fail("--classes: the data set has no class \"", word, "\", did you mean \"",
-       nearest_name(word, names), "\"?");
+  fail("choosing classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
 }
 
 class Subset : public Dataset {
@@ -148,21 +139,21 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
 std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
   std::set<std::int64_t> chosen;
-  if (const auto count = parse_number(trimmed(text))) {  // also where classes are called 0, 1, ...
-    check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()), "--classes: got ",
-          *count, " classes, the data set has ", names.size());
+  if (const auto count = parse_integer(trimmed(text))) {  // also where classes are called 0, 1, ...
+    check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()),
+          "choosing classes: got ", *count, " classes, the data set has ", names.size());
     return sequential_order(*count);
   }
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');)
-    chosen.insert(find_class(trimmed(word), names));
+  std::vector<std::string> words = split_text(text, ',');
+  if (!words.empty() && words.back().empty()) words.pop_back();  // "3," is a name, not a count
+  for (const std::string& word : words) chosen.insert(find_class(trimmed(word), names));
   return {chosen.begin(), chosen.end()};
 }
 
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
                                       const SubsetOptions& options) {
-  check(options.fraction > 0 && options.fraction <= 1, "--fraction: got ", options.fraction,
-        ", expected more than 0 and at most 1");
+  check(options.fraction > 0 && options.fraction <= 1, "choosing a share of the images: got ",
+        options.fraction, ", expected more than 0 and at most 1");
   if (options.classes.empty() && options.fraction == 1) return dataset;
   Subset::Choice choice;
   choice.classes = options.classes.empty() ? sequential_order(dataset->classes())
@@ -174,7 +165,7 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
   for (std::size_t k = 0; k < by_class.size(); ++k)
     if (!wanted[k]) by_class[k].clear();
   choice.images = share_of(by_class, options.fraction);
-  check(!choice.images.empty(), "--classes: no images of these classes");
+  check(!choice.images.empty(), "choosing classes: no images of these classes");
   return std::make_shared<Subset>(std::move(dataset), std::move(choice));
 }
 

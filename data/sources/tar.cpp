@@ -130,10 +130,10 @@ class Reader {
   void take_pax(std::string_view key, std::string_view value) {
     if (key == "path") next_.path = std::string(value);
     if (key != "size") return;
-    const auto [rest, error] =
-        std::from_chars(value.data(), value.data() + value.size(), next_.size);
-    check(error == std::errc() && rest == value.data() + value.size() && next_.size < kMaxNumber,
-          name_, ": the extended tar header before byte ", at_, " has the size \"", value, "\"");
+    const std::optional<std::int64_t> size = parse_integer(value);
+    check(size && *size >= 0 && static_cast<std::uint64_t>(*size) < kMaxNumber, name_,
+          ": the extended tar header before byte ", at_, " has the size \"", value, "\"");
+    next_.size = static_cast<std::uint64_t>(*size);
     next_.has_size = true;
   }
 
@@ -186,7 +186,8 @@ constexpr std::int64_t kMaxNames = 1'000'000;
 std::vector<std::string> expand_range(const std::string& inside) {
   const std::size_t dots = inside.find("..");
   const std::string low = inside.substr(0, dots), high = inside.substr(dots + 2);
-  const std::int64_t first = parse_integer(low).value_or(-1), last = parse_integer(high).value_or(-1);
+  const std::int64_t first = parse_integer(low).value_or(-1),
+                     last = parse_integer(high).value_or(-1);
   check(first >= 0 && first <= last && last - first < kMaxNames, "\"{", inside,
         "}\": expected two numbers, the smaller one first, and at most a million names");
   std::vector<std::string> names;

@@ -70,7 +70,7 @@ TEST_CASE("arguments without a flag, where the program takes them") {
 }
 
 TEST_CASE("an unknown flag is answered with the nearest known one") {
-  CHECK(refusal({"--epoch", "3"}) == "--epoch: unknown setting epoch (did you mean epochs?)");
+  CHECK(refusal({"--epoch", "3"}) == "--epoch: unknown setting epoch; did you mean epochs?");
   CHECK(refusal({"--wieght_decay=3"}).find("did you mean weight-decay?") != std::string::npos);
   CHECK(refusal({"-epochs", "3"}) != "");
   CHECK(refusal({"--lr"}) != "");

@@ -9,6 +9,7 @@
 #include "apps/pictures.h"
 #include "apps/predictions.h"
 #include "base/files.h"
+#include "data/evaluation.h"
 #include "engine/safetensors.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
@@ -116,11 +117,11 @@ TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   const LoadedModel loaded = load_trained(request);
   CHECK(loaded.info.classes == std::vector<std::string>{"a", "b", "c"});
   CHECK(loaded.notices.empty());
-  const EvaluationOptions how = loaded.preparation();
+  const EvaluationTransform how = loaded.preparation();
   CHECK(how.size == ImageSize{32, 32});
-  CHECK(how.crop_pct == 0.9);
-  CHECK(how.crop_mode == CropMode::squash);
-  CHECK(how.filter == Filter::bilinear);
+  CHECK(how.crop.crop_pct == 0.9);
+  CHECK(how.crop.mode == CropMode::squash);
+  CHECK(how.crop.filter == Filter::bilinear);
   CHECK(how.normalization.mean[2] == 0.5F);
 
   request.img_size = "48x64";
@@ -131,9 +132,9 @@ TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   request.std = {1, 1, 1};
   const LoadedModel other = load_trained(request);
   CHECK(other.preparation().size == ImageSize{48, 64});
-  CHECK(other.preparation().crop_pct == 1);
-  CHECK(other.preparation().crop_mode == CropMode::center);
-  CHECK(other.preparation().filter == Filter::lanczos);
+  CHECK(other.preparation().crop.crop_pct == 1);
+  CHECK(other.preparation().crop.mode == CropMode::center);
+  CHECK(other.preparation().crop.filter == Filter::lanczos);
   CHECK(other.preparation().normalization.mean[1] == 0.2F);
   CHECK(contains(other.notices.at(0), "pos_embed was resized"));
   request.img_size = "big";

@@ -172,12 +172,3 @@ TEST_CASE("an appended file grows at flush(), and a failed flush takes nothing a
   full.append("x");
   CHECK(contains(message_of([&] { full.flush(); }), "No space left on device"));
 }
-
-TEST_CASE("the nearest name is the one with the fewest edits") {
-  const std::vector<std::string> names = {"batch-size", "epochs", "lr", "warmup-lr"};
-  CHECK(nearest_name("bach-size", names) == "batch-size");
-  CHECK(nearest_name("epoch", names) == "epochs");
-  CHECK(nearest_name("rl", names) == "lr");
-  CHECK(nearest_name("", names) == "lr");
-  CHECK(nearest_name("x", {}).empty());
-}

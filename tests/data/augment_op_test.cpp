@@ -86,7 +86,7 @@ TEST_CASE("the levels are timm's") {
           doctest::Approx(row.argument).epsilon(1e-12));
   }
   CHECK_THROWS_WITH_AS((void)parse_augment_kind("Posterise"),
-                       "augmentation: got \"Posterise\", did you mean \"Posterize\"?", Error);
+                       "augmentation: got \"Posterise\"; did you mean Posterize?", Error);
 }
 
 TEST_CASE("an operation is applied with its probability") {

@@ -108,34 +108,38 @@ TEST_CASE("the other policies' strings") {
 }
 
 TEST_CASE("strings that are not understood are refused, naming the part") {
-  CHECK(
-      error_of("rand-m9-mstd0.5-ink1") ==
-      "--aa rand-m9-mstd0.5-ink1: got the part ink1, expected one of the keys mstd, mmax, m, n, p, "
-      "inc, t");
-  CHECK(error_of("rnd-m9") == "--aa rnd-m9: got the policy \"rnd\", did you mean \"rand\"?");
-  CHECK(error_of("") == "--aa : got the policy \"\", did you mean \"v0\"?");
+  CHECK(error_of("rand-m9-mstd0.5-ink1") ==
+        "policy rand-m9-mstd0.5-ink1: got the part ink1, expected one of the keys mstd, mmax, m, "
+        "n, p, "
+        "inc, t");
+  CHECK(error_of("rnd-m9") ==
+        "policy rnd-m9: got the policy \"rnd\", expected one of "
+        "rand, augmix, ta_wide, original, v0, v0r, 3a, originalr; did you mean rand?");
+  CHECK(error_of("") ==
+        "policy : got the policy \"\", expected one of rand, "
+        "augmix, ta_wide, original, v0, v0r, 3a, originalr");
   CHECK(error_of("rand-m") ==
-        "--aa rand-m: got the part \"m\", expected a key and its value, as in m9");
+        "policy rand-m: got the part \"m\", expected a key and its value, as in m9");
   CHECK(error_of("rand--m9") ==
-        "--aa rand--m9: got the part \"\", expected a key and its value, as in m9");
+        "policy rand--m9: got the part \"\", expected a key and its value, as in m9");
   CHECK(error_of("rand-9") ==
-        "--aa rand-9: got the part \"9\", expected a key and its value, as in m9");
-  CHECK(error_of("rand-m9-m8") == "--aa rand-m9-m8: got m twice");
-  CHECK(error_of("rand-m9x") == "--aa rand-m9x: got m9x, expected m and a number from 0 to 100");
-  CHECK(error_of("rand-m9.5") == "--aa rand-m9.5: got m9.5, expected an integer");
-  CHECK(error_of("rand-p1.5") == "--aa rand-p1.5: got p1.5, expected p and a number from 0 to 1");
+        "policy rand-9: got the part \"9\", expected a key and its value, as in m9");
+  CHECK(error_of("rand-m9-m8") == "policy rand-m9-m8: got m twice");
+  CHECK(error_of("rand-m9x") == "policy rand-m9x: got m9x, expected m and a number from 0 to 100");
+  CHECK(error_of("rand-m9.5") == "policy rand-m9.5: got m9.5, expected an integer");
+  CHECK(error_of("rand-p1.5") == "policy rand-p1.5: got p1.5, expected p and a number from 0 to 1");
   CHECK(error_of("rand-m1e999") ==
-        "--aa rand-m1e999: got m1e999, expected m and a number from 0 to 100");
+        "policy rand-m1e999: got m1e999, expected m and a number from 0 to 100");
   CHECK(error_of("rand-tweigths") ==
-        "--aa rand-tweigths: got the set tweigths, did you mean tweights?");
-  CHECK(
-      error_of("rand-n16-tweights") ==
-      "--aa rand-n16-tweights: got n16, expected at most 15: weighted operations are drawn without "
-      "repetition");
+        "policy rand-tweigths: got the set tweigths, expected tweights, t3a or t3aw");
+  CHECK(error_of("rand-n16-tweights") ==
+        "policy rand-n16-tweights: got n16, expected at most 15: weighted operations are drawn "
+        "without "
+        "repetition");
   CHECK(error_of("original-m9") ==
-        "--aa original-m9: got the part m9, expected one of the keys mstd");
+        "policy original-m9: got the part m9, expected one of the keys mstd");
   CHECK(error_of("ta_wide-m9") ==
-        "--aa ta_wide-m9: got the part m9, expected one of the keys (none)");
+        "policy ta_wide-m9: got the part m9, expected one of the keys (none)");
   CHECK(error_of(std::string(300, 'r').c_str()).find("300 characters") != std::string::npos);
 }
 

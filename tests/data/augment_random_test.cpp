@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
+#include "data/augment/pipeline.h"
 #include "data/transforms.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"

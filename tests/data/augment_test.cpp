@@ -9,6 +9,7 @@
 #include "data/augment/affine.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
+#include "data/evaluation.h"
 #include "data/transforms.h"
 #include "tests/data/hash.h"
 
@@ -235,22 +236,22 @@ TEST_CASE("padding repeats, mirrors or fills") {
 
 TEST_CASE("evaluation's crop modes") {
   const Image image = resize(tests::sample_image(), {60, 90});
-  EvaluationOptions options;
+  EvaluationTransform options;
   options.size = {32, 32};
-  options.crop_mode = CropMode::squash;
+  options.crop.mode = CropMode::squash;
   CHECK(evaluation_scale(options) == ImageSize{36, 36});
   CHECK(prepare_for_evaluation(image, options) == center_crop(resize(image, {36, 36}), {32, 32}));
-  options.crop_mode = CropMode::border;
-  options.crop_pct = 1;
+  options.crop.mode = CropMode::border;
+  options.crop.crop_pct = 1;
   const Image bordered = prepare_for_evaluation(image, options);  // 21 x 32 in the middle
   CHECK(crop(bordered, 5, 0, {21, 32}) == resize(image, {21, 32}));
   CHECK(bordered.at(0, 7)[0] == 125);  // round(255 * 0.4914)
-  options.crop_mode = CropMode::center;
+  options.crop.mode = CropMode::center;
   const Image small = tests::sample_image();
   CHECK(prepare_for_evaluation(small, options) != resize(small, {32, 32}));
-  options.crop_mode = CropMode::automatic;
+  options.crop.mode = CropMode::automatic;
   CHECK(prepare_for_evaluation(small, options) == resize(small, {32, 32}));
-  options.crop_pct = 1.5;
+  options.crop.crop_pct = 1.5;
   CHECK_THROWS_AS((void)prepare_for_evaluation(image, options), Error);
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("validation may be called so, and splits may have names of their own")
   DatasetOptions options = photographs(folder.path(), "folder");
   const std::string message = message_of([&] { (void)open_dataset(options, Split::test); });
   CHECK(contains(message, "holds no folder val or validation"));
-  CHECK(contains(message, "--val-split"));
+  CHECK(contains(message, "val_split"));
   options.val_split = "held out";
   CHECK(open_dataset(options, Split::test)->size() == 2);
 }

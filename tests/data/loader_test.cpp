@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/augment/pipeline.h"
 #include "data/sources/builtin.h"
 #include "tests/data/hash.h"
 

@@ -65,10 +65,4 @@ TEST_CASE("resize refuses what it cannot do") {
   CHECK_THROWS_AS((void)resize(Image(), {4, 4}), Error);
 }
 
-TEST_CASE("filters have names") {
-  CHECK(parse_filter("bicubic") == Filter::bicubic);
-  CHECK_THROWS_WITH_AS((void)parse_filter("bicubik"),
-                       "parse_filter: got \"bicubik\", did you mean \"bicubic\"?", Error);
-}
-
 }  // namespace fovea

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/augment/pipeline.h"
+#include "data/evaluation.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -324,7 +324,7 @@ TEST_CASE("questions that a model cannot answer") {
   CHECK(contains(refusal("pervit-phi", vit.get(), options), "PerViT (pervit_tiny_224) has"));
   const auto linear = make_model("linear", {{"img_size", {32, 32}}});
   CHECK(contains(refusal("attention", linear.get()), "has no attention; transformers"));
-  CHECK(contains(refusal("atention", vit.get()), "the nearest one is attention"));
+  CHECK(contains(refusal("atention", vit.get()), "did you mean attention?"));
   CHECK(contains(refusal("attention", nullptr), "needs a model"));
   const auto gray = tiny_vit({{"in_chans", 1}});
   CHECK(contains(refusal("attention", gray.get()), "takes images of 1 channels"));

@@ -164,7 +164,7 @@ TEST_CASE("training cases: betas come as a pair below 1, rates as one number a s
   const auto reason = [](const auto& spoil) { return check_spoiled(spoil, "train_adamw").reason; };
   CHECK(reason([](SafetensorsFile& file) {
           replace(file.metadata["config"], "\"betas\": [", "\"beta1\": 0.5, \"betas\": [");
-        }) == "train config: key beta1 is not known, the nearest one is betas");
+        }) == "train config: key beta1 is not known; did you mean betas?");
   CHECK(reason([](SafetensorsFile& file) {
           replace(file.metadata["config"], "0.999", "1.0");
         }).starts_with("train config: betas: got ["));

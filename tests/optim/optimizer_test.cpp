@@ -57,8 +57,7 @@ OptimizerOptions adamw_options() {
 
 OptimizerOptions sgd_options(bool nesterov) {
   OptimizerOptions options;
-  options.kind = OptimizerKind::sgd;
-  options.nesterov = nesterov;
+  options.kind = nesterov ? OptimizerKind::sgd : OptimizerKind::momentum;
   return options;
 }
 

@@ -101,8 +101,8 @@ TEST_CASE("without a warm-up the first rate is the base") {
 }
 
 TEST_CASE("a name that is no schedule is refused") {
-  CHECK(parse_schedule("half-cosine") == ScheduleKind::half_cosine);
-  CHECK_THROWS_WITH_AS(static_cast<void>(parse_schedule("cosin")),
+  CHECK(parse_name<ScheduleKind>("schedule", "half-cosine") == ScheduleKind::half_cosine);
+  CHECK_THROWS_WITH_AS(static_cast<void>(parse_name<ScheduleKind>("schedule", "cosin")),
                        doctest::Contains("expected one of cosine, half-cosine"), Error);
 }
 

@@ -66,13 +66,7 @@ struct Parameters {
 };
 
 OptimizerOptions options_of(const std::string& name) {
-  const std::map<std::string, OptimizerKind> kinds{
-      {"adamw", OptimizerKind::adamw},  {"sgd", OptimizerKind::sgd},
-      {"momentum", OptimizerKind::sgd}, {"lamb", OptimizerKind::lamb},
-      {"lion", OptimizerKind::lion},    {"muon", OptimizerKind::muon}};
-  OptimizerOptions options = default_options(kinds.at(name));
-  options.nesterov = name == "sgd";
-  return options;
+  return default_options(parse_name<OptimizerKind>("optimizer", name));
 }
 
 /// The schedule of the reference, by its name there.
@@ -84,7 +78,7 @@ ScheduleOptions schedule_of(const std::string& name) {
   o.epochs = 20;
   o.warmup_epochs = 3;
   o.warmup_prefix = name.ends_with("_prefix");
-  o.kind = parse_schedule(name.substr(0, name.find('_')));
+  o.kind = parse_name<ScheduleKind>("schedule", name.substr(0, name.find('_')));
   if (name == "poly") o.decay_rate = 0.7;
   if (name == "step") o.decay_epochs = 7, o.decay_rate = 0.3;
   if (name == "multistep") o.milestones = {6, 11, 17}, o.decay_rate = 0.5;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "data/evaluation.h"
 #include "report/evaluations.h"
 #include "report/html.h"
 #include "report/mistakes.h"
@@ -74,7 +75,7 @@ TEST_CASE("the worst mistakes: surest first, earlier first, only finite ones, at
 TEST_CASE("mistakes are shown as the model saw them") {
   const Datasets data = tiny_data();
   const std::vector<Prediction> predictions{{3, 3, 1, 0.75}, {5, 5, 2, 0.5}};
-  EvaluationOptions preparation;
+  EvaluationTransform preparation;
   preparation.size = {40, 40};
   const auto mistakes = worst_mistakes(predictions, 9, *data.test, preparation);
   REQUIRE(mistakes.size() == 2);
@@ -114,7 +115,7 @@ TEST_CASE("an evaluation leaves its files") {
   const Datasets data = tiny_data();
   EvaluatedModel model = evaluated();
   model.classes = data.test->class_names();
-  EvaluationOptions preparation;
+  EvaluationTransform preparation;
   preparation.size = {32, 32};
   const auto files = write_evaluation(folder / "new", model, *data.test, preparation);
   CHECK(files.size() == 9);

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "data/augment/pipeline.h"
+#include "data/evaluation.h"
 #include "ops/view.h"
 #include "settings/pipeline.h"
 #include "tests/support/tiny_run.h"
@@ -31,7 +33,7 @@ std::string error_of(std::vector<Setting> flags) {
 /// Everything random that there is.
 TrainConfig wild_config() {
   TrainConfig c = tiny_config();
-  c.train_crop_mode = "rrc";
+  c.train_crop_mode = TrainCrop::resized;
   c.train_interpolation = "random";
   c.aa = "rand-m9-mstd0.5-inc1";
   c.vflip = 0.2;
@@ -39,7 +41,7 @@ TrainConfig wild_config() {
   c.gaussian_blur_prob = 0.2;
   c.reprob = 0.5;
   c.recount = 3;
-  c.mixup_mode = "elem";
+  c.mixup_mode = MixMode::element;
   return c;
 }
 
@@ -144,7 +146,7 @@ TEST_CASE("every flag reaches its option") {
 
 TEST_CASE("wrong settings are refused by name") {
   CHECK(error_of({{"aa", "rand-m9-x3"}}) ==
-        "--aa rand-m9-x3: got the part x3, expected one of the keys mstd, mmax, m, n, p, inc, t");
+        "policy rand-m9-x3: got the part x3, expected one of the keys mstd, mmax, m, n, p, inc, t");
   CHECK(error_of({{"color-jitter", "0.1,0.2"}}) ==
         "--color-jitter: got 2 numbers, expected 1, 3 or 4");
   CHECK(error_of({{"color-jitter", "0.1,0.2,0.3,0.6"}}) ==

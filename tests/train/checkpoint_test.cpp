@@ -62,7 +62,7 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
   no_average.model_ema = false;
   CHECK(contains(resume_failure(no_average, file), "unexpected ema/"));
   TrainConfig sgd = tiny_config();
-  sgd.opt = "sgd";
+  sgd.opt = OptimizerKind::sgd;
   CHECK(contains(resume_failure(sgd, file), "unexpected v/"));
 
   Trainer trainer = make_trainer(tiny_config());

@@ -65,8 +65,8 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
   const Tensor logits = evaluate(teacher.model(), data, options).logits;
   write_safetensors(folder / "logits.safetensors", {{"logits", logits}});
 
-  for (const char* type : {"soft", "hard", "bce"}) {
-    CAPTURE(std::string(type));
+  for (const Distillation type : {Distillation::soft, Distillation::hard, Distillation::bce}) {
+    CAPTURE(name_of(type));
     config.distillation_type = type;
     config.seed = 7;
     config.teacher_logits.clear();
@@ -91,7 +91,7 @@ TEST_CASE(
   const std::vector<double> logits{2, -1, 0.5}, taught{0, 3, -3};
   write_safetensors(folder / "logits.safetensors", {{"logits", from_values({1, 3}, taught)}});
   TrainConfig config = plain_config();
-  config.distillation_type = "bce";
+  config.distillation_type = Distillation::bce;
   config.distillation_alpha = 1;
   config.distillation_tau = 3;
   config.teacher_logits = (folder / "logits.safetensors").string();
@@ -134,14 +134,14 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   CHECK(second.fit({}));
   CHECK(bits_of(second) == bits_of(straight));
 
-  config.train_size_schedule = "random";
+  config.train_size_schedule = SizeSchedule::random;
   std::vector<std::int64_t> drawn;
   for (std::int64_t epoch = 0; epoch < 60; ++epoch) drawn.push_back(side(epoch));
   for (const std::int64_t size : {16, 24, 32})
     CHECK(std::count(drawn.begin(), drawn.end(), size) > 5);
   CHECK(side(3) == drawn[3]);
 
-  config.train_size_schedule = "progressive";
+  config.train_size_schedule = SizeSchedule::progressive;
   config.train_img_sizes = {16, 20, 24, 28, 32};  // as many as epochs: each has its own
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) CHECK(side(epoch) == 16 + 4 * epoch);
 }

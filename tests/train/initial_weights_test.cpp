@@ -67,7 +67,7 @@ TEST_CASE("a linear probe on a checkpoint starts from its features and leaves th
 
 TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
   TrainConfig config = plain_config();
-  config.init = "jax";
+  config.init = InitialValues::jax;
   config.model_settings["embed_dim"] = "96";
   std::vector<std::string> notices;
   const auto model = start_model(config, tiny_data(), notices);

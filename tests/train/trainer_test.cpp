@@ -136,7 +136,7 @@ TEST_CASE("a run stopped anywhere and continued has the bits of one that was not
 TEST_CASE("and so with accumulation, SGD and without averages") {
   TrainConfig config = tiny_config();
   config.grad_accum_steps = 4;  // groups of 4 and 2 batches
-  config.opt = "sgd";
+  config.opt = OptimizerKind::sgd;
   config.lr = 0.05;
   config.model_ema = false;
   config.clip_grad = 0.5;
@@ -187,10 +187,10 @@ TEST_CASE("every precision and kind of distillation trains") {
     Trainer trainer = make_trainer(teacher);
     save_model(folder / "teacher.safetensors", trainer.model());
   }
-  for (const char* precision : {"f32", "bf16"}) {
-    for (const char* type : {"none", "soft", "hard"}) {
-      CAPTURE(std::string(precision));
-      CAPTURE(std::string(type));
+  for (const DType precision : {DType::f32, DType::bf16}) {
+    for (const Distillation type : {Distillation::none, Distillation::soft, Distillation::hard}) {
+      CAPTURE(name_of(precision));
+      CAPTURE(name_of(type));
       TrainConfig config = tiny_config();
       config.model = "deit_tiny_distilled_patch4_32";
       config.precision = precision;
@@ -200,22 +200,22 @@ TEST_CASE("every precision and kind of distillation trains") {
       trainer.train_step();
       CHECK(std::isfinite(trainer.progress().epoch.loss()));
       const Tensor head = trainer.model().store().find("head_dist.weight");
-      CHECK(head.grad().defined() == (std::string(type) != "none"));
+      CHECK(head.grad().defined() == (type != Distillation::none));
     }
   }
 }
 
 TEST_CASE("accumulating two half batches is one whole batch, however gradients are clipped") {
-  for (const char* mode : {"", "norm", "value", "agc"}) {
-    CAPTURE(std::string(mode));
+  for (const std::string mode : {"", "norm", "value", "agc"}) {
+    CAPTURE(mode);
     TrainConfig whole = tiny_config();
     whole.drop_path = whole.mixup = whole.cutmix = 0;
-    whole.opt = "momentum";
+    whole.opt = OptimizerKind::momentum;
     whole.lr = 1;
     whole.warmup_lr = 1;  // the first step's rate
     whole.batch_size = 16;
-    if (*mode != '\0') {
-      whole.clip_mode = mode;
+    if (!mode.empty()) {
+      whole.clip_mode = parse_name<ClipMode>("clip mode", mode);
       whole.clip_grad = 0.01;
     }
     TrainConfig halves = whole;

@@ -1,0 +1,60 @@
+// Cutting, joining, numbers.
+#include "base/text.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace fovea;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("texts are cut at separators, blanks and ends of lines") {
+  CHECK(split_text("a,,b", ',') == Texts{"a", "", "b"});
+  CHECK(split_text(",", ',') == Texts{"", ""});
+  CHECK(split_text("", ',').empty());
+  CHECK(words_of("  a\tb, c ", ",") == Texts{"a", "b", "c"});
+  CHECK(words_of(" \n").empty());
+  CHECK(lines_of("a\r\n\nb") == Texts{"a", "", "b"});
+  CHECK(lines_of("a\n") == Texts{"a"});
+  CHECK(lines_of("\n") == Texts{""});
+  CHECK(lines_of("").empty());
+  CHECK(joined({"a", "b"}, ", ") == "a, b");
+  CHECK(joined({}, ", ").empty());
+}
+
+TEST_CASE("a number is the whole text or nothing") {
+  CHECK(parse_integer("-12") == -12);
+  CHECK(parse_integer("9223372036854775807") == INT64_MAX);
+  for (const char* text : {"", "9223372036854775808", "1 ", " 1", "+1", "1.0", "0x1"}) {
+    CHECK_FALSE(parse_integer(text).has_value());
+  }
+  CHECK(parse_real("1e-3") == 1e-3);
+  CHECK(std::isnan(parse_real("nan").value()));
+  for (const char* text : {"", "1e999", "1,5", "0.5x"}) CHECK_FALSE(parse_real(text).has_value());
+}
+
+TEST_CASE("numbers are printed fixed, general, shortest and as percents") {
+  CHECK(fixed_text(0.125, 2) == "0.12");
+  CHECK(fixed_text(-1e300, 80).size() == 383);
+  CHECK(general_text(0.00012345, 3) == "0.000123");
+  CHECK(shortest_text(0.1) == "0.1");
+  CHECK(percent_text(12.345) == "12.35 %");
+  CHECK(percent_text(9.96, 1) == "10.0 %");
+}
+
+TEST_CASE("cells of CSV are quoted where they must be") {
+  CHECK(csv_cell("plain text") == "plain text");
+  CHECK(csv_cell("4x4, \"no\"") == "\"4x4, \"\"no\"\"\"");
+  CHECK(csv_cell("a\nb") == "\"a\nb\"");
+}
+
+TEST_CASE("base64 has the vectors of RFC 4648") {
+  const Texts plain{"", "f", "fo", "foo", "foob", "fooba", "foobar"};
+  const Texts coded{"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+  for (std::size_t i = 0; i < plain.size(); ++i) CHECK(base64(plain[i]) == coded[i]);
+}
+
+}  // namespace
