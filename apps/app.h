@@ -5,7 +5,7 @@
 
 namespace fovea {
 
-/// --help was asked for. Not an error: the text goes to stdout, the exit code is 0.
+/// A text was asked for, as by --help. Not an error: the text goes to stdout, the exit code is 0.
 struct HelpRequest {
   std::string text;
 };

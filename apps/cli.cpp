@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "apps/app.h"
+#include "apps/model_list.h"
+#include "apps/version.h"
 
 namespace fovea {
 namespace {
@@ -72,6 +74,14 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   CLI::App app(spec.description, spec.name);
   app.allow_extras();
   app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", version_text);
+  std::string pattern = "*";
+  CLI::Option* listing = nullptr;
+  if (spec.lists_models) {
+    listing = app.add_option("--list-models", pattern,
+                             "names of models; with a PATTERN as *tiny* those that it fits");
+    listing->expected(0, 1)->type_name("[PATTERN]")->group(app.get_help_ptr()->get_group());
+  }
   std::vector<std::pair<const Field*, CLI::Option*>> options;
   for (const Field& field : spec.fields) options.emplace_back(&field, add_field(app, field));
   CommandLine line;
@@ -82,10 +92,15 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
     app.parse(normalised(argc, argv));
   } catch (const CLI::CallForHelp&) {
     throw HelpRequest{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    throw HelpRequest{version_text() + "\n"};
   } catch (const CLI::Error& error) {
     throw UsageError(error.what());
   }
   refuse_rest(app.remaining(), spec);
+  if (listing != nullptr && listing->count() > 0) {
+    throw HelpRequest{model_list(listing->results().empty() ? "*" : listing->results().back())};
+  }
   for (const auto& [field, option] : options) {
     if (option->count() == 0) continue;
     std::string text;

@@ -10,10 +10,11 @@
 namespace fovea {
 
 struct CommandSpec {
-  std::string name;         ///< of the program
-  std::string description;  ///< stands first in --help
-  std::string arguments;    ///< what stands without a flag, e.g. "IMAGE..."; empty: nothing may
-  Fields fields;            ///< flags, and as their values what --help shows as defaults
+  std::string name;           ///< of the program
+  std::string description;    ///< stands first in --help
+  std::string arguments;      ///< what stands without a flag, e.g. "IMAGE..."; empty: nothing may
+  Fields fields;              ///< flags, and as their values what --help shows as defaults
+  bool lists_models = false;  ///< knows --list-models [PATTERN]
 };
 
 struct CommandLine {
@@ -21,7 +22,8 @@ struct CommandLine {
   std::vector<std::string> arguments;  ///< what stands without a flag
 };
 
-/// Accepts `_` for `-` in flags. Throws HelpRequest for --help, and UsageError, naming the nearest
+/// Accepts `_` for `-` in flags. Throws HelpRequest for --help, --version and --list-models, and
+/// UsageError, naming the nearest
 /// known flag where there is one.
 [[nodiscard]] CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec);
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
+#include "settings/recipes.h"
 
 namespace fovea {
 namespace {
@@ -16,6 +17,18 @@ std::string scientific(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2e", value);
   return text;
+}
+
+/// What makes this run another than its recipe's, or everything.
+std::string settings_of(TrainConfig config) {
+  if (config.verbose) return settings_table(fields_of(config));
+  TrainConfig recipe;
+  apply_json(fields_of(recipe), recipe_of(config.dataset), "recipe");
+  recipe.dataset = config.dataset;
+  const std::string recipe_name = "the recipe of " + config.dataset;
+  const std::string table = settings_table(fields_of(config), fields_of(recipe));
+  if (table.empty()) return "settings  those of " + recipe_name + " (--verbose shows them)\n";
+  return "settings  those of " + recipe_name + " (--verbose shows them), but for\n" + table;
 }
 
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
@@ -35,7 +48,7 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
   epochs_ = trainer.epochs();
   const Model& model = trainer.model();
   std::ostringstream text;
-  text << settings_table(fields_of(config)) << '\n'
+  text << settings_of(config) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()
        << " parameters, " << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"

@@ -50,6 +50,7 @@ LoadedModel make_untrained(const Request& request) {
   }
   LoadedModel made;
   made.weights = "untrained, seed " + std::to_string(request.seed);
+  override_images(made.info, load);
   made.model = make_model(load.model, settings, static_cast<std::uint64_t>(request.seed));
   return made;
 }
@@ -80,8 +81,9 @@ int run(int argc, char** argv) {
   ProgressLine line(1);
   Inspection what;
   what.model = loaded.model.get();
-  what.source = loaded.weights.string();
+  what.source = loaded.title();
   what.normalization = loaded.info.normalization;
+  what.crop = loaded.info.crop;
   what.options = request.options;
   what.progress = [&](std::int64_t done, std::int64_t total) {
     line.update({.label = name, .done = done, .total = total, .note = {}});

@@ -86,22 +86,6 @@ ModelRequest model_request(const LoadRequest& request, const SafetensorsFile& fi
   return wanted;
 }
 
-void override_images(WeightsInfo& info, const LoadRequest& request) {
-  for (std::size_t c = 0; c < request.mean.size(); ++c) {
-    info.normalization.mean[c] = static_cast<float>(request.mean[c]);
-  }
-  for (std::size_t c = 0; c < request.std.size(); ++c) {
-    info.normalization.deviation[c] = static_cast<float>(request.std[c]);
-  }
-  if (request.crop_pct) info.crop.crop_pct = *request.crop_pct;
-  if (!request.crop_mode.empty()) {
-    info.crop.mode = parse_name<CropMode>("--crop-mode", request.crop_mode);
-  }
-  if (!request.interpolation.empty()) {
-    info.crop.filter = parse_name<Filter>("--interpolation", request.interpolation);
-  }
-}
-
 std::vector<std::string> notices_of(const LoadedModel& loaded, const SafetensorsFile& file,
                                     const LoadReport& report) {
   std::vector<std::string> notices;
@@ -118,6 +102,29 @@ std::vector<std::string> notices_of(const LoadedModel& loaded, const Safetensors
 }
 
 }  // namespace
+
+void override_images(WeightsInfo& info, const LoadRequest& request) {
+  for (std::size_t c = 0; c < request.mean.size(); ++c) {
+    info.normalization.mean[c] = static_cast<float>(request.mean[c]);
+  }
+  for (std::size_t c = 0; c < request.std.size(); ++c) {
+    info.normalization.deviation[c] = static_cast<float>(request.std[c]);
+  }
+  if (request.crop_pct) info.crop.crop_pct = *request.crop_pct;
+  if (!request.crop_mode.empty()) {
+    info.crop.mode = parse_name<CropMode>("--crop-mode", request.crop_mode);
+  }
+  if (!request.interpolation.empty()) {
+    info.crop.filter = parse_name<Filter>("--interpolation", request.interpolation);
+  }
+}
+
+std::string LoadedModel::title() const {
+  const fs::path folder = weights.parent_path();
+  if (!is_run(folder)) return weights.filename().string();
+  const std::string run = fs::absolute(folder).lexically_normal().filename().string();
+  return weights.stem() == "best" ? run : run + ", " + weights.stem().string();
+}
 
 EvaluationTransform LoadedModel::preparation() const {
   const auto [height, width] = model->info().img_size;

@@ -37,12 +37,17 @@ struct LoadedModel {
   std::string data_dir;              ///< of the run that made them, where it is there still
   std::vector<std::string> notices;  ///< what its user should be told
 
+  /// What pictures and tables call it: the run's name and which weights of it, or the file's name.
+  [[nodiscard]] std::string title() const;
   /// How images are prepared for it.
   [[nodiscard]] EvaluationTransform preparation() const;
 };
 
 /// Throws Error that says what was looked for.
 [[nodiscard]] LoadedModel load_trained(const LoadRequest& request);
+
+/// Puts what the request says about colours and crop over what `info` holds.
+void override_images(WeightsInfo& info, const LoadRequest& request);
 
 /// The settings of a LoadRequest, all but the checkpoint itself.
 void add_load_fields(Fields& fields, LoadRequest& request);

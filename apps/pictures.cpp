@@ -1,10 +1,11 @@
 // Walking folders and reading lists.
 #include "apps/pictures.h"
 
-#include <algorithm>
 #include <istream>
 
 #include "base/files.h"
+#include "base/text.h"
+#include "data/image.h"
 #include "data/sources/folder_index.h"
 
 namespace fovea {
@@ -15,18 +16,15 @@ namespace fs = std::filesystem;
 void add_folder(PictureList& list, const fs::path& path) {
   const auto first = list.files.size();
   try {
-    const FolderIndex index = scan_folder(path);
-    for (const FolderIndex::File& file : index.files) {
-      const fs::path folder = index.directories[static_cast<std::size_t>(file.directory)].path;
-      list.files.push_back((path / folder / file.name).lexically_normal());
-    }
+    const std::vector<fs::path> files = pictures_below(path);
+    list.files.insert(list.files.end(), files.begin(), files.end());
   } catch (const Error& error) {  // a folder that may not be read; the other arguments still count
     list.missing.push_back({path.string(), error.what(), first});
     return;
   }
-  std::sort(list.files.begin() + static_cast<std::ptrdiff_t>(first), list.files.end());
   if (list.files.size() == first) {
-    list.missing.push_back({path.string(), "holds no .jpg, .jpeg, .png, .bmp or .gif file", first});
+    list.missing.push_back(
+        {path.string(), "holds no " + joined(picture_endings(), ", ") + " file", first});
   }
 }
 

@@ -20,8 +20,9 @@ CommandSpec command(ModelSettings& settings, std::string& classes) {
   spec.name = "summary";
   spec.description =
       "The modules of a model with output shapes, parameters and multiply-adds.\n"
-      "Models: FAMILY_SIZE_patchP_IMAGE with any P and image, e.g.\n";
-  for (const std::string& name : model_names()) spec.description += "  " + name + "\n";
+      "Models: FAMILY_SIZE_patchP_IMAGE with any P and image; --list-models has the customary "
+      "ones.";
+  spec.lists_models = true;
   spec.arguments = "MODEL";
   FieldGroup(spec.fields, "Model").add("num-classes", &classes, "logits; 0: no head");
   settings.add_fields(spec.fields);

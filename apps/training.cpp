@@ -23,8 +23,8 @@ ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** a
   TrainConfig shown;  // the defaults in --help
   apply_json(fields_of(shown), recipe_of(program.dataset), "recipe");
   shown.dataset = program.dataset;
-  const CommandLine line =
-      parse_command_line(argc, argv, {program.name, program.description, "", fields_of(shown)});
+  const CommandLine line = parse_command_line(
+      argc, argv, {program.name, program.description, "", fields_of(shown), /*lists_models=*/true});
   return resolve_run(line.settings, program.dataset);
 }
 

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/app.h"
+#include "apps/cli.h"
 #include "base/files.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
@@ -28,7 +30,7 @@ namespace {
 struct BenchOptions {
   std::string workload, mode, precision, json, memory_of;
   std::int64_t batch = 0, reps = 7, threads = 0;
-  bool peer = false, compile = false, one_process = false, help = false;
+  bool peer = false, compile = false, one_process = false, turns = false;
 };
 
 Fields fields_of(BenchOptions& o) {
@@ -45,28 +47,16 @@ Fields fields_of(BenchOptions& o) {
       {"peer-in-one-process", group, &o.one_process,
        "not a new one for each row: the peer's allocator keeps what earlier rows used"},
       {"json", group, &o.json, "write the rows here"},
+      {"turns", group, &o.turns, "internal: repetitions as standard input asks for them"},
       {"memory-of", group, &o.memory_of, "internal: print one workload's peak and end"},
-      {"help", group, &o.help, "this text"},
   };
 }
 
 BenchOptions parse(int argc, char** argv) {
   BenchOptions options;
-  const Fields fields = fields_of(options);
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind("--", 0) != 0) throw UsageError("bench: unexpected '" + argument + "'");
-    const std::size_t equals = argument.find('=');
-    const Field& field = find_field(fields, argument.substr(2, equals - 2), "bench");
-    if (std::holds_alternative<bool*>(field.target)) {
-      set_field(field, "true");
-    } else if (equals != std::string::npos) {
-      set_field(field, argument.substr(equals + 1));
-    } else {
-      if (++i >= argc) throw UsageError("bench: " + argument + " needs a value");
-      set_field(field, argv[i]);
-    }
-  }
+  parse_into_fields(argc, argv,
+                    {"bench", "Speed and memory of the standard workloads, repetitions' medians.",
+                     "", fields_of(options)});
   return options;
 }
 
@@ -233,9 +223,24 @@ void print_row(const json& r) {
   std::fflush(stdout);
 }
 
+/// Repetitions one at a time: each when a line asks for it, answered with its seconds. So
+/// bench/pairs.py lets two builds take turns.
+int take_turns(const BenchOptions& options) {
+  const std::vector<WorkloadSpec> specs = chosen(options);
+  if (specs.size() != 1) throw UsageError("bench: --turns takes one workload and mode");
+  Workload workload(specs.front());
+  for (int c = std::getchar(); c != EOF; c = std::getchar()) {
+    if (c != '\n') continue;
+    std::printf("%.9f\n", seconds_of(workload));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 int run_bench(const BenchOptions& options, const char* self) {
   if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
   if (!options.memory_of.empty()) return print_peak(options);
+  if (options.turns) return take_turns(options);
   std::printf("%d threads, instruction set %s\n", num_threads(),
               std::string(to_string(cpu_isa())).c_str());
   std::optional<Peer> peer;
@@ -260,21 +265,8 @@ int run_bench(const BenchOptions& options, const char* self) {
   return 0;
 }
 
+int run(int argc, char** argv) { return run_bench(parse(argc, argv), argv[0]); }
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    BenchOptions options = parse(argc, argv);
-    if (options.help) {
-      std::printf("usage: bench [--flag value]...\n%s", settings_table(fields_of(options)).c_str());
-      return 0;
-    }
-    return run_bench(options, argv[0]);
-  } catch (const UsageError& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return run_app(argc, argv, run); }

@@ -1,56 +1,73 @@
 #!/usr/bin/env python3
 """Speed of two builds against each other: their benchmarks in turns, and the median of the paired ratios.
 
-    bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 3] [--workload NAME]... [--divide-batch N]
+    bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 7] [--workload NAME]... [--divide-batch N]
 
-A build is a folder with fovea_bench. A ratio above 1 means that NEW is faster. Each run is a process of
-its own; the order within a pair changes from pair to pair, since machines drift.
+A build is a folder with fovea_bench. A ratio above 1 means that NEW is faster. A pair is a process of each,
+which take turns repetition by repetition, since machines drift; its ratio is that of the medians of their
+repetitions after two that warm up.
 """
 import argparse
-import json
 import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
 WORKLOADS = {"vit_tiny_patch4_32": 128, "deit_tiny_patch16_224": 32, "cpvt_tiny_peg0_224": 32,  # and their batches
              "pervit_tiny_224": 32, "pit_tiny_32": 16}
+WARM_UP = 2
 
 
-def speeds(build, workload, args, folder):
-    """mode -> images per second of one run."""
-    output = pathlib.Path(folder) / "run.json"
-    command = [build / "fovea_bench", "--workload", workload, "--reps", str(args.reps), "--json", output,
-               "--threads", str(args.threads), "--batch", str(max(1, WORKLOADS[workload] // args.divide_batch))]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"error: {build}/fovea_bench ended with {done.returncode}:\n{done.stderr}")
-    return {row["mode"]: row["ours_img_s"] for row in json.loads(output.read_text())}
+class Bench:
+    """One build's process, which runs a repetition when told to."""
+
+    def __init__(self, build, workload, mode, args):
+        command = [build / "fovea_bench", "--turns", "--workload", workload, "--mode", mode,
+                   "--threads", str(args.threads), "--batch", str(max(1, WORKLOADS[workload] // args.divide_batch))]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("error: a benchmark ended early; what it said stands above")
+        return float(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def ratio_of_pair(builds, workload, mode, args):
+    benches = [Bench(build, workload, mode, args) for build in builds]
+    times = [[], []]
+    for turn in range(args.reps + WARM_UP):
+        for i in (0, 1) if turn % 2 == 0 else (1, 0):
+            times[i].append(benches[i].seconds())
+    for bench in benches:
+        bench.close()
+    old, new = (statistics.median(t[WARM_UP:]) for t in times)
+    return old / new
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs=2, type=pathlib.Path, metavar="BUILD")
     parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--reps", type=int, default=7)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--divide-batch", type=int, default=1, metavar="N", help="batches of an N-th: sooner done")
     parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
+    parser.add_argument("--mode", action="append", choices=["train", "infer"])
     args = parser.parse_args()
-    old, new = (build.resolve() for build in args.builds)
+    builds = [build.resolve() for build in args.builds]
     print(f"{'workload':24}{'mode':8}{'median':>8}{'least':>8}{'most':>8}   of {args.pairs} ratios new / old")
-    with tempfile.TemporaryDirectory() as folder:
-        for workload in args.workload or WORKLOADS:
-            ratios = {}
-            for pair in range(args.pairs):
-                order = (old, new) if pair % 2 == 0 else (new, old)
-                runs = {build: speeds(build, workload, args, folder) for build in order}
-                for mode in runs[old]:
-                    ratios.setdefault(mode, []).append(runs[new][mode] / runs[old][mode])
-            for mode, values in ratios.items():
-                print(f"{workload:24}{mode:8}{statistics.median(values):8.3f}{min(values):8.3f}{max(values):8.3f}",
-                      flush=True)
+    for workload in args.workload or WORKLOADS:
+        for mode in args.mode or ["train", "infer"]:
+            ratios = [ratio_of_pair(builds, workload, mode, args) for _ in range(args.pairs)]
+            print(f"{workload:24}{mode:8}{statistics.median(ratios):8.3f}{min(ratios):8.3f}{max(ratios):8.3f}",
+                  flush=True)
 
 
 if __name__ == "__main__":

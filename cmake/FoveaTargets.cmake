@@ -1,10 +1,10 @@
 # Helpers that keep the folders' CMakeLists short.
 
-# fovea_library(<name> [SOURCES ...] [EXCEPT ...] [LINK ...] [PRIVATE_LINK ...]): a static library with
-# the project's warnings. Unless told its sources, it is made of every .cpp in its folder and below.
-# COMPUTES: its loops over elements are worth the compiler's time.
+# fovea_library(<name> [SOURCES ...] [EXCEPT ...] [COMPUTING ...] [LINK ...] [PRIVATE_LINK ...]): a static
+# library with the project's warnings. Unless told its sources, it is made of every .cpp in its folder
+# and below. COMPUTING (patterns): sources whose loops over elements are worth the compiler's time.
 function(fovea_library name)
-  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;EXCEPT;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;COMPUTING;LINK;PRIVATE_LINK" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
     list(REMOVE_ITEM ARG_SOURCES "" ${ARG_EXCEPT})
@@ -13,8 +13,10 @@ function(fovea_library name)
   add_library(fovea::${name} ALIAS fovea_${name})
   set_target_properties(fovea_${name} PROPERTIES EXPORT_NAME ${name})
   target_link_libraries(fovea_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} fovea_flags)
-  if(NOT ARG_COMPUTES)
-    fovea_compile_quickly(fovea_${name})
+  fovea_compile_quickly(fovea_${name})
+  if(ARG_COMPUTING)
+    file(GLOB computing CONFIGURE_DEPENDS ${ARG_COMPUTING})
+    fovea_compile_thoroughly(${computing})
   endif()
   target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                              $<INSTALL_INTERFACE:include/fovea>)
@@ -74,6 +76,13 @@ function(fovea_compile_quickly target)
   endif()
 endfunction()
 
+# fovea_compile_thoroughly(<source>...): with -O3, and by itself.
+function(fovea_compile_thoroughly)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O3>)
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # x86-64 levels as in the psABI. -fno-math-errno and -fno-trapping-math let loops with sqrt and
 # selects vectorise; unlike -ffast-math they leave NaN and infinity alone.
 set(FOVEA_ISA_FLAGS_v2 -msse4.2)
@@ -118,6 +127,11 @@ function(fovea_print_summary)
       message(STATUS "  ${library}       not found: stb_image decodes it instead")
     endif()
   endforeach()
+  if(WEBP_FOUND)
+    message(STATUS "  WebP       found")
+  else()
+    message(STATUS "  WebP       not found: .webp files are no pictures")
+  endif()
   if(NOT FOVEA_HAS_OPENMP)
     message(STATUS "  without OpenMP the kernels run on one thread")
   endif()

@@ -1,11 +1,13 @@
 // Tells picture files apart by their first bytes.
 #include "data/image.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "data/codecs/codec.h"
 #include "data/transforms.h"
 
@@ -19,6 +21,7 @@ struct Format {
   std::size_t offset;  ///< of the magic bytes
   std::string_view magic;
   Image (*decode)(const codec::Source&);  ///< null: known, not supported
+  std::string_view endings = {};          ///< of its files' names, where it is supported
 };
 
 template <Image (*decode)(const codec::Source&)>
@@ -27,13 +30,17 @@ Image decode_and_cut(const codec::Source& source) {
 }
 
 constexpr std::array kFormats = {
-    Format{"JPEG", 0, "\xFF\xD8\xFF"sv, codec::decode_jpeg},
-    Format{"PNG", 0, "\x89PNG\r\n\x1A\n"sv, decode_and_cut<codec::decode_png>},
-    Format{"BMP", 0, "BM"sv, decode_and_cut<codec::decode_stb>},
+    Format{"JPEG", 0, "\xFF\xD8\xFF"sv, codec::decode_jpeg, ".jpg .jpeg"},
+    Format{"PNG", 0, "\x89PNG\r\n\x1A\n"sv, decode_and_cut<codec::decode_png>, ".png"},
+#if FOVEA_HAS_WEBP
+    Format{"WebP", 8, "WEBP"sv, decode_and_cut<codec::decode_webp>, ".webp"},
+#else
+    Format{"WebP", 8, "WEBP"sv, nullptr},
+#endif
+    Format{"BMP", 0, "BM"sv, decode_and_cut<codec::decode_stb>, ".bmp"},
+    Format{"GIF", 0, "GIF8"sv, decode_and_cut<codec::decode_stb>, ".gif"},
     Format{"PGM", 0, "P5"sv, nullptr},
     Format{"PPM", 0, "P6"sv, nullptr},
-    Format{"GIF", 0, "GIF8"sv, decode_and_cut<codec::decode_stb>},
-    Format{"WebP", 8, "WEBP"sv, nullptr},
     Format{"TIFF", 0, "II*\0"sv, nullptr},
     Format{"TIFF", 0, "MM\0*"sv, nullptr},
     Format{"JPEG 2000", 4, "jP  "sv, nullptr},
@@ -52,7 +59,38 @@ const Format* recognise(std::string_view bytes) {
   return nullptr;
 }
 
+/// "expected JPEG, PNG or GIF".
+std::string expected_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) {
+    if (format.decode != nullptr) names.emplace_back(format.name);
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return "expected " + joined(names, ", ") + " or " + last;
+}
+
 }  // namespace
+
+std::string lowercase_ending(const std::filesystem::path& file) {
+  std::string ending = file.extension().string();
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return ending;
+}
+
+const std::vector<std::string>& picture_endings() {
+  static const std::vector<std::string> endings = [] {
+    std::string all;
+    for (const Format& format : kFormats) all += std::string(format.endings) + " ";
+    return words_of(all);
+  }();
+  return endings;
+}
+
+bool has_picture_ending(const std::filesystem::path& file) {
+  const std::vector<std::string>& known = picture_endings();
+  return std::find(known.begin(), known.end(), lowercase_ending(file)) != known.end();
+}
 
 void codec::check_size(const Source& source, std::uint64_t height, std::uint64_t width) {
   check(height >= 1 && width >= 1, source.name, ": got a picture of ", width, " x ", height,
@@ -85,11 +123,10 @@ Image codec::cut(const Image& image, const Source& source) {
 
 Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                    const ChooseBox& choose, const DecodeOptions& options) try {
-  constexpr std::string_view supported = "expected JPEG, PNG, BMP or GIF";
-  check(!bytes.empty(), name, ": the file is empty, ", supported);
+  check(!bytes.empty(), name, ": the file is empty, ", expected_formats());
   const Format* format = recognise({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  check(format != nullptr, name, ": not a picture of a known format, ", supported);
-  check(format->decode != nullptr, name, ": got a ", format->name, " file, ", supported);
+  check(format != nullptr, name, ": not a picture of a known format, ", expected_formats());
+  check(format->decode != nullptr, name, ": got a ", format->name, " file, ", expected_formats());
   return format->decode({bytes, name, options, choose});
 } catch (const ImageError&) {
   throw;

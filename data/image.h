@@ -65,7 +65,14 @@ struct DecodeOptions {
   ImageSize shrink_to{};
 };
 
-/// Decodes JPEG, PNG, BMP or the first frame of a GIF, told apart by content. Gray becomes RGB,
+/// The ending of a file's name in small letters, with its dot.
+[[nodiscard]] std::string lowercase_ending(const std::filesystem::path& file);
+/// What the names of picture files that this build reads end in: ".jpg", ".jpeg", ...
+[[nodiscard]] const std::vector<std::string>& picture_endings();
+[[nodiscard]] bool has_picture_ending(const std::filesystem::path& file);  ///< in any case
+
+/// Decodes JPEG, PNG, BMP, WebP (in a build with libwebp) or GIF, told apart by content; of those
+/// that move, the first frame. Gray becomes RGB,
 /// palettes and CMYK are expanded, 16-bit samples keep their high byte, alpha is dropped, EXIF and
 /// ICC are ignored. Throws ImageError, beginning with `name`, on anything else and on damaged or
 /// cut-off data.

@@ -152,17 +152,12 @@ LossConfig take_loss_config(json& config, bool distillation) {
     if (config.contains(key)) part[key] = config[key];
     config.erase(key);
   }
-  const std::vector<std::string> losses{"ce", "label_smoothing", "soft_ce"};
-  const std::vector<std::string> types{"none", "soft", "hard"};
   LossConfig c;
   ConfigReader r("config", part);
-  int choice = 0;
-  r.read_choice("loss", choice, losses);
-  c.loss = losses[static_cast<std::size_t>(choice)];
+  c.loss = r.read_name("loss", {"ce", "label_smoothing", "soft_ce"}, c.loss);
   r.read("smoothing", c.smoothing, 0, 1);
-  choice = 0;
-  r.read_choice("distillation_type", choice, types);
-  c.distillation_type = types[static_cast<std::size_t>(choice)];
+  c.distillation_type =
+      r.read_name("distillation_type", {"none", "soft", "hard"}, c.distillation_type);
   r.read("alpha", c.alpha, 0, 1);
   r.read("tau", c.tau, 1e-6, 1e6);
   return c;

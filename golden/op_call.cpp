@@ -16,8 +16,7 @@ std::string case_name(const nlohmann::json& arguments) {
 
 OpCall::OpCall(Case& c, const nlohmann::json& values)
     : arguments("case " + case_name(values), values), case_(c), name_(case_name(values)) {
-  int any = 0;
-  arguments.read_choice("name", any, {name_});
+  static_cast<void>(arguments.read_name("name", {name_}, name_));
 }
 
 Tensor OpCall::activation(const std::string& argument) {
@@ -60,10 +59,8 @@ std::array<std::int64_t, 2> OpCall::pair(const char* key, std::array<std::int64_
   return fallback;
 }
 
-int OpCall::choice(const char* key, const std::vector<std::string>& choices) {
-  int chosen = 0;
-  arguments.read_choice(key, chosen, choices);
-  return chosen;
+std::string OpCall::choice(const char* key, const std::vector<std::string>& choices) {
+  return arguments.read_name(key, choices, choices.front());
 }
 
 std::vector<int> OpCall::integers(const char* key) {

@@ -31,7 +31,8 @@ class OpCall {
   bool flag(const char* key, bool fallback);
   std::array<std::int64_t, 2> pair(const char* key, std::array<std::int64_t, 2> fallback,
                                    std::int64_t least);
-  int choice(const char* key, const std::vector<std::string>& choices);
+  /// One of `choices`, without one the first.
+  std::string choice(const char* key, const std::vector<std::string>& choices);
   std::vector<int> integers(const char* key);
 
   void result(const std::string& result, const Tensor& value);

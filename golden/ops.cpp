@@ -48,8 +48,8 @@ void group_norm(OpCall& c) {
 }
 
 void gelu(OpCall& c) {
-  const int form = c.choice("approximate", {"none", "tanh"});
-  c.result("y", ops::gelu(c.activation("x"), form == 0 ? ops::GeluForm::erf : ops::GeluForm::tanh));
+  const bool exact = c.choice("approximate", {"none", "tanh"}) == "none";
+  c.result("y", ops::gelu(c.activation("x"), exact ? ops::GeluForm::erf : ops::GeluForm::tanh));
 }
 
 int axis(OpCall& c) { return static_cast<int>(c.integer("dim", -1, -6)); }
@@ -64,11 +64,12 @@ void softmax(OpCall& c) { c.result("y", ops::softmax(c.value("x"), axis(c))); }
 void log_softmax(OpCall& c) { c.result("y", ops::log_softmax(c.value("x"), axis(c))); }
 
 void cross_entropy(OpCall& c) {
-  const int kind = c.choice("kind", {"hard", "smoothing", "soft"});
+  const std::string kind = c.choice("kind", {"hard", "smoothing", "soft"});
   const double smoothing = c.real("smoothing", 0);
   const Tensor x = c.value("x"), target = c.value("target");
-  c.result("y", kind == 2 ? ops::soft_cross_entropy(x, target)
-                          : ops::cross_entropy(x, target, kind == 1 ? smoothing : 0));
+  c.result("y", kind == "soft"
+                    ? ops::soft_cross_entropy(x, target)
+                    : ops::cross_entropy(x, target, kind == "smoothing" ? smoothing : 0));
 }
 
 void kl_div(OpCall& c) {
@@ -78,7 +79,7 @@ void kl_div(OpCall& c) {
 void mse(OpCall& c) { c.result("y", ops::mse(c.value("x"), c.value("target"))); }
 
 void resize(OpCall& c) {
-  const bool bicubic = c.choice("mode", {"bicubic", "bilinear"}) == 0;
+  const bool bicubic = c.choice("mode", {"bicubic", "bilinear"}) == "bicubic";
   const ops::ResizeOptions o{bicubic ? ops::ResizeMode::bicubic : ops::ResizeMode::bilinear,
                              c.flag("antialias", false)};
   c.result("y", ops::resize(c.activation("x"), c.pair("size", {1, 1}, 1), o));
@@ -172,8 +173,7 @@ void check_case(Case& c, const json& arguments) {
   check(arguments.contains("op") && arguments["op"].is_string(), "case ", call.name(),
         " names no op");
   const std::string op = arguments["op"].get<std::string>();
-  int any = 0;
-  call.arguments.read_choice("op", any, {op});
+  static_cast<void>(call.arguments.read_name("op", {op}, op));
   const auto handler = handlers().find(op);
   check(handler != handlers().end(), "case ", call.name(), ": op ", op, " is not known");
   handler->second(call);

@@ -36,8 +36,7 @@ TrainCase read_train_case(json config) {
   config.erase("model");
   ConfigReader r("train config", config);
   r.require("optimizer");
-  int is_sgd = 0;
-  r.read_choice("optimizer", is_sgd, {"adamw", "sgd"});
+  const bool is_sgd = r.read_name("optimizer", {"adamw", "sgd"}, "adamw") == "sgd";
   std::array<double, 2> betas{t.optimizer.beta1, t.optimizer.beta2};
   r.read_pair("betas", betas, 0, 1);
   t.optimizer.beta1 = betas[0];
@@ -46,7 +45,7 @@ TrainCase read_train_case(json config) {
   r.read("momentum", t.optimizer.momentum, 0, 1);
   bool nesterov = false;
   r.read("nesterov", nesterov);
-  if (is_sgd != 0) t.optimizer.kind = nesterov ? OptimizerKind::sgd : OptimizerKind::momentum;
+  if (is_sgd) t.optimizer.kind = nesterov ? OptimizerKind::sgd : OptimizerKind::momentum;
   r.read("weight_decay", t.optimizer.weight_decay, 0, 1e6);
   t.clip_grad = read_optional(r, "clip_grad", 1e12);
   t.ema_decay = read_optional(r, "ema_decay", 0.999999999);

@@ -193,7 +193,7 @@ class MatrixPicture {
 }  // namespace
 
 void attention(const Inspection& what, OutputFolder& output) {
-  const TokenLayout layout = token_layout(what.model->info());
+  const TokenLayout layout = token_layout(*what.model);
   const InspectImages images = open_images(what, 4);
   const std::vector<std::int64_t> blocks =
       chosen_blocks(what.options, layout.blocks, what.options.matrix ? "2" : "all");

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
@@ -16,8 +15,6 @@
 
 namespace fovea {
 namespace {
-
-using nlohmann::json;
 
 SquareMap zeros_of(std::int64_t size) {
   return {size, std::vector<float>(static_cast<std::size_t>(size * size))};
@@ -99,28 +96,13 @@ PatchGrid TokenLayout::grid_of(std::int64_t tokens) const {
        grid_width, " patches or its middle");
 }
 
-TokenLayout token_layout(const ModelInfo& info) {
-  const json config = json::parse(info.config);
-  check(config.contains("num_heads"), "inspect: ", info.name,
+TokenLayout token_layout(const Model& model) {
+  const TokenInfo tokens = model.tokens();
+  check(tokens.blocks > 0, "inspect: ", model.info().name,
         " has no attention; transformers (vit, deit, cpvt, pervit, pit) have");
-  TokenLayout layout;
-  layout.heads = config["num_heads"].get<std::int64_t>();
-  for (const json& depth : config.value("depths", json::array({config.value("depth", 0)}))) {
-    layout.blocks += depth.get<std::int64_t>();  // of each stage
-  }
-  if (config.value("family", "") == "deit") {
-    layout.prefix = config.value("distilled", true) ? 2 : 1;
-  } else {
-    layout.prefix = config.value("class_token", false) ? 1 : 0;
-  }
-  std::int64_t cell = config.value("patch_size", std::int64_t{1});
-  if (config.value("conv_stem", false)) {  // each pair of widths is a convolution of stride 2
-    cell = std::int64_t{1} << (config["convstem_dims"].size() - 1);
-  }
-  layout.grid_height = info.img_size[0] / cell;
-  layout.grid_width = info.img_size[1] / cell;
-  layout.cell_height = layout.cell_width = static_cast<double>(cell);
-  return layout;
+  const auto [height, width] = tokens.grid.size;
+  const auto cell = static_cast<double>(tokens.cell);
+  return {tokens.blocks, tokens.heads, tokens.grid.prefix, height, width, cell, cell};
 }
 
 BlockAttention::BlockAttention(std::int64_t block, Shown shown, const TokenLayout& layout)
@@ -203,7 +185,7 @@ SquareMap without_prefix(const SquareMap& map, std::int64_t prefix) {
 }
 
 void visit_blocks(Model& model, const Tensor& images, const BlockVisitor& visit) {
-  const TokenLayout layout = token_layout(model.info());
+  const TokenLayout layout = token_layout(model);
   std::int64_t seen = 0;
   const BlockVisitor counting = [&](const BlockAttention& block) {
     ++seen;

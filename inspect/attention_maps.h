@@ -23,7 +23,7 @@ struct PatchGrid {
   [[nodiscard]] std::int64_t center() const { return height / 2 * width + width / 2; }
 };
 
-/// What a model's configuration says about its tokens.
+/// A model's tokens as pictures show them.
 struct TokenLayout {
   std::int64_t blocks = 0, heads = 1;
   std::int64_t prefix = 0;                       ///< tokens before the patches
@@ -35,7 +35,7 @@ struct TokenLayout {
   [[nodiscard]] PatchGrid grid_of(std::int64_t tokens) const;
 };
 /// Throws for a model without attention, naming it.
-[[nodiscard]] TokenLayout token_layout(const ModelInfo& info);
+[[nodiscard]] TokenLayout token_layout(const Model& model);
 
 /// Rows and columns of one head: [N, N], row-major.
 struct SquareMap {

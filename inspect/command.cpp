@@ -81,12 +81,12 @@ InspectImages open_images(const Inspection& what, std::int64_t otherwise) {
   if (!what.options.dataset.empty()) request.dataset.name = what.options.dataset;
   request.dataset.data_dir = what.options.data_dir;
   request.count = what.options.count > 0 ? what.options.count : otherwise;
-  return {request, what.model->info(), what.normalization};
+  return {request, what.model->info(), {{}, what.normalization, what.crop}};
 }
 
 void visit_images(const Inspection& what, const InspectImages& images, const BatchVisitor& visit) {
   const std::int64_t step = std::max<std::int64_t>(what.options.batch_size, 1);
-  const std::int64_t blocks = token_layout(what.model->info()).blocks;
+  const std::int64_t blocks = token_layout(*what.model).blocks;
   for (std::int64_t first = 0; first < images.size(); first += step) {
     const std::int64_t count = std::min(step, images.size() - first);
     visit_blocks(*what.model, images.batch(first, count), [&](const BlockAttention& block) {

@@ -4,45 +4,33 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/evaluation.h"
+#include "data/image.h"
+#include "data/sources/folder_index.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_picture(const fs::path& path) {
-  std::string kind = path.extension().string();
-  std::transform(kind.begin(), kind.end(), kind.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return kind == ".png" || kind == ".jpg" || kind == ".jpeg" || kind == ".bmp";
-}
-
 /// The file itself, or the pictures of a folder by name.
 std::vector<fs::path> list_pictures(const fs::path& path) {
   check(fs::exists(path), path.string(), ": does not exist, expected a picture or a folder");
   if (!fs::is_directory(path)) return {path};
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_regular_file() && is_picture(it->path())) files.push_back(it->path());
-  }
-  check(!error, path.string(), ": cannot be listed: ", error.message());
-  check(!files.empty(), path.string(), ": holds no .png, .jpg, .jpeg or .bmp file");
-  std::sort(files.begin(), files.end());
+  std::vector<fs::path> files = pictures_below(path);
+  check(!files.empty(), path.string(), ": holds no ", joined(picture_endings(), ", "), " file");
   return files;
 }
 
 }  // namespace
 
 InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model,
-                             const Normalization& normalization) {
+                             EvaluationTransform transform) {
   check(model.in_chans == Image::kChannels, "inspect: the model takes images of ", model.in_chans,
         " channels, pictures have 3");
-  EvaluationTransform options;
-  options.size = {model.img_size[0], model.img_size[1]};
-  options.normalization = normalization;
-  pipeline_ = evaluation_pipeline(options);
+  transform.size = {model.img_size[0], model.img_size[1]};
+  pipeline_ = evaluation_pipeline(transform);
   const auto at_most = static_cast<std::size_t>(request.count > 0 ? request.count : 1LL << 40);
   if (!request.path.empty()) {
     std::vector<fs::path> files = list_pictures(request.path);

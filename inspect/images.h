@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/transforms.h"
+#include "data/evaluation.h"
 #include "engine/tensor.h"
 #include "models/model.h"
 
@@ -24,8 +24,8 @@ struct ImageRequest {
 class InspectImages {
  public:
   /// Throws when there is no picture, or the model takes no colour images.
-  InspectImages(const ImageRequest& request, const ModelInfo& model,
-                const Normalization& normalization);
+  /// Pictures come to the model's size, whatever that of `transform` is.
+  InspectImages(const ImageRequest& request, const ModelInfo& model, EvaluationTransform transform);
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(names_.size()); }
   /// The file's name, or "test image 3, ship".

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/evaluation.h"
 #include "inspect/attention_maps.h"
 #include "inspect/images.h"
 #include "inspect/output.h"
@@ -30,6 +31,7 @@ struct Inspection {
   Model* model = nullptr;  ///< null where the analysis needs none
   std::string source{};    ///< where its weights come from, for titles
   Normalization normalization = kCifarNormalization;
+  EvaluationCrop crop{};  ///< how pictures come to the model's size
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
 };

@@ -24,7 +24,7 @@ struct Table {
 };
 
 Table measure(const Inspection& what, const Quantity& quantity, const InspectImages& images) {
-  const TokenLayout layout = token_layout(what.model->info());
+  const TokenLayout layout = token_layout(*what.model);
   const double side = layout.image_side();
   Table table;
   table.images = images.size();
@@ -79,7 +79,7 @@ void inspect_locality(const Inspection& what, const Quantity& quantity, OutputFo
   const InspectImages images = open_images(what, 32);
   const Table table = measure(what, quantity, images);
   Csv csv("layer,head,images,share_of_side,pixels,uniform_share_of_side");
-  const double side = token_layout(what.model->info()).image_side();
+  const double side = token_layout(*what.model).image_side();
   for (std::size_t block = 0; block < table.heads.size(); ++block) {
     for (std::size_t head = 0; head < table.heads[block].size(); ++head) {
       const double value = table.heads[block][head];

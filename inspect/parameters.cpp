@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "inspect/command.h"
+#include "models/cpvt.h"
 
 namespace fovea::inspect {
 namespace {
@@ -83,11 +84,6 @@ struct PegKernels {
   bool is_full = false;
 };
 
-/// Undefined when there is no generator of that number.
-Tensor peg_weight(const Model& model, std::int64_t peg) {
-  return model.store().find("pos_block." + std::to_string(peg) + ".proj.0.weight");
-}
-
 PegKernels kernels_of(const Tensor& weight, std::int64_t peg) {
   check(weight.rank() == 4, "inspect: peg-kernels: got a weight ", weight.shape(),
         ", expected [D, 1, k, k] or [D, D, k, k]");
@@ -161,10 +157,10 @@ std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
 }  // namespace
 
 void pos_embed(const Inspection& what, OutputFolder& output) {
-  const Tensor table = what.model->store().find("pos_embed");
+  const Tensor table = what.model->store().find(Role::position_table);
   check(table.defined(), "inspect: ", what.model->info().name,
         " has no pos_embed; CPVT answers with peg-kernels, PerViT with pervit-phi");
-  const TokenLayout layout = token_layout(what.model->info());
+  const TokenLayout layout = token_layout(*what.model);
   const std::int64_t N = layout.grid_height * layout.grid_width;
   const std::int64_t D = table.size(-1), prefix = table.numel() / D - N;
   check(prefix >= 0, "inspect: pos_embed: got ", table.shape(), " for ", N, " patches");

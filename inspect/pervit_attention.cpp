@@ -60,7 +60,7 @@ std::vector<Tile> mixed_row_of(const BlockAttention& block, std::int64_t image,
 }  // namespace
 
 void pervit_attention(const Inspection& what, OutputFolder& output) {
-  const TokenLayout layout = token_layout(what.model->info());
+  const TokenLayout layout = token_layout(*what.model);
   const std::string otherwise = layout.blocks >= 8 ? "3,4,8" : "all";
   const std::vector<std::int64_t> chosen = chosen_blocks(what.options, layout.blocks, otherwise);
   std::map<std::int64_t, TileGrid> pictures;

@@ -28,7 +28,7 @@ void add(Mixture& sum, const Mixture& part, double weight) {
 
 Measured measure(const Inspection& what) {
   const InspectImages images = open_images(what, 16);
-  const TokenLayout layout = token_layout(what.model->info());
+  const TokenLayout layout = token_layout(*what.model);
   Measured measured;
   measured.images = images.size();
   for (std::int64_t i = 0; i < layout.blocks * layout.heads; ++i) {

@@ -1,11 +1,11 @@
 // pervit-phi: Phi_p of the central query, of trained models (PerViT fig. 4) and as (s, v) of the
 // initialisation make it (fig. 2 bottom).
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/autograd.h"
 #include "inspect/position_maps.h"
+#include "models/pervit.h"
 #include "models/registry.h"
 
 namespace fovea::inspect {
@@ -42,7 +42,7 @@ void draw_trained(const Inspection& what, OutputFolder& output) {
                 "The red square is the query."};
   grid.bar = relative_color_bar("position attention, each map in its own range");
   grid.side = 96;
-  const TokenLayout layout = token_layout(what.model->info());
+  const TokenLayout layout = token_layout(*what.model);
   grid.rows.resize(blocks.front().heads.size());
   for (PositionBlock& block : blocks) {
     grid.column_labels.push_back(layer_label(block.block));
@@ -75,13 +75,12 @@ std::vector<double> linspace(double from, double to, std::int64_t count) {
 void set_gates(Model& model, const GateInit& init) {
   const NoGrad no_grad;
   for (std::size_t i = 0; i < init.s.size(); ++i) {
-    const std::string gate = "blocks." + std::to_string(i) + ".attn.activation.gn2.";
-    const Tensor bias = model.store().find(gate + "bias"),
-                 weight = model.store().find(gate + "weight");
-    check(bias.defined() && weight.defined(), "inspect: pervit-phi --init: ", model.info().name,
-          " has no ", gate, "*; PerViT (pervit_tiny_224) has");
-    bias.fill_(init.s[i]);
-    weight.fill_(init.v[i]);
+    const PositionGate gate = position_gate(model, static_cast<std::int64_t>(i));
+    check(gate.scale.defined() && gate.shift.defined(),
+          "inspect: pervit-phi --init: ", model.info().name,
+          " has no position attention; PerViT (pervit_tiny_224) has");
+    gate.shift.fill_(init.s[i]);
+    gate.scale.fill_(init.v[i]);
   }
 }
 
@@ -110,10 +109,8 @@ TileGrid start_initial(const Model& model, std::int64_t blocks) {
 }
 
 void draw_initial(const Inspection& what, OutputFolder& output) {
-  const ModelInfo& info = what.model->info();
-  const std::unique_ptr<Model> fresh =
-      make_model_from_config(nlohmann::json::parse(info.config), 0, {}, info.name);
-  const TokenLayout layout = token_layout(info);
+  const std::unique_ptr<Model> fresh = make_model_like(*what.model);
+  const TokenLayout layout = token_layout(*fresh);
   TileGrid grid = start_initial(*fresh, layout.blocks);
   Csv csv("row,layer,s,v,nonlocality,key_y,key_x,phi_p");
   for (const auto& [label, init] : init_rows(layout.blocks)) {

@@ -81,7 +81,7 @@ void draw_grid(const Inspection& what, OutputFolder& output) {
   TokenLayout layout;
   PatchGrid grid{14, 14, 0};
   if (what.model != nullptr) {
-    layout = token_layout(what.model->info());
+    layout = token_layout(*what.model);
     grid = {layout.grid_height, layout.grid_width, 0};
   }
   const std::array<double, kRegions> radii = region_radii(grid);

@@ -84,19 +84,14 @@ void ConfigReader::read(std::string_view key, double& value, double least, doubl
   value = found->get<double>();
 }
 
-void ConfigReader::read_choice(std::string_view key, int& value,
-                               const std::vector<std::string>& choices) {
+std::string ConfigReader::read_name(std::string_view key, const std::vector<std::string>& names,
+                                    const std::string& otherwise) {
   const json* found = find(key);
-  if (found == nullptr) return;
-  const auto it = found->is_string()
-                      ? std::find(choices.begin(), choices.end(), found->get<std::string>())
-                      : choices.end();
-  if (it == choices.end()) {
-    std::string expected = "one of";
-    for (const std::string& choice : choices) expected += " " + choice;
-    refuse(key, *found, expected);
-  }
-  value = static_cast<int>(it - choices.begin());
+  if (found == nullptr) return otherwise;
+  const bool known = found->is_string() && std::find(names.begin(), names.end(),
+                                                     found->get<std::string>()) != names.end();
+  if (!known) refuse(key, *found, "one of " + joined(names, " "));
+  return found->get<std::string>();
 }
 
 void ConfigReader::read_size(std::string_view key, std::array<std::int64_t, 2>& value,

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.h"
+
 namespace fovea {
 
 /// Reads an object key by key. An absent key leaves the value as it is; a wrong one throws
@@ -24,14 +26,13 @@ class ConfigReader {
             std::int64_t most = 1 << 24);
   /// A finite number in [least, most].
   void read(std::string_view key, double& value, double least, double most);
-  /// One of `choices`; `value` becomes its position.
-  void read_choice(std::string_view key, int& value, const std::vector<std::string>& choices);
-  /// The same for an enumeration whose members stand in the order of `choices`.
-  template <class Choice>
-  void read_choice(std::string_view key, Choice& value, const std::vector<std::string>& choices) {
-    int position = static_cast<int>(value);
-    read_choice(key, position, choices);
-    value = static_cast<Choice>(position);
+  /// One of `names`; `otherwise` where the key is absent.
+  std::string read_name(std::string_view key, const std::vector<std::string>& names,
+                        const std::string& otherwise);
+  /// The name of a member of an enumeration (kNames).
+  template <class Enum>
+  void read_choice(std::string_view key, Enum& value) {
+    value = parse_name<Enum>(key, read_name(key, names_of<Enum>(), name_of(value)));
   }
   /// [height, width], or one number for both; each at least `least`.
   void read_size(std::string_view key, std::array<std::int64_t, 2>& value, std::int64_t least = 1);
@@ -54,12 +55,6 @@ class ConfigReader {
   const nlohmann::json& object_;
   std::vector<std::string> known_;
 };
-
-/// The inverse of read_choice.
-template <class Choice>
-[[nodiscard]] const std::string& name_of(Choice value, const std::vector<std::string>& choices) {
-  return choices[static_cast<std::size_t>(value)];
-}
 
 /// The value that a command line means: a JSON value, [h, w] for "HxW", else a string.
 [[nodiscard]] nlohmann::json parse_config_value(const std::string& text);

@@ -23,15 +23,18 @@ std::vector<Peg> make_pegs(const Scope& s, const CPVTConfig& c) {
 CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOptions options)
     : Model(std::move(info), seed, options),
       config_(c),
-      cls_token_(c.class_token ? Scope(store()).param("cls_token", {1, 1, c.encoder.embed_dim},
-                                                      trunc_normal(0.02), Decay::no)
+      cls_token_(c.class_token ? Scope(store())
+                                     .as(Role::token)
+                                     .param("cls_token", {1, 1, c.encoder.embed_dim},
+                                            trunc_normal(0.02), Decay::no)
                                : Tensor()),
       pos_embed_(make_pos_embed(Scope(store()), c.pos_embed, c.token_grid(), c.encoder.embed_dim)),
-      patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
-      pegs_(make_pegs(Scope(store()) / "pos_block", c)),
+      patch_embed_(Scope(store()).as(Role::patches) / "patch_embed", c.image, c.encoder.embed_dim),
+      pegs_(make_pegs(Scope(store()).as(Role::position_encoding) / "pos_block", c)),
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
-      norm_(Scope(store()) / "norm", c.encoder.embed_dim, c.encoder.norm_eps) {
-  if (c.num_classes > 0) head_.emplace(Scope(store()) / "head", c.encoder.embed_dim, c.num_classes);
+      norm_(Scope(store()).as(Role::norm) / "norm", c.encoder.embed_dim, c.encoder.norm_eps) {
+  if (c.num_classes > 0)
+    head_.emplace(Scope(store()).as(Role::head) / "head", c.encoder.embed_dim, c.num_classes);
 }
 
 /// images [B, C, H, W] -> class logits [B, K].
@@ -80,6 +83,11 @@ Tensor CPVT::encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
   return x;
 }
 
+TokenInfo CPVT::tokens() const {
+  return {config_.token_grid(), config_.image.patch_size, config_.encoder.depth,
+          config_.encoder.num_heads};
+}
+
 std::vector<ModuleCost> CPVT::costs() const {
   const std::int64_t D = config_.encoder.embed_dim, K = config_.num_classes;
   const std::int64_t p = config_.image.patch_size;
@@ -107,6 +115,10 @@ std::vector<ModuleCost> CPVT::costs() const {
   costs.push_back({"norm", {D}, 0});
   if (head_) costs.push_back({"head", {K}, D * K});
   return costs;
+}
+
+Tensor peg_weight(const Model& model, std::int64_t peg) {
+  return model.store().find("pos_block." + std::to_string(peg) + ".proj.0.weight");
 }
 
 void load_pegs(Model& model, const std::filesystem::path& path) {

@@ -40,6 +40,7 @@ class CPVT : public Model {
   /// ctx.any_size.
   ModelOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
+  [[nodiscard]] TokenInfo tokens() const override;
 
  private:
   [[nodiscard]] Tensor embed(const Tensor& images, const Tensor& pos_embed,
@@ -56,6 +57,10 @@ class CPVT : public Model {
   LayerNorm norm_;
   std::optional<Linear> head_;
 };
+
+/// The depthwise (or full) filters of generator `peg`, [D, 1, k, k] or [D, D, k, k]; undefined when
+/// there is none of that number.
+[[nodiscard]] Tensor peg_weight(const Model& model, std::int64_t peg);
 
 /// Copies every pos_block.* of a weights file into the model and nothing else: with peg_frozen, the
 /// "learned init" of the paper's table 11. Throws when one is missing or mis-shaped.

@@ -10,20 +10,16 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kConvs{"depthwise", "separable", "full"};
-const std::vector<std::string> kPaddings{"zero", "none"};
-const std::vector<std::string> kInits{"twins", "torch"};
-
 void read_pegs(ConfigReader& r, CPVTConfig& c) {
   r.read("peg_positions", c.peg_positions);
   std::sort(c.peg_positions.begin(), c.peg_positions.end());
   r.read("peg_stack", c.peg_stack, 1, 1000);
   r.read("peg_kernel", c.peg.kernel, 1, 1001);
-  r.read_choice("peg_padding", c.peg.padding, kPaddings);
-  r.read_choice("peg_conv", c.peg.conv, kConvs);
+  r.read_choice("peg_padding", c.peg.padding);
+  r.read_choice("peg_conv", c.peg.conv);
   r.read("peg_residual", c.peg.residual);
   r.read("peg_frozen", c.peg.frozen);
-  r.read_choice("peg_init", c.peg.init, kInits);
+  r.read_choice("peg_init", c.peg.init);
 }
 
 void check_pegs(const CPVTConfig& c) {
@@ -86,11 +82,11 @@ json to_json(const CPVTConfig& c) {
   config["peg_positions"] = c.peg_positions;
   config["peg_stack"] = c.peg_stack;
   config["peg_kernel"] = c.peg.kernel;
-  config["peg_padding"] = name_of(c.peg.padding, kPaddings);
-  config["peg_conv"] = name_of(c.peg.conv, kConvs);
+  config["peg_padding"] = name_of(c.peg.padding);
+  config["peg_conv"] = name_of(c.peg.conv);
   config["peg_residual"] = c.peg.residual;
   config["peg_frozen"] = c.peg.frozen;
-  config["peg_init"] = name_of(c.peg.init, kInits);
+  config["peg_init"] = name_of(c.peg.init);
   return config;
 }
 

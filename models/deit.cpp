@@ -12,18 +12,25 @@ namespace fovea {
 DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOptions options)
     : Model(std::move(info), seed, options),
       config_(c),
-      cls_token_(Scope(store()).param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02),
-                                      Decay::no)),
+      cls_token_(
+          Scope(store())
+              .as(Role::token)
+              .param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no)),
       // Decayed, unlike the class token: so did the official runs.
-      dist_token_(Scope(store()).param("dist_token", {1, 1, c.encoder.embed_dim},
-                                       trunc_normal(0.02), Decay::yes)),
-      pos_embed_(Scope(store()).param("pos_embed", {1, 2 + c.image.patches(), c.encoder.embed_dim},
-                                      trunc_normal(0.02), Decay::no)),
-      patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
+      dist_token_(
+          Scope(store())
+              .as(Role::distillation_token)
+              .param("dist_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::yes)),
+      pos_embed_(Scope(store())
+                     .as(Role::position_table)
+                     .param("pos_embed", {1, 2 + c.image.patches(), c.encoder.embed_dim},
+                            trunc_normal(0.02), Decay::no)),
+      patch_embed_(Scope(store()).as(Role::patches) / "patch_embed", c.image, c.encoder.embed_dim),
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
-      norm_(Scope(store()) / "norm", c.encoder.embed_dim, c.encoder.norm_eps),
-      head_(Scope(store()) / "head", c.encoder.embed_dim, c.num_classes),
-      head_dist_(Scope(store()) / "head_dist", c.encoder.embed_dim, c.num_classes) {}
+      norm_(Scope(store()).as(Role::norm) / "norm", c.encoder.embed_dim, c.encoder.norm_eps),
+      head_(Scope(store()).as(Role::head) / "head", c.encoder.embed_dim, c.num_classes),
+      head_dist_(Scope(store()).as(Role::distillation_head) / "head_dist", c.encoder.embed_dim,
+                 c.num_classes) {}
 
 /// images [B, C, H, W] -> logits [B, K] of both heads, or in evaluation their mean.
 ModelOutput DeiT::forward(const Tensor& images, Context& ctx) {
@@ -52,6 +59,13 @@ Tensor DeiT::embed(const Tensor& images, Context& ctx) const {
   }
   ctx.show("feat/embed", x);
   return x;
+}
+
+TokenInfo DeiT::tokens() const {
+  return {{config_.image.grid(), 2},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads};
 }
 
 std::vector<ModuleCost> DeiT::costs() const {

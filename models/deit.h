@@ -31,6 +31,7 @@ class DeiT : public Model {
   /// Training: the logits of both heads. Evaluation: their mean.
   ModelOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
+  [[nodiscard]] TokenInfo tokens() const override;
 
  private:
   [[nodiscard]] Tensor embed(const Tensor& images, Context& ctx) const;

@@ -4,12 +4,6 @@
 #include <nlohmann/json.hpp>
 
 namespace fovea {
-namespace {
-
-const std::vector<std::string> kPosEmbeds{"learned", "sincos", "none", "rpe2d"};
-const std::vector<std::string> kPoolings{"token", "avg"};
-
-}  // namespace
 
 using nlohmann::json;
 
@@ -32,7 +26,7 @@ void read_encoder(ConfigReader& r, EncoderConfig& c) {
 }
 
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
-  r.read_choice("pos_embed", pos_embed, kPosEmbeds);
+  r.read_choice("pos_embed", pos_embed);
   bool irpe = false;
   r.read("irpe", irpe);
   if (pos_embed == PosEmbed::rpe2d) c.relative = RelativePosition::rpe2d;
@@ -41,7 +35,7 @@ void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
 
 void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool) {
   r.read("class_token", class_token);
-  r.read_choice("global_pool", global_pool, kPoolings);
+  r.read_choice("global_pool", global_pool);
 }
 
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
@@ -83,13 +77,13 @@ void write_encoder(json& config, const EncoderConfig& c) {
 }
 
 void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {
-  config["pos_embed"] = name_of(pos_embed, kPosEmbeds);
+  config["pos_embed"] = name_of(pos_embed);
   config["irpe"] = c.relative == RelativePosition::irpe;
 }
 
 void write_pooling(json& config, bool class_token, Pooling global_pool) {
   config["class_token"] = class_token;
-  config["global_pool"] = name_of(global_pool, kPoolings);
+  config["global_pool"] = name_of(global_pool);
 }
 
 }  // namespace fovea

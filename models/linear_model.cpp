@@ -27,7 +27,7 @@ LinearModel::LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64
     : Model(std::move(info), seed, options),
       config_(c),
       pixels_(c.in_chans * c.img_size[0] * c.img_size[1]),
-      head_(Scope(store()) / "head", pixels_, c.num_classes) {}
+      head_(Scope(store()).as(Role::head) / "head", pixels_, c.num_classes) {}
 
 ModelOutput LinearModel::forward(const Tensor& images, Context& ctx) {
   const auto [height, width] = config_.img_size;

@@ -9,6 +9,7 @@
 
 #include "engine/tensor.h"
 #include "models/context.h"
+#include "models/layers/token_grid.h"
 #include "models/scope.h"
 
 namespace fovea {
@@ -21,6 +22,14 @@ struct ModelInfo {
   std::int64_t num_classes = 1000;
   /// JSON object of every setting, "family" included: make_model_from_config() builds it again.
   std::string config;
+};
+
+/// What the blocks of a transformer work on, for an image of info().img_size.
+struct TokenInfo {
+  TokenGrid grid;           ///< that enters the first block, or the layers before it
+  std::int64_t cell = 1;    ///< pixels of a token and side
+  std::int64_t blocks = 0;  ///< 0: the model is no transformer
+  std::int64_t heads = 0;   ///< of each block
 };
 
 /// One module of a model, for reports: what comes out of it for one image, and its multiply-adds.
@@ -50,6 +59,7 @@ class Model {
   virtual void finish_backward() {}
   /// The modules in the order of the forward pass, for one image of info().img_size.
   [[nodiscard]] virtual std::vector<ModuleCost> costs() const = 0;
+  [[nodiscard]] virtual TokenInfo tokens() const { return {}; }
   /// Multiply-adds of one image.
   [[nodiscard]] std::int64_t multiply_adds() const;
 

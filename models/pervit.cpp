@@ -24,10 +24,14 @@ std::optional<PositionAttention> make_position(const Scope& s, const PerViTConfi
   return PositionAttention(s, c.position, *relative, {index, c.depth()});
 }
 
+Scope position_filter(const Scope& block) {
+  return block.as(Role::position_encoding) / "conv" / "proj";
+}
+
 std::vector<PerViTBlock> make_blocks(const Scope& s, const PerViTConfig& c,
                                      const RelativeEncoding* relative) {
   std::vector<PerViTBlock> blocks;
-  for (std::int64_t i = 0; i < c.depth(); ++i) blocks.emplace_back(s / i, c, relative, i);
+  for (std::int64_t i = 0; i < c.depth(); ++i) blocks.emplace_back(s.block(i), c, relative, i);
   return blocks;
 }
 
@@ -38,17 +42,18 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
     : index_(index),
       grid_(c.position.grid),
       drop_path_(drop_path_of(c.drop_path, index, c.depth())),
-      norm1_(s / "norm1", c.width(index), c.norm_eps),
+      norm1_(s.as(Role::norm) / "norm1", c.width(index), c.norm_eps),
       res_path_(make_res_path(s / "res_path", c, index)),
-      attn_(s / "attn", c.width(index), c.position.num_heads, c.phi_c,
-            make_position(s / "attn" / "activation", c, relative, index)),
+      attn_(
+          s / "attn", c.width(index), c.position.num_heads, c.phi_c,
+          make_position(s.as(Role::position_encoding) / "attn" / "activation", c, relative, index)),
       cpe_weight_(
-          c.cpe ? (s / "conv" / "proj").param("weight", {c.width(index), 1, 3, 3}, torch_default(9))
+          c.cpe ? position_filter(s).param("weight", {c.width(index), 1, 3, 3}, torch_default(9))
                 : Tensor()),
-      cpe_bias_(c.cpe ? (s / "conv" / "proj").param("bias", {c.width(index)}, torch_default(9))
+      cpe_bias_(c.cpe ? position_filter(s).param("bias", {c.width(index)}, torch_default(9))
                       : Tensor()),
-      norm2_(s / "norm2", c.width(index), c.norm_eps),
-      mlp_(s / "mlp", c.width(index), c.hidden(index), c.next_width(index)) {}
+      norm2_(s.as(Role::norm) / "norm2", c.width(index), c.norm_eps),
+      mlp_(s.as(Role::mlp) / "mlp", c.width(index), c.hidden(index), c.next_width(index)) {}
 
 Tensor PerViTBlock::operator()(Tensor x, Context& ctx) {
   const double rate = ctx.training ? drop_path_ : 0;
@@ -69,20 +74,26 @@ Tensor PerViTBlock::cpe(const Tensor& x) const {
 PerViT::PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options)
     : Model(std::move(info), seed, options),
       config_(c),
-      stem_(c.conv_stem ? std::optional(ConvStem(Scope(store()) / "conv_layers", c.convstem_dims))
+      stem_(c.conv_stem ? std::optional(ConvStem(Scope(store()).as(Role::patches) / "conv_layers",
+                                                 c.convstem_dims))
                         : std::nullopt),
-      patch_embed_(c.conv_stem ? std::nullopt
-                               : std::optional(PatchEmbed(Scope(store()) / "patch_embed", c.image,
-                                                          c.emb_dims.front()))),
-      pos_embed_(c.pos_embed == PosEmbed::learned
-                     ? Scope(store()).param("pos_embed", {1, c.tokens(), c.emb_dims.front()},
-                                            trunc_normal(0.02))
-                     : Tensor()),
-      relative_(c.phi_p ? std::optional(RelativeEncoding(Scope(store()), c.position))
+      patch_embed_(c.conv_stem
+                       ? std::nullopt
+                       : std::optional(PatchEmbed(Scope(store()).as(Role::patches) / "patch_embed",
+                                                  c.image, c.emb_dims.front()))),
+      pos_embed_(
+          c.pos_embed == PosEmbed::learned
+              ? Scope(store())
+                    .as(Role::position_table)
+                    .param("pos_embed", {1, c.tokens(), c.emb_dims.front()}, trunc_normal(0.02))
+              : Tensor()),
+      relative_(c.phi_p ? std::optional(RelativeEncoding(Scope(store()).as(Role::position_encoding),
+                                                         c.position))
                         : std::nullopt),
       blocks_(make_blocks(Scope(store()) / "blocks", c, relative_ ? &*relative_ : nullptr)),
-      norm_(Scope(store()) / "norm", c.emb_dims.back(), c.norm_eps) {
-  if (c.num_classes > 0) head_.emplace(Scope(store()) / "head", c.emb_dims.back(), c.num_classes);
+      norm_(Scope(store()).as(Role::norm) / "norm", c.emb_dims.back(), c.norm_eps) {
+  if (c.num_classes > 0)
+    head_.emplace(Scope(store()).as(Role::head) / "head", c.emb_dims.back(), c.num_classes);
 }
 
 /// images [B, C, H, W] -> class logits [B, K].
@@ -111,8 +122,18 @@ Tensor PerViT::embed(const Tensor& images, Context& ctx) const {
   return x;
 }
 
+TokenInfo PerViT::tokens() const {
+  const std::int64_t side = config_.position.grid;
+  return {{{side, side}, 0}, config_.stride(), config_.depth(), config_.position.num_heads};
+}
+
 void PerViT::finish_backward() {
   for (PerViTBlock& block : blocks_) block.finish_backward();
+}
+
+PositionGate position_gate(const Model& model, std::int64_t block) {
+  const std::string norm = "blocks." + std::to_string(block) + ".attn.activation.gn2.";
+  return {model.store().find(norm + "weight"), model.store().find(norm + "bias")};
 }
 
 }  // namespace fovea

@@ -72,6 +72,13 @@ class PerViTBlock {
   Mlp mlp_;
 };
 
+/// The last instance norm before the sigmoid of Phi_p in a block: scale v and shift s of every
+/// head, [H]. Undefined when the block has none.
+struct PositionGate {
+  Tensor scale, shift;
+};
+[[nodiscard]] PositionGate position_gate(const Model& model, std::int64_t block);
+
 class PerViT : public Model {
  public:
   PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options);
@@ -79,6 +86,7 @@ class PerViT : public Model {
   ModelOutput forward(const Tensor& images, Context& ctx) override;
   void finish_backward() override;
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
+  [[nodiscard]] TokenInfo tokens() const override;
 
  private:
   [[nodiscard]] Tensor embed(const Tensor& images, Context& ctx) const;

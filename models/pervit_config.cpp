@@ -12,9 +12,6 @@ namespace {
 using nlohmann::json;
 
 const std::string kWhere = "pervit config";
-const std::vector<std::string> kPosEmbeds{"none", "learned"};
-const std::vector<std::string> kEmbeds{"euc", "lrn"};
-const std::vector<std::string> kInits{"peripheral", "conv", "rand"};
 
 void check_each(const char* key, const std::vector<std::int64_t>& values, std::int64_t most) {
   for (const std::int64_t value : values) {
@@ -37,11 +34,11 @@ void read_image(ConfigReader& r, const json& config, PerViTConfig& c) {
 }
 
 void read_position(ConfigReader& r, PositionConfig& c) {
-  r.read_choice("ppe_embed", c.ppe_embed, kEmbeds);
+  r.read_choice("ppe_embed", c.ppe_embed);
   r.read("ppe_kernel", c.ppe_kernel, 1, 1023);
   r.read("ppe_layers", c.ppe_layers, 1, 2);
   r.read("ppe_frozen", c.ppe_frozen);
-  r.read_choice("ppe_init", c.ppe_init, kInits);
+  r.read_choice("ppe_init", c.ppe_init);
   r.read("ppe_init_noise", c.ppe_init_noise, 0, 1e3);
   check(c.ppe_kernel % 2 == 1, kWhere, ": ppe_kernel: got ", c.ppe_kernel, ", expected an odd one");
 }
@@ -124,11 +121,11 @@ PerViTConfig read_pervit_config(const json& config) {
   r.read("phi_p", c.phi_p);
   r.read("phi_c", c.phi_c);
   r.read("cpe", c.cpe);
-  int choice = 0;
-  r.read_choice("pos_embed", choice, kPosEmbeds);
-  c.pos_embed = choice == 0 ? PosEmbed::none : PosEmbed::learned;
+  r.read_choice("pos_embed", c.pos_embed);
   read_position(r, c.position);
   r.finish();
+  check(c.pos_embed == PosEmbed::none || c.pos_embed == PosEmbed::learned, kWhere,
+        ": pos_embed: got ", name_of(c.pos_embed), ", expected none or learned");
   check(c.phi_p || c.phi_c, kWhere, ": phi_p and phi_c are both false, so no attention is left");
   check_widths(c);
   if (c.conv_stem) check_stem(c);
@@ -153,12 +150,12 @@ json to_json(const PerViTConfig& c) {
   config["phi_p"] = c.phi_p;
   config["phi_c"] = c.phi_c;
   config["cpe"] = c.cpe;
-  config["pos_embed"] = kPosEmbeds[c.pos_embed == PosEmbed::none ? 0 : 1];
-  config["ppe_embed"] = name_of(c.position.ppe_embed, kEmbeds);
+  config["pos_embed"] = name_of(c.pos_embed);
+  config["ppe_embed"] = name_of(c.position.ppe_embed);
   config["ppe_kernel"] = c.position.ppe_kernel;
   config["ppe_layers"] = c.position.ppe_layers;
   config["ppe_frozen"] = c.position.ppe_frozen;
-  config["ppe_init"] = name_of(c.position.ppe_init, kInits);
+  config["ppe_init"] = name_of(c.position.ppe_init);
   config["ppe_init_noise"] = c.position.ppe_init_noise;
   return config;
 }

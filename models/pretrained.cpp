@@ -60,14 +60,9 @@ std::optional<Grid> grid_of(std::int64_t tokens, const Metadata& metadata) {
   return Grid{side, side};
 }
 
-/// The token grid of a model whose pos_embed has `rows` rows.
-Grid grid_of(const Model& model, std::int64_t rows) {
-  const Tensor patch = model.store().find("patch_embed.proj.weight");
-  if (!patch.defined()) {  // a convolutional stem: square, without prefix tokens
-    const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(rows))));
-    return {side, side};
-  }
-  return {model.info().img_size[0] / patch.size(2), model.info().img_size[1] / patch.size(2)};
+/// Whether a file's tensor belongs to a classification head.
+bool names_head(std::string_view name) {
+  return name.starts_with("head.") || name.starts_with("head_dist.");
 }
 
 /// Sorts the tensors of a file into what fits and what does not; changes nothing until apply().
@@ -81,7 +76,7 @@ class Loader {
     }
     for (const auto& [name, tensor] : tensors_) {
       if (model.store().find(name).defined()) continue;
-      if (!(options_.finetune && is_head_parameter(name))) unexpected_.push_back(name);
+      if (!(options_.finetune && names_head(name))) unexpected_.push_back(name);
     }
   }
 
@@ -96,7 +91,7 @@ class Loader {
  private:
   void match(const Parameter& p) {
     const auto found = tensors_.find(p.name);
-    const bool keep_head = options_.finetune && is_head_parameter(p.name);
+    const bool keep_head = options_.finetune && is_head(p.role);
     if (found == tensors_.end()) {
       // A count that nothing is computed from; PyTorch does without it as well.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
@@ -108,7 +103,7 @@ class Loader {
       copies_.emplace_back(p.tensor, found->second);
     } else if (keep_head) {
       report_.kept.push_back(p.name);
-    } else if (p.name != "pos_embed" || !resize_pos_embed(p, found->second)) {
+    } else if (p.role != Role::position_table || !resize_pos_embed(p, found->second)) {
       std::ostringstream text;
       text << p.name << " is " << found->second.shape() << " and should be " << p.tensor.shape();
       misshaped_.push_back(text.str());
@@ -121,7 +116,7 @@ class Loader {
       report_.kept.push_back(p.name);
       return true;
     }
-    const Grid target = grid_of(model_, p.tensor.size(1));
+    const Grid target = model_.tokens().grid.size;
     const std::int64_t own_prefix = p.tensor.size(1) - target[0] * target[1];
     // The prefix is known by name; an embedding that covers patches only has none.
     const std::int64_t prefix = own_prefix == 0 ? 0 : prefix_tokens(tensors_);
@@ -176,10 +171,6 @@ auto with_path(const std::filesystem::path& path, const F& f) {
 }
 
 }  // namespace
-
-bool is_head_parameter(std::string_view name) {
-  return name.starts_with("head.") || name.starts_with("head_dist.");
-}
 
 TensorMap state_of(const Model& model) {
   TensorMap tensors;

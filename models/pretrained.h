@@ -35,8 +35,6 @@ struct LoadReport {
 using TensorMap = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
-/// Whether a parameter belongs to a classification head.
-[[nodiscard]] bool is_head_parameter(std::string_view name);
 /// All parameters and buffers, by name, sharing storage with the model.
 [[nodiscard]] TensorMap state_of(const Model& model);
 /// {"model": registry name, "config": JSON of every setting}.

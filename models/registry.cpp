@@ -96,6 +96,10 @@ std::unique_ptr<Model> make_model(const std::string& name, const json& overrides
   return make_model_from_config(config, seed, options, name);
 }
 
+std::unique_ptr<Model> make_model_like(const Model& model, std::uint64_t seed) {
+  return make_model_from_config(json::parse(model.info().config), seed, {}, model.info().name);
+}
+
 std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t seed,
                                               TensorOptions options, const std::string& name) {
   check(config.is_object() && config.contains("family") && config["family"].is_string(),

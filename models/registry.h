@@ -34,4 +34,7 @@ namespace fovea {
                                                             TensorOptions options = {},
                                                             const std::string& name = {});
 
+/// A model of the same settings, with initial values of its own.
+[[nodiscard]] std::unique_ptr<Model> make_model_like(const Model& model, std::uint64_t seed = 0);
+
 }  // namespace fovea

@@ -65,6 +65,12 @@ Tensor ParameterStore::find(std::string_view name) const {
   return found == by_name_.end() ? Tensor() : found->second;
 }
 
+Tensor ParameterStore::find(Role role) const {
+  const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                  [role](const Parameter& p) { return p.role == role; });
+  return found == parameters_.end() ? Tensor() : found->tensor;
+}
+
 std::int64_t ParameterStore::parameter_count() const {
   std::int64_t count = 0;
   for (const Parameter& p : parameters_) {
@@ -86,6 +92,18 @@ Scope Scope::operator/(std::string_view child) const {
 
 Scope Scope::operator/(std::int64_t child) const { return *this / std::to_string(child); }
 
+Scope Scope::as(Role role) const {
+  Scope same = *this;
+  same.role_ = role;
+  return same;
+}
+
+Scope Scope::block(std::int64_t index) const {
+  Scope inner = *this / index;
+  inner.block_ = index;
+  return inner;
+}
+
 Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init) const {
   return param(name, shape, init, default_decay(name, shape));
 }
@@ -95,14 +113,14 @@ Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init,
   std::string path;
   const Tensor tensor = make(name, shape, init, store_->options_, path);
   tensor.set_requires_grad();
-  store_->parameters_.push_back({path, tensor, decay});
+  store_->parameters_.push_back({path, tensor, decay, role_, block_});
   return tensor;
 }
 
 Tensor Scope::fixed(std::string_view name, const Shape& shape, const Init& init) const {
   std::string path;
   const Tensor tensor = make(name, shape, init, store_->options_, path);
-  store_->parameters_.push_back({path, tensor, Decay::no});
+  store_->parameters_.push_back({path, tensor, Decay::no, role_, block_});
   return tensor;
 }
 
@@ -114,7 +132,7 @@ Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init
                      DType dtype) const {
   std::string path;
   const Tensor tensor = make(name, shape, init, {dtype, store_->options_.device}, path);
-  store_->buffers_.push_back({path, tensor, Decay::no});
+  store_->buffers_.push_back({path, tensor, Decay::no, role_, block_});
   return tensor;
 }
 

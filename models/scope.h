@@ -28,10 +28,35 @@ using Init = std::function<void(const Tensor& parameter, RandomKey key)>;
 
 enum class Decay : bool { no, yes };
 
+/// What a parameter is. Said where it is made, and read by whoever treats some of them apart:
+/// rates by layer, freezing, clipping, initial values.
+enum class Role {
+  other,
+  token,  ///< the class token
+  distillation_token,
+  position_table,     ///< a vector for each token
+  position_encoding,  ///< positions in another form: filters, distances
+  patches,            ///< from pixels to tokens
+  attention,          ///< queries, keys, values and output of a common transformer block
+  mlp,
+  norm,
+  pooled_norm,  ///< behind the pooling, before the head
+  head,
+  distillation_head,
+};
+[[nodiscard]] constexpr bool is_token(Role role) {
+  return role == Role::token || role == Role::distillation_token;
+}
+[[nodiscard]] constexpr bool is_head(Role role) {
+  return role == Role::head || role == Role::distillation_head;
+}
+
 struct Parameter {
   std::string name;
   Tensor tensor;
   Decay decay = Decay::yes;
+  Role role = Role::other;
+  std::int64_t block = -1;  ///< which of the stack it belongs to, from 0; -1: to none
 };
 
 /// All parameters and buffers of a model, in creation order.
@@ -45,6 +70,8 @@ class ParameterStore {
   [[nodiscard]] const std::vector<Parameter>& buffers() const { return buffers_; }
   /// Parameter or buffer; undefined when there is none of that name.
   [[nodiscard]] Tensor find(std::string_view name) const;
+  /// The first parameter that is this; undefined when there is none.
+  [[nodiscard]] Tensor find(Role role) const;
   [[nodiscard]] std::int64_t parameter_count() const;  ///< elements that require a gradient
   void zero_grad() const;
 
@@ -56,12 +83,16 @@ class ParameterStore {
   std::map<std::string, Tensor, std::less<>> by_name_;  // of both
 };
 
-/// A place in the tree of names: Scope(store) / "blocks" / 0 / "attn".
+/// A place in the tree of names: Scope(store) / "blocks" / 0 / "attn"; and what is made there.
 class Scope {
  public:
   explicit Scope(ParameterStore& store) : store_(&store) {}
   [[nodiscard]] Scope operator/(std::string_view child) const;
   [[nodiscard]] Scope operator/(std::int64_t child) const;
+  /// The same place, for parameters of this role.
+  [[nodiscard]] Scope as(Role role) const;
+  /// / index, for the parameters of that block of the model's stack.
+  [[nodiscard]] Scope block(std::int64_t index) const;
 
   /// A trainable leaf. Decay follows timm's rule unless stated: no for one axis or a ".bias".
   Tensor param(std::string_view name, const Shape& shape, const Init& init) const;
@@ -78,6 +109,8 @@ class Scope {
 
   ParameterStore* store_;
   std::string path_;
+  Role role_ = Role::other;
+  std::int64_t block_ = -1;
 };
 
 }  // namespace fovea

@@ -14,7 +14,13 @@ namespace {
 
 Tensor make_cls_token(const Scope& s, const ViTConfig& c) {
   if (!c.class_token) return {};
-  return s.param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no);
+  return s.as(Role::token)
+      .param("cls_token", {1, 1, c.encoder.embed_dim}, trunc_normal(0.02), Decay::no);
+}
+
+LayerNorm make_norm(const Scope& s, const ViTConfig& c) {
+  const Scope place = c.fc_norm ? s.as(Role::pooled_norm) / "fc_norm" : s.as(Role::norm) / "norm";
+  return LayerNorm(place, c.encoder.embed_dim, c.encoder.norm_eps);
 }
 
 Tensor make_perm(const Scope& s, const ViTConfig& c) {
@@ -34,11 +40,11 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
       cls_token_(make_cls_token(Scope(store()), c)),
       pos_embed_(make_pos_embed(Scope(store()), c.pos_embed, c.embedded(c.token_grid()),
                                 c.encoder.embed_dim)),
-      patch_embed_(Scope(store()) / "patch_embed", c.image, c.encoder.embed_dim),
+      patch_embed_(Scope(store()).as(Role::patches) / "patch_embed", c.image, c.encoder.embed_dim),
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
-      norm_(Scope(store()) / (c.fc_norm ? "fc_norm" : "norm"), c.encoder.embed_dim,
-            c.encoder.norm_eps) {
-  if (c.num_classes > 0) head_.emplace(Scope(store()) / "head", c.encoder.embed_dim, c.num_classes);
+      norm_(make_norm(Scope(store()), c)) {
+  if (c.num_classes > 0)
+    head_.emplace(Scope(store()).as(Role::head) / "head", c.encoder.embed_dim, c.num_classes);
 }
 
 /// images [B, C, H, W] -> class logits [B, K].
@@ -93,6 +99,11 @@ Tensor ViT::permute_pixels(const Tensor& images) const {
         ", expected the ", height, " x ", width, " pixels that are permuted");
   const Tensor pixels = ops::reshape(images, {images.size(0), images.size(1), -1});  // [B, C, H W]
   return ops::reshape(ops::index_select(pixels, 2, perm_), images.shape());
+}
+
+TokenInfo ViT::tokens() const {
+  return {config_.token_grid(), config_.image.patch_size, config_.encoder.depth,
+          config_.encoder.num_heads};
 }
 
 std::vector<ModuleCost> ViT::costs() const {

@@ -53,6 +53,7 @@ class ViT : public Model {
 
   ModelOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] std::vector<ModuleCost> costs() const override;
+  [[nodiscard]] TokenInfo tokens() const override;
 
  private:
   [[nodiscard]] Tensor permute_pixels(const Tensor& images) const;

@@ -44,19 +44,19 @@ void clip_by_value(const ParameterStore& store, double limit) {
 
 void clip_adaptively(const ParameterStore& store, double factor, double scale) {
   for_each_gradient(store, [&](const Parameter& parameter, const Tensor& gradient) {
-    if (parameter.name.starts_with("head.") || parameter.name.starts_with("head_dist.")) return;
+    if (is_head(parameter.role)) return;
     ops::clip_units_(gradient, parameter.tensor, factor, scale);
   });
 }
 
-std::vector<std::string> parameters_without_gradient(const ParameterStore& store) {
-  std::vector<std::string> names;
+std::vector<Parameter> parameters_without_gradient(const ParameterStore& store) {
+  std::vector<Parameter> found;
   for (const Parameter& parameter : store.parameters()) {
     if (parameter.tensor.requires_grad() && !parameter.tensor.grad().defined()) {
-      names.push_back(parameter.name);
+      found.push_back(parameter);
     }
   }
-  return names;
+  return found;
 }
 
 std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store) {

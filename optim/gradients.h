@@ -32,7 +32,7 @@ void clip_by_value(const ParameterStore& store, double limit);
 void clip_adaptively(const ParameterStore& store, double factor, double scale = 1);
 
 /// Trainable parameters without a gradient.
-[[nodiscard]] std::vector<std::string> parameters_without_gradient(const ParameterStore& store);
+[[nodiscard]] std::vector<Parameter> parameters_without_gradient(const ParameterStore& store);
 /// Trainable parameters with a NaN or an infinity in their gradient.
 [[nodiscard]] std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store);
 

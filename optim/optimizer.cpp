@@ -51,8 +51,8 @@ Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : op
           parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
     Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};
     if (has_second_moment(slot.kind)) slot.v = zeros(p.shape(), p.options());
-    slot.lr_scale = scales.of(parameter.name);
-    if (parameter.name == "dist_token" && !options_.decay_dist_token) {
+    slot.lr_scale = scales.of(parameter);
+    if (parameter.role == Role::distillation_token && !options_.decay_dist_token) {
       slot.parameter.decay = Decay::no;
     }
     slots_.push_back(std::move(slot));

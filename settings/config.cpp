@@ -49,7 +49,7 @@ void add_source_fields(Fields& fields, TrainConfig& c) {
 
 void add_model_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Model");
-  g.add("model", &c.model, "registry name; ./run summary lists them");
+  g.add("model", &c.model, "registry name; --list-models lists them");
   g.number("drop-path", &c.drop_path, "drop rate of the last block's branches", {0, 0.99});
   g.choice("init", &c.init, "initial values: timm's, or those of the original ViT in JAX");
   g.number("head-init-scale", &c.head_init_scale,
@@ -150,6 +150,7 @@ void add_distillation_fields(Fields& fields, TrainConfig& c) {
 void add_run_fields(Fields& fields, TrainConfig& c) {
   FieldGroup g(fields, "Run");
   g.once("output", &c.output, "run directory (default: a new one under runs/)");
+  g.once("verbose", &c.verbose, "at the start, show every setting, not only what the recipe lacks");
   g.once("config", &c.config, "JSON file of settings; flags override it");
   g.once("resume", &c.resume, "auto: go on where --output has a state; or a state file");
   g.once("eval", &c.eval, "evaluate the weights and leave");

@@ -138,7 +138,7 @@ struct TrainConfig {
   DType precision = DType::f32;
   std::int64_t threads = 0;
   std::int64_t log_interval = 50, recovery_interval = 0, max_steps = 0;
-  bool eval = false, use_ema = false, detect_anomaly = false;
+  bool verbose = false, eval = false, use_ema = false, detect_anomaly = false;
   bool plan = false, auto_batch = false;
   std::int64_t profile = 0;
   bool skip_nonfinite = false, overfit_batch = false, save_images = false, report = true;

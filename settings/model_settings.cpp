@@ -5,7 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "models/config_reader.h"
+#include "models/layers/peg.h"
+#include "models/layers/pooling.h"
+#include "models/layers/pos_embed.h"
+#include "models/layers/position_attention.h"
 
 namespace fovea {
 namespace {
@@ -19,6 +24,7 @@ struct Row {
   const char* flag;
   Kind kind;
   const char* help;
+  std::vector<std::string> (*names)() = nullptr;  ///< what may be said, where it is an enumeration
 };
 
 constexpr Row kRows[] = {
@@ -29,19 +35,19 @@ constexpr Row kRows[] = {
     {"Model", "num-heads", Kind::value, "attention heads"},
     {"Model", "mlp-ratio", Kind::value, "hidden width over width"},
     {"Model", "class-token", Kind::yes_no, "a token that only collects"},
-    {"Model", "global-pool", Kind::value, "token or avg"},
-    {"Model", "pos-embed", Kind::value, "learned, sincos, rpe2d or none"},
+    {"Model", "global-pool", Kind::value, "what the head reads", names_of<Pooling>},
+    {"Model", "pos-embed", Kind::value, "of the tokens", names_of<PosEmbed>},
     {"Model", "pos-embed-qk-first", Kind::yes_no, "ViT, CPVT: in block 0's queries and keys only"},
     {"Model", "irpe", Kind::yes_no, "ViT, CPVT: contextual relative positions on the keys"},
     {"Model", "model-args", Kind::object, "more settings of the model, as a JSON object"},
     {"CPVT", "peg-positions", Kind::list, "PEGs after these blocks, -1: before the first"},
     {"CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
     {"CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
-    {"CPVT", "peg-padding", Kind::value, "zero; none shrinks the grid"},
-    {"CPVT", "peg-conv", Kind::value, "depthwise, separable or full"},
+    {"CPVT", "peg-padding", Kind::value, "none shrinks the grid", names_of<PegPadding>},
+    {"CPVT", "peg-conv", Kind::value, "of the channels", names_of<PegConv>},
     {"CPVT", "peg-residual", Kind::yes_no, "PEG(x) = conv(x) + x"},
     {"CPVT", "peg-frozen", Kind::yes_no, "PEGs are not trained"},
-    {"CPVT", "peg-init", Kind::value, "twins or torch"},
+    {"CPVT", "peg-init", Kind::value, "initial values", names_of<PegInit>},
     {"PerViT", "emb-dims", Kind::list, "width of each stage"},
     {"PerViT", "depths", Kind::list, "blocks of each stage"},
     {"PerViT", "convstem-dims", Kind::list, "channels of the convolutional stem"},
@@ -49,10 +55,10 @@ constexpr Row kRows[] = {
     {"PerViT", "phi-c", Kind::yes_no, "content attention"},
     {"PerViT", "conv-stem", Kind::yes_no, "convolutions instead of patches"},
     {"PerViT", "cpe", Kind::yes_no, "convolutional position encoding"},
-    {"PerViT", "ppe-embed", Kind::value, "euc: of the distance; lrn: learned vectors"},
+    {"PerViT", "ppe-embed", Kind::value, "of the distance, or learned vectors", names_of<PpeEmbed>},
     {"PerViT", "ppe-kernel", Kind::value, "1: without neighbours"},
     {"PerViT", "ppe-layers", Kind::value, "peripheral projections, 1 or 2"},
-    {"PerViT", "ppe-init", Kind::value, "peripheral, conv or rand"},
+    {"PerViT", "ppe-init", Kind::value, "initial values", names_of<PpeInit>},
     {"PerViT", "ppe-init-noise", Kind::value, "deviation added to the initial projections"},
     {"PerViT", "ppe-frozen", Kind::yes_no, "position attention is not trained"},
     {"Pixels", "permute-T", Kind::value, "swaps of pixels, the same in every image"},
@@ -96,7 +102,9 @@ ModelSettings::ModelSettings() {
 
 void ModelSettings::add_fields(Fields& fields) {
   for (const Row& row : kRows) {
-    Field& field = FieldGroup(fields, row.group).add(row.flag, &(*this)[key_of(row)], row.help);
+    std::string help = row.help;
+    if (row.names != nullptr) help += ": " + joined(row.names(), ", ");
+    Field& field = FieldGroup(fields, row.group).add(row.flag, &(*this)[key_of(row)], help);
     field.yes_no = row.kind == Kind::yes_no;
   }
 }

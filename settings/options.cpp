@@ -171,8 +171,16 @@ std::string expected_text(const Field& field) {
   return "one of " + joined(field.choices, ", ");
 }
 
+std::string settings_table(const Fields& fields, const Fields& usual) {
+  Fields changed;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (field_text(fields[i]) != field_text(usual.at(i))) changed.push_back(fields[i]);
+  }
+  return settings_table(changed);
+}
+
 std::string settings_table(const Fields& fields) {
-  constexpr std::size_t kWidth = 96;
+  constexpr std::size_t kWidth = 80;
   std::ostringstream out;
   std::string group, line;
   const auto finish = [&] {

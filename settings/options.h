@@ -116,7 +116,9 @@ void apply_json_file(const Fields& fields, const std::filesystem::path& path);
 /// `about` is a JSON value, or empty.
 [[nodiscard]] std::string to_json(const Fields& fields, const std::string& about = {});
 
-/// Name and value columns under their groups, for the start of a run.
+/// Name and value columns under their groups, for the start of a run: of all fields, or of those
+/// that differ from the same ones in `usual`. Empty where none does.
 [[nodiscard]] std::string settings_table(const Fields& fields);
+[[nodiscard]] std::string settings_table(const Fields& fields, const Fields& usual);
 
 }  // namespace fovea

@@ -49,9 +49,9 @@ void load_weights_file(const TrainConfig& config, Model& model, std::vector<std:
 void change_heads(const TrainConfig& config, const Model& model) {
   const NoGrad no_grad;
   for (const Parameter& p : model.store().parameters()) {
-    if (!is_head_parameter(p.name)) continue;
+    if (!is_head(p.role)) continue;
     if (config.head_init_scale) p.tensor.copy_(p.tensor * *config.head_init_scale);
-    if (config.head_init_bias && p.name.ends_with(".bias")) p.tensor.fill_(*config.head_init_bias);
+    if (config.head_init_bias && p.tensor.rank() == 1) p.tensor.fill_(*config.head_init_bias);
   }
 }
 

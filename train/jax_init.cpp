@@ -31,30 +31,36 @@ Init lecun_normal(std::int64_t fan_in) {
 }
 
 /// What to set a parameter to; empty: it stays as it is.
-Init jax_init(const std::string& name, const Shape& shape) {
-  const bool bias = name.ends_with(".bias");
-  if (is_head_parameter(name)) return constant(0);
-  if (name == "cls_token" || name == "dist_token") return normal(1e-6);
-  if (name == "patch_embed.proj.bias") return constant(0);
-  if (name == "patch_embed.proj.weight") return lecun_normal(shape.numel() / shape[0]);
-  const bool linear = name.find(".attn.qkv.") != std::string::npos ||
-                      name.find(".attn.proj.") != std::string::npos ||
-                      name.find(".mlp.") != std::string::npos;
-  if (!linear) return {};
-  if (!bias) return xavier(shape[1], shape[0]);
-  return name.find(".mlp.") != std::string::npos ? normal(1e-6) : constant(0);
+Init jax_init(Role role, const Shape& shape) {
+  const bool bias = shape.rank() == 1;
+  switch (role) {
+    case Role::head:
+    case Role::distillation_head:
+      return constant(0);
+    case Role::token:
+    case Role::distillation_token:
+      return normal(1e-6);
+    case Role::patches:
+      return bias ? constant(0) : lecun_normal(shape.numel() / shape[0]);
+    case Role::attention:
+      return bias ? constant(0) : xavier(shape[1], shape[0]);
+    case Role::mlp:
+      return bias ? normal(1e-6) : xavier(shape[1], shape[0]);
+    default:
+      return {};
+  }
 }
 
 }  // namespace
 
 void initialise_as_jax(const Model& model, std::uint64_t seed) {
-  if (!model.store().find("blocks.0.attn.qkv.weight").defined()) {
+  if (!model.store().find(Role::attention).defined()) {
     throw UsageError("--init jax: is for ViT, DeiT, CPVT and PiT, not for " + model.info().name);
   }
   const NoGrad no_grad;
   std::uint64_t index = 0;
   for (const Parameter& p : model.store().parameters()) {
-    const Init init = jax_init(p.name, p.tensor.shape());
+    const Init init = jax_init(p.role, p.tensor.shape());
     if (init) init(p.tensor, {seed, stream_of(kJaxStream, index)});
     ++index;
   }

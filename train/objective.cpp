@@ -186,8 +186,8 @@ Tensor Objective::distil(const Tensor& learner, const Tensor& teacher) const {
   return ops::soft_distillation(learner, teacher, tau_, reduction);
 }
 
-bool Objective::is_unused(const std::string& parameter) const {
-  return teacher_ == nullptr && parameter.starts_with("head_dist.");
+bool Objective::is_unused(const Parameter& parameter) const {
+  return teacher_ == nullptr && parameter.role == Role::distillation_head;
 }
 
 }  // namespace fovea

@@ -59,7 +59,7 @@ class Objective {
                                   const Tensor& images) const;
 
   /// Whether a parameter rightly has no gradient: the head that learns from a teacher, without one.
-  [[nodiscard]] bool is_unused(const std::string& parameter) const;
+  [[nodiscard]] bool is_unused(const Parameter& parameter) const;
 
  private:
   [[nodiscard]] Tensor base(const Tensor& logits, const Targets& targets) const;

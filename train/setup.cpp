@@ -24,7 +24,7 @@ void freeze_parameters(const TrainConfig& config, const Model& model,
   std::vector<bool> used(patterns.size());
   std::int64_t frozen = 0, left = 0;
   for (const Parameter& p : model.store().parameters()) {
-    bool matches = config.linear_probe && !is_head_parameter(p.name);
+    bool matches = config.linear_probe && !is_head(p.role);
     for (std::size_t i = 0; i < patterns.size(); ++i) {
       if (!std::regex_search(p.name, patterns[i])) continue;
       used[i] = true;
@@ -87,12 +87,12 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   } catch (const Error& error) {  // a name, a setting or a value that the model does not know
     throw UsageError(error.what());
   }
-  const nlohmann::json settings = nlohmann::json::parse(model->info().config);
+  const std::int64_t patch = model->tokens().cell;
   const std::int64_t side = dataset.image_size().height;  // 0: photographs
-  if (settings.value("patch_size", 1) >= 16 && side > 0 && side <= 32) {
-    notices.push_back(config.model + ": patches of " +
-                      std::to_string(settings.value("patch_size", 1)) + " pixels on images of " +
-                      std::to_string(side) + " see little; --patch-size 4 is usual here");
+  if (patch >= 16 && side > 0 && side <= 32) {
+    notices.push_back(config.model + ": patches of " + std::to_string(patch) +
+                      " pixels on images of " + std::to_string(side) +
+                      " see little; --patch-size 4 is usual here");
   }
   freeze_parameters(config, *model, notices);
   try_training_sizes(config, *model, config.model);

@@ -157,8 +157,10 @@ double TrainStep::clip(double scale) {
 }
 
 void TrainStep::check_first_gradients() const {
-  std::vector<std::string> missing = parameters_without_gradient(model_.store());
-  std::erase_if(missing, [&](const std::string& name) { return objective_.is_unused(name); });
+  std::vector<std::string> missing;
+  for (const Parameter& p : parameters_without_gradient(model_.store())) {
+    if (!objective_.is_unused(p)) missing.push_back(p.name);
+  }
   check(missing.empty(), "training: no gradient reached ", missing.size(),
         " parameters: ", list_of(missing), "; is the graph cut somewhere?");
 }

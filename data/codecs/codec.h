@@ -1,5 +1,6 @@
 // One decoder per picture format, private to data/. image.cpp chooses among them; which library
-// stands behind decode_jpeg and decode_png is chosen by CMake, file by file.
+// stands behind decode_jpeg and decode_png is chosen by CMake, file by file. A build without
+// libwebp has no decode_webp.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ void check_plausible(const Source& source, ImageSize size, std::int64_t most);
 
 [[nodiscard]] Image decode_jpeg(const Source& source);  ///< the chosen part
 [[nodiscard]] Image decode_png(const Source& source);   ///< the whole image, like the next
+[[nodiscard]] Image decode_webp(const Source& source);  ///< its first frame
 [[nodiscard]] Image decode_stb(const Source& source);   ///< BMP, GIF, JPEG, PNG
 /// The chosen part of a whole image.
 [[nodiscard]] Image cut(const Image& image, const Source& source);

@@ -10,6 +10,8 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
+#include "data/image.h"
 
 namespace fovea {
 namespace {
@@ -92,8 +94,9 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   names_ = shown_names(classes, options.data_dir);
   index_ = load_folder_index(root_, index_file(options.index_cache, root_));
   add_images(classes, /*may_drop=*/!options.class_map.empty());
-  check(!images_.empty(), root_.string(),
-        ": holds no pictures, expected .jpg, .jpeg, .png, .bmp or .gif files in class folders");
+  check(!images_.empty(), root_.string(), ": holds no pictures, expected ",
+        joined(picture_endings(), ", "), " files in class folders",
+        left_out().empty() ? "" : "; " + left_out());
 }
 
 void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
@@ -121,9 +124,18 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   if (empty > 0)
     text << empty << " of " << seen.size() << " classes have no pictures, the first is "
          << names_[std::find(seen.begin(), seen.end(), false) - seen.begin()] << "; ";
+  if (!index_.others.empty()) text << left_out() << "; ";
   if (text.str().empty()) return;
   notice_ = root_.string() + ": " + text.str();
   notice_.resize(notice_.size() - 2);
+}
+
+std::string ImageFolder::left_out() const {
+  std::vector<std::string> kinds;
+  for (const auto& [ending, count] : index_.others) {
+    kinds.push_back(std::to_string(count) + (ending.empty() ? " without an ending" : " " + ending));
+  }
+  return kinds.empty() ? "" : "left out are files of other kinds: " + joined(kinds, ", ");
 }
 
 const ImageFolder::Entry& ImageFolder::entry(std::int64_t index) const {

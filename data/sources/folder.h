@@ -34,6 +34,8 @@ class ImageFolder : public FileDataset {
   };
   void add_images(const ClassList& classes, bool may_drop);
   [[nodiscard]] const Entry& entry(std::int64_t index) const;
+  /// How many files of which other kinds lie in the class folders; empty where none do.
+  [[nodiscard]] std::string left_out() const;
 
   std::filesystem::path root_;
   FolderIndex index_;

@@ -5,20 +5,23 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <tuple>
 
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
+#include "data/image.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTitle = "fovea-folder-index 1 ";
+constexpr std::string_view kTitle = "fovea-folder-index 2 ";
+constexpr std::string_view kOtherBuild = ": was made by a build that reads other pictures";
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// Time of the last change of a folder; -1 where there is none.
@@ -45,8 +48,12 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
     std::error_code ignored;
     if (entry->is_directory(ignored))
       folders.push_back(name);
-    else if (has_picture_ending(name) && !entry->is_other(ignored))  // reading a pipe never ends
+    else if (entry->is_other(ignored))  // reading a pipe never ends
+      continue;
+    else if (has_picture_ending(name))
       files.push_back(name);
+    else if (relative != ".")
+      ++index.others[lowercase_ending(name)];
   }
   check(!error, folder.string(), ": cannot be read: ", error.message());
   std::sort(files.begin(), files.end());
@@ -65,13 +72,20 @@ std::string_view take_line(std::string_view& text, const std::string& where) {
   return line;
 }
 
+/// "12 a text" as its two parts.
+std::pair<std::int64_t, std::string> parse_numbered(std::string_view line,
+                                                    const std::string& where) {
+  const std::size_t blank = line.find(' ');
+  const auto number = parse_integer(line.substr(0, blank));
+  check(number && blank != std::string_view::npos, where, ": damaged index: got \"", line,
+        "\", expected a number and a text");
+  return {*number, std::string(line.substr(blank + 1))};
+}
+
 FolderIndex::Directory parse_directory(std::string_view line, const std::string& where) {
   FolderIndex::Directory directory;
-  const char* const end = line.data() + line.size();
-  const auto [rest, error] = std::from_chars(line.data(), end, directory.changed_ns);
-  check(error == std::errc() && rest != end && *rest == ' ' && rest + 1 != end, where,
-        ": damaged index: got the folder \"", line, "\", expected a time and a path");
-  directory.path.assign(rest + 1, end);
+  std::tie(directory.changed_ns, directory.path) = parse_numbered(line, where);
+  check(!directory.path.empty(), where, ": damaged index: got a folder without a name");
   const std::string inside = "/" + directory.path + "/";
   check(inside.find("/../") == std::string::npos && inside.find("//") == std::string::npos, where,
         ": damaged index: the folder \"", directory.path, "\" lies outside of it");
@@ -95,12 +109,15 @@ bool is_settled(const FolderIndex& index) {
 
 }  // namespace
 
-bool has_picture_ending(const std::string& name) {
-  static constexpr std::array<std::string_view, 5> endings = {".jpg", ".jpeg", ".png", ".bmp",
-                                                              ".gif"};
-  std::string ending = fs::path(name).extension().string();
-  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+std::vector<fs::path> pictures_below(const fs::path& folder) {
+  const FolderIndex index = scan_folder(folder);
+  std::vector<fs::path> files;
+  for (const FolderIndex::File& file : index.files) {
+    const fs::path inside = index.directories[static_cast<std::size_t>(file.directory)].path;
+    files.push_back((folder / inside / file.name).lexically_normal());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 FolderIndex scan_folder(const fs::path& root) {
@@ -128,12 +145,16 @@ std::string format_folder_index(const FolderIndex& index) {
       body += "F " + index.files[file].name + "\n";
     }
   }
+  for (const auto& [ending, count] : index.others) {
+    if (ending.find('\n') != std::string::npos) return {};
+    body += "O " + std::to_string(count) + " " + ending + "\n";
+  }
   return std::string(kTitle) + hex(crc32c(body)) + "\n" + body;
 }
 
 FolderIndex parse_folder_index(std::string_view text, const std::string& where) {
   const std::string_view title = take_line(text, where);
-  check(title.starts_with(kTitle), where, ": is no folder index of version 1");
+  check(title.starts_with(kTitle), where, ": is no folder index of version 2");
   check(title.substr(kTitle.size()) == hex(crc32c(text)), where,
         ": damaged index: its checksum is wrong");
   FolderIndex index;
@@ -143,9 +164,16 @@ FolderIndex parse_folder_index(std::string_view text, const std::string& where) 
       index.directories.push_back(parse_directory(line.substr(2), where));
       continue;
     }
+    if (line.starts_with("O ")) {
+      const auto [count, ending] = parse_numbered(line.substr(2), where);
+      check(!has_picture_ending("x" + ending), where, kOtherBuild);
+      index.others[ending] = count;
+      continue;
+    }
     const bool file = line.starts_with("F ") && line.size() > 2 && !index.directories.empty() &&
                       line.find('/') == std::string_view::npos;
     check(file, where, ": damaged index: got the line \"", line, "\", expected D or F and a name");
+    check(has_picture_ending(line.substr(2)), where, kOtherBuild);
     index.files.push_back(
         {static_cast<std::int64_t>(index.directories.size()) - 1, std::string(line.substr(2))});
   }

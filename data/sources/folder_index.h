@@ -1,9 +1,10 @@
 // What lies in a folder of class folders, and a file that remembers it.
 //
 // Scanning a million files takes minutes on a cold disk. The index is kept in a text file:
-//   fovea-folder-index 1 <crc32c of the rest, 8 hex digits>
+//   fovea-folder-index 2 <crc32c of the rest, 8 hex digits>
 //   D <time of last change, ns> <folder, relative to the root; "." is the root>
 //   F <file name in the folder above>
+//   O <number of files> <ending that is no picture's>
 // Adding, removing or renaming a file changes its folder's time, so looking at the folders alone
 // tells whether the index still holds.
 #pragma once
@@ -29,12 +30,14 @@ struct FolderIndex {
     friend bool operator==(const File&, const File&) = default;
   };
   std::vector<Directory> directories;
-  std::vector<File> files;  ///< pictures by their ending, sorted by path
+  std::vector<File> files;                       ///< pictures by their ending, sorted by path
+  std::map<std::string, std::int64_t> others{};  ///< how many files of each other ending
   friend bool operator==(const FolderIndex&, const FolderIndex&) = default;
 };
 
-/// Endings, in any case, of files that are taken for pictures.
-[[nodiscard]] bool has_picture_ending(const std::string& name);
+/// The pictures in a folder and below, sorted.
+[[nodiscard]] std::vector<std::filesystem::path> pictures_below(
+    const std::filesystem::path& folder);
 
 /// Walks the folder, links included. Names that begin with a dot are passed over.
 [[nodiscard]] FolderIndex scan_folder(const std::filesystem::path& root);

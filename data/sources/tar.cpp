@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/image.h"
 
 namespace fovea {
 namespace {
@@ -153,6 +154,13 @@ std::pair<std::string_view, std::string> split_path(std::string_view path) {
   return {path.substr(0, dot), std::move(ending)};
 }
 
+/// Whether this is all that stands after the name's first dot: "seg.png" is no picture of the
+/// sample.
+bool is_picture(const std::string& ending) {
+  const std::vector<std::string>& known = picture_endings();
+  return std::find(known.begin(), known.end(), "." + ending) != known.end();
+}
+
 /// WebDataset's own notes: "__meta__".
 bool is_note(std::string_view key) {
   const std::string_view base = key.substr(key.rfind('/') + 1);  // npos + 1 = 0
@@ -229,7 +237,7 @@ TarSamples group_tar(std::span<const std::uint8_t> bytes, const std::vector<TarM
       const auto parts = split_path(member.path);
       if (parts.first != key) break;
       const std::string& ending = parts.second;
-      if (!has_image && (ending == "jpg" || ending == "jpeg" || ending == "png")) {
+      if (!has_image && is_picture(ending)) {
         sample.path = member.path;
         sample.offset = member.offset;
         sample.size = member.size;

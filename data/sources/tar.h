@@ -27,7 +27,7 @@ struct TarSample {
 };
 struct TarSamples {
   std::vector<TarSample> samples;
-  std::int64_t incomplete = 0;  ///< keys without a picture (.jpg .jpeg .png) or without a .cls
+  std::int64_t incomplete = 0;  ///< keys without a picture or without a .cls
 };
 /// Throws Error, beginning with `name`, where a .cls member is no number of 0 or more.
 [[nodiscard]] TarSamples group_tar(std::span<const std::uint8_t> bytes,

@@ -5,6 +5,8 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "data/image.h"
 #include "data/sources/class_list.h"
 #include "engine/parallel.h"
 
@@ -115,8 +117,8 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
               std::back_inserter(samples_));
   }
   begins_.push_back(size());
-  check(!samples_.empty(), paths_.front().string(),
-        ": holds no samples, expected pictures (.jpg, .jpeg, .png) with a .cls file each");
+  check(!samples_.empty(), paths_.front().string(), ": holds no samples, expected pictures (",
+        joined(picture_endings(), ", "), ") with a .cls file each");
   if (incomplete > 0)
     notice_ = paths_.front().parent_path().string() + ": " + std::to_string(incomplete) +
               " samples without picture or label are left out";

@@ -35,7 +35,8 @@ class Attention {
         proj_(s / "proj", c.dim, c.dim) {
     check(c.heads > 0 && c.dim % c.heads == 0, "Attention: embed_dim ", c.dim,
           " is not divisible by num_heads ", c.heads);
-    if (c.relative != RelativePosition::none) relative_.emplace(s, c.relative, c.dim / c.heads);
+    if (c.relative != RelativePosition::none)
+      relative_.emplace(s.as(Role::position_encoding), c.relative, c.dim / c.heads);
   }
 
   /// Shows attn/<block>/qkv, and attn/<block>/bias where something is added to the logits: from

@@ -10,10 +10,10 @@ double drop_path_of(double last, std::int64_t index, std::int64_t depth) {
 Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
     : index_(index),
       drop_path_(drop_path_of(c.drop_path, index, c.depth)),
-      norm1_(s / "norm1", c.embed_dim, c.norm_eps),
-      attn_(s / "attn", {c.embed_dim, c.num_heads, c.qkv_bias, c.relative}),
-      norm2_(s / "norm2", c.embed_dim, c.norm_eps),
-      mlp_(s / "mlp", c.embed_dim, c.hidden()) {}
+      norm1_(s.as(Role::norm) / "norm1", c.embed_dim, c.norm_eps),
+      attn_(s.as(Role::attention) / "attn", {c.embed_dim, c.num_heads, c.qkv_bias, c.relative}),
+      norm2_(s.as(Role::norm) / "norm2", c.embed_dim, c.norm_eps),
+      mlp_(s.as(Role::mlp) / "mlp", c.embed_dim, c.hidden()) {}
 
 Tensor Block::operator()(Tensor x, Context& ctx, const Positions& where) const {
   const double rate = ctx.training ? drop_path_ : 0;
@@ -26,7 +26,7 @@ Tensor Block::operator()(Tensor x, Context& ctx, const Positions& where) const {
 
 std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {
   std::vector<Block> blocks;
-  for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s / i, c, i);
+  for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s.block(i), c, i);
   return blocks;
 }
 

@@ -2,14 +2,26 @@
 // grid of patch tokens. Its zero padding is what tells a token where it is (CPVT sec. 3).
 #pragma once
 
+#include "base/names.h"
 #include "models/layers/token_grid.h"
 #include "models/scope.h"
 
 namespace fovea {
 
 enum class PegConv { depthwise, separable, full };
+template <>
+inline constexpr auto kNames<PegConv> =
+    std::to_array<Named<PegConv>>({{PegConv::depthwise, "depthwise"},
+                                   {PegConv::separable, "separable"},
+                                   {PegConv::full, "full"}});
 enum class PegPadding { zero, none };
+template <>
+inline constexpr auto kNames<PegPadding> =
+    std::to_array<Named<PegPadding>>({{PegPadding::zero, "zero"}, {PegPadding::none, "none"}});
 enum class PegInit { twins, torch };
+template <>
+inline constexpr auto kNames<PegInit> = std::to_array<Named<PegInit>>({{PegInit::twins, "twins"},
+                                                                       {PegInit::torch, "torch"}});
 
 /// Names are those of the configuration keys, without "peg_".
 struct PegConfig {

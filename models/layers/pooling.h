@@ -1,9 +1,14 @@
 // What of the last block's tokens the head reads.
 #pragma once
 
+#include "base/names.h"
+
 namespace fovea {
 
 /// The class token, or the mean of the patch tokens.
 enum class Pooling { token, avg };
+template <>
+inline constexpr auto kNames<Pooling> = std::to_array<Named<Pooling>>({{Pooling::token, "token"},
+                                                                       {Pooling::avg, "avg"}});
 
 }  // namespace fovea

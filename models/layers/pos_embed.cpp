@@ -40,9 +40,10 @@ Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid, std:
   const Shape shape{1, grid.tokens(), dim};
   switch (kind) {
     case PosEmbed::learned:
-      return s.param("pos_embed", shape, trunc_normal(0.02), Decay::no);
+      return s.as(Role::position_table).param("pos_embed", shape, trunc_normal(0.02), Decay::no);
     case PosEmbed::sincos:
-      return s.fixed("pos_embed", shape, sincos_table(grid.size, grid.prefix));
+      return s.as(Role::position_table)
+          .fixed("pos_embed", shape, sincos_table(grid.size, grid.prefix));
     default:
       return {};
   }

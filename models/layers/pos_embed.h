@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/names.h"
 #include "models/context.h"
 #include "models/layers/token_grid.h"
 #include "models/scope.h"
@@ -11,6 +12,12 @@ namespace fovea {
 
 /// rpe2d is no table of tokens: attention has it (relative_position.h).
 enum class PosEmbed { learned, sincos, none, rpe2d };
+template <>
+inline constexpr auto kNames<PosEmbed> =
+    std::to_array<Named<PosEmbed>>({{PosEmbed::learned, "learned"},
+                                    {PosEmbed::sincos, "sincos"},
+                                    {PosEmbed::none, "none"},
+                                    {PosEmbed::rpe2d, "rpe2d"}});
 
 /// Fills a table [1, prefix + gh gw, D], D divisible by 4: zero rows for the prefix tokens, then
 /// for token (y, x) the channels [sin(x w), cos(x w), sin(y w), cos(y w)], w_j = 10000^(-4 j / D).

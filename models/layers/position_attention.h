@@ -5,13 +5,20 @@
 
 #include <array>
 
+#include "base/names.h"
 #include "models/layers/once_per_step.h"
 #include "models/scope.h"
 
 namespace fovea {
 
 enum class PpeEmbed { euc, lrn };
+template <>
+inline constexpr auto kNames<PpeEmbed> = std::to_array<Named<PpeEmbed>>({{PpeEmbed::euc, "euc"},
+                                                                         {PpeEmbed::lrn, "lrn"}});
 enum class PpeInit { peripheral, conv, rand };
+template <>
+inline constexpr auto kNames<PpeInit> = std::to_array<Named<PpeInit>>(
+    {{PpeInit::peripheral, "peripheral"}, {PpeInit::conv, "conv"}, {PpeInit::rand, "rand"}});
 
 /// Names are those of the configuration keys.
 struct PositionConfig {

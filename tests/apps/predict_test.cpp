@@ -109,6 +109,20 @@ TEST_CASE("predictions as text, CSV and JSON") {
   CHECK_THROWS_AS(static_cast<void>(format_predictions(pictures, "xml", "m")), Error);
 }
 
+TEST_CASE("pictures of a run carry its name, not its whole path") {
+  const TemporaryFolder folder;
+  const auto titled = [&](const char* file) {
+    LoadedModel loaded;
+    loaded.weights = folder / file;
+    return loaded.title();
+  };
+  std::filesystem::create_directories(folder / "first run");
+  write_file_atomically(folder / "first run/last.safetensors", "");
+  CHECK(titled("first run/best.safetensors") == "first run");
+  CHECK(titled("first run/last.safetensors") == "first run, last");
+  CHECK(titled("model.safetensors") == "model.safetensors");
+}
+
 TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   const TemporaryFolder folder;
   write_hub_folder(folder);

@@ -45,7 +45,8 @@ TEST_CASE("class folders: sorted classes, sorted pictures, nothing else") {
     CHECK(train->get(i).label == train->label(i));
   }
   CHECK(train->describe(3) == (folder / "train/dog/d 1.png").string());
-  CHECK(train->notice().empty());
+  CHECK(train->notice() ==
+        (folder / "train").string() + ": left out are files of other kinds: 1 .txt");
   CHECK(contains(message_of([&] { (void)train->get(6); }), "expected 0 to 5"));
 }
 
@@ -60,6 +61,35 @@ TEST_CASE("the test split counts classes as the training split does") {
   const std::string message =
       message_of([&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::test); });
   CHECK(contains(message, "has the class \"fox\", which the training split does not have"));
+}
+
+TEST_CASE("files of other kinds in class folders are counted, kept in the index too") {
+  const TemporaryFolder folder;
+  for (const char* name : {"cat", "dog"}) fs::create_directories(folder / "train" / name);
+  for (const char* name : {"cat/a.TIF", "cat/b.tif", "dog/c.heic", "dog/noend", "above.tif"})
+    write_file_atomically(folder.path() / "train" / name, "no picture");
+  const std::string kinds =
+      "left out are files of other kinds: 1 without an ending, 1 .heic, 2 .tif";
+  CHECK(contains(
+      message_of([&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::train); }),
+      "holds no pictures, expected .jpg, .jpeg, .png"));
+  write_picture(folder / "train/cat/a.png", 0);
+  age(folder.path());
+  DatasetOptions options = photographs(folder.path(), "folder");
+  options.index_cache = folder / "index";
+  for (int time = 0; time < 2; ++time) {
+    CHECK(contains(open_dataset(options, Split::train)->notice(), kinds));
+  }
+  CHECK(!fs::is_empty(folder / "index"));
+}
+
+TEST_CASE("an index of a build that reads other kinds of pictures is refused") {
+  const auto refusal = [](const FolderIndex& index) {
+    return message_of([&] { (void)parse_folder_index(format_folder_index(index), "index"); });
+  };
+  CHECK(contains(refusal({{{".", 1}}, {{0, "a.tif"}}, {}}), "reads other pictures"));
+  CHECK(contains(refusal({{{".", 1}}, {{0, "a.png"}}, {{".jpg", 3}}}), "reads other pictures"));
+  CHECK(refusal({{{".", 1}}, {{0, "a.png"}}, {{".tif", 3}}}).empty());
 }
 
 TEST_CASE("validation may be called so, and splits may have names of their own") {

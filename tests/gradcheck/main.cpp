@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "apps/app.h"
+#include "apps/cli.h"
 #include "tests/gradcheck/suite.h"
 
 using namespace fovea::tests;
@@ -54,18 +56,17 @@ int report_coverage(const std::set<std::string>& covered) {
   return missing;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Totals totals;
-  std::string filter;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--fail-fast") {
-      totals.fail_fast = true;
-    } else {
-      filter = argv[i];
-    }
-  }
+  fovea::CommandSpec spec;
+  spec.name = "gradcheck";
+  spec.description = "Every op's derivative against central differences, as a table.";
+  spec.arguments = "keeps the ops with that text in their name";
+  fovea::FieldGroup(spec.fields, "Checks")
+      .add("fail-fast", &totals.fail_fast, "stop at the first failure");
+  const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
+  if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected one text at most");
+  const std::string filter = arguments.empty() ? "" : arguments.front();
   std::printf("%-20s %-30s %-30s %7s %9s %9s %9s\n", "op", "case", "shapes", "entries", "f64",
               "f32", "bf16");
   std::set<std::string> covered;
@@ -81,3 +82,7 @@ int main(int argc, char** argv) {
               totals.entries, totals.failed);
   return totals.failed == 0 && totals.rows > 0 ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }

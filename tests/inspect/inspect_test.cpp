@@ -106,6 +106,27 @@ void check_picture(const std::string& svg) {
 
 }  // namespace
 
+TEST_CASE("pictures are shown as in evaluation: size, crop and filter; .gif files too") {
+  const TemporaryFolder folder;
+  Image picture(20, 40);
+  for (std::size_t i = 0; i < picture.pixels.size(); ++i) {
+    picture.pixels[i] = static_cast<std::uint8_t>(i * 37);
+  }
+  write_png(folder / "a.png", picture);
+  std::filesystem::copy_file(std::string(FOVEA_TESTS) + "/fuzz/corpus/image/tiny.gif",
+                             folder / "b.gif");
+  const auto model = tiny_vit();
+  EvaluationTransform transform;
+  transform.crop = {.crop_pct = 0.5, .mode = CropMode::squash, .filter = Filter::nearest};
+  const InspectImages images({.path = folder.path().string()}, model->info(), transform);
+  REQUIRE(images.size() == 2);
+  CHECK(images.name(1) == "b.gif");
+  transform.size = {32, 32};
+  CHECK(images.picture(0) == prepare_for_evaluation(picture, transform));
+  transform.crop = {};
+  CHECK(images.picture(0) != prepare_for_evaluation(picture, transform));
+}
+
 TEST_CASE("attention: a picture, its rows sum to one, the mean is the mean of the heads") {
   const auto model = tiny_vit();
   Ran ran;
@@ -175,7 +196,7 @@ TEST_CASE("attention-distance and -offset agree with one head measured by itself
     const auto rows = ran.rows(name + ".csv");
     REQUIRE(rows.size() == 6);
 
-    const InspectImages images({.count = 2}, model->info(), kCifarNormalization);
+    const InspectImages images({.count = 2}, model->info(), {});
     double sum = 0;
     visit_blocks(*model, images.batch(0, 2), [&](const BlockAttention& block) {
       if (block.block() != 2) return;

@@ -295,7 +295,7 @@ TEST_CASE("PerViT before training: position attention as in the official code") 
 
 TEST_CASE("what a configuration says about tokens") {
   const auto layout_of = [](const std::string& name, const nlohmann::json& overrides) {
-    return token_layout(make_model(name, overrides)->info());
+    return token_layout(*make_model(name, overrides));
   };
   const TokenLayout vit = layout_of("vit_tiny_patch4_32", {{"depth", 2}});
   CHECK(vit.blocks == 2);

@@ -389,7 +389,7 @@ TEST_CASE("impossible settings are refused by name") {
   refused({{"ppe_kernel", 2}}, "ppe_kernel: got 2, expected an odd one");
   refused({{"ppe_layers", 3}}, "ppe_layers: got 3");
   refused({{"ppe_embed", "sin"}}, "one of euc lrn");
-  refused({{"pos_embed", "sincos"}}, "one of none learned");
+  refused({{"pos_embed", "sincos"}}, "pos_embed: got sincos, expected none or learned");
   refused({{"ppe_inti", "rand"}}, "ppe_init");
   check_error(
       [] {

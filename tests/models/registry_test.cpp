@@ -155,6 +155,9 @@ TEST_CASE("weight decay spares vectors, biases, tokens and positions, but not th
 TEST_CASE("wrong names and settings are errors that say what is wrong") {
   CHECK(message_of("vit_tinny_patch16_224", {}).find("vit_tiny_patch16_224") != std::string::npos);
   CHECK(message_of("vit_tiny_patch0_224", {}).find("is not known") != std::string::npos);
+  const std::string nothing_near = message_of("nope", {});
+  CHECK(nothing_near.find("nope is not known") != std::string::npos);
+  CHECK(nothing_near.find("did you mean") == std::string::npos);
   CHECK(message_of("vit_tiny_patch4_32", {{"num_head", 3}}).find("num_heads") != std::string::npos);
   CHECK(message_of("vit_tiny_patch4_32", {{"num_heads", 5}}) ==
         "vit config: embed_dim 192 is not divisible by num_heads 5");

@@ -189,8 +189,11 @@ TEST_CASE("adaptive clipping is timm's") {
 
 TEST_CASE("adaptive clipping takes weights for at least 1e-3 long and leaves heads alone") {
   ParameterStore store(0, {DType::f64, {}});
-  for (const char* name : {"fc.weight", "head.weight", "head_dist.weight"}) {
-    const Tensor p = Scope(store).param(name, {2, 2}, constant(0));
+  const std::pair<const char*, Role> made[] = {{"fc.weight", Role::other},
+                                               {"head.weight", Role::head},
+                                               {"head_dist.weight", Role::distillation_head}};
+  for (const auto& [name, role] : made) {
+    const Tensor p = Scope(store).as(role).param(name, {2, 2}, constant(0));
     p.set_grad(from_values({2, 2}, {3, 4, 3e-5, 4e-5}, {DType::f64, {}}));
   }
   clip_adaptively(store, 0.5);  // a row's norm is at most 5e-4
@@ -231,7 +234,7 @@ TEST_CASE("layer-wise rates are timm's, by name") {
     const LayerScales scales(model->store(), 0.65);
     for (const Parameter& p : model->store().parameters()) {
       CAPTURE(p.name);
-      CHECK(scales.of(p.name) == doctest::Approx(expected.at(p.name).get<double>()).epsilon(1e-14));
+      CHECK(scales.of(p) == doctest::Approx(expected.at(p.name).get<double>()).epsilon(1e-14));
     }
   }
 }
@@ -245,11 +248,13 @@ TEST_CASE("the other families: stems and positions are layer 0, heads the last")
       CAPTURE(p.name);
       const bool in_trunk = p.name.starts_with("blocks.") || p.name.starts_with("norm.") ||
                             p.name.starts_with("fc_norm.") || p.name.starts_with("head.");
-      CHECK((scales.layer_of(p.name) == 0) == !in_trunk);
+      CHECK((scales.layer_of(p) == 0) == !in_trunk);
     }
-    CHECK(scales.of("head.weight") == 1);
-    CHECK(scales.of("norm.weight") == 0.5);
-    CHECK(scales.layer_of("blocks.11.mlp.fc1.weight") == 12);
+    for (const Parameter& p : model->store().parameters()) {
+      if (p.name == "head.weight") CHECK(scales.of(p) == 1);
+      if (p.name == "norm.weight") CHECK(scales.of(p) == 0.5);
+      if (p.name == "blocks.11.mlp.fc1.weight") CHECK(scales.layer_of(p) == 12);
+    }
   }
   const ParameterStore none(0, {});
   CHECK(contains(message_of([&] { LayerScales(none, 0); }), "0 < decay <= 1"));

@@ -115,6 +115,13 @@ TEST_CASE("every setting has a help text, a group and its own name") {
     names.push_back(field.name);
   }
   CHECK(settings_table(fields_of(config)).find("batch-size 128") != std::string::npos);
+
+  TrainConfig other;
+  other.lr = 7;
+  CHECK(settings_table(fields_of(config), fields_of(config)).empty());
+  const std::string changed = settings_table(fields_of(other), fields_of(config));
+  CHECK(changed.find("lr 7") != std::string::npos);
+  CHECK(changed.find("batch-size") == std::string::npos);
 }
 
 TEST_CASE("recipe, then file, then flags") {

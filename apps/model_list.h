@@ -1,0 +1,12 @@
+// The customary names of models, for --list-models.
+#pragma once
+
+#include <string>
+
+namespace fovea {
+
+/// The names that `pattern` fits, one a line: * and ? are any letters and any one letter; a pattern
+/// without them fits where it is a part. Throws Error where none is left.
+[[nodiscard]] std::string model_list(const std::string& pattern);
+
+}  // namespace fovea
