@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "settings/config.h"
 #include "train/progress.h"
 #include "train/recorder.h"
 #include "train/trainer.h"

@@ -8,9 +8,10 @@
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "report/run_report.h"
+#include "settings/pipeline.h"
 #include "settings/recipes.h"
-#include "train/initial_weights.h"
 #include "train/plan.h"
+#include "train/run_options.h"
 #include "train/run_profile.h"
 #include "train/setup.h"
 #include "train/signals.h"
@@ -134,8 +135,8 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   if (config.plan) return show_plan(config, data, console);
   if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
   std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
-  if (run.state.empty()) set_initial_weights(config, *model, run.notices);
-  Trainer trainer(config, data, std::move(model));
+  if (run.state.empty()) set_initial_weights(initial_weights(config), *model, run.notices);
+  Trainer trainer = make_trainer(config, data, std::move(model));
   if (!run.state.empty()) trainer.resume(run.state);
   console.introduce(config, trainer, run.notices);
   if (config.eval) return evaluate_only(config, trainer, console);

@@ -11,8 +11,8 @@
 #include "models/pretrained.h"
 #include "report/page.h"
 #include "settings/pipeline.h"
+#include "train/run_options.h"
 #include "train/setup.h"
-#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -69,13 +69,9 @@ void load_model_of(Run& run, RunPage& page) {
 void evaluate_model_of(Run& run, RunPage& page) {
   const TrainConfig& config = run.config;
   const std::shared_ptr<const Dataset> test = open_dataset(dataset_options(config), Split::test);
-  EvaluateOptions how;
-  how.batch_size = config.val_batch_size > 0 ? config.val_batch_size : config.batch_size;
-  how.workers = static_cast<int>(config.workers);
+  EvaluateOptions how = evaluate_options(config);
   how.normalization = run.info.normalization;
   how.crop = run.info.crop;
-  how.activations = config.precision;
-  how.bad_image_limit = bad_image_limit(config);
   how.keep_predictions = true;
   how.on_batch = [&](std::int64_t done) {
     return !run.options.on_progress || run.options.on_progress(done, test->size());
@@ -104,8 +100,8 @@ void add_samples(const Run& run, RunPage& page) {
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   const std::int64_t shown = kSamplesShown / splits_of(config);
   config.batch_size = std::max<std::int64_t>(1, std::min(shown, train->size() / 2 * 2));
-  const std::unique_ptr<Loader> loader =
-      training_loader(config, train, training_size(config, own, 0), {});
+  const std::unique_ptr<Loader> loader = training_loader(
+      training_images(config), train, training_size(training_sizes(config), own, 0));
   Batch batch = loader->next();
   page.samples_note = "The first images of the first epoch, after augmentation";
   if (mixes(config, 0) && batch.size() % 2 == 0) {

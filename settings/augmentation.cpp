@@ -124,9 +124,8 @@ void add_augmentation_fields(Fields& fields, TrainConfig& config) {
   add_mix_fields(group, config);
 }
 
-AugmentOptions augment_options(const TrainConfig& c, ImageSize size) {
+AugmentOptions augment_options(const TrainConfig& c) {
   AugmentOptions options;
-  options.size = size;
   options.crop = c.train_crop_mode;
   options.crop_padding = c.crop_padding;
   options.padding = c.crop_padding_mode;

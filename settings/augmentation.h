@@ -12,8 +12,8 @@ namespace fovea {
 /// The settings of `config` that say how images are cropped, changed and erased.
 void add_augmentation_fields(Fields& fields, TrainConfig& config);
 
-/// For training at `size`.
-[[nodiscard]] AugmentOptions augment_options(const TrainConfig& config, ImageSize size);
+/// For training; of which size, the data pipeline says.
+[[nodiscard]] AugmentOptions augment_options(const TrainConfig& config);
 /// How images come to the model's size in evaluation.
 [[nodiscard]] EvaluationCrop evaluation_crop(const TrainConfig& config);
 

@@ -1,6 +1,5 @@
 // Settings turned into pipelines.
 #include "settings/pipeline.h"
-#include "data/augment/pipeline.h"
 
 #include <algorithm>
 
@@ -21,22 +20,21 @@ double bad_image_limit(const TrainConfig& config) {
   return config.on_bad_image == BadImages::skip ? 1 : 0.01;
 }
 
-std::unique_ptr<Loader> training_loader(const TrainConfig& config,
-                                        const std::shared_ptr<const Dataset>& dataset,
-                                        ImageSize size, Cursor start) {
-  LoaderOptions options;
-  options.batch_size = config.batch_size;
-  options.workers = static_cast<int>(config.workers);
-  options.seed = seed_of(config);
-  options.repeats = std::max<std::int64_t>(1, config.aug_repeats);
-  options.splits = splits_of(config);
-  if (config.resplit) options.unfinished_every = std::max<std::int64_t>(2, config.aug_splits);
-  options.shuffle_buffer = config.shuffle_buffer;
-  if (config.fast_decode) options.shrink_to = size;
-  options.on_bad_image = OnBadImage::replace;
-  options.bad_image_limit = bad_image_limit(config);
-  return std::make_unique<Loader>(dataset, training_pipeline(augment_options(config, size)),
-                                  options, start);
+TrainingImages training_images(const TrainConfig& config) {
+  TrainingImages images;
+  images.augment = augment_options(config);
+  images.shrink_large = config.fast_decode;
+  LoaderOptions& loader = images.loader;
+  loader.batch_size = config.batch_size;
+  loader.workers = static_cast<int>(config.workers);
+  loader.seed = seed_of(config);
+  loader.repeats = std::max<std::int64_t>(1, config.aug_repeats);
+  loader.splits = splits_of(config);
+  if (config.resplit) loader.unfinished_every = std::max<std::int64_t>(2, config.aug_splits);
+  loader.shuffle_buffer = config.shuffle_buffer;
+  loader.on_bad_image = OnBadImage::replace;
+  loader.bad_image_limit = bad_image_limit(config);
+  return images;
 }
 
 }  // namespace fovea

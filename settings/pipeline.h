@@ -1,9 +1,7 @@
 // What the settings say about data, as options of the parts that prepare it.
 #pragma once
 
-#include <memory>
-
-#include "data/loading/loader.h"
+#include "data/loading/training_images.h"
 #include "settings/augmentation.h"
 #include "settings/config.h"
 
@@ -17,9 +15,6 @@ namespace fovea {
 /// The share of broken images from which on a run stops, as --on-bad-image says.
 [[nodiscard]] double bad_image_limit(const TrainConfig& config);
 
-/// Batches of training images of `size`, from `start` on.
-[[nodiscard]] std::unique_ptr<Loader> training_loader(const TrainConfig& config,
-                                                      const std::shared_ptr<const Dataset>& dataset,
-                                                      ImageSize size, Cursor start);
+[[nodiscard]] TrainingImages training_images(const TrainConfig& config);
 
 }  // namespace fovea

@@ -9,7 +9,6 @@
 #include "models/hub_config.h"
 #include "models/pretrained.h"
 #include "ops/arithmetic.h"
-#include "settings/pipeline.h"
 #include "train/jax_init.h"
 #include "train/weights_table.h"
 
@@ -19,10 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Weights from a hub expect colours as they were trained with; here those are settings of the run.
-void note_other_colors(const TrainConfig& config, const fs::path& weights,
+void note_other_colors(const Normalization& own, const fs::path& weights,
                        std::vector<std::string>& notices) {
   const std::optional<HubConfig> hub = find_hub_config(weights);
-  const Normalization own = normalization_of(config);
   if (!hub || (own.mean == hub->mean && own.deviation == hub->deviation)) return;
   std::ostringstream text;
   const auto list = [&text](const char* flag, const std::array<float, 3>& v) {
@@ -35,35 +33,34 @@ void note_other_colors(const TrainConfig& config, const fs::path& weights,
   notices.push_back(text.str());
 }
 
-void load_weights_file(const TrainConfig& config, Model& model, std::vector<std::string>& notices) {
+void load_weights_file(const InitialWeights& from, Model& model,
+                       std::vector<std::string>& notices) {
   LoadOptions options;
-  options.finetune = !config.finetune.empty();
-  const std::string& given = options.finetune ? config.finetune : config.initial_checkpoint;
-  if (given.empty()) return;
-  const fs::path path = weights_in(given);
-  note_other_colors(config, path, notices);
+  options.finetune = from.new_head;
+  if (from.checkpoint.empty()) return;
+  const fs::path path = weights_in(from.checkpoint);
+  note_other_colors(from.colors, path, notices);
   const LoadReport report = load_weights(model, path, options);
   notices.push_back(loading_table(path, model, report));
 }
 
-void change_heads(const TrainConfig& config, const Model& model) {
+void change_heads(const InitialWeights& from, const Model& model) {
   const NoGrad no_grad;
   for (const Parameter& p : model.store().parameters()) {
     if (!is_head(p.role)) continue;
-    if (config.head_init_scale) p.tensor.copy_(p.tensor * *config.head_init_scale);
-    if (config.head_init_bias && p.tensor.rank() == 1) p.tensor.fill_(*config.head_init_bias);
+    if (from.head_scale) p.tensor.copy_(p.tensor * *from.head_scale);
+    if (from.head_bias && p.tensor.rank() == 1) p.tensor.fill_(*from.head_bias);
   }
 }
 
 }  // namespace
 
-void set_initial_weights(const TrainConfig& config, Model& model,
+void set_initial_weights(const InitialWeights& from, Model& model,
                          std::vector<std::string>& notices) {
-  if (config.init == InitialValues::jax)
-    initialise_as_jax(model, static_cast<std::uint64_t>(config.seed));
-  load_weights_file(config, model, notices);
-  if (!config.peg_load.empty()) load_pegs(model, config.peg_load);
-  change_heads(config, model);
+  if (from.values == InitialValues::jax) initialise_as_jax(model, from.seed);
+  load_weights_file(from, model, notices);
+  if (!from.pegs.empty()) load_pegs(model, from.pegs);
+  change_heads(from, model);
 }
 
 }  // namespace fovea

@@ -14,7 +14,6 @@
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "ops/view.h"
-#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -22,14 +21,14 @@ namespace {
 /// A fovea model that looks at the same images as the student, mixed as they are.
 class ModelTeacher : public Teacher {
  public:
-  ModelTeacher(const TrainConfig& config, const ModelInfo& student)
-      : model_(load(config, student)),
-        activations_(config.precision),
-        any_size_(!config.train_img_sizes.empty()) {
+  ModelTeacher(const TeacherOptions& options, const ModelInfo& student)
+      : model_(load(options, student)),
+        activations_(options.activations),
+        any_size_(!options.sizes.sides.empty()) {
     const ModelInfo& teacher = model_->info();
-    try_training_sizes(config, *model_, "teacher " + config.teacher_checkpoint);
+    try_training_sizes(options.sizes, *model_, "teacher " + options.checkpoint);
     check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
-          "teacher ", config.teacher_checkpoint, ": has ", teacher.num_classes, " classes and ",
+          "teacher ", options.checkpoint, ": has ", teacher.num_classes, " classes and ",
           teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.num_classes,
           " and ", student.img_size[0], "x", student.img_size[1]);
   }
@@ -43,13 +42,13 @@ class ModelTeacher : public Teacher {
   }
 
  private:
-  static std::unique_ptr<Model> load(const TrainConfig& config, const ModelInfo& student) {
-    const TensorOptions options{DType::f32, parse_device(config.device)};
-    if (config.teacher.empty()) return load_model(config.teacher_checkpoint, options);
+  static std::unique_ptr<Model> load(const TeacherOptions& options, const ModelInfo& student) {
+    const TensorOptions where{DType::f32, options.device};
+    if (options.model.empty()) return load_model(options.checkpoint, where);
     const nlohmann::json sizes{{"num_classes", student.num_classes},
                                {"img_size", student.img_size}};
-    std::unique_ptr<Model> teacher = make_model(config.teacher, sizes, 0, options);
-    load_weights(*teacher, config.teacher_checkpoint);
+    std::unique_ptr<Model> teacher = make_model(options.model, sizes, 0, where);
+    load_weights(*teacher, options.checkpoint);
     return teacher;
   }
 
@@ -61,15 +60,15 @@ class ModelTeacher : public Teacher {
 /// What some teacher said of every training image, in the data set's order: tensor "logits".
 class StoredTeacher : public Teacher {
  public:
-  StoredTeacher(const TrainConfig& config, const ModelInfo& student, std::int64_t samples)
-      : device_(parse_device(config.device)) {
-    const SafetensorsFile file = read_safetensors(config.teacher_logits);
+  StoredTeacher(const TeacherOptions& options, const ModelInfo& student, std::int64_t samples)
+      : device_(options.device) {
+    const SafetensorsFile file = read_safetensors(options.logits);
     const auto found = file.tensors.find("logits");
-    check(found != file.tensors.end(), config.teacher_logits, ": there is no tensor \"logits\"");
+    check(found != file.tensors.end(), options.logits, ": there is no tensor \"logits\"");
     const Shape expected{samples, student.num_classes};
-    check(found->second.shape() == expected && is_float(found->second.dtype()),
-          config.teacher_logits, ": logits are ", found->second.dtype(), " ", found->second.shape(),
-          ", expected numbers ", expected, ", training images by classes");
+    check(found->second.shape() == expected && is_float(found->second.dtype()), options.logits,
+          ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected numbers ",
+          expected, ", training images by classes");
     logits_ = found->second.to(DType::f32);
   }
 
@@ -83,11 +82,12 @@ class StoredTeacher : public Teacher {
   Tensor logits_;  ///< f32 [N, K], on the CPU
 };
 
-std::unique_ptr<Teacher> make_teacher(const TrainConfig& config, const ModelInfo& student,
+std::unique_ptr<Teacher> make_teacher(const ObjectiveOptions& options, const ModelInfo& student,
                                       std::int64_t samples) {
-  if (config.distillation_type == Distillation::none) return nullptr;
-  if (config.teacher_logits.empty()) return std::make_unique<ModelTeacher>(config, student);
-  return std::make_unique<StoredTeacher>(config, student, samples);
+  if (options.distillation == Distillation::none) return nullptr;
+  const TeacherOptions& teacher = options.teacher;
+  if (teacher.logits.empty()) return std::make_unique<ModelTeacher>(teacher, student);
+  return std::make_unique<StoredTeacher>(teacher, student, samples);
 }
 
 /// Losses are computed in f32 or better.
@@ -145,19 +145,9 @@ Tensor jsd_loss(const Tensor& logits, const Tensor& labels, const JsdOptions& op
          divergence * (options.alpha / static_cast<double>(rows));
 }
 
-Objective::Objective(const TrainConfig& config, const ModelInfo& student, std::int64_t samples)
-    : smoothing_(config.smoothing),
-      alpha_(config.distillation_alpha),
-      tau_(config.distillation_tau),
-      distillation_(config.distillation_type),
-      kd_reduction_(config.kd_reduction),
-      teacher_(make_teacher(config, student, samples)) {
-  if (config.bce_loss) {
-    bce_ = BceOptions{config.smoothing, config.bce_target_thresh, config.bce_pos_weight,
-                      config.bce_sum};
-  }
-  if (config.jsd_loss) jsd_ = JsdOptions{config.aug_splits, config.smoothing};
-}
+Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
+                     std::int64_t samples)
+    : options_(options), teacher_(make_teacher(options, student, samples)) {}
 
 Tensor Objective::operator()(const ModelOutput& student, const Targets& targets,
                              const Tensor& images) const {
@@ -165,25 +155,25 @@ Tensor Objective::operator()(const ModelOutput& student, const Targets& targets,
   if (teacher_ == nullptr) return hard;
   const Tensor learner = student.logits_dist.defined() ? student.logits_dist : student.logits;
   const Tensor taught = distil(learner, teacher_->logits(images, targets.indices));
-  return hard * (1 - alpha_) + taught * alpha_;
+  return hard * (1 - options_.alpha) + taught * options_.alpha;
 }
 
 Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
-  if (jsd_) return jsd_loss(logits, targets.labels, *jsd_);
-  if (bce_) return bce_loss(logits, targets, *bce_);
+  if (options_.jsd) return jsd_loss(logits, targets.labels, *options_.jsd);
+  if (options_.bce) return bce_loss(logits, targets, *options_.bce);
   if (targets.soft.defined()) return ops::soft_cross_entropy(logits, targets.soft);
-  return ops::cross_entropy(logits, targets.labels, smoothing_);
+  return ops::cross_entropy(logits, targets.labels, options_.smoothing);
 }
 
 Tensor Objective::distil(const Tensor& learner, const Tensor& teacher) const {
-  if (distillation_ == Distillation::hard) return ops::hard_distillation(learner, teacher);
-  if (distillation_ == Distillation::bce) {  // each class by itself: tau^2 BCE of sigmoid(z / tau)
-    const Tensor z = learner.to(DType::f32) * (1 / tau_);
-    const Tensor wanted = ops::sigmoid(teacher.to(DType::f32) * (1 / tau_));
-    return ops::bce_with_logits(z, wanted) * (tau_ * tau_);
+  if (options_.distillation == Distillation::hard) return ops::hard_distillation(learner, teacher);
+  if (options_.distillation ==
+      Distillation::bce) {  // each class by itself: tau^2 BCE of sigmoid(z / tau)
+    const Tensor z = learner.to(DType::f32) * (1 / options_.tau);
+    const Tensor wanted = ops::sigmoid(teacher.to(DType::f32) * (1 / options_.tau));
+    return ops::bce_with_logits(z, wanted) * (options_.tau * options_.tau);
   }
-  const ops::KdReduction reduction = kd_reduction_;
-  return ops::soft_distillation(learner, teacher, tau_, reduction);
+  return ops::soft_distillation(learner, teacher, options_.tau, options_.kd_reduction);
 }
 
 bool Objective::is_unused(const Parameter& parameter) const {

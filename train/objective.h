@@ -3,9 +3,12 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "models/model.h"
-#include "settings/config.h"
+#include "ops/loss.h"
+#include "settings/choices.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 
@@ -46,12 +49,32 @@ class Teacher {
   [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
 };
 
+/// Where a teacher's logits come from: computed by a model, or stored.
+struct TeacherOptions {
+  std::string checkpoint{};  ///< weights of the model
+  std::string model{};       ///< its registry name; empty: the checkpoint says it
+  std::string logits{};      ///< instead of a model: a safetensors file with "logits" [N, K]
+  TrainingSizes sizes{};     ///< of the images that it will see
+  DType activations = DType::f32;
+  Device device{};
+};
+
+struct ObjectiveOptions {
+  double smoothing = 0;             ///< of the labels in cross-entropy
+  std::optional<BceOptions> bce{};  ///< instead of cross-entropy over all classes
+  std::optional<JsdOptions> jsd{};  ///< instead, where an image has several rows
+  Distillation distillation = Distillation::none;
+  double alpha = 0.5;  ///< weight of what the teacher says
+  double tau = 1;      ///< temperature
+  ops::KdReduction kd_reduction = ops::KdReduction::elements;
+  TeacherOptions teacher{};
+};
+
 class Objective {
  public:
   /// Reads the teacher's weights, or its stored logits of all `samples` training images, where
-  /// config asks for them; a teacher must see images of the student's size and know as many
-  /// classes.
-  Objective(const TrainConfig& config, const ModelInfo& student, std::int64_t samples);
+  /// there is to be one; a teacher must see images of the student's size and know as many classes.
+  Objective(const ObjectiveOptions& options, const ModelInfo& student, std::int64_t samples);
 
   /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), a scalar. z_d is the
   /// distillation head's, or the class head's z of a model that has no other.
@@ -65,11 +88,7 @@ class Objective {
   [[nodiscard]] Tensor base(const Tensor& logits, const Targets& targets) const;
   [[nodiscard]] Tensor distil(const Tensor& learner, const Tensor& teacher) const;
 
-  double smoothing_, alpha_, tau_;
-  std::optional<BceOptions> bce_;  ///< instead of cross-entropy over all classes
-  std::optional<JsdOptions> jsd_;  ///< instead, where an image has several rows
-  Distillation distillation_ = Distillation::none;
-  ops::KdReduction kd_reduction_;
+  ObjectiveOptions options_;
   std::unique_ptr<Teacher> teacher_;
 };
 

@@ -12,10 +12,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/autograd.h"
-#include "train/initial_weights.h"
+#include "settings/pipeline.h"
+#include "train/run_options.h"
 #include "train/setup.h"
 #include "train/system_memory.h"
-#include "train/training_sizes.h"
 
 namespace fovea {
 namespace {
@@ -38,7 +38,7 @@ struct Probe {
   Progress progress;
 
   Probe(const TrainConfig& c, std::unique_ptr<Model> m, std::int64_t samples)
-      : config(c), model(std::move(m)), step(config, *model, samples) {}
+      : config(c), model(std::move(m)), step(step_options(c, model->info()), *model, samples) {}
 
   /// Of training's images where they are largest.
   ImageSize largest_size() const {
@@ -75,7 +75,8 @@ struct Probe {
 std::unique_ptr<Probe> make_probe(TrainConfig config, const Datasets& data) {
   std::vector<std::string> notices;
   std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  if (config.resume.empty()) set_initial_weights(config, *model, notices);  // are the files there?
+  if (config.resume.empty())
+    set_initial_weights(initial_weights(config), *model, notices);  // are the files there?
   return std::make_unique<Probe>(config, std::move(model), data.train->size());
 }
 
@@ -131,15 +132,16 @@ void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
   constexpr std::int64_t kMostEpochs = 10'000;  // enough to know how often each size comes
   const ImageSize own{probe.model->info().img_size[0], probe.model->info().img_size[1]};
   const std::int64_t epochs = std::min(plan.epochs, kMostEpochs);
+  const TrainingSizes sizes = training_sizes(probe.config);
   std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // by height
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    const ImageSize size = training_size(probe.config, own, epoch);
+    const ImageSize size = training_size(sizes, own, epoch);
     auto& [known, share] = shares[size.height];
     known = size;
     share += 1 / static_cast<double>(epochs);
   }
   for (const auto& [height, at] : shares) {
-    const auto loader = training_loader(probe.config, data.train, at.first, {});
+    const auto loader = training_loader(training_images(probe.config), data.train, at.first);
     plan.steps_per_epoch = steps_of_epoch(probe.config, *loader);
     const auto [seconds, waited] = time_steps(probe, *loader);
     plan.seconds_per_step += at.second * seconds;
@@ -150,8 +152,7 @@ void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
 /// From one batch. Averaged weights are evaluated besides.
 void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
   const TrainConfig& c = probe.config;
-  const std::int64_t usual = c.val_batch_size > 0 ? c.val_batch_size : c.batch_size;
-  const std::int64_t size = std::min(usual, data.test->size());
+  const std::int64_t size = std::min(evaluate_options(c).batch_size, data.test->size());
   const auto [height, width] = probe.model->info().img_size;
   const Batch batch = Probe::random_batch(size, {height, width});
   const NoGrad no_grad;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "settings/config.h"
 #include "train/trainer.h"
 
 namespace fovea {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
-#include "train/training_sizes.h"
+#include "train/run_options.h"
 
 namespace fovea {
 namespace {
@@ -95,8 +95,13 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                       " see little; --patch-size 4 is usual here");
   }
   freeze_parameters(config, *model, notices);
-  try_training_sizes(config, *model, config.model);
+  try_training_sizes(training_sizes(config), *model, config.model);
   return model;
+}
+
+Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model) {
+  TrainerOptions options = trainer_options(config, model->info());
+  return {std::move(options), std::move(data), std::move(model)};
 }
 
 fs::path make_run_folder(const TrainConfig& config) {

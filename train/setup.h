@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "settings/config.h"
 #include "train/trainer.h"
 
 namespace fovea {
@@ -19,6 +20,10 @@ namespace fovea {
 /// for choices that are probably not meant.
 [[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
                                                  std::vector<std::string>& notices);
+
+/// A trainer as the settings want it.
+[[nodiscard]] Trainer make_trainer(const TrainConfig& config, Datasets data,
+                                   std::unique_ptr<Model> model);
 
 /// The run's folder, made if need be: --output, or a new one under runs/, named after time, data
 /// set and model.

@@ -5,10 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "data/augment/mixup.h"
 #include "engine/autograd.h"
-#include "optim/gradients.h"
-#include "settings/pipeline.h"
 #include "train/evaluate.h"
 
 namespace fovea {
@@ -29,19 +26,19 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-TrainStep::TrainStep(const TrainConfig& config, Model& model, std::int64_t samples)
-    : config_(config),
+TrainStep::TrainStep(const StepOptions& options, Model& model, std::int64_t samples)
+    : options_(options),
       model_(model),
-      objective_(config, model.info(), samples),
-      optimizer_(model.store(), optimizer_options(config)),
-      guard_(guard_options(config)) {
-  if (!config_.model_ema) return;
-  ema_ = std::make_unique<Ema>(model.store(), config_.model_ema_decay, config_.model_ema_warmup);
+      objective_(options.objective, model.info(), samples),
+      optimizer_(model.store(), options.optimizer),
+      guard_(options.guard) {
+  if (!options_.ema) return;
+  ema_ = std::make_unique<Ema>(model.store(), options_.ema->decay, options_.ema->warmup);
 }
 
 void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
                     Progress& progress) {
-  const DetectAnomaly detect(config_.detect_anomaly);
+  const DetectAnomaly detect(options_.detect_anomaly);
   model_.store().zero_grad();
   keep_buffers();
   loss_sum_ = 0;
@@ -66,10 +63,10 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   if (on_images) on_images(batch.images);
   Context ctx;
   ctx.training = true;
-  ctx.activations = config_.precision;
-  ctx.recompute_blocks = config_.grad_checkpointing;
-  ctx.any_size = !config_.train_img_sizes.empty();
-  ctx.seed = stream_of(kModelStream, seed_of(config_));
+  ctx.activations = options_.activations;
+  ctx.recompute_blocks = options_.recompute_blocks;
+  ctx.any_size = options_.any_size;
+  ctx.seed = stream_of(kModelStream, options_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
   Tensor loss;
   double value = 0;
@@ -92,9 +89,10 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
 }
 
 Targets TrainStep::mix_batch(Batch& batch, const Progress& progress) const {
-  if (!mixes(config_, progress.finished_epochs)) return {batch.labels, {}, batch.indices};
-  Rng rng(seed_of(config_), stream_of(kMixStream, static_cast<std::uint64_t>(progress.forward)));
-  MixedBatch mixed = mix(batch, mix_options(config_, model_.info().num_classes), rng);
+  const bool in_time = options_.mix_epochs == 0 || progress.finished_epochs < options_.mix_epochs;
+  if (!options_.mix || !in_time) return {batch.labels, {}, batch.indices};
+  Rng rng(options_.seed, stream_of(kMixStream, static_cast<std::uint64_t>(progress.forward)));
+  MixedBatch mixed = mix(batch, *options_.mix, rng);
   batch.images = std::move(mixed.images);
   return {{}, std::move(mixed.targets), batch.indices};
 }
@@ -142,15 +140,16 @@ void TrainStep::restore_buffers() const {
 
 /// What the update should multiply the gradients by so that they are means, and clipped.
 double TrainStep::clip(double scale) {
-  if (!config_.clip_grad) return scale;
-  switch (config_.clip_mode) {
+  if (!options_.clip) return scale;
+  const double limit = options_.clip->limit;
+  switch (options_.clip->mode) {
     case ClipMode::norm:
-      return scale * clip_scale(gradient_norm_, *config_.clip_grad);
+      return scale * clip_scale(gradient_norm_, limit);
     case ClipMode::value:
-      clip_by_value(model_.store(), *config_.clip_grad / scale);
+      clip_by_value(model_.store(), limit / scale);
       return scale;
     case ClipMode::agc:
-      clip_adaptively(model_.store(), *config_.clip_grad, scale);
+      clip_adaptively(model_.store(), limit, scale);
       return scale;
   }
   return scale;
@@ -163,24 +162,6 @@ void TrainStep::check_first_gradients() const {
   }
   check(missing.empty(), "training: no gradient reached ", missing.size(),
         " parameters: ", list_of(missing), "; is the graph cut somewhere?");
-}
-
-OptimizerOptions optimizer_options(const TrainConfig& config) {
-  OptimizerOptions options = default_options(config.opt);
-  options.weight_decay = config.weight_decay;
-  if (!config.opt_betas.empty()) {
-    options.beta1 = config.opt_betas.at(0);
-    options.beta2 = config.opt_betas.at(1);
-  }
-  options.eps = config.opt_eps.value_or(options.eps);
-  options.momentum = config.momentum;
-  options.layer_decay = config.layer_decay;
-  options.decay_dist_token = !config.no_decay_dist;
-  return options;
-}
-
-GuardOptions guard_options(const TrainConfig& config) {
-  return {config.skip_nonfinite, config.spike_zscore, config.max_skipped};
 }
 
 }  // namespace fovea

@@ -3,14 +3,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "data/augment/mixup.h"
 #include "data/loading/batch.h"
 #include "models/model.h"
 #include "optim/ema.h"
+#include "optim/gradients.h"
 #include "optim/optimizer.h"
-#include "settings/config.h"
 #include "train/checkpoint.h"
 #include "train/guards.h"
 #include "train/objective.h"
@@ -18,10 +20,35 @@
 
 namespace fovea {
 
+struct EmaOptions {
+  double decay = 0.9998;
+  bool warmup = false;
+};
+
+struct ClipOptions {
+  ClipMode mode = ClipMode::norm;
+  double limit = 1;
+};
+
+struct StepOptions {
+  ObjectiveOptions objective{};
+  std::optional<MixOptions> mix{};  ///< what is done to the images of a batch
+  std::int64_t mix_epochs = 0;      ///< only in so many first epochs; 0: in all
+  OptimizerOptions optimizer{};
+  std::optional<ClipOptions> clip{};
+  std::optional<EmaOptions> ema{};
+  GuardOptions guard{};
+  DType activations = DType::f32;
+  bool recompute_blocks = false;  ///< Context::recompute_blocks
+  bool any_size = false;          ///< images may have another size than the model's
+  bool detect_anomaly = false;
+  std::uint64_t seed = 0;
+};
+
 class TrainStep {
  public:
   /// `samples` is the size of the training split. The model is trained where its parameters are.
-  TrainStep(const TrainConfig& config, Model& model, std::int64_t samples);
+  TrainStep(const StepOptions& options, Model& model, std::int64_t samples);
 
   /// Of `batches` batches at rate `lr`. Adds losses to progress.epoch, counts forward passes and
   /// updates. Throws on a loss or gradient that is not finite, unless such steps are skipped.
@@ -47,7 +74,7 @@ class TrainStep {
   [[nodiscard]] double clip(double scale);
   void check_first_gradients() const;
 
-  TrainConfig config_;
+  StepOptions options_;
   Model& model_;
   Objective objective_;
   Optimizer optimizer_;
@@ -58,8 +85,5 @@ class TrainStep {
   double loss_sum_ = 0;                 ///< of the step under way, over its batches
   double gradient_norm_ = 0;
 };
-
-[[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
-[[nodiscard]] GuardOptions guard_options(const TrainConfig& config);
 
 }  // namespace fovea

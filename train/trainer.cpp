@@ -4,17 +4,15 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "train/training_sizes.h"
 
 namespace fovea {
 
-Trainer::Trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model)
-    : config_(config),
+Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model)
+    : options_(std::move(options)),
       data_(std::move(data)),
       model_(std::move(model)),
-      step_(config, *model_, data_.train->size()),
-      schedule_(schedule_options(config)),
-      epochs_(total_epochs(schedule_, config.cooldown_epochs)) {
+      step_(options_.step, *model_, data_.train->size()),
+      epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)) {
   start_loader();
 }
 
@@ -24,8 +22,8 @@ ImageSize Trainer::own_size() const {
 
 void Trainer::start_loader() {
   loader_.reset();  // its threads end before the next ones start
-  loader_size_ = training_size(config_, own_size(), progress_.cursor.epoch);
-  loader_ = training_loader(config_, data_.train, loader_size_, progress_.cursor);
+  loader_size_ = training_size(options_.sizes, own_size(), progress_.cursor.epoch);
+  loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
 }
 
 void Trainer::resume(const std::filesystem::path& state_file) {
@@ -44,12 +42,12 @@ TrainState Trainer::state() {
   state.optimizer = &step_.optimizer();
   state.ema = step_.ema();
   state.progress = progress_;
-  state.config = to_json(fields_of(config_));
+  state.config = options_.settings;
   return state;
 }
 
 std::int64_t Trainer::steps_per_epoch() const {
-  const std::int64_t group = config_.grad_accum_steps;
+  const std::int64_t group = options_.grad_accum_steps;
   return (loader_->batches_per_epoch() + group - 1) / group;
 }
 
@@ -82,7 +80,8 @@ void Trainer::connect(const TrainWatch& watch) {
 }
 
 bool Trainer::train_epoch(const TrainWatch& watch) {
-  if (training_size(config_, own_size(), progress_.cursor.epoch) != loader_size_) start_loader();
+  if (training_size(options_.sizes, own_size(), progress_.cursor.epoch) != loader_size_)
+    start_loader();
   epoch_watch_ = started();
   const double seconds_before = progress_.epoch_seconds;
   while (progress_.cursor.epoch == progress_.finished_epochs) {
@@ -97,9 +96,9 @@ bool Trainer::train_epoch(const TrainWatch& watch) {
 void Trainer::after_step(const TrainWatch& watch) {
   note_bad_images(loader_->take_bad_image_messages(), watch);
   if (watch.on_step) watch.on_step(position());
-  if (progress_.step % config_.log_interval == 0) log_interval(watch);
+  if (progress_.step % options_.log_interval == 0) log_interval(watch);
   const bool recovery =
-      config_.recovery_interval > 0 && progress_.step % config_.recovery_interval == 0;
+      options_.recovery_interval > 0 && progress_.step % options_.recovery_interval == 0;
   if (recovery && watch.on_save) watch.on_save(state());
 }
 
@@ -111,18 +110,18 @@ void Trainer::note_bad_images(const std::vector<std::string>& messages, const Tr
 }
 
 bool Trainer::must_stop(const TrainWatch& watch) const {
-  const bool enough = config_.max_steps > 0 && progress_.step >= config_.max_steps;
+  const bool enough = options_.max_steps > 0 && progress_.step >= options_.max_steps;
   return enough || (watch.should_stop && watch.should_stop());
 }
 
 double Trainer::rate_now() const {
-  return learning_rate(schedule_, progress_.step, steps_per_epoch(), progress_.plateau);
+  return learning_rate(options_.schedule, progress_.step, steps_per_epoch(), progress_.plateau);
 }
 
 void Trainer::train_step() {
   lr_ = rate_now();
   const std::int64_t batches =
-      std::min(config_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
+      std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
   const Metrics epoch_before = progress_.epoch;
   try {
     step_.run([this] { return next_batch(); }, batches, lr_, progress_);
@@ -143,8 +142,8 @@ void Trainer::train_step() {
 /// The loader's next batch; with --overfit-batch the run's first one, over and over.
 Batch Trainer::next_batch() {
   Batch batch = loader_->next();
-  if (!config_.overfit_batch) return batch;
-  if (!only_batch_) only_batch_ = training_loader(config_, data_.train, own_size(), {})->next();
+  if (!options_.overfit_batch) return batch;
+  if (!only_batch_) only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
   return *only_batch_;
 }
 
@@ -189,17 +188,11 @@ EpochPosition Trainer::position() {
 }
 
 Evaluation Trainer::evaluate(const TrainWatch& watch) {
-  EvaluateOptions options;
-  options.batch_size = config_.val_batch_size > 0 ? config_.val_batch_size : config_.batch_size;
-  options.workers = static_cast<int>(config_.workers);
-  options.normalization = normalization_of(config_);
-  options.crop = evaluation_crop(config_);
-  options.activations = config_.precision;
+  EvaluateOptions options = options_.evaluation;
   options.on_batch = [&](std::int64_t done) {
     if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
     return !(watch.should_stop && watch.should_stop());
   };
-  options.bad_image_limit = bad_image_limit(config_);
   const StageTimer timer(step_.times().evaluate, "evaluate");
   Evaluation result = fovea::evaluate(*model_, data_.test, options);
   note_bad_images(result.bad_images, watch);
@@ -210,7 +203,7 @@ bool Trainer::finish_epoch(const TrainWatch& watch) {
   EpochRow row = epoch_row();
   if (!evaluate_into(row, watch)) return false;
   note_best(row);
-  note_metric(schedule_, row.epoch, *row.eval_top1, progress_.plateau);
+  note_metric(options_.schedule, row.epoch, *row.eval_top1, progress_.plateau);
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
@@ -223,7 +216,8 @@ EpochRow Trainer::epoch_row() {
   EpochRow row;
   row.epoch = progress_.finished_epochs;
   row.train_loss = progress_.epoch.loss();
-  row.lr = learning_rate(schedule_, progress_.step - 1, steps_per_epoch(), progress_.plateau);
+  row.lr =
+      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
   row.seconds = progress_.epoch_seconds;
   row.img_s = row.seconds > 0 ? static_cast<double>(progress_.epoch.samples) / row.seconds : 0;
   row.time = {epoch_watch_.seconds(step_.times()), step_.times() - epoch_watch_.before};
@@ -259,25 +253,6 @@ void Trainer::note_best(const EpochRow& row) {
     progress_.best_ema_top1 = *row.ema_top1;
     progress_.best_ema_epoch = row.epoch;
   }
-}
-
-ScheduleOptions schedule_options(const TrainConfig& config) {
-  ScheduleOptions options;
-  options.kind = config.sched;
-  options.lr = peak_lr(config);
-  options.min_lr = std::min(config.min_lr, options.lr);
-  options.warmup_lr = std::min(config.warmup_lr, options.lr);
-  options.epochs = static_cast<double>(config.epochs);
-  options.warmup_epochs = config.warmup_epochs;
-  options.warmup_prefix = config.warmup_prefix;
-  // timm's: every 90 epochs, or over the last fifth.
-  options.decay_epochs = config.decay_epochs.value_or(options.kind == ScheduleKind::wsd ? 0.2 : 90);
-  options.decay_rate = config.decay_rate;
-  options.milestones = config.decay_milestones;
-  options.patience_epochs = config.patience_epochs;
-  options.on_updates = config.sched_on_updates;
-  options.lag = config.sched_lag;
-  return options;
 }
 
 }  // namespace fovea

@@ -9,20 +9,33 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "data/loading/loader.h"
+#include "data/loading/training_images.h"
 #include "models/model.h"
 #include "optim/schedule.h"
-#include "settings/config.h"
-#include "settings/pipeline.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/run_log.h"
 #include "train/step.h"
+#include "train/training_sizes.h"
 
 namespace fovea {
 
 struct Datasets {
   std::shared_ptr<const Dataset> train, test;
+};
+
+struct TrainerOptions {
+  StepOptions step{};
+  std::int64_t grad_accum_steps = 1;  ///< batches of a step
+  ScheduleOptions schedule{};
+  std::int64_t cooldown_epochs = 0;
+  TrainingImages images{};
+  TrainingSizes sizes{};
+  EvaluateOptions evaluation{};                           ///< after every epoch
+  std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
+  std::int64_t max_steps = 0;                             ///< stop after so many; 0: do not
+  bool overfit_batch = false;                             ///< the first batch over and over
+  std::string settings{};  ///< JSON of what the run was told, kept in its state
 };
 
 /// Where an epoch is, for a progress line.
@@ -57,8 +70,8 @@ struct TrainWatch {
 
 class Trainer {
  public:
-  /// `config` has been checked. The model is trained where its parameters are.
-  Trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model);
+  /// The model is trained where its parameters are.
+  Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model);
 
   /// Goes on from a saved state. Call before fit().
   void resume(const std::filesystem::path& state_file);
@@ -103,11 +116,10 @@ class Trainer {
   void note_best(const EpochRow& row);
   [[nodiscard]] ImageSize own_size() const;
 
-  TrainConfig config_;
+  TrainerOptions options_;
   Datasets data_;
   std::unique_ptr<Model> model_;
   TrainStep step_;
-  ScheduleOptions schedule_;
   std::int64_t epochs_;
   std::unique_ptr<Loader> loader_;
   ImageSize loader_size_{};
@@ -118,7 +130,5 @@ class Trainer {
   double lr_ = 0;  ///< of the last step
   double peak_rate_ = 0;
 };
-
-[[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);
 
 }  // namespace fovea

@@ -188,7 +188,7 @@ TEST_CASE("from a run's folder to its page") {
   config.model_ema = false;
   std::vector<std::string> notices;
   const Datasets data = open_datasets(config);
-  Trainer trainer(config, data, build_model(config, *data.train, notices));
+  Trainer trainer = make_trainer(config, data, build_model(config, *data.train, notices));
   write_file_atomically(RunPaths{folder.path()}.config(), to_json(fields_of(config)));
   WeightsInfo info;
   info.dataset = config.dataset;

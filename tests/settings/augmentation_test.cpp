@@ -49,7 +49,7 @@ TrainConfig wild_config() {
 
 TEST_CASE("DeiT's recipe in full") {
   const TrainConfig c = recipe("imagenet_deit_tiny");
-  const AugmentOptions a = augment_options(c, {224, 224});
+  const AugmentOptions a = augment_options(c);
   CHECK(a.crop == TrainCrop::resized);
   CHECK(a.range.scale_low == 0.08);
   CHECK(a.range.ratio_high == doctest::Approx(4.0 / 3).epsilon(1e-15));
@@ -71,15 +71,15 @@ TEST_CASE("DeiT's recipe in full") {
 }
 
 TEST_CASE("the recipes on small images") {
-  const AugmentOptions cifar = augment_options(recipe("cifar"), {32, 32});
+  const AugmentOptions cifar = augment_options(recipe("cifar"));
   CHECK(cifar.crop == TrainCrop::pad);
   CHECK(cifar.crop_padding == 4);
   CHECK(cifar.policy == "rand-m9-mstd0.5-inc1");
   CHECK(cifar.erase.probability == 0.25);
-  const AugmentOptions hour = augment_options(recipe("cifar_hour"), {32, 32});
+  const AugmentOptions hour = augment_options(recipe("cifar_hour"));
   CHECK(hour.policy.empty());
   CHECK(hour.erase.probability == 0);
-  const AugmentOptions pit = augment_options(recipe("cifar_pit_small"), {32, 32});
+  const AugmentOptions pit = augment_options(recipe("cifar_pit_small"));
   CHECK(pit.crop == TrainCrop::resized);
   CHECK(pit.filter == Filter::bilinear);
   CHECK(pit.jitter.hue == 0.1);
@@ -87,7 +87,7 @@ TEST_CASE("the recipes on small images") {
   CHECK(pit.grayscale == 0.2);
   CHECK(pit.erase.probability == 0);
   const TrainConfig builtin = recipe("builtin");
-  const AugmentOptions plain = augment_options(builtin, {32, 32});
+  const AugmentOptions plain = augment_options(builtin);
   CHECK(plain.crop_padding == 2);
   CHECK(plain.policy.empty());
   CHECK(!plain.jitter.active());
@@ -115,8 +115,7 @@ TEST_CASE("every flag reaches its option") {
                                      {"mixup-mode", "pair"},
                                      {"cutmix-minmax", "0.3,0.8"}})
                             .config;
-  const AugmentOptions a = augment_options(c, {32, 48});
-  CHECK(a.size == ImageSize{32, 48});
+  const AugmentOptions a = augment_options(c);
   CHECK(a.crop == TrainCrop::simple);
   CHECK(a.padding == Padding::reflect);
   CHECK(a.range.scale_low == 0.2);
@@ -208,8 +207,8 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
   bare.reprob = 0;
   bare.resplit = false;
   const auto data = tiny_data().train;
-  const Tensor erased = training_loader(config, data, {32, 32}, {})->next().images;
-  const Tensor whole = training_loader(bare, data, {32, 32}, {})->next().images;
+  const Tensor erased = training_loader(training_images(config), data, {32, 32})->next().images;
+  const Tensor whole = training_loader(training_images(bare), data, {32, 32})->next().images;
   REQUIRE(erased.shape() == Shape{3 * config.batch_size, 3, 32, 32});
   for (std::int64_t row = 0; row < 3; ++row) {  // of the first image: later draws are other ones
     CAPTURE(row);
@@ -220,7 +219,7 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
   ModelInfo info;
   info.num_classes = 10;
   const Tensor z = rand_normal({24, 10}, {0, 1}, {1}), y = zeros({24}, {DType::i64, {}});
-  CHECK(Objective(config, info, 50)({z, {}}, {y, {}, {}}, z).item() ==
+  CHECK(Objective(objective_options(config), info, 50)({z, {}}, {y, {}, {}}, z).item() ==
         jsd_loss(z, y, {3, config.smoothing}).item());
 }
 
@@ -234,8 +233,8 @@ TEST_CASE("without splits every second image of an epoch is left unerased, also 
     bare.reprob = 0;
     bare.resplit = false;
     const auto data = tiny_data().train;
-    const auto erasing = training_loader(config, data, {32, 32}, {});
-    const auto plain = training_loader(bare, data, {32, 32}, {});
+    const auto erasing = training_loader(training_images(config), data, {32, 32});
+    const auto plain = training_loader(training_images(bare), data, {32, 32});
     for (std::int64_t place = 0; place < 12;) {
       const Tensor erased = erasing->next().images, whole = plain->next().images;
       for (std::int64_t row = 0; row < batch_size; ++row, ++place) {

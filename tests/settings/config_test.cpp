@@ -11,7 +11,7 @@
 #include "settings/recipes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/resolve.h"
-#include "train/step.h"
+#include "train/run_options.h"
 
 namespace fovea {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "data/sources/builtin.h"
 #include "models/pretrained.h"
-#include "train/initial_weights.h"
+#include "train/run_options.h"
 #include "train/setup.h"
 #include "train/trainer.h"
 
@@ -58,14 +58,14 @@ inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
 inline std::unique_ptr<Model> start_model(const TrainConfig& config, const Datasets& data,
                                           std::vector<std::string>& notices) {
   std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  set_initial_weights(config, *model, notices);
+  set_initial_weights(initial_weights(config), *model, notices);
   return model;
 }
 
 inline Trainer make_trainer(const TrainConfig& config) {
   std::vector<std::string> notices;
   const Datasets data = tiny_data();
-  return Trainer(config, data, start_model(config, data, notices));
+  return make_trainer(config, data, start_model(config, data, notices));
 }
 
 /// Mean losses of the steps.

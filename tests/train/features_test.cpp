@@ -9,6 +9,7 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "settings/pipeline.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/speed.h"
@@ -97,7 +98,7 @@ TEST_CASE(
   config.teacher_logits = (folder / "logits.safetensors").string();
   ModelInfo info;
   info.num_classes = 3;
-  const Objective objective(config, info, 1);
+  const Objective objective(objective_options(config), info, 1);
   const Tensor first = zeros({1}, {DType::i64, {}});
   const double loss =
       objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).item();
@@ -115,7 +116,7 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   config.train_img_sizes = {16, 24, 32};
   config.epochs = 5;
   const auto side = [&](std::int64_t epoch) {
-    return training_size(config, {32, 32}, epoch).height;
+    return training_size(training_sizes(config), {32, 32}, epoch).height;
   };
   CHECK(side(0) == 16);
   CHECK(side(2) == 24);
@@ -165,7 +166,7 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   TrainConfig config = plain_config();
   config.skip_nonfinite = true;
   config.epochs = 2;
-  Trainer trainer(config, tiny_data(), std::make_unique<Faulty>(3, 5));
+  Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(3, 5));
   std::vector<std::string> notices;
   TrainWatch watch;
   watch.on_notice = [&](const std::string& text) { notices.push_back(text); };
@@ -187,18 +188,19 @@ TEST_CASE("a skipped step leaves running statistics as they were, and the averag
   config.skip_nonfinite = config.model_ema = config.model_ema_warmup = true;
   config.max_steps = 3;
   config.grad_accum_steps = 2;
-  Trainer whole(config, tiny_data(), std::make_unique<Faulty>(100, 100));
+  Trainer whole = make_trainer(config, tiny_data(), std::make_unique<Faulty>(100, 100));
   CHECK_FALSE(whole.fit({}));
   const double before = whole.model().store().find("seen").item();
   config.max_steps = 1;
-  Trainer skipping(config, tiny_data(), std::make_unique<Faulty>(1, 2));  // its second batch
+  Trainer skipping =
+      make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 2));  // its second batch
   CHECK_FALSE(skipping.fit({}));
   CHECK(skipping.progress().guard.skipped == 1);
   CHECK(skipping.model().store().find("seen").item() == 0);
   CHECK(before != 0);
 
   config.max_steps = 2;  // the first update is the second step: the averages are what it gives
-  Trainer second(config, tiny_data(), std::make_unique<Faulty>(0, 2));
+  Trainer second = make_trainer(config, tiny_data(), std::make_unique<Faulty>(0, 2));
   CHECK_FALSE(second.fit({}));
   CHECK(second.progress().updates == 1);
   CHECK(second.state().ema->averages().at("weight").to_vector() ==
@@ -209,7 +211,7 @@ TEST_CASE("too many of them in a row stop the run") {
   TrainConfig config = plain_config();
   config.skip_nonfinite = true;
   config.max_skipped = 2;
-  Trainer trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
+  Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
   const std::string message = message_of([&] { static_cast<void>(trainer.fit({})); });
   CHECK(contains(message, "3 steps in a row had to be skipped"));
   CHECK(contains(message, "(step 3, epoch 0)"));

@@ -162,7 +162,7 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
   CHECK(contains(notices[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
   CHECK(contains(notices[0], "head.bias    [10]         [100]        starts anew"));
   CHECK(model->info().img_size == std::array<std::int64_t, 2>{64, 64});
-  Trainer trainer(config, data, std::move(model));
+  Trainer trainer = make_trainer(config, data, std::move(model));
   const std::vector<double> losses = losses_of(trainer);
   CHECK(std::isfinite(losses.back()));
 }
@@ -180,7 +180,7 @@ TEST_CASE("a run that is resumed does not need the files that it started from") 
 
   const Datasets data = tiny_data();
   std::vector<std::string> notices;
-  Trainer resumed(config, data, build_model(config, *data.train, notices));
+  Trainer resumed = make_trainer(config, data, build_model(config, *data.train, notices));
   resumed.resume(folder / "state");
   CHECK(bits_of(resumed) == bits_of(trainer));
 }

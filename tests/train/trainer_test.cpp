@@ -121,7 +121,7 @@ class Toy : public Model {
 
 std::string failure_of(TrainConfig config, Toy::Fault fault) {
   config.model_ema = false;
-  Trainer trainer(config, tiny_data(), std::make_unique<Toy>(fault));
+  Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Toy>(fault));
   return message_of([&] { trainer.train_step(); });
 }
 

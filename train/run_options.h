@@ -1,0 +1,21 @@
+// A run's settings as the options of its parts: nothing below knows the flags.
+#pragma once
+
+#include "settings/config.h"
+#include "train/initial_weights.h"
+#include "train/trainer.h"
+
+namespace fovea {
+
+/// The settings must have been checked (check_config).
+[[nodiscard]] TrainerOptions trainer_options(const TrainConfig& config, const ModelInfo& model);
+
+[[nodiscard]] StepOptions step_options(const TrainConfig& config, const ModelInfo& model);
+[[nodiscard]] ObjectiveOptions objective_options(const TrainConfig& config);
+[[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
+[[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);
+[[nodiscard]] EvaluateOptions evaluate_options(const TrainConfig& config);
+[[nodiscard]] TrainingSizes training_sizes(const TrainConfig& config);
+[[nodiscard]] InitialWeights initial_weights(const TrainConfig& config);
+
+}  // namespace fovea
