@@ -2,22 +2,30 @@
 
 # fovea_library(<name> [SOURCES ...] [EXCEPT ...] [COMPUTING ...] [LINK ...] [PRIVATE_LINK ...]): a static
 # library with the project's warnings. Unless told its sources, it is made of every .cpp in its folder
-# and below. COMPUTING (patterns): sources whose loops over elements are worth the compiler's time.
+# and below. COMPUTING (patterns): sources whose loops over elements are worth the compiler's time; they
+# are the objects fovea_<name>_computing.
 function(fovea_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;COMPUTING;LINK;PRIVATE_LINK" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
     list(REMOVE_ITEM ARG_SOURCES "" ${ARG_EXCEPT})
   endif()
+  if(ARG_COMPUTING)
+    file(GLOB computing CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${ARG_COMPUTING})
+    list(REMOVE_ITEM computing "" ${ARG_EXCEPT})
+    list(REMOVE_ITEM ARG_SOURCES ${computing})
+    add_library(fovea_${name}_computing OBJECT ${computing})
+    target_include_directories(fovea_${name}_computing PRIVATE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(fovea_${name}_computing PRIVATE ${ARG_LINK} ${ARG_PRIVATE_LINK} fovea_flags)
+    fovea_unite(fovea_${name}_computing)
+    list(APPEND ARG_SOURCES $<TARGET_OBJECTS:fovea_${name}_computing>)
+  endif()
   add_library(fovea_${name} STATIC ${ARG_SOURCES})
   add_library(fovea::${name} ALIAS fovea_${name})
   set_target_properties(fovea_${name} PROPERTIES EXPORT_NAME ${name})
   target_link_libraries(fovea_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} fovea_flags)
   fovea_compile_quickly(fovea_${name})
-  if(ARG_COMPUTING)
-    file(GLOB computing CONFIGURE_DEPENDS ${ARG_COMPUTING})
-    fovea_compile_thoroughly(${computing})
-  endif()
+  fovea_unite(fovea_${name})
   target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                              $<INSTALL_INTERFACE:include/fovea>)
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBRARIES fovea_${name})
@@ -38,49 +46,23 @@ if(FOVEA_SANITIZE)
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
 
-# Most sources read settings, write files and call kernels: optimising them fully, and reading the
-# standard library and JSON anew for each, took most of the build. They are compiled with -O1, and
-# what many of them include is compiled once. (A launcher such as ccache wants to see it all.)
-set(FOVEA_QUICK_FLAGS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O1>)
-set(FOVEA_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory>
-    <optional> <set> <sstream> <string> <string_view> <utility> <vector>)
-
-set(precompiles ${FOVEA_PRECOMPILE})
-if(FOVEA_PRECOMPILE STREQUAL "AUTO")
-  set(precompiles ON)
+# Reading the standard library and JSON anew for each source took most of the build: a dozen are read
+# in one go. (A launcher such as ccache is for those who change one source at a time. Tests stand alone.)
+set(unites ${FOVEA_UNITY})
+if(FOVEA_UNITY STREQUAL "AUTO")
+  set(unites ON)
   if(CMAKE_CXX_COMPILER_LAUNCHER)
-    set(precompiles OFF)
+    set(unites OFF)
   endif()
 endif()
-
-# fovea_common_headers(<target> [HEADERS ...] [LINK ...]): the common headers and these, to be reused.
-function(fovea_common_headers target)
-  cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${target}.cpp CONTENT "")
-  add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/${target}.cpp)
-  target_link_libraries(${target} PRIVATE fovea_flags fovea_dep_json ${ARG_LINK})
-  target_compile_options(${target} PRIVATE ${FOVEA_QUICK_FLAGS})
-  target_precompile_headers(${target} PRIVATE ${FOVEA_COMMON_HEADERS} ${ARG_HEADERS})
+function(fovea_unite target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
-if(precompiles)
-  fovea_common_headers(fovea_common HEADERS <nlohmann/json.hpp>)
-endif()
 
-# fovea_compile_quickly(<target> [<target of fovea_common_headers>])
+# For sources that read settings, write files and call kernels: -O1 is enough.
 function(fovea_compile_quickly target)
-  target_compile_options(${target} PRIVATE ${FOVEA_QUICK_FLAGS})
-  if(precompiles)
-    set(common fovea_common ${ARGN})
-    list(POP_BACK common headers)
-    target_precompile_headers(${target} REUSE_FROM ${headers})
-  endif()
-endfunction()
-
-# fovea_compile_thoroughly(<source>...): with -O3, and by itself.
-function(fovea_compile_thoroughly)
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O3>)
-  set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+  target_compile_options(${target} PRIVATE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O1>)
 endfunction()
 
 # x86-64 levels as in the psABI. -fno-math-errno and -fno-trapping-math let loops with sqrt and
@@ -100,6 +82,7 @@ function(fovea_isa_sources library)
                            -fno-trapping-math)
     target_include_directories(${object} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(${object} PRIVATE fovea_flags)
+    fovea_unite(${object})
     target_sources(fovea_${library} PRIVATE $<TARGET_OBJECTS:${object}>)
   endforeach()
 endfunction()

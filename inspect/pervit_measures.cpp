@@ -52,13 +52,13 @@ Measured measure(const Inspection& what) {
   return measured;
 }
 
-struct Quantity {
+struct BlockQuantity {
   std::string title, y_label;
   double Mixture::*value;
 };
 
 /// A line through the means of the heads, over bars per head.
-Chart chart_of(const Measured& measured, const Quantity& quantity) {
+Chart chart_of(const Measured& measured, const BlockQuantity& quantity) {
   Series means{"mean of the heads", {}, {}};
   std::vector<Series> heads;
   for (const HeadMeans& entry : measured.heads) {
@@ -79,10 +79,11 @@ Chart chart_of(const Measured& measured, const Quantity& quantity) {
   return chart;
 }
 
-std::vector<Chart> charts_of(const Measured& measured, const std::vector<Quantity>& quantities) {
+std::vector<Chart> charts_of(const Measured& measured,
+                             const std::vector<BlockQuantity>& quantities) {
   std::vector<Chart> charts;
   charts.reserve(quantities.size());
-  for (const Quantity& quantity : quantities) charts.push_back(chart_of(measured, quantity));
+  for (const BlockQuantity& quantity : quantities) charts.push_back(chart_of(measured, quantity));
   return charts;
 }
 
@@ -91,7 +92,7 @@ std::vector<Chart> charts_of(const Measured& measured, const std::vector<Quantit
 void pervit_nonlocality(const Inspection& what, OutputFolder& output) {
   const Measured measured = measure(what);
   const std::string y_label = "nonlocality (normalised distance)";
-  std::vector<Quantity> quantities;
+  std::vector<BlockQuantity> quantities;
   if (measured.has_content) {
     quantities.push_back({"Content attention", y_label, &Mixture::omega_c});
   }

@@ -17,8 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMistakesShown = 24;
-
 double images_per_second(const Evaluation& result) {
   return result.seconds > 0 ? static_cast<double>(result.metrics.samples) / result.seconds : 0;
 }

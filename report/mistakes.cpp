@@ -15,7 +15,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kColumns = 6;
-constexpr double kTile = 150, kGap = 14, kCaption = 52, kMargin = 16, kTitle = 34;
+constexpr double kTile = 150, kTileGap = 14, kCaption = 52, kMargin = 16, kTitle = 34;
 
 /// At most `length` bytes, cut between characters of UTF-8.
 std::string shortened(const std::string& text, std::size_t length) {
@@ -78,14 +78,14 @@ std::string svg_of_mistakes(std::span<const Mistake> mistakes) {
   const std::int64_t count = std::ssize(mistakes);
   const auto columns = static_cast<double>(std::clamp<std::int64_t>(count, 3, kColumns));
   const auto rows = static_cast<double>((count + kColumns - 1) / kColumns);
-  Svg svg(2 * kMargin + columns * (kTile + kGap) - kGap,
-          kMargin + kTitle + rows * (kTile + kCaption + kGap));
+  Svg svg(2 * kMargin + columns * (kTile + kTileGap) - kTileGap,
+          kMargin + kTitle + rows * (kTile + kCaption + kTileGap));
   svg.text(kMargin, 28, count > 0 ? "Mistakes made with the most confidence" : "No mistakes",
            {.anchor = "start", .size = 15, .bold = true});
   for (std::int64_t i = 0; i < count; ++i) {
     draw(svg, mistakes[static_cast<std::size_t>(i)],
-         kMargin + static_cast<double>(i % kColumns) * (kTile + kGap),
-         kMargin + kTitle + static_cast<double>(i / kColumns) * (kTile + kCaption + kGap));
+         kMargin + static_cast<double>(i % kColumns) * (kTile + kTileGap),
+         kMargin + kTitle + static_cast<double>(i / kColumns) * (kTile + kCaption + kTileGap));
   }
   return std::move(svg).finish();
 }

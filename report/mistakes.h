@@ -13,6 +13,8 @@
 
 namespace fovea {
 
+inline constexpr std::int64_t kMistakesShown = 24;  ///< by pages and tables of a model's results
+
 struct Mistake {
   Prediction what;
   Image image;                    ///< as the model sees it

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMistakesShown = 24, kSamplesShown = 32;
+constexpr std::int64_t kSamplesShown = 32;
 
 TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) {
   check(fs::exists(run.config()), run.config().string(),

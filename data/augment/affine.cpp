@@ -15,12 +15,10 @@
 namespace fovea {
 namespace {
 
-constexpr int kChannels = Image::kChannels;
-
 Image filled(const Image& like, const Color8& fill) {
   Image result(like.height, like.width);
-  for (std::size_t i = 0; i < result.pixels.size(); i += kChannels)
-    std::copy_n(fill.data(), kChannels, result.pixels.data() + i);
+  for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels)
+    std::copy_n(fill.data(), Image::kChannels, result.pixels.data() + i);
   return result;
 }
 
@@ -40,7 +38,7 @@ Span inside(const MappedRow& row, ImageSize size) {
 
 void fill_span(std::uint8_t* pixels, const Span& span, const Color8& fill) {
   for (std::int64_t x = span.begin; x < span.end; ++x)
-    std::copy_n(fill.data(), kChannels, pixels + x * kChannels);
+    std::copy_n(fill.data(), Image::kChannels, pixels + x * Image::kChannels);
 }
 
 Image transform_smoothly(const Image& image, const AffineMap& map, const Sampling& sampling) {
@@ -76,7 +74,7 @@ Image transform_nearest(const Image& image, const AffineMap& map, const Color8& 
       const std::int64_t from_x = at_x >> 16, from_y = at_y >> 16;
       const bool inside =
           from_x >= 0 && from_x < image.width && from_y >= 0 && from_y < image.height;
-      if (inside) std::copy_n(image.at(from_y, from_x), kChannels, result.at(y, x));
+      if (inside) std::copy_n(image.at(from_y, from_x), Image::kChannels, result.at(y, x));
     }
   }
   return result;
@@ -98,7 +96,7 @@ Image scale_nearest(const Image& image, const AffineMap& map, const Color8& fill
     if (rows[y] < 0 || rows[y] >= image.height) continue;
     for (std::int64_t x = 0; x < image.width; ++x) {
       const bool inside = columns[x] >= 0 && columns[x] < image.width;
-      if (inside) std::copy_n(image.at(rows[y], columns[x]), kChannels, result.at(y, x));
+      if (inside) std::copy_n(image.at(rows[y], columns[x]), Image::kChannels, result.at(y, x));
     }
   }
   return result;
@@ -123,7 +121,7 @@ Image turn(const Image& image, int quarters) {
                                  : quarters == 2
                                      ? image.at(image.height - 1 - y, image.width - 1 - x)
                                      : image.at(image.height - 1 - x, y);
-      std::copy_n(from, kChannels, result.at(y, x));
+      std::copy_n(from, Image::kChannels, result.at(y, x));
     }
   }
   return result;

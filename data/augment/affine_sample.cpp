@@ -16,7 +16,6 @@
 namespace fovea {
 namespace {
 
-constexpr int kChannels = Image::kChannels;
 constexpr int kLanes = Surface::kLanes;
 using Lanes = std::array<double, kLanes>;
 
@@ -153,7 +152,7 @@ template <int Taps>
     const __m128i color = _mm256_cvttpd_epi32(sample_avx2<Taps>(source, row.source(x)));
     const __m128i words = _mm_packs_epi32(color, color);  // both packings clip
     const std::int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
-    std::memcpy(row.pixels + x * kChannels, &bytes, kChannels);
+    std::memcpy(row.pixels + x * Image::kChannels, &bytes, Image::kChannels);
   }
 }
 
@@ -166,8 +165,9 @@ void sample_span(const Surface& source, const MappedRow& row, const Span& span) 
 #endif
   for (std::int64_t x = span.begin; x < span.end; ++x) {
     const Lanes color = sample<Taps>(source, row.source(x));
-    for (int c = 0; c < kChannels; ++c)
-      row.pixels[x * kChannels + c] = static_cast<std::uint8_t>(std::clamp(color[c], 0.0, 255.0));
+    for (int c = 0; c < Image::kChannels; ++c)
+      row.pixels[x * Image::kChannels + c] =
+          static_cast<std::uint8_t>(std::clamp(color[c], 0.0, 255.0));
   }
 }
 
@@ -187,9 +187,9 @@ void Surface::spread_row(const Image& image, std::int64_t y) {
   const std::uint8_t* from = image.at(y, 0);
   std::uint8_t* const first = row(y) + kBorder * kLanes;
   std::uint8_t* to = first;
-  for (std::int64_t x = 1; x < image.width; ++x, from += kChannels, to += kLanes)
+  for (std::int64_t x = 1; x < image.width; ++x, from += Image::kChannels, to += kLanes)
     std::memcpy(to, from, kLanes);  // the lane that is not looked at: the next pixel's first
-  std::memcpy(to, from, kChannels);
+  std::memcpy(to, from, Image::kChannels);
   for (std::int64_t k = 1; k <= kBorder; ++k) {
     std::memcpy(first - k * kLanes, first, kLanes);
     std::memcpy(to + k * kLanes, to, kLanes);

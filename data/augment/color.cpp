@@ -11,8 +11,6 @@
 namespace fovea {
 namespace {
 
-constexpr int kChannels = Image::kChannels;
-
 std::uint8_t luma(const std::uint8_t* rgb) {
   return static_cast<std::uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
 }
@@ -41,7 +39,7 @@ Image blend_with(std::uint8_t level, const Image& image, float factor) {
 std::uint8_t mean_luma(const Image& image) {
   const std::int64_t area = image.height * image.width;
   std::int64_t sum = 0;
-  for (std::int64_t i = 0; i < area; ++i) sum += luma(image.pixels.data() + i * kChannels);
+  for (std::int64_t i = 0; i < area; ++i) sum += luma(image.pixels.data() + i * Image::kChannels);
   return static_cast<std::uint8_t>(static_cast<double>(sum) / static_cast<double>(area) + 0.5);
 }
 
@@ -49,14 +47,15 @@ std::uint8_t mean_luma(const Image& image) {
 /// bits. Border pixels stay as they are.
 Image smooth(const Image& image) {
   Image result = image;
-  const std::int64_t row = image.width * kChannels;
+  const std::int64_t row = image.width * Image::kChannels;
   for (std::int64_t y = 1; y + 1 < image.height; ++y) {
     const std::uint8_t* center = image.at(y, 0);
     std::uint8_t* output = result.at(y, 0);
-    for (std::int64_t i = kChannels; i < row - kChannels; ++i) {
+    for (std::int64_t i = Image::kChannels; i < row - Image::kChannels; ++i) {
       int sum = 4 * center[i];
       for (const std::int64_t line : {-row, std::int64_t{0}, row})
-        sum += center[i + line - kChannels] + center[i + line] + center[i + line + kChannels];
+        sum += center[i + line - Image::kChannels] + center[i + line] +
+               center[i + line + Image::kChannels];
       output[i] = static_cast<std::uint8_t>((2 * sum + 13) / 26);
     }
   }
@@ -77,18 +76,18 @@ Image blend(const Image& a, const Image& b, double share) {
 
 Image grayscale(const Image& image) {
   Image result(image.height, image.width);
-  for (std::size_t i = 0; i < result.pixels.size(); i += kChannels)
-    std::fill_n(result.pixels.data() + i, kChannels, luma(image.pixels.data() + i));
+  for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels)
+    std::fill_n(result.pixels.data() + i, Image::kChannels, luma(image.pixels.data() + i));
   return result;
 }
 
 Image adjust_saturation(const Image& image, double factor) {
   const float f = checked(factor, "adjust_saturation");
   Image result(image.height, image.width);
-  for (std::size_t i = 0; i < result.pixels.size(); i += kChannels) {
+  for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels) {
     const std::uint8_t* rgb = image.pixels.data() + i;
     const std::uint8_t gray = luma(rgb);
-    for (std::size_t c = 0; c < kChannels; ++c) result.pixels[i + c] = mix(gray, rgb[c], f);
+    for (std::size_t c = 0; c < Image::kChannels; ++c) result.pixels[i + c] = mix(gray, rgb[c], f);
   }
   return result;
 }

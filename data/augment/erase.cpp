@@ -11,8 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr int kAttempts = 10;
-constexpr std::int64_t kChannels = Image::kChannels;
+constexpr int kEraseAttempts = 10;
 
 void check_options(const EraseOptions& o) {
   check(o.probability >= 0 && o.probability <= 1, "random erasing: got probability ", o.probability,
@@ -22,8 +21,8 @@ void check_options(const EraseOptions& o) {
 }
 
 std::vector<float> draw_fill(EraseFill kind, std::int64_t area, Rng& rng) {
-  std::vector<float> fill(
-      static_cast<std::size_t>(kind == EraseFill::pixel ? kChannels * area : kChannels));
+  std::vector<float> fill(static_cast<std::size_t>(
+      kind == EraseFill::pixel ? Image::kChannels * area : Image::kChannels));
   if (kind == EraseFill::constant) return fill;
   for (std::size_t i = 0; i < fill.size(); i += 2) {  // Box-Muller, both of its numbers
     const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
@@ -44,7 +43,7 @@ ImageSize erased_size(double area, double ratio) {
 PixelBox draw_erased_box(const EraseOptions& options, ImageSize image, std::int64_t boxes,
                          Rng& rng) {
   const auto area = static_cast<double>(image.height * image.width);
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kEraseAttempts; ++attempt) {
     const double wanted =
         rng.uniform(options.area_low, options.area_high) * area / static_cast<double>(boxes);
     const double ratio =
@@ -60,14 +59,14 @@ PixelBox draw_erased_box(const EraseOptions& options, ImageSize image, std::int6
 
 void erase_box(float* values, ImageSize image, const PixelBox& box, std::span<const float> fill) {
   const std::int64_t height = box.bottom - box.top, width = box.right - box.left;
-  const bool per_pixel = std::ssize(fill) == kChannels * height * width;
-  check(per_pixel || std::ssize(fill) == kChannels, "erase_box: got ", fill.size(),
+  const bool per_pixel = std::ssize(fill) == Image::kChannels * height * width;
+  check(per_pixel || std::ssize(fill) == Image::kChannels, "erase_box: got ", fill.size(),
         " values, expected 3 or 3 for each of ", height, " x ", width, " pixels");
   check(box.top >= 0 && box.left >= 0 && height >= 0 && width >= 0 && box.bottom <= image.height &&
             box.right <= image.width,
         "erase_box: got rows ", box.top, " to ", box.bottom, " and columns ", box.left, " to ",
         box.right, ", expected a part of ", image.height, " x ", image.width);
-  for (std::int64_t c = 0; c < kChannels; ++c) {
+  for (std::int64_t c = 0; c < Image::kChannels; ++c) {
     for (std::int64_t y = 0; y < height; ++y) {
       float* row = values + (c * image.height + box.top + y) * image.width + box.left;
       if (per_pixel) {

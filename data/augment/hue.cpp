@@ -40,7 +40,7 @@ Hsv to_hsv(const std::uint8_t* rgb) {
   return hsv;
 }
 
-std::uint8_t rounded(double value) {
+std::uint8_t rounded_byte(double value) {
   return static_cast<std::uint8_t>(std::clamp(std::round(value), 0.0, 255.0));
 }
 
@@ -56,9 +56,9 @@ void to_rgb(const Hsv& hsv, std::uint8_t* rgb) {
   const auto f = static_cast<float>(sixths - static_cast<float>(sector));
   const auto s = static_cast<float>(static_cast<float>(hsv.s) / 255.0);
   const auto v = static_cast<float>(hsv.v);
-  const std::uint8_t p = rounded(v * (1.0 - s));
-  const std::uint8_t q = rounded(v * (1.0 - static_cast<double>(s * f)));
-  const std::uint8_t t = rounded(v * (1.0 - s * (1.0 - f)));
+  const std::uint8_t p = rounded_byte(v * (1.0 - s));
+  const std::uint8_t q = rounded_byte(v * (1.0 - static_cast<double>(s * f)));
+  const std::uint8_t t = rounded_byte(v * (1.0 - s * (1.0 - f)));
   switch (sector % 6) {
     case 0:
       return assign(hsv.v, t, p);

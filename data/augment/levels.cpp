@@ -11,7 +11,6 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kLevels = 256;
-constexpr std::size_t kChannels = Image::kChannels;
 
 using Histogram = std::array<std::int64_t, kLevels>;
 using Table = std::array<std::uint8_t, kLevels>;
@@ -30,18 +29,18 @@ Table tabulate(const Function& function) {
   return table;
 }
 
-std::array<Histogram, kChannels> histograms(const Image& image) {
-  std::array<Histogram, kChannels> counts{};
-  for (std::size_t i = 0; i < image.pixels.size(); i += kChannels)
-    for (std::size_t c = 0; c < kChannels; ++c) ++counts[c][image.pixels[i + c]];
+std::array<Histogram, Image::kChannels> histograms(const Image& image) {
+  std::array<Histogram, Image::kChannels> counts{};
+  for (std::size_t i = 0; i < image.pixels.size(); i += Image::kChannels)
+    for (std::size_t c = 0; c < Image::kChannels; ++c) ++counts[c][image.pixels[i + c]];
   return counts;
 }
 
 /// A table for each channel.
-Image map_channels(const Image& image, const std::array<Table, kChannels>& tables) {
+Image map_channels(const Image& image, const std::array<Table, Image::kChannels>& tables) {
   Image result = image;
-  for (std::size_t i = 0; i < result.pixels.size(); i += kChannels)
-    for (std::size_t c = 0; c < kChannels; ++c)
+  for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels)
+    for (std::size_t c = 0; c < Image::kChannels; ++c)
       result.pixels[i + c] = tables[c][result.pixels[i + c]];
   return result;
 }
@@ -52,7 +51,7 @@ Image map_levels(const Image& image, const Table& table) {
 
 template <class MakeTable>
 Image map_by_histogram(const Image& image, const MakeTable& make_table) {
-  std::array<Table, kChannels> tables;
+  std::array<Table, Image::kChannels> tables;
   const auto counts = histograms(image);
   std::transform(counts.begin(), counts.end(), tables.begin(), make_table);
   return map_channels(image, tables);

@@ -7,8 +7,8 @@
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 namespace {
 
-constexpr std::int64_t kKeyTile = 256;
-constexpr std::int64_t kQueryTile = 72;
+constexpr std::int64_t kBackwardKeys = 256;
+constexpr std::int64_t kBackwardQueries = 72;
 
 struct Head {
   std::int64_t batch, head;
@@ -27,8 +27,8 @@ class Backward {
   explicit Backward(const AttentionGradCall& call)
       : grad_(call),
         call_(call.forward),
-        queries_(call_.queries, kQueryTile, 6),
-        keys_(call_.keys, kKeyTile, kLanes<A>) {
+        queries_(call_.queries, kBackwardQueries, 6),
+        keys_(call_.keys, kBackwardKeys, kLanes<A>) {
     const std::int64_t width = padded<A>(call_.width), value_width = padded<A>(call_.value_width);
     const std::int64_t key_pitch = padded<A>(keys_.size), query_pitch = padded<A>(queries_.size);
     q_.pitch = k_.pitch = dq_.pitch = dk_.pitch = width;

@@ -83,7 +83,7 @@ void read_at(const ReadAtCall& c) {
   });
 }
 
-constexpr std::int64_t kColumns = 64;  // of the last axis that one task adds up
+constexpr std::int64_t kTaskColumns = 64;  // of the last axis that one task adds up
 
 /// Rows that can meet in one element are added by one task in row-major order: a task owns a place
 /// along the axes before the indexed one, and a block of the last one.
@@ -92,7 +92,7 @@ void add_at_typed(const AddAtCall& c) {
   using A = acc_t<T>;
   const IndexPairs& p = c.pairs;
   const int last = p.rank - 1;
-  const std::int64_t width = p.shape[last], block = p.axis == last ? width : kColumns;
+  const std::int64_t width = p.shape[last], block = p.axis == last ? width : kTaskColumns;
   const std::int64_t blocks = ceil_div(width, block);
   const int outer = p.axis < last ? p.axis : last;
   const std::int64_t groups = places(p, 0, outer), group_rows = places(p, outer, last);

@@ -1,4 +1,8 @@
 // Order statistics: positions from a heap or by merging, values read and written there.
+#include <bit>
+#include <limits>
+#include <type_traits>
+
 #include "engine/parallel.h"
 #include "ops/common/scratch.h"
 #include "ops/common/sizes.h"
@@ -7,55 +11,36 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-// Whether a value stands before another; NaN is the one value that differs from itself.
-struct Falling {
-  template <class A>
-  bool operator()(A a, A b) const {
-    return a > b || (a != a && b == b);
+/// An integer that is smaller the earlier the value stands. Both zeros have the same.
+template <class A>
+std::int64_t key_of(A value, Order order) {
+  std::int64_t key = 0;
+  if constexpr (std::is_integral_v<A>) {
+    key = static_cast<std::int64_t>(value);
+  } else if (value != value) {
+    key = order == Order::rising_nan_first ? std::numeric_limits<std::int64_t>::min()
+                                           : std::numeric_limits<std::int64_t>::max();
+  } else {  // the bits of a positive number grow with it, those of a negative one with its size
+    key = std::bit_cast<std::int64_t>(static_cast<double>(value) + 0.0);
+    if (key < 0) key ^= std::numeric_limits<std::int64_t>::max();
   }
-};
-struct Rising {
-  template <class A>
-  bool operator()(A a, A b) const {
-    return a < b || (a == a && b != b);
-  }
-};
-struct RisingNanFirst {
-  template <class A>
-  bool operator()(A a, A b) const {
-    return a < b || (a != a && b == b);
-  }
-};
-
-template <class F>
-void dispatch_order(Order order, const F& f) {
-  switch (order) {
-    case Order::falling:
-      return f(Falling{});
-    case Order::rising:
-      return f(Rising{});
-    default:
-      return f(RisingNanFirst{});
-  }
+  return order == Order::falling ? ~key : key;
 }
 
 /// Whether element a of a row stands before element b: a strict order, as positions differ.
-template <class T, class Ahead>
 struct Before {
-  const T* x;
+  const std::int64_t* keys;
 
   bool operator()(std::int64_t a, std::int64_t b) const {
-    const auto u = static_cast<acc_t<T>>(x[a]), v = static_cast<acc_t<T>>(x[b]);
-    return Ahead{}(u, v) || (!Ahead{}(v, u) && a < b);
+    return keys[a] < keys[b] || (keys[a] == keys[b] && a < b);
   }
 };
 
 /// A heap whose root stands behind all others.
-template <class F>
 struct Heap {
   std::int64_t* at;
   std::int64_t size;
-  const F& before;
+  Before before;
 
   /// Puts `position` in the place of element i; what stands behind it moves up.
   void put(std::int64_t i, std::int64_t position) const {
@@ -70,9 +55,8 @@ struct Heap {
 };
 
 /// The first `count` of [0, n) in order: a heap of them, sorted in its place.
-template <class F>
-void select(std::int64_t n, std::int64_t* to, std::int64_t count, const F& before) {
-  Heap<F> heap{to, count, before};
+void select(std::int64_t n, std::int64_t* to, std::int64_t count, Before before) {
+  Heap heap{to, count, before};
   for (std::int64_t i = 0; i < count; ++i) to[i] = i;
   for (std::int64_t i = count / 2 - 1; i >= 0; --i) heap.put(i, to[i]);
   for (std::int64_t i = count; i < n; ++i) {
@@ -86,9 +70,8 @@ void select(std::int64_t n, std::int64_t* to, std::int64_t count, const F& befor
 }
 
 /// Sorts by merging halves. Both arrays hold the positions [0, n) at first.
-template <class F>
 struct Merging {
-  const F& before;
+  Before before;
 
   /// Leaves [begin, end) in order in `to`; `from` is working memory.
   void sort(std::int64_t begin, std::int64_t end, std::int64_t* from, std::int64_t* to) const {
@@ -104,26 +87,35 @@ struct Merging {
   }
 };
 
-/// All of [0, n) in order.
-template <class F>
-void sort(std::int64_t n, std::int64_t* to, const F& before) {
-  auto* const from = row_scratch<std::int64_t>(n);
+/// All of [0, n) in order; `from` holds as many.
+void sort(std::int64_t n, std::int64_t* from, std::int64_t* to, Before before) {
   for (std::int64_t i = 0; i < n; ++i) from[i] = to[i] = i;
-  Merging<F>{before}.sort(0, n, from, to);
+  Merging{before}.sort(0, n, from, to);
+}
+
+void fill_keys(const FirstPositionsCall& c, std::int64_t row, std::int64_t* keys) {
+  dispatch_any(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T* const x = static_cast<const T*>(c.x) + row * c.width;
+    for (std::int64_t i = 0; i < c.width; ++i) {
+      keys[i] = key_of(static_cast<acc_t<T>>(x[i]), c.order);
+    }
+  });
 }
 
 void first_positions(const FirstPositionsCall& c) {
-  dispatch_any(c.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    dispatch_order(c.order, [&](auto order) {
-      parallel_for(c.rows, grain(kMinElements, c.width), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end && c.count > 0; ++i) {
-          const Before<T, decltype(order)> before{static_cast<const T*>(c.x) + i * c.width};
-          std::int64_t* const to = c.positions + i * c.count;
-          c.count == c.width ? sort(c.width, to, before) : select(c.width, to, c.count, before);
-        }
-      });
-    });
+  if (c.count == 0) return;
+  parallel_for(c.rows, grain(kMinElements, c.width), [&](std::int64_t begin, std::int64_t end) {
+    auto* const keys = row_scratch<std::int64_t>(2 * c.width);
+    for (std::int64_t row = begin; row < end; ++row) {
+      fill_keys(c, row, keys);
+      std::int64_t* const to = c.positions + row * c.count;
+      if (c.count == c.width) {
+        sort(c.width, keys + c.width, to, {keys});
+      } else {
+        select(c.width, to, c.count, {keys});
+      }
+    }
   });
 }
 

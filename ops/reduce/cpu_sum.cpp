@@ -46,9 +46,9 @@ template <class T>
   }
 }
 
-constexpr std::int64_t kColumns = 1 << 10;  // of a sum that stays in the L1 cache
+constexpr std::int64_t kStrip = 1 << 10;  // of a sum that stays in the L1 cache
 
-/// Columns [first, first + kColumns) of one run.
+/// Columns [first, first + kStrip) of one run.
 template <class T>
 void sum_strip(const PartialSumsCall& c, std::int64_t index, std::int64_t first) {
   const std::int64_t start = index % c.runs * c.run, rows = smaller(c.run, c.n - start);
@@ -57,18 +57,18 @@ void sum_strip(const PartialSumsCall& c, std::int64_t index, std::int64_t first)
   if (c.inner == 1) {
     *to = sum(at, rows);
   } else {
-    column_sums<T>({at, rows, smaller(kColumns, c.inner - first), c.inner, to});
+    column_sums<T>({at, rows, smaller(kStrip, c.inner - first), c.inner, to});
   }
 }
 
 void partial_sums(const PartialSumsCall& c) {
-  const std::int64_t strips = ceil_div(c.inner, kColumns);
-  const std::int64_t work = smaller(c.run, c.n) * smaller(c.inner, kColumns);
+  const std::int64_t strips = ceil_div(c.inner, kStrip);
+  const std::int64_t work = smaller(c.run, c.n) * smaller(c.inner, kStrip);
   dispatch_float(c.dtype, [&](auto tag) {
     parallel_for(c.outer * c.runs * strips, kMinElements / larger(1, work) + 1,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t task = begin; task < end; ++task) {
-                     sum_strip<decltype(tag)>(c, task / strips, task % strips * kColumns);
+                     sum_strip<decltype(tag)>(c, task / strips, task % strips * kStrip);
                    }
                  });
   });
