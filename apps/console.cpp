@@ -46,7 +46,7 @@ std::string shares_of(const TimeShares& time) {
 void Console::introduce(TrainConfig config, Trainer& trainer,
                         const std::vector<std::string>& notices) {
   epochs_ = trainer.epochs();
-  const Model& model = trainer.model();
+  Model& model = trainer.model();
   std::ostringstream text;
   text << settings_of(config) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()

@@ -162,21 +162,22 @@ bool needs_tape(std::initializer_list<Tensor> inputs) {
   return false;
 }
 
-Tensor record(std::string_view name, Tensor output, std::initializer_list<Tensor> inputs,
+Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward) {
-  return record(name, std::move(output), std::span(inputs.begin(), inputs.size()),
+  return record(op, std::move(output), std::span(inputs.begin(), inputs.size()),
                 std::span(saved.begin(), saved.size()), std::move(backward));
 }
 
-Tensor record(std::string_view name, Tensor output, std::span<const Tensor> inputs,
+Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward) {
-  if (detecting_anomalies) require_finite(output, "output", name, inputs);
-  if (is_profiling()) profile_op(name, output);
+  if (detecting_anomalies) require_finite(output, "output", op.name, inputs);
+  if (is_profiling()) profile_op(op.name, output);
   bool wanted = false;
   for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
   if (!recording || !wanted) return output;
   auto node = std::make_shared<Node>();
-  node->name = name;
+  node->name = op.name;
+  node->multiply_adds = op.multiply_adds;
   node->sequence = next_sequence++;
   node->output_shape = output.shape();
   node->output_dtype = output.dtype();

@@ -39,14 +39,23 @@ class GradArgs {
 };
 using BackwardFn = std::function<Grads(const GradArgs&)>;
 
+/// What the tape says about an op.
+struct OpLabel {
+  OpLabel(const char* op, std::int64_t count = 0) : name(op), multiply_adds(count) {}
+  OpLabel(std::string_view op, std::int64_t count = 0) : name(op), multiply_adds(count) {}
+
+  std::string_view name;
+  std::int64_t multiply_adds;  ///< of a product's forward pass
+};
+
 /// Puts an op on the tape and returns `output`. `saved` lists every tensor that the derivative
 /// reads (inputs, the output itself, statistics): they are kept without their own tape, so no cycle
 /// can arise, and their versions are checked before use. Gradients may have the broadcast shape of
 /// the output or the input's own. Records nothing when no input requires a gradient, or under
 /// NoGrad.
-Tensor record(std::string_view name, Tensor output, std::initializer_list<Tensor> inputs,
+Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward);
-Tensor record(std::string_view name, Tensor output, std::span<const Tensor> inputs,
+Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward);
 
 /// True when record() would keep the derivative: lets an op skip work that only backward needs.
@@ -110,6 +119,7 @@ class Node {
   std::vector<Tensor> inputs;
   std::vector<Saved> saved;
   BackwardFn backward;
+  std::int64_t multiply_adds = 0;
   bool freed = false;
 
   Node() = default;

@@ -12,22 +12,6 @@
 namespace fovea {
 namespace {
 
-/// Every node below root, latest first.
-std::vector<std::shared_ptr<Node>> nodes_of(const Tensor& root) {
-  std::map<std::uint64_t, std::shared_ptr<Node>, std::greater<>> found;
-  std::vector<std::shared_ptr<Node>> pending{root.node()};
-  while (!pending.empty()) {
-    const std::shared_ptr<Node> node = pending.back();
-    pending.pop_back();
-    if (!node || !found.emplace(node->sequence, node).second) continue;
-    for (const Tensor& input : node->inputs) pending.push_back(input.node());
-  }
-  std::vector<std::shared_ptr<Node>> nodes;
-  nodes.reserve(found.size());
-  for (auto& [sequence, node] : found) nodes.push_back(node);
-  return nodes;
-}
-
 std::int64_t saved_bytes(const Node& node, std::set<const std::byte*>& counted) {
   std::int64_t bytes = 0;
   for (const Node::Saved& s : node.saved) {
@@ -48,10 +32,25 @@ std::string label_of(const Tensor& input) {
 
 }  // namespace
 
+std::vector<std::shared_ptr<Node>> tape_of(const Tensor& root) {
+  std::map<std::uint64_t, std::shared_ptr<Node>, std::greater<>> found;
+  std::vector<std::shared_ptr<Node>> pending{root.node()};
+  while (!pending.empty()) {
+    const std::shared_ptr<Node> node = pending.back();
+    pending.pop_back();
+    if (!node || !found.emplace(node->sequence, node).second) continue;
+    for (const Tensor& input : node->inputs) pending.push_back(input.node());
+  }
+  std::vector<std::shared_ptr<Node>> nodes;
+  nodes.reserve(found.size());
+  for (auto& [sequence, node] : found) nodes.push_back(node);
+  return nodes;
+}
+
 std::string graph_text(const Tensor& root) {
   std::ostringstream out;
   std::set<const std::byte*> counted;
-  for (const auto& node : nodes_of(root)) {
+  for (const auto& node : tape_of(root)) {
     out << '#' << node->sequence << ' ' << node->name << ' ' << node->output_shape << " <-";
     for (const Tensor& input : node->inputs) out << ' ' << label_of(input);
     const auto kib = static_cast<double>(saved_bytes(*node, counted)) / 1024;
@@ -63,7 +62,7 @@ std::string graph_text(const Tensor& root) {
 std::string graph_dot(const Tensor& root) {
   std::ostringstream out;
   out << "digraph tape {\n  node [shape=box, fontname=\"sans-serif\"];\n";
-  for (const auto& node : nodes_of(root)) {
+  for (const auto& node : tape_of(root)) {
     out << "  n" << node->sequence << " [label=\"" << node->name << "\\n"
         << node->output_shape << "\"];\n";
     for (const Tensor& input : node->inputs) {
@@ -81,14 +80,14 @@ std::string graph_dot(const Tensor& root) {
 
 std::vector<std::string> graph_op_names(const Tensor& root) {
   std::set<std::string> names;
-  for (const auto& node : nodes_of(root)) names.insert(node->name);
+  for (const auto& node : tape_of(root)) names.insert(node->name);
   return {names.begin(), names.end()};
 }
 
 std::int64_t graph_saved_bytes(const Tensor& root) {
   std::int64_t bytes = 0;
   std::set<const std::byte*> counted;
-  for (const auto& node : nodes_of(root)) bytes += saved_bytes(*node, counted);
+  for (const auto& node : tape_of(root)) bytes += saved_bytes(*node, counted);
   return bytes;
 }
 

@@ -1,14 +1,17 @@
-// The tape as text or Graphviz, with op names, shapes and the names of leaves.
+// The tape: as its nodes, as text or Graphviz, with op names, shapes and the names of leaves.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/tensor.h"
+#include "engine/autograd.h"
 
 namespace fovea {
 
+/// Every op that the root was computed from, the latest first.
+[[nodiscard]] std::vector<std::shared_ptr<Node>> tape_of(const Tensor& root);
 /// One line per op, last first: "#12 softmax [2, 3, 5, 5] <- #11, saves 1.2 KiB".
 [[nodiscard]] std::string graph_text(const Tensor& root);
 /// The same as a Graphviz digraph: `dot -Tsvg`.

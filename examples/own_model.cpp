@@ -26,7 +26,6 @@ class TinyNet : public Model {
     const Tensor tokens = block_(patches_(images, ctx), ctx);  // [B, 16, 48]
     return {head_(ops::mean(tokens, {1})), {}};                // [B, 10]
   }
-  [[nodiscard]] std::vector<ModuleCost> costs() const override { return {}; }
 
  private:
   PatchEmbed patches_;

@@ -88,35 +88,6 @@ TokenInfo CPVT::tokens() const {
           config_.encoder.num_heads};
 }
 
-std::vector<ModuleCost> CPVT::costs() const {
-  const std::int64_t D = config_.encoder.embed_dim, K = config_.num_classes;
-  const std::int64_t p = config_.image.patch_size;
-  TokenGrid grid = config_.token_grid();
-  std::vector<ModuleCost> costs{{"patch_embed.proj",
-                                 {grid.patches(), D},
-                                 grid.patches() * D * config_.image.in_chans * p * p}};
-  std::int64_t j = 0;
-  const auto add_pegs = [&](std::int64_t after) {
-    for (const std::int64_t position : config_.peg_positions) {
-      for (std::int64_t i = 0; position == after && i < config_.peg_stack; ++i, ++j) {
-        const std::int64_t multiply_adds = config_.peg.multiply_adds(grid, D);
-        grid = config_.peg.output(grid);
-        costs.push_back({"pos_block." + std::to_string(j), {grid.tokens(), D}, multiply_adds});
-      }
-    }
-  };
-  add_pegs(-1);
-  for (std::int64_t i = 0; i < config_.encoder.depth; ++i) {
-    for (ModuleCost& cost : block_costs(config_.encoder, grid.tokens(), i)) {
-      costs.push_back(std::move(cost));
-    }
-    add_pegs(i);
-  }
-  costs.push_back({"norm", {D}, 0});
-  if (head_) costs.push_back({"head", {K}, D * K});
-  return costs;
-}
-
 Tensor peg_weight(const Model& model, std::int64_t peg) {
   return model.store().find("pos_block." + std::to_string(peg) + ".proj.0.weight");
 }

@@ -39,7 +39,6 @@ class CPVT : public Model {
   /// Images of any size that is cut into whole patches, unless pos_embed is learned and not
   /// ctx.any_size.
   ModelOutput forward(const Tensor& images, Context& ctx) override;
-  [[nodiscard]] std::vector<ModuleCost> costs() const override;
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:

@@ -68,16 +68,4 @@ TokenInfo DeiT::tokens() const {
           config_.encoder.num_heads};
 }
 
-std::vector<ModuleCost> DeiT::costs() const {
-  const std::int64_t N = config_.image.patches(), D = config_.encoder.embed_dim;
-  const std::int64_t p = config_.image.patch_size, K = config_.num_classes;
-  std::vector<ModuleCost> costs{
-      {"patch_embed.proj", {N, D}, N * D * config_.image.in_chans * p * p}};
-  for (ModuleCost& cost : block_costs(config_.encoder, 2 + N)) costs.push_back(std::move(cost));
-  costs.push_back({"norm", {2, D}, 0});
-  costs.push_back({"head", {K}, D * K});
-  costs.push_back({"head_dist", {K}, D * K});
-  return costs;
-}
-
 }  // namespace fovea

@@ -30,7 +30,6 @@ class DeiT : public Model {
 
   /// Training: the logits of both heads. Evaluation: their mean.
   ModelOutput forward(const Tensor& images, Context& ctx) override;
-  [[nodiscard]] std::vector<ModuleCost> costs() const override;
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:

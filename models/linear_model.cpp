@@ -39,9 +39,4 @@ ModelOutput LinearModel::forward(const Tensor& images, Context& ctx) {
   return {head_(x.to(ctx.activations)), {}};                         // [B, K]
 }
 
-std::vector<ModuleCost> LinearModel::costs() const {
-  const std::int64_t classes = config_.num_classes;
-  return {{"head", {classes}, pixels_ * classes}};
-}
-
 }  // namespace fovea

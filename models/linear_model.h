@@ -25,7 +25,6 @@ class LinearModel : public Model {
               TensorOptions options);
 
   ModelOutput forward(const Tensor& images, Context& ctx) override;
-  [[nodiscard]] std::vector<ModuleCost> costs() const override;
 
  private:
   LinearModelConfig config_;

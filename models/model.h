@@ -57,11 +57,12 @@ class Model {
   /// Completes the parameters' gradients where values are computed once for all the batches of a
   /// step (OncePerStep). To be called after the last backward() of a step.
   virtual void finish_backward() {}
-  /// The modules in the order of the forward pass, for one image of info().img_size.
-  [[nodiscard]] virtual std::vector<ModuleCost> costs() const = 0;
   [[nodiscard]] virtual TokenInfo tokens() const { return {}; }
-  /// Multiply-adds of one image.
-  [[nodiscard]] std::int64_t multiply_adds() const;
+  /// The modules in the order of a forward pass of one image of info().img_size, which is run for
+  /// it (costs.cpp): normalisations, and every product with its multiply-adds.
+  [[nodiscard]] std::vector<ModuleCost> costs();
+  /// Of one image; a forward pass too.
+  [[nodiscard]] std::int64_t multiply_adds();
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
   [[nodiscard]] ParameterStore& store() { return store_; }
@@ -71,11 +72,5 @@ class Model {
   ModelInfo info_;
   ParameterStore store_;
 };
-
-inline std::int64_t Model::multiply_adds() const {
-  std::int64_t total = 0;
-  for (const ModuleCost& cost : costs()) total += cost.multiply_adds;
-  return total;
-}
 
 }  // namespace fovea

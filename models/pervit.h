@@ -85,7 +85,6 @@ class PerViT : public Model {
 
   ModelOutput forward(const Tensor& images, Context& ctx) override;
   void finish_backward() override;
-  [[nodiscard]] std::vector<ModuleCost> costs() const override;
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:

@@ -104,7 +104,7 @@ void add_rows(std::vector<Row>& rows, const SummaryNode& node, std::int64_t dept
 
 }  // namespace
 
-SummaryNode summarize(const Model& model) {
+SummaryNode summarize(Model& model) {
   SummaryNode root;
   root.name = model.info().name;
   for (const Parameter& p : model.store().parameters()) {
@@ -127,7 +127,7 @@ SummaryNode summarize(const Model& model) {
   return root;
 }
 
-void print_summary(std::ostream& out, const Model& model) {
+void print_summary(std::ostream& out, Model& model) {
   const SummaryNode root = summarize(model);
   std::vector<Row> rows{{"module", "output", "parameters", "multiply-adds"}};
   add_rows(rows, root, 0);

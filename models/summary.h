@@ -22,7 +22,7 @@ struct SummaryNode {
 };
 
 /// The tree of a model; equal neighbours are folded into one.
-[[nodiscard]] SummaryNode summarize(const Model& model);
-void print_summary(std::ostream& out, const Model& model);
+[[nodiscard]] SummaryNode summarize(Model& model);
+void print_summary(std::ostream& out, Model& model);
 
 }  // namespace fovea

@@ -106,17 +106,4 @@ TokenInfo ViT::tokens() const {
           config_.encoder.num_heads};
 }
 
-std::vector<ModuleCost> ViT::costs() const {
-  const std::int64_t N = config_.image.patches(), D = config_.encoder.embed_dim;
-  const std::int64_t p = config_.image.patch_size, K = config_.num_classes;
-  std::vector<ModuleCost> costs{
-      {"patch_embed.proj", {N, D}, N * D * config_.image.in_chans * p * p}};
-  for (ModuleCost& cost : block_costs(config_.encoder, config_.token_grid().tokens())) {
-    costs.push_back(std::move(cost));
-  }
-  costs.push_back({config_.fc_norm ? "fc_norm" : "norm", {D}, 0});
-  if (head_) costs.push_back({"head", {K}, D * K});
-  return costs;
-}
-
 }  // namespace fovea

@@ -52,7 +52,6 @@ class ViT : public Model {
   ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options);
 
   ModelOutput forward(const Tensor& images, Context& ctx) override;
-  [[nodiscard]] std::vector<ModuleCost> costs() const override;
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:

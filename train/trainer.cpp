@@ -164,12 +164,16 @@ void Trainer::log_interval(const TrainWatch& watch) {
   interval_watch_ = started();
 }
 
-/// Multiply-adds count two, and the backward pass twice the forward one. None at other sizes than
-/// the model's own, whose multiply-adds are not known.
+/// Multiply-adds count two, and the backward pass twice the forward one.
+void Trainer::set_peak_rate(double flops) {
+  peak_rate_ = flops;
+  image_flops_ = 3 * 2 * static_cast<double>(model_->multiply_adds());
+}
+
+/// None at other sizes than the model's own, whose multiply-adds are not known.
 std::optional<double> Trainer::utilisation(double images_per_second) const {
   if (peak_rate_ <= 0 || loader_size_ != own_size()) return {};
-  const double flops = 3 * 2 * static_cast<double>(model_->multiply_adds());
-  return images_per_second * flops / peak_rate_;
+  return images_per_second * image_flops_ / peak_rate_;
 }
 
 EpochPosition Trainer::position() {

@@ -95,7 +95,7 @@ class Trainer {
 
   /// The rate of matrix products that a perfect run would reach, in FLOP/s: logs then say which
   /// part of it the run does (MFU).
-  void set_peak_rate(double flops) { peak_rate_ = flops; }
+  void set_peak_rate(double flops);
 
  private:
   void start_loader();
@@ -127,8 +127,8 @@ class Trainer {
   std::set<std::string> bad_images_;  ///< messages about the broken images met so far
   Progress progress_;
   Stopwatch epoch_watch_, interval_watch_;
-  double lr_ = 0;  ///< of the last step
-  double peak_rate_ = 0;
+  double lr_ = 0;                           ///< of the last step
+  double peak_rate_ = 0, image_flops_ = 0;  ///< 0: not known; forward and backward of an image
 };
 
 }  // namespace fovea

@@ -30,33 +30,4 @@ std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {
   return blocks;
 }
 
-std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens,
-                                    std::int64_t index) {
-  const std::int64_t L = tokens, D = c.embed_dim, H = c.hidden();
-  const std::string block = "blocks." + std::to_string(index) + ".";
-  std::vector<ModuleCost> costs{{block + "norm1", {L, D}, 0},
-                                {block + "attn.qkv", {L, 3 * D}, 3 * L * D * D}};
-  if (c.relative != RelativePosition::none) {
-    const std::int64_t R = RelativeTables::vectors(c.relative);
-    costs.push_back({block + "attn.rpe_k", {c.num_heads, L, L}, L * D * R});
-    if (c.relative == RelativePosition::rpe2d) {
-      costs.push_back({block + "attn.rpe_v", {L, D}, L * D * R});
-    }
-  }
-  costs.push_back({block + "attn.softmax(q k^T) v", {L, D}, 2 * L * L * D});
-  costs.push_back({block + "attn.proj", {L, D}, L * D * D});
-  costs.push_back({block + "norm2", {L, D}, 0});
-  costs.push_back({block + "mlp.fc1", {L, H}, L * D * H});
-  costs.push_back({block + "mlp.fc2", {L, D}, L * D * H});
-  return costs;
-}
-
-std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens) {
-  std::vector<ModuleCost> costs;
-  for (std::int64_t i = 0; i < c.depth; ++i) {
-    for (ModuleCost& cost : block_costs(c, tokens, i)) costs.push_back(std::move(cost));
-  }
-  return costs;
-}
-
 }  // namespace fovea

@@ -49,10 +49,4 @@ class Block {
 /// `depth` blocks under the names 0, 1, ...
 [[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
 
-/// What block `index` costs on `tokens` tokens, under the name blocks.<index>.
-[[nodiscard]] std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens,
-                                                  std::int64_t index);
-/// What all of them cost.
-[[nodiscard]] std::vector<ModuleCost> block_costs(const EncoderConfig& c, std::int64_t tokens);
-
 }  // namespace fovea

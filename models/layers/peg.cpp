@@ -39,12 +39,6 @@ TokenGrid PegConfig::output(TokenGrid grid) const {
   return grid;
 }
 
-std::int64_t PegConfig::multiply_adds(const TokenGrid& grid, std::int64_t dim) const {
-  const std::int64_t N = output(grid).patches(), taps = kernel * kernel;
-  if (conv == PegConv::full) return N * dim * dim * taps;
-  return N * dim * taps + (conv == PegConv::separable ? N * dim * dim : 0);
-}
-
 Peg::Peg(const Scope& s, const PegConfig& c, std::int64_t dim) : config_(c) {
   const std::int64_t in = c.conv == PegConv::full ? dim : 1;
   Maker{c, s / "proj" / 0}.make({dim, in, c.kernel, c.kernel}, weight_, bias_);

@@ -36,8 +36,6 @@ struct PegConfig {
   [[nodiscard]] std::int64_t margin() const { return kernel / 2; }
   /// Without padding the grid loses a margin on each side.
   [[nodiscard]] TokenGrid output(TokenGrid grid) const;
-  /// Multiply-adds on `dim` channels.
-  [[nodiscard]] std::int64_t multiply_adds(const TokenGrid& grid, std::int64_t dim) const;
 };
 
 /// conv(f) + f on the patch tokens; prefix tokens pass. [B, P + N, D] -> [B, P + N', D].

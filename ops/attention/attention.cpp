@@ -168,8 +168,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
   const Tensor out = empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
   const Tensor statistics = compute(in, expanded, out, scale, needs_tape({q, k, v, bias}));
 
-  return record("attention", out, {q, k, v, bias}, {q, k, v, bias, expanded, out, statistics},
-                [scale](const GradArgs& g) -> Grads {
+  return record({"attention", 2 * out.numel() * k.size(2)}, out, {q, k, v, bias},
+                {q, k, v, bias, expanded, out, statistics}, [scale](const GradArgs& g) -> Grads {
                   const auto s = g.saved;
                   const Saved saved{{s[0], s[1], s[2]}, s[3], s[4], s[5], s[6], scale};
                   Heads grads;
@@ -197,8 +197,8 @@ Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
   const bool keep = needs_tape({qkv, bias});
   const Tensor statistics = compute(in, expanded, part_of(out, heads, 1, 0), scale, keep);
 
-  return record(op, out, {qkv, bias}, {qkv, bias, expanded, out, statistics},
-                [heads, scale](const GradArgs& g) -> Grads {
+  return record({op, 2 * out.numel() * tokens}, out, {qkv, bias},
+                {qkv, bias, expanded, out, statistics}, [heads, scale](const GradArgs& g) -> Grads {
                   const auto s = g.saved;
                   const Saved saved{split_heads(s[0], heads),   s[1], s[2],
                                     part_of(s[3], heads, 1, 0), s[4], scale};

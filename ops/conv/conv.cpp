@@ -176,8 +176,8 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias,
   if (relu && g.is_depthwise()) y = detail::map(detail::Relu{}, y);
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
-  return record(op, y, {x, weight, bias}, {packed, w, relu ? y : Tensor()},
-                [g, weight_dtype, bias_dtype](const GradArgs& a) {
+  return record({op, y.numel() * (weight.numel() / g.outputs)}, y, {x, weight, bias},
+                {packed, w, relu ? y : Tensor()}, [g, weight_dtype, bias_dtype](const GradArgs& a) {
                   const Tensor dy = relu ? detail::map(detail::ReluGrad{}, a.saved[2], a.dy) : a.dy;
                   Grads grads =
                       g.is_depthwise() ? depthwise_gradients(g, a, dy) : dense_gradients(g, a, dy);

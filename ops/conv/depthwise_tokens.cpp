@@ -139,7 +139,9 @@ Tensor depthwise_tokens(const Tensor& x, const Tensor& weight, const Tensor& bia
   if (b.defined()) call.bias = b.raw();
   const Tensor y = convolve(call, filters(weight, options.residual), x.options());
   const ParameterDTypes dtypes{weight.dtype(), bias.defined() ? bias.dtype() : weight.dtype()};
-  return record(kOp, y, {x, weight, bias}, {packed, weight},
+  const std::int64_t outputs = call.batch * call.channels * call.out[0] * call.out[1];
+  return record({kOp, outputs * call.kernel[0] * call.kernel[1]}, y, {x, weight, bias},
+                {packed, weight},
                 [options, dtypes](const GradArgs& g) { return gradients(g, options, dtypes); });
 }
 

@@ -50,7 +50,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const T
   const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;
   const Tensor y =
       product(as_matrix(x), exchanged(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
-  return record("linear", with_shape(y, shape), {x, weight, bias, residual}, {x, w},
+  return record({"linear", shape.numel() * x.size(-1)}, with_shape(y, shape),
+                {x, weight, bias, residual}, {x, w},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
                   const Tensor dy = g.dy.to(g.saved[0].dtype());
                   Grads grads = linear_gradients(g, as_matrix(dy), dtypes);
@@ -67,7 +68,8 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
   const Tensor y = product(as_matrix(x), exchanged(w), x.dtype(),
                            {.bias = bias_as_used(bias), .gelu = true, .pre_activation = z});
-  return record("linear_gelu", with_shape(y, shape), {x, weight, bias}, {x, w, z},
+  return record({"linear_gelu", shape.numel() * x.size(-1)}, with_shape(y, shape),
+                {x, weight, bias}, {x, w, z},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
                   const Tensor dz = detail::map(detail::GeluGrad{}, g.saved[2], g.dy);
                   return linear_gradients(g, as_matrix(dz), dtypes);

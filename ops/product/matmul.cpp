@@ -46,7 +46,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
   check(left.shape()[-1] == right.shape()[-2], "matmul: inner sizes differ: a ", left.shape(),
         " x b ", right.shape(),
         left.shape()[-1] == right.shape()[-1] ? " (did you mean the transposed b?)" : "");
-  return record("matmul", multiply(left, right), {a, b}, {left, right},
+  const Tensor out = multiply(left, right);
+  return record({"matmul", out.numel() * left.size(-1)}, out, {a, b}, {left, right},
                 [transpose](const GradArgs& g) -> Grads {
                   const Tensor &x = g.saved[0], &y = g.saved[1];
                   Grads grads(2);

@@ -76,8 +76,9 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
   const Shape weight_shape = weight.shape();
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
-  return record("patch_embed", with_shape(tokens, {images.shape()[0], grid.tokens(), D}),
-                {images, weight, bias}, {packed, w}, [=](const GradArgs& g) -> Grads {
+  return record({"patch_embed", tokens.numel() * grid.width()},
+                with_shape(tokens, {images.shape()[0], grid.tokens(), D}), {images, weight, bias},
+                {packed, w}, [=](const GradArgs& g) -> Grads {
                   const Tensor dy = detail::as_matrix(g.dy);
                   Grads grads(3);
                   if (g.needs(0)) grads[0] = grid.images(product(dy, g.saved[1], dy.dtype()));

@@ -34,7 +34,6 @@ class Faulty : public Model {
     if (ctx.training) seen_.copy_(seen_ + ops::mean(level.detach(), {0}) * factor);
     return {level * weight_ * factor, {}};
   }
-  [[nodiscard]] std::vector<ModuleCost> costs() const override { return {}; }
 
  private:
   static ModelInfo info_of() {

@@ -104,7 +104,6 @@ class Toy : public Model {
     if (fault_ == Fault::infinite) logits = ops::log(logits * 0.0 - 1.0);
     return {logits, {}};
   }
-  [[nodiscard]] std::vector<ModuleCost> costs() const override { return {}; }
 
  private:
   static ModelInfo info_of() {

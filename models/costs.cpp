@@ -1,0 +1,78 @@
+// What a model computes, read off the tape of a forward pass: every product there knows its cost.
+#include <string_view>
+
+#include "engine/graph_dump.h"
+#include "models/model.h"
+
+namespace fovea {
+namespace {
+
+/// What a product is called whose operands are no parameters.
+std::string label_of(const Node& op) {
+  return op.name.ends_with("attention") ? "softmax(q k^T) v" : op.name;
+}
+
+/// "blocks.0.attn.qkv" of an op with that module's weight; empty: it has none.
+std::string module_of(const Node& op) {
+  constexpr std::string_view leaf = ".weight";
+  for (const Tensor& input : op.inputs) {
+    if (input.name().ends_with(leaf)) {
+      return input.name().substr(0, input.name().size() - leaf.size());
+    }
+  }
+  return {};
+}
+
+/// "blocks.0.attn" of "blocks.0.attn.qkv".
+std::string parent_of(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+Shape without_batch(const Shape& shape) {
+  Shape rest;
+  for (int axis = 1; axis < shape.rank(); ++axis) rest.push_back(shape[axis]);
+  return rest;
+}
+
+/// The rows of products and normalisations on a tape, the latest op of which comes first.
+std::vector<ModuleCost> rows_of(const std::vector<std::shared_ptr<Node>>& tape) {
+  std::vector<ModuleCost> rows;
+  std::string last;  // module of the ops before
+  for (auto op = tape.rbegin(); op != tape.rend(); ++op) {
+    const Node& node = **op;
+    std::string path = module_of(node);
+    if (!path.empty()) last = path;
+    if (node.multiply_adds == 0 && !node.name.ends_with("_norm")) continue;
+    if (path.empty()) {
+      const std::string parent = parent_of(last);
+      path = parent.empty() ? label_of(node) : parent + "." + label_of(node);
+    }
+    rows.push_back({path, without_batch(node.output_shape), node.multiply_adds});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ModuleCost> Model::costs() {
+  const TensorOptions options = store().parameters().empty()
+                                    ? TensorOptions{}
+                                    : store().parameters().front().tensor.options();
+  const auto [height, width] = info().img_size;
+  const Tensor image = zeros({1, info().in_chans, height, width}, options);
+  image.set_requires_grad();  // so that ops of frozen parameters are on the tape too
+  Context ctx;
+  ctx.activations = options.dtype;
+  std::vector<ModuleCost> rows = rows_of(tape_of(forward(image, ctx).logits));
+  finish_backward();
+  return rows;
+}
+
+std::int64_t Model::multiply_adds() {
+  std::int64_t total = 0;
+  for (const ModuleCost& cost : costs()) total += cost.multiply_adds;
+  return total;
+}
+
+}  // namespace fovea
