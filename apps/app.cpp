@@ -1,37 +1,68 @@
 // The only place where exceptions become exit codes.
 #include "apps/app.h"
 
+#include <sys/resource.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
 #include <new>
+#include <system_error>
 
+#include "base/output.h"
+#include "base/text.h"
 #include "data/loading/loader.h"
 #include "settings/options.h"
 
 namespace fovea {
+namespace {
 
-int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
+/// One line, whatever stands in the names that it quotes.
+int complain(int code, const std::string& message, const char* advice = "") {
+  std::cerr << "error: " << visible_text(message) << advice << std::endl;
+  return code;
+}
+
+int run_body(int argc, char** argv, int (*body)(int argc, char** argv)) {
   try {
     return body(argc, argv);
   } catch (const HelpRequest& help) {
     std::cout << help.text;
     return 0;
   } catch (const UsageError& error) {
-    std::cerr << "error: " << error.what() << " (--help lists the settings)\n";
-    return 2;
+    return complain(2, error.what(), " (--help lists the settings)");
   } catch (const TooManyBadImages& error) {
-    std::cerr
-        << "error: " << error.what()
-        << " (--on-bad-image skip goes on without them; training's --verify-data names all)\n";
-    return 1;
+    return complain(1, error.what(),
+                    " (--on-bad-image skip goes on without them; training's --verify-data names "
+                    "all)");
   } catch (const std::bad_alloc&) {
-    std::cerr << "error: out of memory; a smaller --batch-size needs less\n";
-    return 1;
+    return complain(1, "out of memory; a smaller --batch-size needs less");
   } catch (const std::exception& error) {
-    std::cerr << "error: " << error.what() << '\n';
-    return 1;
+    return complain(1, error.what());
   }
+}
+
+/// Tar shards stay open, and there may be thousands.
+void allow_many_open_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
+  open_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
+  allow_many_open_files();
+  const VisibleStreams streams;
+  const int code = run_body(argc, argv, body);
+  std::cout.flush();
+  const int printed = std::fflush(stdout) == 0 ? output_error() : errno;
+  if (printed == 0 || code != 0) return code;
+  return complain(1, "cannot write standard output: " + std::generic_category().message(printed));
 }
 
 }  // namespace fovea

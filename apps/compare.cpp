@@ -8,13 +8,14 @@
 #include "apps/cli.h"
 #include "base/files.h"
 #include "report/compare.h"
+#include "train/checkpoint.h"
 
 namespace {
 
 using namespace fovea;
 
 std::vector<EpochRow> read_log(const std::filesystem::path& run) {
-  const std::filesystem::path path = run / "log.csv";
+  const std::filesystem::path path = RunPaths{run}.log();
   check(std::filesystem::exists(path), "compare: ", path.string(),
         " does not exist, expected the folder of a run");
   std::vector<EpochRow> rows = parse_epochs(read_file(path), path.string());
@@ -51,7 +52,7 @@ int run(int argc, char** argv) {
   std::cout << comparison_table(groups);
   if (output.empty()) return 0;
   const std::filesystem::path folder = output;
-  std::filesystem::create_directories(folder);
+  make_folder(folder);
   const std::vector<Chart> charts{comparison_chart(groups)};
   write_file_atomically(folder / "compare.svg", svg_of_charts(charts));
   write_file_atomically(folder / "compare.csv", comparison_csv(groups));

@@ -115,11 +115,13 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
   text << "\ndone in " << format_duration(seconds_) << ": best top-1 "
        << percent_text(progress.best_top1) << " after epoch " << progress.best_epoch + 1 << "\n"
        << "  curves      " << paths.curves().string() << "\n"
-       << "  checkpoint  " << paths.weights("best").string() << "\n"
+       << "  checkpoint  "
+       << paths.weights(std::filesystem::exists(paths.weights("best")) ? "best" : "last").string()
+       << "\n"
        << (std::filesystem::exists(paths.report())
                ? "  report      " + paths.report().string() + "\n"
                : "")
-       << "  log         " << (paths.folder / "log.csv").string() << "\n\n"
+       << "  log         " << paths.log().string() << "\n\n"
        << "what to type next:\n"
        << "  ./run evaluate " << folder << "            accuracy per class, confusion matrix\n"
        << "  ./run predict IMAGE --checkpoint " << folder << "\n"

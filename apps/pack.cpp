@@ -5,9 +5,11 @@
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "data/sources/pack.h"
 #include "engine/parallel.h"
 #include "train/progress.h"
+#include "train/signals.h"
 
 namespace {
 
@@ -47,7 +49,8 @@ std::filesystem::path pack_path(const Request& request, Split split) {
          (split == Split::train ? "train.pack" : "val.pack");
 }
 
-void pack_split(const Request& request, Split split, const Dataset& dataset) {
+/// False where it was asked to stop.
+bool pack_split(const Request& request, Split split, const Dataset& dataset) {
   const std::string name = split == Split::train ? "train" : "val";
   const std::filesystem::path path = pack_path(request, split);
   ProgressLine line(1);
@@ -58,10 +61,12 @@ void pack_split(const Request& request, Split split, const Dataset& dataset) {
   options.quality = static_cast<int>(request.quality);
   options.on_progress = [&](std::int64_t done) {
     line.update({.label = "packing " + name, .done = done, .total = dataset.size(), .note = {}});
+    return SignalRequest::pending() == 0;
   };
-  write_pack(path, dataset, options);
+  if (!write_pack(path, dataset, options)) return false;
   line.print("wrote " + path.string() + ": " + std::to_string(dataset.size()) + " images, " +
              std::to_string(std::filesystem::file_size(path) >> 20) + " MiB");
+  return true;
 }
 
 int run(int argc, char** argv) {
@@ -86,8 +91,11 @@ int run(int argc, char** argv) {
           ": is there already; --overwrite replaces it");
     datasets.push_back(open_dataset(request.data, split));
   }
-  std::filesystem::create_directories(request.output);
-  for (std::size_t i = 0; i < splits.size(); ++i) pack_split(request, splits[i], *datasets[i]);
+  make_folder(request.output);
+  const SignalRequest signals;
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    if (!pack_split(request, splits[i], *datasets[i])) return 128 + SignalRequest::pending();
+  }
   return 0;
 }
 

@@ -60,12 +60,8 @@ const std::vector<std::string>& PictureFiles::class_names() const {
   return names;
 }
 
-std::optional<FileBytes> PictureFiles::file(std::int64_t index) const {
-  try {
-    return FileBytes{read_file(files_.at(static_cast<std::size_t>(index))), {}};
-  } catch (const Error& error) {
-    throw ImageError(error.what());
-  }
+std::optional<std::string> PictureFiles::file(std::int64_t index) const {
+  return read_file(files_.at(static_cast<std::size_t>(index)));
 }
 
 std::string PictureFiles::describe(std::int64_t index) const {

@@ -39,20 +39,12 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
-/// `message` begins with the name of a file that is broken.
-void note(std::vector<PicturePrediction>& predictions, const std::string& message) {
-  for (PicturePrediction& picture : predictions) {
-    if (message.starts_with(picture.file + ": ")) picture.error = message;
-  }
-}
-
 /// One prediction per file, in their order.
 std::vector<PicturePrediction> predict_files(const Request& request, const LoadedModel& trained,
                                              const PictureFiles& files) {
   std::vector<PicturePrediction> predictions(static_cast<std::size_t>(files.size()));
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     predictions[i].file = files.describe(static_cast<std::int64_t>(i));
-    predictions[i].error = "cannot be decoded";  // until it has been
   }
   LoaderOptions load =
       evaluation_loader_options(request.batch_size, static_cast<int>(request.workers));
@@ -63,7 +55,9 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   const Device device = parse_device(request.load.device);
   while (loader.has_next()) {
     const Batch batch = loader.next();
-    for (const std::string& message : loader.take_bad_image_messages()) note(predictions, message);
+    for (const BrokenImage& image : loader.take_bad_images()) {
+      predictions.at(static_cast<std::size_t>(image.index)).error = image.message;
+    }
     if (batch.size() == 0) continue;
     Context ctx;
     ctx.activations = parse_dtype(request.precision);
@@ -71,8 +65,12 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
         trained.model->forward(batch.images.to(device), ctx).logits.to(Device{}).to(DType::f32);
     for (std::int64_t row = 0; row < batch.size(); ++row) {
       auto& picture = predictions.at(static_cast<std::size_t>(batch.indices.at(row)));
-      picture.choices = top_choices(logits, row, trained.info.classes, request.topk);
-      picture.error.clear();
+      if (nonfinite_rows(
+              logits.alias({1, logits.size(1)}, logits.strides(), row * logits.size(1))) > 0) {
+        picture.error = picture.file + ": the model's outputs for it are not finite";
+      } else {
+        picture.choices = top_choices(logits, row, trained.info.classes, request.topk);
+      }
     }
   }
   return predictions;
@@ -122,7 +120,6 @@ int predict(int argc, char** argv) {
       format_predictions(predictions, request.format, trained.weights.string());
   if (request.output.empty()) {
     std::cout << text << std::flush;
-    check(static_cast<bool>(std::cout), "predict: standard output cannot be written");
   } else {
     write_file_atomically(request.output, text);
   }

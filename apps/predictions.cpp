@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "inspect/output.h"
 
@@ -56,7 +57,7 @@ std::string as_json(std::span<const PicturePrediction> pictures, const std::stri
     list.push_back(std::move(entry));
   }
   const json all{{"checkpoint", checkpoint}, {"pictures", std::move(list)}};
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace

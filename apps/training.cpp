@@ -42,6 +42,7 @@ std::size_t verify_split(const Dataset& dataset, const std::string& split, Conso
 }
 
 int verify(const Datasets& data, Console& console) {
+  const SignalRequest signals;
   const std::size_t broken =
       verify_split(*data.train, "train", console) + verify_split(*data.test, "test", console);
   if (SignalRequest::pending() != 0) return 128 + SignalRequest::pending();
@@ -67,6 +68,16 @@ int show_plan(const TrainConfig& config, const Datasets& data, Console& console)
                                : "not even one image does; ",
         "--auto-batch and --grad-checkpointing may help");
   return 0;
+}
+
+/// Two runs in one folder would overwrite each other's files.
+FolderLock lock_run_folder(const std::filesystem::path& folder, Console& console) {
+  FolderLock lock(folder);
+  if (!lock.failure().empty()) {
+    console.print("note: " + folder.string() + " cannot be locked (" + lock.failure() +
+                  "): see to it that no other run writes there");
+  }
+  return lock;
 }
 
 /// What there is to say about it is added to `notices`.
@@ -110,7 +121,7 @@ void write_report(const RunPaths& paths, Console& console) {
   };
   try {
     static_cast<void>(write_run_report(paths, options));
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     console.print(std::string("note: no report: ") + error.what());
   }
 }
@@ -118,7 +129,6 @@ void write_report(const RunPaths& paths, Console& console) {
 }  // namespace
 
 int run_training(const TrainingProgram& program, int argc, char** argv) {
-  const SignalRequest signals;
   ResolvedRun run = read_command_line(program, argc, argv);
   TrainConfig& config = run.config;
   if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
@@ -134,14 +144,25 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   if (config.verify_data) return verify(data, console);
   if (config.plan) return show_plan(config, data, console);
   if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
+  std::optional<FolderLock> lock;  // before the state is read, which another run might replace
+  if (!run.state.empty() && !config.eval) lock = lock_run_folder(make_run_folder(config), console);
   std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
   if (run.state.empty()) set_initial_weights(initial_weights(config), *model, run.notices);
   Trainer trainer = make_trainer(config, data, std::move(model));
   if (!run.state.empty()) trainer.resume(run.state);
+  for (const std::string& notice : schedule_notices(config)) run.notices.push_back(notice);
+  if (trainer.progress().finished_epochs >= trainer.epochs()) {
+    run.notices.push_back(
+        "nothing is left to train: " + std::to_string(trainer.progress().finished_epochs) + " of " +
+        std::to_string(trainer.epochs()) + " epochs are done; --epochs says more");
+  }
   console.introduce(config, trainer, run.notices);
   if (config.eval) return evaluate_only(config, trainer, console);
 
   const std::filesystem::path folder = make_run_folder(config);
+  if (!lock) lock = lock_run_folder(folder, console);
+  check(!run.state.empty() || !std::filesystem::exists(RunPaths{folder}.state()), folder.string(),
+        ": another run was finished there meanwhile; take another --output");
   write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
   WeightsInfo info;
   info.dataset = config.dataset;
@@ -160,12 +181,14 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   if (config.save_images) {
     watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
   }
+  const SignalRequest signals;  // until here nothing would be lost
   const bool finished = trainer.fit(watch);
   if (profile.cut_short()) {
     console.print("note: --profile " + std::to_string(config.profile) +
                   ": the run ended before so many steps after the first two; nothing is traced");
   }
   recorder.finish();
+  recorder.require_files();
   if (finished) {
     if (config.report) write_report(recorder.paths(), console);
     console.finish(recorder.paths(), trainer.progress());

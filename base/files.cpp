@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -41,6 +44,21 @@ class Descriptor {
 
  private:
   int value_;
+};
+
+/// A regular file, open for reading, and its size. A pipe without a writer must not be waited for.
+struct OpenedFile {
+  Descriptor descriptor;
+  std::uint64_t size = 0;
+
+  explicit OpenedFile(const fs::path& path)
+      : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat status = {};
+    if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) fail_errno("read", path);
+    if (S_ISDIR(status.st_mode)) fail_errno("read", path, EISDIR);
+    check(S_ISREG(status.st_mode), "cannot read ", path.string(), ": not a regular file");
+    size = static_cast<std::uint64_t>(status.st_size);
+  }
 };
 
 /// False, with errno set, when not everything could be written.
@@ -119,17 +137,17 @@ struct RemoveOnExit {
 }  // namespace
 
 std::string read_file(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail_errno("read", path);
-  std::string content;
-  struct stat status = {};
-  if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
-    content.reserve(static_cast<std::size_t>(status.st_size) + 1);
-  }
-  content.resize(content.capacity());
+  const OpenedFile file(path);
+  const auto check_size = [&](std::uint64_t size) {
+    check(size <= kMostFileBytes, "cannot read ", path.string(), ": it has ", size,
+          " bytes or more, expected at most ", kMostFileBytes);
+  };
+  check_size(file.size);
+  std::string content(static_cast<std::size_t>(file.size) + 1, '\0');
   for (std::size_t size = 0;;) {
+    check_size(size);  // files of /proc state no size
     if (size == content.size()) content.resize(size + size / 2 + 4096);
-    const ssize_t got = ::read(file.get(), content.data() + size, content.size() - size);
+    const ssize_t got = ::read(file.descriptor.get(), content.data() + size, content.size() - size);
     if (got < 0 && errno != EINTR) fail_errno("read", path);
     if (got > 0) size += static_cast<std::size_t>(got);
     if (got == 0) {
@@ -163,17 +181,87 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   write_file_atomically(path, [&](const Append& append) { append(content); });
 }
 
-InputFile::InputFile(fs::path path) : path_(std::move(path)) {
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status = {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail_errno("read", path_);
-  if (S_ISDIR(status.st_mode)) fail_errno("read", path_, EISDIR);
-  check(S_ISREG(status.st_mode), "cannot read ", path_.string(), ": not a regular file");
-  size_ = static_cast<std::uint64_t>(status.st_size);
+void make_folder(const fs::path& folder) {
+  std::vector<fs::path> made;  // inner ones first
+  fs::path at = folder.has_filename() ? folder : folder.parent_path();
+  std::error_code error;
+  while (!at.empty() && !fs::exists(at, error)) {
+    made.push_back(at);
+    at = at.parent_path();
+  }
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) fail("cannot make the folder ", folder.string(), ": ", error.message());
+  for (const fs::path& entry : made) sync_folder(folder_of(entry));
+}
+
+FolderLock::FolderLock(const fs::path& folder) {
+  const fs::path path = folder / ".lock";
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (file.get() < 0) fail_errno("write", path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      std::string holder = read_file(path);
+      holder.resize(std::min(holder.find('\n'), holder.size()));
+      fail(folder.string(), ": another run writes into it", holder.empty() ? "" : ": ", holder,
+           "; wait for its end, or take another folder");
+    }
+    failure_ = std::generic_category().message(errno);
+    return;
+  }
+  std::array<char, 256> host{};
+  static_cast<void>(::gethostname(host.data(), host.size() - 1));
+  const std::string holder =
+      "process " + std::to_string(::getpid()) + " on " + std::string(host.data()) + "\n";
+  if (::ftruncate(file.get(), 0) != 0 || !write_all(file.get(), holder)) fail_errno("write", path);
   descriptor_ = file.release();
 }
 
-InputFile::~InputFile() { ::close(descriptor_); }
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), failure_(std::move(other.failure_)) {}
+
+FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(failure_, other.failure_);
+  return *this;
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string ByteSource::text_at(std::uint64_t offset, std::uint64_t count) const {
+  std::string text(static_cast<std::size_t>(count), '\0');
+  read_at(offset, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void MemoryBytes::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  check(offset <= bytes_.size() && into.size() <= bytes_.size() - offset, name_, ": ends at byte ",
+        bytes_.size());
+  if (!into.empty()) std::memcpy(into.data(), bytes_.data() + offset, into.size());
+}
+
+InputFile::InputFile(fs::path path) : path_(std::move(path)) {
+  OpenedFile file(path_);
+  size_ = file.size;
+  descriptor_ = file.descriptor.release();
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      size_(other.size_),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(size_, other.size_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
 
 void InputFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   while (!into.empty()) {

@@ -17,4 +17,12 @@ json parse_json(std::string_view text) {
   return deep ? json(json::value_t::discarded) : value;
 }
 
+std::string json_text(const json& value, int indent) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+}
+
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+}
+
 }  // namespace fovea

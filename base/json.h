@@ -1,7 +1,8 @@
-// JSON from files that anyone may have written.
+// JSON from files that anyone may have written, and to files whatever the texts hold.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 
 namespace fovea {
@@ -11,5 +12,10 @@ inline constexpr int kMostNesting = 16;
 
 /// The value of a text; is_discarded() where it is no JSON, or nested deeper than kMostNesting.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
+
+/// The value as text, never a failure: bytes that are no UTF-8 become U+FFFD. On one line, or with
+/// `indent` blanks a level.
+[[nodiscard]] std::string json_text(const nlohmann::json& value, int indent = -1);
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 }  // namespace fovea

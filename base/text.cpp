@@ -1,4 +1,5 @@
-// Numbers go through <charconv>: the same text under every locale.
+// Numbers go through <charconv>: the same text under every locale. Bytes are looked at, not
+// characters of the locale.
 #include "base/text.h"
 
 #include <algorithm>
@@ -24,6 +25,63 @@ std::string print(double value, Form... form) {
   std::array<char, 400> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, form...).ptr;
   return std::string(text.data(), end);
+}
+
+/// Of the character that `text` begins with, RFC 3629; 0 where that is no UTF-8.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  const std::size_t length = first < 0x80    ? 1
+                             : first < 0xC2  ? 0  // goes on, or says what one byte could
+                             : first < 0xE0  ? 2
+                             : first < 0xF0  ? 3
+                             : first <= 0xF4 ? 4
+                                             : 0;
+  if (length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xED && byte(1) >= 0xA0;
+  const bool too_large = first == 0xF4 && byte(1) >= 0x90;
+  return too_long || surrogate || too_large ? 0 : length;
+}
+
+/// U+0000 to U+001F and U+007F to U+009F; and U+FFFE and U+FFFF, which XML forbids.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  if (character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF") return true;
+  return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+void append_escaped(std::string_view bytes, std::string& text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\t' || c == '\r') {
+      text.append(c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
+    } else {
+      text.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+  }
+}
+
+std::string visible(std::string_view bytes, std::string_view kept) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t length = utf8_length(bytes);
+    const std::string_view character = bytes.substr(0, std::max<std::size_t>(length, 1));
+    const bool plain = length > 0 && !is_control(character);
+    if (plain || kept.find(character) != std::string_view::npos) {
+      text.append(character);
+    } else {
+      append_escaped(character, text);
+    }
+    bytes.remove_prefix(character.size());
+  }
+  return text;
 }
 
 }  // namespace
@@ -96,8 +154,36 @@ std::string percent_text(double percent, int decimals) {
   return fixed_text(percent, decimals) + " %";
 }
 
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+std::string visible_text(std::string_view bytes) { return visible(bytes, ""); }
+
+std::string visible_lines(std::string_view bytes) { return visible(bytes, "\n\t"); }
+
+std::string markup_text(std::string_view bytes) {
+  std::string text;
+  for (const char c : visible_lines(bytes)) {
+    switch (c) {
+      case '&':
+        text += "&amp;";
+        break;
+      case '<':
+        text += "&lt;";
+        break;
+      case '>':
+        text += "&gt;";
+        break;
+      case '"':
+        text += "&quot;";
+        break;
+      default:
+        text += c;
+    }
+  }
+  return text;
+}
+
+std::string csv_cell(std::string_view bytes) {
+  const std::string text = visible_lines(bytes);
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
   return cell + "\"";

@@ -33,7 +33,19 @@ namespace fovea {
 /// "12.35 %" of 12.345.
 [[nodiscard]] std::string percent_text(double percent, int decimals = 2);
 
-/// A cell of CSV, RFC 4180: in quotes where it holds a comma, a quote or an end of line.
+/// What anyone's bytes look like on one line: those that are no UTF-8 and control codes become
+/// escapes, as in "caf\xE9" and "a\nb". Names of files and classes may hold anything; shown raw
+/// they could steer a terminal, forge a line of a log, or end a document.
+[[nodiscard]] std::string visible_text(std::string_view bytes);
+/// The same for text of several lines: ends of lines and tabs stay.
+[[nodiscard]] std::string visible_lines(std::string_view bytes);
+
+/// Characters as the text of an XML or HTML element or a quoted attribute, which neither may hold
+/// raw; the rest as in visible_lines().
+[[nodiscard]] std::string markup_text(std::string_view bytes);
+
+/// A cell of CSV, RFC 4180: in quotes where it holds a comma, a quote or an end of line. Control
+/// codes and bytes that are no UTF-8 are escaped as in visible_lines().
 [[nodiscard]] std::string csv_cell(std::string_view text);
 /// Bytes as text, RFC 4648: for data: addresses.
 [[nodiscard]] std::string base64(std::string_view bytes);

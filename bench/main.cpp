@@ -14,6 +14,7 @@
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
 #include "bench/workload.h"
@@ -95,8 +96,9 @@ json spec_json(const WorkloadSpec& s) {
 
 /// Peak memory of our side, measured in a fresh process: this program, started again.
 double peak_of(const WorkloadSpec& spec, const char* self) {
-  const std::string command = "'" + std::string(self) + "' --memory-of '" + spec_json(spec).dump() +
-                              "' --threads " + std::to_string(num_threads());
+  const std::string command = "'" + std::string(self) + "' --memory-of '" +
+                              json_text(spec_json(spec)) + "' --threads " +
+                              std::to_string(num_threads());
   std::FILE* const pipe = popen(command.c_str(), "r");
   double value = 0;
   const bool read = pipe != nullptr && std::fscanf(pipe, "%lf", &value) == 1;
@@ -261,7 +263,7 @@ int run_bench(const BenchOptions& options, const char* self) {
     print_row(row);
     rows.push_back(row);
   }
-  if (!options.json.empty()) write_file_atomically(options.json, rows.dump(1) + "\n");
+  if (!options.json.empty()) write_file_atomically(options.json, json_text(rows, 1) + "\n");
   return 0;
 }
 

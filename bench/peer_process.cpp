@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "engine/cpu_isa.h"
 
 namespace fovea::bench {
@@ -52,7 +53,7 @@ PeerProcess::~PeerProcess() {
 }
 
 nlohmann::json PeerProcess::ask(const nlohmann::json& command) {
-  std::fprintf(to_, "%s\n", command.dump().c_str());
+  std::fprintf(to_, "%s\n", json_text(command).c_str());
   std::fflush(to_);
   char* line = nullptr;
   std::size_t capacity = 0;

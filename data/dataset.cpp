@@ -45,14 +45,20 @@ Sample Dataset::get(std::int64_t index, const ChooseBox& choose, ImageSize /*shr
   return sample;
 }
 
+std::string FileDataset::bytes(std::int64_t index) const try {
+  return file(index).value();
+} catch (const Error& error) {
+  throw ImageError(error.what());
+}
+
 Sample FileDataset::get(std::int64_t index) const {
-  return {decode_image(file(index)->bytes(), describe(index)), label(index)};
+  return {decode_image(as_u8(bytes(index)), describe(index)), label(index)};
 }
 
 Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
   DecodeOptions options;
   options.shrink_to = shrink_to;
-  return {decode_image(file(index)->bytes(), describe(index), choose, options), label(index)};
+  return {decode_image(as_u8(bytes(index)), describe(index), choose, options), label(index)};
 }
 
 std::string Dataset::describe(std::int64_t index) const { return "image " + std::to_string(index); }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,15 +19,10 @@ struct Sample {
   std::int64_t label = 0;
 };
 
-/// The bytes of a picture file: in memory of their own, or where the source keeps them.
-struct FileBytes {
-  std::string owned;
-  std::span<const std::uint8_t> mapped;  ///< counts where `owned` is empty
-
-  [[nodiscard]] std::span<const std::uint8_t> bytes() const {
-    if (owned.empty()) return mapped;
-    return {reinterpret_cast<const std::uint8_t*>(owned.data()), owned.size()};
-  }
+/// An image that could not be read, and why; the message names its file.
+struct BrokenImage {
+  std::int64_t index = 0;
+  std::string message;
 };
 
 /// Immutable after construction: get() is called from several threads at once. A picture that
@@ -38,6 +32,7 @@ class Dataset {
   virtual ~Dataset() = default;
 
   [[nodiscard]] virtual std::int64_t size() const = 0;
+  /// As they may be shown, whatever the files hold: see visible_text().
   [[nodiscard]] virtual const std::vector<std::string>& class_names() const = 0;
   /// The image as stored, before any augmentation. Throws unless 0 <= index < size().
   [[nodiscard]] virtual Sample get(std::int64_t index) const = 0;
@@ -47,8 +42,8 @@ class Dataset {
                                    ImageSize shrink_to) const;
   /// Without decoding, where the source can tell.
   [[nodiscard]] virtual std::int64_t label(std::int64_t index) const { return get(index).label; }
-  /// The file that a picture is stored as; none where it is stored as pixels.
-  [[nodiscard]] virtual std::optional<FileBytes> file(std::int64_t /*index*/) const { return {}; }
+  /// The bytes of the file that a picture is stored as; none where it is stored as pixels.
+  [[nodiscard]] virtual std::optional<std::string> file(std::int64_t /*index*/) const { return {}; }
   /// Reads all of a sample and throws ImageError unless it is whole.
   virtual void verify(std::int64_t index) const { (void)get(index); }
   /// What to call a sample in messages: its file, where it has one.
@@ -77,6 +72,10 @@ class FileDataset : public Dataset {
   [[nodiscard]] Sample get(std::int64_t index) const override;
   [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
                            ImageSize shrink_to) const override;
+
+ private:
+  /// Of its file; what keeps it from being read is the fault of that image.
+  [[nodiscard]] std::string bytes(std::int64_t index) const;
 };
 
 struct DatasetOptions {

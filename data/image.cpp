@@ -140,9 +140,7 @@ Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
 }
 
 Image read_image(const std::filesystem::path& path) {
-  const std::string file = read_file(path);
-  return decode_image({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()},
-                      path.string());
+  return decode_image(as_u8(read_file(path)), path.string());
 }
 
 void write_png(const std::filesystem::path& path, const Image& image) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -70,6 +71,11 @@ struct DecodeOptions {
 /// What the names of picture files that this build reads end in: ".jpg", ".jpeg", ...
 [[nodiscard]] const std::vector<std::string>& picture_endings();
 [[nodiscard]] bool has_picture_ending(const std::filesystem::path& file);  ///< in any case
+
+/// Bytes as pictures are decoded from.
+[[nodiscard]] inline std::span<const std::uint8_t> as_u8(std::string_view bytes) {
+  return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
 
 /// Decodes JPEG, PNG, BMP, WebP (in a build with libwebp) or GIF, told apart by content; of those
 /// that move, the first frame. Gray becomes RGB,

@@ -2,6 +2,8 @@
 // devices. The loops are in the table of the device (engine/kernels.h).
 #include "engine/copy.h"
 
+#include <utility>
+
 #include "engine/cuda/runtime.h"
 #include "engine/strided.h"
 
@@ -25,6 +27,24 @@ void copy_across(const Tensor& destination, const Tensor& source) {
     cuda::copy_device_to_host(landing.raw(), packed.raw(), bytes, packed.device().index);
   }
   if (!landing.is_same(destination)) copy_into(destination, landing);
+}
+
+/// Whether both lie in one storage in different places or orders, and might share elements.
+bool may_overlap(const Tensor& destination, const Tensor& source) {
+  if (destination.numel() == 0 || !(destination.storage() == source.storage())) return false;
+  const auto range = [](const Tensor& x) {
+    std::int64_t first = x.storage_offset(), last = first;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      const std::int64_t reach = (x.shape()[axis] - 1) * x.strides()[axis];
+      (reach < 0 ? first : last) += reach;
+    }
+    return std::pair(first, last);
+  };
+  const auto [first, last] = range(destination);
+  const auto [source_first, source_last] = range(source);
+  const bool same = destination.storage_offset() == source.storage_offset() &&
+                    destination.strides() == source.strides();
+  return !same && first <= source_last && source_first <= last;
 }
 
 /// The axes of a tensor that is summed to `shape` (which broadcasts to it): those that stay and
@@ -53,7 +73,10 @@ void copy_into(const Tensor& destination, const Tensor& source) {
           "copy: source ", source.shape(), " does not broadcast to ", destination.shape());
     return copy_into(destination, source.alias(destination.shape(), strides));
   }
-  if (destination.device() != source.device()) {
+  if (may_overlap(destination, source)) {
+    copy_into(destination,
+              source.detach().clone());  // else elements would be read after they were written
+  } else if (destination.device() != source.device()) {
     copy_across(destination, source);
   } else if (destination.numel() > 0) {
     data_kernels(destination.device())

@@ -5,6 +5,10 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <semaphore>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -15,9 +19,36 @@
 namespace fovea {
 namespace {
 
+/// OpenMP ends the program, without a word of ours, where threads cannot be started.
+void require_threads(int count) {
+  const auto usual = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  constexpr int kMost = 4096;
+  check(count <= kMost, "threads: got ", count,
+        " (--threads or OMP_NUM_THREADS), expected at most ", kMost, "; this machine runs ", usual,
+        " at a time");
+  std::binary_semaphore end(0);
+  std::vector<std::jthread> started;
+  try {
+    for (int i = usual; i < count; ++i) {
+      started.emplace_back([&end] {
+        end.acquire();
+        end.release();
+      });
+    }
+  } catch (const std::system_error&) {
+    end.release();
+    fail("threads: got ", count, " (--threads or OMP_NUM_THREADS), but only ",
+         usual + static_cast<int>(started.size()), " can be started; this machine runs ", usual,
+         " at a time");
+  }
+  end.release();
+}
+
 int default_threads() {
 #ifdef _OPENMP
-  return omp_get_max_threads();
+  const int count = omp_get_max_threads();
+  require_threads(count);
+  return count;
 #else
   return 1;
 #endif
@@ -55,6 +86,7 @@ int num_threads() { return thread_count(); }
 
 void set_num_threads(int count) {
   check(count >= 1, "threads: got ", count, ", expected at least 1");
+  require_threads(count);
 #ifndef _OPENMP
   count = 1;
 #endif
@@ -66,8 +98,11 @@ namespace detail {
 void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk) {
   if (n <= 0) return;
   grain = std::max<std::int64_t>(grain, 1);
-  const std::int64_t chunks = (n + grain - 1) / grain;
-  const auto run = [&](std::int64_t i) { chunk(context, i * grain, std::min(n, (i + 1) * grain)); };
+  const std::int64_t chunks = n / grain + (n % grain != 0 ? 1 : 0);
+  const auto run = [&](std::int64_t i) {
+    const std::int64_t begin = i * grain;
+    chunk(context, begin, begin + std::min(grain, n - begin));
+  };
   const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
   if (threads == 1 || inside_loop) {
     for (std::int64_t i = 0; i < chunks; ++i) run(i);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "engine/tensor.h"
 
 namespace fovea {
@@ -130,7 +131,7 @@ std::string chrome_trace(std::span<const ProfileSpan> spans) {
     if (!s.detail.empty()) event["args"] = {{"output", s.detail}};
     events.push_back(std::move(event));
   }
-  return nlohmann::json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() +
+  return json_text(nlohmann::json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}) +
          "\n";
 }
 

@@ -36,24 +36,30 @@ double Rng::normal() {  // Box-Muller; 1 - u lies in (0, 1]
   return radius * std::cos(2 * M_PI * uniform());
 }
 
-double Rng::gamma(double shape) {  // Marsaglia and Tsang, "A simple method for ... gamma", 2000
+Rng::Gamma Rng::draw_gamma(double shape) {  // Marsaglia and Tsang, "A simple method for ...", 2000
   check(shape > 0, "Rng::gamma: got shape ", shape, ", expected a positive number");
   if (shape < 1) {
-    const double boosted = gamma(shape + 1);
-    return boosted * std::pow(1 - uniform(), 1 / shape);
+    const Gamma boosted = draw_gamma(shape + 1);
+    const double u = 1 - uniform();
+    return {boosted.value * std::pow(u, 1 / shape), boosted.log + std::log(u) / shape};
   }
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   for (;;) {
     const double x = normal(), v = std::pow(1 + c * x, 3);
     if (v <= 0) continue;
-    if (std::log(1 - uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+    if (std::log(1 - uniform()) < 0.5 * x * x + d - d * v + d * std::log(v))
+      return {d * v, std::log(d * v)};
   }
 }
 
+double Rng::gamma(double shape) { return draw_gamma(shape).value; }
+
 double Rng::beta(double a, double b) {
-  const double x = gamma(a);
-  const double y = gamma(b);
-  return x / (x + y);
+  const Gamma x = draw_gamma(a);
+  const Gamma y = draw_gamma(b);
+  const double sum = x.value + y.value;
+  // Of small shapes both may be too small for a double; their logarithms are not.
+  return sum > 0 ? x.value / sum : 1 / (1 + std::exp(y.log - x.log));
 }
 
 std::uint64_t stream_of(std::uint64_t a, std::uint64_t b, std::uint64_t c) {

@@ -64,6 +64,12 @@ class Rng {
   [[nodiscard]] std::uint64_t stream() const { return stream_; }
 
  private:
+  /// Of a small shape the value may be below the least double, its logarithm not.
+  struct Gamma {
+    double value, log;
+  };
+  Gamma draw_gamma(double shape);
+
   std::uint64_t seed_, stream_, block_ = 0;
   Philox4 words_{};
   int used_ = 4;

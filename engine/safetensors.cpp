@@ -19,29 +19,23 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-/// Bytes that can be read at any offset: a file or a piece of memory.
-struct Source {
-  std::uint64_t size;
-  std::function<void(std::uint64_t offset, std::span<std::byte> into)> read;
-};
-
 struct OpenedHeader {
   SafetensorsHeader header;
   std::uint64_t data_offset;
 };
 
-OpenedHeader open_header(const Source& source, const std::string& path) {
-  check(source.size >= kHeaderLengthBytes, path, ": got ", source.size,
+OpenedHeader open_header(const ByteSource& source, const std::string& path) {
+  check(source.size() >= kHeaderLengthBytes, path, ": got ", source.size(),
         " bytes, a safetensors file has at least ", kHeaderLengthBytes);
   std::uint64_t length = 0;
-  source.read(0, std::as_writable_bytes(std::span(&length, 1)));
+  source.read_at(0, std::as_writable_bytes(std::span(&length, 1)));
   check(length <= kMaxHeaderBytes, path, ": the header's length is given as ", length,
         " bytes, at most ", kMaxHeaderBytes, " are allowed (is this a safetensors file?)");
-  const std::uint64_t after_length = source.size - kHeaderLengthBytes;
+  const std::uint64_t after_length = source.size() - kHeaderLengthBytes;
   check(length <= after_length, path, ": the header's length is given as ", length, " bytes, but ",
         after_length, " follow (is the file truncated?)");
   std::string json(length, '\0');
-  source.read(kHeaderLengthBytes, std::as_writable_bytes(std::span(json)));
+  source.read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(json)));
   return {parse_header(json, after_length - length, path), kHeaderLengthBytes + length};
 }
 
@@ -119,7 +113,7 @@ void convert_entry(const HeaderEntry& entry, std::span<const std::byte> bytes, c
   }
 }
 
-Tensor read_entry(const Source& source, const OpenedHeader& opened, const HeaderEntry& entry,
+Tensor read_entry(const ByteSource& source, const OpenedHeader& opened, const HeaderEntry& entry,
                   const std::string& path) {
   const std::uint64_t offset = opened.data_offset + entry.begin, bytes = entry.end - entry.begin;
   const DType dtype = held_dtype(entry.type);
@@ -128,16 +122,16 @@ Tensor read_entry(const Source& source, const OpenedHeader& opened, const Header
                         entry.type == StoredType::bf16 || entry.type == StoredType::i64 ||
                         entry.type == StoredType::u8;
   if (is_plain) {
-    source.read(offset, {tensor.raw(), bytes});
+    source.read_at(offset, {tensor.raw(), bytes});
   } else {
     std::vector<std::byte> stored(bytes);
-    source.read(offset, stored);
+    source.read_at(offset, stored);
     convert_entry(entry, stored, tensor, path);
   }
   return tensor;
 }
 
-SafetensorsFile read_all(const Source& source, const std::string& path) {
+SafetensorsFile read_all(const ByteSource& source, const std::string& path) {
   OpenedHeader opened = open_header(source, path);
   SafetensorsFile file;
   for (const HeaderEntry& entry : opened.header.entries) {
@@ -145,11 +139,6 @@ SafetensorsFile read_all(const Source& source, const std::string& path) {
   }
   file.metadata = std::move(opened.header.metadata);
   return file;
-}
-
-Source source_of(const InputFile& file) {
-  return {file.size(),
-          [&file](std::uint64_t offset, std::span<std::byte> into) { file.read_at(offset, into); }};
 }
 
 StoredType stored_type(DType dtype) {
@@ -181,20 +170,17 @@ SafetensorsHeader layout(const std::map<std::string, Tensor>& tensors, const std
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   const InputFile file(path);
-  return read_all(source_of(file), path.string());
+  return read_all(file, path.string());
 }
 
 SafetensorsFile parse_safetensors(std::string_view bytes, const std::string& name) {
-  const auto read = [bytes](std::uint64_t offset, std::span<std::byte> into) {
-    if (!into.empty()) std::memcpy(into.data(), bytes.data() + offset, into.size());
-  };
-  return read_all({bytes.size(), read}, name);
+  return read_all(MemoryBytes(bytes, name), name);
 }
 
 std::vector<SafetensorsEntry> list_safetensors(const std::filesystem::path& path) {
   const InputFile file(path);
   std::vector<SafetensorsEntry> list;
-  for (HeaderEntry& entry : open_header(source_of(file), path.string()).header.entries) {
+  for (HeaderEntry& entry : open_header(file, path.string()).header.entries) {
     list.push_back({std::move(entry.name), std::string(to_string(entry.type)), entry.shape});
   }
   return list;

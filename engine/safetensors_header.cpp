@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace fovea {
 namespace {
@@ -254,7 +255,7 @@ std::string format_header(const SafetensorsHeader& header, const std::string& pa
   for (const HeaderEntry& entry : header.entries) {
     text.append(",").append(string(entry.name)).append(":{\"dtype\":\"");
     text.append(to_string(entry.type)).append("\",\"shape\":");
-    text.append(json(std::vector(entry.shape.begin(), entry.shape.end())).dump());
+    text.append(json_text(json(std::vector(entry.shape.begin(), entry.shape.end()))));
     text.append(",\"data_offsets\":[").append(std::to_string(entry.begin)).append(",");
     text.append(std::to_string(entry.end)).append("]}");
   }

@@ -124,14 +124,21 @@ Tensor Tensor::cached_to(DType dtype) const {
 
 Tensor Tensor::alias(const Shape& shape, const Strides& strides, std::int64_t offset) const {
   const TensorImpl& impl = get();
-  std::int64_t first = impl.offset + offset, last = first;
+  check(strides.rank() == shape.rank(), "alias: got strides ", strides, " for shape ", shape);
+  bool fits = true;
+  std::int64_t first = 0, last = 0;
+  fits = !__builtin_add_overflow(impl.offset, offset, &first);
+  last = first;
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const std::int64_t reach = (shape[axis] - 1) * strides[axis];
-    (reach < 0 ? first : last) += reach;
+    std::int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach);
+    std::int64_t& end = reach < 0 ? first : last;
+    fits = fits && !__builtin_add_overflow(end, reach, &end);
   }
   const auto capacity = static_cast<std::int64_t>(impl.storage.bytes() / size_of(impl.dtype));
-  check(shape.numel() == 0 || (first >= 0 && last < capacity), "alias: elements ", first, " to ",
-        last, " of a storage of ", capacity);
+  check(shape.numel() == 0 || (fits && first >= 0 && last < capacity), "alias: shape ", shape,
+        " with strides ", strides, " from element ", offset, " reaches beyond a storage of ",
+        capacity, " elements");
   auto view = std::make_shared<TensorImpl>();
   view->storage = impl.storage;
   view->offset = impl.offset + offset;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/image.h"
@@ -39,11 +41,19 @@ void share_y_axis(std::vector<Chart>& charts);
 
 /// One picture with the charts side by side.
 [[nodiscard]] std::string svg_of_charts(std::span<const Chart> charts);
-/// counts[t * classes + p]: how many samples of class t were taken for class p.
+/// How many samples of one class were taken for another. What never happened is not held: of 40,000
+/// classes the whole table would have 1.6 billion cells.
 struct ConfusionMatrix {
   std::vector<std::string> classes;
-  std::vector<std::int64_t> counts;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> counts{};  ///< {true, taken for}
+
+  [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
+    const auto found = counts.find({label, prediction});
+    return found == counts.end() ? 0 : found->second;
+  }
 };
+/// The pictures below are of at most so many classes; they throw at more.
+inline constexpr std::size_t kMostConfusionClasses = 2048;
 
 /// A heat map: rows are true classes, columns predictions, shaded by their share of the row. Up to
 /// 20 classes carry their counts.

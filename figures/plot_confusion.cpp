@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -27,46 +28,50 @@ Rgb shade(double share) {
   return color;
 }
 
-/// The checked counts.
+/// The checked counts, and their shares of a row.
 class Counts {
  public:
-  explicit Counts(const ConfusionMatrix& matrix)
-      : classes_(static_cast<std::int64_t>(matrix.classes.size())), counts_(matrix.counts) {
-    check(matrix.counts.size() == matrix.classes.size() * matrix.classes.size(),
-          "confusion matrix: got ", matrix.counts.size(), " counts for ", classes_, " classes");
-    totals_.resize(matrix.classes.size());
-    for (std::size_t i = 0; i < counts_.size(); ++i) totals_[i / totals_.size()] += counts_[i];
+  explicit Counts(const ConfusionMatrix& matrix) : matrix_(matrix), totals_(matrix.classes.size()) {
+    check(totals_.size() <= kMostConfusionClasses, "confusion matrix: got ", totals_.size(),
+          " classes, a picture shows at most ", kMostConfusionClasses);
+    for (const auto& [cell, count] : matrix.counts) {
+      const auto [label, prediction] = cell;
+      check(std::min(label, prediction) >= 0 && std::max(label, prediction) < classes(),
+            "confusion matrix: got class ", label, " taken for ", prediction, ", expected 0 to ",
+            classes() - 1);
+      totals_[static_cast<std::size_t>(label)] += count;
+    }
   }
 
-  [[nodiscard]] std::int64_t classes() const { return classes_; }
-  [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
-    return counts_[static_cast<std::size_t>(label * classes_ + prediction)];
+  [[nodiscard]] std::int64_t classes() const { return std::ssize(totals_); }
+  [[nodiscard]] std::int64_t total() const {
+    return std::accumulate(totals_.begin(), totals_.end(), std::int64_t{0});
   }
-  [[nodiscard]] std::int64_t label_total(std::int64_t label) const {
-    return totals_[static_cast<std::size_t>(label)];
+  [[nodiscard]] std::int64_t right() const {
+    std::int64_t sum = 0;
+    for (std::int64_t k = 0; k < classes(); ++k) sum += matrix_.count(k, k);
+    return sum;
+  }
+  /// Calls use(label, prediction, count, share of the row) for what happened.
+  template <class Use>
+  void for_each(const Use& use) const {
+    for (const auto& [cell, count] : matrix_.counts) {
+      if (count == 0) continue;
+      const auto total = static_cast<double>(totals_[static_cast<std::size_t>(cell.first)]);
+      use(cell.first, cell.second, count, static_cast<double>(count) / total);
+    }
   }
 
  private:
-  std::int64_t classes_;
-  std::span<const std::int64_t> counts_;
+  const ConfusionMatrix& matrix_;
   std::vector<std::int64_t> totals_;
 };
 
-double share_of_row(const Counts& matrix, std::int64_t label, std::int64_t prediction) {
-  const auto total = static_cast<double>(matrix.label_total(label));
-  return total > 0 ? static_cast<double>(matrix.count(label, prediction)) / total : 0;
-}
-
 /// "top-1 91.2 % of 10000 images"
 std::string summary(const Counts& matrix) {
-  std::int64_t total = 0, right = 0;
-  for (std::int64_t k = 0; k < matrix.classes(); ++k) {
-    total += matrix.label_total(k);
-    right += matrix.count(k, k);
-  }
-  const double percent =
-      total > 0 ? 100 * static_cast<double>(right) / static_cast<double>(total) : 0;
-  return "top-1 " + percent_text(percent, 1) + " of " + std::to_string(total) + " images";
+  const auto total = static_cast<double>(matrix.total());
+  const double percent = total > 0 ? 100 * static_cast<double>(matrix.right()) / total : 0;
+  return "top-1 " + percent_text(percent, 1) + " of " + std::to_string(matrix.total()) + " images";
 }
 
 /// Where things lie. Names need room to the left and, slanted, above.
@@ -89,18 +94,26 @@ struct Layout {
   }
 };
 
-void draw_cells(Svg& svg, const Counts& matrix, const Layout& at) {
+void draw_count(Svg& svg, const Layout& at, std::int64_t row, std::int64_t column,
+                std::int64_t count, std::string_view color) {
+  svg.text(at.left + at.cell * (static_cast<double>(column) + 0.5),
+           at.top + at.cell * (static_cast<double>(row) + 0.5) + 4, std::to_string(count),
+           {.size = 11, .color = color});
+}
+
+void draw_cells(Svg& svg, const ConfusionMatrix& confusion, const Counts& matrix,
+                const Layout& at) {
   const double gap = at.cell >= 8 ? 1 : 0;
+  matrix.for_each([&](std::int64_t t, std::int64_t p, std::int64_t count, double share) {
+    const double x = at.left + at.cell * static_cast<double>(p);
+    const double y = at.top + at.cell * static_cast<double>(t);
+    svg.rect({x, y, at.cell - gap, at.cell - gap}, hex(shade(share)));
+    if (at.has_counts) draw_count(svg, at, t, p, count, share > 0.3 ? "#ffffff" : "#222222");
+  });
+  if (!at.has_counts) return;
   for (std::int64_t t = 0; t < matrix.classes(); ++t) {
     for (std::int64_t p = 0; p < matrix.classes(); ++p) {
-      const double share = share_of_row(matrix, t, p);
-      const double x = at.left + at.cell * static_cast<double>(p);
-      const double y = at.top + at.cell * static_cast<double>(t);
-      if (share > 0) svg.rect({x, y, at.cell - gap, at.cell - gap}, hex(shade(share)));
-      if (!at.has_counts) continue;
-      const std::string_view color = share > 0.3 ? "#ffffff" : share > 0 ? "#222222" : "#bbbbbb";
-      svg.text(x + at.cell / 2, y + at.cell / 2 + 4, std::to_string(matrix.count(t, p)),
-               {.size = 11, .color = color});
+      if (confusion.count(t, p) == 0) draw_count(svg, at, t, p, 0, "#bbbbbb");
     }
   }
 }
@@ -145,7 +158,7 @@ std::string svg_of_confusion(const ConfusionMatrix& confusion) {
   Svg svg(at.left + at.side + 140, at.top + at.side + 36);
   svg.text(at.left + at.side / 2, 24, "Confusion matrix", {.size = 16, .bold = true});
   svg.text(at.left + at.side / 2, 44, summary(matrix), {.size = 13});
-  draw_cells(svg, matrix, at);
+  draw_cells(svg, confusion, matrix, at);
   draw_frame(svg, at);
   draw_labels(svg, class_names, at);
   draw_scale(svg, at);
@@ -158,15 +171,22 @@ Image image_of_confusion(const ConfusionMatrix& confusion) {
   const std::int64_t classes = std::max<std::int64_t>(matrix.classes(), 1);
   const std::int64_t cell = (kLeastSide + classes - 1) / classes;
   const std::int64_t grid = cell >= kLeastCellWithGrid ? 1 : 0;
-  const Rgb line = {200, 200, 200};
+  constexpr std::uint8_t kLine = 200;
   Image image(matrix.classes() * cell + grid, matrix.classes() * cell + grid);
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
       const bool on_grid = grid == 1 && (y % cell == 0 || x % cell == 0);
-      const Rgb color = on_grid ? line : shade(share_of_row(matrix, y / cell, x / cell));
-      std::copy(color.begin(), color.end(), image.at(y, x));
+      std::fill_n(image.at(y, x), Image::kChannels, on_grid ? kLine : std::uint8_t{255});
     }
   }
+  matrix.for_each([&](std::int64_t t, std::int64_t p, std::int64_t /*count*/, double share) {
+    const Rgb color = shade(share);
+    for (std::int64_t y = t * cell + grid; y < (t + 1) * cell; ++y) {
+      for (std::int64_t x = p * cell + grid; x < (p + 1) * cell; ++x) {
+        std::copy(color.begin(), color.end(), image.at(y, x));
+      }
+    }
+  });
   return image;
 }
 

@@ -1,30 +1,10 @@
 // SVG elements as text. Names from outside are escaped here and nowhere else.
 #include "figures/svg.h"
+
 #include "base/text.h"
 
 namespace fovea {
 namespace {
-
-/// Escapes what XML reserves and replaces control characters, which no XML file may hold.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
-}
 
 std::string box_attributes(const SvgBox& box) {
   return "x=\"" + Svg::number(box.x) + "\" y=\"" + Svg::number(box.y) + "\" width=\"" +
@@ -103,7 +83,7 @@ void Svg::text(double x, double y, std::string_view content, const SvgText& styl
     svg_ +=
         " transform=\"rotate(" + std::to_string(style.rotation) + " " + at_x + " " + at_y + ")\"";
   }
-  svg_.append(">").append(escaped(content)).append("</text>\n");
+  svg_.append(">").append(markup_text(content)).append("</text>\n");
 }
 
 }  // namespace fovea

@@ -59,7 +59,7 @@ Report check_file(const std::filesystem::path& path, const Options& options) {
     Case c(read_safetensors(path), options);
     check_family(c);
     if (!options.dump.empty()) {
-      std::filesystem::create_directories(options.dump);
+      make_folder(options.dump);
       write_safetensors(options.dump / (report.name + ".safetensors"), c.outputs);
     }
     c.finish();

@@ -2,6 +2,7 @@
 // u8 results must be equal, f32 ones within 1e-6.
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/names.h"
 #include "golden/image_case.h"
 
@@ -17,7 +18,7 @@ double read_settings(const nlohmann::json& config) {
   }
   check(config.contains("cases") && config["cases"].is_object(), "config: key cases is missing");
   const nlohmann::json translate = config.value("translate_const", nlohmann::json(250));
-  check(translate.is_number(), "config: translate_const: got ", translate.dump(),
+  check(translate.is_number(), "config: translate_const: got ", json_text(translate),
         ", expected a number");
   return translate.get<double>();
 }

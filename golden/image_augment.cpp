@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/op.h"
@@ -56,7 +57,7 @@ void check_color_jitter(ImageCase& c) {
   for (const nlohmann::json& step : c.json("order")) {
     const bool ok =
         step.is_array() && step.size() == 2 && step[0].is_string() && step[1].is_number();
-    check(ok, "case ", c.name(), ": order: got ", step.dump(), ", expected [name, factor]");
+    check(ok, "case ", c.name(), ": order: got ", json_text(step), ", expected [name, factor]");
     image = apply_jitter(parse_jitter(step[0].get<std::string>()), image, step[1].get<double>());
   }
   c.compare(image);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/names.h"
 
 namespace fovea::golden {
@@ -34,7 +35,7 @@ ImageCase::ImageCase(Case& c, std::string name, const Json& arguments)
 }
 
 void ImageCase::refuse(const char* key, const Json& got, const std::string& expected) const {
-  fail("case ", name_, ": ", key, ": got ", got.dump(), ", expected ", expected);
+  fail("case ", name_, ": ", key, ": got ", json_text(got), ", expected ", expected);
 }
 
 const Json& ImageCase::at(const char* key) {
@@ -52,7 +53,8 @@ bool ImageCase::has(const char* key) {
 double ImageCase::number(const char* key, double low, double high) {
   const Json& value = at(key);
   const bool ok = value.is_number() && value.get<double>() >= low && value.get<double>() <= high;
-  if (!ok) refuse(key, value, "a number from " + Json(low).dump() + " to " + Json(high).dump());
+  if (!ok)
+    refuse(key, value, "a number from " + json_text(Json(low)) + " to " + json_text(Json(high)));
   return value.get<double>();
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "data/augment/mixup.h"
 #include "golden/image_case.h"
@@ -70,7 +71,7 @@ void check_mixup_cutmix(ImageCase& c) {
     bool ok = sample >= 0 && sample < std::ssize(draws) && list.is_array() && list.size() == 4;
     for (std::size_t i = 0; ok && i < 4; ++i)
       ok = list[i].is_number_unsigned() && list[i] <= images.size(i < 2 ? 2 : 3);
-    check(ok, "case ", c.name(), ": boxes: got ", entry.key(), ": ", list.dump(),
+    check(ok, "case ", c.name(), ": boxes: got ", entry.key(), ": ", json_text(list),
           ", expected a sample and its rows and columns");
     MixDraw& draw = draws[static_cast<std::size_t>(sample)];
     draw.is_cutmix = true;

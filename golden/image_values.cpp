@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/augment/op.h"
 #include "data/evaluation.h"
 #include "data/image.h"
@@ -40,7 +41,7 @@ Image apply_step(const nlohmann::json& step, const Image& image, const Sampling&
                   step["args"].size() <= 1 &&
                   std::all_of(step["args"].begin(), step["args"].end(),
                               [](const nlohmann::json& v) { return v.is_number(); });
-  check(ok, "augment: got ", step.dump(), ", expected op and args");
+  check(ok, "augment: got ", json_text(step), ", expected op and args");
   const double argument = step["args"].empty() ? 0 : step["args"][0].get<double>();
   return apply_augment(parse_augment_kind(step["op"].get<std::string>()), image, argument,
                        sampling);

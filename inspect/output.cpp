@@ -21,9 +21,7 @@ void Csv::row_of(std::span<const double> numbers) {
 void Csv::append_text(std::string& line, std::string_view cell) { line += csv_cell(cell); }
 
 void OutputFolder::write(const std::string& name, std::string_view content) {
-  std::error_code error;
-  if (!folder_.empty()) std::filesystem::create_directories(folder_, error);
-  check(!error, folder_.string(), ": cannot be made: ", error.message());
+  make_folder(folder_);
   write_file_atomically(folder_ / name, content);
   files_.push_back(folder_ / name);
 }

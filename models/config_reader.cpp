@@ -20,7 +20,7 @@ namespace {
 /// A value as it stands in a message: on one line, and not longer than one.
 std::string shown(const json& value) {
   constexpr std::size_t kMost = 120;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = json_text(value);
   if (text.size() > kMost) text.replace(kMost, std::string::npos, "...");
   return text;
 }
@@ -80,7 +80,8 @@ void ConfigReader::read(std::string_view key, double& value, double least, doubl
   if (found == nullptr) return;
   const bool ok = found->is_number() && std::isfinite(found->get<double>()) &&
                   found->get<double>() >= least && found->get<double>() <= most;
-  if (!ok) refuse(key, *found, "a number from " + json(least).dump() + " to " + json(most).dump());
+  if (!ok)
+    refuse(key, *found, "a number from " + json_text(json(least)) + " to " + json_text(json(most)));
   value = found->get<double>();
 }
 
@@ -118,7 +119,7 @@ void ConfigReader::read_pair(std::string_view key, std::array<double, 2>& value,
   };
   if (!found->is_array() || found->size() != 2 || !fits((*found)[0]) || !fits((*found)[1])) {
     refuse(key, *found,
-           "two numbers from " + json(least).dump() + " to below " + json(bound).dump());
+           "two numbers from " + json_text(json(least)) + " to below " + json_text(json(bound)));
   }
   value = {(*found)[0].get<double>(), (*found)[1].get<double>()};
 }

@@ -59,13 +59,13 @@ void read_colors(ConfigReader& r, const json& object, const char* key,
                      std::all_of(given.begin(), given.end(), [](const json& value) {
                        return value.is_number() && std::abs(value.get<double>()) < 1e6;
                      });
-  check(three, key, ": got ", given.dump(), ", expected three numbers of a usual size");
+  check(three, key, ": got ", json_text(given), ", expected three numbers of a usual size");
   for (std::size_t c = 0; c < 3; ++c) values[c] = given[c].get<float>();
 }
 
 std::string text_of(const json& object, const char* key, const std::string& otherwise) {
   if (!object.contains(key) || object.at(key).is_null()) return otherwise;
-  check(object.at(key).is_string(), key, ": got ", object.at(key).dump(), ", expected a text");
+  check(object.at(key).is_string(), key, ": got ", json_text(object.at(key)), ", expected a text");
   return object.at(key).get<std::string>();
 }
 
@@ -85,7 +85,7 @@ void read_preprocessing(const json& object, HubConfig& hub) {
 void read_input_size(const json& object, json& config) {
   if (!object.contains("input_size") || object.at("input_size").is_null()) return;
   const json& size = object.at("input_size");
-  check(size.is_array() && size.size() == 3, "input_size: got ", size.dump(),
+  check(size.is_array() && size.size() == 3, "input_size: got ", json_text(size),
         ", expected [channels, height, width]");
   config["in_chans"] = size[0];
   config["img_size"] = json{size[1], size[2]};
@@ -137,10 +137,10 @@ HubConfig read_hub_config(const json& root) {
   if (root.contains("global_pool")) apply_argument(config, "global_pool", root.at("global_pool"));
   if (root.contains("model_args")) {
     const json& arguments = root.at("model_args");
-    check(arguments.is_object(), "model_args: got ", arguments.dump(), ", expected an object");
+    check(arguments.is_object(), "model_args: got ", json_text(arguments), ", expected an object");
     for (const auto& [key, value] : arguments.items()) apply_argument(config, key, value);
   }
-  hub.config = config.dump();
+  hub.config = json_text(config);
   hub.classes = read_classes(root);
   return hub;
 }

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "engine/autograd.h"
+#include "engine/copy.h"
 #include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
@@ -83,6 +84,10 @@ class Loader {
   /// Copies everything, or throws the list of all that is wrong.
   LoadReport apply() {
     if (!missing_.empty() || !unexpected_.empty() || !misshaped_.empty()) complain();
+    for (const auto& [destination, source] : copies_) {
+      check(all_finite(source), "its ", destination.name(),
+            " holds a NaN or an infinity: nothing can be done with such weights");
+    }
     const NoGrad no_grad;
     for (const auto& [destination, source] : copies_) destination.copy_(source);
     return std::move(report_);

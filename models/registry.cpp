@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/names.h"
+#include "base/system_memory.h"
 #include "models/config_reader.h"
 #include "models/cpvt.h"
 #include "models/deit.h"
@@ -24,7 +26,7 @@ ModelInfo info_of(const std::string& family, const std::string& name, json confi
   info.img_size = config["img_size"].get<std::array<std::int64_t, 2>>();
   info.in_chans = config["in_chans"].get<std::int64_t>();
   info.num_classes = config["num_classes"].get<std::int64_t>();
-  info.config = config.dump();
+  info.config = json_text(config);
   return info;
 }
 
@@ -81,13 +83,22 @@ const std::vector<Family>& families() {
   return all;
 }
 
+/// Refuses a model whose parameters this machine cannot hold, before any of its memory is taken.
+void require_memory(const Family& family, const json& settings, const Request& request) {
+  const std::int64_t available = available_memory();
+  if (available == 0 || !request.options.device.is_cpu() || ShapesOnly::active()) return;
+  const ShapesOnly shapes("model " + (request.name.empty() ? request.family : request.name),
+                          available);
+  static_cast<void>(family.build(settings, request));
+}
+
 }  // namespace
 
 std::unique_ptr<Model> make_model(const std::string& name, const json& overrides,
                                   std::uint64_t seed, TensorOptions options) {
   json config = preset(name);
   if (!overrides.is_null()) {
-    check(overrides.is_object(), "make_model: overrides: got ", overrides.dump(),
+    check(overrides.is_object(), "make_model: overrides: got ", json_text(overrides),
           ", expected a JSON object");
     check(!overrides.contains("family"), "make_model: the family belongs to the name ", name,
           " and cannot be overridden");
@@ -112,7 +123,10 @@ std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t 
   const Request request{config["family"].get<std::string>(), name, seed, options};
   std::vector<std::string> known;
   for (const Family& family : families()) {
-    if (family.name == request.family) return family.build(settings, request);
+    if (family.name == request.family) {
+      require_memory(family, settings, request);
+      return family.build(settings, request);
+    }
     known.push_back(family.name);
   }
   fail("model config: family ", request.family, " is not known",

@@ -21,7 +21,29 @@ Decay default_decay(std::string_view name, const Shape& shape) {
   return shape.rank() <= 1 || name == "bias" ? Decay::no : Decay::yes;
 }
 
+thread_local ShapesOnly* shapes_only = nullptr;
+
 }  // namespace
+
+ShapesOnly::ShapesOnly(std::string model, std::int64_t most)
+    : model_(std::move(model)), most_(most) {
+  shapes_only = this;
+}
+
+ShapesOnly::~ShapesOnly() { shapes_only = nullptr; }
+
+bool ShapesOnly::active() { return shapes_only != nullptr; }
+
+void ShapesOnly::add(std::int64_t count, DType dtype) {
+  constexpr std::int64_t kEach = 512;  // name, handle and place in the tables
+  std::int64_t bytes = 0;
+  const bool fits =
+      !__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes) &&
+      !__builtin_add_overflow(bytes, kEach, &bytes) &&
+      !__builtin_add_overflow(bytes_, bytes, &bytes_) && bytes_ <= most_;
+  check(fits, model_, ": its parameters need more memory than the ", most_ >> 20,
+        " MiB that can be had here; a smaller --embed-dim or --depth needs less");
+}
 
 Init constant(double value) {
   return [value](const Tensor& parameter, RandomKey) { parameter.fill_(value); };
@@ -140,8 +162,16 @@ Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init,
                    TensorOptions options, std::string& path) const {
   path = (*this / name).path_;
   check(!store_->find(path).defined(), "Scope: parameter ", path, " exists already");
-  const Tensor tensor = empty(shape, options);
-  init(tensor, {store_->seed_, hash_of(path)});
+  Tensor tensor;
+  if (shapes_only != nullptr) {
+    shapes_only->add(shape.numel(), options.dtype);
+    Strides repeated = shape;
+    for (int axis = 0; axis < shape.rank(); ++axis) repeated[axis] = 0;
+    tensor = zeros({}, options).alias(shape, repeated);
+  } else {
+    tensor = empty(shape, options);
+    init(tensor, {store_->seed_, hash_of(path)});
+  }
   tensor.set_name(path);
   store_->by_name_.emplace(path, tensor);
   return tensor;

@@ -59,6 +59,28 @@ struct Parameter {
   std::int64_t block = -1;  ///< which of the stack it belongs to, from 0; -1: to none
 };
 
+/// While it lives, models that this thread makes have parameters of their shapes without values or
+/// memory of their own: to learn what a model needs before any of it is taken. One at a time.
+class ShapesOnly {
+ public:
+  /// Making a parameter throws Error, naming `model`, as soon as all of them would need more than
+  /// `most` bytes.
+  ShapesOnly(std::string model, std::int64_t most);
+  ~ShapesOnly();
+  ShapesOnly(const ShapesOnly&) = delete;
+  ShapesOnly& operator=(const ShapesOnly&) = delete;
+
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }  ///< of the parameters made so far
+  [[nodiscard]] static bool active();
+
+ private:
+  friend class Scope;
+  void add(std::int64_t count, DType dtype);
+
+  std::string model_;
+  std::int64_t most_, bytes_ = 0;
+};
+
 /// All parameters and buffers of a model, in creation order.
 class ParameterStore {
  public:

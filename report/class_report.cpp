@@ -19,32 +19,35 @@ double share(std::int64_t part, std::int64_t whole) {
 
 }  // namespace
 
-ClassReport::ClassReport(std::vector<std::string> classes, std::vector<std::int64_t> counts)
-    : matrix_{std::move(classes), std::move(counts)} {
-  check(matrix_.counts.size() == matrix_.classes.size() * matrix_.classes.size(),
-        "ClassReport: got ", matrix_.counts.size(), " counts for ", matrix_.classes.size(),
-        " classes");
+ClassReport::ClassReport(std::vector<std::string> classes, std::span<const Prediction> predictions)
+    : matrix_{std::move(classes)} {
+  const auto count = std::ssize(matrix_.classes);
+  for (const Prediction& p : predictions) {
+    const bool known =
+        std::min(p.label, p.prediction) >= 0 && std::max(p.label, p.prediction) < count;
+    check(known, "ClassReport: got class ", p.label, " taken for ", p.prediction,
+          ", expected 0 to ", count - 1);
+    ++matrix_.counts[{p.label, p.prediction}];
+  }
 }
 
 double ClassReport::Row::recall() const { return share(correct, images); }
 double ClassReport::Row::precision() const { return share(correct, predicted); }
 
 std::vector<ClassReport::Row> ClassReport::rows() const {
-  const std::size_t classes = matrix_.classes.size();
-  std::vector<Row> rows(classes);
-  for (std::size_t label = 0; label < classes; ++label) {
-    Row& row = rows[label];
-    row.name = matrix_.classes[label];
-    std::int64_t most = 0;
-    for (std::size_t k = 0; k < classes; ++k) {
-      const std::int64_t count = matrix_.counts[label * classes + k];
-      row.images += count;
-      rows[k].predicted += count;
-      if (k == label) row.correct = count;
-      if (k != label && count > most) {
-        most = count;
-        row.confused_with = matrix_.classes[k];
-      }
+  std::vector<Row> rows(matrix_.classes.size());
+  std::vector<std::int64_t> most(rows.size());
+  for (std::size_t k = 0; k < rows.size(); ++k) rows[k].name = matrix_.classes[k];
+  for (const auto& [cell, count] : matrix_.counts) {
+    const auto label = static_cast<std::size_t>(cell.first);
+    const auto prediction = static_cast<std::size_t>(cell.second);
+    rows[label].images += count;
+    rows[prediction].predicted += count;
+    if (label == prediction) {
+      rows[label].correct = count;
+    } else if (count > most[label]) {
+      most[label] = count;
+      rows[label].confused_with = matrix_.classes[prediction];
     }
   }
   return rows;
@@ -78,29 +81,37 @@ std::string ClassReport::classes_csv() const {
 }
 
 std::string ClassReport::confusion_csv() const {
+  const std::vector<std::string>& classes = matrix_.classes;
   std::ostringstream out;
+  if (!is_whole()) {
+    out << "class,taken_for,images\n";
+    for (const auto& [cell, count] : matrix_.counts) {
+      out << csv_cell(classes[static_cast<std::size_t>(cell.first)]) << ','
+          << csv_cell(classes[static_cast<std::size_t>(cell.second)]) << ',' << count << '\n';
+    }
+    return out.str();
+  }
   out << "class";
-  for (const std::string& name : matrix_.classes) out << ',' << csv_cell(name);
+  for (const std::string& name : classes) out << ',' << csv_cell(name);
   out << '\n';
-  const std::size_t classes = matrix_.classes.size();
-  for (std::size_t label = 0; label < classes; ++label) {
-    out << csv_cell(matrix_.classes[label]);
-    for (std::size_t k = 0; k < classes; ++k) out << ',' << matrix_.counts[label * classes + k];
+  for (std::int64_t label = 0; label < std::ssize(classes); ++label) {
+    out << csv_cell(classes[static_cast<std::size_t>(label)]);
+    for (std::int64_t k = 0; k < std::ssize(classes); ++k) out << ',' << matrix_.count(label, k);
     out << '\n';
   }
   return out.str();
 }
 
 std::vector<std::filesystem::path> ClassReport::write(const std::filesystem::path& folder) const {
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  check(!error, folder.string(), ": cannot be made: ", error.message());
-  const std::vector<std::pair<std::filesystem::path, std::string>> files = {
+  make_folder(folder);
+  std::vector<std::pair<std::filesystem::path, std::string>> files = {
       {folder / "classes.csv", classes_csv()},
       {folder / "confusion.csv", confusion_csv()},
-      {folder / "confusion.svg", svg_of_confusion(matrix_)},
-      {folder / "confusion.png", encode_png(image_of_confusion(matrix_))},
   };
+  if (is_whole()) {
+    files.emplace_back(folder / "confusion.svg", svg_of_confusion(matrix_));
+    files.emplace_back(folder / "confusion.png", encode_png(image_of_confusion(matrix_)));
+  }
   std::vector<std::filesystem::path> written;
   for (const auto& [path, content] : files) {
     write_file_atomically(path, content);

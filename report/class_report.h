@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "figures/plot.h"
+#include "train/metrics.h"
 
 namespace fovea {
 
@@ -19,19 +21,22 @@ class ClassReport {
     [[nodiscard]] double precision() const;  ///< percent
   };
 
-  /// counts[label * K + prediction]: see confusion_counts().
-  ClassReport(std::vector<std::string> classes, std::vector<std::int64_t> counts);
+  /// Throws where a label or prediction is none of the classes.
+  ClassReport(std::vector<std::string> classes, std::span<const Prediction> predictions);
 
   [[nodiscard]] std::vector<Row> rows() const;
   [[nodiscard]] const ConfusionMatrix& matrix() const { return matrix_; }
   /// A row per class: images, correct, recall, precision, and what it is taken for most often.
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string classes_csv() const;
-  /// A row per true class, a column per predicted one.
+  /// Whether the matrix is shown whole, as pictures and tables of K x K; of more classes than
+  /// kMostConfusionClasses only what happened is listed.
+  [[nodiscard]] bool is_whole() const { return matrix_.classes.size() <= kMostConfusionClasses; }
+  /// A row per true class, a column per predicted one; or a row per confusion that happened.
   [[nodiscard]] std::string confusion_csv() const;
 
-  /// classes.csv, confusion.csv, confusion.svg and confusion.png in `folder`, which is made if need
-  /// be. Returns their paths.
+  /// classes.csv, confusion.csv and, of a whole matrix, confusion.svg and confusion.png in
+  /// `folder`, which is made if need be. Returns their paths.
   std::vector<std::filesystem::path> write(const std::filesystem::path& folder) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "data/evaluation.h"
 #include "inspect/output.h"
 #include "report/mistakes.h"
@@ -21,22 +22,34 @@ double images_per_second(const Evaluation& result) {
   return result.seconds > 0 ? static_cast<double>(result.metrics.samples) / result.seconds : 0;
 }
 
+/// The matrix row by row; of very many classes [true class, taken for, images] of what happened.
+json json_of(const ClassReport& report) {
+  const ConfusionMatrix& matrix = report.matrix();
+  json rows = json::array();
+  if (!report.is_whole()) {
+    for (const auto& [cell, count] : matrix.counts)
+      rows.push_back({cell.first, cell.second, count});
+    return rows;
+  }
+  const std::size_t classes = matrix.classes.size();
+  rows = json(classes, json(std::vector<std::int64_t>(classes)));
+  for (const auto& [cell, count] : matrix.counts) {
+    rows[static_cast<std::size_t>(cell.first)][static_cast<std::size_t>(cell.second)] = count;
+  }
+  return rows;
+}
+
 json json_of(const EvaluatedModel& m) {
   const Metrics& metrics = m.result.metrics;
   const Calibration calibration = m.calibration();
-  json classes = json::array(), confusion = json::array();
-  for (const ClassReport::Row& row : m.class_report().rows()) {
+  const ClassReport report = m.class_report();
+  json classes = json::array();
+  for (const ClassReport::Row& row : report.rows()) {
     classes.push_back({{"name", row.name},
                        {"images", row.images},
                        {"correct", row.correct},
                        {"recall", row.recall()},
                        {"precision", row.precision()}});
-  }
-  const auto count = static_cast<std::int64_t>(m.classes.size());
-  const std::vector<std::int64_t> counts = confusion_counts(m.result.predictions, count);
-  for (std::int64_t k = 0; k < count; ++k) {
-    confusion.push_back(
-        std::vector<std::int64_t>(counts.begin() + k * count, counts.begin() + (k + 1) * count));
   }
   return {{"checkpoint", m.checkpoint},
           {"model", m.model},
@@ -55,15 +68,12 @@ json json_of(const EvaluatedModel& m) {
           {"img_s", images_per_second(m.result)},
           {"bad_images", m.result.bad_images},
           {"classes", classes},
-          {"confusion", confusion}};
+          {"confusion", json_of(report)}};
 }
 
 }  // namespace
 
-ClassReport EvaluatedModel::class_report() const {
-  const auto count = static_cast<std::int64_t>(classes.size());
-  return {classes, confusion_counts(result.predictions, count)};
-}
+ClassReport EvaluatedModel::class_report() const { return {classes, result.predictions}; }
 
 std::string evaluation_table(std::span<const EvaluatedModel> models) {
   std::size_t width = 10;
@@ -104,7 +114,7 @@ std::string evaluation_csv(std::span<const EvaluatedModel> models) {
 std::string evaluation_json(std::span<const EvaluatedModel> models) {
   json results = json::array();
   for (const EvaluatedModel& m : models) results.push_back(json_of(m));
-  return json{{"results", results}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(json{{"results", results}}, 2) + "\n";
 }
 
 std::vector<std::filesystem::path> write_evaluation(const std::filesystem::path& folder,

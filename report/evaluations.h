@@ -32,7 +32,7 @@ struct EvaluatedModel {
 /// The same and more, a row per model: percentages as numbers.
 [[nodiscard]] std::string evaluation_csv(std::span<const EvaluatedModel> models);
 /// {"results": [...]}: what the CSV has, broken images by name, every class and, row by row, the
-/// confusion matrix.
+/// confusion matrix (of more than kMostConfusionClasses the confusions that happened).
 [[nodiscard]] std::string evaluation_json(std::span<const EvaluatedModel> models);
 
 /// The files of ClassReport::write(), calibration.csv and .svg, mistakes.csv, and where there are

@@ -6,42 +6,6 @@
 #include "figures/svg.h"
 
 namespace fovea {
-namespace {
-
-/// Also bytes that are no UTF-8 and characters that HTML forbids come out as U+FFFD.
-std::string escaped(std::string_view text) {
-  constexpr std::string_view kReplacement = "\uFFFD";
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const std::size_t length = c < 0x80 ? 1 : c >= 0xF0 && c < 0xF5 ? 4 : c >= 0xE0 ? 3 : 2;
-    bool whole = c < 0x80 || (c >= 0xC2 && c < 0xF5 && i + length <= text.size());
-    for (std::size_t k = 1; whole && k < length; ++k) {
-      whole = (static_cast<unsigned char>(text[i + k]) & 0xC0U) == 0x80U;
-    }
-    const bool control = c == 0x7F || (c < 0x20 && c != '\n' && c != '\t');
-    if (!whole || control) {
-      result += kReplacement;
-    } else if (length > 1) {
-      result += text.substr(i, length);
-      i += length - 1;
-    } else if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += text[i];
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
 Html::Html(std::string_view title, std::string_view style, std::string_view script) {
   html_ = "<!DOCTYPE html>\n";
   open("html", {{"lang", "en"}}).open("head");
@@ -61,7 +25,7 @@ Html::Html(std::string_view title, std::string_view style, std::string_view scri
 void Html::tag(std::string_view name, const Attributes& attributes) {
   html_.append("<").append(name);
   for (const auto& [key, value] : attributes) {
-    html_.append(" ").append(key).append("=\"").append(escaped(value)).append("\"");
+    html_.append(" ").append(key).append("=\"").append(markup_text(value)).append("\"");
   }
   html_ += '>';
 }
@@ -80,7 +44,7 @@ Html& Html::close() {
 }
 
 Html& Html::text(std::string_view text) {
-  html_ += escaped(text);
+  html_ += markup_text(text);
   return *this;
 }
 

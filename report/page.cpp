@@ -121,7 +121,7 @@ void add_classes(Html& html, const EvaluatedModel& model) {
                            " classes: rows are true classes, columns predictions.";
   if (rows.size() <= kMostDrawnClasses) {
     add_svg(html, svg_of_confusion(report.matrix()), said);
-  } else {
+  } else if (report.is_whole()) {
     html.open("div", {{"class", "figure"}});
     html.image("image/png", encode_png(image_of_confusion(report.matrix())), said).close();
   }

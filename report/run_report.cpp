@@ -31,7 +31,7 @@ TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) 
 }
 
 std::vector<EpochRow> read_log(const RunPaths& run) {
-  const fs::path path = run.folder / "log.csv";
+  const fs::path path = run.log();
   if (!fs::exists(path)) return {};
   return parse_epochs(read_file(path), path.string());
 }
@@ -120,7 +120,7 @@ template <class Part>
 void attempt(const Part& part, std::string& note, const std::string& what) {
   try {
     part();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     note = what + ": " + error.what();
   }
 }

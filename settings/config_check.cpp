@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "engine/device.h"
@@ -22,7 +23,7 @@ std::string model_overrides(const TrainConfig& c) {
   nlohmann::json overrides = c.model_settings.overrides();
   const bool has_blocks = c.model != "linear";  // the recipes' drop path is no mistake there
   if (c.drop_path > 0 && has_blocks) overrides["drop_path"] = c.drop_path;
-  return overrides.dump();
+  return json_text(overrides);
 }
 
 std::vector<std::regex> frozen_patterns(const TrainConfig& c) {

@@ -14,17 +14,17 @@ using Json = nlohmann::ordered_json;
 std::string text_of(const Field& field, const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "none";
-  if (value.is_boolean() || value.is_number() || value.is_object()) return value.dump();
+  if (value.is_boolean() || value.is_number() || value.is_object()) return json_text(value);
   std::string text;
   if (value.is_array()) {
     if (value.empty() && field.may_be_empty) return "none";
     for (const Json& item : value) {
       if (!item.is_number()) break;
-      text.append(text.empty() ? "" : ",").append(item.dump());
+      text.append(text.empty() ? "" : ",").append(json_text(item));
     }
   }
   if (text.empty()) {
-    throw UsageError(where + ": " + field.name + ": got " + value.dump() + ", expected " +
+    throw UsageError(where + ": " + field.name + ": got " + json_text(value) + ", expected " +
                      expected_text(field));
   }
   return text;
@@ -83,7 +83,7 @@ void apply_json_file(const Fields& fields, const std::filesystem::path& path) {
     files.emplace_back(next.string(), read_file(next));
     const Json base = parse_object(files.back().second, next.string()).value("extends", Json(""));
     if (!base.is_string()) {
-      throw UsageError(next.string() + ": extends: got " + base.dump() +
+      throw UsageError(next.string() + ": extends: got " + json_text(base) +
                        ", expected a file's name");
     }
     const std::string name = base.get<std::string>();
@@ -102,7 +102,7 @@ std::string to_json(const Fields& fields, const std::string& about) {
     if (field.saved && !unsaid) object[field.name] = json_of(field);
   }
   if (!about.empty()) object["about"] = Json::parse(about);
-  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 }  // namespace fovea

@@ -1,14 +1,19 @@
 // Names in state.safetensors: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata: "fovea"
-// (the format), "progress", "settings" and the model's own keys, each JSON.
+// (the format), "progress", "settings" and the model's own keys, each JSON, and "crc32c" of all of
+// it.
 #include "train/checkpoint.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "data/evaluation.h"
 #include "engine/autograd.h"
+#include "engine/copy.h"
 #include "engine/safetensors.h"
 #include "models/hub_config.h"
 #include "models/pretrained.h"
@@ -19,7 +24,8 @@ namespace {
 using nlohmann::json;
 using Tensors = std::map<std::string, Tensor>;
 
-constexpr const char* kFormat = "state-1";
+constexpr const char* kFormat = "state-2";
+constexpr const char* kFormatWithoutSum = "state-1";  // of earlier versions
 
 /// Handles to everything that the state consists of.
 Tensors tensors_of(const TrainState& state) {
@@ -42,6 +48,37 @@ json to_json(const Metrics& m) {
           {"samples", m.samples},
           {"correct1", m.correct1},
           {"correct5", m.correct5}};
+}
+
+/// Throws where the counts could not have come from a run.
+void check_progress(const Progress& p) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // steps and images beyond any run
+  for (const auto& [name, count] : {std::pair("step", p.step),
+                                    {"updates", p.updates},
+                                    {"forward", p.forward},
+                                    {"finished_epochs", p.finished_epochs},
+                                    {"cursor_epoch", p.cursor.epoch},
+                                    {"cursor_batch", p.cursor.batch},
+                                    {"epoch.samples", p.epoch.samples},
+                                    {"interval.samples", p.interval.samples}}) {
+    check(count >= 0 && count <= kMost, name, ": got ", count, ", expected 0 to ", kMost);
+  }
+  check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
+        " steps of ", p.forward, " batches, expected no more of the former");
+  const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
+  check(p.cursor.epoch == p.finished_epochs || between, "got a place in epoch ", p.cursor.epoch,
+        ", batch ", p.cursor.batch, " after ", p.finished_epochs, " finished epochs");
+  for (const Metrics& m : {p.epoch, p.interval}) {
+    const bool counted = 0 <= m.correct1 && m.correct1 <= m.correct5 && m.correct5 <= m.samples;
+    check(counted && std::isfinite(m.loss_sum), "got ", m.correct1, " and ", m.correct5,
+          " hits of ", m.samples, " and the sum ", m.loss_sum);
+  }
+  for (const std::int64_t best : {p.best_epoch, p.best_ema_epoch}) {
+    check(best >= -1 && best < std::max<std::int64_t>(p.finished_epochs, 1), "got a best epoch of ",
+          best, " after ", p.finished_epochs);
+  }
+  check(p.guard.in_row >= 0 && p.guard.skipped >= 0 && p.plateau.bad_epochs >= 0,
+        "got negative counts of skipped steps or bad epochs");
 }
 
 Metrics metrics_from(const json& j) {
@@ -120,11 +157,32 @@ Progress progress_from(const json& j) {
   p.best_ema_epoch = j.at("best_ema_epoch").get<std::int64_t>();
   if (j.contains("plateau")) p.plateau = plateau_from(j.at("plateau"));
   if (j.contains("guard")) p.guard = guard_from(j.at("guard"));
-  const bool counts = p.step >= 0 && p.updates >= 0 && p.updates <= p.step && p.forward >= p.step &&
-                      p.cursor.epoch >= 0 && p.finished_epochs >= 0 && p.cursor.batch >= 0 &&
-                      p.epoch.samples >= 0 && p.interval.samples >= 0;
-  check(counts, "the progress has negative counts");
+  check_progress(p);
   return p;
+}
+
+/// Of everything in a state's file but the checksum itself.
+std::string checksum_of(const Tensors& tensors, const Metadata& metadata) {
+  std::uint32_t crc = 0;
+  const auto add = [&](const std::string& text) { crc = crc32c(text + '\0', crc); };
+  for (const auto& [key, value] : metadata) {
+    if (key == "crc32c") continue;
+    add(key);
+    add(value);
+  }
+  for (const auto& [name, tensor] : tensors) {
+    add(name);
+    const Tensor bytes = tensor.detach().to(Device{}).contiguous();
+    const auto count = static_cast<std::size_t>(bytes.numel()) * size_of(bytes.dtype());
+    crc = crc32c({reinterpret_cast<const char*>(bytes.raw()), count}, crc);
+  }
+  return std::to_string(crc);
+}
+
+std::string text_or(const std::map<std::string, std::string>& metadata, const std::string& key,
+                    const std::string& otherwise) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? otherwise : found->second;
 }
 
 SafetensorsFile read_run_state(const std::filesystem::path& path) {
@@ -132,8 +190,13 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
   const auto format = file.metadata.find("fovea");
   check(format != file.metadata.end(), path.string(),
         ": is no state of a run (a run directory's state.safetensors)");
+  if (format->second == kFormatWithoutSum) return file;
   check(format->second == kFormat, path.string(), ": has format ", format->second, ", expected ",
         kFormat);
+  check(text_or(file.metadata, "crc32c", "") == checksum_of(file.tensors, file.metadata),
+        path.string(),
+        ": damaged: its checksum is wrong; the weights files beside it may be whole: ",
+        "--initial-checkpoint starts a new run from one");
   return file;
 }
 
@@ -175,12 +238,6 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
   }
 }
 
-std::string text_or(const std::map<std::string, std::string>& metadata, const std::string& key,
-                    const std::string& otherwise) {
-  const auto found = metadata.find(key);
-  return found == metadata.end() ? otherwise : found->second;
-}
-
 std::array<float, 3> channel_values(const std::string& text, std::array<float, 3> otherwise) {
   const json values = parse_json(text);
   if (!values.is_array() || values.size() != 3) return otherwise;
@@ -204,7 +261,7 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   info.crop.mode = CropMode::center;
   const std::optional<HubConfig> hub = find_hub_config(path);
   if (!hub) return info;
-  info.classes = hub->classes;
+  for (const std::string& name : hub->classes) info.classes.push_back(visible_text(name));
   info.normalization = {hub->mean, hub->deviation};
   info.crop.crop_pct = hub->crop_pct;
   info.crop.mode = parse_name<CropMode>("crop_mode", hub->crop_mode);
@@ -214,6 +271,14 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::vector<std::string> nonfinite_tensors(const TrainState& state) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_of(state)) {
+    if (!all_finite(tensor)) names.push_back(name);
+  }
+  return names;
+}
+
 void PendingFile::detach_from_run() {
   const NoGrad no_grad;
   for (auto& [name, tensor] : tensors) {
@@ -221,12 +286,19 @@ void PendingFile::detach_from_run() {
   }
 }
 
-void PendingFile::write() const { write_safetensors(path, tensors, metadata); }
+void PendingFile::write() const {
+  Metadata complete = metadata;
+  if (complete.contains("fovea")) {
+    complete.emplace("format", "pt");  // as the writer would: it counts
+    complete["crc32c"] = checksum_of(tensors, complete);
+  }
+  write_safetensors(path, tensors, complete);
+}
 
 PendingFile run_state_file(const std::filesystem::path& path, const TrainState& state) {
   PendingFile file{path, tensors_of(state), metadata_of(*state.model)};
   file.metadata["fovea"] = kFormat;
-  file.metadata["progress"] = to_json(state.progress).dump();
+  file.metadata["progress"] = json_text(to_json(state.progress));
   file.metadata["settings"] = state.config;
   return file;
 }
@@ -235,16 +307,18 @@ void save_run_state(const std::filesystem::path& path, const TrainState& state) 
   run_state_file(path, state).write();
 }
 
-void load_run_state(const std::filesystem::path& path, TrainState& state) {
+void load_run_state(const std::filesystem::path& path, TrainState& state,
+                    const std::function<void(const Progress&)>& accept) {
   const SafetensorsFile file = read_run_state(path);
   const Tensors mine = tensors_of(state);
   require_same(mine, file.tensors, path.string());
   Progress progress;
   try {
-    progress = progress_from(json::parse(text_or(file.metadata, "progress", "")));
-  } catch (const json::exception& error) {
+    progress = progress_from(parse_json(text_or(file.metadata, "progress", "")));
+  } catch (const std::exception& error) {  // of its JSON, or what check_progress() says
     fail(path.string(), ": its progress cannot be read: ", error.what());
   }
+  if (accept) accept(progress);
   const NoGrad no_grad;
   for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
   state.optimizer->set_steps_done(progress.updates);
@@ -263,14 +337,14 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   PendingFile file{path, values, metadata_of(model)};
   Metadata& metadata = file.metadata;
   metadata["dataset"] = info.dataset;
-  metadata["classes"] = json(info.classes).dump();
-  metadata["mean"] = json(info.normalization.mean).dump();
-  metadata["std"] = json(info.normalization.deviation).dump();
-  metadata["crop_pct"] = json(info.crop.crop_pct).dump();
+  metadata["classes"] = json_text(json(info.classes));
+  metadata["mean"] = json_text(json(info.normalization.mean));
+  metadata["std"] = json_text(json(info.normalization.deviation));
+  metadata["crop_pct"] = json_text(json(info.crop.crop_pct));
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
   metadata["epoch"] = std::to_string(info.epoch);
-  metadata["top1"] = json(info.top1).dump();
+  metadata["top1"] = json_text(json(info.top1));
   return file;
 }
 
@@ -282,11 +356,11 @@ void save_weights(const std::filesystem::path& path, const Model& model, const T
 WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path) {
   if (!metadata.contains("config")) return foreign_weights_info(path);
   WeightsInfo info;
-  info.dataset = text_or(metadata, "dataset", "");
+  info.dataset = visible_text(text_or(metadata, "dataset", ""));
   const json classes = parse_json(text_or(metadata, "classes", "[]"));
   if (classes.is_array()) {
     for (const json& name : classes) {
-      if (name.is_string()) info.classes.push_back(name.get<std::string>());
+      if (name.is_string()) info.classes.push_back(visible_text(name.get<std::string>()));
     }
   }
   Normalization& n = info.normalization;

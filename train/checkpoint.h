@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ struct TrainState {
   std::string config;  ///< JSON of the run's settings
 };
 
+/// Names of its tensors, as in the file, that hold a NaN or an infinity.
+[[nodiscard]] std::vector<std::string> nonfinite_tensors(const TrainState& state);
+
 /// A safetensors file that has yet to be written.
 struct PendingFile {
   std::filesystem::path path;
@@ -64,8 +68,10 @@ struct PendingFile {
 /// One file, atomically: param/ buffer/ m/ v/ ema/ and metadata.
 void save_run_state(const std::filesystem::path& path, const TrainState& state);
 /// Fills model, optimizer, averages and progress. Throws, with nothing changed, unless the file is
-/// a state of this very model, optimizer and kind of averages.
-void load_run_state(const std::filesystem::path& path, TrainState& state);
+/// whole, a state of this very model, optimizer and kind of averages, and `accept` takes its
+/// progress (by not throwing).
+void load_run_state(const std::filesystem::path& path, TrainState& state,
+                    const std::function<void(const Progress&)>& accept = {});
 /// The settings that a state was saved with, as JSON.
 [[nodiscard]] std::string read_state_config(const std::filesystem::path& path);
 
@@ -105,6 +111,8 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path epoch_weights(std::int64_t epoch) const {
     return folder / ("checkpoint-" + std::to_string(epoch) + ".safetensors");
   }
+  [[nodiscard]] std::filesystem::path log() const { return folder / "log.csv"; }
+  [[nodiscard]] std::filesystem::path steps() const { return folder / "steps.jsonl"; }
   [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
   [[nodiscard]] std::filesystem::path curves() const { return folder / "curves.svg"; }
   [[nodiscard]] std::filesystem::path report() const { return folder / "report.html"; }

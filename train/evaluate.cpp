@@ -56,28 +56,18 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
     result.metrics.add_loss(ops::cross_entropy(logits, batch.labels.to(device)).item(),
                             batch.size());
     add_hits(result.metrics, logits, batch.labels);
+    result.nonfinite += nonfinite_rows(logits);
     if (options.keep_predictions) {
       add_predictions(result.predictions, logits, batch.labels, batch.indices);
     }
     if (options.keep_logits) keep_rows(result.logits, logits, batch.indices);
     if (options.on_batch) result.complete = options.on_batch(result.metrics.samples);
   }
-  result.bad_images = loader.take_bad_image_messages();
+  for (const BrokenImage& image : loader.take_bad_images()) {
+    result.bad_images.push_back(image.message);
+  }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
-}
-
-std::vector<std::int64_t> confusion_counts(std::span<const Prediction> predictions,
-                                           std::int64_t classes) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes * classes));
-  for (const Prediction& p : predictions) {
-    const bool known =
-        std::min(p.label, p.prediction) >= 0 && std::max(p.label, p.prediction) < classes;
-    check(known, "confusion_counts: got class ", p.label, " taken for ", p.prediction,
-          ", expected 0 to ", classes - 1);
-    ++counts[static_cast<std::size_t>(p.label * classes + p.prediction)];
-  }
-  return counts;
 }
 
 }  // namespace fovea

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +33,7 @@ struct Evaluation {
   std::vector<std::string> bad_images;  ///< a message about each that was left out
   std::vector<Prediction> predictions;  ///< of every image, in the data set's order
   Tensor logits{};                      ///< f32 [N, K], row i of image i; 0 where it is broken
+  std::int64_t nonfinite = 0;  ///< images with an output that is no finite number; counted as wrong
   double seconds = 0;
   bool complete = true;  ///< false when on_batch said to stop
 };
@@ -44,9 +44,5 @@ struct Evaluation {
 
 /// Where a model's parameters live.
 [[nodiscard]] Device device_of(const Model& model);
-
-/// counts[label * classes + prediction].
-[[nodiscard]] std::vector<std::int64_t> confusion_counts(std::span<const Prediction> predictions,
-                                                         std::int64_t classes);
 
 }  // namespace fovea

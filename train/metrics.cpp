@@ -11,12 +11,16 @@ namespace fovea {
 namespace {
 
 /// Row-major logits in f32 or f64 on the CPU, as f64.
+std::vector<double> rows_of(const Tensor& logits) {
+  const NoGrad no_grad;
+  return logits.detach().to(Device{}).to_vector();
+}
+
 std::vector<double> rows_of(const Tensor& logits, const Tensor& labels) {
   check(logits.rank() == 2 && labels.rank() == 1 && logits.size(0) == labels.size(0),
         "metrics: got logits ", logits.shape(), " and labels ", labels.shape(),
         ", expected [B, K] and [B]");
-  const NoGrad no_grad;
-  return logits.detach().to(Device{}).to_vector();
+  return rows_of(logits);
 }
 
 }  // namespace
@@ -38,6 +42,17 @@ std::vector<std::int64_t> label_ranks(const Tensor& logits, const Tensor& labels
     if (bad) ranks[b] = classes;
   }
   return ranks;
+}
+
+std::int64_t nonfinite_rows(const Tensor& logits) {
+  const std::vector<double> values = rows_of(logits);
+  const std::int64_t classes = logits.size(1);
+  std::int64_t rows = 0;
+  for (std::int64_t b = 0; b < logits.size(0); ++b) {
+    const double* const row = values.data() + b * classes;
+    rows += std::all_of(row, row + classes, [](double v) { return std::isfinite(v); }) ? 0 : 1;
+  }
+  return rows;
 }
 
 void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels) {

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/system_memory.h"
 #include "base/text.h"
 #include "engine/autograd.h"
 #include "settings/pipeline.h"
 #include "train/run_options.h"
 #include "train/setup.h"
-#include "train/system_memory.h"
 
 namespace fovea {
 namespace {

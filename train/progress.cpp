@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
+
+#include "base/output.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -26,15 +28,6 @@ int terminal_width(int descriptor) {
   winsize size = {};
   const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : 80;
-}
-
-/// A progress line is a courtesy: when it cannot be shown the run goes on.
-void write_ignoring_failure(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 double share_of(const ProgressState& state) {
@@ -94,21 +87,21 @@ void ProgressLine::update(const ProgressState& state) {
   if (now - last_drawn_ < interval_) return;
   last_drawn_ = now;
   if (is_terminal_) {  // one column stays free: some terminals wrap when the last one is written
-    const std::string line = format_progress(state, terminal_width(descriptor_) - 1);
-    write_ignoring_failure(descriptor_, "\r" + line + "\x1b[K");
+    const std::string line = visible_text(format_progress(state, terminal_width(descriptor_) - 1));
+    write_output(descriptor_, "\r" + line + "\x1b[K");
     is_drawn_ = true;
   } else {
-    write_ignoring_failure(descriptor_, format_status(state) + "\n");
+    write_output(descriptor_, visible_text(format_status(state)) + "\n");
   }
 }
 
 void ProgressLine::print(std::string_view line) {
   clear();
-  write_ignoring_failure(descriptor_, std::string(line) + "\n");
+  write_output(descriptor_, visible_lines(line) + "\n");
 }
 
 void ProgressLine::clear() {
-  if (is_drawn_) write_ignoring_failure(descriptor_, "\r\x1b[K");
+  if (is_drawn_) write_output(descriptor_, "\r\x1b[K");
   is_drawn_ = false;
 }
 

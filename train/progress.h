@@ -26,7 +26,8 @@ struct ProgressState {
 /// is little room the bar goes first, then the end is cut off.
 [[nodiscard]] std::string format_progress(const ProgressState& state, int width);
 
-/// Writes to a file descriptor that the app hands over; never throws on a failing write.
+/// Writes to a file descriptor that the app hands over, without ever throwing: see write_output().
+/// What texts from outside hold is made visible.
 class ProgressLine {
  public:
   /// `interval` is the time between lines where `descriptor` is no terminal.

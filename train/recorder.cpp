@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "data/image.h"
 #include "figures/contact_sheet.h"
@@ -95,6 +96,8 @@ void RunRecorder::write(Files files) {
     const bool dropped = options_.history > 0 && !contains(kept, row.epoch);
     if (dropped) obsolete.push_back(paths_.epoch_weights(row.epoch));
   }
+  for (const PendingFile& file : files) written_.insert(file.path);
+  for (const auto& path : obsolete) written_.erase(path);
   const auto job = [obsolete](const Files& ready) {
     for (const PendingFile& file : ready) file.write();
     for (const auto& path : obsolete) std::filesystem::remove(path);
@@ -117,6 +120,17 @@ void RunRecorder::stop(const TrainState& state) {
 
 void RunRecorder::first_images(const Tensor& images) {
   write_png(paths_.first_batch(), contact_sheet(images, info_.normalization));
+}
+
+void RunRecorder::require_files() const {
+  std::set<std::filesystem::path> files = written_;
+  files.insert({paths_.log(), paths_.steps()});
+  for (const std::filesystem::path& file : files) {
+    check(
+        std::filesystem::exists(file), file.string(),
+        ": is missing: something else removed it while the run went on; what else is in the folder "
+        "is whole");
+  }
 }
 
 void RunRecorder::finish() {

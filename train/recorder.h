@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class RunRecorder {
   /// Waits for files that are still being written, and throws what went wrong with them. To be
   /// called at the end.
   void finish();
+  /// Throws, naming it, where a file that this run wrote is no longer there.
+  void require_files() const;
 
   [[nodiscard]] const RunPaths& paths() const { return paths_; }
 
@@ -55,7 +58,8 @@ class RunRecorder {
   RecorderOptions options_;
   RunLog log_;
   EventWriter events_;
-  std::unique_ptr<BackgroundWriter> writer_;  ///< null: files are written at once
+  std::set<std::filesystem::path> written_{};  ///< weights and state that should be there
+  std::unique_ptr<BackgroundWriter> writer_;   ///< null: files are written at once
 };
 
 /// The `count` epochs with the best top-1, earlier ones first among equals; rising.

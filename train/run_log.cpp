@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "train/checkpoint.h"
 
 namespace fovea {
 namespace fs = std::filesystem;
@@ -121,14 +122,14 @@ std::string format_step(const StepRow& row) {
   return line + "}\n";
 }
 
-RunLog::RunLog(const fs::path& folder, Progress done) : csv_path_(folder / "log.csv") {
+RunLog::RunLog(const fs::path& folder, Progress done) : csv_path_(RunPaths{folder}.log()) {
   if (done.epochs > 0 && fs::exists(csv_path_)) {
     epochs_ = parse_epochs(read_file(csv_path_), csv_path_.string());
     std::erase_if(epochs_, [&](const EpochRow& row) { return row.epoch >= done.epochs; });
   }
   write_file_atomically(csv_path_, format_epochs(epochs_));
 
-  const fs::path steps_path = folder / "steps.jsonl";
+  const fs::path steps_path = RunPaths{folder}.steps();
   const bool has_steps = done.steps > 0 && fs::exists(steps_path);
   write_file_atomically(steps_path,
                         has_steps ? steps_until(read_file(steps_path), done.steps) : std::string());

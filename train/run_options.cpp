@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "settings/pipeline.h"
 
 namespace fovea {
@@ -90,6 +91,26 @@ ScheduleOptions schedule_options(const TrainConfig& config) {
   options.on_updates = config.sched_on_updates;
   options.lag = config.sched_lag;
   return options;
+}
+
+std::vector<std::string> schedule_notices(const TrainConfig& config) {
+  std::vector<std::string> notices;
+  const double peak = peak_lr(config);
+  const auto below_peak = [&](const char* flag, double rate) {
+    if (rate <= peak) return;
+    notices.push_back(std::string(flag) + " " + shortest_text(rate) +
+                      " is above the peak of the rate, " + shortest_text(peak) +
+                      ", and is taken as that");
+  };
+  if (has_floor(config.sched)) below_peak("--min-lr", config.min_lr);
+  if (config.warmup_epochs > 0) below_peak("--warmup-lr", config.warmup_lr);
+  const auto epochs = static_cast<double>(config.epochs);
+  if (!config.warmup_prefix && config.warmup_epochs >= epochs) {
+    notices.push_back("--warmup-epochs " + shortest_text(config.warmup_epochs) +
+                      " is the whole run of " + std::to_string(config.epochs) +
+                      " epochs or more: the rate only rises");
+  }
+  return notices;
 }
 
 EvaluateOptions evaluate_options(const TrainConfig& config) {

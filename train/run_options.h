@@ -14,6 +14,8 @@ namespace fovea {
 [[nodiscard]] ObjectiveOptions objective_options(const TrainConfig& config);
 [[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
 [[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);
+/// What of the settings of the rate is not taken as it stands, for the user to know.
+[[nodiscard]] std::vector<std::string> schedule_notices(const TrainConfig& config);
 [[nodiscard]] EvaluateOptions evaluate_options(const TrainConfig& config);
 [[nodiscard]] TrainingSizes training_sizes(const TrainConfig& config);
 [[nodiscard]] InitialWeights initial_weights(const TrainConfig& config);

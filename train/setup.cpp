@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "train/run_options.h"
@@ -112,9 +113,11 @@ fs::path make_run_folder(const TrainConfig& config) {
     folder = base;
     for (int i = 2; fs::exists(folder); ++i) folder = base.string() + "-" + std::to_string(i);
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  check(!error, "--output: ", folder.string(), " cannot be made: ", error.message());
+  try {
+    make_folder(folder);
+  } catch (const Error& error) {
+    fail("--output: ", error.what());
+  }
   return folder;
 }
 

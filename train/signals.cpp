@@ -2,6 +2,8 @@
 #include "train/signals.h"
 
 #include <unistd.h>
+
+#include <array>
 #include <csignal>
 
 namespace fovea {
@@ -14,23 +16,30 @@ void handle(int number) {
   pending_signal = number;
 }
 
-void install(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
+constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+/// What the signals did before.
+std::array<struct sigaction, kSignals.size()> before{};
 
 }  // namespace
 
 SignalRequest::SignalRequest() {
   pending_signal = 0;
-  install(handle);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction action {};
+    action.sa_handler = kSignals[i] == SIGPIPE ? SIG_IGN : handle;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(kSignals[i], nullptr, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
-SignalRequest::~SignalRequest() { install(SIG_DFL); }
+SignalRequest::~SignalRequest() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &before[i], nullptr);
+  }
+}
 
 int SignalRequest::pending() { return pending_signal; }
 

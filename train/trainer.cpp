@@ -24,16 +24,44 @@ void Trainer::start_loader() {
   loader_.reset();  // its threads end before the next ones start
   loader_size_ = training_size(options_.sizes, own_size(), progress_.cursor.epoch);
   loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
+  loader_->on_wait = on_wait_;
 }
 
 void Trainer::resume(const std::filesystem::path& state_file) {
   TrainState loaded = state();
-  load_run_state(state_file, loaded);
-  check(loaded.progress.cursor.batch < loader_->batches_per_epoch(), state_file.string(),
-        ": stands at batch ", loaded.progress.cursor.batch, " of an epoch, but there are only ",
-        loader_->batches_per_epoch(), ": is this another data set?");
+  load_run_state(state_file, loaded,
+                 [&](const Progress& progress) { check_place(progress, state_file.string()); });
   progress_ = loaded.progress;
   start_loader();
+}
+
+/// Throws unless a run over this very data could stand there.
+void Trainer::check_place(const Progress& progress, const std::string& file) const {
+  const Cursor at = progress.cursor;
+  const std::int64_t batches = loader_->batches_per_epoch(), steps = steps_per_epoch();
+  const std::int64_t group = options_.grad_accum_steps;
+  const std::int64_t whole_steps = progress.step - (at.batch + group - 1) / group;
+  const std::int64_t whole_batches = progress.forward - at.batch;
+  const bool fits = at.batch < batches && whole_steps % steps == 0 &&
+                    whole_steps / steps == at.epoch && whole_batches % batches == 0 &&
+                    whole_batches / batches == at.epoch;
+  check(fits, file, ": stands at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
+        " steps of ", progress.forward, " batches, but an epoch has ", steps, " and ", batches,
+        " here: is this another data set?");
+}
+
+void Trainer::refuse_to_save(const std::string& what) const {
+  fail("training: after step ", progress_.step, " (epoch ", progress_.finished_epochs, ") ", what,
+       "; this is not saved, and what was saved before stands: --resume auto goes on from there, a "
+       "lower --lr or --clip-grad 1 may help");
+}
+
+TrainState Trainer::finite_state() {
+  TrainState now = state();
+  const std::vector<std::string> names = nonfinite_tensors(now);
+  if (names.empty()) return now;
+  refuse_to_save(std::to_string(names.size()) +
+                 " tensors hold a NaN or an infinity, the first is " + names.front());
 }
 
 TrainState Trainer::state() {
@@ -58,7 +86,7 @@ bool Trainer::fit(const TrainWatch& watch) {
   interval_watch_ = started();
   while (progress_.finished_epochs < epochs_) {
     if (!train_epoch(watch) || !finish_epoch(watch)) {
-      if (watch.on_stop) watch.on_stop(state());
+      if (watch.on_stop) watch.on_stop(finite_state());
       return false;
     }
   }
@@ -72,6 +100,8 @@ void Trainer::connect(const TrainWatch& watch) {
     watch.on_notice("step " + std::to_string(progress_.step) + " skipped: " + reason + " (" +
                     std::to_string(progress_.guard.skipped) + " so far)");
   };
+  on_wait_ = watch.on_notice;
+  loader_->on_wait = on_wait_;
   step_.on_images = {};
   if (progress_.forward > 0 || !watch.on_first_images) return;
   step_.on_images = [this, &watch](const Tensor& images) {
@@ -94,12 +124,13 @@ bool Trainer::train_epoch(const TrainWatch& watch) {
 }
 
 void Trainer::after_step(const TrainWatch& watch) {
-  note_bad_images(loader_->take_bad_image_messages(), watch);
+  for (const BrokenImage& image : loader_->take_bad_images())
+    note_bad_images({image.message}, watch);
   if (watch.on_step) watch.on_step(position());
   if (progress_.step % options_.log_interval == 0) log_interval(watch);
   const bool recovery =
       options_.recovery_interval > 0 && progress_.step % options_.recovery_interval == 0;
-  if (recovery && watch.on_save) watch.on_save(state());
+  if (recovery && watch.on_save) watch.on_save(finite_state());
 }
 
 /// Each broken image is spoken of once.
@@ -204,6 +235,7 @@ Evaluation Trainer::evaluate(const TrainWatch& watch) {
 }
 
 bool Trainer::finish_epoch(const TrainWatch& watch) {
+  static_cast<void>(finite_state());  // before an evaluation that could say nothing
   EpochRow row = epoch_row();
   if (!evaluate_into(row, watch)) return false;
   note_best(row);
@@ -211,7 +243,7 @@ bool Trainer::finish_epoch(const TrainWatch& watch) {
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
-  if (watch.on_epoch) watch.on_epoch(row, state());
+  if (watch.on_epoch) watch.on_epoch(row, finite_state());
   return true;
 }
 
@@ -233,6 +265,10 @@ EpochRow Trainer::epoch_row() {
 bool Trainer::evaluate_into(EpochRow& row, const TrainWatch& watch) {
   const Evaluation plain = evaluate(watch);
   if (!plain.complete) return false;
+  if (plain.nonfinite > 0) {  // the weights are finite, but too large to compute with
+    refuse_to_save("the model's outputs for " + std::to_string(plain.nonfinite) + " of " +
+                   std::to_string(plain.metrics.samples) + " test images are not finite");
+  }
   row.eval_loss = plain.metrics.loss();
   row.eval_top1 = plain.metrics.top1();
   row.eval_top5 = plain.metrics.top5();

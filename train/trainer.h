@@ -87,6 +87,9 @@ class Trainer {
 
   /// Handles to all that a checkpoint holds.
   [[nodiscard]] TrainState state();
+  /// The same, to be saved. Throws, naming them, where tensors are not finite: nothing could go on
+  /// from such a state, and it would replace one from which something can.
+  [[nodiscard]] TrainState finite_state();
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] const Datasets& data() const { return data_; }
@@ -103,6 +106,8 @@ class Trainer {
   bool finish_epoch(const TrainWatch& watch);
   void after_step(const TrainWatch& watch);
   void note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch);
+  [[noreturn]] void refuse_to_save(const std::string& what) const;
+  void check_place(const Progress& progress, const std::string& file) const;
   [[nodiscard]] bool must_stop(const TrainWatch& watch) const;
   void connect(const TrainWatch& watch);
   [[nodiscard]] Batch next_batch();
@@ -127,7 +132,8 @@ class Trainer {
   std::set<std::string> bad_images_;  ///< messages about the broken images met so far
   Progress progress_;
   Stopwatch epoch_watch_, interval_watch_;
-  double lr_ = 0;                           ///< of the last step
+  std::function<void(const std::string&)> on_wait_{};  ///< for the images
+  double lr_ = 0;                                      ///< of the last step
   double peak_rate_ = 0, image_flops_ = 0;  ///< 0: not known; forward and backward of an image
 };
 

@@ -5,6 +5,7 @@
 #include "data/loading/loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -18,6 +19,7 @@
 namespace fovea {
 namespace {
 
+constexpr std::chrono::seconds kWaitWithoutWord{10};
 constexpr std::uint64_t kAugmentStream = 0x6175676D656E74;  // "augment"
 
 Tensor first_rows(const Tensor& whole, std::int64_t rows) {
@@ -33,12 +35,15 @@ class Loader::BatchMaker {
  public:
   struct Made {
     Batch batch;
-    std::vector<BadImage> bad;  ///< met on the way
+    std::vector<BrokenImage> bad;  ///< met on the way
   };
 
   BatchMaker(std::shared_ptr<const Dataset> dataset, Pipeline pipeline,
              const LoaderOptions& options)
       : dataset_(std::move(dataset)), pipeline_(std::move(pipeline)), options_(options) {}
+
+  /// Broken images met so far, by all workers, the same ones again and again.
+  [[nodiscard]] std::int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const {
     if (!options_.shuffle) return sequential_order(dataset_->size());
@@ -86,11 +91,13 @@ class Loader::BatchMaker {
       } catch (const ImageError& error) {
         if (options_.on_bad_image == OnBadImage::fail) throw;
         made.bad.push_back({draw.index, error.what()});
+        broken_.fetch_add(1, std::memory_order_relaxed);
       }
       if (options_.on_bad_image == OnBadImage::drop) return false;
       draw.index = (draw.index + 1) % dataset_->size();
     }
-    fail("none of the ", dataset_->size(), " images can be decoded");
+    fail("none of the ", dataset_->size(),
+         " images can be read, the last: ", made.bad.back().message);
   } catch (const std::exception& error) {
     fail("loader: sample ", draw.index, " of epoch ", draw.epoch, ": ", error.what());
   }
@@ -139,6 +146,7 @@ class Loader::BatchMaker {
   std::shared_ptr<const Dataset> dataset_;
   Pipeline pipeline_;
   LoaderOptions options_;
+  mutable std::atomic<std::int64_t> broken_ = 0;
 };
 
 struct Loader::Workers {
@@ -149,8 +157,9 @@ struct Loader::Workers {
   };
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
 
-  Workers(BatchMaker batch_maker, const LoaderOptions& options, Cursor start, std::int64_t batches)
-      : maker(std::move(batch_maker)),
+  Workers(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, const LoaderOptions& options,
+          Cursor start, std::int64_t batches)
+      : maker(std::move(dataset), std::move(pipeline), options),
         first(start.epoch * batches + start.batch),
         batches_per_epoch(batches),
         last(options.repeat ? INT64_MAX : (start.epoch + 1) * batches),
@@ -216,13 +225,20 @@ struct Loader::Workers {
   }
 
   /// Waits for batch `consumed` and gives its slot free.
-  Slot take() {
+  Slot take(const std::function<void(const std::string&)>& on_wait) {
     if (threads.empty()) return make(consumed++);
     Slot taken;
     {
       std::unique_lock lock(mutex);
       Slot& slot = slots[consumed % slots.size()];
-      filled.wait(lock, [&] { return slot.ready; });
+      const std::int64_t before = maker.broken();
+      while (!filled.wait_for(lock, kWaitWithoutWord, [&] { return slot.ready; })) {
+        const std::int64_t broken = maker.broken() - before;
+        if (!on_wait) continue;
+        on_wait(broken == 0 ? "waiting for images"
+                            : "waiting for images: " + std::to_string(broken) +
+                                  " that cannot be read were met meanwhile");
+      }
       taken = std::exchange(slot, Slot{});
       ++consumed;
     }
@@ -277,8 +293,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, Loader
         "loader: got a start at epoch ", start.epoch, ", batch ", start.batch,
         ", expected an epoch of 0 or more and a batch of 0 to ", batches_ - 1);
   if (options_.queue == 0) options_.queue = std::max(1, 2 * options_.workers);
-  workers_ = std::make_unique<Workers>(
-      BatchMaker(std::move(dataset), std::move(pipeline), options_), options_, start, batches_);
+  workers_ =
+      std::make_unique<Workers>(std::move(dataset), std::move(pipeline), options_, start, batches_);
   workers_->start(options_.workers);
 }
 
@@ -289,7 +305,7 @@ bool Loader::has_next() const { return options_.repeat || cursor_.epoch == first
 Batch Loader::next() {
   check(has_next(), "loader: the epoch is over");
   const auto before = std::chrono::steady_clock::now();
-  auto slot = workers_->take();
+  auto slot = workers_->take(on_wait);
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - before;
   wait_seconds_ += waited.count();
   if (++cursor_.batch == batches_) cursor_ = {cursor_.epoch + 1, 0};
@@ -298,16 +314,16 @@ Batch Loader::next() {
   return std::move(slot.made.batch);
 }
 
-void Loader::note(const std::vector<BadImage>& met) {
-  for (const BadImage& image : met)
-    if (bad_images_.insert(image.index).second) messages_.push_back(image.message);
+void Loader::note(const std::vector<BrokenImage>& met) {
+  for (const BrokenImage& image : met)
+    if (bad_images_.insert(image.index).second) new_bad_images_.push_back(image);
   const double most = options_.bad_image_limit * static_cast<double>(images_);
   if (static_cast<double>(bad_images()) <= most) return;
   throw TooManyBadImages(
       "loader: " + std::to_string(bad_images()) + " of " + std::to_string(images_) +
-      " images are broken, the last: " + (messages_.empty() ? "" : messages_.back()));
+      " images are broken, the last: " + (met.empty() ? "" : met.back().message));
 }
 
-std::vector<std::string> Loader::take_bad_image_messages() { return std::exchange(messages_, {}); }
+std::vector<BrokenImage> Loader::take_bad_images() { return std::exchange(new_bad_images_, {}); }
 
 }  // namespace fovea

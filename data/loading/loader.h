@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -79,21 +80,19 @@ class Loader {
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
   /// Seconds that next() has waited so far, all calls together.
   [[nodiscard]] double wait_seconds() const { return wait_seconds_; }
-  /// How many different bad images the batches so far have met, and a message about each of those
-  /// that were met since the last call.
+  /// How many different bad images the batches so far have met, and those that were met since the
+  /// last call.
   [[nodiscard]] std::int64_t bad_images() const {
     return static_cast<std::int64_t>(bad_images_.size());
   }
-  [[nodiscard]] std::vector<std::string> take_bad_image_messages();
+  [[nodiscard]] std::vector<BrokenImage> take_bad_images();
+  /// Told what next() waits for, every ten seconds while it does.
+  std::function<void(const std::string& what)> on_wait{};
 
  private:
   struct Workers;  ///< threads, queue and their lock
-  struct BadImage {
-    std::int64_t index;
-    std::string message;
-  };
   class BatchMaker;
-  void note(const std::vector<BadImage>& met);
+  void note(const std::vector<BrokenImage>& met);
 
   LoaderOptions options_;
   Cursor cursor_;
@@ -102,7 +101,7 @@ class Loader {
   std::int64_t images_;  ///< of the data set
   double wait_seconds_ = 0;
   std::set<std::int64_t> bad_images_;
-  std::vector<std::string> messages_;  ///< about bad images, not taken yet
+  std::vector<BrokenImage> new_bad_images_;  ///< not taken yet
   std::unique_ptr<Workers> workers_;
 };
 

@@ -109,7 +109,7 @@ std::vector<std::string> parse_class_names(const std::string& text, std::int64_t
   std::vector<std::string> names;
   for (std::string line : lines_of(text)) {
     while (line.ends_with(' ')) line.pop_back();
-    if (!line.empty()) names.push_back(line);
+    if (!line.empty()) names.push_back(visible_text(line));
   }
   if (static_cast<std::int64_t>(names.size()) == classes) return names;
   names.clear();

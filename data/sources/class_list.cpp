@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -78,7 +79,7 @@ std::vector<std::string> shown_names(const ClassList& classes, const fs::path& d
   std::vector<std::string> names;
   for (const std::string& id : classes.ids()) {
     const auto known = words.find(id);
-    names.push_back(known == words.end() ? id : known->second + " (" + id + ")");
+    names.push_back(visible_text(known == words.end() ? id : known->second + " (" + id + ")"));
   }
   return names;
 }

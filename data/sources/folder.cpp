@@ -151,10 +151,8 @@ std::string ImageFolder::describe(std::int64_t index) const {
   return (root_ / index_.directories[file.directory].path / file.name).string();
 }
 
-std::optional<FileBytes> ImageFolder::file(std::int64_t index) const try {
-  return FileBytes{read_file(describe(index)), {}};
-} catch (const Error& error) {
-  throw ImageError(error.what());
+std::optional<std::string> ImageFolder::file(std::int64_t index) const {
+  return read_file(describe(index));
 }
 
 }  // namespace fovea

@@ -24,7 +24,7 @@ class ImageFolder : public FileDataset {
   }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
-  [[nodiscard]] std::optional<FileBytes> file(std::int64_t index) const override;
+  [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   [[nodiscard]] std::string notice() const override { return notice_; }
 

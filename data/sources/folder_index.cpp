@@ -191,7 +191,7 @@ FolderIndex load_folder_index(const fs::path& root, const fs::path& file) {
   const std::string text = is_settled(index) ? format_folder_index(index) : "";
   try {
     if (!text.empty()) {
-      fs::create_directories(file.parent_path());
+      make_folder(file.parent_path());
       write_file_atomically(file, text);
     }
   } catch (const std::exception&) {  // a full or read-only disk: the next run scans again

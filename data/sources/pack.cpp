@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -21,10 +22,6 @@ fs::path require_pack(const DatasetOptions& options, Split split) {
   check(!path.empty(), options.data_dir.string(), ": holds no ", what,
         ".pack; ./run pack makes one, --", what, "-split names another");
   return path;
-}
-
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// The image's shape with its shorter side at most `limit`.
@@ -49,12 +46,12 @@ pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptio
   blob.width = static_cast<std::uint32_t>(image.width);
   blob.height = static_cast<std::uint32_t>(image.height);
   blob.label = static_cast<std::uint32_t>(sample.label);
-  const std::optional<FileBytes> file = dataset.file(index);
+  const std::optional<std::string> file = dataset.file(index);
   if (options.as_pixels || (!file && wanted == size)) {
     blob.encoding = pack::Encoding::rgb;
-    blob.bytes.assign(text_of(image.pixels));
+    blob.bytes.assign(image.pixels.begin(), image.pixels.end());
   } else if (wanted == size) {
-    blob.bytes.assign(text_of(file->bytes()));
+    blob.bytes = *file;
   } else {
     JpegOptions jpeg;
     jpeg.quality = options.quality;
@@ -78,7 +75,7 @@ fs::path find_pack(const DatasetOptions& options, Split split) {
 Pack::Pack(const DatasetOptions& options, Split split)
     : path_(require_pack(options, split)),
       file_(path_),
-      contents_(pack::read_contents(file_.bytes(), path_.string())) {
+      contents_(pack::read_contents(file_, path_.string())) {
   check(size() > 0, path_.string(), ": holds no images");
 }
 
@@ -86,10 +83,6 @@ const pack::Entry& Pack::entry(std::int64_t index) const {
   check(index >= 0 && index < size(), path_.string(), ": got index ", index, ", expected 0 to ",
         size() - 1);
   return contents_.entries[index];
-}
-
-std::span<const std::uint8_t> Pack::bytes(std::int64_t index) const {
-  return file_.bytes().subspan(entry(index).offset, entry(index).length);
 }
 
 Sample Pack::get(std::int64_t index) const {
@@ -103,25 +96,42 @@ Sample Pack::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_t
   const PixelBox box = choose({stored.height, stored.width});
   check(0 <= box.top && box.bottom <= stored.height && 0 <= box.left && box.right <= stored.width,
         describe(index), ": the part that was asked for lies outside of it");
-  Sample sample{Image(box.bottom - box.top, box.right - box.left), stored.label};
-  for (std::int64_t y = box.top; y < box.bottom; ++y) {
-    const std::uint8_t* row =
-        bytes(index).data() + (y * stored.width + box.left) * Image::kChannels;
-    std::copy_n(row, sample.image.width * Image::kChannels, sample.image.at(y - box.top, 0));
-  }
-  return sample;
+  return {read_part(stored, box), stored.label};
 }
 
-std::optional<FileBytes> Pack::file(std::int64_t index) const {
-  if (entry(index).encoding != pack::Encoding::file) return std::nullopt;
-  return FileBytes{{}, bytes(index)};
+std::string Pack::read(const pack::Entry& stored, std::uint64_t begin, std::uint64_t count) const
+    try {
+  return file_.text_at(stored.offset + begin, count);
+} catch (const Error& error) {
+  throw ImageError(error.what());
+}
+
+Image Pack::read_part(const pack::Entry& stored, const PixelBox& box) const {
+  const auto bytes_of = [](std::int64_t pixels) {
+    return static_cast<std::uint64_t>(pixels * Image::kChannels);
+  };
+  const std::string rows = read(stored, bytes_of(box.top * stored.width),
+                                bytes_of((box.bottom - box.top) * stored.width));
+  Image image(box.bottom - box.top, box.right - box.left);
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    std::memcpy(image.at(y, 0), rows.data() + bytes_of(y * stored.width + box.left),
+                bytes_of(image.width));
+  }
+  return image;
+}
+
+std::optional<std::string> Pack::file(std::int64_t index) const {
+  const pack::Entry& stored = entry(index);
+  if (stored.encoding != pack::Encoding::file) return std::nullopt;
+  return read(stored, 0, stored.length);
 }
 
 void Pack::verify(std::int64_t index) const {
-  if (crc32c(text_of(bytes(index))) != entry(index).crc)
+  const pack::Entry& stored = entry(index);
+  if (crc32c(read(stored, 0, stored.length)) != stored.crc)
     throw ImageError(describe(index) + ": its checksum is wrong");
   const Image image = get(index).image;
-  if (image.height != entry(index).height || image.width != entry(index).width)
+  if (image.height != stored.height || image.width != stored.width)
     throw ImageError(describe(index) + ": its size is not the one of the index");
 }
 
@@ -129,23 +139,29 @@ std::string Pack::describe(std::int64_t index) const {
   return path_.string() + ": image " + std::to_string(index);
 }
 
-void write_pack(const fs::path& path, const Dataset& dataset, const PackOptions& options) {
+bool write_pack(const fs::path& path, const Dataset& dataset, const PackOptions& options) {
   check(options.short_side >= 0, "pack: got a short side of ", options.short_side,
         ", expected 0 or more");
   constexpr std::int64_t batch = 64;  // images that are made before they are written, in order
-  write_file_atomically(path, [&](const std::function<void(std::string_view)>& append) {
-    pack::Writer writer(append);
-    for (std::int64_t first = 0; first < dataset.size(); first += batch) {
-      const std::int64_t count = std::min(batch, dataset.size() - first);
-      std::vector<pack::Blob> blobs(static_cast<std::size_t>(count));
-      parallel_for(count, 1, [&](std::int64_t i, std::int64_t) {
-        blobs[i] = make_blob(dataset, first + i, options);
-      });
-      for (const pack::Blob& blob : blobs) writer.add(blob);
-      if (options.on_progress) options.on_progress(first + count);
-    }
-    writer.finish(dataset.class_names());
-  });
+  struct Stopped {};                  // the one way out of the middle of a file
+  try {
+    write_file_atomically(path, [&](const std::function<void(std::string_view)>& append) {
+      pack::Writer writer(append);
+      for (std::int64_t first = 0; first < dataset.size(); first += batch) {
+        const std::int64_t count = std::min(batch, dataset.size() - first);
+        std::vector<pack::Blob> blobs(static_cast<std::size_t>(count));
+        parallel_for(count, 1, [&](std::int64_t i, std::int64_t) {
+          blobs[i] = make_blob(dataset, first + i, options);
+        });
+        for (const pack::Blob& blob : blobs) writer.add(blob);
+        if (options.on_progress && !options.on_progress(first + count)) throw Stopped();
+      }
+      writer.finish(dataset.class_names());
+    });
+  } catch (const Stopped&) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace fovea

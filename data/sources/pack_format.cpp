@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fovea::pack {
 namespace {
@@ -41,14 +42,16 @@ struct Trailer {
   std::uint32_t index_crc = 0, names_crc = 0;
 };
 
-Trailer read_trailer(std::string_view bytes, const std::string& name) {
-  check(bytes.size() >= kHeaderBytes + kTrailerBytes && bytes.starts_with(kMagic), name,
-        ": is no packed data set");
-  Numbers header(bytes.substr(kMagic.size()));
+Trailer read_trailer(const ByteSource& file, const std::string& name) {
+  const bool has_room = file.size() >= kHeaderBytes + kTrailerBytes;
+  const std::string head = has_room ? file.text_at(0, kHeaderBytes) : "";
+  check(head.starts_with(kMagic), name, ": is no packed data set");
+  Numbers header(std::string_view(head).substr(kMagic.size()));
   const auto version = header.next<std::uint32_t>();
   check(version == kVersion, name, ": is a packed data set of version ", version, ", expected ",
         kVersion, "; ./run pack makes one");
-  const std::string_view tail = bytes.substr(bytes.size() - kTrailerBytes);
+  const std::string end = file.text_at(file.size() - kTrailerBytes, kTrailerBytes);
+  const std::string_view tail = end;
   check(tail.ends_with(kEndMagic), name, ": its end is missing: was copying it cut off?");
   Numbers numbers(tail);
   Trailer trailer;
@@ -63,12 +66,10 @@ Trailer read_trailer(std::string_view bytes, const std::string& name) {
   return trailer;
 }
 
-/// A part of the file with its checksum verified.
-std::string_view part_of(std::string_view bytes, std::uint64_t offset, std::uint64_t size,
-                         const std::string& where) {
-  check(offset <= bytes.size() && size <= bytes.size() - offset, where,
-        " lies outside of the file");
-  return bytes.substr(offset, size);
+std::string part_of(const ByteSource& file, std::uint64_t offset, std::uint64_t size,
+                    const std::string& where) {
+  check(offset <= file.size() && size <= file.size() - offset, where, " lies outside of the file");
+  return file.text_at(offset, size);
 }
 
 Entry read_entry(std::string_view bytes) {
@@ -105,7 +106,7 @@ std::vector<std::string> split_lines(std::string_view text, const std::string& n
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     check(end != std::string_view::npos, name, ": damaged: its class names are cut off");
-    lines.emplace_back(text.substr(0, end));
+    lines.push_back(visible_text(text.substr(0, end)));
     text.remove_prefix(end + 1);
   }
   return lines;
@@ -113,15 +114,14 @@ std::vector<std::string> split_lines(std::string_view text, const std::string& n
 
 }  // namespace
 
-Contents read_contents(std::span<const std::uint8_t> file, const std::string& name) {
-  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
-  const Trailer trailer = read_trailer(bytes, name);
-  check(trailer.count <= bytes.size() / kEntryBytes, name, ": damaged: it counts ", trailer.count,
-        " images in ", bytes.size(), " bytes");
-  const std::string_view index =
-      part_of(bytes, trailer.index_offset, trailer.count * kEntryBytes, name + ": its index");
-  const std::string_view names =
-      part_of(bytes, trailer.names_offset, trailer.names_bytes, name + ": its list of classes");
+Contents read_contents(const ByteSource& file, const std::string& name) {
+  const Trailer trailer = read_trailer(file, name);
+  check(trailer.count <= file.size() / kEntryBytes, name, ": damaged: it counts ", trailer.count,
+        " images in ", file.size(), " bytes");
+  const std::string index =
+      part_of(file, trailer.index_offset, trailer.count * kEntryBytes, name + ": its index");
+  const std::string names =
+      part_of(file, trailer.names_offset, trailer.names_bytes, name + ": its list of classes");
   check(crc32c(index) == trailer.index_crc, name, ": damaged: the checksum of its index is wrong");
   check(crc32c(names) == trailer.names_crc, name,
         ": damaged: the checksum of its class names is wrong");
@@ -129,7 +129,8 @@ Contents read_contents(std::span<const std::uint8_t> file, const std::string& na
   contents.classes = split_lines(names, name);
   contents.entries.reserve(trailer.count);
   for (std::uint64_t i = 0; i < trailer.count; ++i) {
-    contents.entries.push_back(read_entry(index.substr(i * kEntryBytes, kEntryBytes)));
+    contents.entries.push_back(
+        read_entry(std::string_view(index).substr(i * kEntryBytes, kEntryBytes)));
     check_entry(contents.entries.back(), trailer.index_offset, contents.classes.size(),
                 name + ": image " + std::to_string(i));
   }
@@ -165,9 +166,7 @@ void Writer::add(const Blob& blob) {
 void Writer::finish(const std::vector<std::string>& classes) {
   std::string names;
   for (const std::string& name : classes) {
-    check(name.find('\n') == std::string::npos, "pack: the class name \"", name,
-          "\" holds an end of line");
-    names += name + "\n";
+    names += visible_text(name) + "\n";
   }
   std::string trailer;
   put_number(trailer, written_);

@@ -14,10 +14,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/files.h"
 
 namespace fovea::pack {
 
@@ -46,7 +47,7 @@ struct Contents {
 /// Reads index and names. Throws Error, beginning with `name`, on another version, wrong checksums
 /// of the two, and entries that do not lie inside the file or fit their pictures' sizes. The
 /// images' own checksums are not looked at: see Pack::verify().
-[[nodiscard]] Contents read_contents(std::span<const std::uint8_t> bytes, const std::string& name);
+[[nodiscard]] Contents read_contents(const ByteSource& file, const std::string& name);
 
 /// One image to be written; offset and checksum follow from the bytes.
 struct Blob {

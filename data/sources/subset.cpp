@@ -71,7 +71,7 @@ class Subset : public Dataset {
   [[nodiscard]] std::int64_t label(std::int64_t index) const override {
     return labels_[whole_->label(old_index(index))];
   }
-  [[nodiscard]] std::optional<FileBytes> file(std::int64_t index) const override {
+  [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override {
     return whole_->file(old_index(index));
   }
   void verify(std::int64_t index) const override { whole_->verify(old_index(index)); }
@@ -146,7 +146,8 @@ std::vector<std::int64_t> parse_classes(const std::string& text,
   }
   std::vector<std::string> words = split_text(text, ',');
   if (!words.empty() && words.back().empty()) words.pop_back();  // "3," is a name, not a count
-  for (const std::string& word : words) chosen.insert(find_class(trimmed(word), names));
+  for (const std::string& word : words)
+    chosen.insert(find_class(visible_text(trimmed(word)), names));
   return {chosen.begin(), chosen.end()};
 }
 

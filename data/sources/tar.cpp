@@ -42,13 +42,13 @@ struct Overrides {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+  Reader(const ByteSource& bytes, const std::string& name) : bytes_(bytes), name_(name) {}
 
   std::vector<TarMember> read() {
     std::vector<TarMember> members;
     while (at_ < bytes_.size()) {
       check(bytes_.size() - at_ >= kBlock, name_, ": the tar file is cut off at byte ", at_);
-      const std::string_view block = bytes_.substr(at_, kBlock);
+      const std::string block = bytes_.text_at(at_, kBlock);
       if (block.find_first_not_of('\0') == std::string_view::npos) break;  // its end
       check_block(block);
       at_ += kBlock;
@@ -67,14 +67,22 @@ class Reader {
     const std::uint64_t size = empty ? 0 : stated;
     check(size <= bytes_.size() - at_, name_, ": the member at byte ", at_ - kBlock, " has ", size,
           " bytes, but the file ends after ", bytes_.size() - at_);
-    const std::string_view content = bytes_.substr(at_, size);
-    if (type == 'L') next_.path = text_of(content);
-    if (type == 'x') read_pax(content);
+    if (type == 'L' || type == 'x') read_extension(type, size);
     if (type == '0' || type == '\0' || type == '7')
       members.push_back({next_.path.empty() ? path_of(block) : next_.path, at_, size});
     if (!extends) next_ = {};
     const std::uint64_t blocks = (size + kBlock - 1) / kBlock;
     at_ += std::min<std::uint64_t>(blocks * kBlock, bytes_.size() - at_);
+  }
+
+  /// What stands in the place of a member and says something about the next one.
+  void read_extension(char type, std::uint64_t size) {
+    constexpr std::uint64_t kMost = 1 << 20;
+    check(size <= kMost, name_, ": the extended tar header at byte ", at_ - kBlock, " has ", size,
+          " bytes, expected at most ", kMost);
+    const std::string content = bytes_.text_at(at_, size);
+    if (type == 'L') next_.path = text_of(content);
+    if (type == 'x') read_pax(content);
   }
 
   static std::string path_of(std::string_view block) {
@@ -138,7 +146,7 @@ class Reader {
     next_.has_size = true;
   }
 
-  std::string_view bytes_;
+  const ByteSource& bytes_;
   const std::string& name_;
   std::uint64_t at_ = 0;
   Overrides next_;
@@ -166,6 +174,9 @@ bool is_note(std::string_view key) {
   const std::string_view base = key.substr(key.rfind('/') + 1);  // npos + 1 = 0
   return base.size() >= 4 && base.starts_with("__") && base.ends_with("__");
 }
+
+/// Of a .cls member; digits beyond them are too many.
+constexpr std::uint64_t kMostLabelBytes = 256;
 
 std::int64_t parse_label(std::string_view text, const std::string& where) {
   constexpr std::int64_t kMostLabels = 1'000'000;
@@ -221,11 +232,11 @@ std::vector<std::string> expand_list(const std::string& inside) {
 
 }  // namespace
 
-std::vector<TarMember> index_tar(std::span<const std::uint8_t> bytes, const std::string& name) {
-  return Reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name).read();
+std::vector<TarMember> index_tar(const ByteSource& bytes, const std::string& name) {
+  return Reader(bytes, name).read();
 }
 
-TarSamples group_tar(std::span<const std::uint8_t> bytes, const std::vector<TarMember>& members,
+TarSamples group_tar(const ByteSource& bytes, const std::vector<TarMember>& members,
                      const std::string& name) {
   TarSamples result;
   for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
@@ -243,8 +254,9 @@ TarSamples group_tar(std::span<const std::uint8_t> bytes, const std::vector<TarM
         sample.size = member.size;
         has_image = true;
       } else if (ending == "cls") {
-        const auto* text = reinterpret_cast<const char*>(bytes.data()) + member.offset;
-        sample.label = parse_label({text, member.size}, name + ": " + member.path);
+        const std::string text =
+            bytes.text_at(member.offset, std::min(member.size, kMostLabelBytes));
+        sample.label = parse_label(text, name + ": " + member.path);
         has_label = true;
       }
     }

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
+
+#include "base/files.h"
 
 namespace fovea {
 
@@ -15,8 +16,7 @@ struct TarMember {
 
 /// In the order of the file. Folders, links and devices are passed over. Throws Error, beginning
 /// with `name`, on a wrong checksum, a number that is none, and members cut off by the end.
-[[nodiscard]] std::vector<TarMember> index_tar(std::span<const std::uint8_t> bytes,
-                                               const std::string& name);
+[[nodiscard]] std::vector<TarMember> index_tar(const ByteSource& bytes, const std::string& name);
 
 /// One picture and its label: members that follow each other and are equal up to the first dot of
 /// their names, as WebDataset writes them.
@@ -30,8 +30,8 @@ struct TarSamples {
   std::int64_t incomplete = 0;  ///< keys without a picture or without a .cls
 };
 /// Throws Error, beginning with `name`, where a .cls member is no number of 0 or more.
-[[nodiscard]] TarSamples group_tar(std::span<const std::uint8_t> bytes,
-                                   const std::vector<TarMember>& members, const std::string& name);
+[[nodiscard]] TarSamples group_tar(const ByteSource& bytes, const std::vector<TarMember>& members,
+                                   const std::string& name);
 
 /// "a-{000..012}.tar", "{a,b}.tar": all that a pattern stands for, in order. Throws Error on a
 /// brace that is not closed and on more than a million names.

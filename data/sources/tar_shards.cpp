@@ -54,7 +54,7 @@ std::int64_t label_count(const std::vector<TarSample>& samples) {
 }
 
 struct Shard {
-  std::vector<MappedFile> file;  ///< one
+  std::optional<InputFile> file;
   TarSamples content;
 };
 
@@ -63,9 +63,8 @@ std::vector<Shard> index_shards(const std::vector<fs::path>& paths) {
   parallel_for(static_cast<std::int64_t>(paths.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const std::string name = paths[begin].string();
     Shard& shard = shards[begin];
-    shard.file.emplace_back(paths[begin]);
-    const auto bytes = shard.file.front().bytes();
-    shard.content = group_tar(bytes, index_tar(bytes, name), name);
+    const InputFile& file = shard.file.emplace(paths[begin]);
+    shard.content = group_tar(file, index_tar(file, name), name);
   });
   return shards;
 }
@@ -111,7 +110,7 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
   std::int64_t incomplete = 0;
   for (Shard& shard : index_shards(paths_)) {
     begins_.push_back(size());
-    files_.push_back(std::move(shard.file.front()));
+    files_.push_back(std::move(*shard.file));
     incomplete += shard.content.incomplete;
     std::move(shard.content.samples.begin(), shard.content.samples.end(),
               std::back_inserter(samples_));
@@ -124,7 +123,7 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
               " samples without picture or label are left out";
 
   const std::int64_t own = label_count(samples_);
-  names_ = listed_names(options);
+  for (const std::string& name : listed_names(options)) names_.push_back(visible_text(name));
   if (names_.empty()) {
     const std::int64_t count = std::max(own, label_count_of_other(options, split));
     for (std::int64_t k = 0; k < count; ++k) names_.push_back(std::to_string(k));
@@ -144,10 +143,9 @@ std::int64_t TarShards::label(std::int64_t index) const {
   return samples_[index].label;
 }
 
-std::optional<FileBytes> TarShards::file(std::int64_t index) const {
-  const MappedFile& shard = files_[shard_of(index)];
-  const TarSample& sample = samples_[index];
-  return FileBytes{{}, shard.bytes().subspan(sample.offset, sample.size)};
+std::optional<std::string> TarShards::file(std::int64_t index) const {
+  const InputFile& shard = files_[shard_of(index)];
+  return shard.text_at(samples_[index].offset, samples_[index].size);
 }
 
 std::string TarShards::describe(std::int64_t index) const {

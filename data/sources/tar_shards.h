@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "data/dataset.h"
-#include "data/sources/mapped_file.h"
 #include "data/sources/tar.h"
 
 namespace fovea {
@@ -24,7 +24,7 @@ class TarShards : public FileDataset {
   }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
-  [[nodiscard]] std::optional<FileBytes> file(std::int64_t index) const override;
+  [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
   [[nodiscard]] std::string notice() const override { return notice_; }
@@ -33,7 +33,7 @@ class TarShards : public FileDataset {
   [[nodiscard]] std::size_t shard_of(std::int64_t index) const;
 
   std::vector<std::filesystem::path> paths_;  ///< of the shards
-  std::vector<MappedFile> files_;
+  std::vector<InputFile> files_;
   std::vector<std::int64_t> begins_;  ///< index of each shard's first sample; the last: size()
   std::vector<TarSample> samples_;
   std::vector<std::string> names_;

@@ -10,11 +10,6 @@
 
 namespace fovea {
 
-struct BrokenImage {
-  std::int64_t index = 0;
-  std::string message;  ///< names the file
-};
-
 /// Decodes all images, on all threads, and checks what checksums there are. `on_progress` is told
 /// how many are done and stops by false; what was found until then is returned. In order.
 [[nodiscard]] std::vector<BrokenImage> verify_dataset(

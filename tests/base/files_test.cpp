@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,44 @@ TEST_CASE("reading reports the path and the system's reason") {
   CHECK(contains(message_of([&] { (void)read_file(folder.path()); }), "Is a directory"));
   CHECK(contains(message_of([&] { const InputFile file(folder.path()); }), "Is a directory"));
   CHECK(contains(message_of([&] { const InputFile file("/dev/null"); }), "not a regular file"));
+}
+
+TEST_CASE("only regular files of a bounded size are read whole") {
+  const TemporaryFolder folder;
+  const std::string pipe = (folder / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", folder / "zero");
+  for (const std::filesystem::path& path : {folder / "pipe", folder / "zero"}) {
+    CHECK(message_of([&] { (void)read_file(path); }) ==
+          "cannot read " + path.string() + ": not a regular file");
+  }
+  write_file_atomically(folder / "sparse", "");
+  std::filesystem::resize_file(folder / "sparse", std::uintmax_t{1} << 40);
+  CHECK(contains(message_of([&] { (void)read_file(folder / "sparse"); }),
+                 "sparse: it has 1099511627776 bytes or more"));
+  CHECK(read_file("/proc/self/status").size() > 0);  // states no size
+}
+
+TEST_CASE("a folder is one writer's at a time") {
+  const TemporaryFolder folder;
+  {
+    const FolderLock first(folder.path());
+    CHECK(first.failure().empty());
+    const std::string message = message_of([&] { const FolderLock second(folder.path()); });
+    CHECK(contains(message, folder.path().string() + ": another run writes into it: process " +
+                                std::to_string(::getpid()) + " on "));
+  }
+  const FolderLock next(folder.path());
+  CHECK(next.failure().empty());
+}
+
+TEST_CASE("folders are made with those above them, or the reason is named") {
+  const TemporaryFolder folder;
+  make_folder(folder / "a/b/c");
+  make_folder(folder / "a/b/c");
+  CHECK(std::filesystem::is_directory(folder / "a/b/c"));
+  write_file_atomically(folder / "file", "");
+  CHECK(contains(message_of([&] { make_folder(folder / "file/below"); }), "Not a directory"));
 }
 
 TEST_CASE("a file can be read in pieces, but not past its end") {

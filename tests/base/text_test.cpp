@@ -25,6 +25,24 @@ TEST_CASE("texts are cut at separators, blanks and ends of lines") {
   CHECK(joined({}, ", ").empty());
 }
 
+TEST_CASE("what is no UTF-8 and control codes are shown as escapes") {
+  CHECK(visible_text("caf\u00e9 \u732b \U0001F408") == "caf\u00e9 \u732b \U0001F408");
+  CHECK(visible_text("caf\xE9") == "caf\\xE9");
+  CHECK(visible_text("a\nerror: b\tc\r") == "a\\nerror: b\\tc\\r");
+  CHECK(visible_text("\x1b[2J\x7f") == "\\x1B[2J\\x7F");
+  CHECK(visible_text("\xC2\x9b[2J") == "\\xC2\\x9B[2J");  // the same in one code
+  CHECK(visible_lines("a\nb\tc\x07") == "a\nb\tc\\x07");
+  // Cut off, too long, a surrogate, beyond U+10FFFF, and what XML forbids.
+  CHECK(visible_text("\xE2\x82") == "\\xE2\\x82");
+  CHECK(visible_text("\xC0\xAF\xE0\x80\xAF") == "\\xC0\\xAF\\xE0\\x80\\xAF");
+  CHECK(visible_text("\xED\xA0\x80") == "\\xED\\xA0\\x80");
+  CHECK(visible_text("\xF4\x90\x80\x80") == "\\xF4\\x90\\x80\\x80");
+  CHECK(visible_text("\xEF\xBF\xBF") == "\\xEF\\xBF\\xBF");
+  CHECK(visible_text(std::string_view("\0", 1)) == "\\x00");
+  CHECK(markup_text("<a href=\"x\">&\x01") == "&lt;a href=&quot;x&quot;&gt;&amp;\\x01");
+  CHECK(csv_cell("\xFF, \"b\"") == "\"\\xFF, \"\"b\"\"\"");
+}
+
 TEST_CASE("a number is the whole text or nothing") {
   CHECK(parse_integer("-12") == -12);
   CHECK(parse_integer("9223372036854775807") == INT64_MAX);

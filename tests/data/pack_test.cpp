@@ -28,10 +28,7 @@ struct Made {
 };
 
 std::string error_of(const std::string& bytes) {
-  return message_of([&] {
-    (void)pack::read_contents({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
-                              "pack");
-  });
+  return message_of([&] { (void)pack::read_contents(MemoryBytes(bytes, "pack"), "pack"); });
 }
 
 }  // namespace
@@ -61,7 +58,10 @@ TEST_CASE("images are shrunk to a short side") {
   options.as_pixels = true;
   options.short_side = 22;
   std::int64_t done = 0;
-  options.on_progress = [&](std::int64_t count) { done = count; };
+  options.on_progress = [&](std::int64_t count) {
+    done = count;
+    return true;
+  };
   const Made made(options);
   const auto packed = made.open();
   CHECK(done == 6);
@@ -84,8 +84,7 @@ TEST_CASE("every changed or missing byte of a pack is noticed") {
   const Made made;
   const std::string bytes = read_file(made.folder / "train.pack");
   REQUIRE(error_of(bytes).empty());
-  const auto contents = pack::read_contents(
-      {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "pack");
+  const auto contents = pack::read_contents(MemoryBytes(bytes, "pack"), "pack");
   const std::size_t index = contents.entries.back().offset + contents.entries.back().length;
   for (std::size_t i = index; i < bytes.size(); ++i) {
     std::string other = bytes;
@@ -114,6 +113,27 @@ TEST_CASE("a changed image is found by its checksum") {
   REQUIRE(broken.size() == 1);
   CHECK(broken[0].index == 1);
   CHECK(contains(broken[0].message, "train.pack: image 1: its checksum is wrong"));
+}
+
+TEST_CASE("a pack cut short while it is open is an error of the images that are gone") {
+  for (const bool as_pixels : {false, true}) {
+    PackOptions options;
+    options.as_pixels = as_pixels;
+    const Made made(options);
+    const auto packed = made.open();
+    std::filesystem::resize_file(made.folder / "train.pack", 4096 + 1);
+    CHECK_THROWS_AS((void)packed->get(1), ImageError);
+    CHECK(contains(message_of([&] { (void)packed->get(1); }), "train.pack: the file ends at byte"));
+    CHECK(verify_dataset(*packed).size() > 0);
+  }
+}
+
+TEST_CASE("packing can be stopped, and leaves no file") {
+  const Made made;
+  PackOptions options;
+  options.on_progress = [](std::int64_t) { return false; };
+  CHECK_FALSE(write_pack(made.folder / "new.pack", *made.source, options));
+  CHECK_FALSE(std::filesystem::exists(made.folder / "new.pack"));
 }
 
 TEST_CASE("a broken image ends the packing, and no file is left") {

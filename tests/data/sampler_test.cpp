@@ -150,10 +150,11 @@ TEST_CASE("the next good image stands in for a broken one") {
     Loader loader(fake, {}, options);
     CHECK(labels(loader) == std::vector<std::int64_t>{0, 1, 3, 3, 4, 5, 8, 8, 8, 0});
     CHECK(loader.bad_images() == 4);
-    const auto messages = loader.take_bad_image_messages();
-    CHECK(messages.size() == 4);
-    CHECK(messages.front() == "file 2 is broken");
-    CHECK(loader.take_bad_image_messages().empty());
+    const std::vector<BrokenImage> broken = loader.take_bad_images();
+    CHECK(broken.size() == 4);
+    CHECK(broken.front().index == 2);
+    CHECK(broken.front().message == "file 2 is broken");
+    CHECK(loader.take_bad_images().empty());
   }
 }
 
@@ -188,7 +189,8 @@ TEST_CASE("nothing can stand in where all are broken") {
   LoaderOptions options = in_order(2, 0);
   options.on_bad_image = OnBadImage::replace;
   Loader loader(fake, {}, options);
-  CHECK(contains(message_of([&] { (void)loader.next(); }), "none of the 3 images can be decoded"));
+  CHECK(contains(message_of([&] { (void)loader.next(); }),
+                 "none of the 3 images can be read, the last: file"));
 }
 
 }  // namespace fovea

@@ -12,9 +12,7 @@ namespace {
 
 using namespace tests;
 
-std::span<const std::uint8_t> bytes_of(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
+MemoryBytes bytes_of(const std::string& text) { return {text, "tar"}; }
 
 std::vector<std::string> paths_of(const std::string& tar) {
   std::vector<std::string> paths;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 
@@ -46,4 +47,15 @@ TEST_CASE("an empty range calls nothing, a nested loop runs inline") {
   CHECK(visits == std::vector<int>(12, 1));
 }
 
-TEST_CASE("zero threads are refused") { CHECK_THROWS_AS(set_num_threads(0), Error); }
+TEST_CASE("a grain as large as a number can be is one chunk") {
+  std::vector<std::int64_t> seen;
+  parallel_for(100, INT64_MAX, [&](std::int64_t begin, std::int64_t end) {
+    seen.insert(seen.end(), {begin, end});
+  });
+  CHECK(seen == std::vector<std::int64_t>{0, 100});
+}
+
+TEST_CASE("numbers of threads that cannot be are refused") {
+  CHECK_THROWS_AS(set_num_threads(0), Error);
+  CHECK(contains(message_of([] { set_num_threads(1'000'000); }), "expected at most"));
+}

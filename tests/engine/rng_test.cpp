@@ -56,6 +56,19 @@ TEST_CASE("moments of the draws are those of their distributions") {
   CHECK(gamma / kDraws == doctest::Approx(0.8).epsilon(0.03));
 }
 
+TEST_CASE("a beta of tiny shapes is 0 or 1, each half of the time, and never nothing") {
+  Rng rng(7);
+  int ones = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double value = rng.beta(1e-3, 1e-3);
+    REQUIRE(value >= 0);
+    REQUIRE(value <= 1);
+    ones += value > 0.5 ? 1 : 0;
+  }
+  CHECK(ones > 450);
+  CHECK(ones < 550);
+}
+
 TEST_CASE("element i of a random tensor does not depend on the shape around it") {
   const Tensor longer = rand_normal({101}, {0, 1}, {7, 2});
   const Tensor shorter = rand_normal({5}, {0, 1}, {7, 2});

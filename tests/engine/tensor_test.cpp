@@ -50,6 +50,18 @@ TEST_CASE("conversions round as the dtypes do") {
   CHECK(std::isinf(static_cast<float>(bf16(3.4e38f))));
 }
 
+TEST_CASE("a copy within a storage reads every element before it is written") {
+  const Tensor square = from_values({2, 2}, {1, 2, 3, 4});
+  square.copy_(square.alias({2, 2}, {1, 2}));
+  CHECK(square.to_vector() == std::vector<double>{1, 3, 2, 4});
+  const Tensor line = from_values({5}, {1, 2, 3, 4, 5});
+  line.alias({4}, {1}, 1).copy_(line.alias({4}, {1}));
+  CHECK(line.to_vector() == std::vector<double>{1, 1, 2, 3, 4});
+  const Tensor turned = from_values({3}, {1, 2, 3});
+  turned.copy_(turned.alias({3}, {-1}, 2));
+  CHECK(turned.to_vector() == std::vector<double>{3, 2, 1});
+}
+
 TEST_CASE("alias reads the same storage with its own geometry, and only inside it") {
   const Tensor x = counting({3, 5});
   const Tensor transposed = x.alias({5, 3}, {1, 5});
@@ -58,6 +70,9 @@ TEST_CASE("alias reads the same storage with its own geometry, and only inside i
   CHECK(transposed.contiguous().to_vector()[4] == 6);
   CHECK_THROWS_AS((void)x.alias({5, 4}, {1, 5}), Error);
   CHECK_THROWS_AS((void)x.alias({2}, {-1}), Error);
+  CHECK_THROWS_AS((void)x.alias({9, 2}, {std::int64_t{1} << 61, 1}), Error);  // wraps to 0
+  CHECK_THROWS_AS((void)x.alias({2}, {INT64_MAX}, INT64_MAX), Error);
+  CHECK_THROWS_AS((void)x.alias({2, 2}, {1}), Error);  // strides of another rank
 }
 
 TEST_CASE("copy_into broadcasts and converts") {

@@ -46,8 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data), size);
   repair(bytes);
   try {
-    const auto contents = fovea::pack::read_contents(
-        {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "input");
+    const auto contents = fovea::pack::read_contents(fovea::MemoryBytes(bytes, "input"), "input");
     for (const fovea::pack::Entry& entry : contents.entries) {
       if (entry.offset > size || entry.length > size - entry.offset) __builtin_trap();
       if (entry.label >= contents.classes.size()) __builtin_trap();

@@ -7,6 +7,7 @@
 
 #include "models/config_reader.h"
 #include "models/registry.h"
+#include "models/scope.h"
 #include "models/summary.h"
 
 using namespace fovea;
@@ -120,6 +121,28 @@ TEST_CASE("every listed name builds") {
     }
     CHECK(make_model(name, overrides)->info().name == name);
   }
+}
+
+TEST_CASE("a model's parameters are counted without making them, and too many are refused") {
+  for (const char* name : {"vit_tiny_patch4_32", "deit_tiny_distilled_patch16_224",
+                           "cpvt_tiny_peg0_224", "pervit_tiny_224", "pit_tiny_32"}) {
+    CAPTURE(std::string(name));
+    const auto model = make_model(name, {});
+    std::int64_t bytes = 0;
+    for (const auto* list : {&model->store().parameters(), &model->store().buffers()}) {
+      for (const Parameter& p : *list) {
+        bytes += p.tensor.numel() * static_cast<std::int64_t>(size_of(p.tensor.dtype()));
+      }
+    }
+    const ShapesOnly shapes("x", INT64_MAX);
+    const auto shape = make_model_like(*model, 0);
+    CHECK(shape->store().parameter_count() == model->store().parameter_count());
+    CHECK(shapes.bytes() >= bytes);
+    CHECK(shapes.bytes() < bytes + 400 * 1024);
+  }
+  CHECK(message_of("vit_tiny_patch4_32", {{"embed_dim", 24000}, {"depth", 1000}})
+            .find("vit_tiny_patch4_32: its parameters need more memory than the") !=
+        std::string::npos);
 }
 
 TEST_CASE("a name says family, patch and image, whatever they are") {

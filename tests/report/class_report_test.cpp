@@ -12,7 +12,17 @@ namespace fovea {
 namespace {
 
 /// Of 4 a: 3 right, 1 taken for c. Of 2 "b, b": none right, both taken for a. No c at all.
-ClassReport report() { return ClassReport({"a", "b, b", "c"}, {3, 0, 1, 2, 0, 0, 0, 0, 0}); }
+ClassReport report() {
+  std::vector<Prediction> predictions;
+  const auto add = [&](std::int64_t label, std::int64_t prediction, int times) {
+    predictions.resize(predictions.size() + static_cast<std::size_t>(times),
+                       {.label = label, .prediction = prediction});
+  };
+  add(0, 0, 3);
+  add(1, 0, 2);
+  add(0, 2, 1);
+  return {{"a", "b, b", "c"}, predictions};
+}
 
 }  // namespace
 
@@ -46,8 +56,25 @@ TEST_CASE("files and picture") {
   CHECK(read_image(folder / "new/confusion.png").width > 0);
 }
 
-TEST_CASE("counts that do not fit the classes are refused") {
-  CHECK_THROWS_AS(ClassReport({"a", "b"}, {1, 2, 3}), Error);
+TEST_CASE("predictions of classes that do not exist are refused") {
+  const std::vector<Prediction> predictions{{.label = 1, .prediction = 2}};
+  CHECK(contains(message_of([&] {
+                   ClassReport({"a", "b"}, predictions);
+                 }),
+                 "got class 1 taken for 2, expected 0 to 1"));
+}
+
+TEST_CASE(
+    "of 40,000 classes what happened is listed, and nothing as large as their square is made") {
+  const TemporaryFolder folder;
+  const std::vector<Prediction> predictions{{.label = 39999, .prediction = 7},
+                                            {.label = 39999, .prediction = 7},
+                                            {.label = 2, .prediction = 2}};
+  const ClassReport many(std::vector<std::string>(40000, "x"), predictions);
+  CHECK(many.confusion_csv() == "class,taken_for,images\nx,x,1\nx,x,2\n");
+  CHECK(many.rows()[39999].images == 2);
+  CHECK(many.rows()[7].predicted == 2);
+  CHECK(many.write(folder.path()).size() == 2);
 }
 
 }  // namespace fovea

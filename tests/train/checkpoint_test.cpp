@@ -74,6 +74,45 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
   CHECK(contains(resume_failure(tiny_config(), file), file.string()));
 }
 
+TEST_CASE("every flipped bit of a state is noticed, and nothing changes") {
+  const TemporaryFolder folder;
+  const auto file = folder / "state.safetensors";
+  Trainer trainer = make_trainer(tiny_config());
+  trainer.train_step();
+  save_run_state(file, trainer.state());
+  const std::string bytes = read_file(file);
+  for (std::size_t at = 8; at < bytes.size(); at += bytes.size() / 97) {
+    CAPTURE(at);
+    std::string other = bytes;
+    other[at] = static_cast<char>(other[at] ^ 1);
+    write_file_atomically(file, other);
+    CHECK_FALSE(resume_failure(tiny_config(), file).empty());
+  }
+}
+
+TEST_CASE("a state whose counts no run could have is refused") {
+  const TemporaryFolder folder;
+  const auto file = folder / "state.safetensors";
+  Trainer trainer = make_trainer(tiny_config());  // six steps an epoch
+  trainer.train_step();
+  const auto failure = [&](const std::function<void(Progress&)>& change) {
+    TrainState state = trainer.state();
+    change(state.progress);
+    save_run_state(file, state);
+    return resume_failure(tiny_config(), file);
+  };
+  CHECK(
+      contains(failure([](Progress& p) { p.cursor.epoch = INT64_MAX; }), "cursor_epoch: got 9223"));
+  CHECK(contains(failure([](Progress& p) { p.finished_epochs = 4; }), "after 4 finished epochs"));
+  CHECK(contains(failure([](Progress& p) { p.cursor.batch = 6; }), "is this another data set?"));
+  CHECK(contains(failure([](Progress& p) { p.step = 0; }), "1 updates in 0 steps"));
+  CHECK(contains(failure([](Progress& p) { p.step = p.forward = 7; }), "after 7 steps"));
+  CHECK(contains(failure([](Progress& p) { p.cursor.epoch = p.finished_epochs = 1; }),
+                 "stands at epoch 1, batch 1 after 1 steps"));
+  CHECK(contains(failure([](Progress& p) { p.epoch.correct1 = 99; }), "hits of"));
+  CHECK(contains(failure([](Progress& p) { p.best_epoch = 3; }), "best epoch of 3"));
+}
+
 TEST_CASE("weights carry what evaluation and prediction need") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());

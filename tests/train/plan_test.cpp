@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/system_memory.h"
 #include "engine/profile.h"
 #include "engine/storage.h"
 #include "settings/pipeline.h"
@@ -14,7 +15,6 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/run_profile.h"
-#include "train/system_memory.h"
 
 using namespace fovea;
 

@@ -247,6 +247,33 @@ TEST_CASE("a loss or a gradient that is not finite stops the run and names the s
   CHECK(contains(traced, "(step 0, epoch 0)"));
 }
 
+TEST_CASE("weights, moments or averages that are not finite are never handed over to be saved") {
+  for (const char* what : {"param/head.weight", "v/head.weight", "ema/head.weight"}) {
+    CAPTURE(std::string(what));
+    for (const bool at_epochs_end : {true, false}) {
+      TrainConfig config = tiny_config();
+      config.recovery_interval = at_epochs_end ? 0 : 1;
+      Trainer trainer = make_trainer(config);
+      Record record;
+      TrainWatch watch = watch_into(record);
+      watch.on_step = [&](const EpochPosition&) {
+        const std::string name = what;
+        const TrainState state = trainer.state();
+        const Tensor broken = name[0] == 'p'   ? state.model->store().find("head.weight")
+                              : name[0] == 'v' ? state.optimizer->state().at(name)
+                                               : state.ema->averages().at("head.weight");
+        if (trainer.progress().step == 6) broken.detach().fill_(std::nan(""));
+      };
+      const std::string message = message_of([&] { (void)trainer.fit(watch); });
+      CHECK(contains(message, "after step 6"));
+      CHECK(contains(message, what));
+      CHECK(contains(message, "--resume auto"));
+      CHECK(record.epochs.empty());
+      CHECK(record.saves == (at_epochs_end ? 0 : 5));
+    }
+  }
+}
+
 TEST_CASE("a parameter that no gradient reaches is noticed at the first step") {
   TrainConfig config = tiny_config();
   config.mixup = config.cutmix = 0;

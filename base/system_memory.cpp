@@ -1,5 +1,5 @@
 // Linux says it in files under /proc and, for control groups, under /sys/fs/cgroup.
-#include "train/system_memory.h"
+#include "base/system_memory.h"
 
 #include <algorithm>
 #include <fstream>
