@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <span>
+#include <type_traits>
 
 #include "engine/kernels.h"
 #include "engine/parallel.h"
@@ -13,9 +15,17 @@
 namespace fovea::cpu {
 namespace {
 
+/// Beyond an integer type's range its nearest end, and 0 for NaN: C++ leaves both open.
 template <class To, class From>
 To convert(From value) {
-  return static_cast<To>(static_cast<acc_t<From>>(value));
+  const auto wide = static_cast<acc_t<From>>(value);
+  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<acc_t<From>>) {
+    using Limits = std::numeric_limits<To>;
+    const auto beyond = std::ldexp(acc_t<From>{1}, Limits::digits);  // one above the largest
+    if (!(wide < beyond)) return std::isnan(wide) ? To{0} : Limits::max();
+    if (wide < static_cast<acc_t<From>>(Limits::min())) return Limits::min();
+  }
+  return static_cast<To>(wide);
 }
 
 template <std::size_t N>

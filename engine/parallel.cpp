@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <semaphore>
@@ -15,17 +16,19 @@
 #endif
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
 
+constexpr int kMostThreads = 4096;
+
 /// OpenMP ends the program, without a word of ours, where threads cannot be started.
 void require_threads(int count) {
   const auto usual = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  constexpr int kMost = 4096;
-  check(count <= kMost, "threads: got ", count,
-        " (--threads or OMP_NUM_THREADS), expected at most ", kMost, "; this machine runs ", usual,
-        " at a time");
+  check(count <= kMostThreads, "threads: got ", count,
+        " (--threads or OMP_NUM_THREADS), expected at most ", kMostThreads, "; this machine runs ",
+        usual, " at a time");
   std::binary_semaphore end(0);
   std::vector<std::jthread> started;
   try {
@@ -46,6 +49,13 @@ void require_threads(int count) {
 
 int default_threads() {
 #ifdef _OPENMP
+  // Some OpenMP libraries pass over what they cannot read, others abort.
+  if (const char* text = std::getenv("OMP_NUM_THREADS")) {  // "4", or a list for nested loops
+    const std::vector<std::string> numbers = words_of(text, ",");
+    const auto first = numbers.empty() ? 1 : parse_integer(numbers.front());
+    check(first && *first >= 1 && *first <= kMostThreads, "OMP_NUM_THREADS: got \"", text,
+          "\", expected 1 to ", kMostThreads);
+  }
   const int count = omp_get_max_threads();
   require_threads(count);
   return count;

@@ -54,7 +54,9 @@ bool Tensor::is_contiguous() const {
 
 std::byte* Tensor::raw() const {
   const TensorImpl& impl = get();
-  return impl.storage.data() + impl.offset * static_cast<std::int64_t>(size_of(impl.dtype));
+  std::byte* const data = impl.storage.data();  // null without elements: then so are all of its views
+  if (data == nullptr) return nullptr;
+  return data + impl.offset * static_cast<std::int64_t>(size_of(impl.dtype));
 }
 
 void Tensor::require_data(DType wanted) const {

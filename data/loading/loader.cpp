@@ -225,7 +225,7 @@ struct Loader::Workers {
   }
 
   /// Waits for batch `consumed` and gives its slot free.
-  Slot take(const std::function<void(const std::string&)>& on_wait) {
+  Slot take(const std::function<void(const std::string&)>& tell) {
     if (threads.empty()) return make(consumed++);
     Slot taken;
     {
@@ -234,10 +234,10 @@ struct Loader::Workers {
       const std::int64_t before = maker.broken();
       while (!filled.wait_for(lock, kWaitWithoutWord, [&] { return slot.ready; })) {
         const std::int64_t broken = maker.broken() - before;
-        if (!on_wait) continue;
-        on_wait(broken == 0 ? "waiting for images"
-                            : "waiting for images: " + std::to_string(broken) +
-                                  " that cannot be read were met meanwhile");
+        if (!tell) continue;
+        tell(broken == 0 ? "waiting for images"
+                         : "waiting for images: " + std::to_string(broken) +
+                               " that cannot be read were met meanwhile");
       }
       taken = std::exchange(slot, Slot{});
       ++consumed;

@@ -36,8 +36,10 @@ using Fn = std::function<Tensor(const Tensor&, const Tensor&)>;
 /// Value and both gradients on the GPU against the CPU in the same dtype.
 void compare(const char* name, const Shape& a_shape, const Shape& b_shape, const Fn& f) {
   CAPTURE(std::string(name));
-  for (const auto& [dtype, bound] :
+  for (const auto& known :
        {std::pair{DType::f64, 1e-12}, {DType::f32, 1e-5}, {DType::bf16, 2e-2}}) {
+    const DType dtype = known.first;
+    const double bound = known.second;
     CAPTURE(to_string(dtype));
     std::vector<Tensor> results[2];
     for (const bool on_gpu : {false, true}) {

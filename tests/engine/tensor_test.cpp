@@ -46,6 +46,10 @@ TEST_CASE("conversions round as the dtypes do") {
   CHECK(rounded.at(1) == 1.0);  // halfway, to even
   CHECK(rounded.at(2) == -2.75);
   CHECK(x.to(DType::i64).at(2) == -2);
+  const Tensor far = from_values({5}, {1e30, -1e30, NAN, 300, -1}, {DType::f64, {}});
+  CHECK(far.to(DType::i64).data<std::int64_t>()[0] == INT64_MAX);
+  CHECK(far.to(DType::i64).data<std::int64_t>()[1] == INT64_MIN);
+  CHECK(far.to(DType::u8).to_vector() == std::vector<double>{255, 0, 0, 255, 0});
   CHECK(std::isnan(static_cast<float>(bf16(NAN))));
   CHECK(std::isinf(static_cast<float>(bf16(3.4e38f))));
 }

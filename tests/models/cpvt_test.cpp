@@ -261,7 +261,7 @@ TEST_CASE("wrong settings are refused by name") {
 }
 
 TEST_CASE("names say where the PEGs stand") {
-  CHECK(preset("cpvt_tiny_peg0_224")["peg_positions"] == json({0}));
+  CHECK(preset("cpvt_tiny_peg0_224")["peg_positions"] == json::array({0}));
   CHECK(preset("cpvt_small_peg0to5_224")["peg_positions"] == json({0, 1, 2, 3, 4}));
   CHECK(preset("cpvt_tiny_peg3_gap_patch4_32")["global_pool"] == "avg");
   CHECK(preset("cpvt_tiny_peg3_gap_patch4_32")["patch_size"] == 4);

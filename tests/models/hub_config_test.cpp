@@ -132,9 +132,9 @@ TEST_CASE("a folder of a hub loads as a model with its weights") {
   const auto loaded = load_model(folder.path());
   CHECK(loaded->info().name == "vit_tiny_patch16_224");
   CHECK(loaded->info().num_classes == 3);
-  for (const auto& [name, tensor] : state_of(*original)) {
-    INFO(name);
-    CHECK(state_of(*loaded).at(name).to_vector() == tensor.to_vector());
+  for (const auto& weight : state_of(*original)) {
+    INFO(weight.first);
+    CHECK(state_of(*loaded).at(weight.first).to_vector() == weight.second.to_vector());
   }
   const auto again = make_model_from_config(json::parse(parse(config).config), 2);
   CHECK(load_weights(*again, folder.path()).kept.empty());  // --initial-checkpoint FOLDER

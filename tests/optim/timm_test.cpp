@@ -224,11 +224,12 @@ TEST_CASE("layer-wise rates are timm's, by name") {
   const std::map<std::string, std::string> models{{"vit", "vit_tiny_patch16_224"},
                                                   {"vit_avg", "vit_tiny_patch16_224"},
                                                   {"deit", "deit_tiny_distilled_patch16_224"}};
-  for (const auto& [name, registered] : models) {
+  for (const auto& known : models) {
+    const auto& name = known.first;
     CAPTURE(name);
     nlohmann::json overrides = small;
     if (name == "vit_avg") overrides["global_pool"] = "avg", overrides["class_token"] = false;
-    const auto model = make_model(registered, overrides, 0);
+    const auto model = make_model(known.second, overrides, 0);
     const auto expected = nlohmann::json::parse(reference().metadata.at("layers/" + name));
     CHECK(expected.size() == model->store().parameters().size());
     const LayerScales scales(model->store(), 0.65);
@@ -266,7 +267,9 @@ TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradi
                                                 {"threshold", {0.1, 0.2, {}, false}},
                                                 {"sum", {0.1, {}, {}, true}},
                                                 {"weight", {0.1, {}, 2.5, false}}};
-  for (const auto& [name, options] : cases) {
+  for (const auto& known : cases) {
+    const std::string& name = known.first;
+    const BceOptions& options = known.second;
     for (const std::string kind : {"labels", "soft"}) {
       CAPTURE(name);
       CAPTURE(kind);
