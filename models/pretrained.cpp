@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/safetensors.h"
@@ -222,7 +223,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   } else if (own != metadata.end()) {
     config = parse_json(own->second);
     check(config.is_object(), path.string(), ": the model in its metadata is not a JSON object");
-    if (shown != metadata.end()) name = shown->second;
+    if (shown != metadata.end()) name = visible_text(shown->second);
   } else {
     const std::optional<HubConfig> hub = find_hub_config(path);
     check(hub.has_value(), path.string(), ": neither its metadata nor a config.json of timm's ",

@@ -261,6 +261,16 @@ def signals(table):
         saved = (run / "state.safetensors").exists()
         table.note(f"{number.name} saves the run", "" if process.returncode == 128 + number and saved
                    else f"exit code {process.returncode}, saved: {saved}")
+    for what, flags in (("a model is made", ["--embed-dim", "1536", "--num-heads", "12", "--depth", "24"]),
+                        ("data are scanned", ["--dataset", "builtin"])):
+        process = table.start("--output", table.folder / "early", *flags)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        process.communicate(timeout=60)
+        slow = time.monotonic() - begun > 10
+        table.note(f"SIGTERM while {what}", f"exit code {process.returncode}, slow: {slow}"
+                   if slow or process.returncode not in (-signal.SIGTERM, 143) else "")
     run = table.folder / "reader gone"
     process = table.start("--output", run, "--epochs", "100", "--log-interval", "1")
     wait_for_steps(run)
