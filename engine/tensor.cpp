@@ -54,7 +54,8 @@ bool Tensor::is_contiguous() const {
 
 std::byte* Tensor::raw() const {
   const TensorImpl& impl = get();
-  std::byte* const data = impl.storage.data();  // null without elements: then so are all of its views
+  std::byte* const data =
+      impl.storage.data();  // null without elements: then so are all of its views
   if (data == nullptr) return nullptr;
   return data + impl.offset * static_cast<std::int64_t>(size_of(impl.dtype));
 }

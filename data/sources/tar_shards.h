@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// Reads in any order, as the shards are mapped into memory. Classes are called as the lines of
+/// Reads in any order; the shards stay open. Classes are called as the lines of
 /// options.class_map or of a file classes.txt in data_dir say; otherwise 0, 1, ... up to the
 /// largest label of both splits.
 class TarShards : public FileDataset {
