@@ -17,9 +17,11 @@ namespace {
 
 std::atomic<int> first_error = 0;
 
-class VisibleBuffer : public std::streambuf {
+}  // namespace
+
+class VisibleStreams::Buffer : public std::streambuf {
  public:
-  explicit VisibleBuffer(int descriptor) : descriptor_(descriptor) {}
+  explicit Buffer(int descriptor) : descriptor_(descriptor) {}
 
  protected:
   int_type overflow(int_type c) override {
@@ -50,8 +52,6 @@ class VisibleBuffer : public std::streambuf {
   std::string gathered_;
 };
 
-}  // namespace
-
 void open_standard_descriptors() {
   for (int number = 0; number <= 2; ++number) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -72,18 +72,16 @@ void write_output(int descriptor, std::string_view text) {
 
 int output_error() { return first_error; }
 
-struct VisibleStreams::Buffers {
-  VisibleBuffer out{STDOUT_FILENO}, error{STDERR_FILENO};
-  std::streambuf* const usual_out = std::cout.rdbuf(&out);
-  std::streambuf* const usual_error = std::cerr.rdbuf(&error);
-};
-
-VisibleStreams::VisibleStreams() : buffers_(std::make_unique<Buffers>()) {}
+VisibleStreams::VisibleStreams()
+    : out_(std::make_unique<Buffer>(STDOUT_FILENO)),
+      error_(std::make_unique<Buffer>(STDERR_FILENO)),
+      usual_out_(std::cout.rdbuf(out_.get())),
+      usual_error_(std::cerr.rdbuf(error_.get())) {}
 
 VisibleStreams::~VisibleStreams() {
   std::cout.flush();
-  std::cout.rdbuf(buffers_->usual_out);
-  std::cerr.rdbuf(buffers_->usual_error);
+  std::cout.rdbuf(usual_out_);
+  std::cerr.rdbuf(usual_error_);
 }
 
 }  // namespace fovea

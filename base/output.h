@@ -2,6 +2,7 @@
 // class's name steers a terminal, and output that is lost is noticed.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <string_view>
 
@@ -27,8 +28,9 @@ class VisibleStreams {
   VisibleStreams& operator=(const VisibleStreams&) = delete;
 
  private:
-  struct Buffers;
-  std::unique_ptr<Buffers> buffers_;
+  class Buffer;
+  std::unique_ptr<Buffer> out_, error_;
+  std::streambuf *usual_out_, *usual_error_;
 };
 
 }  // namespace fovea

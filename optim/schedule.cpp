@@ -54,9 +54,13 @@ double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
       return o.lr * std::pow(o.decay_rate, std::floor(t / (o.decay_epochs * per_epoch)));
     case ScheduleKind::multistep:
       return o.lr * std::pow(o.decay_rate, milestones_passed(o, t, per_epoch));
-    default:
-      return o.lr;
+    case ScheduleKind::plateau:  // what it has seen stands above this
+    case ScheduleKind::constant:
+    case ScheduleKind::half_cosine:  // these two have functions of their own
+    case ScheduleKind::wsd:
+      break;
   }
+  return o.lr;
 }
 
 }  // namespace
@@ -68,9 +72,14 @@ bool has_floor(ScheduleKind kind) {
     case ScheduleKind::plateau:
     case ScheduleKind::constant:
       return false;
-    default:
+    case ScheduleKind::cosine:
+    case ScheduleKind::half_cosine:
+    case ScheduleKind::linear:
+    case ScheduleKind::poly:
+    case ScheduleKind::wsd:
       return true;
   }
+  return true;
 }
 
 std::int64_t total_epochs(const ScheduleOptions& o, std::int64_t cooldown) {
