@@ -14,6 +14,7 @@ import tempfile
 
 PROGRAMS = ["train_cifar", "train_imagenet", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
             "parity", "gradcheck", "fovea_bench"]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 TINY = ["--model", "vit_tiny_patch8_32", "--depth", "1", "--embed-dim", "12", "--num-heads", "1",
         "--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]
 
@@ -68,6 +69,12 @@ def check_lists_of_models(checks):
                 code == 2 and "nope" in error and "mean" not in error and "--list-models" in error, error)
 
 
+def check_verbs(checks):
+    text = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60).stdout
+    checks.that("./run names its verbs", "train_cifar" in text, text)
+    checks.that("./run fits a terminal of 80 columns", max(map(len, text.splitlines())) <= 80, text)
+
+
 def check_start_of_training(checks, folder):
     code, text, error = checks.run("train_cifar", *TINY, "--output", folder / "a")
     lines = (text + error).splitlines()
@@ -85,6 +92,7 @@ def main():
     checks = Checks(parser.parse_args().build.resolve())
     check_every_program(checks)
     check_lists_of_models(checks)
+    check_verbs(checks)
     with tempfile.TemporaryDirectory() as folder:
         check_start_of_training(checks, pathlib.Path(folder))
     sys.exit(checks.failed > 0)
