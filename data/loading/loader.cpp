@@ -19,7 +19,6 @@
 namespace fovea {
 namespace {
 
-constexpr std::chrono::seconds kWaitWithoutWord{10};
 constexpr std::uint64_t kAugmentStream = 0x6175676D656E74;  // "augment"
 
 Tensor first_rows(const Tensor& whole, std::int64_t rows) {
@@ -162,6 +161,7 @@ struct Loader::Workers {
       : maker(std::move(dataset), std::move(pipeline), options),
         first(start.epoch * batches + start.batch),
         batches_per_epoch(batches),
+        word_after(options.seconds_without_word),
         last(options.repeat ? INT64_MAX : (start.epoch + 1) * batches),
         slots(static_cast<std::size_t>(options.queue)),
         claimed(first),
@@ -232,7 +232,7 @@ struct Loader::Workers {
       std::unique_lock lock(mutex);
       Slot& slot = slots[consumed % slots.size()];
       const std::int64_t before = maker.broken();
-      while (!filled.wait_for(lock, kWaitWithoutWord, [&] { return slot.ready; })) {
+      while (!filled.wait_for(lock, word_after, [&] { return slot.ready; })) {
         const std::int64_t broken = maker.broken() - before;
         if (!tell) continue;
         tell(broken == 0 ? "waiting for images"
@@ -248,6 +248,7 @@ struct Loader::Workers {
 
   const BatchMaker maker;
   const std::int64_t first, batches_per_epoch;
+  const std::chrono::duration<double> word_after;
   const std::int64_t last;  ///< one past the last number
 
   std::mutex mutex;                ///< guards what follows

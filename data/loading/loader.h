@@ -53,7 +53,8 @@ struct LoaderOptions {
   bool drop_last = true;  ///< leave out an incomplete last batch
   bool repeat = true;     ///< go on with the next epoch; false: next() ends after the first
   OnBadImage on_bad_image = OnBadImage::fail;
-  double bad_image_limit = 1;  ///< next() throws TooManyBadImages beyond this share
+  double bad_image_limit = 1;        ///< next() throws TooManyBadImages beyond this share
+  double seconds_without_word = 10;  ///< see Loader::on_wait
   std::uint64_t seed = 0;
 };
 /// In the data set's order, every image once.
@@ -86,7 +87,7 @@ class Loader {
     return static_cast<std::int64_t>(bad_images_.size());
   }
   [[nodiscard]] std::vector<BrokenImage> take_bad_images();
-  /// Told what next() waits for, every ten seconds while it does.
+  /// Told what next() waits for, every options.seconds_without_word while it does.
   std::function<void(const std::string& what)> on_wait{};
 
  private:

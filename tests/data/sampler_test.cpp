@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -22,12 +25,14 @@ class Fake : public Dataset {
   [[nodiscard]] std::int64_t size() const override { return size_; }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] Sample get(std::int64_t index) const override {
+    std::this_thread::sleep_for(delay);
     if (broken.contains(index)) throw ImageError("file " + std::to_string(index) + " is broken");
     return {Image(2, 2), index};
   }
   [[nodiscard]] std::vector<std::int64_t> parts() const override { return part_sizes; }
 
   std::set<std::int64_t> broken;
+  std::chrono::milliseconds delay{0};
   std::vector<std::int64_t> part_sizes;
 
  private:
@@ -156,6 +161,22 @@ TEST_CASE("the next good image stands in for a broken one") {
     CHECK(broken.front().message == "file 2 is broken");
     CHECK(loader.take_bad_images().empty());
   }
+}
+
+TEST_CASE("who waits long for images is told for what") {
+  auto fake = std::make_shared<Fake>(100);
+  fake->delay = std::chrono::milliseconds(5);
+  for (int i = 0; i < 40; ++i) fake->broken.insert(i);
+  LoaderOptions options = in_order(1, 1);
+  options.on_bad_image = OnBadImage::replace;
+  options.seconds_without_word = 0.02;
+  Loader loader(fake, {}, options);
+  std::vector<std::string> said;
+  loader.on_wait = [&](const std::string& what) { said.push_back(what); };
+  (void)loader.next();
+  REQUIRE(said.size() > 1);
+  CHECK(contains(said.back(), "waiting for images: "));
+  CHECK(contains(said.back(), " that cannot be read"));
 }
 
 TEST_CASE("broken images can be left out") {

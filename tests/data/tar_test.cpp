@@ -157,6 +157,16 @@ TEST_CASE("shards are one data set") {
       "has the label 3, but only 3 classes are named"));
 }
 
+TEST_CASE("a shard cut short while it is open is an error of the images that are gone") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "train-0.tar",
+                        tar_sample("a", 0, 0) + tar_sample("b", 1, 1) + tar_end());
+  const auto train = open_dataset(photographs(folder.path(), "tar"), Split::train);
+  std::filesystem::resize_file(folder / "train-0.tar", 600);
+  CHECK_THROWS_AS((void)train->get(1), ImageError);
+  CHECK(contains(message_of([&] { (void)train->get(1); }), "train-0.tar: the file ends at byte"));
+}
+
 TEST_CASE("shards are named by patterns") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "deep");

@@ -79,6 +79,22 @@ TEST_CASE("what the background writes is the state of its moment, and the same b
   CHECK(bytes_of(now / "state.safetensors") == bytes_of(later / "state.safetensors"));
 }
 
+TEST_CASE("a file that something else removed is named at the end") {
+  for (const char* name : {"last.safetensors", "state.safetensors", "checkpoint-0.safetensors",
+                           "log.csv", "steps.jsonl"}) {
+    CAPTURE(std::string(name));
+    const TemporaryFolder folder;
+    Trainer trainer = make_trainer(tiny_config());
+    RunRecorder recorder(folder.path(), {}, {}, {1, false});
+    recorder.epoch(row_of(0, 10), trainer.state());
+    recorder.finish();
+    recorder.require_files();
+    std::filesystem::remove(folder / name);
+    CHECK(contains(message_of([&] { recorder.require_files(); }),
+                   (folder / name).string() + ": is missing"));
+  }
+}
+
 TEST_CASE("a file that cannot be written is an error, at the next chance to say so") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());
