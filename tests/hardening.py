@@ -46,6 +46,9 @@ class Table:
         faults.small_cifar(self.data)
         self.run_folder = folder / "run"
         self.weights = self.run_folder / "best.safetensors"
+        self.place = folder / "place"  # where the programs run: some flags name files relative to it
+        self.place.mkdir()
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
 
     def note(self, what, problem):
         self.rows += 1
@@ -54,6 +57,7 @@ class Table:
 
     def run(self, program, *flags, **options):
         options.setdefault("timeout", 60)
+        options.setdefault("cwd", self.place)
         return subprocess.run([self.build / program, *(f if isinstance(f, bytes) else str(f) for f in flags)], capture_output=True, **options)
 
     def train(self, *flags, **options):
@@ -61,7 +65,7 @@ class Table:
 
     def start(self, *flags):
         return subprocess.Popen([self.build / "train_cifar", "--dataset", "cifar10", "--data-dir", self.data, *SMALL,
-                                 *map(os.fspath, flags)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                 *map(str, flags)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.place)
 
     def programs(self):
         """A command of each program that succeeds and prints."""
