@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace fovea {
@@ -26,26 +27,6 @@ namespace {
   fail("cannot ", action, " ", path.string(), ": ", std::generic_category().message(error));
 }
 
-/// An open file; closed on every way out.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int get() const { return value_; }
-  [[nodiscard]] int release() { return std::exchange(value_, -1); }
-  /// Network file systems report a failed write here.
-  bool close() {
-    const int value = release();
-    return value < 0 || ::close(value) == 0;
-  }
-
- private:
-  int value_;
-};
-
 /// A regular file, open for reading, and its size. A pipe without a writer must not be waited for.
 struct OpenedFile {
   Descriptor descriptor;
@@ -54,7 +35,7 @@ struct OpenedFile {
   explicit OpenedFile(const fs::path& path)
       : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status = {};
-    if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) fail_errno("read", path);
+    if (!descriptor.is_open() || ::fstat(descriptor.get(), &status) != 0) fail_errno("read", path);
     if (S_ISDIR(status.st_mode)) fail_errno("read", path, EISDIR);
     check(S_ISREG(status.st_mode), "cannot read ", path.string(), ": not a regular file");
     size = static_cast<std::uint64_t>(status.st_size);
@@ -108,7 +89,7 @@ void remove_stale_temporaries(const fs::path& path) {
 /// Makes the rename itself survive a power cut. Some file systems cannot sync a folder (EINVAL).
 void sync_folder(const fs::path& folder) {
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const bool ok = descriptor.get() >= 0 && (::fsync(descriptor.get()) == 0 || errno == EINVAL);
+  const bool ok = descriptor.is_open() && (::fsync(descriptor.get()) == 0 || errno == EINVAL);
   if (!ok && errno != EACCES) fail_errno("sync", folder);
 }
 
@@ -118,7 +99,7 @@ using Append = std::function<void(std::string_view)>;
 void write_new(const fs::path& path, int flags, const fs::path& target,
                const std::function<void(const Append&)>& produce) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666));
-  if (file.get() < 0) fail_errno("write", target);
+  if (!file.is_open()) fail_errno("write", target);
   produce([&](std::string_view content) {
     if (!write_all(file.get(), content)) fail_errno("write", target);
   });
@@ -197,7 +178,7 @@ void make_folder(const fs::path& folder) {
 FolderLock::FolderLock(const fs::path& folder) {
   const fs::path path = folder / ".lock";
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file.get() < 0) fail_errno("write", path);
+  if (!file.is_open()) fail_errno("write", path);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
       std::string holder = read_file(path);
@@ -213,20 +194,7 @@ FolderLock::FolderLock(const fs::path& folder) {
   const std::string holder =
       "process " + std::to_string(::getpid()) + " on " + std::string(host.data()) + "\n";
   if (::ftruncate(file.get(), 0) != 0 || !write_all(file.get(), holder)) fail_errno("write", path);
-  descriptor_ = file.release();
-}
-
-FolderLock::FolderLock(FolderLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), failure_(std::move(other.failure_)) {}
-
-FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(failure_, other.failure_);
-  return *this;
-}
-
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  file_ = std::move(file);
 }
 
 std::string ByteSource::text_at(std::uint64_t offset, std::uint64_t count) const {
@@ -244,28 +212,12 @@ void MemoryBytes::read_at(std::uint64_t offset, std::span<std::byte> into) const
 InputFile::InputFile(fs::path path) : path_(std::move(path)) {
   OpenedFile file(path_);
   size_ = file.size;
-  descriptor_ = file.descriptor.release();
-}
-
-InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      size_(other.size_),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-InputFile& InputFile::operator=(InputFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(size_, other.size_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-InputFile::~InputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  file_ = std::move(file.descriptor);
 }
 
 void InputFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   while (!into.empty()) {
-    const ssize_t got = ::pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+    const ssize_t got = ::pread(file_.get(), into.data(), into.size(), static_cast<off_t>(offset));
     if (got < 0 && errno != EINTR) fail_errno("read", path_);
     check(got != 0, "cannot read ", path_.string(), ": the file ends at byte ", offset);
     if (got > 0) {
@@ -275,37 +227,31 @@ void InputFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   }
 }
 
-AppendFile::AppendFile(fs::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail_errno("write", path_);
+AppendFile::AppendFile(fs::path path)
+    : path_(std::move(path)),
+      file_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
+  if (!file_.is_open()) fail_errno("write", path_);
 }
-
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      pending_(std::exchange(other.pending_, {})),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(pending_, other.pending_);
-  std::swap(descriptor_, other.descriptor_);
+  std::swap(file_, other.file_);
   return *this;
 }
 
 AppendFile::~AppendFile() {
-  if (descriptor_ < 0) return;
-  write_all(descriptor_, pending_);
-  ::close(descriptor_);
+  if (file_.is_open()) write_all(file_.get(), pending_);
 }
 
 void AppendFile::flush() {
   if (pending_.empty()) return;
-  check(descriptor_ >= 0, "AppendFile: flush() without a file");
-  const off_t before = ::lseek(descriptor_, 0, SEEK_END);
+  check(file_.is_open(), "AppendFile: flush() without a file");
+  const off_t before = ::lseek(file_.get(), 0, SEEK_END);
   const std::string content = std::exchange(pending_, {});
-  if (write_all(descriptor_, content)) return;
+  if (write_all(file_.get(), content)) return;
   const int error = errno;
-  const bool is_whole = before >= 0 && ::ftruncate(descriptor_, before) == 0;
+  const bool is_whole = before >= 0 && ::ftruncate(file_.get(), before) == 0;
   fail_errno(is_whole ? "write" : "write all lines of", path_, error);
 }
 

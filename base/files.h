@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace fovea {
 
 /// Larger files are refused where a whole one is read: nothing that is read so comes near it.
@@ -38,15 +40,12 @@ class FolderLock {
  public:
   /// Throws Error, naming the holder, where another process has it.
   explicit FolderLock(const std::filesystem::path& folder);
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&& other) noexcept;
-  ~FolderLock();
 
   /// Why nothing is locked, as on some network file systems; empty: it is.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
-  int descriptor_ = -1;
+  Descriptor file_;
   std::string failure_;
 };
 
@@ -87,9 +86,6 @@ class MemoryBytes : public ByteSource {
 class InputFile : public ByteSource {
  public:
   explicit InputFile(std::filesystem::path path);
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&& other) noexcept;
-  ~InputFile() override;
 
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   void read_at(std::uint64_t offset, std::span<std::byte> into) const override;
@@ -97,7 +93,7 @@ class InputFile : public ByteSource {
  private:
   std::filesystem::path path_;
   std::uint64_t size_ = 0;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 /// A file that grows line by line, as logs do. Content is kept in memory until flush().
@@ -106,8 +102,8 @@ class AppendFile {
   AppendFile() = default;
   /// Opens, or makes, the file and puts what is appended after what it holds.
   explicit AppendFile(std::filesystem::path path);
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&& other) noexcept;
+  AppendFile(AppendFile&& other) noexcept : AppendFile() { *this = std::move(other); }
+  AppendFile& operator=(AppendFile&& other) noexcept;  ///< `other` flushes what this one held
   ~AppendFile();  ///< flushes; a failure is lost, so call flush() where it matters
 
   void append(std::string_view content) { pending_ += content; }
@@ -118,7 +114,7 @@ class AppendFile {
  private:
   std::filesystem::path path_;
   std::string pending_;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace fovea

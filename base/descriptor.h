@@ -1,0 +1,33 @@
+// An open file by its number, closed on every way out.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace fovea {
+
+class Descriptor {
+ public:
+  Descriptor() = default;  ///< of no file
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const { return value_; }
+  [[nodiscard]] bool is_open() const { return value_ >= 0; }
+  /// Network file systems report a failed write here.
+  bool close() {
+    const int value = std::exchange(value_, -1);
+    return value < 0 || ::close(value) == 0;
+  }
+
+ private:
+  int value_ = -1;
+};
+
+}  // namespace fovea
