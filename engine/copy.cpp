@@ -2,8 +2,6 @@
 // devices. The loops are in the table of the device (engine/kernels.h).
 #include "engine/copy.h"
 
-#include <utility>
-
 #include "engine/cuda/runtime.h"
 #include "engine/strided.h"
 
@@ -32,18 +30,13 @@ void copy_across(const Tensor& destination, const Tensor& source) {
 /// Whether both lie in one storage in different places or orders, and might share elements.
 bool may_overlap(const Tensor& destination, const Tensor& source) {
   if (destination.numel() == 0 || !(destination.storage() == source.storage())) return false;
+  const bool same = destination.storage_offset() == source.storage_offset() &&
+                    destination.strides() == source.strides();
   const auto range = [](const Tensor& x) {
-    std::int64_t first = x.storage_offset(), last = first;
-    for (int axis = 0; axis < x.rank(); ++axis) {
-      const std::int64_t reach = (x.shape()[axis] - 1) * x.strides()[axis];
-      (reach < 0 ? first : last) += reach;
-    }
-    return std::pair(first, last);
+    return element_range(x.shape(), x.strides(), x.storage_offset()).value();
   };
   const auto [first, last] = range(destination);
   const auto [source_first, source_last] = range(source);
-  const bool same = destination.storage_offset() == source.storage_offset() &&
-                    destination.strides() == source.strides();
   return !same && first <= source_last && source_first <= last;
 }
 

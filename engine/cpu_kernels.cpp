@@ -18,12 +18,13 @@ namespace {
 /// Beyond an integer type's range its nearest end, and 0 for NaN: C++ leaves both open.
 template <class To, class From>
 To convert(From value) {
-  const auto wide = static_cast<acc_t<From>>(value);
-  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<acc_t<From>>) {
+  using Wide = acc_t<From>;
+  const auto wide = static_cast<Wide>(value);
+  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<Wide>) {
     using Limits = std::numeric_limits<To>;
-    const auto beyond = std::ldexp(acc_t<From>{1}, Limits::digits);  // one above the largest
-    if (!(wide < beyond)) return std::isnan(wide) ? To{0} : Limits::max();
-    if (wide < static_cast<acc_t<From>>(Limits::min())) return Limits::min();
+    constexpr Wide kBeyond = 2 * static_cast<Wide>(Limits::max() / 2 + 1);  // one above the largest
+    if (!(wide < kBeyond)) return std::isnan(wide) ? To{0} : Limits::max();
+    if (wide < static_cast<Wide>(Limits::min())) return Limits::min();
   }
   return static_cast<To>(wide);
 }

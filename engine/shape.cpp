@@ -61,6 +61,19 @@ Strides contiguous_strides(const Shape& shape) {
   return strides;
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> element_range(const Shape& shape,
+                                                                   const Strides& strides,
+                                                                   std::int64_t first) {
+  std::int64_t last = first;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach)) return {};
+    std::int64_t& end = reach < 0 ? first : last;
+    if (__builtin_add_overflow(end, reach, &end)) return {};
+  }
+  return std::pair(first, last);
+}
+
 Shape broadcast(std::string_view op, const Shape& a, const Shape& b) {
   Shape result = a.rank() >= b.rank() ? a : b;
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace fovea {
 
@@ -47,6 +49,11 @@ using Strides = Shape;
 std::ostream& operator<<(std::ostream& out, const Shape& shape);  ///< "[2, 3]"
 
 [[nodiscard]] Strides contiguous_strides(const Shape& shape);
+
+/// The least and the greatest element that a tensor of this shape and these strides reads when its
+/// first is `first`; empty where they are beyond 64 bits. Of a tensor with elements.
+[[nodiscard]] std::optional<std::pair<std::int64_t, std::int64_t>> element_range(
+    const Shape& shape, const Strides& strides, std::int64_t first);
 
 /// numpy's rule: sizes are aligned at the last axis and must be equal or 1. Throws "op: ...".
 [[nodiscard]] Shape broadcast(std::string_view op, const Shape& a, const Shape& b);

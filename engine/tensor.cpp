@@ -54,9 +54,8 @@ bool Tensor::is_contiguous() const {
 
 std::byte* Tensor::raw() const {
   const TensorImpl& impl = get();
-  std::byte* const data =
-      impl.storage.data();  // null without elements: then so are all of its views
-  if (data == nullptr) return nullptr;
+  std::byte* const data = impl.storage.data();
+  if (data == nullptr) return nullptr;  // no elements: adding to it would be undefined
   return data + impl.offset * static_cast<std::int64_t>(size_of(impl.dtype));
 }
 
@@ -128,20 +127,13 @@ Tensor Tensor::cached_to(DType dtype) const {
 Tensor Tensor::alias(const Shape& shape, const Strides& strides, std::int64_t offset) const {
   const TensorImpl& impl = get();
   check(strides.rank() == shape.rank(), "alias: got strides ", strides, " for shape ", shape);
-  bool fits = true;
-  std::int64_t first = 0, last = 0;
-  fits = !__builtin_add_overflow(impl.offset, offset, &first);
-  last = first;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    std::int64_t reach = 0;
-    fits = fits && !__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach);
-    std::int64_t& end = reach < 0 ? first : last;
-    fits = fits && !__builtin_add_overflow(end, reach, &end);
-  }
+  std::int64_t begin = 0;
+  const bool counts = !__builtin_add_overflow(impl.offset, offset, &begin);
+  const auto range = element_range(shape, strides, begin);
   const auto capacity = static_cast<std::int64_t>(impl.storage.bytes() / size_of(impl.dtype));
-  check(shape.numel() == 0 || (fits && first >= 0 && last < capacity), "alias: shape ", shape,
-        " with strides ", strides, " from element ", offset, " reaches beyond a storage of ",
-        capacity, " elements");
+  const bool fits = counts && range && range->first >= 0 && range->second < capacity;
+  check(shape.numel() == 0 || fits, "alias: shape ", shape, " with strides ", strides,
+        " from element ", offset, " reaches beyond a storage of ", capacity, " elements");
   auto view = std::make_shared<TensorImpl>();
   view->storage = impl.storage;
   view->offset = impl.offset + offset;
