@@ -113,9 +113,7 @@ EvaluatedModel evaluate_one(const Request& request, const LoadedModel& trained,
   };
   EvaluatedModel model;
   model.result = evaluate(*trained.model, images, options);
-  check(model.result.nonfinite == 0, trained.weights.string(), ": the model's outputs for ",
-        model.result.nonfinite, " of ", model.result.metrics.samples,
-        " images are not finite: there is nothing to measure");
+  model.result.require_finite(trained.weights.string() + ": ");
   model.checkpoint = trained.weights.string();
   model.model = trained.model->info().name;
   model.dataset = request.data.name.empty() ? trained.info.dataset : request.data.name;

@@ -72,11 +72,12 @@ std::vector<PicturePrediction::Choice> top_choices(const Tensor& logits, std::in
   for (std::int64_t k = 0; k < known; ++k) {
     values[static_cast<std::size_t>(k)] = logits.at(row * known + k);
   }
+  if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); }))
+    return {};
   std::vector<std::size_t> order(classes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::isnan(values[b]) ? !std::isnan(values[a]) : values[a] > values[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
   double sum = 0;
   for (const double value : values) sum += std::exp(value - values[order.front()]);
   std::vector<PicturePrediction::Choice> choices;

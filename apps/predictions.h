@@ -22,7 +22,8 @@ struct PicturePrediction {
   std::string error{};
 };
 
-/// The `count` (or all) classes with the largest logits [B, K] of row `row`. `classes` has K names.
+/// The `count` (or all) classes with the largest logits [B, K] of row `row`; none where a logit is
+/// not finite. `classes` has K names.
 [[nodiscard]] std::vector<PicturePrediction::Choice> top_choices(
     const Tensor& logits, std::int64_t row, const std::vector<std::string>& classes,
     std::int64_t count);

@@ -53,9 +53,11 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   check(!config.use_ema || trainer.state().ema != nullptr, "--use-ema: this run keeps no averages");
   std::optional<SwappedWeights> averaged;
   if (config.use_ema) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
-  const Metrics result = trainer.evaluate().metrics;
-  console.print("test loss " + fixed_text(result.loss(), 4) + "  top-1 " +
-                percent_text(result.top1()) + "  top-5 " + percent_text(result.top5()));
+  const Evaluation result = trainer.evaluate();
+  result.require_finite();
+  const Metrics& metrics = result.metrics;
+  console.print("test loss " + fixed_text(metrics.loss(), 4) + "  top-1 " +
+                percent_text(metrics.top1()) + "  top-5 " + percent_text(metrics.top5()));
   return 0;
 }
 
@@ -126,6 +128,49 @@ void write_report(const RunPaths& paths, Console& console) {
   }
 }
 
+/// Trains in a folder that is this run's alone. `lock` is already held by a continued run.
+int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lock,
+          Console& console) {
+  TrainConfig config = run.config;
+  const std::filesystem::path folder = make_run_folder(config);
+  if (!lock) lock = lock_run_folder(folder, console);
+  check(!run.state.empty() || !std::filesystem::exists(RunPaths{folder}.state()), folder.string(),
+        ": another run was finished there meanwhile; take another --output");
+  write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
+  WeightsInfo info;
+  info.dataset = config.dataset;
+  info.classes = trainer.data().train->class_names();
+  info.normalization = normalization_of(config);
+  info.crop = evaluation_crop(config);
+  RunRecorder recorder(folder, info, trainer.progress(),
+                       {config.checkpoint_hist, config.async_checkpoint});
+  trainer.set_peak_rate(measured_product_rate(config.precision, parse_device(config.device)));
+  console.print(
+      "run       " + folder.string() +
+      (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
+
+  RunProfile profile(config.profile, folder / "profile.json");
+  TrainWatch watch = watch_of(console, recorder, profile);
+  if (config.save_images) {
+    watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
+  }
+  const SignalRequest signals;  // until here nothing would be lost
+  const bool finished = trainer.fit(watch);
+  if (profile.cut_short()) {
+    console.print("note: --profile " + std::to_string(config.profile) +
+                  ": the run ended before so many steps after the first two; nothing is traced");
+  }
+  recorder.finish();
+  recorder.require_files();
+  if (finished) {
+    if (config.report) write_report(recorder.paths(), console);
+    console.finish(recorder.paths(), trainer.progress());
+    return 0;
+  }
+  console.stopped(recorder.paths(), trainer.progress());
+  return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+}
+
 }  // namespace
 
 int run_training(const TrainingProgram& program, int argc, char** argv) {
@@ -159,43 +204,7 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   console.introduce(config, trainer, run.notices);
   if (config.eval) return evaluate_only(config, trainer, console);
 
-  const std::filesystem::path folder = make_run_folder(config);
-  if (!lock) lock = lock_run_folder(folder, console);
-  check(!run.state.empty() || !std::filesystem::exists(RunPaths{folder}.state()), folder.string(),
-        ": another run was finished there meanwhile; take another --output");
-  write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
-  WeightsInfo info;
-  info.dataset = config.dataset;
-  info.classes = data.train->class_names();
-  info.normalization = normalization_of(config);
-  info.crop = evaluation_crop(config);
-  RunRecorder recorder(folder, info, trainer.progress(),
-                       {config.checkpoint_hist, config.async_checkpoint});
-  trainer.set_peak_rate(measured_product_rate(config.precision, parse_device(config.device)));
-  console.print(
-      "run       " + folder.string() +
-      (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
-
-  RunProfile profile(config.profile, folder / "profile.json");
-  TrainWatch watch = watch_of(console, recorder, profile);
-  if (config.save_images) {
-    watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
-  }
-  const SignalRequest signals;  // until here nothing would be lost
-  const bool finished = trainer.fit(watch);
-  if (profile.cut_short()) {
-    console.print("note: --profile " + std::to_string(config.profile) +
-                  ": the run ended before so many steps after the first two; nothing is traced");
-  }
-  recorder.finish();
-  recorder.require_files();
-  if (finished) {
-    if (config.report) write_report(recorder.paths(), console);
-    console.finish(recorder.paths(), trainer.progress());
-    return 0;
-  }
-  console.stopped(recorder.paths(), trainer.progress());
-  return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+  return train(run, trainer, std::move(lock), console);
 }
 
 }  // namespace fovea

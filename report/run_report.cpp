@@ -79,6 +79,7 @@ void evaluate_model_of(Run& run, RunPage& page) {
   EvaluatedModel evaluated;
   evaluated.result = evaluate(*run.model, test, how);
   check(evaluated.result.complete, "it was asked to stop");
+  evaluated.result.require_finite();
   evaluated.model = run.model->info().name;
   evaluated.dataset = config.dataset;
   evaluated.size = {run.model->info().img_size[0], run.model->info().img_size[1]};

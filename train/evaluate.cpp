@@ -8,6 +8,7 @@
 #include "data/evaluation.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
+#include "engine/copy.h"
 #include "ops/loss.h"
 
 namespace fovea {
@@ -28,6 +29,11 @@ void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
 Device device_of(const Model& model) {
   const auto& parameters = model.store().parameters();
   return parameters.empty() ? Device{} : parameters.front().tensor.device();
+}
+
+void Evaluation::require_finite(const std::string& where) const {
+  check(nonfinite == 0, where, "the model's outputs for ", nonfinite, " of ", metrics.samples,
+        " images are not finite");
 }
 
 Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
@@ -56,7 +62,7 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
     result.metrics.add_loss(ops::cross_entropy(logits, batch.labels.to(device)).item(),
                             batch.size());
     add_hits(result.metrics, logits, batch.labels);
-    result.nonfinite += nonfinite_rows(logits);
+    if (!all_finite(logits)) result.nonfinite += nonfinite_rows(logits);
     if (options.keep_predictions) {
       add_predictions(result.predictions, logits, batch.labels, batch.indices);
     }

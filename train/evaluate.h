@@ -36,6 +36,9 @@ struct Evaluation {
   std::int64_t nonfinite = 0;  ///< images with an output that is no finite number; counted as wrong
   double seconds = 0;
   bool complete = true;  ///< false when on_batch said to stop
+
+  /// Throws, beginning with `where`, if outputs are not finite: then the numbers mean nothing.
+  void require_finite(const std::string& where = "") const;
 };
 
 /// Runs without a tape, in evaluation mode, on the device of the model's parameters.

@@ -50,18 +50,19 @@ void Trainer::check_place(const Progress& progress, const std::string& file) con
         " here: is this another data set?");
 }
 
+/// Throws unless all of the state is finite: nothing could go on from such a one, and it would
+/// replace one from which something can.
+void Trainer::require_finite() {
+  const std::vector<std::string> names = nonfinite_tensors(state());
+  if (names.empty()) return;
+  refuse_to_save(std::to_string(names.size()) +
+                 " tensors hold a NaN or an infinity, the first is " + names.front());
+}
+
 void Trainer::refuse_to_save(const std::string& what) const {
   fail("training: after step ", progress_.step, " (epoch ", progress_.finished_epochs, ") ", what,
        "; this is not saved, and what was saved before stands: --resume auto goes on from there, a "
        "lower --lr or --clip-grad 1 may help");
-}
-
-TrainState Trainer::finite_state() {
-  TrainState now = state();
-  const std::vector<std::string> names = nonfinite_tensors(now);
-  if (names.empty()) return now;
-  refuse_to_save(std::to_string(names.size()) +
-                 " tensors hold a NaN or an infinity, the first is " + names.front());
 }
 
 TrainState Trainer::state() {
@@ -86,7 +87,8 @@ bool Trainer::fit(const TrainWatch& watch) {
   interval_watch_ = started();
   while (progress_.finished_epochs < epochs_) {
     if (!train_epoch(watch) || !finish_epoch(watch)) {
-      if (watch.on_stop) watch.on_stop(finite_state());
+      require_finite();
+      if (watch.on_stop) watch.on_stop(state());
       return false;
     }
   }
@@ -130,7 +132,9 @@ void Trainer::after_step(const TrainWatch& watch) {
   if (progress_.step % options_.log_interval == 0) log_interval(watch);
   const bool recovery =
       options_.recovery_interval > 0 && progress_.step % options_.recovery_interval == 0;
-  if (recovery && watch.on_save) watch.on_save(finite_state());
+  if (!recovery || !watch.on_save) return;
+  require_finite();
+  watch.on_save(state());
 }
 
 /// Each broken image is spoken of once.
@@ -235,7 +239,7 @@ Evaluation Trainer::evaluate(const TrainWatch& watch) {
 }
 
 bool Trainer::finish_epoch(const TrainWatch& watch) {
-  static_cast<void>(finite_state());  // before an evaluation that could say nothing
+  require_finite();  // before an evaluation that could say nothing
   EpochRow row = epoch_row();
   if (!evaluate_into(row, watch)) return false;
   note_best(row);
@@ -243,7 +247,7 @@ bool Trainer::finish_epoch(const TrainWatch& watch) {
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
-  if (watch.on_epoch) watch.on_epoch(row, finite_state());
+  if (watch.on_epoch) watch.on_epoch(row, state());
   return true;
 }
 
@@ -261,21 +265,28 @@ EpochRow Trainer::epoch_row() {
   return row;
 }
 
+/// Weights may be finite and too large to compute with.
+Evaluation Trainer::evaluate_to_save(const TrainWatch& watch) {
+  Evaluation result = evaluate(watch);
+  try {
+    result.require_finite();
+  } catch (const Error& error) {
+    refuse_to_save(error.what());
+  }
+  return result;
+}
+
 /// False when it was stopped.
 bool Trainer::evaluate_into(EpochRow& row, const TrainWatch& watch) {
-  const Evaluation plain = evaluate(watch);
+  const Evaluation plain = evaluate_to_save(watch);
   if (!plain.complete) return false;
-  if (plain.nonfinite > 0) {  // the weights are finite, but too large to compute with
-    refuse_to_save("the model's outputs for " + std::to_string(plain.nonfinite) + " of " +
-                   std::to_string(plain.metrics.samples) + " test images are not finite");
-  }
   row.eval_loss = plain.metrics.loss();
   row.eval_top1 = plain.metrics.top1();
   row.eval_top5 = plain.metrics.top5();
   row.seconds += plain.seconds;
   if (step_.ema() == nullptr) return true;
   const SwappedWeights averaged(model_->store(), step_.ema()->averages());
-  const Evaluation ema = evaluate(watch);
+  const Evaluation ema = evaluate_to_save(watch);
   if (!ema.complete) return false;
   row.ema_loss = ema.metrics.loss();
   row.ema_top1 = ema.metrics.top1();

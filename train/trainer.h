@@ -87,9 +87,6 @@ class Trainer {
 
   /// Handles to all that a checkpoint holds.
   [[nodiscard]] TrainState state();
-  /// The same, to be saved. Throws, naming them, where tensors are not finite: nothing could go on
-  /// from such a state, and it would replace one from which something can.
-  [[nodiscard]] TrainState finite_state();
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] const Datasets& data() const { return data_; }
@@ -106,7 +103,9 @@ class Trainer {
   bool finish_epoch(const TrainWatch& watch);
   void after_step(const TrainWatch& watch);
   void note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch);
+  void require_finite();
   [[noreturn]] void refuse_to_save(const std::string& what) const;
+  [[nodiscard]] Evaluation evaluate_to_save(const TrainWatch& watch);
   void check_place(const Progress& progress, const std::string& file) const;
   [[nodiscard]] bool must_stop(const TrainWatch& watch) const;
   void connect(const TrainWatch& watch);

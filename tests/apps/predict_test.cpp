@@ -90,6 +90,9 @@ TEST_CASE("the likeliest classes with their probabilities") {
         doctest::Approx(1 / (1 + std::exp(-1) + std::exp(-2))).epsilon(1e-12));
   CHECK(top_choices(logits, 0, {"x", "y", "z"}, 99).size() == 3);
   CHECK(top_choices(logits, 0, {"x", "y", "z"}, 1)[0].name == "x");  // of equal ones the first
+  const Tensor bad = from_values({2, 2}, {NAN, 1, INFINITY, 0});
+  CHECK(top_choices(bad, 0, {"x", "y"}, 2).empty());
+  CHECK(top_choices(bad, 1, {"x", "y"}, 2).empty());
   CHECK_THROWS_AS(static_cast<void>(top_choices(logits, 2, {"x", "y", "z"}, 1)), Error);
   CHECK_THROWS_AS(static_cast<void>(top_choices(logits, 0, {"x"}, 1)), Error);
 }
