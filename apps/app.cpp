@@ -60,9 +60,13 @@ int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
   const VisibleStreams streams;
   const int code = run_body(argc, argv, body);
   std::cout.flush();
-  const int printed = std::fflush(stdout) == 0 ? output_error() : errno;
-  if (printed == 0 || code != 0) return code;
-  return complain(1, "cannot write standard output: " + std::generic_category().message(printed));
+  int failure = output_error();
+  if (std::fflush(stdout) != 0) failure = errno;
+  const bool failed = failure != 0 || std::ferror(stdout) != 0;
+  if (!failed || code != 0) return code;
+  return complain(
+      1, "cannot write standard output: " + (failure != 0 ? std::generic_category().message(failure)
+                                                          : std::string("a write to it failed")));
 }
 
 }  // namespace fovea

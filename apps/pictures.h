@@ -35,7 +35,6 @@ class PictureFiles : public FileDataset {
   [[nodiscard]] std::int64_t size() const override { return std::ssize(files_); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override;
   [[nodiscard]] std::int64_t label(std::int64_t) const override { return 0; }
-  /// Throws ImageError where the file cannot be read.
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
 
