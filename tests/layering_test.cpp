@@ -94,7 +94,7 @@ Objections reaches_into_ops(const File& file) {
 }
 
 bool is_kernel(const std::string& path) {
-  return matches(path, "ops/[a-z]+/(cpu[a-z_0-9]*\\.(cpp|h)|[a-z_0-9]*\\.cuh?)");
+  return matches(path, "ops/[a-z]+/((cpu|cuda)[a-z_0-9]*\\.(cpp|h)|[a-z_0-9]*\\.cuh?)");
 }
 
 /// Above the border of ops/kernels.h: no loops over elements, no threads, no question which device.
@@ -109,7 +109,7 @@ Objections computes_above_the_border(const File& file) {
 
 /// Below it: the family's own calls and what is common, and of the engine what is plain numbers.
 Objections kernels_see_tensors(const File& file) {
-  if (!is_kernel(file.path) || file.path.ends_with(".cu") || file.path.ends_with(".cuh")) return {};
+  if (!matches(file.path, "ops/[a-z]+/cpu[a-z_0-9]*\\.(cpp|h)")) return {};
   const std::string own = file.path.substr(0, file.path.rfind('/') + 1);
   return lines_where(file, [&](const std::string& line) {
     const std::string target = included(line);
@@ -128,13 +128,14 @@ const std::vector<Place> kPlaces = {
     {"#include <stb_", "data/.*"},
     {"#include <doctest", "tests/.*"},
     {"#include <cuda_runtime", "engine/cuda/.*"},
-    {"#include <cublas", "ops/product/.*\\.cu"},
+    {"#include <cublas", "ops/product/cuda[a-z_]*\\.cpp"},
     {"#include <CLI/", "apps/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},
     {"__CUDACC__", "engine/device\\.h"},
     {"__CUDA_ARCH__", "ops/common/math\\.h"},
     {"-ffast-math", "no file"},
-    {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},         // dispatch on dtypes
+    {"case DType::bf16",
+     "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu|.*/cuda_gemm\\.cpp"},          // dispatch on dtypes
     {"0x7fffu +", "engine/dtype\\.h"},                                       // rounding to bf16
     {".dump(", "base/json\\.cpp|engine/safetensors_header\\.cpp|tests/.*"},  // throws on no UTF-8
     {"create_directories(", "base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},  // syncs nothing

@@ -10,16 +10,9 @@
 #else
 #include <cuda_runtime.h>
 
-#include "base/error.h"
+#include "engine/cuda/status.h"
 
 namespace fovea::cuda {
-
-inline void cuda_check(cudaError_t status, const char* what) {
-  check(status == cudaSuccess, what, ": ", cudaGetErrorString(status),
-        status == cudaErrorNoKernelImageForDevice
-            ? "; rebuild with -DCMAKE_CUDA_ARCHITECTURES set to this GPU's compute capability"
-            : "");
-}
 
 /// Whether FOVEA_SYNC=1 asks for a synchronisation after each launch, so that an error names its
 /// op.

@@ -1,6 +1,6 @@
-// The CUDA side of storage and transfers. runtime.cu implements it; no_cuda.cpp has the same
-// symbols for builds without CUDA, all of which throw "this build has no CUDA". Pointers are device
-// pointers unless named host.
+// The CUDA side of storage and transfers. runtime.cpp implements it; no_cuda.cpp has the same
+// symbols for builds without CUDA, all of which throw "this build has no CUDA". Pointers are
+// device pointers unless named host.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 
 #include "engine/cuda/copy.cuh"
 #include "engine/strided.h"
-#include "ops/product/column_sums.cuh"
+#include "ops/product/column_sums.cu"
 #include "ops/softmax/softmax.cu"
 
 using namespace fovea;

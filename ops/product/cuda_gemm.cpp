@@ -6,9 +6,9 @@
 #include <array>
 #include <memory>
 
-#include "engine/cuda/launch.cuh"
+#include "engine/cuda/status.h"
 #include "engine/storage.h"
-#include "ops/product/column_sums.cuh"
+#include "ops/product/cuda.h"
 
 namespace fovea::ops::cuda {
 namespace {

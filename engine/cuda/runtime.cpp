@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/caching_allocator.h"
-#include "engine/cuda/launch.cuh"
+#include "engine/cuda/status.h"
 
 namespace fovea::cuda {
 namespace {

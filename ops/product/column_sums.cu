@@ -1,8 +1,6 @@
 // Sums of the columns of a matrix on CUDA, a thread each, rows in their order.
-#pragma once
-
 #include "engine/cuda/launch.cuh"
-#include "ops/product/call.h"
+#include "ops/product/cuda.h"
 
 namespace fovea::ops::cuda {
 
@@ -16,7 +14,7 @@ __global__ void column_sums_kernel(acc_t<T>* sums, const T* x, std::int64_t rows
   }
 }
 
-inline void column_sums(const ColumnSumsCall& c) {
+void column_sums(const ColumnSumsCall& c) {
   constexpr unsigned kBlock = 128;
   if (c.cols == 0) return;
   dispatch_float(c.dtype, [&](auto tag) {
