@@ -127,6 +127,8 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="only every so many calls, to be done sooner")
     parser.add_argument("--kind", action="append", choices=KINDS)
     options = parser.parse_args()
+    if not (options.build / "libfault_shim.so").exists():
+        sys.exit(f"error: {options.build} has no libfault_shim.so; build everything, with tests (./run build)")
     rows = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
