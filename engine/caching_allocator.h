@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -13,29 +14,32 @@
 
 namespace fovea {
 
-/// One device's memory. `System` has allocate(bytes) -> pointer or null, free(pointer) and name().
+/// One device's memory. `System` has allocate(bytes) -> pointer or null, free(pointer), name() and
+/// total(); and a type Place: what was freed in one place is handed out again there alone.
 template <class System>
 class CachingAllocator {
  public:
+  using Place = typename System::Place;
+
   explicit CachingAllocator(System system = {}) : system_(system) {}
 
-  /// Throws when the system has not that much, even after the cache was given back.
-  [[nodiscard]] void* allocate(std::size_t bytes) {
+  /// Throws OutOfMemory when the system has not that much, even after the cache was given back.
+  [[nodiscard]] void* allocate(std::size_t bytes, const Place& place) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
-    void* data = take_cached(size);
+    void* data = take_cached({place, size});
     if (data == nullptr) data = from_system(size);
     stats_.current_bytes += static_cast<std::int64_t>(size);
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
     return data;
   }
 
-  /// `bytes` as they were asked for.
-  void deallocate(void* data, std::size_t bytes) {
+  /// `bytes` and `place` as they were asked for.
+  void deallocate(void* data, std::size_t bytes, const Place& place) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
     stats_.current_bytes -= static_cast<std::int64_t>(size);
-    cache_[size].push_back(data);
+    cache_[{place, size}].push_back(data);
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -48,9 +52,14 @@ class CachingAllocator {
     stats_.peak_bytes = stats_.current_bytes;
   }
 
+  /// Of all places, or of those that the condition names.
   void release_cached() {
+    release_cached([](const Place&) { return true; });
+  }
+  template <class Condition>
+  void release_cached(const Condition& is_meant) {
     const std::lock_guard lock(mutex_);
-    drop_cache();
+    drop_cache(is_meant);
   }
 
  private:
@@ -64,8 +73,10 @@ class CachingAllocator {
     return (bytes + step - 1) / step * step;
   }
 
-  void* take_cached(std::size_t size) {
-    const auto found = cache_.find(size);
+  using Key = std::pair<Place, std::size_t>;
+
+  void* take_cached(const Key& key) {
+    const auto found = cache_.find(key);
     if (found == cache_.end() || found->second.empty()) return nullptr;
     void* const data = found->second.back();
     found->second.pop_back();
@@ -75,27 +86,32 @@ class CachingAllocator {
   void* from_system(std::size_t size) {
     void* data = system_.allocate(size);
     if (data == nullptr) {
-      drop_cache();
+      drop_cache([](const Place&) { return true; });
       data = system_.allocate(size);
     }
-    check(data != nullptr, "memory: ", size, " bytes are not to be had on ", system_.name(), " (",
-          stats_.current_bytes, " in use); a smaller batch needs less");
+    if (data == nullptr) {
+      throw OutOfMemory({static_cast<std::int64_t>(size), stats_.current_bytes,
+                         static_cast<std::int64_t>(system_.total())},
+                        system_.name());
+    }
     stats_.reserved_bytes += static_cast<std::int64_t>(size);
     ++stats_.allocations;
     return data;
   }
 
-  void drop_cache() {
-    for (auto& [size, blocks] : cache_) {
+  template <class Condition>
+  void drop_cache(const Condition& is_meant) {
+    for (auto& [key, blocks] : cache_) {
+      if (!is_meant(key.first)) continue;
       for (void* block : blocks) system_.free(block);
-      stats_.reserved_bytes -= static_cast<std::int64_t>(size * blocks.size());
+      stats_.reserved_bytes -= static_cast<std::int64_t>(key.second * blocks.size());
       blocks.clear();
     }
   }
 
   System system_;
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<void*>> cache_;
+  std::map<Key, std::vector<void*>> cache_;
   MemoryStats stats_;
 };
 

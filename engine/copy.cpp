@@ -21,6 +21,9 @@ void copy_across(const Tensor& destination, const Tensor& source) {
   const std::size_t bytes = static_cast<std::size_t>(source.numel()) * size_of(source.dtype());
   if (source.device().is_cpu()) {
     cuda::copy_host_to_device(landing.raw(), packed.raw(), bytes, landing.device().index);
+  } else if (landing.device().is_cuda()) {
+    cuda::copy_device_to_device(landing.raw(), landing.device().index, packed.raw(),
+                                packed.device().index, bytes);
   } else {
     cuda::copy_device_to_host(landing.raw(), packed.raw(), bytes, packed.device().index);
   }

@@ -1,9 +1,17 @@
 // One entry of a table of kernels: engine/kernels.h has the engine's, ops/kernels.h that of ops.
 #pragma once
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace fovea {
+
+/// The op whose kernel this thread is calling, for the errors of a device; "" outside of one.
+[[nodiscard]] inline const char*& running_op() {
+  thread_local const char* op = "";
+  return op;
+}
 
 /// What a device does for one kind of call; null where it has no form of it yet. `Call` holds plain
 /// pointers, sizes and strides, and the name of its op: `static constexpr const char* kOp`.
@@ -20,7 +28,9 @@ class Kernel {
   void operator()(const Call& call) const {
     check(run_ != nullptr, Call::kOp,
           ": has no CUDA form yet; move its tensors to the CPU with to(Device{})");
+    const char* const caller = std::exchange(running_op(), Call::kOp);
     run_(call);
+    running_op() = caller;
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "engine/storage.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -12,6 +13,9 @@ namespace fovea {
 namespace {
 
 struct CpuMemory {
+  struct Place {
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
   static void* allocate(std::size_t size) {
     constexpr std::size_t kHugePage = std::size_t{1} << 21;
     const bool large = size >= 2 * kHugePage;
@@ -23,6 +27,10 @@ struct CpuMemory {
   }
   static void free(void* data) { std::free(data); }
   static const char* name() { return "the CPU"; }
+  static std::size_t total() {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+  }
 };
 
 /// Never destroyed: tensors with static lifetime may outlive everything else.
@@ -31,18 +39,30 @@ CachingAllocator<CpuMemory>& cpu_memory() {
   return *allocator;
 }
 
+std::string describe(const OutOfMemory::Bytes& bytes, const std::string& where) {
+  std::ostringstream text;
+  text << "memory: " << bytes.asked << " bytes are not to be had on " << where << " (" << bytes.held
+       << " in use";
+  if (bytes.total > 0) text << " of " << bytes.total;
+  text << "); a smaller batch needs less";
+  return text.str();
+}
+
 }  // namespace
+
+OutOfMemory::OutOfMemory(Bytes bytes, const std::string& where)
+    : Error(describe(bytes, where)), bytes_(bytes) {}
 
 Storage::Block::Block(std::size_t size, Device where) : bytes(size), device(where) {
   if (bytes == 0) return;
-  data = static_cast<std::byte*>(device.is_cpu() ? cpu_memory().allocate(bytes)
+  data = static_cast<std::byte*>(device.is_cpu() ? cpu_memory().allocate(bytes, {})
                                                  : cuda::allocate(bytes, device.index));
 }
 
 Storage::Block::~Block() {
   if (data == nullptr) return;
   if (device.is_cpu()) {
-    cpu_memory().deallocate(data, bytes);
+    cpu_memory().deallocate(data, bytes, {});
   } else {
     cuda::deallocate(data, bytes, device.index);
   }

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "base/error.h"
 #include "engine/device.h"
 
 namespace fovea {
@@ -40,6 +42,22 @@ class Storage {
     Device device;
   };
   std::shared_ptr<Block> block_;
+};
+
+/// A device has not what was asked for.
+class OutOfMemory : public Error {
+ public:
+  struct Bytes {
+    std::int64_t asked = 0;
+    std::int64_t held = 0;   ///< in live storages
+    std::int64_t total = 0;  ///< of the device; 0: unknown
+  };
+  OutOfMemory(Bytes bytes, const std::string& where);
+
+  [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+
+ private:
+  Bytes bytes_;
 };
 
 struct MemoryStats {

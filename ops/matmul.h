@@ -23,6 +23,11 @@ struct Transpose {
 /// gelu(linear(x, weight, bias)) in the erf form, with bias and GELU inside the product.
 [[nodiscard]] Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
+/// Whether products of f32 on CUDA may round their operands to TF32 (10 bits behind the point),
+/// which tensor cores take. Off from the start; the CPU never does.
+void allow_tf32(bool on);
+[[nodiscard]] bool is_tf32_allowed();
+
 /// `parameter` in `dtype`, cached until its version changes and not on the tape; itself when it
 /// has that dtype. The bf16 weights-as-used of mixed precision (its masters stay f32).
 [[nodiscard]] Tensor compute_copy(const Tensor& parameter, DType dtype);

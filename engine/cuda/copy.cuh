@@ -71,23 +71,27 @@ inline constexpr unsigned kCopyBlock = 256;
 
 template <class To, class From>
 void run_copy(To* to, const From* from, const StridedAxes<2>& axes) {
-  launch(copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from, axes);
+  launch(current_stream(), copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,
+         to, from, axes);
 }
 
 template <class To, class From>
 void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
-  launch(add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from, axes);
+  launch(current_stream(), add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,
+         to, from, axes);
 }
 
 template <class T>
 void run_sum(T* y, const T* x, const StridedAxes<1>& kept, const StridedAxes<1>& reduced) {
-  launch(sum_kernel<T>, blocks_for(kept.count, kCopyBlock), kCopyBlock, 0, y, x, kept, reduced);
+  launch(current_stream(), sum_kernel<T>, blocks_for(kept.count, kCopyBlock), kCopyBlock, 0, y, x,
+         kept, reduced);
 }
 
 /// *finite is 1 before.
 template <class T>
 void run_finite(std::uint8_t* finite, const T* x, const StridedAxes<1>& axes) {
-  launch(finite_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, finite, x, axes);
+  launch(current_stream(), finite_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,
+         finite, x, axes);
 }
 
 }  // namespace fovea::cuda

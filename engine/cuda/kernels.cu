@@ -32,7 +32,7 @@ void sum(const SumCall& c) {
 }
 
 void finite(const FiniteCall& c) {
-  cuda_check(cudaMemsetAsync(c.finite, 1, sizeof(*c.finite)), "all_finite");
+  cuda_check(cudaMemsetAsync(c.finite, 1, sizeof(*c.finite), current_stream()), "all_finite");
   dispatch_float(c.dtype, [&](auto tag) {
     run_finite(c.finite, static_cast<const decltype(tag)*>(c.x), c.axes);
   });

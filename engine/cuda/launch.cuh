@@ -1,45 +1,26 @@
-// How kernels are started, on a GPU and in the emulator of tests/cuda/emulator.h, which supplies
-// threads, blocks, shared memory, barriers and shuffles to the same kernel source.
+// Starting kernels, and what all of them use.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
-#ifdef FOVEA_EMULATE
-#include "emulator.h"  // tests/cuda
-#else
-#include <cuda_runtime.h>
-
-#include "engine/cuda/status.h"
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/launch.h"
+#include "engine/kernel.h"
 
 namespace fovea::cuda {
 
-/// Whether FOVEA_SYNC=1 asks for a synchronisation after each launch, so that an error names its
-/// op.
-[[nodiscard]] bool sync_after_launch();
-
-/// The one way to start a kernel. Throws on a launch error.
+/// The one way to start a kernel, on a stream of the current device. Throws on a launch error.
 template <class... Params, class... Args>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, std::size_t shared_bytes,
-            Args... args) {
-  // clang-format off
-  kernel<<<grid, block, shared_bytes>>>(static_cast<Params>(args)...);
-  // clang-format on
-  cuda_check(cudaGetLastError(), "kernel launch");
-  if (sync_after_launch()) cuda_check(cudaDeviceSynchronize(), "kernel");
+void launch(cudaStream_t stream, void (*kernel)(Params...), dim3 grid, dim3 block,
+            std::size_t shared_bytes, Args... args) {
+  prepare_launch(reinterpret_cast<const void*>(kernel),
+                 {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes});
+  finish_launch(start_kernel(running_op(), stream, kernel, grid, block, shared_bytes,
+                             std::tuple<Params...>(static_cast<Params>(args)...)),
+                stream);
 }
-
-/// The dynamic shared memory of the block.
-template <class T>
-__device__ T* dynamic_shared() {
-  extern __shared__ __align__(16) unsigned char bytes[];
-  return reinterpret_cast<T*>(bytes);
-}
-
-}  // namespace fovea::cuda
-#endif
-
-namespace fovea::cuda {
 
 inline constexpr int kWarp = 32;
 

@@ -17,15 +17,31 @@ int device_count() { return 0; }
 std::string unavailable_reason() { return kReason; }
 
 void set_device(int) { fail(kReason); }
+
+Stream Stream::compute(int) { fail(kReason); }
+Stream Stream::upload(int) { fail(kReason); }
+Stream Stream::current(int) { fail(kReason); }
+void Stream::synchronize() const { fail(kReason); }
+void Stream::wait_for(Stream) const { fail(kReason); }
+StreamScope::StreamScope(Stream stream) : before_(stream) { fail(kReason); }
+StreamScope::~StreamScope() = default;
+
 void* allocate(std::size_t, int) { fail(kReason); }
 void deallocate(void*, std::size_t, int) {}
+void also_used_by(void*, Stream) { fail(kReason); }
 MemoryStats memory_stats(int) { fail(kReason); }
 void reset_peak_memory(int) { fail(kReason); }
 void release_cached_memory(int) { fail(kReason); }
+PrivatePool::PrivatePool(int device) : device_(device), id_(0) { fail(kReason); }
+PrivatePool::~PrivatePool() = default;
+PrivatePool::Scope::Scope(const PrivatePool&) : before_(0) { fail(kReason); }
+PrivatePool::Scope::~Scope() = default;
 
 void copy_host_to_device(void*, const void*, std::size_t, int) { fail(kReason); }
 void copy_device_to_host(void*, const void*, std::size_t, int) { fail(kReason); }
+void copy_device_to_device(void*, int, const void*, int, std::size_t) { fail(kReason); }
 void synchronize(int) { fail(kReason); }
+Traffic traffic() { return {}; }
 
 extern const DataKernels data_kernels;
 constinit const DataKernels data_kernels{};  // never reached: set_device() throws

@@ -1,17 +1,16 @@
-// What a call to the CUDA runtime returns, as an error that says what to do.
+// What a call to the CUDA runtime returns, as an error that names the op and says what to do.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
-#include "base/error.h"
-
 namespace fovea::cuda {
 
+[[noreturn]] void fail_with(cudaError_t status, const char* what);
+
+/// `what`: the call, or what it was to do.
 inline void cuda_check(cudaError_t status, const char* what) {
-  check(status == cudaSuccess, what, ": ", cudaGetErrorString(status),
-        status == cudaErrorNoKernelImageForDevice
-            ? "; rebuild with -DCMAKE_CUDA_ARCHITECTURES set to this GPU's compute capability"
-            : "");
+  if (status != cudaSuccess) [[unlikely]]
+    fail_with(status, what);
 }
 
 }  // namespace fovea::cuda

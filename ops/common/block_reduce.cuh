@@ -6,6 +6,7 @@
 
 namespace fovea::ops::cuda {
 
+using fovea::cuda::current_stream;
 using fovea::cuda::dynamic_shared;
 using fovea::cuda::kWarp;
 using fovea::cuda::launch;

@@ -7,6 +7,7 @@
 namespace fovea::ops::cuda {
 
 using fovea::cuda::blocks_for;
+using fovea::cuda::current_stream;
 using fovea::cuda::grid_thread;
 using fovea::cuda::grid_threads;
 using fovea::cuda::launch;
@@ -84,7 +85,7 @@ __global__ void map_kernel(F f, MapCall args) {
 template <class F, class A>
 void run_map(const MapCall& call) {
   constexpr unsigned kBlock = 256;
-  launch(map_kernel<F, A>, blocks_for(call.axes.count, kBlock), kBlock, 0,
+  launch(current_stream(), map_kernel<F, A>, blocks_for(call.axes.count, kBlock), kBlock, 0,
          *static_cast<const F*>(call.functor), call);
 }
 

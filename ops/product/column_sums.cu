@@ -19,7 +19,8 @@ void column_sums(const ColumnSumsCall& c) {
   if (c.cols == 0) return;
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
-    fovea::cuda::launch(column_sums_kernel<T>, fovea::cuda::blocks_for(c.cols, kBlock), kBlock, 0,
+    fovea::cuda::launch(fovea::cuda::current_stream(), column_sums_kernel<T>,
+                        fovea::cuda::blocks_for(c.cols, kBlock), kBlock, 0,
                         static_cast<acc_t<T>*>(c.sums), static_cast<const T*>(c.x), c.rows, c.cols);
   });
 }

@@ -1,10 +1,23 @@
-// The kernels of products on CUDA.
+// The parts of products on CUDA.
 #pragma once
 
+#include "engine/storage.h"
 #include "ops/product/call.h"
 
 namespace fovea::ops::cuda {
 
 void column_sums(const ColumnSumsCall& c);
+
+/// What is left of a call when A B lies packed in `sums`: C = alpha-scaled sums (+ bias)
+/// (+ addend), then GELU. `sums` null: all zero.
+struct FinishCall {
+  GemmCall gemm;
+  const void* sums = nullptr;
+  DType dtype = DType::f32;  ///< of sums: f32, or f64 when C is f64
+};
+void finish(const FinishCall& call);
+
+/// Memory of the current stream for `count` elements.
+[[nodiscard]] Storage temporary(std::int64_t count, DType dtype);
 
 }  // namespace fovea::ops::cuda

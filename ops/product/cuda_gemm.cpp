@@ -1,201 +1,234 @@
-// GemmCall as cuBLASLt products. cuBLASLt is column-major, so C^T = B^T A^T is computed: a
-// row-major matrix with leading dimension ld is its transpose, column-major, with the same ld.
-#include <cublasLt.h>
-
+// GemmCall as products of cuBLASLt, which reads fewer forms than the call may have: what it cannot
+// read is packed first, what it cannot add (GELU, a bias per row, other dtypes) is done after by a
+// kernel (finish.cu).
+//
+// cuBLASLt is column-major, so C^T = B^T A^T is computed: a row-major matrix with leading dimension
+// ld is its transpose, column-major, with the same ld.
 #include <algorithm>
-#include <array>
-#include <memory>
+#include <functional>
+#include <numeric>
 
-#include "engine/cuda/status.h"
+#include "engine/cuda/launch.h"
+#include "engine/kernels.h"
 #include "engine/storage.h"
 #include "ops/product/cuda.h"
+#include "ops/product/cuda_lt.h"
 
 namespace fovea::ops::cuda {
 namespace {
 
-using fovea::cuda::cuda_check;
+Device current() { return {DeviceType::cuda, fovea::cuda::current_device()}; }
 
-void blas_check(cublasStatus_t status, const char* what) {
-  check(status == CUBLAS_STATUS_SUCCESS, "gemm: ", what, ": ", cublasLtGetStatusString(status));
+std::int64_t batch_count(const GemmCall& call) {
+  return std::accumulate(call.batch, call.batch + kGemmBatchAxes, std::int64_t{1},
+                         std::multiplies<>());
 }
 
-cudaDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    default:
-      fail("gemm: got dtype ", to_string(dtype), ", expected f64, f32 or bf16");
-  }
-}
-
-/// One handle and workspace a device; everything runs on the default stream, so they can be shared.
-struct Handle {
-  static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-  cublasLtHandle_t lt = nullptr;
-  Storage workspace;
-
-  explicit Handle(int device) : workspace(kWorkspace, {DeviceType::cuda, device}) {
-    blas_check(cublasLtCreate(&lt), "cublasLtCreate");
-  }
-};
-
-Handle& handle_of(int device) {
-  static auto& handles = *std::make_unique<std::array<std::unique_ptr<Handle>, 16>>().release();
-  std::unique_ptr<Handle>& handle = handles.at(static_cast<std::size_t>(device));
-  if (!handle) handle = std::make_unique<Handle>(device);
-  return *handle;
-}
-
-Handle& current_handle() {
-  int device = 0;
-  cuda_check(cudaGetDevice(&device), "cudaGetDevice");
-  return handle_of(device);
-}
-
-/// Owns one of cuBLASLt's opaque descriptors.
-template <class T, auto Destroy>
-class Owned {
+/// An operand of the call, rows x columns, in a form that cuBLASLt reads: itself, or a packed copy.
+class Operand {
  public:
-  Owned() = default;
-  ~Owned() {
-    if (value) Destroy(value);
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  T value = nullptr;
-};
-using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
-
-struct Batch {
-  std::int64_t count, stride;
-};
-
-void set_layout(Layout& layout, DType dtype, std::int64_t rows, std::int64_t columns,
-                std::int64_t leading, Batch batch) {
-  blas_check(cublasLtMatrixLayoutCreate(&layout.value, data_type(dtype), rows, columns, leading),
-             "layout");
-  const int count = static_cast<int>(batch.count);
-  cublasLtMatrixLayoutSetAttribute(layout.value, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-                                   sizeof count);
-  cublasLtMatrixLayoutSetAttribute(layout.value, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                   &batch.stride, sizeof batch.stride);
-}
-
-/// An operand [rows, columns] seen column-major: transposed when its columns are adjacent.
-cublasOperation_t set_operand(Layout& layout, const GemmOperand& x, std::int64_t rows,
-                              std::int64_t columns, Batch batch) {
-  if (x.col == 1 || columns == 1) {
-    set_layout(layout, x.dtype, columns, rows, std::max(x.row, columns), batch);
-    return CUBLAS_OP_N;
-  }
-  check(x.row == 1 || rows == 1,
-        "gemm: a CUDA operand needs adjacent rows or columns, got strides ", x.row, " and ", x.col,
-        "; call contiguous() first");
-  set_layout(layout, x.dtype, rows, columns, std::max(x.col, rows), batch);
-  return CUBLAS_OP_T;
-}
-
-template <class T>
-void set(Operation& operation, cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  blas_check(cublasLtMatmulDescSetAttribute(operation.value, attribute, &value, sizeof value),
-             "attribute");
-}
-
-/// Byte offsets of one entry of the outer batch axes.
-struct Offsets {
-  std::int64_t a = 0, b = 0, c = 0;
-};
-
-class Product {
- public:
-  explicit Product(const GemmCall& call) : call_(call), handle_(current_handle()) {
-    const bool f64 = call.c.dtype == DType::f64;
-    blas_check(
-        cublasLtMatmulDescCreate(&operation_.value, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                 f64 ? CUDA_R_64F : CUDA_R_32F),
-        "descriptor");
-    constexpr int kInner = kGemmBatchAxes - 1;
-    const std::int64_t count = call.batch[kInner];
-    set(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
-        set_operand(left_, call.b, call.k, call.n, {count, call.b.batch[kInner]}));
-    set(operation_, CUBLASLT_MATMUL_DESC_TRANSB,
-        set_operand(right_, call.a, call.m, call.k, {count, call.a.batch[kInner]}));
-    set_layout(result_, call.c.dtype, call.n, call.m, std::max(call.c.row, call.n),
-               {count, call.c.batch[kInner]});
-    if (call.bias_kind == GemmBias::per_column) {
-      set(operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-      set(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias);
-      set(operation_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, f64 ? CUDA_R_64F : CUDA_R_32F);
-    }
-    choose_algorithm();
+  Operand(const GemmCall& call, const GemmOperand& x, std::int64_t rows, std::int64_t columns,
+          DType dtype)
+      : x_(x), rows_(rows), columns_(columns) {
+    if (!is_readable() || x.dtype != dtype) pack(call, dtype);
   }
 
-  void run(Offsets at) const {
-    const double alpha = call_.alpha, beta = call_.addend != nullptr ? 1 : 0;
-    const float alpha32 = static_cast<float>(alpha), beta32 = static_cast<float>(beta);
-    const bool f64 = call_.c.dtype == DType::f64;
-    const auto* a = static_cast<const std::byte*>(call_.a.data) + at.a;
-    const auto* b = static_cast<const std::byte*>(call_.b.data) + at.b;
-    auto* c = static_cast<std::byte*>(call_.c.data) + at.c;
-    const auto* addend =
-        call_.addend != nullptr ? static_cast<const std::byte*>(call_.addend) + at.c : c;
-    blas_check(cublasLtMatmul(handle_.lt, operation_.value,
-                              f64 ? static_cast<const void*>(&alpha) : &alpha32, b, left_.value, a,
-                              right_.value, f64 ? static_cast<const void*>(&beta) : &beta32, addend,
-                              result_.value, c, result_.value, &algorithm_.algo,
-                              handle_.workspace.data(), Handle::kWorkspace, nullptr),
-               "cublasLtMatmul");
+  [[nodiscard]] const GemmOperand& get() const { return x_; }
+  /// Its rows are adjacent elements instead of its columns.
+  [[nodiscard]] bool is_transposed() const { return !has_adjacent_columns(); }
+  [[nodiscard]] LtMatrix matrix() const {
+    LtMatrix m;
+    m.dtype = x_.dtype;
+    m.rows = is_transposed() ? rows_ : columns_;
+    m.columns = is_transposed() ? columns_ : rows_;
+    m.leading = std::max(is_transposed() ? x_.col : x_.row, m.rows);
+    return m;
   }
 
  private:
-  void choose_algorithm() {
-    Preference preference;
-    blas_check(cublasLtMatmulPreferenceCreate(&preference.value), "preference");
-    const std::size_t workspace = Handle::kWorkspace;
-    cublasLtMatmulPreferenceSetAttribute(preference.value, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                         &workspace, sizeof workspace);
-    int found = 0;
-    blas_check(cublasLtMatmulAlgoGetHeuristic(handle_.lt, operation_.value, left_.value,
-                                              right_.value, result_.value, result_.value,
-                                              preference.value, 1, &algorithm_, &found),
-               "heuristic");
-    check(found == 1, "gemm: cuBLASLt has no kernel for ", call_.m, " x ", call_.n, " x ", call_.k,
-          " of ", to_string(call_.a.dtype));
+  [[nodiscard]] bool has_adjacent_columns() const {
+    return (x_.col == 1 || columns_ == 1) && (x_.row >= columns_ || rows_ == 1);
+  }
+  [[nodiscard]] bool has_adjacent_rows() const {
+    return (x_.row == 1 || rows_ == 1) && (x_.col >= rows_ || columns_ == 1);
+  }
+  [[nodiscard]] bool is_readable() const { return has_adjacent_columns() || has_adjacent_rows(); }
+
+  void pack(const GemmCall& call, DType dtype) {
+    CopyCall copy;
+    copy.to_dtype = dtype;
+    copy.from_dtype = x_.dtype;
+    copy.from = x_.data;
+    copy.axes.rank = kGemmBatchAxes + 2;
+    GemmOperand packed{nullptr, dtype, columns_, 1, {}};
+    std::int64_t count = rows_ * columns_;
+    for (int axis = kGemmBatchAxes - 1; axis >= 0; --axis) {
+      const bool repeats = x_.batch[axis] == 0;  // packed once, and read again
+      packed.batch[axis] = repeats ? 0 : count;
+      copy.axes.shape[axis] = repeats ? 1 : call.batch[axis];
+      copy.axes.strides[0][axis] = packed.batch[axis];
+      copy.axes.strides[1][axis] = x_.batch[axis];
+      count *= copy.axes.shape[axis];
+    }
+    const std::int64_t sizes[] = {rows_, columns_}, to[] = {columns_, 1}, from[] = {x_.row, x_.col};
+    for (int i = 0; i < 2; ++i) {
+      copy.axes.shape[kGemmBatchAxes + i] = sizes[i];
+      copy.axes.strides[0][kGemmBatchAxes + i] = to[i];
+      copy.axes.strides[1][kGemmBatchAxes + i] = from[i];
+    }
+    copy.axes.count = count;
+    storage_ = temporary(count, dtype);
+    copy.to = storage_.data();
+    data_kernels(current()).copy(copy);
+    packed.data = storage_.data();
+    x_ = packed;
   }
 
-  const GemmCall& call_;
-  Handle& handle_;
-  Operation operation_;
-  Layout left_, right_, result_;
-  cublasLtMatmulHeuristicResult_t algorithm_{};
+  GemmOperand x_;
+  std::int64_t rows_, columns_;
+  Storage storage_;
 };
 
-/// A and B share a dtype and have adjacent rows or columns; GELU and a bias per row have no form
-/// yet. TF32 stays off.
-void gemm(const GemmCall& call) {
-  check(call.a.dtype == call.b.dtype, "gemm: on CUDA both operands have one dtype, got ",
-        to_string(call.a.dtype), " and ", to_string(call.b.dtype));
-  check(!call.gelu && call.bias_kind != GemmBias::per_row,
-        "gemm: GELU and a bias per row have no CUDA form yet");
-  const Product product(call);
-  const auto in = static_cast<std::int64_t>(size_of(call.a.dtype));
-  const auto out = static_cast<std::int64_t>(size_of(call.c.dtype));
-  for (std::int64_t i = 0; i < call.batch[0]; ++i) {
-    for (std::int64_t j = 0; j < call.batch[1]; ++j) {
-      for (std::int64_t l = 0; l < call.batch[2]; ++l) {
-        const auto at = [&](const std::int64_t* strides) {
-          return i * strides[0] + j * strides[1] + l * strides[2];
-        };
-        product.run({in * at(call.a.batch), in * at(call.b.batch), out * at(call.c.batch)});
-      }
-    }
+/// Greatest power of two, at most 256, that divides the address and each step from it.
+int alignment_of(const void* data, const LtMatrix& x, const std::int64_t* batch, int inner) {
+  constexpr std::uint64_t kMost = 256;
+  std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | kMost;
+  const auto size = static_cast<std::uint64_t>(size_of(x.dtype));
+  for (int axis = 0; axis < kGemmBatchAxes; ++axis) {
+    if (axis != inner) bits |= size * static_cast<std::uint64_t>(batch[axis]);
   }
+  return static_cast<int>(bits & (~bits + 1));
+}
+
+/// The batch axis with the most entries goes to cuBLASLt, the others are a loop.
+int longest_axis(const GemmCall& call) {
+  return static_cast<int>(std::max_element(call.batch, call.batch + kGemmBatchAxes) - call.batch);
+}
+
+/// Axes that lie behind one another in all three matrices are one: C and the larger operand of most
+/// batches are contiguous.
+void merge_batch(GemmCall& call) {
+  for (int axis = kGemmBatchAxes - 1; axis > 0; --axis) {
+    const auto follows = [&](const std::int64_t* strides) {
+      return strides[axis - 1] == strides[axis] * call.batch[axis] || call.batch[axis - 1] == 1;
+    };
+    if (!follows(call.a.batch) || !follows(call.b.batch) || !follows(call.c.batch)) continue;
+    call.batch[axis] *= call.batch[axis - 1];
+    for (int i = axis - 1; i > 0; --i) {  // the outer axes move up, the first becomes 1
+      call.batch[i] = call.batch[i - 1];
+      call.a.batch[i] = call.a.batch[i - 1];
+      call.b.batch[i] = call.b.batch[i - 1];
+      call.c.batch[i] = call.c.batch[i - 1];
+    }
+    call.batch[0] = 1;
+    ++axis;  // once more against what came next
+    if (std::all_of(call.batch, call.batch + axis - 1, [](std::int64_t n) { return n == 1; }))
+      return;
+  }
+}
+
+std::int64_t bytes_of(std::int64_t count, DType dtype) {
+  return count * static_cast<std::int64_t>(size_of(dtype));
+}
+const std::byte* at(const void* data, DType dtype, std::int64_t offset) {
+  return static_cast<const std::byte*>(data) + bytes_of(offset, dtype);
+}
+std::byte* at(void* data, DType dtype, std::int64_t offset) {
+  return static_cast<std::byte*>(data) + bytes_of(offset, dtype);
+}
+
+/// The product alone, C = alpha A B (+ bias per column) (+ addend), in dtypes that cuBLASLt has.
+void multiply(const GemmCall& call, const Operand& left, const Operand& right) {
+  const int inner = longest_axis(call);
+  LtProduct product;
+  product.transposed = {right.is_transposed(), left.is_transposed()};
+  product.a = right.matrix();
+  product.b = left.matrix();
+  product.d = {call.c.dtype, call.n, call.m, std::max(call.c.row, call.n), 0, 0};
+  product.a.batch_stride = right.get().batch[inner];
+  product.b.batch_stride = left.get().batch[inner];
+  product.d.batch_stride = call.c.batch[inner];
+  product.a.alignment = alignment_of(right.get().data, product.a, right.get().batch, inner);
+  product.b.alignment = alignment_of(left.get().data, product.b, left.get().batch, inner);
+  product.d.alignment = alignment_of(call.c.data, product.d, call.c.batch, inner);
+  if (call.addend != nullptr) {
+    const int addend = alignment_of(call.addend, product.d, call.c.batch, inner);
+    product.d.alignment = std::min(product.d.alignment, addend);
+  }
+  product.batch = static_cast<int>(call.batch[inner]);
+  product.has_bias = call.bias_kind == GemmBias::per_column;
+  product.adds = call.addend != nullptr;
+
+  GemmCall loop = call;
+  loop.batch[inner] = 1;
+  for (std::int64_t i = 0; i < batch_count(loop); ++i) {
+    const std::int64_t to = gemm_batch_offset(loop, call.c.batch, i);
+    LtPointers pointers{};
+    pointers.a =
+        at(right.get().data, right.get().dtype, gemm_batch_offset(loop, right.get().batch, i));
+    pointers.b =
+        at(left.get().data, left.get().dtype, gemm_batch_offset(loop, left.get().batch, i));
+    pointers.d = at(call.c.data, call.c.dtype, to);
+    if (product.adds) pointers.c = at(call.addend, call.c.dtype, to);
+    pointers.bias = call.bias;
+    lt_product(product, call.alpha, pointers);
+  }
+}
+
+/// The bias as the epilogue wants it: of the output's dtype, aligned. Else a copy in `storage`.
+const void* bias_for_epilogue(const GemmCall& call, Storage& storage) {
+  const DType given = call.c.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const bool fits = given == call.c.dtype && reinterpret_cast<std::uintptr_t>(call.bias) % 16 == 0;
+  if (fits) return call.bias;
+  storage = temporary(call.n, call.c.dtype);
+  CopyCall copy;
+  copy.axes.rank = 1;
+  copy.axes.count = copy.axes.shape[0] = call.n;
+  copy.axes.strides[0][0] = copy.axes.strides[1][0] = 1;
+  copy.to_dtype = call.c.dtype;
+  copy.from_dtype = given;
+  copy.to = storage.data();
+  copy.from = call.bias;
+  data_kernels(current()).copy(copy);
+  return storage.data();
+}
+
+}  // namespace
+
+Storage temporary(std::int64_t count, DType dtype) {
+  return {static_cast<std::size_t>(bytes_of(count, dtype)), current()};
+}
+
+namespace {
+
+void gemm(const GemmCall& asked) {
+  if (asked.m == 0 || asked.n == 0 || batch_count(asked) == 0) return;
+  GemmCall call = asked;
+  merge_batch(call);
+  if (call.k == 0) return finish({call, nullptr, DType::f32});
+  const DType in = call.a.dtype == call.b.dtype ? call.a.dtype : DType::f32;
+  const Operand left(call, call.a, call.m, call.k, in), right(call, call.b, call.k, call.n, in);
+  const bool has_form = in == call.c.dtype || (in == DType::bf16 && call.c.dtype == DType::f32);
+  const bool is_plain = has_form && !call.gelu && call.bias_kind != GemmBias::per_row;
+  if (is_plain) {
+    Storage bias;
+    if (call.bias_kind == GemmBias::per_column) call.bias = bias_for_epilogue(call, bias);
+    return multiply(call, left, right);
+  }
+  // Into a packed f32 (or f64) intermediate, then finished by a kernel.
+  const DType wide = acc_dtype(in);
+  GemmCall product = call;
+  const Storage sums = temporary(batch_count(call) * call.m * call.n, wide);
+  product.c = {sums.data(), wide, call.n, {}};
+  std::int64_t stride = call.m * call.n;
+  for (int axis = kGemmBatchAxes - 1; axis >= 0; --axis) {
+    product.c.batch[axis] = stride;
+    stride *= call.batch[axis];
+  }
+  product.addend = nullptr;
+  product.bias_kind = GemmBias::none;
+  multiply(product, left, right);
+  finish({call, sums.data(), wide});
 }
 
 }  // namespace

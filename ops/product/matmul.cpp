@@ -1,12 +1,16 @@
 // Matrix products and their derivatives, which are matrix products too.
 #include "ops/matmul.h"
 
+#include <atomic>
+
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/product/product.h"
 
 namespace fovea::ops {
 namespace {
+
+std::atomic<bool> tf32_allowed{false};
 
 using detail::as_matrix;
 using detail::exchanged;
@@ -38,6 +42,9 @@ Tensor right_gradient(const Tensor& a, const Tensor& b, const Tensor& dy) {
 }
 
 }  // namespace
+
+void allow_tf32(bool on) { tf32_allowed = on; }
+bool is_tf32_allowed() { return tf32_allowed; }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
   require_factors(a, b);

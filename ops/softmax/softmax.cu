@@ -50,14 +50,14 @@ __global__ void softmax_backward_kernel(T* dx, const T* y, const T* dy, std::int
 
 template <class T, bool Log>
 void run_forward(const SoftmaxCall& c) {
-  launch(softmax_forward_kernel<T, Log>, static_cast<unsigned>(c.rows), kRowBlock,
+  launch(current_stream(), softmax_forward_kernel<T, Log>, static_cast<unsigned>(c.rows), kRowBlock,
          kRowWarps * sizeof(acc_t<T>), static_cast<T*>(c.y), static_cast<const T*>(c.x), c.width);
 }
 
 template <class T, bool Log>
 void run_backward(const SoftmaxGradCall& c) {
-  launch(softmax_backward_kernel<T, Log>, static_cast<unsigned>(c.rows), kRowBlock,
-         kRowWarps * sizeof(acc_t<T>), static_cast<T*>(c.dx), static_cast<const T*>(c.y),
+  launch(current_stream(), softmax_backward_kernel<T, Log>, static_cast<unsigned>(c.rows),
+         kRowBlock, kRowWarps * sizeof(acc_t<T>), static_cast<T*>(c.dx), static_cast<const T*>(c.y),
          static_cast<const T*>(c.dy), c.width);
 }
 

@@ -1,0 +1,67 @@
+// Which CUDA devices there are, which is current, and what their errors say.
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "engine/cuda/launch.h"
+#include "engine/cuda/runtime.h"
+#include "engine/cuda/status.h"
+#include "engine/kernel.h"
+
+namespace fovea::cuda {
+namespace {
+
+struct Availability {
+  int count = 0;
+  std::string reason;
+};
+
+const Availability& availability() {
+  static const Availability found = [] {
+    Availability a;
+    const cudaError_t status = cudaGetDeviceCount(&a.count);
+    if (status != cudaSuccess) {
+      a = {0, std::string("no usable CUDA device: ") + cudaGetErrorString(status)};
+      cudaGetLastError();
+    } else if (a.count == 0) {
+      a.reason = "this machine has no CUDA device";
+    }
+    return a;
+  }();
+  return found;
+}
+
+/// Errors of kernels and copies come back from any later call.
+bool is_asynchronous(cudaError_t status) {
+  return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure;
+}
+
+}  // namespace
+
+bool available() { return availability().count > 0; }
+int device_count() { return availability().count; }
+std::string unavailable_reason() { return availability().reason; }
+
+void set_device(int device) { cuda_check(cudaSetDevice(device), "cudaSetDevice"); }
+
+bool synchronizes_after_launch() {
+  static const bool on = [] {
+    const char* const value = std::getenv("FOVEA_SYNC");
+    return value != nullptr && std::string(value) == "1";
+  }();
+  return on;
+}
+
+void fail_with(cudaError_t status, const char* what) {
+  const std::string op = running_op();
+  const char* hint = "";
+  if (status == cudaErrorNoKernelImageForDevice) {
+    hint =
+        "; rebuild with -DCMAKE_CUDA_ARCHITECTURES set to this GPU's compute capability (8.6: 86)";
+  } else if (is_asynchronous(status) && !synchronizes_after_launch()) {
+    hint = "; it may be an earlier op's: FOVEA_SYNC=1 waits for each one and names it";
+  }
+  fail(op, op.empty() ? "" : ": ", what, ": ", cudaGetErrorString(status), hint);
+}
+
+}  // namespace fovea::cuda

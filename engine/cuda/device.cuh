@@ -1,0 +1,97 @@
+// What kernels need of the device they are compiled for. The one header that knows which that is: a
+// GPU, by nvcc, or the emulator of tests/cuda, by a C++ compiler, which has the same functions in
+// emulator/device.h and fake/cuda_runtime.h.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+
+#ifdef FOVEA_EMULATE
+namespace fovea::cuda {
+using fake::start_kernel;
+}
+#else
+namespace fovea::cuda {
+
+/// Puts the kernel with these arguments behind all that the stream was asked for. `op` names it.
+template <class... Params>
+cudaError_t start_kernel(const char* /*op*/, cudaStream_t stream, void (*kernel)(Params...),
+                         dim3 grid, dim3 block, std::size_t shared_bytes,
+                         std::tuple<Params...> arguments) {
+  return std::apply(
+      [&](Params&... each) {
+        void* pointers[] = {&each...};
+        return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers,
+                                shared_bytes, stream);
+      },
+      arguments);
+}
+
+/// The dynamic shared memory of the block.
+template <class T>
+__device__ T* dynamic_shared() {
+  extern __shared__ __align__(16) unsigned char bytes[];
+  return reinterpret_cast<T*>(bytes);
+}
+
+/// Shared memory of the block for N of T; another array for each Tag.
+template <class T, int N, class Tag>
+__device__ T* static_shared() {
+  __shared__ T array[N];
+  return array;
+}
+
+/// D += A B of one warp on tensor cores, with f32 sums. The numbers lie over the lanes as the PTX
+/// manual has them for mma.m16n8k16 (two bf16 a word) and mma.m16n8k8 (one tf32 a word).
+__device__ inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
+                                const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ inline void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                                const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/// Four 8 x 8 matrices of 16-bit elements from shared memory. Lane i says where row i % 8 of matrix
+/// i / 8 begins, aligned to 16 bytes; word m of a lane holds two neighbours of matrix m.
+__device__ inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+/// The same, each matrix transposed.
+__device__ inline void load_matrices_transposed(std::uint32_t (&words)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+
+/// Begins to copy 16 bytes into shared memory. They are there for this thread after
+/// wait_copies<n>() with at most n newer groups begun, for others after a barrier behind that.
+__device__ inline void copy_async(void* shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))), "l"(global)
+               : "memory");
+}
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Newer>
+__device__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Newer) : "memory");
+}
+
+}  // namespace fovea::cuda
+#endif

@@ -1,0 +1,67 @@
+// Limits of a launch, looked at before the driver does, which does not say which one it was.
+#include "engine/cuda/launch.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/cuda/runtime.h"
+#include "engine/kernel.h"
+
+namespace fovea::cuda {
+namespace {
+
+constexpr unsigned kThreads = 1024;
+constexpr unsigned kBlocks[3] = {0x7fffffffu, 65535u, 65535u};
+constexpr std::size_t kSharedWithoutAsking = std::size_t{48} << 10;
+
+/// A kernel asks for its largest need once a device.
+void ask_for_shared_memory(const void* kernel, std::size_t bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, int>, std::size_t> asked;
+  const int device = current_device();
+  int most = 0;
+  const std::lock_guard lock(mutex);
+  std::size_t& had = asked[{kernel, device}];
+  if (bytes <= had) return;
+  cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+             "cudaDeviceGetAttribute");
+  check(bytes <= static_cast<std::size_t>(most), running_op(), ": its kernel needs ", bytes,
+        " bytes of shared memory a block, this device has ", most);
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)),
+             "cudaFuncSetAttribute");
+  had = bytes;
+}
+
+}  // namespace
+
+void prepare_launch(const void* kernel, const LaunchShape& shape) {
+  const unsigned threads = shape.block[0] * shape.block[1] * shape.block[2];
+  check(threads >= 1 && threads <= kThreads, running_op(), ": launch with ", threads,
+        " threads a block, possible are 1 to ", kThreads);
+  for (int axis = 0; axis < 3; ++axis) {
+    check(shape.grid[axis] >= 1 && shape.grid[axis] <= kBlocks[axis], running_op(),
+          ": launch with ", shape.grid[axis], " blocks along axis ", axis, ", possible are 1 to ",
+          kBlocks[axis]);
+  }
+  if (shape.shared_bytes > kSharedWithoutAsking) ask_for_shared_memory(kernel, shape.shared_bytes);
+}
+
+void finish_launch(cudaError_t launched, cudaStream_t stream) {
+  cuda_check(launched, "launch");
+  if (synchronizes_after_launch()) cuda_check(cudaStreamSynchronize(stream), "kernel");
+}
+
+int current_device() {
+  int device = 0;
+  cuda_check(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+cudaStream_t current_stream() {
+  return static_cast<cudaStream_t>(Stream::current(current_device()).handle());
+}
+
+}  // namespace fovea::cuda

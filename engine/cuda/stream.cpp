@@ -1,0 +1,77 @@
+// Streams of a device, which of them is a thread's current one, and how one waits for another.
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/cuda/counters.h"
+#include "engine/cuda/runtime.h"
+#include "engine/cuda/status.h"
+
+namespace fovea::cuda {
+namespace {
+
+/// The two streams of a device, and an event to order one by another: it may be recorded again as
+/// soon as the wait for it was asked for.
+struct Streams {
+  cudaStream_t compute = nullptr, upload = nullptr;
+  cudaEvent_t event = nullptr;
+
+  explicit Streams(int device) {
+    set_device(device);
+    for (cudaStream_t* stream : {&compute, &upload}) {
+      cuda_check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    }
+    cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  }
+};
+
+std::mutex mutex;
+
+/// Never destroyed: tensors with static lifetime may outlive everything else.
+Streams& streams_of(int device) {
+  static auto& all = *new std::map<int, Streams>;  // nodes stay where they are
+  const std::lock_guard lock(mutex);
+  const auto found = all.find(device);
+  return found != all.end() ? found->second : all.emplace(device, device).first->second;
+}
+
+/// This thread's streams where a scope says otherwise; null: the compute stream.
+std::map<int, void*>& overrides() {
+  thread_local std::map<int, void*> handles;
+  return handles;
+}
+
+cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle()); }
+
+}  // namespace
+
+Stream Stream::compute(int device) { return {device, streams_of(device).compute}; }
+Stream Stream::upload(int device) { return {device, streams_of(device).upload}; }
+
+Stream Stream::current(int device) {
+  const auto found = overrides().find(device);
+  return found == overrides().end() ? compute(device) : Stream(device, found->second);
+}
+
+void Stream::synchronize() const {
+  ++counters().synchronisations;
+  cuda_check(cudaStreamSynchronize(native(*this)), "wait for a stream");
+}
+
+void Stream::wait_for(Stream other) const {
+  if (*this == other) return;
+  Streams& streams = streams_of(other.device());
+  const std::lock_guard lock(mutex);  // of the event
+  set_device(other.device());
+  cuda_check(cudaEventRecord(streams.event, native(other)), "cudaEventRecord");
+  set_device(device_);
+  cuda_check(cudaStreamWaitEvent(native(*this), streams.event, 0), "cudaStreamWaitEvent");
+}
+
+StreamScope::StreamScope(Stream stream) : before_(Stream::current(stream.device())) {
+  overrides().insert_or_assign(stream.device(), stream.handle());
+}
+StreamScope::~StreamScope() { overrides().insert_or_assign(before_.device(), before_.handle()); }
+
+}  // namespace fovea::cuda

@@ -1,0 +1,71 @@
+// Copies between the host and devices.
+#include <cstring>
+#include <utility>
+
+#include "engine/cuda/counters.h"
+#include "engine/cuda/launch.h"
+#include "engine/cuda/memory.h"
+#include "engine/cuda/runtime.h"
+#include "engine/cuda/status.h"
+
+namespace fovea::cuda {
+namespace {
+
+cudaStream_t stream_on(int device) {
+  set_device(device);
+  return current_stream();
+}
+
+}  // namespace
+
+Counters& counters() {
+  static Counters all;
+  return all;
+}
+
+Traffic traffic() {
+  const Counters& c = counters();
+  return {c.synchronisations, c.copies_to_device, c.copies_to_host, c.copies_between_devices};
+}
+
+void copy_host_to_device(void* device_data, const void* host, std::size_t bytes, int device) {
+  if (bytes == 0) return;
+  ++counters().copies_to_device;
+  const cudaStream_t stream = stream_on(device);
+  PinnedMemory::of(device).with(bytes, stream, [&](std::byte* pinned) {
+    std::memcpy(pinned, host, bytes);
+    cuda_check(cudaMemcpyAsync(device_data, pinned, bytes, cudaMemcpyHostToDevice, stream),
+               "copy to the device");
+  });
+}
+
+void copy_device_to_host(void* host, const void* device_data, std::size_t bytes, int device) {
+  if (bytes == 0) return;
+  ++counters().copies_to_host;
+  const cudaStream_t stream = stream_on(device);
+  PinnedMemory::of(device).with(bytes, stream, [&](std::byte* pinned) {
+    cuda_check(cudaMemcpyAsync(pinned, device_data, bytes, cudaMemcpyDeviceToHost, stream),
+               "copy to the host");
+    Stream::current(device).synchronize();
+    std::memcpy(host, pinned, bytes);
+  });
+}
+
+void copy_device_to_device(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes) {
+  if (bytes == 0) return;
+  ++counters().copies_between_devices;
+  const Stream source = Stream::current(from_device), destination = Stream::current(to_device);
+  destination.wait_for(source);
+  cuda_check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream_on(to_device)),
+             "copy between devices");
+  source.wait_for(destination);  // what was read may be freed or changed from then on
+}
+
+void synchronize(int device) {
+  ++counters().synchronisations;
+  set_device(device);
+  cuda_check(cudaDeviceSynchronize(), "synchronize");
+}
+
+}  // namespace fovea::cuda

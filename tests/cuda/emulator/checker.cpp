@@ -1,0 +1,158 @@
+// What a byte remembers of its last writer and readers, and what may follow.
+#include "tests/cuda/emulator/checker.h"
+
+namespace fovea::emulate {
+namespace {
+
+const char* verb(Access kind) {
+  return kind == Access::read ? "reads " : kind == Access::write ? "writes " : "updates ";
+}
+
+bool is_device_memory(const Memory& memory) { return &memory == &DeviceMemory::instance().bytes(); }
+
+std::string place_name(const Memory& memory, std::size_t offset) {
+  if (is_device_memory(memory)) return DeviceMemory::instance().place_of(offset);
+  return "at byte " + std::to_string(offset) + " of shared memory";
+}
+
+}  // namespace
+
+void Checker::start_launch(int device) {
+  device_ = device;
+  launch_run_ = run_ + 1;
+  run_blocks_.clear();
+}
+
+void Checker::start_block(std::uint64_t block, unsigned threads) {
+  ++run_;
+  run_blocks_.push_back(block);
+  order_.start_block(threads);
+}
+
+bool Checker::object(const Place& place, const std::string& why) {
+  finding_ = {verb(place.kind) + std::to_string(place.bytes) + " bytes " +
+                  place_name(place.memory, place.offset) + why,
+              false, 0, 0};
+  return false;
+}
+
+bool Checker::object_to(const Place& place, const std::string& what, std::uint32_t run,
+                        unsigned thread) {
+  object(place, what);
+  finding_.has_other = true;
+  finding_.other_block = run_blocks_[run - launch_run_];
+  finding_.other_thread = thread;
+  return false;
+}
+
+bool Checker::accept(const Memory& memory, std::size_t offset, std::size_t bytes, Access kind,
+                     unsigned thread) {
+  const Place place{memory, offset, bytes, kind, thread};
+  first_run_ = is_device_memory(memory) ? launch_run_ : run_;
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data()) + offset;
+  if (bytes <= 16 && address % bytes != 0) return object(place, ": not aligned to its size");
+  if (!exists(place)) return false;
+  if (!races) {
+    if (kind != Access::read) memory.set(offset, bytes, ByteState::valid);
+    return true;
+  }
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (!is_ordered(place, offset + i)) return false;
+    ByteState& state = memory.state(offset + i);
+    if (kind == Access::write) {
+      state = ByteState::valid;
+    } else if (state == ByteState::undefined) {
+      return object(place, ", which nobody has written");
+    }
+  }
+  return true;
+}
+
+bool Checker::exists(const Place& place) {
+  for (std::size_t i = 0; i < place.bytes; ++i) {
+    switch (place.memory.state(place.offset + i)) {
+      case ByteState::outside:
+        return object(place, ": out of bounds");
+      case ByteState::freed:
+        return object(place, ", which was freed");
+      case ByteState::pending:
+        return object(place, ", to which a copy goes on that was not waited for");
+      default:
+        break;
+    }
+  }
+  if (is_device_memory(place.memory) &&
+      DeviceMemory::instance().device_of(place.memory.data() + place.offset) != device_) {
+    return object(place, ": memory of another device");
+  }
+  return true;
+}
+
+bool Checker::after_writer(const Touch& touch, unsigned thread) const {
+  if (touch.writer_run < first_run_) return true;
+  return touch.writer_run == run_ && order_.is_after(thread, touch.writer, touch.writer_clock);
+}
+
+bool Checker::after_readers(const Touch& touch, unsigned thread) const {
+  if (touch.reader_run < first_run_) return true;
+  if (touch.reader_run != run_ || touch.many_blocks) return false;
+  if (touch.many_warps) return touch.reader_clock < order_.barriers();
+  bool ordered = true;
+  Order::for_lanes(touch.reader_lanes, [&](unsigned lane) {
+    const unsigned reader = touch.reader_warp * kWarpSize + lane;
+    ordered = ordered && order_.is_after(thread, reader, touch.reader_clock);
+  });
+  return ordered;
+}
+
+/// Readers of one warp are kept apart, with the latest of their clocks; those of several warps are
+/// told from later ones by the count of barriers.
+void Checker::note_reader(Touch& touch, unsigned thread) const {
+  const unsigned warp = thread / kWarpSize;
+  const bool same_launch = touch.reader_run >= first_run_;
+  if (same_launch && (touch.many_blocks || touch.reader_run != run_)) {
+    touch.many_blocks = true;
+    touch.reader_run = run_;
+    return;
+  }
+  const bool forgets = !same_launch || after_readers(touch, thread);
+  if (forgets) {
+    touch.many_blocks = touch.many_warps = false;
+    touch.reader_lanes = 0;
+    touch.reader_clock = 0;
+  } else if (touch.many_warps || touch.reader_warp != warp) {
+    touch.many_warps = true;
+    touch.reader_clock = order_.barriers();
+    return;
+  }
+  touch.reader_run = run_;
+  touch.reader_warp = static_cast<std::uint8_t>(warp);
+  touch.reader_lanes |= 1u << (thread % kWarpSize);
+  touch.reader_clock = std::max(touch.reader_clock, order_.clock(thread));
+}
+
+bool Checker::is_ordered(const Place& place, std::size_t at) {
+  Touch& touch = place.memory.touch(at);
+  const bool both_atomic = place.kind == Access::atomic && touch.is_atomic;
+  if (!both_atomic && !after_writer(touch, place.thread)) {
+    return object_to(place, ", and no barrier lies between this and its writing by ",
+                     touch.writer_run, touch.writer);
+  }
+  if (place.kind == Access::read) {
+    note_reader(touch, place.thread);
+    return true;
+  }
+  if (!after_readers(touch, place.thread)) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(touch.reader_lanes));
+    return object_to(place, ", and no barrier lies between this and its reading by ",
+                     touch.reader_run, touch.reader_warp * kWarpSize + lane);
+  }
+  touch.writer_run = run_;
+  touch.writer = static_cast<std::uint16_t>(place.thread);
+  touch.writer_clock = order_.clock(place.thread);
+  touch.is_atomic = place.kind == Access::atomic;
+  touch.reader_run = 0;
+  return true;
+}
+
+}  // namespace fovea::emulate

@@ -1,0 +1,62 @@
+// Looks at each access of a kernel: does the byte exist, was it written, is it aligned, and does a
+// barrier lie between this thread and the one that touched it before?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/emulator/memory.h"
+#include "tests/cuda/emulator/order.h"
+
+namespace fovea::emulate {
+
+enum class Access : std::uint8_t { read, write, atomic };
+
+class Checker {
+ public:
+  bool races = true;  ///< else only whether the bytes exist
+
+  void start_launch(int device);
+  void start_block(std::uint64_t block, unsigned threads);
+  [[nodiscard]] Order& order() { return order_; }
+
+  /// False: finding() says what is wrong.
+  [[nodiscard]] bool accept(const Memory& memory, std::size_t offset, std::size_t bytes,
+                            Access kind, unsigned thread);
+
+  struct Finding {
+    std::string what;        ///< "reads 4 bytes of shared memory at 12: ..."
+    bool has_other = false;  ///< whether another thread is part of it:
+    std::uint64_t other_block = 0;
+    unsigned other_thread = 0;
+  };
+  [[nodiscard]] const Finding& finding() const { return finding_; }
+
+ private:
+  /// Where an access goes.
+  struct Place {
+    const Memory& memory;
+    std::size_t offset, bytes;
+    Access kind;
+    unsigned thread;
+  };
+
+  [[nodiscard]] bool exists(const Place& place);
+  [[nodiscard]] bool is_ordered(const Place& place, std::size_t at);
+  [[nodiscard]] bool after_writer(const Touch& touch, unsigned thread) const;
+  [[nodiscard]] bool after_readers(const Touch& touch, unsigned thread) const;
+  void note_reader(Touch& touch, unsigned thread) const;
+  bool object(const Place& place, const std::string& why);
+  bool object_to(const Place& place, const std::string& what, std::uint32_t run, unsigned thread);
+
+  Order order_;
+  int device_ = 0;
+  std::uint32_t run_ = 0;                  ///< of the running block, counted over all launches
+  std::uint32_t launch_run_ = 1;           ///< the first of this launch
+  std::uint32_t first_run_ = 1;            ///< whose touches count: this block's for shared memory
+  std::vector<std::uint64_t> run_blocks_;  ///< which block each run of this launch is
+  Finding finding_;
+};
+
+}  // namespace fovea::emulate

@@ -1,0 +1,64 @@
+// A warp's requests, counted as the hardware serves them.
+#include "tests/cuda/emulator/counters.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fovea::emulate {
+
+void AccessCounter::add(unsigned lane, const void* place, const void* address, std::size_t bytes,
+                        bool is_shared) {
+  Request& request = requests_[{place, turns_[lane][place]++}];
+  request.bytes = bytes;
+  request.is_shared = is_shared;
+  request.addresses[lane] = reinterpret_cast<std::uintptr_t>(address);
+}
+
+void AccessCounter::finish_warp() {
+  for (const auto& [where, request] : requests_) {
+    if (request.is_shared) {
+      count_shared(request);
+      continue;
+    }
+    constexpr std::uintptr_t kSector = 32;
+    std::set<std::uintptr_t> sectors;
+    for (const auto& [lane, address] : request.addresses) {
+      for (std::size_t at = 0; at < request.bytes; at += kSector / 2) {
+        sectors.insert((address + at) / kSector);
+      }
+      sectors.insert((address + request.bytes - 1) / kSector);
+    }
+    const std::size_t bytes = request.bytes * request.addresses.size();
+    ++counters_.global_requests;
+    counters_.global_bytes += bytes;
+    counters_.vector_bytes += request.bytes == 16 ? bytes : 0;
+    counters_.sectors += sectors.size();
+  }
+  requests_.clear();
+  for (auto& turns : turns_) turns.clear();
+}
+
+/// Accesses of 8 bytes are served in halves of the warp, of 16 in quarters. Within one turn each
+/// bank gives one word; lanes that want the same word share it.
+void AccessCounter::count_shared(const Request& request) {
+  constexpr std::uintptr_t kBanks = 32, kWord = 4;
+  const std::size_t words = std::max<std::size_t>(1, request.bytes / kWord);
+  const auto lanes_a_turn = static_cast<unsigned>(kWarpSize / words);
+  ++counters_.shared_requests;
+  auto lane = request.addresses.begin();
+  for (unsigned last = lanes_a_turn; last <= kWarpSize; last += lanes_a_turn) {
+    std::array<std::set<std::uintptr_t>, kBanks> wanted;
+    std::size_t turns = 0;
+    for (; lane != request.addresses.end() && lane->first < last; ++lane) {
+      for (std::size_t w = 0; w < words; ++w) {
+        const std::uintptr_t word = lane->second / kWord + w;
+        wanted[word % kBanks].insert(word);
+        turns = std::max(turns, wanted[word % kBanks].size());
+      }
+    }
+    counters_.wavefronts += turns;
+    counters_.extra_wavefronts += turns > 1 ? turns - 1 : 0;
+  }
+}
+
+}  // namespace fovea::emulate

@@ -1,0 +1,104 @@
+// What CUDA C++ gives to kernels, for sources that are compiled as C++ with FOVEA_EMULATE.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "tests/cuda/emulator/machine.h"
+#include "tests/cuda/emulator/tensor_core.h"
+
+#define __global__
+#define __device__
+#define __launch_bounds__(...)
+
+#define threadIdx (::fovea::emulate::Machine::instance().thread)
+#define blockIdx (::fovea::emulate::Machine::instance().block)
+#define blockDim (::fovea::emulate::Machine::instance().block_size)
+#define gridDim (::fovea::emulate::Machine::instance().grid_size)
+
+inline void __syncthreads() { fovea::emulate::Machine::instance().block_barrier(); }
+inline void __syncwarp(std::uint32_t mask = 0xffffffffu) {
+  fovea::emulate::Machine::instance().warp_barrier(mask);
+}
+
+namespace fovea::emulate {
+
+template <class T>
+[[nodiscard]] T exchange(std::uint32_t mask, T value, unsigned source) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = Machine::instance().exchange(mask, bits, source);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace fovea::emulate
+
+template <class T>
+T __shfl_sync(std::uint32_t mask, T value, int source) {
+  return fovea::emulate::exchange(mask, value, static_cast<unsigned>(source) % 32);
+}
+template <class T>
+T __shfl_xor_sync(std::uint32_t mask, T value, int lanes) {
+  const unsigned lane = fovea::emulate::Machine::instance().lane();
+  return fovea::emulate::exchange(mask, value, lane ^ static_cast<unsigned>(lanes));
+}
+template <class T>
+T __shfl_down_sync(std::uint32_t mask, T value, unsigned lanes) {
+  const unsigned source = fovea::emulate::Machine::instance().lane() + lanes;
+  return fovea::emulate::exchange(mask, value, source < 32 ? source : source - lanes);
+}
+
+/// Of integers alone: an order of float sums must not depend on who comes first.
+template <class T>
+__attribute__((no_sanitize("thread"))) T atomicAdd(T* address, std::type_identity_t<T> value) {
+  static_assert(std::is_integral_v<T>);
+  fovea::emulate::Machine::instance().access(address, sizeof(T), fovea::emulate::Access::atomic,
+                                             __builtin_return_address(0));
+  const T before = *address;
+  *address = before + value;
+  return before;
+}
+
+namespace fovea::cuda {
+
+/// The dynamic shared memory of the block.
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(emulate::Machine::instance().dynamic_shared());
+}
+
+inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  emulate::mma(emulate::Mma::bf16, d, a, b);
+}
+inline void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  emulate::mma(emulate::Mma::tf32, d, a, b);
+}
+inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
+  emulate::load_matrices(words, row, false);
+}
+inline void load_matrices_transposed(std::uint32_t (&words)[4], const void* row) {
+  emulate::load_matrices(words, row, true);
+}
+
+inline void copy_async(void* shared, const void* global) {
+  emulate::Machine::instance().copy_async(shared, global, 16);
+}
+inline void commit_copies() { emulate::Machine::instance().commit_copies(); }
+template <int Newer>
+void wait_copies() {
+  emulate::Machine::instance().wait_copies(Newer);
+}
+
+/// Shared memory of the block for N of T; another array for each Tag.
+template <class T, int N, class Tag>
+T* static_shared() {
+  static const char id = 0;
+  return static_cast<T*>(emulate::Machine::instance().static_shared(&id, N * sizeof(T)));
+}
+
+}  // namespace fovea::cuda

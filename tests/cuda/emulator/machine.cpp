@@ -1,0 +1,360 @@
+// The scheduler: which thread runs next, where threads wait, and when they go on.
+#include "tests/cuda/emulator/machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace fovea::emulate {
+namespace {
+
+constexpr std::size_t kSharedOfABlock = std::size_t{227} << 10;  ///< sm_90's; sm_80 has 163 KiB
+constexpr std::size_t kSharedRedZone = 1024;
+
+std::size_t footprint(std::size_t bytes) { return (bytes + 15) / 16 * 16 + 64; }
+
+Dim3 position(std::uint64_t index, Dim3 size) {
+  return {static_cast<unsigned>(index % size.x), static_cast<unsigned>(index / size.x % size.y),
+          static_cast<unsigned>(index / size.x / size.y)};
+}
+
+std::string text(Dim3 at) {
+  return "(" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " + std::to_string(at.z) +
+         ")";
+}
+
+/// Of the program itself: constants and variables with static lifetime.
+bool is_static(const void* address) {
+  extern char start asm("__executable_start"), end asm("_end");
+  return address >= &start && address < &end;
+}
+
+/// A call of the machine from a kernel.
+class Visit {
+ public:
+  Visit() : before_(is_in_kernel()) { is_in_kernel() = false; }
+  ~Visit() { is_in_kernel() = before_; }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  bool before_;
+};
+
+bool within(const void* address, const void* first, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first) <
+         bytes;
+}
+
+}  // namespace
+
+Machine& Machine::instance() {
+  static Machine& machine = *new Machine;
+  return machine;
+}
+
+Machine::Machine() : shared_(kSharedOfABlock + kSharedRedZone) {}
+
+std::string Machine::beyond_limits(const Launch& launch) const {
+  const auto says = [](const std::string& got, const std::string& most) {
+    return "launch with " + got + ", at most " + most + " are possible";
+  };
+  const auto [x, y, z] = launch.grid;
+  if (launch.grid.count() == 0 || launch.block.count() == 0) return "launch without threads";
+  if (launch.block.count() > 1024 || launch.block.z > 64)
+    return says(std::to_string(launch.block.count()) + " threads a block", "1024");
+  if (x > 0x7fffffff || y > 65535 || z > 65535)
+    return says("a grid of " + text(launch.grid), "(2147483647, 65535, 65535)");
+  if (launch.shared_bytes > launch.shared_limit)
+    return says(std::to_string(launch.shared_bytes) + " bytes of shared memory",
+                std::to_string(launch.shared_limit) + " without asking for more");
+  return {};
+}
+
+std::string Machine::run(const Launch& launch) {
+  finding_ = beyond_limits(launch);
+  if (!finding_.empty()) return launch.kernel + ": " + finding_;
+  launch_ = &launch;
+  grid_size = launch.grid;
+  block_size = launch.block;
+  checker_.races = races;
+  checker_.start_launch(launch.device);
+  counter_.start_launch();
+  random_.seed(seed);
+  std::vector<std::uint32_t> order(launch.grid.count());
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (const std::uint32_t index : order) {
+    run_block(index);
+    if (!finding_.empty()) break;
+  }
+  launch_ = nullptr;
+  return finding_.empty() ? finding_ : launch.kernel + ": " + finding_;
+}
+
+void Machine::run_block(std::uint64_t index) {
+  const auto count = static_cast<unsigned>(launch_->block.count());
+  block_index_ = index;
+  block = position(index, grid_size);
+  threads_.assign(count, {});
+  at_block_ = done_ = 0;
+  idle_fibers_.clear();
+  for (const auto& fiber : fibers_) idle_fibers_.push_back(fiber.get());
+  checker_.start_block(index, count);
+  start_shared();
+  std::vector<unsigned> warps((count + kWarpSize - 1) / kWarpSize);
+  std::iota(warps.begin(), warps.end(), 0u);
+  const auto is_runnable = [](const Thread& each) {
+    return each.state == State::fresh || each.state == State::ready;
+  };
+  while (done_ < count && finding_.empty()) {
+    std::shuffle(warps.begin(), warps.end(), random_);
+    for (const unsigned warp : warps) {
+      if (finding_.empty()) run_warp(warp);
+    }
+    if (finding_.empty() && done_ < count &&
+        std::none_of(threads_.begin(), threads_.end(), is_runnable)) {
+      report_deadlock();
+    }
+  }
+}
+
+/// Variables lie behind the dynamic part, each with a gap behind it.
+void Machine::start_shared() {
+  shared_.set(0, std::max(statics_end_, launch_->shared_bytes), ByteState::outside);
+  shared_.set(0, launch_->shared_bytes, ByteState::undefined);
+  std::memset(shared_.data(), 0xff, launch_->shared_bytes);  // NaN in every float format
+  statics_.clear();
+  statics_end_ = footprint(launch_->shared_bytes);
+}
+
+/// Each of its lanes that can, in any order, until it waits.
+void Machine::run_warp(unsigned warp) {
+  const unsigned first = warp * kWarpSize;
+  const unsigned count =
+      std::min<unsigned>(kWarpSize, static_cast<unsigned>(threads_.size()) - first);
+  const std::uint64_t draw = random_();
+  const auto step = static_cast<unsigned>(draw | 1u), start = static_cast<unsigned>(draw >> 32);
+  for (unsigned i = 0; i < kWarpSize && finding_.empty(); ++i) {
+    const unsigned at = (start + i * step) % kWarpSize;  // each lane once: the step is odd
+    if (at >= count) continue;
+    const State state = threads_[first + at].state;
+    if (state == State::fresh || state == State::ready) resume(first + at);
+  }
+  if (counts) counter_.finish_warp();
+}
+
+void Machine::resume(unsigned index) {
+  Thread& next = threads_[index];
+  if (next.state == State::fresh) {
+    if (idle_fibers_.empty()) {
+      fibers_.push_back(std::make_unique<Fiber>());
+      idle_fibers_.push_back(fibers_.back().get());
+    }
+    next.fiber = idle_fibers_.back();
+    idle_fibers_.pop_back();
+    next.fiber->start(&Machine::enter);
+  }
+  next.state = State::ready;
+  current_ = index;
+  thread = position(index, block_size);
+  next.fiber->resume();
+}
+
+void Machine::suspend(State state) {
+  Thread& self = threads_[current_];
+  self.state = state;
+  self.fiber->suspend();
+  is_in_kernel() = false;
+}
+
+void Machine::enter() {
+  Machine& machine = instance();
+  machine.threads_[machine.current_].fiber->entered();
+  is_in_kernel() = true;
+  machine.launch_->body(machine.launch_->parameters.get());
+  is_in_kernel() = false;
+  machine.end_thread();
+}
+
+void Machine::end_thread() {
+  Thread& self = threads_[current_];
+  if (!self.copies.empty()) fail("ends with a copy into shared memory that was not waited for");
+  ++done_;
+  idle_fibers_.push_back(self.fiber);
+  suspend(State::done);
+}
+
+/// Leaves the thread where it is, for good: no destructor runs in a kernel.
+void Machine::fail(const std::string& what) {
+  is_in_kernel() = false;
+  finding_ = name_of(current_, block_index_) + " " + what;
+  suspend(State::done);
+  __builtin_unreachable();
+}
+
+std::string Machine::name_of(unsigned index, std::uint64_t of_block) const {
+  return "thread " + text(position(index, block_size)) + " of block " +
+         text(position(of_block, grid_size));
+}
+
+void Machine::block_barrier() {
+  const Visit visit;
+  if (++at_block_ < threads_.size()) return suspend(State::at_block);
+  release_block();
+  suspend(State::ready);  // any of them goes on first
+}
+
+void Machine::release_block() {
+  at_block_ = 0;
+  checker_.order().block_barrier();
+  for (Thread& waiting : threads_) waiting.state = State::ready;
+}
+
+void Machine::warp_barrier(std::uint32_t mask) {
+  const Visit visit;
+  wait_for_lanes("__syncwarp", mask, this, nullptr, true);
+}
+
+void Machine::meet(std::string_view operation, std::uint32_t mask, void* record, Compute compute) {
+  const Visit visit;
+  wait_for_lanes(operation, mask, record, compute, false);
+}
+
+void Machine::wait_for_lanes(std::string_view operation, std::uint32_t mask, void* record,
+                             Compute compute, bool orders) {
+  const unsigned warp = current_ / kWarpSize, first = warp * kWarpSize;
+  Thread& self = threads_[current_];
+  self.operation = operation;
+  self.mask = mask;
+  self.record = record;
+  if ((mask >> lane() & 1u) == 0) {
+    fail("calls " + std::string(operation) + " with a mask that leaves it out");
+  }
+  Records records{};
+  bool complete = true;
+  Order::for_lanes(mask, [&](unsigned i) {
+    if (i == lane()) {
+      records[i] = record;
+      return;
+    }
+    const unsigned other = first + i;
+    if (other >= threads_.size() || threads_[other].state == State::done) {
+      fail("waits in " + std::string(operation) + " for lane " + std::to_string(i) +
+           (other >= threads_.size() ? ", which is not there" : ", which has ended"));
+    }
+    const bool there = threads_[other].state == State::at_warp;
+    if (there && (threads_[other].mask != mask || threads_[other].operation != operation)) {
+      fail("waits in " + std::string(operation) + " for lane " + std::to_string(i) +
+           ", which is in " + std::string(threads_[other].operation) + " with other lanes");
+    }
+    complete = complete && there;
+    records[i] = threads_[other].record;
+  });
+  if (!complete) return suspend(State::at_warp);
+  if (compute != nullptr) compute(records);
+  if (orders) checker_.order().warp_barrier(warp, mask);
+  Order::for_lanes(mask, [&](unsigned i) { threads_[first + i].state = State::ready; });
+  suspend(State::ready);  // any of them goes on first
+}
+
+std::uint64_t Machine::exchange(std::uint32_t mask, std::uint64_t value, unsigned source) {
+  const Visit visit;
+  struct Offer {
+    std::uint64_t value;
+    unsigned source;
+    std::uint64_t taken;
+  } offer{value, source, 0};
+  if ((mask >> source & 1u) == 0) {
+    fail("shuffles with lane " + std::to_string(source) + ", which takes no part");
+  }
+  meet("a shuffle", mask, &offer, [](const Records& records) {
+    for (void* const record : records) {
+      if (record == nullptr) continue;
+      auto& own = *static_cast<Offer*>(record);
+      own.taken = static_cast<const Offer*>(records[own.source])->value;
+    }
+  });
+  return offer.taken;
+}
+
+void Machine::report_deadlock() {
+  const auto count = [&](State state) {
+    return std::to_string(std::count_if(threads_.begin(), threads_.end(),
+                                        [&](const Thread& t) { return t.state == state; }));
+  };
+  finding_ = "threads wait for ever: in block " + text(block) + " " + count(State::at_block) +
+             " at __syncthreads, " + count(State::at_warp) + " for lanes of their warp, and " +
+             count(State::done) + " have ended";
+}
+
+void* Machine::static_shared(const void* id, std::size_t bytes) {
+  const Visit visit;
+  const auto [found, is_new] = statics_.try_emplace(id, statics_end_);
+  if (is_new) {
+    statics_end_ += footprint(bytes);
+    if (statics_end_ > launch_->shared_limit) {
+      fail("has " + std::to_string(statics_end_) + " bytes of shared memory, at most " +
+           std::to_string(launch_->shared_limit) + " are possible");
+    }
+    shared_.set(found->second, bytes, ByteState::undefined);
+    std::memset(shared_.data() + found->second, 0xff, bytes);
+  }
+  return shared_.data() + found->second;
+}
+
+void Machine::copy_async(void* to, const void* from, std::size_t bytes) {
+  const Visit visit;
+  Thread& self = threads_[current_];
+  if (!shared_.holds(to)) fail("copies asynchronously to what is no shared memory");
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    fail("copies " + std::to_string(bytes) + " bytes asynchronously, possible are 4, 8 and 16");
+  }
+  access(from, bytes, Access::read, __builtin_return_address(0));
+  access(to, bytes, Access::write, __builtin_return_address(0));
+  shared_.set(shared_.offset_of(to), bytes, ByteState::pending);
+  std::memset(to, 0xff, bytes);
+  self.copies.push_back({to, from, bytes, self.groups});
+}
+
+void Machine::commit_copies() { ++threads_[current_].groups; }
+
+void Machine::wait_copies(unsigned newer) {
+  const Visit visit;
+  Thread& self = threads_[current_];
+  const auto is_awaited = [&](const Copy& copy) { return copy.group + newer < self.groups; };
+  for (const Copy& copy : self.copies) {
+    if (!is_awaited(copy)) continue;
+    shared_.set(shared_.offset_of(copy.to), copy.bytes, ByteState::undefined);
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    access(copy.to, copy.bytes, Access::write, __builtin_return_address(0));
+  }
+  std::erase_if(self.copies, is_awaited);
+}
+
+void Machine::access(const void* address, std::size_t bytes, Access kind, const void* place) {
+  const Visit visit;
+  const Memory& device = DeviceMemory::instance().bytes();
+  const bool is_shared = shared_.holds(address);
+  if (!is_shared && !device.holds(address)) return check_host(address, bytes, kind);
+  const Memory& memory = is_shared ? shared_ : device;
+  if (counts) counter_.add(lane(), place, address, bytes, is_shared);
+  if (checker_.accept(memory, memory.offset_of(address), bytes, kind, current_)) return;
+  const Checker::Finding& finding = checker_.finding();
+  fail(finding.what +
+       (finding.has_other ? name_of(finding.other_thread, finding.other_block) : std::string()));
+}
+
+/// A kernel has its own stack, its parameters and constants; no other memory
+/// of the host.
+void Machine::check_host(const void* address, std::size_t bytes, Access kind) {
+  if (threads_[current_].fiber->holds(address)) return;
+  if (kind == Access::read && is_static(address)) return;
+  const bool is_own = within(address, this, sizeof *this) ||  // threadIdx
+                      within(address, launch_->parameters.get(), launch_->parameter_bytes);
+  if (kind == Access::read && is_own) return;
+  fail(std::string(kind == Access::read ? "reads " : "writes ") + std::to_string(bytes) +
+       " bytes of the host's memory");
+}
+
+}  // namespace fovea::emulate

@@ -1,0 +1,138 @@
+// Runs CUDA kernels on the CPU, and is stricter than hardware: blocks one after another in any
+// order, the warps of a block and the lanes of a warp in any order between two points where they
+// wait, and a Checker looks at every access to memory.
+//
+// Kernels are compiled with the calls that -fsanitize=thread puts before each access; access.cpp
+// has those calls in place of ThreadSanitizer's. What is found ends the launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/cuda/emulator/checker.h"
+#include "tests/cuda/emulator/counters.h"
+#include "tests/cuda/emulator/fiber.h"
+
+namespace fovea::emulate {
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  Dim3() = default;
+  Dim3(unsigned x_, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}  // NOLINT
+  [[nodiscard]] std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+};
+
+struct Launch {
+  std::string kernel;
+  Dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  std::size_t shared_limit = std::size_t{48} << 10;  ///< more where the kernel asked for it
+  void (*body)(const void* parameters) = nullptr;    ///< of one thread
+  std::shared_ptr<const void> parameters;
+  std::size_t parameter_bytes = 0;
+  int device = 0;
+};
+
+/// Whether this thread of the host is in a kernel's own code, whose accesses are looked at. Other
+/// threads, and the machine itself, may run the same instrumented inline functions meanwhile.
+[[nodiscard]] bool& is_in_kernel();
+
+class Machine {
+ public:
+  /// Records of the lanes that meet at one operation; null for those that do not.
+  using Records = std::array<void*, kWarpSize>;
+  using Compute = void (*)(const Records& records);
+
+  static Machine& instance();
+
+  std::uint64_t seed = 1;  ///< of the order of blocks, warps and lanes
+  bool races = true;       ///< look for races and unwritten bytes; bounds are always looked at
+  bool counts = false;     ///< fill counters()
+
+  /// Empty, or what is wrong with the launch.
+  [[nodiscard]] std::string run(const Launch& launch);
+  [[nodiscard]] const Counters& counters() const { return counter_.counters(); }
+
+  // What follows is for kernels.
+  Dim3 thread, block, block_size, grid_size;  ///< of the running thread
+  [[nodiscard]] bool is_running() const { return launch_ != nullptr; }
+  [[nodiscard]] unsigned lane() const { return current_ % kWarpSize; }
+
+  void block_barrier();
+  void warp_barrier(std::uint32_t mask);
+  /// The lanes of `mask` meet, each with a record. The last computes for all.
+  void meet(std::string_view operation, std::uint32_t mask, void* record, Compute compute);
+
+  /// A shuffle: the value of the lane `source`, which must take part.
+  [[nodiscard]] std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned source);
+
+  [[nodiscard]] bool is_shared(const void* address) const { return shared_.holds(address); }
+  [[nodiscard]] void* dynamic_shared() { return shared_.data(); }
+  /// The `__shared__` variable `id`, which is that address in no block.
+  [[nodiscard]] void* static_shared(const void* id, std::size_t bytes);
+
+  /// Begins a copy into shared memory. Its bytes may be touched after wait_copies() only.
+  void copy_async(void* to, const void* from, std::size_t bytes);
+  void commit_copies();
+  /// Until at most `newer` groups of copies are under way.
+  void wait_copies(unsigned newer);
+
+  void access(const void* address, std::size_t bytes, Access kind, const void* place);
+  [[noreturn]] void fail(const std::string& what);
+
+ private:
+  enum class State : std::uint8_t { fresh, ready, at_block, at_warp, done };
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+    unsigned group;
+  };
+  struct Thread {
+    Fiber* fiber = nullptr;
+    State state = State::fresh;
+    std::string_view operation;  ///< at_warp: at which, with whom
+    std::uint32_t mask = 0;
+    void* record = nullptr;
+    std::vector<Copy> copies;
+    unsigned groups = 0;  ///< of copies that were committed
+  };
+
+  Machine();
+  [[nodiscard]] std::string beyond_limits(const Launch& launch) const;
+  void run_block(std::uint64_t index);
+  void run_warp(unsigned warp);
+  void resume(unsigned index);
+  void suspend(State state);
+  void end_thread();
+  static void enter();
+  void release_block();
+  void wait_for_lanes(std::string_view operation, std::uint32_t mask, void* record, Compute compute,
+                      bool orders);
+  void check_host(const void* address, std::size_t bytes, Access kind);
+  void report_deadlock();
+  void start_shared();
+  [[nodiscard]] std::string name_of(unsigned thread, std::uint64_t block) const;
+
+  Memory shared_;
+  Checker checker_;
+  AccessCounter counter_;
+  const Launch* launch_ = nullptr;
+  std::string finding_;
+  std::vector<Thread> threads_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_fibers_;
+  std::uint64_t block_index_ = 0;
+  unsigned current_ = 0, at_block_ = 0, done_ = 0;
+  std::map<const void*, std::size_t> statics_;  ///< where each lies in shared memory
+  std::size_t statics_end_ = 0;
+  std::mt19937_64 random_;
+};
+
+}  // namespace fovea::emulate

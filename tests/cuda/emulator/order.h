@@ -1,0 +1,67 @@
+// Which thread of a block comes after what another did. __syncthreads and __syncwarp order threads,
+// and nothing else does: not a shuffle, not that one was faster.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace fovea::emulate {
+
+inline constexpr unsigned kWarpSize = 32;
+
+/// Vector clocks, kept apart for the block and within each warp. A thread's clock counts the
+/// barriers that it passed.
+class Order {
+ public:
+  void start_block(unsigned threads) {
+    threads_.assign(threads, {});
+    barriers_ = 0;
+  }
+
+  void block_barrier() {
+    ++barriers_;
+    for (Thread& thread : threads_) thread.at_barrier = thread.clock++;
+  }
+
+  /// The lanes of `mask` meet; each comes after all that the others come after.
+  void warp_barrier(unsigned warp, std::uint32_t mask) {
+    std::array<std::uint32_t, kWarpSize> all{};
+    const unsigned first = warp * kWarpSize;
+    for_lanes(mask, [&](unsigned lane) {
+      Thread& thread = threads_[first + lane];
+      for (unsigned i = 0; i < kWarpSize; ++i) all[i] = std::max(all[i], thread.seen[i]);
+      all[lane] = std::max(all[lane], thread.clock);
+    });
+    for_lanes(mask, [&](unsigned lane) {
+      threads_[first + lane].seen = all;
+      ++threads_[first + lane].clock;
+    });
+  }
+
+  [[nodiscard]] std::uint32_t clock(unsigned thread) const { return threads_[thread].clock; }
+  [[nodiscard]] std::uint32_t barriers() const { return barriers_; }
+
+  /// Whether `thread` comes after what `other` did when its clock was `clock`.
+  [[nodiscard]] bool is_after(unsigned thread, unsigned other, std::uint32_t clock) const {
+    if (thread == other || clock <= threads_[other].at_barrier) return true;
+    if (thread / kWarpSize != other / kWarpSize) return false;
+    return clock <= threads_[thread].seen[other % kWarpSize];
+  }
+
+  template <class Do>
+  static void for_lanes(std::uint32_t mask, Do action) {
+    for (; mask != 0; mask &= mask - 1) action(static_cast<unsigned>(__builtin_ctz(mask)));
+  }
+
+ private:
+  struct Thread {
+    std::uint32_t clock = 1, at_barrier = 0;
+    std::array<std::uint32_t, kWarpSize> seen{};
+  };
+  std::vector<Thread> threads_;
+  std::uint32_t barriers_ = 0;
+};
+
+}  // namespace fovea::emulate

@@ -1,0 +1,17 @@
+// mma.sync and ldmatrix of a warp, with fragments scattered over its lanes as the PTX manual says.
+#pragma once
+
+#include <cstdint>
+
+namespace fovea::emulate {
+
+enum class Mma {
+  bf16,  ///< m16n8k16, two to a word
+  tf32,  ///< m16n8k8, one to a word; the lower 13 bits are not looked at
+};
+
+/// D += A B; sums in f64, rounded once.
+void mma(Mma kind, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
+void load_matrices(std::uint32_t (&words)[4], const void* row, bool transposed);
+
+}  // namespace fovea::emulate

@@ -1,0 +1,39 @@
+// The fake device's <cuda_runtime.h>: the API, and what CUDA C++ adds to the language.
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+#include "tests/cuda/emulator/device.h"
+
+using dim3 = fovea::emulate::Dim3;
+
+namespace fovea::fake {
+
+cudaError_t launch_kernel(const void* kernel, const emulate::Launch& launch, cudaStream_t stream);
+
+/// In place of cudaLaunchKernel, which does not know the types of a kernel's parameters.
+template <class... Params>
+cudaError_t start_kernel(const char* op, cudaStream_t stream, void (*kernel)(Params...), dim3 grid,
+                         dim3 block, std::size_t shared_bytes, std::tuple<Params...> arguments) {
+  struct Call {
+    void (*kernel)(Params...);
+    std::tuple<Params...> arguments;
+  };
+  emulate::Launch launch;
+  launch.kernel = op;
+  launch.grid = grid;
+  launch.block = block;
+  launch.shared_bytes = shared_bytes;
+  launch.parameters = std::make_shared<const Call>(Call{kernel, std::move(arguments)});
+  launch.parameter_bytes = sizeof(Call);
+  launch.body = [](const void* parameters) {
+    const auto& call = *static_cast<const Call*>(parameters);
+    std::apply(call.kernel, call.arguments);
+  };
+  return launch_kernel(reinterpret_cast<const void*>(kernel), launch, stream);
+}
+
+}  // namespace fovea::fake

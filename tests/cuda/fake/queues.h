@@ -1,0 +1,135 @@
+// Streams and events of the fake device: what was asked for runs later, in any order that streams
+// and events allow, drawn from a seed. A missing event gives wrong numbers under some seed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+
+namespace fovea::fake {
+
+/// The n-th recording of an event; done when all that its stream was asked for before it is.
+struct Mark {
+  bool is_done = false;
+};
+
+/// One thing to do: first wait for a mark, then run, then set a mark; each may be missing.
+struct Work {
+  std::function<std::string()> run;  ///< returns what was wrong, or nothing
+  std::shared_ptr<Mark> awaited, reached;
+};
+
+/// What a capture has recorded: works, each behind those that it must wait for.
+struct Graph {
+  struct Node {
+    Work work;
+    std::vector<std::size_t> before;
+  };
+  std::vector<Node> nodes;
+};
+
+struct Capture {
+  cudaStream_t origin = nullptr;
+  Graph graph;
+  std::set<cudaStream_t> streams;
+  bool is_invalid = false;
+};
+
+}  // namespace fovea::fake
+
+struct CUstream_st {
+  int device = 0;
+  std::uint64_t number = 0;  ///< in the order in which streams were made
+  std::deque<fovea::fake::Work> works;
+  fovea::fake::Capture* capture = nullptr;
+  std::vector<std::size_t> last;  ///< nodes of the capture that the next one comes after
+};
+
+struct CUevent_st {
+  int device = 0;
+  std::shared_ptr<fovea::fake::Mark> mark;
+  fovea::fake::Capture* capture = nullptr;  ///< recorded within it, behind `node`s
+  std::vector<std::size_t> nodes;
+};
+
+struct CUgraph_st {
+  fovea::fake::Graph graph;
+};
+struct CUgraphExec_st {
+  fovea::fake::Graph graph;
+};
+
+namespace fovea::fake {
+
+/// How eagerly work is done.
+enum class Pace {
+  drawn,  ///< some of it at each call, as the seed has it
+  late,   ///< when somebody waits for it, and only what is waited for
+  early,  ///< at once
+};
+
+/// What was done since reset_counts().
+struct Counts {
+  std::int64_t launches = 0, products = 0;
+  std::int64_t copies_to_device = 0, copies_to_host = 0, copies_between = 0;
+  std::int64_t synchronisations = 0;  ///< of the host, also by a copy to pageable memory or a free
+  std::int64_t allocations = 0;
+};
+
+/// All streams of all devices. Every function takes the lock itself.
+class Queues {
+ public:
+  static Queues& instance();
+
+  std::recursive_mutex mutex;
+  Counts counts;
+  Pace pace = Pace::drawn;
+  void reseed(std::uint64_t seed) { random_.seed(seed); }
+
+  void add(cudaStream_t stream, Work work);
+  void record(cudaEvent_t event, cudaStream_t stream);
+  void wait(cudaStream_t stream, cudaEvent_t event);
+
+  void finish(cudaStream_t stream);
+  void finish(const std::shared_ptr<Mark>& mark);
+  void finish_device(int device);
+
+  cudaError_t begin_capture(cudaStream_t stream);
+  cudaError_t end_capture(cudaStream_t stream, Graph& graph);
+  void launch(const Graph& graph, cudaStream_t stream);
+
+  void remember(cudaStream_t stream) { streams_.insert(stream); }
+  void forget(cudaStream_t stream) { streams_.erase(stream); }
+  [[nodiscard]] bool knows(cudaStream_t stream) const { return streams_.contains(stream); }
+  /// Whether any stream is capturing: calls that wait are then errors, and spoil the capture.
+  [[nodiscard]] bool spoils_capture();
+
+  /// What was found, in order. It stays an error of the device.
+  void report(const std::string& finding);
+  [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
+  /// Hands the findings over and clears the device's error: for tests that expect them.
+  [[nodiscard]] std::vector<std::string> take_findings();
+
+ private:
+  bool step(const std::function<bool(cudaStream_t)>& among);
+  void step_some();
+  void capture(cudaStream_t stream, Work work);
+  [[nodiscard]] std::string run(const Graph& graph);
+  template <class Done>
+  void run_until(Done done);
+
+  std::set<cudaStream_t> streams_;
+  std::vector<std::unique_ptr<Capture>> captures_;
+  std::vector<std::string> findings_;
+  std::mt19937_64 random_{1};
+};
+
+}  // namespace fovea::fake

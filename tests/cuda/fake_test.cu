@@ -1,0 +1,269 @@
+// The fake device: streams run in any order that events allow, copies as CUDA has them, graphs,
+// cuBLASLt's rules; and the runtime of engine/cuda on it.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/copy.h"
+#include "engine/cuda/launch.cuh"
+#include "engine/cuda/runtime.h"
+#include "engine/tensor.h"
+#include "ops/arithmetic.h"
+#include "ops/matmul.h"
+#include "ops/product/cuda_lt.h"
+#include "tests/cuda/fake/fake.h"
+
+using namespace fovea;
+using namespace fovea::cuda;
+using fake::Queues;
+
+namespace {
+
+constexpr Device kCuda{DeviceType::cuda, 0};
+constexpr int kSeeds = 20;
+
+__global__ void doubles(float* x) { x[threadIdx.x] *= 2; }
+__global__ void takes(float* to, const float* from) { to[threadIdx.x] = from[threadIdx.x]; }
+
+float* data_of(const Tensor& x) { return reinterpret_cast<float*>(x.raw()); }
+cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle()); }
+
+/// What was found by all that `act` asks for; "" if nothing.
+std::string found(const std::function<void()>& act) {
+  try {
+    act();
+    synchronize(0);
+  } catch (const Error&) {
+  }
+  const std::vector<std::string> findings = Queues::instance().take_findings();
+  return findings.empty() ? "" : findings[0];
+}
+
+/// The results of a program under many orders of streams, blocks and threads.
+std::set<double> results(const std::function<double()>& program) {
+  std::set<double> all;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    fake::set_seed(seed);
+    all.insert(program());
+    CHECK(Queues::instance().take_findings().empty());
+  }
+  return all;
+}
+
+/// On the upload stream x becomes 2, on the compute stream it is read; with or without an event.
+double across_streams(bool waits) {
+  set_device(0);
+  const Tensor x = ones({1}, {DType::f32, kCuda}), y = zeros({1}, {DType::f32, kCuda});
+  synchronize(0);
+  const Stream upload = Stream::upload(0), compute = Stream::compute(0);
+  launch(native(upload), doubles, 1, 1, 0, data_of(x));
+  if (waits) compute.wait_for(upload);
+  launch(native(compute), takes, 1, 1, 0, data_of(y), data_of(x));
+  const double result = y.item();
+  synchronize(0);
+  return result;
+}
+
+/// A product [4, 4] of f32 as lt_product() asks for it, changed by `change`.
+std::string lt_finding(
+    const std::function<void(ops::cuda::LtProduct&, ops::cuda::LtPointers&)>& change) {
+  set_device(0);
+  const Tensor a = ones({8, 8}, {DType::f32, kCuda}), b = ones({8, 8}, {DType::f32, kCuda});
+  const Tensor d = zeros({8, 8}, {DType::f32, kCuda});
+  synchronize(0);
+  ops::cuda::LtProduct product;
+  product.a = product.b = product.d = {DType::f32, 4, 4, 8, 0, 16};
+  ops::cuda::LtPointers at{a.raw(), b.raw(), nullptr, d.raw(), nullptr};
+  change(product, at);
+  return found([&] { ops::cuda::lt_product(product, 1, at); });
+}
+
+}  // namespace
+
+TEST_CASE("streams run in any order, and an event orders them") {
+  CHECK(results([] { return across_streams(false); }) == std::set<double>{1, 2});
+  CHECK(results([] { return across_streams(true); }) == std::set<double>{2});
+}
+
+TEST_CASE("pinned memory is read when the stream comes to it, pageable memory at the call") {
+  for (const bool is_pinned : {true, false}) {
+    const std::set<double> seen = results([&] {
+      set_device(0);
+      float pageable = 1;
+      void* pinned = nullptr;
+      REQUIRE(cudaHostAlloc(&pinned, sizeof(float), cudaHostAllocPortable) == cudaSuccess);
+      auto* const source = is_pinned ? static_cast<float*>(pinned) : &pageable;
+      const Tensor x = empty({1}, {DType::f32, kCuda});
+      *source = 1;
+      REQUIRE(cudaMemcpyAsync(x.raw(), source, sizeof(float), cudaMemcpyHostToDevice,
+                              current_stream()) == cudaSuccess);
+      *source = 2;
+      const double result = x.item();
+      REQUIRE(cudaFreeHost(pinned) == cudaSuccess);
+      return result;
+    });
+    CHECK(seen == (is_pinned ? std::set<double>{1, 2} : std::set<double>{1}));
+  }
+}
+
+TEST_CASE("a copy to the device may be followed at once by a change of its source") {
+  CHECK(results([] {
+          std::vector<double> host{3};
+          const Tensor x = from_values({1}, host);
+          const Tensor there = x.to(kCuda);
+          x.fill_(4);
+          return there.item();
+        }) == std::set<double>{3});
+}
+
+TEST_CASE("memory that another stream uses is handed out again after that") {
+  const auto program = [](bool tells) {
+    set_device(0);
+    release_cached_memory(kCuda);
+    const Tensor y = zeros({64}, {DType::f32, kCuda});
+    {
+      const Tensor x = ones({64}, {DType::f32, kCuda});
+      Stream::upload(0).wait_for(Stream::compute(0));
+      if (tells) also_used_by(x.raw(), Stream::upload(0));
+      launch(native(Stream::upload(0)), takes, 1, 64, 0, data_of(y), data_of(x));
+    }
+    const Tensor again = full({64}, 5, {DType::f32, kCuda});  // where x was
+    Stream::compute(0).wait_for(Stream::upload(0));
+    return y.at(7);
+  };
+  CHECK(results([&] { return program(false); }) == std::set<double>{1, 5});
+  CHECK(results([&] { return program(true); }) == std::set<double>{1});
+}
+
+TEST_CASE("the legacy stream, and those of another device, are refused") {
+  const Tensor x = ones({1}, {DType::f32, kCuda});
+  set_device(0);
+  CHECK(found([&] { launch(nullptr, doubles, 1, 1, 0, data_of(x)); }).find("legacy stream") !=
+        std::string::npos);
+  float host = 0;
+  CHECK(found([&] {
+          cudaMemcpyAsync(x.raw(), &host, sizeof host, cudaMemcpyHostToDevice, nullptr);
+        }).find("legacy stream") != std::string::npos);
+}
+
+TEST_CASE("copies stay inside of allocations, and copy what was written") {
+  const Tensor fresh = empty({16}, {DType::f32, kCuda});
+  CHECK(found([&] { static_cast<void>(fresh.to_vector()); }).find("nobody has written") !=
+        std::string::npos);
+  const Tensor x = ones({16}, {DType::f32, kCuda});
+  std::vector<float> host(1000);
+  CHECK(found([&] { copy_device_to_host(host.data(), x.raw(), 4000, 0); }).find("out of bounds") !=
+        std::string::npos);
+}
+
+TEST_CASE("an error of a kernel names the op, or says how to find it") {
+  const Tensor fresh = empty({16}, {DType::f32, kCuda});
+  std::string message;
+  try {
+    static_cast<void>(ops::exp(fresh).to_vector());
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK(message.find("FOVEA_SYNC=1") != std::string::npos);
+  const std::vector<std::string> findings = Queues::instance().take_findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].find("nobody has written") != std::string::npos);
+}
+
+TEST_CASE("a captured graph replays what was asked for, from a pool of its own") {
+  CHECK(results([] {
+          set_device(0);
+          const Stream stream = Stream::compute(0);
+          const PrivatePool pool(0);
+          const Tensor x = ones({4}, {DType::f32, kCuda});
+          {  // the pool's memory is there before the capture, which may not ask for any
+            const PrivatePool::Scope scope(pool);
+            static_cast<void>(ops::mul(x, x));
+          }
+          synchronize(0);
+          cudaGraph_t graph = nullptr;
+          Tensor y;
+          REQUIRE(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeGlobal) ==
+                  cudaSuccess);
+          {
+            const PrivatePool::Scope scope(pool);
+            y = ops::mul(x, x);
+          }
+          Stream::upload(0).wait_for(stream);
+          launch(native(Stream::upload(0)), doubles, 1, 4, 0, data_of(x));
+          stream.wait_for(Stream::upload(0));
+          REQUIRE(cudaStreamEndCapture(native(stream), &graph) == cudaSuccess);
+          cudaGraphExec_t executable = nullptr;
+          REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+          for (int i = 0; i < 3; ++i) {
+            REQUIRE(cudaGraphLaunch(executable, native(stream)) == cudaSuccess);
+          }
+          const double result = 100 * x.at(1) + y.at(2);
+          cudaGraphExecDestroy(executable);
+          cudaGraphDestroy(graph);
+          return result;
+        }) == std::set<double>{816});
+}
+
+TEST_CASE("a capture is spoilt by a call that waits, and by work that is not joined") {
+  set_device(0);
+  const cudaStream_t stream = native(Stream::compute(0));
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated);
+  const Tensor x = ones({1}, {DType::f32, kCuda});
+  synchronize(0);
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  Stream::upload(0).wait_for(Stream::compute(0));
+  launch(native(Stream::upload(0)), doubles, 1, 1, 0, data_of(x));
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureUnjoined);
+  cudaGetLastError();
+}
+
+TEST_CASE("cuBLASLt's rules are looked at") {
+  using ops::cuda::LtPointers;
+  using ops::cuda::LtProduct;
+  CHECK(lt_finding([](LtProduct&, LtPointers&) {}) == "");
+  const auto finds = [](const char* part, const auto& change) {
+    const std::string finding = lt_finding(change);
+    CAPTURE(finding);
+    CHECK(finding.find(part) != std::string::npos);
+  };
+  finds("a leading dimension of 3 below 4 rows",
+        [](LtProduct& p, LtPointers&) { p.a.leading = 3; });
+  finds("shapes that do not fit", [](LtProduct& p, LtPointers&) { p.b.rows = 3; });
+  finds("without elements", [](LtProduct& p, LtPointers&) { p.a.columns = p.b.rows = 0; });
+  finds("types that no kernel has", [](LtProduct& p, LtPointers&) { p.a.dtype = DType::bf16; });
+  finds("results of a batch that overlap", [](LtProduct& p, LtPointers&) {
+    p.batch = 2;
+    p.d.batch_stride = 8;
+  });
+  finds("less aligned than the heuristic's",
+        [](LtProduct&, LtPointers& at) { at.a = static_cast<const std::byte*>(at.a) + 4; });
+  finds("a bias that is missing or not aligned", [](LtProduct& p, LtPointers& at) {
+    p.has_bias = true;
+    at.bias = static_cast<const std::byte*>(at.b) + 4;
+  });
+  finds("D lies over an operand", [](LtProduct&, LtPointers& at) { at.a = at.d; });
+  finds("is out of bounds", [](LtProduct&, LtPointers& at) {
+    at.b = static_cast<const std::byte*>(at.b) + 64 * sizeof(float) - 16;
+  });
+}
+
+TEST_CASE("memory that is not to be had is said with what was asked and what is held") {
+  std::string message;
+  OutOfMemory::Bytes bytes;
+  try {
+    static_cast<void>(empty({std::int64_t{1} << 40}, {DType::u8, kCuda}));
+  } catch (const OutOfMemory& error) {
+    message = error.what();
+    bytes = error.bytes();
+  }
+  CHECK(message.find("memory: 1099511627776 bytes are not to be had on cuda:0") == 0);
+  CHECK(bytes.asked == std::int64_t{1} << 40);
+  CHECK(bytes.total == std::int64_t{8} << 30);
+}

@@ -1,0 +1,171 @@
+// cuda_cases [--seeds N] [FILTER]: every row of the op table on the CUDA device, value and
+// derivative in f64, f32 and bf16, element by element against the CPU's f64: on a GPU,
+// and as fake/cuda_cases on the fake device. FILTER keeps the ops with that text in their name.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/app.h"
+#include "apps/cli.h"
+#include "engine/autograd.h"
+#include "engine/cuda/runtime.h"
+#include "tests/cuda/seeds.h"
+#include "tests/support/op_case.h"
+
+using namespace fovea;
+using namespace fovea::tests;
+
+namespace {
+
+/// What an element may differ from f64 by: `units` of the dtype's last place at the larger of its
+/// own magnitude and its tensor's root mean square, since a sum's error grows with its terms.
+struct Bound {
+  DType dtype;
+  double epsilon, units;
+};
+constexpr Bound kBounds[] = {
+    {DType::f64, 0x1p-52, 16}, {DType::f32, 0x1p-23, 32}, {DType::bf16, 0x1p-7, 4}};
+
+std::vector<Tensor> inputs_of(const OpCase& c, DType dtype) {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    const In& in = c.inputs[i];
+    const Tensor t = in.values.empty()
+                         ? rand_uniform(in.shape, {in.lo, in.hi}, {17, i}, {DType::f64, {}})
+                         : from_values(in.shape, in.values, {DType::f64, {}});
+    inputs.push_back(in.dtype == DType::f64 ? t.to(dtype) : t.to(in.dtype));
+  }
+  return inputs;
+}
+
+/// Value, then gradients; undefined where there is none. On the CPU again.
+std::vector<Tensor> run(const OpCase& c, const std::vector<Tensor>& inputs, DType dtype,
+                        Device device) {
+  std::vector<Tensor> leaves;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool converts = c.inputs[i].dtype == DType::f64;
+    leaves.push_back((converts ? inputs[i].to(dtype) : inputs[i]).to(device).clone());
+    if (c.inputs[i].grad) leaves.back().set_requires_grad();
+  }
+  std::vector<Tensor> results{c.run(leaves)};
+  if (results[0].requires_grad()) {
+    const Tensor w = rand_normal(results[0].shape(), {0, 1}, {99}, {DType::f64, {}});
+    backward(results[0], w.to(device));
+  }
+  for (const Tensor& leaf : leaves) results.push_back(leaf.grad());
+  for (Tensor& result : results) {
+    if (result.defined()) result = result.detach().to(Device{}).contiguous();
+  }
+  return results;
+}
+
+/// The largest difference in units of the last place; infinite where one of the two is missing.
+double worst_units(const Tensor& got, const Tensor& expected, double epsilon) {
+  if (!got.defined() || !expected.defined())
+    return got.defined() == expected.defined() ? 0 : INFINITY;
+  if (!(got.shape() == expected.shape())) return INFINITY;
+  const std::vector<double> a = got.to_vector(), b = expected.to_vector();
+  double squares = 0, worst = 0;
+  for (const double v : b) squares += std::isfinite(v) ? v * v : 0;
+  const double scale = b.empty() ? 0 : std::sqrt(squares / static_cast<double>(b.size()));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double units = std::abs(a[i] - b[i]) / (epsilon * std::max(std::abs(b[i]), scale));
+    worst = std::max(worst, std::isnan(units) ? INFINITY : units);
+  }
+  return worst;
+}
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].defined()) continue;
+    const auto bytes = static_cast<std::size_t>(a[i].numel()) * size_of(a[i].dtype());
+    if (bytes > 0 && std::memcmp(a[i].raw(), b[i].raw(), bytes) != 0) return false;
+  }
+  return true;
+}
+
+struct Row {
+  double units[3] = {-1, -1, -1};
+  std::string failure, without_form;
+};
+
+Row check_case(const OpCase& c, std::int64_t seeds) {
+  constexpr Device kCuda{DeviceType::cuda, 0};
+  Row row;
+  try {
+    for (std::size_t k = 0; k < std::size(kBounds); ++k) {
+      const Bound& bound = kBounds[k];
+      const std::string dtype(to_string(bound.dtype));
+      if (bound.dtype != DType::f64 && !c.low_precision) continue;
+      const std::vector<Tensor> inputs = inputs_of(c, bound.dtype);
+      const std::vector<Tensor> expected = run(c, inputs, DType::f64, {});
+      std::vector<Tensor> first;
+      for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+        use_seed(static_cast<std::uint64_t>(seed));
+        const std::vector<Tensor> got = run(c, inputs, bound.dtype, kCuda);
+        if (first.empty()) first = got;
+        if (!same_bits(first, got))
+          row.failure = dtype + " differs under seed " + std::to_string(seed);
+      }
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const double units = worst_units(first[i], expected[i], bound.epsilon);
+        row.units[k] = std::max(row.units[k], units);
+        if (units <= bound.units || !row.failure.empty()) continue;
+        row.failure = dtype + (i == 0 ? " value" : " gradient " + std::to_string(i - 1)) + ": " +
+                      std::to_string(units) + " units of the last place, at most " +
+                      std::to_string(bound.units);
+      }
+    }
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const std::size_t end = message.find(": has no CUDA form yet");
+    (end == std::string::npos ? row.failure : row.without_form) = message.substr(0, end);
+  }
+  for (const std::string& finding : take_findings()) row.failure = finding;
+  return row;
+}
+
+int main_body(int argc, char** argv) {
+  std::int64_t seeds = 1;
+  CommandSpec spec;
+  spec.name = "cuda_cases";
+  spec.description = "The op table on the CUDA device, against f64 on the CPU.";
+  spec.arguments = "keeps the ops with that text in their name";
+  FieldGroup(spec.fields, "Checks")
+      .add("seeds", &seeds, "orders of threads and streams; the bits must be alike under all");
+  const std::vector<std::string> arguments = parse_into_fields(argc, argv, spec);
+  if (arguments.size() > 1) throw UsageError("cuda_cases: expected one text at most");
+  const std::string filter = arguments.empty() ? "" : arguments.front();
+  require_device({DeviceType::cuda, 0});
+  int rows = 0, failed = 0;
+  std::map<std::string, int> without_form;
+  for (const OpCase& c : op_cases()) {
+    if (c.op.find(filter) == std::string::npos) continue;
+    const Row row = check_case(c, seeds);
+    ++rows;
+    if (!row.without_form.empty()) {
+      ++without_form[row.without_form];
+      continue;
+    }
+    failed += !row.failure.empty();
+    std::printf("%-20s %-40.40s %9.2g %9.2g %9.2g  %s\n", c.op.c_str(), c.what.c_str(),
+                row.units[0], row.units[1], row.units[2], row.failure.empty() ? "PASS" : "FAIL");
+    if (!row.failure.empty()) std::printf("    %s\n", row.failure.c_str());
+  }
+  int missing = 0;
+  for (const auto& [op, count] : without_form) {
+    std::printf("no CUDA form yet: %s (%d rows)\n", op.c_str(), count);
+    missing += count;
+  }
+  std::printf("%d rows, %d failed, %d without a CUDA form\n", rows, failed, missing);
+  return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_app(argc, argv, main_body); }
