@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include <span>
+
 #include "engine/tensor.h"
 
 namespace fovea::ops {
@@ -47,9 +49,9 @@ void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOpt
 /// average <- decay average + (1 - decay) scale value, of f32 or f64.
 void average_(const Tensor& average, const Tensor& value, double decay, double scale = 1);
 
-/// The sum of all squares in f64, of any float dtype, in an order that does not depend on the
-/// threads. NaN or infinite when an element is. Waits for the device.
-[[nodiscard]] double sum_of_squares(const Tensor& x);
+/// The sum of all squares over tensors of any float dtype on one device, as one f64 there, in an
+/// order that does not depend on the threads. NaN or infinite when an element is. 0 of none.
+[[nodiscard]] Tensor sum_of_squares(std::span<const Tensor> tensors);
 
 /// Brings every element into [-limit, limit]; NaN stays NaN.
 void clip_values_(const Tensor& gradient, double limit);

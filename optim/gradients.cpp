@@ -25,14 +25,18 @@ void for_each_gradient(const ParameterStore& store, const F& f) {
 
 }  // namespace
 
-double gradient_norm(const ParameterStore& store) {
+Tensor gradient_squares(const ParameterStore& store) {
   const NoGrad no_grad;
-  double sum = 0;
+  std::vector<Tensor> gradients;
   for (const Parameter& parameter : store.parameters()) {
     const Tensor gradient = parameter.tensor.grad();
-    if (gradient.defined()) sum += ops::sum_of_squares(gradient);
+    if (gradient.defined()) gradients.push_back(gradient);
   }
-  return std::sqrt(sum);
+  return ops::sum_of_squares(gradients);
+}
+
+double gradient_norm(const ParameterStore& store) {
+  return std::sqrt(gradient_squares(store).item());
 }
 
 double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }

@@ -9,8 +9,10 @@
 
 namespace fovea {
 
-/// sqrt of the sum of squares over every gradient, in f64 and in a fixed order. NaN or infinite
-/// when any gradient is. Missing gradients count as zero.
+/// The sum of squares over every gradient, one f64 on their device, in a fixed order. NaN or
+/// infinite when any gradient is. Missing gradients count as zero.
+[[nodiscard]] Tensor gradient_squares(const ParameterStore& store);
+/// Its root. Waits for the device.
 [[nodiscard]] double gradient_norm(const ParameterStore& store);
 
 /// What a clipped step bounds: the norm of all gradients, each value, or each unit's norm.

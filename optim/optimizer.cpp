@@ -92,11 +92,12 @@ void Optimizer::update(const Slot& slot, const Tensor& gradient,
 
 /// LAMB as published works on gradients whose norm is at most 1; timm's default max_grad_norm.
 double Optimizer::clip_of_lamb(double gradient_scale) const {
-  double squares = 0;
+  std::vector<Tensor> gradients;
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
-    if (gradient.defined()) squares += ops::sum_of_squares(gradient);
+    if (gradient.defined()) gradients.push_back(gradient);
   }
+  const double squares = ops::sum_of_squares(gradients).item();
   return 1 / std::max(1.0, gradient_scale * std::sqrt(squares));
 }
 

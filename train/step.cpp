@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/autograd.h"
@@ -24,6 +25,12 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + ", ..." : text;
 }
 
+std::string nonfinite_loss(double loss) {
+  return std::string("training: the loss is ") + (std::isnan(loss) ? "NaN" : "infinite") +
+         "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help, "
+         "--skip-nonfinite leaves such steps out";
+}
+
 }  // namespace
 
 TrainStep::TrainStep(const StepOptions& options, Model& model, std::int64_t samples)
@@ -41,7 +48,8 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
   const DetectAnomaly detect(options_.detect_anomaly);
   model_.store().zero_grad();
   keep_buffers();
-  loss_sum_ = 0;
+  images_ = 0;
+  unread_.emplace_back();
   for (std::int64_t i = 0; i < batches; ++i) {
     Batch batch;
     {
@@ -51,6 +59,13 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
     forward_backward(batch, progress);
   }
   update(batches, lr, progress);
+}
+
+/// On the CPU nothing is gained by reading later; and what is to be skipped or clipped by a norm
+/// must be known before the update.
+bool TrainStep::reads_at_once() const {
+  const bool clips_norm = options_.clip && options_.clip->mode == ClipMode::norm;
+  return device_of(model_).is_cpu() || guard_.may_skip() || clips_norm;
 }
 
 void TrainStep::forward_backward(const Batch& given, Progress& progress) {
@@ -69,23 +84,57 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   ctx.seed = stream_of(kModelStream, options_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
   Tensor loss;
-  double value = 0;
+  StepNumbers& numbers = unread_.back();
   {
     const StageTimer timer(times_.forward, "forward");
     loss = objective_(model_.forward(batch.images, ctx), targets, batch.images);
-    value = loss.item();
+    numbers.losses.push_back({loss.detach(), batch.size()});
+    if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
+      check(guard_.skips_nonfinite(), nonfinite_loss(numbers.losses.back().read()));
+      return;  // the step will be skipped
+    }
   }
-  loss_sum_ += value;
-  if (!std::isfinite(value)) {
-    check(guard_.skips_nonfinite(), "training: the loss is ",
-          std::isnan(value) ? "NaN" : "infinite",
-          "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help, "
-          "--skip-nonfinite leaves such steps out");
-    return;  // the step will be skipped
-  }
+  images_ += batch.size();
   const StageTimer timer(times_.backward, "backward");
   backward(loss);
-  progress.epoch.add_loss(value, batch.size());
+}
+
+double TrainStep::BatchLoss::read() {
+  if (on_device.defined()) value = std::exchange(on_device, {}).item();
+  return value;
+}
+
+double TrainStep::StepNumbers::loss() {
+  double sum = 0;
+  for (BatchLoss& batch : losses) sum += batch.read();
+  return sum / static_cast<double>(losses.size());
+}
+
+double TrainStep::StepNumbers::gradient_norm() {
+  if (squares.defined()) norm = scale * std::sqrt(std::exchange(squares, {}).item());
+  return norm;
+}
+
+/// Of those that are finite.
+void TrainStep::StepNumbers::add_losses(Progress& progress) {
+  for (BatchLoss& batch : losses) {
+    if (!std::isfinite(batch.read())) continue;
+    progress.epoch.add_loss(batch.read(), batch.samples);
+    progress.interval.add_loss(batch.read(), batch.samples);
+  }
+}
+
+void TrainStep::settle(Progress& progress) {
+  for (StepNumbers& step : std::exchange(unread_, {})) {
+    const double loss = step.loss();
+    gradient_norm_ = step.gradient_norm();
+    check(std::isfinite(loss), nonfinite_loss(loss));
+    check(std::isfinite(gradient_norm_), "training: gradients that are not finite: ",
+          list_of(parameters_with_bad_gradient(model_.store())),
+          "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
+    step.add_losses(progress);
+    guard_.accept(loss, progress.guard);
+  }
 }
 
 Targets TrainStep::mix_batch(Batch& batch, const Progress& progress) const {
@@ -103,24 +152,32 @@ void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
     model_.finish_backward();
   }
   const StageTimer timer(times_.optimizer, "optimizer");
-  const double loss = loss_sum_ / static_cast<double>(batches);
-  if (progress.updates == 0 && std::isfinite(loss)) check_first_gradients();
-  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
-  gradient_norm_ = scale * fovea::gradient_norm(model_.store());
-  const std::string objection = guard_.objection(loss, gradient_norm_, progress.guard);
-  if (!objection.empty()) {
-    restore_buffers();
-    guard_.skip(objection, progress.guard);
-    if (on_skip) on_skip(objection);
-    return;
-  }
-  check(std::isfinite(gradient_norm_), "training: gradients that are not finite: ",
-        list_of(parameters_with_bad_gradient(model_.store())),
-        "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
-  optimizer_.step(lr, clip(scale));
+  StepNumbers& numbers = unread_.back();
+  numbers.scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
+  const bool is_read = reads_at_once();
+  if (progress.updates == 0 && (!is_read || std::isfinite(numbers.loss()))) check_first_gradients();
+  numbers.squares = gradient_squares(model_.store());
+  if (is_read && !accept(progress)) return;
+  optimizer_.step(lr, clip(numbers.scale));
   progress.updates = optimizer_.steps_done();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
-  guard_.accept(loss, progress.guard);
+}
+
+/// Reads the step's numbers. False: it is to be skipped.
+bool TrainStep::accept(Progress& progress) {
+  StepNumbers& numbers = unread_.back();
+  gradient_norm_ = numbers.gradient_norm();
+  const std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
+  if (objection.empty()) {
+    settle(progress);
+    return true;
+  }
+  numbers.add_losses(progress);
+  unread_.clear();
+  restore_buffers();
+  guard_.skip(objection, progress.guard);
+  if (on_skip) on_skip(objection);
+  return false;
 }
 
 /// A forward pass moves running statistics at once, and one NaN would stay in them for ever.

@@ -50,13 +50,18 @@ class TrainStep {
   /// `samples` is the size of the training split. The model is trained where its parameters are.
   TrainStep(const StepOptions& options, Model& model, std::int64_t samples);
 
-  /// Of `batches` batches at rate `lr`. Adds losses to progress.epoch, counts forward passes and
-  /// updates. Throws on a loss or gradient that is not finite, unless such steps are skipped.
+  /// Of `batches` batches at rate `lr`. Counts forward passes and updates.
   void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
+  /// Adds the losses of all steps so far to progress.epoch and .interval. Throws on a loss or
+  /// gradient that is not finite, unless such steps are skipped. run() does it on the CPU, and
+  /// where an update depends on these numbers; else a device is not waited for until this is
+  /// called.
+  void settle(Progress& progress);
 
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
   [[nodiscard]] Ema* ema() { return ema_.get(); }
-  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last step
+  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last settled
+  [[nodiscard]] std::int64_t images() const { return images_; }          ///< of the last step
   /// All time spent so far.
   [[nodiscard]] StageTimes& times() { return times_; }
 
@@ -66,6 +71,27 @@ class TrainStep {
   std::function<void(const Tensor& images)> on_images{};
 
  private:
+  /// The mean loss of a batch, perhaps still on the device.
+  struct BatchLoss {
+    Tensor on_device;
+    std::int64_t samples = 0;
+    double value = 0;
+
+    double read();
+  };
+  /// What is to be known of a step. Reading waits for the device.
+  struct StepNumbers {
+    std::vector<BatchLoss> losses;
+    Tensor squares;  ///< of the gradients' sums
+    double scale = 1, norm = 0;
+
+    double loss();
+    double gradient_norm();
+    void add_losses(Progress& progress);
+  };
+
+  [[nodiscard]] bool reads_at_once() const;
+  [[nodiscard]] bool accept(Progress& progress);
   void forward_backward(const Batch& given, Progress& progress);
   [[nodiscard]] Targets mix_batch(Batch& batch, const Progress& progress) const;
   void update(std::int64_t batches, double lr, Progress& progress);
@@ -82,8 +108,9 @@ class TrainStep {
   StepGuard guard_;
   StageTimes times_;
   std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
-  double loss_sum_ = 0;                 ///< of the step under way, over its batches
+  std::vector<StepNumbers> unread_;
   double gradient_norm_ = 0;
+  std::int64_t images_ = 0;
 };
 
 }  // namespace fovea

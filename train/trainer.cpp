@@ -53,6 +53,7 @@ void Trainer::check_place(const Progress& progress, const std::string& file) con
 /// Throws unless all of the state is finite: nothing could go on from such a one, and it would
 /// replace one from which something can.
 void Trainer::require_finite() {
+  settle();
   const std::vector<std::string> names = nonfinite_tensors(state());
   if (names.empty()) return;
   refuse_to_save(std::to_string(names.size()) +
@@ -157,21 +158,25 @@ void Trainer::train_step() {
   lr_ = rate_now();
   const std::int64_t batches =
       std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
-  const Metrics epoch_before = progress_.epoch;
-  try {
-    step_.run([this] { return next_batch(); }, batches, lr_, progress_);
-  } catch (const Error& error) {
-    fail(error.what(), " (step ", progress_.step, ", epoch ", progress_.finished_epochs, ")");
-  }
-  const std::int64_t images = progress_.epoch.samples - epoch_before.samples;
-  progress_.interval.loss_sum += progress_.epoch.loss_sum - epoch_before.loss_sum;
-  progress_.interval.samples += images;
+  naming_the_step([&] { step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
   progress_.cursor = loader_->cursor();
   ++progress_.step;
   for (Stopwatch* watch : {&epoch_watch_, &interval_watch_}) {
-    watch->images += images;
+    watch->images += step_.images();
     ++watch->steps;
   }
+}
+
+void Trainer::naming_the_step(const std::function<void()>& act) const {
+  try {
+    act();
+  } catch (const Error& error) {
+    fail(error.what(), " (step ", progress_.step, ", epoch ", progress_.finished_epochs, ")");
+  }
+}
+
+void Trainer::settle() {
+  naming_the_step([this] { step_.settle(progress_); });
 }
 
 /// The loader's next batch; with --overfit-batch the run's first one, over and over.
@@ -183,6 +188,7 @@ Batch Trainer::next_batch() {
 }
 
 void Trainer::log_interval(const TrainWatch& watch) {
+  settle();
   const double seconds = interval_watch_.seconds(step_.times());
   StepRow row;
   row.step = progress_.step;

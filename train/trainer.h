@@ -103,6 +103,8 @@ class Trainer {
   bool finish_epoch(const TrainWatch& watch);
   void after_step(const TrainWatch& watch);
   void note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch);
+  void naming_the_step(const std::function<void()>& act) const;
+  void settle();
   void require_finite();
   [[noreturn]] void refuse_to_save(const std::string& what) const;
   [[nodiscard]] Evaluation evaluate_to_save(const TrainWatch& watch);

@@ -54,7 +54,7 @@ class StreamScope {
   StreamScope& operator=(const StreamScope&) = delete;
 
  private:
-  Stream before_;
+  [[maybe_unused]] Stream before_;
 };
 
 /// Memory of the current stream: what was freed is handed out again to the same stream only, whose
@@ -85,12 +85,12 @@ class PrivatePool {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    std::uint64_t before_;
+    [[maybe_unused]] std::uint64_t before_;
   };
 
  private:
-  int device_;
-  std::uint64_t id_;
+  [[maybe_unused]] int device_;
+  [[maybe_unused]] std::uint64_t id_;
 };
 
 /// In the order of the current stream, through pinned memory: `host` may be changed or freed at

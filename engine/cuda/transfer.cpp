@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/cuda/counters.h"
+#include "engine/cuda/fault.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/memory.h"
 #include "engine/cuda/runtime.h"
@@ -49,6 +50,7 @@ void copy_device_to_host(void* host, const void* device_data, std::size_t bytes,
     Stream::current(device).synchronize();
     std::memcpy(host, pinned, bytes);
   });
+  throw_fault(device, stream);
 }
 
 void copy_device_to_device(void* to, int to_device, const void* from, int from_device,
@@ -66,6 +68,7 @@ void synchronize(int device) {
   ++counters().synchronisations;
   set_device(device);
   cuda_check(cudaDeviceSynchronize(), "synchronize");
+  throw_fault(device, current_stream());
 }
 
 }  // namespace fovea::cuda

@@ -3,19 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "engine/dtype.h"
 #include "engine/kernel.h"
 
 namespace fovea::ops {
 
-/// Which of the packed integers is the first outside of [low, limit)?
+/// Which of the packed integers is the first outside of [low, limit)? A device that the host would
+/// have to wait for answers that there is none, and keeps what it finds until the host next waits
+/// (engine/cuda/fault.h); kernels must not trust an index.
 struct FirstOutsideCall {
   static constexpr const char* kOp = "index";
 
+  std::string_view op;  ///< whose index it is; static text
   std::int64_t count = 0, low = 0, limit = 0;
   const std::int64_t* index = nullptr;
-  // The answer, in the host's memory whatever the device.
+  // The answer, in the host's memory.
   std::int64_t* position = nullptr;  ///< -1 where there is none
   std::int64_t* value = nullptr;     ///< what stands there; unchanged where there is none
 };
@@ -37,6 +41,7 @@ struct ReadAtCall {
   static constexpr const char* kOp = "index";
 
   DType dtype = DType::f32;
+  std::int64_t size = 0;  ///< places of `one` along the axis
   IndexPairs pairs;
   const void* one = nullptr;
   void* many = nullptr;
@@ -47,6 +52,7 @@ struct AddAtCall {
   static constexpr const char* kOp = "index";
 
   DType dtype = DType::f32;  ///< of many; one has acc_dtype
+  std::int64_t size = 0;     ///< places of `one` along the axis
   IndexPairs pairs;
   void* one = nullptr;
   const void* many = nullptr;

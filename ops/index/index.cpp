@@ -16,7 +16,7 @@ using detail::require_one_device;
 void require_index(std::string_view op, const Tensor& index, std::int64_t size) {
   check(index.dtype() == DType::i64, op, ": got an index of dtype ", to_string(index.dtype()),
         ", expected i64");
-  const detail::Outside wrong = detail::first_outside(detail::packed(index), {0, size});
+  const detail::Outside wrong = detail::first_outside(op, detail::packed(index), {0, size});
   check(!wrong, op, ": index ", wrong.value, " at position ", wrong.position,
         " is out of range, expected 0 to ", size - 1);
 }
@@ -38,7 +38,8 @@ IndexPairs make_pairs(const Tensor& one, const Tensor& many, const Tensor& index
 Tensor read_at(const Tensor& x, int axis, const Tensor& index) {
   const Tensor y = empty(index.shape(), x.options());
   if (y.numel() == 0) return y;
-  kernels(x.device()).index.read_at({x.dtype(), make_pairs(x, y, index, axis), x.raw(), y.raw()});
+  kernels(x.device())
+      .index.read_at({x.dtype(), x.size(axis), make_pairs(x, y, index, axis), x.raw(), y.raw()});
   return y;
 }
 
@@ -47,7 +48,8 @@ Tensor add_at(const Shape& shape, int axis, const Tensor& index, const Tensor& d
   const Tensor dx = zeros(shape, {acc_dtype(dy.dtype()), dy.device()});
   if (dy.numel() != 0) {
     kernels(dy.device())
-        .index.add_at({dy.dtype(), make_pairs(dx, dy, index, axis), dx.raw(), dy.raw()});
+        .index.add_at(
+            {dy.dtype(), dx.size(axis), make_pairs(dx, dy, index, axis), dx.raw(), dy.raw()});
   }
   return dx.to(dy.dtype());
 }

@@ -20,11 +20,12 @@ struct Bounds {
   std::int64_t low = std::numeric_limits<std::int64_t>::min(), limit = 0;
 };
 
-/// The first element of a packed i64 tensor that is not within the bounds.
-[[nodiscard]] inline Outside first_outside(const Tensor& packed, Bounds bounds) {
+/// The first element of a packed i64 tensor that is not within the bounds. `op`: static text.
+[[nodiscard]] inline Outside first_outside(std::string_view op, const Tensor& packed,
+                                           Bounds bounds) {
   Outside found;
   kernels(packed.device())
-      .index.first_outside({packed.numel(), bounds.low, bounds.limit,
+      .index.first_outside({op, packed.numel(), bounds.low, bounds.limit,
                             reinterpret_cast<const std::int64_t*>(packed.raw()), &found.position,
                             &found.value});
   return found;

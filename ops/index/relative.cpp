@@ -18,7 +18,7 @@ Tensor require_buckets(std::string_view op, const Tensor& x, const Tensor& bucke
   check(x.rank() == 4 && x.size(2) == buckets.size(1), op, ": got x ", x.shape(), " for buckets ",
         buckets.shape(), ", expected as many queries");
   const Tensor packed = detail::packed(buckets);
-  const detail::Outside wrong = detail::first_outside(packed, {.limit = count});
+  const detail::Outside wrong = detail::first_outside(op, packed, {.limit = count});
   check(!wrong, op, ": bucket ", wrong.value, " is out of range, expected less than ", count);
   return packed;
 }

@@ -1,35 +1,12 @@
 // Means over all elements: sums of runs in parallel, then of the runs in their order.
-#include "ops/common/math.h"
 #include "ops/loss/cpu.h"
+#include "ops/loss/elements.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-namespace math = fovea::ops::detail::math;
-
-struct SquaredError {
-  template <class T>
-  static T value(T x, T t) {
-    return (x - t) * (x - t);
-  }
-  template <class T>
-  static T slope(T x, T t) {
-    return T(2) * (x - t);
-  }
-};
-
-/// -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)) = softplus(x) - x t.
-struct BinaryCrossEntropy {
-  template <class T>
-  static T value(T x, T t) {
-    const T positive = x < T(0) ? T(0) : x;
-    return (positive - x * t) + math::log1p_unit(math::exp(-math::abs(x)));
-  }
-  template <class T>
-  static T slope(T x, T t) {
-    return math::sigmoid(x) - t;
-  }
-};
+using detail::BinaryCrossEntropy;
+using detail::SquaredError;
 
 template <class Loss, class T>
 void sum_runs(const ElementLossCall& c) {

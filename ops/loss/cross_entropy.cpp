@@ -1,6 +1,7 @@
 // Cross-entropy against labels, and against the labels that a teacher gives. Value and derivative
 // are computed from log-probabilities in f32, or f64 for f64 logits.
 #include "engine/autograd.h"
+#include "ops/index/outside.h"
 #include "ops/kernels.h"
 #include "ops/loss.h"
 #include "ops/loss/inputs.h"
@@ -22,9 +23,9 @@ void require_labels(const Tensor& logits, const Tensor& labels) {
   const std::int64_t B = logits.shape()[0], K = logits.shape()[1];
   check(labels.shape() == Shape{B}, "cross_entropy: got labels of shape ", labels.shape(),
         " for logits ", logits.shape(), ", expected [", B, "]");
-  std::int64_t position = -1, label = 0;
-  kernels(labels.device()).index.first_outside({B, 0, K, labels_of(labels), &position, &label});
-  check(position < 0, "cross_entropy: label ", position, " is ", label, ", expected 0 to ", K - 1);
+  const detail::Outside wrong = detail::first_outside("cross_entropy", labels, {0, K});
+  check(!wrong, "cross_entropy: label ", wrong.position, " is ", wrong.value, ", expected 0 to ",
+        K - 1);
 }
 
 LabelLossCall call_of(const Tensor& log_p, const Tensor& labels, double smoothing) {

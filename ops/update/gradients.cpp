@@ -2,22 +2,32 @@
 // their order, so that a norm does not depend on the number of threads.
 #include <algorithm>
 
+#include "engine/copy.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
 
 namespace fovea::ops {
 
-double sum_of_squares(const Tensor& x) {
-  detail::require_float("sum_of_squares", x);
-  const Tensor dense = detail::packed(x);
-  const std::int64_t n = dense.numel();
-  const Tensor sums = empty({(n + kUpdateBlock - 1) / kUpdateBlock}, {DType::f64, x.device()});
-  kernels(x.device())
-      .update.squares({dense.dtype(), n, dense.raw(), reinterpret_cast<double*>(sums.raw())});
-  double sum = 0;
-  for (const double part : sums.to_vector()) sum += part;
-  return sum;
+Tensor sum_of_squares(std::span<const Tensor> tensors) {
+  const auto blocks_of = [](const Tensor& x) {
+    return (x.numel() + kUpdateBlock - 1) / kUpdateBlock;
+  };
+  std::int64_t blocks = 0;
+  for (const Tensor& x : tensors) {
+    detail::require_float("sum_of_squares", x);
+    detail::require_one_device("sum_of_squares", {tensors[0], x});
+    blocks += blocks_of(x);
+  }
+  const Device device = tensors.empty() ? Device{} : tensors[0].device();
+  const Tensor sums = empty({blocks}, {DType::f64, device});
+  auto* part = reinterpret_cast<double*>(sums.raw());
+  for (const Tensor& x : tensors) {
+    const Tensor dense = detail::packed(x);
+    kernels(device).update.squares({dense.dtype(), dense.numel(), dense.raw(), part});
+    part += blocks_of(x);
+  }
+  return sum_to(sums, {});
 }
 
 void clip_values_(const Tensor& gradient, double limit) {

@@ -35,7 +35,7 @@ constexpr Quintic kSteps[] = {{4.0848, -6.8946, 2.9270},
 Tensor orthogonalise(const Tensor& m, double eps) {
   const bool tall = m.size(0) > m.size(1);  // A is the smaller of the two squares
   Tensor x = tall ? transpose(m, 0, 1).contiguous() : m;
-  x = x * (1 / std::max(std::sqrt(sum_of_squares(x)), eps));
+  x = x * (1 / std::max(std::sqrt(sum_of_squares({&x, 1}).item()), eps));
   for (const Quintic& q : kSteps) {
     const Tensor square = matmul(x, x, {.b = true});
     const Tensor polynomial = square * q.b + matmul(square, square) * q.c;

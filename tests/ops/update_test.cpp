@@ -15,6 +15,8 @@ using namespace fovea;
 
 namespace {
 
+double squares_of(const Tensor& x) { return ops::sum_of_squares({&x, 1}).item(); }
+
 constexpr TensorOptions kF64{DType::f64, {}};
 constexpr std::int64_t kMany = 100'003;  // several blocks, the last one shorter
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -71,7 +73,7 @@ TEST_CASE("tensors that do not fit each other are refused") {
   const ops::UpdateTensors scalars = tensors_of({});
   CHECK_THROWS_AS(ops::muon_(scalars, {}, {}), Error);
   CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({4}), 0.5), Error);
-  CHECK_THROWS_AS((void)ops::sum_of_squares(zeros({3}, {DType::i64, {}})), Error);
+  CHECK_THROWS_AS((void)ops::sum_of_squares(std::vector{zeros({3}, {DType::i64, {}})}), Error);
 }
 
 TEST_CASE("LAMB's step is lr |p| long where it decays, and as Adam's elsewhere") {
@@ -96,12 +98,14 @@ TEST_CASE("sums of squares are f64 sums of every float dtype, strided or not") {
     const Tensor x = rand_normal({kMany}, {0, 1}, {3}).to(dtype);
     double expected = 0;
     for (const double value : x.to_vector()) expected += value * value;
-    CHECK(ops::sum_of_squares(x) == doctest::Approx(expected).epsilon(1e-13));
+    CHECK(squares_of(x) == doctest::Approx(expected).epsilon(1e-13));
   }
   const Tensor x = from_values({2, 2}, {1, 2, 3, 4}, kF64);
-  CHECK(ops::sum_of_squares(ops::select(x, 1, 1)) == 20);
-  CHECK(ops::sum_of_squares(zeros({0})) == 0);
-  CHECK(std::isnan(ops::sum_of_squares(from_values({2}, {1, kNaN}))));
+  CHECK(squares_of(ops::select(x, 1, 1)) == 20);
+  CHECK(squares_of(zeros({0})) == 0);
+  CHECK(ops::sum_of_squares({}).item() == 0);
+  CHECK(ops::sum_of_squares(std::vector{x, zeros({0}), x.to(DType::f32)}).item() == 60);
+  CHECK(std::isnan(squares_of(from_values({2}, {1, kNaN}))));
 }
 
 TEST_CASE("clipping by value keeps NaN, by units leaves short gradients alone") {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+extern "C" char __executable_start, _end;  // from the linker: where the program's own bytes lie
+
 namespace fovea::emulate {
 namespace {
 
@@ -24,10 +26,7 @@ std::string text(Dim3 at) {
 }
 
 /// Of the program itself: constants and variables with static lifetime.
-bool is_static(const void* address) {
-  extern char start asm("__executable_start"), end asm("_end");
-  return address >= &start && address < &end;
-}
+bool is_static(const void* address) { return address >= &__executable_start && address < &_end; }
 
 /// A call of the machine from a kernel.
 class Visit {

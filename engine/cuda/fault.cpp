@@ -1,0 +1,70 @@
+// Where a fault is kept, and its words.
+#include "engine/cuda/fault.h"
+
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/cuda/launch.h"
+#include "engine/cuda/memory.h"
+#include "engine/cuda/runtime.h"
+#include "engine/storage.h"
+
+namespace fovea::cuda {
+namespace {
+
+struct Place {
+  Storage memory;
+  bool is_looked_for = false;  ///< since it was last read
+};
+
+std::mutex mutex;
+
+Place& place_of(int device) {
+  static auto& all = *new std::map<int, Place>;  // never destroyed: the device may be gone first
+  return all[device];
+}
+
+/// Without counting: it is part of a meeting that was asked for.
+Fault read(const Place& place, cudaStream_t stream, int device) {
+  Fault fault;
+  PinnedMemory::of(device).with(sizeof fault, stream, [&](std::byte* pinned) {
+    cuda_check(
+        cudaMemcpyAsync(pinned, place.memory.data(), sizeof fault, cudaMemcpyDeviceToHost, stream),
+        "copy to the host");
+    cuda_check(cudaStreamSynchronize(stream), "wait for a stream");
+    fault = *reinterpret_cast<const Fault*>(pinned);
+  });
+  return fault;
+}
+
+}  // namespace
+
+Fault* fault_to_fill() {
+  const std::lock_guard lock(mutex);
+  const int device = current_device();
+  Place& place = place_of(device);
+  if (place.memory.data() == nullptr) {
+    place.memory = Storage(sizeof(Fault), {DeviceType::cuda, device});
+    cuda_check(cudaMemsetAsync(place.memory.data(), 0, sizeof(Fault), current_stream()), "memset");
+  }
+  place.is_looked_for = true;
+  return reinterpret_cast<Fault*>(place.memory.data());
+}
+
+void throw_fault(int device, cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  Place& place = place_of(device);
+  if (!std::exchange(place.is_looked_for, false)) return;
+  const Fault fault = read(place, stream, device);
+  if (fault.op == nullptr) return;
+  cuda_check(cudaMemsetAsync(place.memory.data(), 0, sizeof(Fault), stream), "memset");
+  fail(std::string_view(fault.op, static_cast<std::size_t>(fault.op_length)), ": index ",
+       fault.value, " at position ", fault.position, " is out of range, expected ", fault.low,
+       " to ", fault.limit - 1,
+       " (on the device this was noticed when the host next waited for it)");
+}
+
+}  // namespace fovea::cuda

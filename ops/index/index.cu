@@ -1,0 +1,133 @@
+// Reading at an index, adding there, and one-hot rows on CUDA. An index out of range is noted for
+// the host (engine/cuda/fault.h), and read or added nowhere.
+#include "engine/cuda/fault.h"
+#include "ops/common/block_reduce.cuh"
+#include "ops/index/call.h"
+
+namespace fovea::ops::cuda {
+
+using fovea::cuda::blocks_for;
+using fovea::cuda::Fault;
+using fovea::cuda::grid_thread;
+using fovea::cuda::grid_threads;
+
+inline constexpr unsigned kIndexThreads = 128;
+
+struct MinOf {
+  template <class T>
+  FOVEA_HD T operator()(T a, T b) const {
+    return a < b ? a : b;
+  }
+};
+
+/// One block: the least position, so that the answer does not depend on who comes first.
+__global__ void first_outside_kernel(const std::int64_t* index, std::int64_t count, Fault found,
+                                     Fault* fault) {
+  std::int64_t first = count;
+  for (std::int64_t i = threadIdx.x; i < count && first == count; i += kRowBlock) {
+    if (index[i] < found.low || index[i] >= found.limit) first = i;
+  }
+  first = block_reduce(first, MinOf{});
+  if (threadIdx.x != 0 || first == count || fault->op != nullptr) return;
+  found.position = first;
+  found.value = index[first];
+  *fault = found;
+}
+
+inline void first_outside(const FirstOutsideCall& c) {
+  *c.position = -1;
+  if (c.count == 0) return;
+  const Fault found{c.op.data(), static_cast<std::int64_t>(c.op.size()), 0, 0, c.low, c.limit};
+  launch(current_stream(), first_outside_kernel, 1, kRowBlock, kRowWarps * sizeof(std::int64_t),
+         c.index, c.count, found, fovea::cuda::fault_to_fill());
+}
+
+/// Offsets of element `position` (row-major) of `many`; the indexed axis of `one` is left out.
+struct PairOffsets {
+  std::int64_t one = 0, many = 0, index = 0;
+
+  __device__ PairOffsets(const IndexPairs& p, std::int64_t position) {
+    for (int axis = p.rank - 1; axis >= 0; --axis) {
+      const std::int64_t at = position % p.shape[axis];
+      position /= p.shape[axis];
+      if (axis != p.axis) one += at * p.one[axis];
+      many += at * p.many[axis];
+      index += at * p.index[axis];
+    }
+  }
+};
+
+template <class T>
+__global__ void read_at_kernel(IndexPairs p, T* many, const T* one, std::int64_t count,
+                               std::int64_t size) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    const PairOffsets at(p, i);
+    const std::int64_t place = p.at[at.index];
+    const bool is_inside = place >= 0 && place < size;
+    many[at.many] = is_inside ? one[at.one + place * p.one[p.axis]] : T(acc_t<T>(0));
+  }
+}
+
+/// Elements that can meet share all places but the indexed one: a thread for each such line, which
+/// it goes along in order.
+template <class T>
+__global__ void add_at_kernel(IndexPairs p, acc_t<T>* one, const T* many, std::int64_t lines,
+                              std::int64_t size) {
+  std::int64_t behind = 1;  // elements of `many` from one place of the axis to the next
+  for (int axis = p.axis + 1; axis < p.rank; ++axis) behind *= p.shape[axis];
+  const std::int64_t length = p.shape[p.axis];
+  for (std::int64_t line = grid_thread(); line < lines; line += grid_threads()) {
+    const std::int64_t first = line / behind * behind * length + line % behind;
+    for (std::int64_t k = 0; k < length; ++k) {
+      const PairOffsets at(p, first + k * behind);
+      const std::int64_t place = p.at[at.index];
+      if (place < 0 || place >= size) continue;
+      one[at.one + place * p.one[p.axis]] += static_cast<acc_t<T>>(many[at.many]);
+    }
+  }
+}
+
+template <class T>
+__global__ void one_hot_kernel(T* y, const std::int64_t* ids, std::int64_t count,
+                               std::int64_t classes) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    if (ids[i] >= 0 && ids[i] < classes) y[i * classes + ids[i]] = T(acc_t<T>(1));
+  }
+}
+
+inline std::int64_t element_count(const IndexPairs& p) {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < p.rank; ++axis) count *= p.shape[axis];
+  return count;
+}
+
+inline void read_at(const ReadAtCall& c) {
+  const std::int64_t count = element_count(c.pairs);
+  dispatch_any(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    launch(current_stream(), read_at_kernel<T>, blocks_for(count, kIndexThreads), kIndexThreads, 0,
+           c.pairs, static_cast<T*>(c.many), static_cast<const T*>(c.one), count, c.size);
+  });
+}
+
+inline void add_at(const AddAtCall& c) {
+  const std::int64_t lines = element_count(c.pairs) / c.pairs.shape[c.pairs.axis];
+  dispatch_float(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    launch(current_stream(), add_at_kernel<T>, blocks_for(lines, kIndexThreads), kIndexThreads, 0,
+           c.pairs, static_cast<acc_t<T>*>(c.one), static_cast<const T*>(c.many), lines, c.size);
+  });
+}
+
+inline void one_hot(const OneHotCall& c) {
+  if (c.count == 0) return;
+  dispatch_any(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    launch(current_stream(), one_hot_kernel<T>, blocks_for(c.count, kIndexThreads), kIndexThreads,
+           0, static_cast<T*>(c.y), c.ids, c.count, c.classes);
+  });
+}
+
+extern const IndexKernels index_kernels{first_outside, read_at, add_at, one_hot, {}, {}};
+
+}  // namespace fovea::ops::cuda

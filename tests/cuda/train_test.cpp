@@ -1,0 +1,141 @@
+// Training on the fake device: the CPU's losses, no waiting between two that are shown, and a run
+// that goes on where it was stopped.
+#include <doctest/doctest.h>
+
+#include "engine/cuda/runtime.h"
+#include "ops/loss.h"
+#include "tests/cuda/seeds.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_run.h"
+
+using namespace fovea;
+using tests::take_findings;
+using tests::use_seed;
+
+namespace {
+
+TrainConfig linear_config(const std::string& device) {
+  TrainConfig c = plain_config();
+  c.model = "linear";
+  c.model_settings = {};
+  c.device = device;
+  c.epochs = 2;
+  c.log_interval = 1;
+  c.mixup = 0.8;
+  c.smoothing = 0.1;
+  return c;
+}
+
+struct Run {
+  std::vector<StepRow> steps;
+  std::vector<EpochRow> epochs;
+};
+
+Run train(const TrainConfig& config, std::int64_t stop_after = -1,
+          const std::filesystem::path& from = {}, const std::filesystem::path& to = {}) {
+  Run run;
+  Trainer trainer = make_trainer(config);
+  if (!from.empty()) trainer.resume(from);
+  std::int64_t steps = 0;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { run.steps.push_back(row); };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState&) { run.epochs.push_back(row); };
+  watch.on_step = [&](const EpochPosition&) { ++steps; };
+  watch.should_stop = [&] { return steps == stop_after; };
+  watch.on_stop = [&](const TrainState& state) {
+    if (!to.empty()) save_run_state(to, state);
+  };
+  trainer.fit(watch);
+  return run;
+}
+
+void check_close(const Run& a, const Run& b) {
+  REQUIRE(a.steps.size() == b.steps.size());
+  for (std::size_t i = 0; i < a.steps.size(); ++i) {
+    CHECK(a.steps[i].loss == doctest::Approx(b.steps[i].loss).epsilon(1e-5));
+    CHECK(*a.steps[i].grad_norm == doctest::Approx(*b.steps[i].grad_norm).epsilon(1e-4));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("twelve steps have the CPU's losses, whatever the order of threads and streams") {
+  const Run cpu = train(linear_config("cpu"));
+  REQUIRE(cpu.steps.size() == 12);
+  std::vector<double> first;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    use_seed(seed);
+    const Run cuda = train(linear_config("cuda"));
+    check_close(cuda, cpu);
+    CHECK(cuda.epochs.back().eval_top1 == cpu.epochs.back().eval_top1);
+    std::vector<double> losses;
+    for (const StepRow& row : cuda.steps) losses.push_back(row.loss);
+    if (first.empty()) first = losses;
+    CHECK(losses == first);
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
+  const auto check_alike = [](OptimizerKind kind, std::optional<ClipMode> clip) {
+    CAPTURE(name_of(kind));
+    TrainConfig cpu = linear_config("cpu"), cuda = linear_config("cuda");
+    for (TrainConfig* c : {&cpu, &cuda}) {
+      c->opt = kind;
+      c->max_steps = 4;
+      c->warmup_epochs = 0;
+      if (clip) c->clip_grad = 0.05;
+      if (clip) c->clip_mode = *clip;
+    }
+    check_close(train(cuda), train(cpu));
+  };
+  for (const OptimizerKind kind :
+       {OptimizerKind::sgd, OptimizerKind::adamw, OptimizerKind::lamb, OptimizerKind::lion}) {
+    check_alike(kind, {});
+  }
+  for (const ClipMode clip : {ClipMode::norm, ClipMode::value, ClipMode::agc}) {
+    check_alike(OptimizerKind::adamw, clip);
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("the host waits for the device when a loss is shown, and not between") {
+  TrainConfig config = linear_config("cuda");
+  config.log_interval = 6;
+  Trainer trainer = make_trainer(config);
+  std::vector<std::int64_t> waits;  // after each step
+  TrainWatch watch;
+  watch.on_step = [&](const EpochPosition&) { waits.push_back(cuda::traffic().synchronisations); };
+  watch.should_stop = [&] { return waits.size() == 5; };
+  trainer.fit(watch);
+  REQUIRE(waits.size() == 5);
+  CHECK(waits.back() == waits.front());
+}
+
+TEST_CASE("a run stopped on one device goes on on the other") {
+  const Run whole = train(linear_config("cpu"));
+  const TemporaryFolder folder;
+  for (const bool starts_on_cpu : {true, false}) {
+    CAPTURE(starts_on_cpu);
+    const char* const first = starts_on_cpu ? "cpu" : "cuda";
+    const char* const second = starts_on_cpu ? "cuda" : "cpu";
+    Run run = train(linear_config(first), 5, {}, folder / "state.safetensors");
+    const Run rest = train(linear_config(second), -1, folder / "state.safetensors");
+    run.steps.insert(run.steps.end(), rest.steps.begin(), rest.steps.end());
+    check_close(run, whole);
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("a label out of range is noticed with the next loss that is read") {
+  const Tensor logits = rand_normal({4, 3}, {0, 1}, {1}).to(Device{DeviceType::cuda, 0});
+  const Tensor labels = from_values({4}, {0, 2, 3, 1}, {DType::i64, {DeviceType::cuda, 0}});
+  const Tensor loss = ops::cross_entropy(logits, labels);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(loss.item()),
+      "cross_entropy: index 3 at position 2 is out of range, expected 0 to 2 (on the device this "
+      "was noticed when the host next waited for it)",
+      Error);
+  CHECK(take_findings().empty());
+  CHECK_NOTHROW(static_cast<void>(ops::cross_entropy(logits, zeros({4}, labels.options())).item()));
+}
