@@ -152,13 +152,14 @@ void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
     model_.finish_backward();
   }
   const StageTimer timer(times_.optimizer, "optimizer");
+  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
+  const bool reads = reads_at_once();
   StepNumbers& numbers = unread_.back();
-  numbers.scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
-  const bool is_read = reads_at_once();
-  if (progress.updates == 0 && (!is_read || std::isfinite(numbers.loss()))) check_first_gradients();
+  if (progress.updates == 0 && (!reads || std::isfinite(numbers.loss()))) check_first_gradients();
+  numbers.scale = scale;
   numbers.squares = gradient_squares(model_.store());
-  if (is_read && !accept(progress)) return;
-  optimizer_.step(lr, clip(numbers.scale));
+  if (reads && !accept(progress)) return;  // `numbers` is gone
+  optimizer_.step(lr, clip(scale));
   progress.updates = optimizer_.steps_done();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
 }

@@ -49,10 +49,10 @@ __global__ void add_kernel(To* to, const From* from, StridedAxes<2> axes) {
 template <class T>
 __global__ void sum_kernel(T* y, const T* x, StridedAxes<1> kept, StridedAxes<1> reduced) {
   for (std::int64_t i = grid_thread(); i < kept.count; i += grid_threads()) {
-    const T* const first = x + Offsets<1>(kept, i).at[0];
+    const std::int64_t first = Offsets<1>(kept, i).at[0];
     double sum = 0;
     for (std::int64_t r = 0; r < reduced.count; ++r) {
-      sum += static_cast<double>(static_cast<acc_t<T>>(first[Offsets<1>(reduced, r).at[0]]));
+      sum += static_cast<double>(static_cast<acc_t<T>>(x[first + Offsets<1>(reduced, r).at[0]]));
     }
     y[i] = static_cast<T>(static_cast<acc_t<T>>(sum));
   }
