@@ -9,12 +9,46 @@
 #include <cstdint>
 #include <tuple>
 
+namespace fovea::cuda {
+
+/// 16 bytes of T, which one access reads or writes.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int kSize = 16 / sizeof(T);
+  T v[kSize];
+};
+
+}  // namespace fovea::cuda
+
 #ifdef FOVEA_EMULATE
 namespace fovea::cuda {
+
 using fake::start_kernel;
+
+template <class T>
+Pack<T> load_pack(const T* from) {
+  Pack<T> pack;
+  emulate::load(&pack, from, sizeof pack);
+  return pack;
 }
+template <class T>
+void store_pack(T* to, const Pack<T>& pack) {
+  emulate::store(to, &pack, sizeof pack);
+}
+
+}  // namespace fovea::cuda
 #else
 namespace fovea::cuda {
+
+/// `from` and `to` are aligned to 16 bytes.
+template <class T>
+__device__ Pack<T> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T>*>(from);
+}
+template <class T>
+__device__ void store_pack(T* to, const Pack<T>& pack) {
+  *reinterpret_cast<Pack<T>*>(to) = pack;
+}
 
 /// Puts the kernel with these arguments behind all that the stream was asked for. `op` names it.
 template <class... Params>

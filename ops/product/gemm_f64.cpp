@@ -86,7 +86,8 @@ void multiply_rows(const GemmCall& call, const View& a, const View& b, std::int6
 }
 
 void multiply(const GemmCall& call, std::int64_t entry) {
-  const auto start = [&](const GemmOperand& x) {
+  const auto start = [&](const GemmOperand& x) -> const double* {
+    if (x.data == nullptr) return nullptr;  // without elements: adding to it would be undefined
     return static_cast<const double*>(x.data) + gemm_batch_offset(call, x.batch, entry);
   };
   const View a(start(call.a), call.m, call.k, call.a);

@@ -119,12 +119,9 @@ __global__ void copies(float* out, const float* in) { out[grid_thread()] = in[gr
 __global__ void copies_if(float* out, const float* in, int count) {
   if (grid_thread() < count) out[grid_thread()] = in[grid_thread()];
 }
-struct alignas(16) Four {
-  float v[4];
-};
 __global__ void copies_four(float* out, const float* in, int offset) {
-  reinterpret_cast<Four*>(out + offset)[threadIdx.x] =
-      reinterpret_cast<const Four*>(in + offset)[threadIdx.x];
+  const unsigned at = 4 * threadIdx.x + static_cast<unsigned>(offset);
+  store_pack(out + at, load_pack(in + at));
 }
 
 __global__ void some_leave() {

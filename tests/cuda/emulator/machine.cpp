@@ -356,4 +356,14 @@ void Machine::check_host(const void* address, std::size_t bytes, Access kind) {
        " bytes of the host's memory");
 }
 
+void load(void* to, const void* from, std::size_t bytes) {
+  Machine::instance().access(from, bytes, Access::read, __builtin_return_address(0));
+  std::memcpy(to, from, bytes);
+}
+
+void store(void* to, const void* from, std::size_t bytes) {
+  Machine::instance().access(to, bytes, Access::write, __builtin_return_address(0));
+  std::memcpy(to, from, bytes);
+}
+
 }  // namespace fovea::emulate

@@ -135,4 +135,8 @@ class Machine {
   std::mt19937_64 random_;
 };
 
+/// One access of a kernel, whatever a compiler would make of it.
+void load(void* to, const void* from, std::size_t bytes);
+void store(void* to, const void* from, std::size_t bytes);
+
 }  // namespace fovea::emulate
