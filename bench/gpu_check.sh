@@ -1,39 +1,91 @@
 #!/usr/bin/env bash
-# Everything that needs a real GPU, in one command: build, the tests of the CUDA forms on the device, the
-# kernels on the emulator, compute-sanitizer where it is installed. Writes its logs under $OUT when that is
-# set, and ends with a summary.   bench/gpu_check.sh [BUILD_DIR]
+# Everything that needs a real GPU, in one command: build, the device's tests, the op table, training beside
+# the CPU's, compute-sanitizer. Writes its logs under $OUT when that is set, and ends with a summary.
+#   bench/gpu_check.sh [--dry-run] [BUILD_DIR]
+# What could not run is "skipped", with the reason, never "ok"; the exit code is 1 after a failure, and 2 where
+# nothing failed and a step was skipped. --dry-run takes each step on the fake device, or says why it cannot.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+dry=
+[ "${1-}" = --dry-run ] && { dry=1; shift; }
 build=${1:-build-gpu}
 logs=${OUT:-$build/gpu-check}
 mkdir -p "$logs"
 rows=()
 
+note() { rows+=("$(printf '%-16s %-8s %s' "$1" "$2" "$3")"); printf '== %s: %s %s\n' "$1" "$2" "$3"; }
+
 step() {  # name, command...: runs it, keeps its output, notes the result
-  local name=$1 start=$SECONDS status=ok
+  local name=$1 start=$SECONDS
   shift
-  printf '== %s\n' "$name"
-  "$@" >"$logs/$name.log" 2>&1 || status="FAILED ($?)"
-  tail -n 5 "$logs/$name.log"
-  rows+=("$(printf '%-14s %-12s %5d s' "$name" "$status" $((SECONDS - start)))")
+  if "$@" >"$logs/$name.log" 2>&1; then
+    if grep -q '^skipped\|MESSAGE: skipped' "$logs/$name.log"; then
+      note "$name" skipped "$(grep -m1 -o 'skipped.*' "$logs/$name.log")"
+    else
+      note "$name" ok "$((SECONDS - start)) s"
+    fi
+  else
+    note "$name" FAILED "see $logs/$name.log"
+    tail -n 5 "$logs/$name.log"
+  fi
 }
 
-architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
-if [ -z "$architecture" ]; then
-  echo "no GPU is visible: building for 80 and 90, the device tests will be skipped"
-  architecture="80;90"
-fi
-step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
-step build cmake --build "$build" --target test_cuda_device test_cuda_kernels
-step emulator "$build/tests/test_cuda_kernels"
-step device "$build/tests/test_cuda_device"
-if command -v compute-sanitizer >/dev/null; then
-  step sanitizer compute-sanitizer --error-exitcode 1 "$build/tests/test_cuda_device"
+same_losses() {  # ten steps on the device and on the CPU
+  local program=$1 folder=$logs/training device
+  shift
+  rm -rf "$folder"
+  for device in cpu cuda; do
+    "$program" --dataset builtin --model linear --batch-size 16 --max-steps 10 --log-interval 1 --epochs 1 \
+      --workers 0 --device "$device" --output "$folder/$device" || return 1
+  done
+  python3 - "$folder" <<'PYTHON'
+import json, pathlib, sys
+losses = [[json.loads(line)["loss"] for line in (pathlib.Path(sys.argv[1]) / d / "steps.jsonl").read_text().splitlines()]
+          for d in ("cuda", "cpu")]
+worst = max(abs(a - b) / b for a, b in zip(*losses, strict=True))
+print(f"{len(losses[0])} losses, the largest relative difference {worst:.1e}")
+sys.exit(worst > 1e-5)
+PYTHON
+}
+
+if [ -n "$dry" ]; then
+  gpu="no GPU is used: this is a dry run on the fake device"
+  step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
+  step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train fake_cuda_cases fake_train_cifar
+  tests=$build/tests/cuda
+  step device "$tests/test_fake_device"
+  step cases "$build/fake/cuda_cases" --seeds 2
+  step training same_losses "$build/fake/train_cifar"
+  step emulator "$tests/test_emulator"
+  step fake-device "$tests/test_fake"
+  note sanitizer skipped "compute-sanitizer needs a GPU; the emulator looks at every access"
 else
-  rows+=("sanitizer      not installed")
+  gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) || gpu="no GPU"
+  architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+  [ -n "$architecture" ] || architecture="80;90"
+  step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
+  step build cmake --build "$build" --target test_cuda_device cuda_cases train_cifar
+  step device "$build/tests/cuda/test_cuda_device"
+  if [ "$gpu" = "no GPU" ]; then
+    for name in cases training sanitizer; do note "$name" skipped "no GPU is visible"; done
+  else
+    step cases "$build/cuda_cases" --seeds 3
+    step training same_losses "$build/train_cifar"
+    if command -v compute-sanitizer >/dev/null; then
+      for tool in memcheck racecheck initcheck synccheck; do
+        FOVEA_NO_CACHE=1 step "$tool" compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/cuda_cases"
+      done
+    else
+      note sanitizer skipped "compute-sanitizer is not installed"
+    fi
+  fi
 fi
+note parity skipped "the models have no CUDA form yet"
+note benchmark skipped "the models have no CUDA form yet"
 {
-  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || echo "no GPU"
+  echo "$gpu"
   printf '%s\n' "${rows[@]}"
 } | tee "$logs/summary.txt"
-! grep -q FAILED "$logs/summary.txt"
+grep -q ' FAILED ' "$logs/summary.txt" && exit 1
+grep -q ' skipped ' "$logs/summary.txt" && exit 2
+exit 0

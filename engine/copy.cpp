@@ -112,10 +112,10 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 bool all_finite(const Tensor& x) {
   if (!is_float(x.dtype()) || x.numel() == 0) return true;
-  const Tensor finite = empty({}, {DType::u8, x.device()});
+  const Tensor finite = empty({}, {DType::i64, x.device()});
   data_kernels(x.device())
       .finite({x.dtype(), merged_axes<1>(x.shape(), {x.strides()}), x.raw(),
-               reinterpret_cast<std::uint8_t*>(finite.raw())});
+               reinterpret_cast<std::int64_t*>(finite.raw())});
   return finite.item() != 0;
 }
 

@@ -53,14 +53,14 @@ struct SumCall {
   void* y = nullptr;
 };
 
-/// *finite = whether no x[...] is NaN or infinite, 1 or 0, in the memory of the device.
+/// *finite = whether no x[...] is NaN or infinite, 0 if one is, in the memory of the device.
 struct FiniteCall {
   static constexpr const char* kOp = "all_finite";
 
   DType dtype = DType::f32;
   StridedAxes<1> axes;
   const void* x = nullptr;
-  std::uint8_t* finite = nullptr;
+  std::int64_t* finite = nullptr;
 };
 
 struct DataKernels {

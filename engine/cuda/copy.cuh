@@ -27,7 +27,7 @@ FOVEA_HD To converted(From value) {
 }
 
 template <class To, class From>
-__global__ void copy_kernel(To* to, const From* from, StridedAxes<2> axes) {
+__global__ void copy_kernel(To* to, const From* from, const __grid_constant__ StridedAxes<2> axes) {
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const Offsets<2> offsets(axes, i);
     to[offsets.at[0]] = converted<To>(from[offsets.at[1]]);
@@ -35,7 +35,7 @@ __global__ void copy_kernel(To* to, const From* from, StridedAxes<2> axes) {
 }
 
 template <class To, class From>
-__global__ void add_kernel(To* to, const From* from, StridedAxes<2> axes) {
+__global__ void add_kernel(To* to, const From* from, const __grid_constant__ StridedAxes<2> axes) {
   using Sum = decltype(acc_t<To>{} + acc_t<From>{});
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const Offsets<2> offsets(axes, i);
@@ -47,7 +47,8 @@ __global__ void add_kernel(To* to, const From* from, StridedAxes<2> axes) {
 
 /// y[i] = sum over the reduced positions, in row-major order, in f64.
 template <class T>
-__global__ void sum_kernel(T* y, const T* x, StridedAxes<1> kept, StridedAxes<1> reduced) {
+__global__ void sum_kernel(T* y, const T* x, const __grid_constant__ StridedAxes<1> kept,
+                           const __grid_constant__ StridedAxes<1> reduced) {
   for (std::int64_t i = grid_thread(); i < kept.count; i += grid_threads()) {
     const std::int64_t first = Offsets<1>(kept, i).at[0];
     double sum = 0;
@@ -58,13 +59,16 @@ __global__ void sum_kernel(T* y, const T* x, StridedAxes<1> kept, StridedAxes<1>
   }
 }
 
-/// Clears *finite when an element is NaN or infinite. All writers write the same value.
+/// Clears *finite when an element is NaN or infinite.
 template <class T>
-__global__ void finite_kernel(std::uint8_t* finite, const T* x, StridedAxes<1> axes) {
+__global__ void finite_kernel(std::int64_t* finite, const T* x,
+                              const __grid_constant__ StridedAxes<1> axes) {
+  bool is_finite = true;
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const auto value = static_cast<acc_t<T>>(x[Offsets<1>(axes, i).at[0]]);
-    if (!(value - value == 0)) *finite = 0;
+    is_finite = is_finite && value - value == 0;
   }
+  if (!is_finite) atomicAnd(reinterpret_cast<unsigned long long*>(finite), 0ull);
 }
 
 inline constexpr unsigned kCopyBlock = 256;
@@ -87,9 +91,9 @@ void run_sum(T* y, const T* x, const StridedAxes<1>& kept, const StridedAxes<1>&
          kept, reduced);
 }
 
-/// *finite is 1 before.
+/// *finite is not 0 before.
 template <class T>
-void run_finite(std::uint8_t* finite, const T* x, const StridedAxes<1>& axes) {
+void run_finite(std::int64_t* finite, const T* x, const StridedAxes<1>& axes) {
   launch(current_stream(), finite_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,
          finite, x, axes);
 }

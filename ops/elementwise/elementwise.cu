@@ -1,5 +1,7 @@
 // The elementwise kernel on CUDA: any functor of the lists over strided, broadcast inputs of any
 // dtype, one element per thread and turn.
+#include <utility>
+
 #include "engine/cuda/launch.cuh"
 #include "ops/elementwise/call.h"
 #include "ops/elementwise/functor_list.h"
@@ -64,20 +66,25 @@ FOVEA_HD A apply_functor(const F& f, std::int64_t position, const A* x) {
   }
 }
 
+/// The inputs of element i. Written out for each, so that no array needs an address.
+template <class A, std::size_t... I>
+FOVEA_HD void load_inputs(const MapCall& c, std::int64_t i, [[maybe_unused]] A* x,
+                          std::index_sequence<I...>) {
+  [[maybe_unused]] std::int64_t offsets[sizeof...(I) + 1] = {};
+  for (int axis = c.axes.rank - 1; axis >= 0; --axis) {
+    const std::int64_t at = i % c.axes.shape[axis];
+    i /= c.axes.shape[axis];
+    ((offsets[I] += at * c.axes.strides[I][axis]), ...);
+  }
+  ((x[I] = load_as<A>(c.in[I], c.in_dtype[I], offsets[I])), ...);
+}
+
 template <class F, class A>
-__global__ void map_kernel(F f, MapCall args) {
+__global__ void map_kernel(F f, const __grid_constant__ MapCall args) {
   constexpr int kInputs = detail::functor_inputs<F>();
-  constexpr int kSlots = kInputs > 0 ? kInputs : 1;
   for (std::int64_t i = grid_thread(); i < args.axes.count; i += grid_threads()) {
-    std::int64_t offsets[kSlots] = {};
-    std::int64_t rest = i;
-    for (int axis = args.axes.rank - 1; axis >= 0; --axis) {
-      const std::int64_t at = rest % args.axes.shape[axis];
-      rest /= args.axes.shape[axis];
-      for (int k = 0; k < kInputs; ++k) offsets[k] += at * args.axes.strides[k][axis];
-    }
-    A x[kSlots];
-    for (int k = 0; k < kInputs; ++k) x[k] = load_as<A>(args.in[k], args.in_dtype[k], offsets[k]);
+    A x[kInputs + 1];  // at least one
+    load_inputs(args, i, x, std::make_index_sequence<kInputs>());
     store_as<A>(args.out, args.out_dtype, i, apply_functor<F, A>(f, i, x));
   }
 }

@@ -13,7 +13,7 @@ inline constexpr unsigned kUpdateThreads = 256;
 
 /// Calls step(i) for every element.
 template <class Step>
-__global__ void each_kernel(Step step, std::int64_t count) {
+__global__ void each_kernel(const __grid_constant__ Step step, std::int64_t count) {
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) step(i);
 }
 template <class Step>

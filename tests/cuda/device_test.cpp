@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "engine/autograd.h"
+#include "engine/copy.h"
 #include "engine/cuda/runtime.h"
 #include "ops/ops.h"
 
@@ -68,6 +69,18 @@ TEST_CASE("tensors travel to the GPU and back, converted and strided") {
   CHECK(relative_error(ops::permute(there, {2, 0, 1}).contiguous().to(Device{}),
                        ops::permute(x, {2, 0, 1})) == 0);
   CHECK(there.to(DType::bf16).to(DType::f32).to(Device{}).at(3) == x.to(DType::bf16).at(3));
+}
+
+TEST_CASE("a NaN or an infinity is seen wherever it stands") {
+  if (skipped()) return;
+  const Tensor x = rand_normal({1000}, {0, 1}, {1}).to(kCuda);
+  CHECK(all_finite(x));
+  CHECK(all_finite(x.to(DType::bf16)));
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    ops::slice(x, 0, 997, 999).fill_(bad);
+    CHECK_FALSE(all_finite(x));
+    CHECK(all_finite(ops::slice(x, 0, 0, 997)));
+  }
 }
 
 TEST_CASE("elementwise ops agree with the CPU") {

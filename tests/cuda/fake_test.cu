@@ -14,6 +14,7 @@
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/product/cuda_lt.h"
+#include "ops/view.h"
 #include "tests/cuda/fake/fake.h"
 
 using namespace fovea;
@@ -136,6 +137,53 @@ TEST_CASE("memory that another stream uses is handed out again after that") {
   };
   CHECK(results([&] { return program(false); }) == std::set<double>{1, 5});
   CHECK(results([&] { return program(true); }) == std::set<double>{1});
+}
+
+TEST_CASE("memory of one stream is not handed out to another") {
+  CHECK(results([] {
+          set_device(0);
+          release_cached_memory(kCuda);
+          const Tensor source = full({64}, 5, {DType::f32, kCuda});
+          Stream::upload(0).wait_for(Stream::compute(0));
+          {
+            const StreamScope scope(Stream::upload(0));
+            const Tensor x = empty({64}, {DType::f32, kCuda});
+            launch(current_stream(), takes, 1, 64, 0, data_of(x), data_of(source));
+          }
+          const Tensor y = ones({64}, {DType::f32, kCuda});
+          synchronize(0);
+          return y.at(9);
+        }) == std::set<double>{1});
+}
+
+TEST_CASE("a tensor goes to another device in the order of both") {
+  REQUIRE(device_count() == 2);
+  const Device other{DeviceType::cuda, 1};
+  CHECK(results([&] {
+          const Tensor x = full({100}, 3, {DType::f32, kCuda});
+          const Tensor there = ops::mul(x, x).to(other);
+          return ops::add(there, there).at(99);
+        }) == std::set<double>{18});
+}
+
+TEST_CASE(
+    "operands that cuBLASLt cannot read are packed, and pointers promised no more than they keep") {
+  set_device(0);
+  const Tensor row = rand_normal({1, 8}, {0, 1}, {1}), b = rand_normal({8, 5}, {0, 1}, {2});
+  const Tensor wide = rand_normal({7, 9}, {0, 1}, {3});
+  const auto product = [&](Device device, DType dtype) {
+    const auto at = [&](const Tensor& x) { return x.to(dtype).to(device); };
+    const Tensor repeated = ops::matmul(ops::expand(at(row), {4, 8}), at(b));
+    const Tensor odd = ops::matmul(ops::slice(at(wide), 1, 1, 9), at(b));  // from the second column
+    return ops::cat({repeated, odd}, 0).to(Device{}).to_vector();
+  };
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    const std::vector<double> cpu = product({}, dtype), cuda = product(kCuda, dtype);
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      CHECK(cuda[i] == doctest::Approx(cpu[i]).epsilon(dtype == DType::bf16 ? 2e-2 : 1e-5));
+    }
+  }
+  CHECK(Queues::instance().take_findings().empty());
 }
 
 TEST_CASE("the legacy stream, and those of another device, are refused") {

@@ -8,7 +8,8 @@ Works on a copy of the tree. A mutant is one replaced piece of text, listed in m
 `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
 mutant can never be a no-op that goes unnoticed. A line `suite: test_data *augment*` names the program
 that is to notice, and the source files of its tests; `suite: parity cpvt_*` compares with those golden
-files; without it that is the gradient-check suite.
+files, `suite: cases softmax` runs these rows of the op table on the fake CUDA device; without it that is the
+gradient-check suite.
 Exits 1 when a mutant survives or cannot be built.
 """
 import argparse
@@ -70,6 +71,8 @@ def copy_if_changed(source, destination):
 def suite_of(mutant):
     """The program that must notice, and its arguments."""
     program, *files = mutant.get("suite", "gradcheck").split()
+    if program == "cases":
+        return "fake_cuda_cases", tuple(files)
     if program == "parity":
         return program, tuple(sorted(str(f) for f in (ROOT / "tests/golden").glob(f"{files[0]}.safetensors")))
     return program, tuple(f"--source-file={','.join(files)}" for _ in files[:1])
@@ -98,9 +101,13 @@ def run_suite(build_dir, suite):
     elif program == "parity":
         result = subprocess.run([build_dir / program, *arguments], capture_output=True, text=True)
         rows = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("FAIL")][:3]
+    elif program == "fake_cuda_cases":
+        result = subprocess.run([build_dir / "fake/cuda_cases", *arguments], capture_output=True, text=True)
+        rows = [line.split()[0] for line in result.stdout.splitlines() if line.rstrip().endswith("FAIL")]
     else:
-        result = subprocess.run([build_dir / "tests" / program, "--abort-after=1", *arguments],
-                                capture_output=True, text=True)
+        path = next(p for p in (build_dir / "tests" / program, build_dir / "tests/cuda" / program) if p.exists())
+        result = subprocess.run([path, "--abort-after=1", *arguments], capture_output=True, text=True,
+                                env=dict(os.environ, FOVEA_FAKE_DEVICES="2"))
         rows = [line.removeprefix("TEST CASE:").strip() for line in result.stdout.splitlines()
                 if line.startswith("TEST CASE:")]
     return result.returncode, sorted(set(rows))

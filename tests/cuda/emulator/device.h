@@ -13,6 +13,7 @@
 #define __global__
 #define __device__
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 #define threadIdx (::fovea::emulate::Machine::instance().thread)
 #define blockIdx (::fovea::emulate::Machine::instance().block)
@@ -53,15 +54,27 @@ T __shfl_down_sync(std::uint32_t mask, T value, unsigned lanes) {
   return fovea::emulate::exchange(mask, value, source < 32 ? source : source - lanes);
 }
 
+namespace fovea::emulate {
+
 /// Of integers alone: an order of float sums must not depend on who comes first.
-template <class T>
-__attribute__((no_sanitize("thread"))) T atomicAdd(T* address, std::type_identity_t<T> value) {
+template <class T, class Change>
+__attribute__((no_sanitize("thread"))) T atomic_update(T* address, Change change) {
   static_assert(std::is_integral_v<T>);
-  fovea::emulate::Machine::instance().access(address, sizeof(T), fovea::emulate::Access::atomic,
-                                             __builtin_return_address(0));
+  Machine::instance().access(address, sizeof(T), Access::atomic, __builtin_return_address(0));
   const T before = *address;
-  *address = before + value;
+  *address = change(before);
   return before;
+}
+
+}  // namespace fovea::emulate
+
+template <class T>
+T atomicAdd(T* address, std::type_identity_t<T> value) {
+  return fovea::emulate::atomic_update(address, [value](T before) { return before + value; });
+}
+template <class T>
+T atomicAnd(T* address, std::type_identity_t<T> value) {
+  return fovea::emulate::atomic_update(address, [value](T before) { return before & value; });
 }
 
 namespace fovea::cuda {

@@ -23,7 +23,7 @@ cudaError_t start_kernel(const char* op, cudaStream_t stream, void (*kernel)(Par
     std::tuple<Params...> arguments;
   };
   emulate::Launch launch;
-  launch.kernel = op;
+  launch.kernel = *op != 0 ? op : "a kernel";
   launch.grid = grid;
   launch.block = block;
   launch.shared_bytes = shared_bytes;
