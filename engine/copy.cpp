@@ -110,6 +110,15 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return y;
 }
 
+void fill(const Tensor& destination, double value) {
+  if (destination.numel() > 0) {
+    data_kernels(destination.device())
+        .fill({destination.dtype(), merged_axes<1>(destination.shape(), {destination.strides()}),
+               destination.raw(), value});
+  }
+  destination.bump_version();
+}
+
 bool all_finite(const Tensor& x) {
   if (!is_float(x.dtype()) || x.numel() == 0) return true;
   const Tensor finite = empty({}, {DType::i64, x.device()});

@@ -12,6 +12,8 @@ void copy_into(const Tensor& destination, const Tensor& source);
 void add_into(const Tensor& destination, const Tensor& source);
 /// Undoes a broadcast: sums x over the axes along which `shape` was repeated, in a fixed order.
 [[nodiscard]] Tensor sum_to(const Tensor& x, const Shape& shape);
+/// destination[...] = value, converted.
+void fill(const Tensor& destination, double value);
 /// Whether every element is neither NaN nor infinite (always true for integers).
 [[nodiscard]] bool all_finite(const Tensor& x);
 

@@ -182,9 +182,21 @@ void finite(const FiniteCall& c) {
   *c.finite = dispatch_float(c.dtype, [&](auto tag) { return all_finite_as<decltype(tag)>(c); });
 }
 
+void fill(const FillCall& c) {
+  dispatch_any(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T value = convert<T>(c.value);
+    const std::int64_t stride = step(c.axes, 0);
+    for_each_run(c.axes, [&](const std::array<std::int64_t, 1>& at, std::int64_t count) {
+      T* const run = static_cast<T*>(c.y) + at[0];
+      for (std::int64_t i = 0; i < count; ++i) run[i * stride] = value;
+    });
+  });
+}
+
 }  // namespace
 
 extern const DataKernels data_kernels;
-constinit const DataKernels data_kernels{copy, add, sum, finite};
+constinit const DataKernels data_kernels{copy, add, sum, finite, fill};
 
 }  // namespace fovea::cpu

@@ -43,7 +43,7 @@ Tensor empty(const Shape& shape, TensorOptions options) {
 Tensor zeros(const Shape& shape, TensorOptions options) {
   const Tensor t = empty(shape, options);
   if (options.device.is_cuda()) {
-    t.fill_(0);
+    fill(t, 0);
   } else if (t.numel() > 0) {
     std::memset(t.raw(), 0, t.storage().bytes());  // all-zero bits are 0 in every dtype
   }
@@ -53,7 +53,9 @@ Tensor zeros(const Shape& shape, TensorOptions options) {
 Tensor ones(const Shape& shape, TensorOptions options) { return full(shape, 1, options); }
 
 Tensor full(const Shape& shape, double value, TensorOptions options) {
-  return generate(shape, options, [&](std::int64_t) { return value; });
+  const Tensor t = empty(shape, options);
+  fill(t, value);
+  return t;
 }
 
 Tensor scalar(double value, TensorOptions options) { return full({}, value, options); }

@@ -63,11 +63,22 @@ struct FiniteCall {
   std::int64_t* finite = nullptr;
 };
 
+/// y[...] = value, converted.
+struct FillCall {
+  static constexpr const char* kOp = "fill_";
+
+  DType dtype = DType::f32;
+  StridedAxes<1> axes;
+  void* y = nullptr;
+  double value = 0;
+};
+
 struct DataKernels {
   Kernel<CopyCall> copy;
   Kernel<AddCall> add;
   Kernel<SumCall> sum;
   Kernel<FiniteCall> finite;
+  Kernel<FillCall> fill;
 };
 
 /// The kernels of a device; CUDA's run on that device, which becomes this thread's current one.

@@ -150,7 +150,7 @@ void Tensor::copy_(const Tensor& source) const {
 
 void Tensor::fill_(double value) const {
   require_writable(*this, "fill_");
-  copy_into(*this, scalar(value, {dtype(), {}}).to(device()));
+  fill(*this, value);
 }
 
 bool Tensor::requires_grad() const { return get().requires_grad || get().node != nullptr; }

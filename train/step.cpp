@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/upload.h"
 #include "train/evaluate.h"
 
 namespace fovea {
@@ -72,9 +73,9 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   const Device device = device_of(model_);
   Batch batch = given;
   Targets targets = mix_batch(batch, progress);  // before the copy: it works on the CPU
-  batch = {batch.images.to(device), batch.labels.to(device), batch.indices};
+  batch = {upload(batch.images, device), upload(batch.labels, device), batch.indices};
   if (targets.labels.defined()) targets.labels = batch.labels;
-  if (targets.soft.defined()) targets.soft = targets.soft.to(device);
+  if (targets.soft.defined()) targets.soft = upload(targets.soft, device);
   if (on_images) on_images(batch.images);
   Context ctx;
   ctx.training = true;

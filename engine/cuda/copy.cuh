@@ -71,6 +71,13 @@ __global__ void finite_kernel(std::int64_t* finite, const T* x,
   if (!is_finite) atomicAnd(reinterpret_cast<unsigned long long*>(finite), 0ull);
 }
 
+template <class T>
+__global__ void fill_kernel(T* y, T value, const __grid_constant__ StridedAxes<1> axes) {
+  for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
+    y[Offsets<1>(axes, i).at[0]] = value;
+  }
+}
+
 inline constexpr unsigned kCopyBlock = 256;
 
 template <class To, class From>
@@ -89,6 +96,12 @@ template <class T>
 void run_sum(T* y, const T* x, const StridedAxes<1>& kept, const StridedAxes<1>& reduced) {
   launch(current_stream(), sum_kernel<T>, blocks_for(kept.count, kCopyBlock), kCopyBlock, 0, y, x,
          kept, reduced);
+}
+
+template <class T>
+void run_fill(T* y, T value, const StridedAxes<1>& axes) {
+  launch(current_stream(), fill_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, y,
+         value, axes);
 }
 
 /// *finite is not 0 before.

@@ -38,9 +38,16 @@ void finite(const FiniteCall& c) {
   });
 }
 
+void fill(const FillCall& c) {
+  dispatch_any(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    run_fill(static_cast<T*>(c.y), static_cast<T>(static_cast<acc_t<T>>(c.value)), c.axes);
+  });
+}
+
 }  // namespace
 
 extern const DataKernels data_kernels;
-constinit const DataKernels data_kernels{copy, add, sum, finite};
+constinit const DataKernels data_kernels{copy, add, sum, finite, fill};
 
 }  // namespace fovea::cuda

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/caching_allocator.h"
@@ -63,31 +64,59 @@ bool keeps_blocks() {
   return keeps;
 }
 
-/// One device's blocks and what is known of those in use.
+/// Where another stream was when a block was freed.
+class Mark {
+ public:
+  explicit Mark(Stream stream) {
+    set_device(stream.device());
+    cuda_check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    cuda_check(cudaEventRecord(event_, static_cast<cudaStream_t>(stream.handle())),
+               "cudaEventRecord");
+  }
+  Mark(Mark&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Mark& operator=(Mark&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Mark() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  [[nodiscard]] bool is_passed() const { return cudaEventQuery(event_) == cudaSuccess; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// One device's blocks and what is known of those in use. A block that several streams used is kept
+/// apart when it is freed, until the others have passed that moment: its own stream does not wait.
 class DeviceBlocks {
  public:
   explicit DeviceBlocks(int device) : allocator_(DeviceMemory{device}) {}
 
   void* allocate(std::size_t bytes, const Place& place) {
-    void* const data = allocator_.allocate(bytes, place);
     const std::lock_guard lock(mutex_);
+    if (place.pool == 0) collect();  // a stream that is captured may not be asked
+    void* const data = allocator_.allocate(bytes, place);
     live_.insert_or_assign(data, Live{place, {}});
     return data;
   }
 
   void deallocate(void* data, std::size_t bytes) {
-    const Live live = take(data);
-    for (const Stream& user : live.users) live.place.stream.wait_for(user);
-    allocator_.deallocate(data, bytes, live.place);
-    if (!keeps_blocks()) allocator_.release_cached();
+    const std::lock_guard lock(mutex_);
+    const auto found = live_.find(data);
+    const Live live = std::move(found->second);
+    live_.erase(found);
+    if (live.users.empty()) return give_back({data, bytes, live.place, {}});
+    Freed freed{data, bytes, live.place, {}};
+    for (const Stream& user : live.users) freed.marks.emplace_back(user);
+    freed_.push_back(std::move(freed));
   }
 
   void add_user(void* data, Stream stream) {
     const std::lock_guard lock(mutex_);
     Live& live = live_.at(data);
-    const bool is_known =
-        std::find(live.users.begin(), live.users.end(), stream) != live.users.end();
-    if (!is_known && stream != live.place.stream) live.users.push_back(stream);
+    const auto known = std::find(live.users.begin(), live.users.end(), stream);
+    if (known == live.users.end() && stream != live.place.stream) live.users.push_back(stream);
   }
 
   CachingAllocator<DeviceMemory>& allocator() { return allocator_; }
@@ -97,18 +126,31 @@ class DeviceBlocks {
     Place place;
     std::vector<Stream> users;
   };
+  struct Freed {
+    void* data;
+    std::size_t bytes;
+    Place place;
+    std::vector<Mark> marks;
+  };
 
-  Live take(void* data) {
-    const std::lock_guard lock(mutex_);
-    const auto found = live_.find(data);
-    Live live = std::move(found->second);
-    live_.erase(found);
-    return live;
+  void give_back(const Freed& freed) {
+    allocator_.deallocate(freed.data, freed.bytes, freed.place);
+    if (!keeps_blocks()) allocator_.release_cached();
+  }
+
+  void collect() {
+    std::erase_if(freed_, [this](const Freed& freed) {
+      const bool is_unused = std::all_of(freed.marks.begin(), freed.marks.end(),
+                                         [](const Mark& mark) { return mark.is_passed(); });
+      if (is_unused) give_back(freed);
+      return is_unused;
+    });
   }
 
   CachingAllocator<DeviceMemory> allocator_;
   std::mutex mutex_;
   std::unordered_map<void*, Live> live_;
+  std::vector<Freed> freed_;
 };
 
 /// Never destroyed: tensors with static lifetime may outlive everything else.

@@ -61,7 +61,8 @@ class StreamScope {
 /// order protects it. Throws OutOfMemory.
 [[nodiscard]] void* allocate(std::size_t bytes, int device);
 void deallocate(void* data, std::size_t bytes, int device);
-/// `data` is used by another stream than it was allocated on; when freed, it waits for that one.
+/// `data` is used by another stream than it was allocated on. Freed, it is handed out again only
+/// after what that stream had been asked for by then.
 void also_used_by(void* data, Stream stream);
 [[nodiscard]] MemoryStats memory_stats(int device);
 void reset_peak_memory(int device);

@@ -9,12 +9,12 @@ build=${1:-build-ptxsim}
 sim=${FOVEA_PTXSIM-}
 [ -n "$sim" ] && [ -x "$sim/run.sh" ] || { echo "skipped: FOVEA_PTXSIM names no folder with run.sh"; exit 77; }
 command -v nvcc >/dev/null || { echo "skipped: no nvcc on PATH"; exit 77; }
-export FOVEA_NO_CACHE=1  # each tensor is an allocation of its own, so that its edges are looked at
 
 "$sim/run.sh" --configure "$PWD" "$build" -G Ninja -DFOVEA_CUDA=ON >/dev/null
 cmake --build "$build" --target cuda_cases test_cuda_device train_cifar
 echo "== the op table"
-"$sim/run.sh" "$build" cuda_cases | tail -n 20
+# Each tensor is an allocation of its own, so that its edges are looked at.
+FOVEA_NO_CACHE=1 "$sim/run.sh" "$build" cuda_cases | tail -n 20
 echo "== device tests"
 "$sim/run.sh" "$build" test_cuda_device
 echo "== ten steps of the linear model, beside the CPU's"
