@@ -168,6 +168,8 @@ void add_run_fields(Fields& fields, TrainConfig& c) {
   g.add("peg-load", &c.peg_load, "start CPVT's PEGs from these weights; see peg-frozen");
   g.number("seed", &c.seed, "of everything random", {0, kMost});
   g.add("device", &c.device, "cpu, cuda or cuda:N");
+  g.add("allow-tf32", &c.allow_tf32,
+        "CUDA: f32 products round their operands to 10 bits behind the point");
   g.choice("precision", &c.precision, "of activations; parameters stay f32", {"f32", "bf16"});
   g.number("threads", &c.threads, "for computing; 0: all. Results do not depend on it", {0, 1024});
   g.number("log-interval", &c.log_interval, "steps between lines of steps.jsonl", {1, kMost});

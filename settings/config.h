@@ -107,6 +107,7 @@ struct TrainConfig {
   std::string output, config, resume, finetune, initial_checkpoint, peg_load;
   std::int64_t seed = 42;
   std::string device = "cpu";
+  bool allow_tf32 = false;
   DType precision = DType::f32;
   std::int64_t threads = 0;
   std::int64_t log_interval = 50, recovery_interval = 0, max_steps = 0;

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
+#include "ops/matmul.h"
 #include "train/run_options.h"
 
 namespace fovea {
@@ -79,6 +80,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                                    std::vector<std::string>& notices) {
   const Device device = parse_device(config.device);
   require_device(device);
+  ops::allow_tf32(config.allow_tf32);
   nlohmann::json overrides = nlohmann::json::parse(model_overrides(config));
   overrides["num_classes"] = dataset.classes();
   std::unique_ptr<Model> model;

@@ -32,6 +32,12 @@ __global__ void takes(float* to, const float* from) { to[threadIdx.x] = from[thr
 float* data_of(const Tensor& x) { return reinterpret_cast<float*>(x.raw()); }
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle()); }
 
+/// Of no cached block, which would hold what was there before.
+Tensor unwritten(std::int64_t count) {
+  release_cached_memory(kCuda);
+  return empty({count}, {DType::f32, kCuda});
+}
+
 /// What was found by all that `act` asks for; "" if nothing.
 std::string found(const std::function<void()>& act) {
   try {
@@ -186,6 +192,20 @@ TEST_CASE(
   CHECK(Queues::instance().take_findings().empty());
 }
 
+TEST_CASE("TF32 is taken where it is allowed, and f64 and bf16 know nothing of it") {
+  const Tensor x = full({4, 4}, 1 + 1.0 / 4096, {DType::f32, kCuda});
+  const Tensor eye =
+      from_values({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, {DType::f32, kCuda});
+  const auto first = [&](DType dtype) { return ops::matmul(x.to(dtype), eye.to(dtype)).at(0); };
+  CHECK(first(DType::f32) == 1 + 1.0 / 4096);
+  ops::allow_tf32(true);
+  CHECK(first(DType::f32) == 1);
+  CHECK(first(DType::f64) == 1 + 1.0 / 4096);
+  CHECK(first(DType::bf16) == 1);
+  ops::allow_tf32(false);
+  CHECK(first(DType::f32) == 1 + 1.0 / 4096);
+}
+
 TEST_CASE("the legacy stream, and those of another device, are refused") {
   const Tensor x = ones({1}, {DType::f32, kCuda});
   set_device(0);
@@ -198,7 +218,7 @@ TEST_CASE("the legacy stream, and those of another device, are refused") {
 }
 
 TEST_CASE("copies stay inside of allocations, and copy what was written") {
-  const Tensor fresh = empty({16}, {DType::f32, kCuda});
+  const Tensor fresh = unwritten(16);
   CHECK(found([&] { static_cast<void>(fresh.to_vector()); }).find("nobody has written") !=
         std::string::npos);
   const Tensor x = ones({16}, {DType::f32, kCuda});
@@ -208,7 +228,7 @@ TEST_CASE("copies stay inside of allocations, and copy what was written") {
 }
 
 TEST_CASE("an error of a kernel names the op, or says how to find it") {
-  const Tensor fresh = empty({16}, {DType::f32, kCuda});
+  const Tensor fresh = unwritten(16);
   std::string message;
   try {
     static_cast<void>(ops::exp(fresh).to_vector());
