@@ -1,5 +1,6 @@
-// The ops that have a CUDA form, on a real GPU against the CPU: values and gradients in f64, f32
-// and bf16. Skipped, visibly, where there is no device.
+// The device, and the ops that have a CUDA form against the CPU: values and gradients in f64, f32
+// and bf16. On a GPU as test_cuda_device, "skipped" where there is none; on the fake device as
+// test_fake_device.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -2,6 +2,7 @@
 // cuBLASLt's rules; and the runtime of engine/cuda on it.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <set>
 #include <string>
@@ -25,6 +26,8 @@ namespace {
 
 constexpr Device kCuda{DeviceType::cuda, 0};
 constexpr int kSeeds = 20;
+[[maybe_unused]] const int two_devices =
+    setenv("FOVEA_FAKE_DEVICES", "2", 0);  // before the first call
 
 __global__ void doubles(float* x) { x[threadIdx.x] *= 2; }
 __global__ void takes(float* to, const float* from) { to[threadIdx.x] = from[threadIdx.x]; }
