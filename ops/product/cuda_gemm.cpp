@@ -108,22 +108,25 @@ int longest_axis(const GemmCall& call) {
 /// Axes that lie behind one another in all three matrices are one: C and the larger operand of most
 /// batches are contiguous.
 void merge_batch(GemmCall& call) {
-  for (int axis = kGemmBatchAxes - 1; axis > 0; --axis) {
-    const auto follows = [&](const std::int64_t* strides) {
-      return strides[axis - 1] == strides[axis] * call.batch[axis] || call.batch[axis - 1] == 1;
+  const GemmCall given = call;
+  int last = kGemmBatchAxes;  // the outermost axis of the result so far
+  for (int axis = kGemmBatchAxes - 1; axis >= 0; --axis) {
+    call.batch[axis] = 1;
+    const std::int64_t count = given.batch[axis];
+    if (count == 1) continue;
+    const auto follows = [&](const std::int64_t* strides, const std::int64_t* merged) {
+      return strides[axis] == merged[last] * call.batch[last];
     };
-    if (!follows(call.a.batch) || !follows(call.b.batch) || !follows(call.c.batch)) continue;
-    call.batch[axis] *= call.batch[axis - 1];
-    for (int i = axis - 1; i > 0; --i) {  // the outer axes move up, the first becomes 1
-      call.batch[i] = call.batch[i - 1];
-      call.a.batch[i] = call.a.batch[i - 1];
-      call.b.batch[i] = call.b.batch[i - 1];
-      call.c.batch[i] = call.c.batch[i - 1];
+    if (last < kGemmBatchAxes && follows(given.a.batch, call.a.batch) &&
+        follows(given.b.batch, call.b.batch) && follows(given.c.batch, call.c.batch)) {
+      call.batch[last] *= count;
+      continue;
     }
-    call.batch[0] = 1;
-    ++axis;  // once more against what came next
-    if (std::all_of(call.batch, call.batch + axis - 1, [](std::int64_t n) { return n == 1; }))
-      return;
+    --last;
+    call.batch[last] = count;
+    call.a.batch[last] = given.a.batch[axis];
+    call.b.batch[last] = given.b.batch[axis];
+    call.c.batch[last] = given.c.batch[axis];
   }
 }
 
