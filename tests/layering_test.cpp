@@ -134,8 +134,7 @@ const std::vector<Place> kPlaces = {
     {"__CUDACC__", "engine/device\\.h"},
     {"__CUDA_ARCH__", "ops/common/math\\.h"},
     {"-ffast-math", "no file"},
-    {"case DType::bf16",
-     "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu|.*/cuda_gemm\\.cpp"},          // dispatch on dtypes
+    {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},         // dispatch on dtypes
     {"0x7fffu +", "engine/dtype\\.h"},                                       // rounding to bf16
     {".dump(", "base/json\\.cpp|engine/safetensors_header\\.cpp|tests/.*"},  // throws on no UTF-8
     {"create_directories(", "base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},  // syncs nothing
