@@ -115,6 +115,32 @@ TEST_CASE("softmax agrees with the CPU around warp and block edges") {
   }
 }
 
+TEST_CASE("norms and clipping agree with the CPU") {
+  if (skipped()) return;
+  const Tensor weights = rand_normal({7, 300}, {0, 1}, {1}),
+               large = rand_normal({70000}, {0, 1}, {2});
+  const auto results = [&](Device device) {
+    const auto gradient = [&](std::uint64_t seed) {
+      return rand_normal({7, 300}, {0, 0.02 * static_cast<double>(seed)}, {seed})
+          .to(device)
+          .clone();
+    };
+    std::vector<Tensor> all;
+    for (const std::uint64_t seed : {1u, 5u}) {  // below the limit and above it
+      all.push_back(gradient(seed));
+      ops::clip_units_(all.back(), weights.to(device), 0.05, 1);
+    }
+    all.push_back(gradient(3));
+    ops::clip_values_(all.back(), 0.05);
+    all.push_back(ops::sum_of_squares(std::vector{large.to(device), gradient(1)}));
+    return all;
+  };
+  const std::vector<Tensor> cpu = results({}), cuda = results(kCuda);
+  CHECK(relative_error(cpu[0], rand_normal({7, 300}, {0, 0.02}, {1})) == 0);  // nothing to clip
+  CHECK(relative_error(cpu[1], rand_normal({7, 300}, {0, 0.1}, {5})) > 0.1);
+  for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(relative_error(cuda[i], cpu[i]) <= 1e-6);
+}
+
 TEST_CASE("an op without a CUDA form says so by name") {
   if (skipped()) return;
   const Tensor x = rand_normal({2, 3, 4, 4}, {0, 1}, {1}).to(kCuda);
