@@ -13,6 +13,18 @@ namespace fovea {
   return op;
 }
 
+/// Names an op while it lives.
+class RunningOp {
+ public:
+  explicit RunningOp(const char* op) : caller_(std::exchange(running_op(), op)) {}
+  ~RunningOp() { running_op() = caller_; }
+  RunningOp(const RunningOp&) = delete;
+  RunningOp& operator=(const RunningOp&) = delete;
+
+ private:
+  const char* caller_;
+};
+
 /// What a device does for one kind of call; null where it has no form of it yet. `Call` holds plain
 /// pointers, sizes and strides, and the name of its op: `static constexpr const char* kOp`.
 template <class Call>
@@ -28,9 +40,8 @@ class Kernel {
   void operator()(const Call& call) const {
     check(run_ != nullptr, Call::kOp,
           ": has no CUDA form yet; move its tensors to the CPU with to(Device{})");
-    const char* const caller = std::exchange(running_op(), Call::kOp);
+    const RunningOp naming(Call::kOp);
     run_(call);
-    running_op() = caller;
   }
 
  private:
