@@ -1,8 +1,8 @@
 // Which CUDA devices there are, which is current, and what their errors say.
-#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
+#include "engine/cuda/environment.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
@@ -45,10 +45,7 @@ std::string unavailable_reason() { return availability().reason; }
 void set_device(int device) { cuda_check(cudaSetDevice(device), "cudaSetDevice"); }
 
 bool synchronizes_after_launch() {
-  static const bool on = [] {
-    const char* const value = std::getenv("FOVEA_SYNC");
-    return value != nullptr && std::string(value) == "1";
-  }();
+  static const bool on = is_switched_on("FOVEA_SYNC");
   return on;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "engine/cuda/launch.h"
-#include "engine/cuda/memory.h"
+#include "engine/cuda/pinned.h"
 #include "engine/cuda/runtime.h"
 #include "engine/storage.h"
 

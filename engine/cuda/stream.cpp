@@ -1,10 +1,9 @@
 // Streams of a device, which of them is a thread's current one, and how one waits for another.
-#include <array>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "engine/cuda/counters.h"
+#include "engine/cuda/event.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
 
@@ -14,15 +13,14 @@ namespace {
 /// The two streams of a device, and an event to order one by another: it may be recorded again as
 /// soon as the wait for it was asked for.
 struct Streams {
+  int device;
   cudaStream_t compute = nullptr, upload = nullptr;
-  cudaEvent_t event = nullptr;
+  Event event;
 
-  explicit Streams(int device) {
-    set_device(device);
+  explicit Streams(int of) : device((set_device(of), of)) {
     for (cudaStream_t* stream : {&compute, &upload}) {
       cuda_check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "cudaStreamCreate");
     }
-    cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
   }
 };
 
@@ -36,7 +34,7 @@ Streams& streams_of(int device) {
   return found != all.end() ? found->second : all.emplace(device, device).first->second;
 }
 
-/// This thread's streams where a scope says otherwise; null: the compute stream.
+/// This thread's streams where a scope has said otherwise.
 std::map<int, void*>& overrides() {
   thread_local std::map<int, void*> handles;
   return handles;
@@ -64,9 +62,9 @@ void Stream::wait_for(Stream other) const {
   Streams& streams = streams_of(other.device());
   const std::lock_guard lock(mutex);  // of the event
   set_device(other.device());
-  cuda_check(cudaEventRecord(streams.event, native(other)), "cudaEventRecord");
+  streams.event.record(native(other));
   set_device(device_);
-  cuda_check(cudaStreamWaitEvent(native(*this), streams.event, 0), "cudaStreamWaitEvent");
+  streams.event.hold(native(*this));
 }
 
 StreamScope::StreamScope(Stream stream) : before_(Stream::current(stream.device())) {

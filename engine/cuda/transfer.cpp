@@ -1,11 +1,10 @@
 // Copies between the host and devices.
 #include <cstring>
-#include <utility>
 
 #include "engine/cuda/counters.h"
 #include "engine/cuda/fault.h"
 #include "engine/cuda/launch.h"
-#include "engine/cuda/memory.h"
+#include "engine/cuda/pinned.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
 
