@@ -14,7 +14,7 @@
 #include "engine/cuda/runtime.h"
 #include "engine/dtype.h"
 #include "engine/tensor.h"
-#include "tests/cuda/fake/fake.h"
+#include "tests/cuda/fake/queues.h"
 
 using namespace fovea;
 using namespace fovea::cuda;
@@ -34,7 +34,7 @@ T* data_of(const Tensor& x) {
 template <class... Params, class... Args>
 std::string found(std::uint64_t seed, void (*kernel)(Params...), dim3 grid, dim3 block,
                   std::size_t shared_bytes, Args... args) {
-  fake::set_seed(seed);
+  fake::Queues::instance().set_seed(seed);
   set_device(0);
   try {
     launch(current_stream(), kernel, grid, block, shared_bytes, args...);

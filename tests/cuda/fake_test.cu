@@ -16,7 +16,7 @@
 #include "ops/matmul.h"
 #include "ops/product/cuda_lt.h"
 #include "ops/view.h"
-#include "tests/cuda/fake/fake.h"
+#include "tests/cuda/fake/queues.h"
 
 using namespace fovea;
 using namespace fovea::cuda;
@@ -56,7 +56,7 @@ std::string found(const std::function<void()>& act) {
 std::set<double> results(const std::function<double()>& program) {
   std::set<double> all;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    fake::set_seed(seed);
+    fake::Queues::instance().set_seed(seed);
     all.insert(program());
     CHECK(Queues::instance().take_findings().empty());
   }

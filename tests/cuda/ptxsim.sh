@@ -23,11 +23,4 @@ trap 'rm -rf "$folder"' EXIT
 train=(train_cifar --dataset builtin --model linear --batch-size 16 --max-steps 10 --log-interval 1 --epochs 1 --workers 0)
 "$sim/run.sh" "$build" "${train[@]}" --device cuda --output "$folder/cuda" >/dev/null
 "$build/train_cifar" "${train[@]:1}" --output "$folder/cpu" >/dev/null
-python3 - "$folder" <<'PYTHON'
-import json, pathlib, sys
-losses = [[json.loads(line)["loss"] for line in (pathlib.Path(sys.argv[1]) / d / "steps.jsonl").read_text().splitlines()]
-          for d in ("cuda", "cpu")]
-worst = max(abs(a - b) / b for a, b in zip(*losses, strict=True))
-print(f"{len(losses[0])} losses, the largest relative difference {worst:.1e}")
-sys.exit(worst > 1e-5)
-PYTHON
+tests/same_losses.py "$folder/cuda" "$folder/cpu"

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <sstream>
 
-#include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/graph_dump.h"
 #include "engine/parallel.h"
@@ -21,17 +19,6 @@ struct Bounds {
 constexpr Bounds kF32{2e-5, 2e-4};
 constexpr Bounds kBf16{3e-2, 2e-1};
 
-std::vector<Tensor> draw_inputs(const OpCase& c) {
-  std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-    const In& in = c.inputs[i];
-    Tensor t = in.values.empty() ? rand_uniform(in.shape, {in.lo, in.hi}, {17, i}, {DType::f64, {}})
-                                 : from_values(in.shape, in.values, {DType::f64, {}});
-    inputs.push_back(t.to(in.dtype));
-  }
-  return inputs;
-}
-
 /// The same values with the axes stored in reverse order and a gap after each element.
 Tensor strided(const Tensor& x) {
   Shape reversed;
@@ -45,34 +32,14 @@ Tensor strided(const Tensor& x) {
   return view;
 }
 
-std::vector<Tensor> as_leaves(const OpCase& c, const std::vector<Tensor>& inputs, DType dtype,
-                              bool make_strided) {
+/// Leaves that are stored like that.
+std::vector<Tensor> as_strided_leaves(const OpCase& c, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> leaves;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Tensor t = inputs[i];
-    if (c.inputs[i].dtype == DType::f64) t = t.to(dtype);
-    t = make_strided ? strided(t) : t.clone();
-    if (c.inputs[i].grad) t.set_requires_grad();
-    leaves.push_back(t);
+    leaves.push_back(strided(inputs[i]));
+    if (c.inputs[i].grad) leaves.back().set_requires_grad();
   }
   return leaves;
-}
-
-/// The value of a case and its gradients for a fixed cotangent.
-struct Result {
-  Tensor value;
-  std::vector<Tensor> grads;
-};
-
-Result run(const OpCase& c, const std::vector<Tensor>& leaves) {
-  for (const Tensor& leaf : leaves) leaf.set_grad({});
-  Result result{c.run(leaves), {}};
-  if (result.value.requires_grad()) {
-    const Tensor w = rand_normal(result.value.shape(), {0, 1}, {99}, {DType::f64, {}});
-    backward(result.value, w);
-  }
-  for (const Tensor& leaf : leaves) result.grads.push_back(leaf.grad());
-  return result;
 }
 
 double norm(const std::vector<double>& v) {
@@ -107,16 +74,14 @@ double relative_error(const Tensor& a, const Tensor& b, double floor) {
 /// Compares a low-precision run with f64 on the same, rounded inputs.
 double compare_precision(const OpCase& c, const std::vector<Tensor>& inputs, DType dtype,
                          Bounds bounds, std::string& failure) {
-  std::vector<Tensor> rounded;
-  for (const Tensor& t : inputs) {
-    rounded.push_back(t.dtype() == DType::f64 ? t.to(dtype).to(DType::f64) : t);
-  }
-  const Result low = run(c, as_leaves(c, rounded, dtype, false));
-  const Result reference = run(c, as_leaves(c, rounded, DType::f64, false));
-  double worst = relative_error(low.value, reference.value, 1e-30);
+  const std::vector<Tensor> values = rounded(inputs, dtype);
+  const std::vector<Tensor> low = value_and_gradients(c, as_leaves(c, values, {dtype, {}}));
+  const std::vector<Tensor> reference =
+      value_and_gradients(c, as_leaves(c, values, {DType::f64, {}}));
+  double worst = relative_error(low[0], reference[0], 1e-30);
   double largest = 0;
-  for (const Tensor& g : reference.grads) {
-    if (g.defined()) largest = std::max(largest, norm(g.to_vector()));
+  for (std::size_t i = 1; i < reference.size(); ++i) {
+    if (reference[i].defined()) largest = std::max(largest, norm(reference[i].to_vector()));
   }
   const auto note = [&](const char* what, double error, double bound) {
     if (error <= bound || !failure.empty()) return;
@@ -125,37 +90,31 @@ double compare_precision(const OpCase& c, const std::vector<Tensor>& inputs, DTy
     failure = out.str();
   };
   note("value", worst, bounds.value);
-  for (std::size_t i = 0; i < low.grads.size(); ++i) {
-    const double error = relative_error(low.grads[i], reference.grads[i], 1e-2 * largest);
-    note(("gradient of input " + std::to_string(i)).c_str(), error, bounds.gradient);
+  for (std::size_t i = 1; i < low.size(); ++i) {
+    const double error = relative_error(low[i], reference[i], 1e-2 * largest);
+    note(("gradient of input " + std::to_string(i - 1)).c_str(), error, bounds.gradient);
     worst = std::max(worst, error);
   }
   return worst;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  const std::size_t bytes = static_cast<std::size_t>(x.numel()) * size_of(x.dtype());
-  return x.shape() == y.shape() && (bytes == 0 || std::memcmp(x.raw(), y.raw(), bytes) == 0);
-}
-
 /// 1 thread and 2 threads must give the same bits.
 bool thread_independent(const OpCase& c, const std::vector<Tensor>& inputs) {
   const int before = num_threads();
-  set_num_threads(1);
-  const Result one = run(c, as_leaves(c, inputs, DType::f32, false));
-  set_num_threads(2);
-  const Result two = run(c, as_leaves(c, inputs, DType::f32, false));
+  const auto run = [&](int threads) {
+    set_num_threads(threads);
+    return value_and_gradients(c, as_leaves(c, inputs, {DType::f32, {}}));
+  };
+  const std::vector<Tensor> one = run(1), two = run(2);
   set_num_threads(before);
-  bool same = same_bits(one.value, two.value);
-  for (std::size_t i = 0; i < one.grads.size(); ++i) same &= same_bits(one.grads[i], two.grads[i]);
-  return same;
+  return same_bits(one, two);
 }
 
 void check_f64(const OpCase& c, const std::vector<Tensor>& inputs, CheckRow& row) {
   for (const bool make_strided : {false, true}) {
-    const GradcheckResult r = gradcheck(c.run, as_leaves(c, inputs, DType::f64, make_strided));
+    const GradcheckResult r =
+        gradcheck(c.run, make_strided ? as_strided_leaves(c, inputs)
+                                      : as_leaves(c, inputs, {DType::f64, {}}));
     row.f64_error = std::max(row.f64_error, r.worst);
     row.entries += r.entries;
     if (!r.ok && row.failure.empty()) {
@@ -167,7 +126,7 @@ void check_f64(const OpCase& c, const std::vector<Tensor>& inputs, CheckRow& row
 /// A row must exercise the op it names, or op coverage would mean nothing.
 void check_recorded(const OpCase& c, const std::vector<Tensor>& inputs, CheckRow& row) {
   const DType dtype = c.low_precision ? DType::f32 : DType::f64;
-  const Tensor value = c.run(as_leaves(c, inputs, dtype, false));
+  const Tensor value = c.run(as_leaves(c, inputs, {dtype, {}}));
   const std::vector<std::string> names = graph_op_names(value);
   if (std::find(names.begin(), names.end(), c.op) == names.end() && row.failure.empty()) {
     row.failure = "the row never puts '" + c.op + "' on the tape";

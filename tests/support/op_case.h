@@ -1,6 +1,7 @@
-// One row of the gradient-check table. From a single declaration the suite derives: the f64
-// gradient check with contiguous and with strided inputs, f32 and bf16 against f64 (values and
-// gradients), and op coverage. Each op family declares its rows in tests/ops/<family>_cases.cpp.
+// One row of the gradient-check table, and how it is run. From a single declaration the suite
+// derives: the f64 gradient check with contiguous and with strided inputs, f32 and bf16 against f64
+// (values and gradients), and op coverage. Each op family declares its rows in
+// tests/ops/<family>_cases.cpp.
 #pragma once
 
 #include <string>
@@ -41,6 +42,21 @@ struct OpCase {
   TensorFn run;
   bool low_precision = true;  ///< also compare f32 and bf16 with f64
 };
+
+/// The inputs of a row; the floating-point ones in f64.
+[[nodiscard]] std::vector<Tensor> draw_inputs(const OpCase& c);
+/// The f64 ones among them rounded to what `dtype` can hold.
+[[nodiscard]] std::vector<Tensor> rounded(std::vector<Tensor> inputs, DType dtype);
+/// Copies of the inputs that gradients can arrive at; those that do not follow the suite's dtype
+/// keep theirs.
+[[nodiscard]] std::vector<Tensor> as_leaves(const OpCase& c, const std::vector<Tensor>& inputs,
+                                            TensorOptions options);
+/// The value, then each leaf's gradient (undefined where it has none) for a fixed cotangent; all on
+/// the CPU and contiguous.
+[[nodiscard]] std::vector<Tensor> value_and_gradients(const OpCase& c,
+                                                      const std::vector<Tensor>& leaves);
+/// Of two such results.
+[[nodiscard]] bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
 
 using OpCases = std::vector<OpCase>;
 

@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <utility>
 
-#include "tests/cuda/fake/fake.h"
+#include "tests/cuda/emulator/machine.h"
 
 namespace fovea::fake {
 namespace {
+
+constexpr int kExitWithFindings = 99;  // of a program on whose device something was found
 
 bool is_runnable(const CUstream_st& stream) {
   if (stream.works.empty()) return false;
@@ -36,11 +38,16 @@ Queues& Queues::instance() {
   static Queues& queues = *[] {
     auto* const all = new Queues;
     if (const char* seed = std::getenv("FOVEA_FAKE_SEED"))
-      all->reseed(std::strtoull(seed, nullptr, 10));
+      all->set_seed(std::strtoull(seed, nullptr, 10));
     std::atexit(end_with_failure);
     return all;
   }();
   return queues;
+}
+
+void Queues::set_seed(std::uint64_t seed) {
+  random_.seed(seed);
+  emulate::Machine::instance().seed = seed;
 }
 
 void Queues::report(const std::string& finding) { findings_.push_back(finding); }

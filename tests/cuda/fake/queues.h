@@ -92,7 +92,8 @@ class Queues {
   std::recursive_mutex mutex;
   Counts counts;
   Pace pace = Pace::drawn;
-  void reseed(std::uint64_t seed) { random_.seed(seed); }
+  /// Orders of streams, blocks, warps and lanes; also the environment variable FOVEA_FAKE_SEED.
+  void set_seed(std::uint64_t seed);
 
   void add(cudaStream_t stream, Work work);
   void record(cudaEvent_t event, cudaStream_t stream);

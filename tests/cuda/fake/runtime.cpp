@@ -5,7 +5,7 @@
 #include <map>
 
 #include "cuda_runtime.h"
-#include "tests/cuda/fake/fake.h"
+#include "tests/cuda/fake/queues.h"
 
 using fovea::emulate::ByteState;
 using fovea::emulate::DeviceMemory;
@@ -88,11 +88,6 @@ constexpr std::size_t kSharedWithAsking = std::size_t{163} << 10;  // sm_80; sm_
 }  // namespace
 
 namespace fovea::fake {
-
-void set_seed(std::uint64_t seed) {
-  Queues::instance().reseed(seed);
-  Machine::instance().seed = seed;
-}
 
 cudaError_t launch_kernel(const void* kernel, const emulate::Launch& asked, cudaStream_t stream) {
   emulate::Launch launch = asked;

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "engine/autograd.h"
 #include "engine/cuda/runtime.h"
 #include "tests/cuda/seeds.h"
 #include "tests/support/op_case.h"
@@ -30,39 +28,6 @@ struct Bound {
 constexpr Bound kBounds[] = {
     {DType::f64, 0x1p-52, 16}, {DType::f32, 0x1p-23, 32}, {DType::bf16, 0x1p-7, 4}};
 
-std::vector<Tensor> inputs_of(const OpCase& c, DType dtype) {
-  std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-    const In& in = c.inputs[i];
-    const Tensor t = in.values.empty()
-                         ? rand_uniform(in.shape, {in.lo, in.hi}, {17, i}, {DType::f64, {}})
-                         : from_values(in.shape, in.values, {DType::f64, {}});
-    inputs.push_back(in.dtype == DType::f64 ? t.to(dtype) : t.to(in.dtype));
-  }
-  return inputs;
-}
-
-/// Value, then gradients; undefined where there is none. On the CPU again.
-std::vector<Tensor> run(const OpCase& c, const std::vector<Tensor>& inputs, DType dtype,
-                        Device device) {
-  std::vector<Tensor> leaves;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool converts = c.inputs[i].dtype == DType::f64;
-    leaves.push_back((converts ? inputs[i].to(dtype) : inputs[i]).to(device).clone());
-    if (c.inputs[i].grad) leaves.back().set_requires_grad();
-  }
-  std::vector<Tensor> results{c.run(leaves)};
-  if (results[0].requires_grad()) {
-    const Tensor w = rand_normal(results[0].shape(), {0, 1}, {99}, {DType::f64, {}});
-    backward(results[0], w.to(device));
-  }
-  for (const Tensor& leaf : leaves) results.push_back(leaf.grad());
-  for (Tensor& result : results) {
-    if (result.defined()) result = result.detach().to(Device{}).contiguous();
-  }
-  return results;
-}
-
 /// The largest difference in units of the last place; infinite where one of the two is missing.
 double worst_units(const Tensor& got, const Tensor& expected, double epsilon) {
   if (!got.defined() || !expected.defined())
@@ -80,15 +45,6 @@ double worst_units(const Tensor& got, const Tensor& expected, double epsilon) {
   return worst;
 }
 
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!a[i].defined()) continue;
-    const auto bytes = static_cast<std::size_t>(a[i].numel()) * size_of(a[i].dtype());
-    if (bytes > 0 && std::memcmp(a[i].raw(), b[i].raw(), bytes) != 0) return false;
-  }
-  return true;
-}
-
 struct Row {
   double units[3] = {-1, -1, -1};
   std::string failure, without_form;
@@ -102,12 +58,14 @@ Row check_case(const OpCase& c, std::int64_t seeds) {
       const Bound& bound = kBounds[k];
       const std::string dtype(to_string(bound.dtype));
       if (bound.dtype != DType::f64 && !c.low_precision) continue;
-      const std::vector<Tensor> inputs = inputs_of(c, bound.dtype);
-      const std::vector<Tensor> expected = run(c, inputs, DType::f64, {});
+      const std::vector<Tensor> inputs = rounded(draw_inputs(c), bound.dtype);
+      const std::vector<Tensor> expected =
+          value_and_gradients(c, as_leaves(c, inputs, {DType::f64, {}}));
       std::vector<Tensor> first;
       for (std::int64_t seed = 1; seed <= seeds; ++seed) {
         use_seed(static_cast<std::uint64_t>(seed));
-        const std::vector<Tensor> got = run(c, inputs, bound.dtype, kCuda);
+        const std::vector<Tensor> got =
+            value_and_gradients(c, as_leaves(c, inputs, {bound.dtype, kCuda}));
         if (first.empty()) first = got;
         if (!same_bits(first, got))
           row.failure = dtype + " differs under seed " + std::to_string(seed);
