@@ -171,24 +171,8 @@ int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lo
   return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
 }
 
-}  // namespace
-
-int run_training(const TrainingProgram& program, int argc, char** argv) {
-  ResolvedRun run = read_command_line(program, argc, argv);
-  TrainConfig& config = run.config;
-  if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
-
-  Datasets data = open_datasets(config);
-  for (const auto& part : {data.train, data.test}) {
-    if (!part->notice().empty()) run.notices.push_back(part->notice());
-  }
-  Console console(program.name);
-  if (config.verify_data || config.plan) {
-    for (const std::string& notice : run.notices) console.print("note: " + notice);
-  }
-  if (config.verify_data) return verify(data, console);
-  if (config.plan) return show_plan(config, data, console);
-  if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
+int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
+  const TrainConfig& config = run.config;
   std::optional<FolderLock> lock;  // before the state is read, which another run might replace
   if (!run.state.empty() && !config.eval) lock = lock_run_folder(make_run_folder(config), console);
   std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
@@ -205,6 +189,31 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   if (config.eval) return evaluate_only(config, trainer, console);
 
   return train(run, trainer, std::move(lock), console);
+}
+
+}  // namespace
+
+int run_training(const TrainingProgram& program, int argc, char** argv) {
+  ResolvedRun run = read_command_line(program, argc, argv);
+  TrainConfig& config = run.config;
+  if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+
+  Datasets data = open_datasets(config);
+  for (const auto& part : {data.train, data.test}) {
+    if (!part->notice().empty()) run.notices.push_back(part->notice());
+  }
+  Console console(program.name);
+  if (config.verify_data || config.plan) {
+    for (const std::string& notice : run.notices) console.print("note: " + notice);
+  }
+  if (config.verify_data) return verify(data, console);
+  try {
+    if (config.plan) return show_plan(config, data, console);
+    if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
+    return build_and_train(run, data, console);
+  } catch (const OutOfMemory& error) {
+    fail(error.what(), ": ", what_fits(config, data));
+  }
 }
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/system_memory.h"
 #include "engine/caching_allocator.h"
 #include "engine/cuda/runtime.h"
 
@@ -77,6 +78,10 @@ MemoryStats memory_stats(Device device) {
 
 void reset_peak_memory(Device device) {
   return device.is_cpu() ? cpu_memory().reset_peak() : cuda::reset_peak_memory(device.index);
+}
+
+std::int64_t free_memory(Device device) {
+  return device.is_cpu() ? available_memory() : cuda::free_memory(device.index);
 }
 
 void release_cached_memory(Device device) {

@@ -53,6 +53,9 @@ class OutOfMemory : public Error {
     std::int64_t total = 0;  ///< of the device; 0: unknown
   };
   OutOfMemory(Bytes bytes, const std::string& where);
+  /// The same, with more to say.
+  OutOfMemory(const OutOfMemory& cause, const std::string& more)
+      : Error(cause.what() + more), bytes_(cause.bytes()) {}
 
   [[nodiscard]] const Bytes& bytes() const { return bytes_; }
 
@@ -68,6 +71,8 @@ struct MemoryStats {
 };
 [[nodiscard]] MemoryStats memory_stats(Device device = {});
 void reset_peak_memory(Device device = {});
+/// What the system can still give, beside reserved_bytes. 0: not known.
+[[nodiscard]] std::int64_t free_memory(Device device = {});
 /// Gives cached blocks back to the system.
 void release_cached_memory(Device device = {});
 

@@ -58,6 +58,7 @@ struct Probe {
 
   void run(const Batch& batch) {
     step.run([&] { return batch; }, 1, 0, progress);
+    step.settle(progress);
   }
 
   /// Bytes at the peak of a step on `size` images, above what is there between steps.
@@ -65,10 +66,11 @@ struct Probe {
     const Batch batch = random_batch(size * splits_of(config), largest_size());
     run(batch);  // kept workspaces and shadows of the weights are made once
     model->store().zero_grad();
-    reset_peak_memory();
-    const std::int64_t before = memory_stats().current_bytes;
+    const Device device = device_of(*model);
+    reset_peak_memory(device);
+    const std::int64_t before = memory_stats(device).current_bytes;
     run(batch);
-    return memory_stats().peak_bytes - before;
+    return memory_stats(device).peak_bytes - before;
   }
 };
 
@@ -98,6 +100,7 @@ MemoryPlan plan_memory(Probe& probe) {
   const std::int64_t less = probe.peak_of(4), more = probe.peak_of(8);
   plan.per_image = std::max<std::int64_t>(0, (more - less) / 4);
   plan.per_batch = std::max<std::int64_t>(0, more - 8 * plan.per_image - plan.gradients);
+  if (!device_of(*probe.model).is_cpu()) return plan;
   const auto [height, width] = probe.largest_size();
   const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config.workers) + 1;
   const std::int64_t values = splits_of(probe.config) * 3 * height * width;
@@ -120,6 +123,7 @@ std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
     const StageTimes before = probe.step.times();
     const auto start = Clock::now();
     probe.step.run([&] { return loader.next(); }, probe.config.grad_accum_steps, 0, probe.progress);
+    probe.step.settle(probe.progress);
     s = since(start);
     if (&s != seconds.data()) waited += (probe.step.times() - before).wait / 3;
   }
@@ -159,7 +163,8 @@ void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
   Context ctx;
   ctx.activations = c.precision;
   const auto start = Clock::now();
-  (void)probe.model->forward(batch.images, ctx).logits;
+  const Tensor images = batch.images.to(device_of(*probe.model));
+  (void)probe.model->forward(images, ctx).logits.at(0);  // reading an element waits for the device
   const double passes = c.model_ema ? 2 : 1;
   plan.evaluation_seconds =
       passes * since(start) * static_cast<double>(data.test->size()) / static_cast<double>(size);
@@ -188,11 +193,25 @@ std::string end_after(double seconds) {
   return text;
 }
 
-/// Bytes for the whole run; what is resident already counts as its own. 0: not known.
-std::int64_t memory_for_run(std::int64_t resident) {
-  const std::int64_t free = available_memory();
-  return free == 0 ? 0 : free + resident;
+/// What there is before a model is made.
+struct Room {
+  std::int64_t program = 0;    ///< resident already; on the CPU
+  std::int64_t available = 0;  ///< for the whole run, with what is resident or cached; 0: not known
+};
+
+Room room_of(const TrainConfig& config) {
+  const Device device = parse_device(config.device);
+  require_device(device);
+  Room room;
+  if (device.is_cpu()) room.program = resident_memory();
+  const std::int64_t free = free_memory(device);
+  const std::int64_t own = device.is_cpu() ? room.program : memory_stats(device).reserved_bytes;
+  if (free > 0) room.available = free + own;
+  return room;
 }
+
+/// Of batches, for mixing wants pairs.
+std::int64_t smallest_batch(const TrainConfig& config) { return mixes(config, 0) ? 2 : 1; }
 
 }  // namespace
 
@@ -203,15 +222,15 @@ std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
 
 Plan make_plan(const TrainConfig& config, const Datasets& data) {
   Plan plan;
-  const std::int64_t program = resident_memory();
-  plan.available = memory_for_run(program);
+  const Room room = room_of(config);
+  plan.available = room.available;
   const std::unique_ptr<Probe> probe = make_probe(config, data);
   plan.parameters = probe->model->store().parameter_count();
   plan.flops_per_image = 2 * static_cast<double>(probe->model->multiply_adds());
   plan.batch_size = config.batch_size;
   plan.epochs = total_epochs(schedule_options(config), config.cooldown_epochs);
   plan.memory = plan_memory(*probe);
-  plan.memory.program = program;
+  plan.memory.program = room.program;
   plan.largest_batch =
       plan.available == 0 ? plan.batch_size : plan.memory.largest_batch(plan.available);
   if (!plan.fits()) return plan;
@@ -234,8 +253,8 @@ std::string plan_table(const Plan& plan) {
   row("optimizer", megabytes(m.optimizer));
   if (m.averages > 0) row("averaged weights", megabytes(m.averages));
   row("activations, workspace", megabytes(m.per_batch + B * m.per_image));
-  row("batches made ahead", megabytes(B * m.loader_image));
-  row("program and data set", megabytes(m.program));
+  if (m.loader_image > 0) row("batches made ahead", megabytes(B * m.loader_image));
+  if (m.program > 0) row("program and data set", megabytes(m.program));
   row("all together", megabytes(m.total(B)) + " with batches of " + std::to_string(B));
   if (plan.available > 0) {
     row("available", megabytes(plan.available) + ", enough for batches of " +
@@ -252,13 +271,32 @@ std::string plan_table(const Plan& plan) {
   return text;
 }
 
+std::string what_fits(const TrainConfig& config, const Datasets& data) {
+  const std::string less = "a smaller --img-size or model, or --grad-checkpointing, takes less";
+  const Room room = room_of(config);
+  std::int64_t most = 0;
+  try {
+    MemoryPlan memory = plan_memory(*make_probe(config, data));
+    memory.program = room.program;
+    most = memory.largest_batch(room.available);
+  } catch (const OutOfMemory&) {
+    return "not even 8 images fit; " + less;
+  }
+  if (most < smallest_batch(config)) return "not even the smallest batch fits; " + less;
+  const std::string size = "--batch-size " + std::to_string(most);
+  if (most < config.batch_size) return size + " fits; --auto-batch finds it and accumulates";
+  return size +
+         " fits as the program stands now: did something else take memory, or was it "
+         "--val-batch-size?";
+}
+
 void fit_batch_size(TrainConfig& config, const Datasets& data) {
-  const std::int64_t program = resident_memory(), available = memory_for_run(program);
-  if (available == 0) return;
+  const Room room = room_of(config);
+  if (room.available == 0) return;
   MemoryPlan memory = plan_memory(*make_probe(config, data));
-  memory.program = program;
-  const std::int64_t most = std::min(memory.largest_batch(available), config.batch_size);
-  const std::int64_t least = mixes(config, 0) ? 2 : 1;  // mixing wants pairs
+  memory.program = room.program;
+  const std::int64_t most = std::min(memory.largest_batch(room.available), config.batch_size);
+  const std::int64_t least = smallest_batch(config);
   for (std::int64_t size = most; size >= least; --size) {
     if (config.batch_size % size != 0 || size % least != 0) continue;
     config.grad_accum_steps *= config.batch_size / size;
@@ -266,7 +304,7 @@ void fit_batch_size(TrainConfig& config, const Datasets& data) {
     return;
   }
   fail("--auto-batch: ", config.model, " needs ", megabytes(memory.total(least)),
-       " for a batch of ", least, ", but ", megabytes(available), " are available; a smaller ",
+       " for a batch of ", least, ", but ", megabytes(room.available), " are available; a smaller ",
        "--img-size or model, or --grad-checkpointing, takes less");
 }
 

@@ -168,10 +168,14 @@ void Trainer::train_step() {
 }
 
 void Trainer::naming_the_step(const std::function<void()>& act) const {
+  const std::string place = " (step " + std::to_string(progress_.step) + ", epoch " +
+                            std::to_string(progress_.finished_epochs) + ")";
   try {
     act();
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(error, place);
   } catch (const Error& error) {
-    fail(error.what(), " (step ", progress_.step, ", epoch ", progress_.finished_epochs, ")");
+    fail(error.what(), place);
   }
 }
 

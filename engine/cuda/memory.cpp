@@ -27,6 +27,17 @@ struct Place {
 };
 
 /// cudaMalloc and cudaFree, for the allocator.
+struct Room {
+  std::size_t free = 0, total = 0;
+};
+
+Room room_of(int device) {
+  Room room;
+  set_device(device);
+  cuda_check(cudaMemGetInfo(&room.free, &room.total), "cudaMemGetInfo");
+  return room;
+}
+
 struct DeviceMemory {
   using Place = cuda::Place;
   int device = 0;
@@ -44,12 +55,7 @@ struct DeviceMemory {
   }
   void free(void* data) const { cudaFree(data); }
   std::string name() const { return "cuda:" + std::to_string(device); }
-  std::size_t total() const {
-    std::size_t free = 0, total = 0;
-    set_device(device);
-    cuda_check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return total;
-  }
+  std::size_t total() const { return room_of(device).total; }
 };
 
 /// FOVEA_NO_CACHE=1 returns each block at once, so that compute-sanitizer sees what is used after
@@ -179,6 +185,7 @@ void also_used_by(void* data, Stream stream) {
   if (data != nullptr) blocks_of(stream.device()).add_user(data, stream);
 }
 MemoryStats memory_stats(int device) { return blocks_of(device).allocator().stats(); }
+std::int64_t free_memory(int device) { return static_cast<std::int64_t>(room_of(device).free); }
 void reset_peak_memory(int device) { blocks_of(device).allocator().reset_peak(); }
 void release_cached_memory(int device) {
   blocks_of(device).release_cached([](const Place&) { return true; });

@@ -30,6 +30,7 @@ void* allocate(std::size_t, int) { fail(kReason); }
 void deallocate(void*, std::size_t, int) {}
 void also_used_by(void*, Stream) { fail(kReason); }
 MemoryStats memory_stats(int) { fail(kReason); }
+std::int64_t free_memory(int) { fail(kReason); }
 void reset_peak_memory(int) { fail(kReason); }
 void release_cached_memory(int) { fail(kReason); }
 PrivatePool::PrivatePool(int device) : device_(device), id_(0) { fail(kReason); }

@@ -66,6 +66,7 @@ void deallocate(void* data, std::size_t bytes, int device);
 void also_used_by(void* data, Stream stream);
 [[nodiscard]] MemoryStats memory_stats(int device);
 void reset_peak_memory(int device);
+[[nodiscard]] std::int64_t free_memory(int device);
 void release_cached_memory(int device);
 
 /// Within it, this thread's memory of a device comes from a pool of its own, which keeps what is

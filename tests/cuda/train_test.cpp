@@ -7,6 +7,7 @@
 #include "tests/cuda/seeds.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/plan.h"
 
 using namespace fovea;
 using tests::take_findings;
@@ -138,4 +139,15 @@ TEST_CASE("a label out of range is noticed with the next loss that is read") {
       Error);
   CHECK(take_findings().empty());
   CHECK_NOTHROW(static_cast<void>(ops::cross_entropy(logits, zeros({4}, labels.options())).item()));
+}
+
+TEST_CASE("what a step takes of the device is measured, and the batch that fits is named") {
+  const Datasets data = tiny_data();
+  TrainConfig config = linear_config("cuda");
+  const MemoryPlan memory = make_plan(config, data).memory;
+  CHECK(memory.per_image >= 3 * 32 * 32 * 4);  // its pixels
+  CHECK(memory.loader_image + memory.program == 0);
+  config.batch_size = 1 << 30;
+  CHECK(what_fits(config, data).find(" fits; --auto-batch") != std::string::npos);
+  CHECK(take_findings().empty());
 }

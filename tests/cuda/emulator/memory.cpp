@@ -51,6 +51,12 @@ std::size_t Memory::first_not(ByteState state, std::size_t offset, std::size_t b
   return i;
 }
 
+DeviceMemory::DeviceMemory() : memory_(kDevices * kPerDevice) {
+  const char* const bytes = std::getenv("FOVEA_FAKE_MEMORY");
+  if (bytes != nullptr)
+    limit = std::min<std::size_t>(kPerDevice, std::strtoull(bytes, nullptr, 10));
+}
+
 DeviceMemory& DeviceMemory::instance() {
   static DeviceMemory& memory = *new DeviceMemory;  // tensors with static lifetime outlive others
   return memory;
@@ -62,15 +68,16 @@ int DeviceMemory::device_of(const void* address) const {
 
 void* DeviceMemory::allocate(std::size_t bytes, int device) {
   const std::size_t begin = static_cast<std::size_t>(device) * kPerDevice + kRedZone;
+  if (footprint(bytes) > available(device)) return nullptr;
   const std::size_t end = begin + kPerDevice - kRedZone, wanted = footprint(bytes);
   std::size_t& cursor = cursor_[device];
   if (cursor == 0) cursor = begin;
   const std::size_t start = cursor;
   for (bool wrapped = false;;) {
     const auto next = live_.lower_bound(cursor);
-    const std::size_t limit = next == live_.end() || next->first > end ? end : next->first;
-    if (cursor + wanted <= limit) break;
-    if (limit == end) {
+    const std::size_t gap_end = next == live_.end() || next->first > end ? end : next->first;
+    if (cursor + wanted <= gap_end) break;
+    if (gap_end == end) {
       if (wrapped) return nullptr;
       wrapped = true;
       cursor = begin;
@@ -103,7 +110,8 @@ bool DeviceMemory::free(void* data) {
 }
 
 std::size_t DeviceMemory::available(int device) const {
-  return kPerDevice - 2 * kRedZone - used_[device];
+  const std::size_t taken = 2 * kRedZone + used_[device];
+  return limit > taken ? limit - taken : 0;
 }
 
 std::string DeviceMemory::place_of(std::size_t offset) const {

@@ -76,9 +76,10 @@ class DeviceMemory {
 
   static constexpr int kDevices = 4;
   static constexpr std::size_t kPerDevice = std::size_t{8} << 30;
+  std::size_t limit = kPerDevice;  ///< what a device has of it; also FOVEA_FAKE_MEMORY=BYTES
 
  private:
-  DeviceMemory() : memory_(kDevices * kPerDevice) {}
+  DeviceMemory();
 
   Memory memory_;
   std::map<std::size_t, std::size_t> live_;  ///< offset to size

@@ -148,7 +148,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= device_count()) return result(cudaErrorInvalidDevice);
   std::strcpy(properties->name, "fake device");
-  properties->totalGlobalMem = DeviceMemory::kPerDevice;
+  properties->totalGlobalMem = DeviceMemory::instance().limit;
   return result(cudaSuccess);
 }
 cudaError_t cudaDeviceSynchronize() {
@@ -210,7 +210,7 @@ cudaError_t cudaFree(void* data) {
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const std::lock_guard lock(Queues::instance().mutex);
   *free = DeviceMemory::instance().available(current_device);
-  *total = DeviceMemory::kPerDevice;
+  *total = DeviceMemory::instance().limit;
   return result(cudaSuccess);
 }
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
