@@ -2,7 +2,8 @@
 //
 // On the host the float versions are branch-free polynomials, so that GCC vectorises the loops that
 // call them; they are within 3 ulp of the true value and right for NaN, infinities, subnormals and
-// overflow. double, and sin, cos and pow of either type, go to the C library. Coefficients are
+// overflow. double, and sin, cos and pow of either type, go to the C library, but for the device's
+// sine and cosine (trigonometry.h). Coefficients are
 // least squares fits of the relative error at Chebyshev nodes.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 
 #include "engine/device.h"
+#include "ops/common/trigonometry.h"
 
 namespace fovea::ops::detail::math {
 
@@ -51,11 +53,19 @@ FOVEA_HD inline T min(T a, T b) {
 
 template <class T>
 FOVEA_HD inline T sin(T x) {
+#if defined(__CUDA_ARCH__)
+  return trigonometry::sin(x);
+#else
   return std::sin(x);
+#endif
 }
 template <class T>
 FOVEA_HD inline T cos(T x) {
+#if defined(__CUDA_ARCH__)
+  return trigonometry::cos(x);
+#else
   return std::cos(x);
+#endif
 }
 /// float goes through double: exp(y log x) in float would lose bits.
 template <class T>

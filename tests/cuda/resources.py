@@ -49,15 +49,13 @@ def kernel_name(mangled):
 
 
 def kernels_of(text):
-    """(name, whether it takes a sine, registers, shared, stack and spilled bytes) of each kernel that ptxas names."""
+    """(name, registers, shared, stack and spilled bytes) of each kernel that ptxas names."""
     for part in text.split("Compiling entry function '")[1:]:
         def number(pattern):
             found = re.search(pattern, part)
             return int(found.group(1)) if found else 0
         mangled = part.split("'")[0]
-        # CUDA's sine and cosine keep the quotient of a huge argument in an array, on the stack.
-        calls_sine = re.search(r"\d(Sin|Cos)(Grad)?[EN]", mangled) is not None
-        yield (kernel_name(mangled), calls_sine, number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"),
+        yield (kernel_name(mangled), number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"),
                number(r"(\d+) bytes stack frame"),
                number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"))
 
@@ -84,13 +82,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         jobs = [(source, a, folder) for source in sources for a in ARCHITECTURES]
         for source, architecture, text in pool.map(compiled, jobs):
-            for name, calls_sine, registers, shared, stack, spilled in kernels_of(text):
+            for name, registers, shared, stack, spilled in kernels_of(text):
                 row = rows.setdefault((str(source.relative_to(ROOT)), name), {a: [0, 0, 0] for a in ARCHITECTURES})
                 entry = row[architecture]
                 entry[0] += 1
                 entry[1] = max(entry[1], registers)
                 entry[2] = max(entry[2], shared)
-                if spilled or (stack and not calls_sine):
+                if spilled or stack:
                     wrong.append(f"{source.name}: {name} for sm_{architecture}: {stack} bytes of stack, {spilled} spilled")
         for source, lines in zip(sources, pool.map(float_atomics, sources)):
             wrong += [f"{source.name}: a float atomic: {line}" for line in lines]
@@ -108,7 +106,7 @@ def main():
         wrong.append("docs/gpu.md has another table; if the change is meant: tests/cuda/resources.py --write")
     elif re.findall(r"`(\w+_kernel)`", old) != re.findall(r"`(\w+_kernel)`", new):
         wrong.append("docs/gpu.md lists other kernels; tests/cuda/resources.py --write with its nvcc")
-    print("\n".join(wrong) or f"{len(rows)} kernels: no spills, no float atomics, no stack but that of a sine")
+    print("\n".join(wrong) or f"{len(rows)} kernels: no spills, no float atomics, no stack")
     return 1 if wrong else 0
 
 
