@@ -3,8 +3,8 @@
 // On the host the float versions are branch-free polynomials, so that GCC vectorises the loops that
 // call them; they are within 3 ulp of the true value and right for NaN, infinities, subnormals and
 // overflow. double, and sin, cos and pow of either type, go to the C library, but for the device's
-// sine and cosine (trigonometry.h). Coefficients are
-// least squares fits of the relative error at Chebyshev nodes.
+// sine and cosine (trigonometry.h). Coefficients are least squares fits of the relative error at
+// Chebyshev nodes.
 #pragma once
 
 #include <bit>
