@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "engine/autograd.h"
 #include "ops/arithmetic.h"
@@ -90,6 +91,20 @@ Tensor mean_values(const Tensor& x, const Reduction& reduction) {
   return mul(sum_values(x, reduction), 1 / static_cast<double>(reduction.count));
 }
 
+/// x - mean(x) in acc_t. What the rounded mean leaves is subtracted too, for far from zero it is as
+/// large as the digits of the differences (Chan, Golub, LeVeque: corrected two-pass algorithm).
+struct Centre {
+  Tensor mean, rest;
+
+  Centre(const Tensor& x, const Reduction& reduction) : mean(mean_values(x, reduction)) {
+    rest = mean_values(sub(x, mean), reduction);
+  }
+  Centre(Tensor saved_mean, Tensor saved_rest)
+      : mean(std::move(saved_mean)), rest(std::move(saved_rest)) {}
+
+  [[nodiscard]] Tensor deviation(const Tensor& x) const { return sub(sub(x, mean), rest); }
+};
+
 /// `values`, computed in acc_t with kept axes, as the op's result.
 Tensor finished(const Tensor& values, const Reduction& reduction, DType dtype) {
   return values.alias(reduction.result, contiguous_strides(reduction.result)).to(dtype);
@@ -122,13 +137,14 @@ Tensor var(const Tensor& x, Axes axes, double correction, bool keepdim) {
   require_input("var", x);
   const Reduction reduction("var", x.shape(), axes, keepdim);
   const double n = std::max(0.0, static_cast<double>(reduction.count) - correction);
-  const Tensor mean = mean_values(x, reduction);
-  const Tensor deviation = sub(x.detach(), mean);  // in acc_t, as mean is
+  const Centre centre(x.detach(), reduction);
+  const Tensor deviation = centre.deviation(x.detach());
   const Tensor variance = mul(sum_values(mul(deviation, deviation), reduction), 1 / n);
-  return record("var", finished(variance, reduction, x.dtype()), {x}, {x, mean},
+  return record("var", finished(variance, reduction, x.dtype()), {x}, {x, centre.mean, centre.rest},
                 [reduction, n](const GradArgs& g) -> Grads {  // dx = 2 (x - mean) dy / n
                   const Tensor dy = spread(g.dy, reduction, g.saved[0].shape());
-                  const Tensor slope = mul(sub(g.saved[0], g.saved[1]), 2 / n);
+                  const Centre saved(g.saved[1], g.saved[2]);
+                  const Tensor slope = mul(saved.deviation(g.saved[0]), 2 / n);
                   return {mul(slope, dy).to(g.dy.dtype())};
                 });
 }
