@@ -2,7 +2,7 @@
 // the host (engine/cuda/fault.h), and read or added nowhere.
 #include "engine/cuda/fault.h"
 #include "ops/common/block_reduce.cuh"
-#include "ops/index/call.h"
+#include "ops/index/cuda.h"
 
 namespace fovea::ops::cuda {
 
@@ -128,6 +128,7 @@ inline void one_hot(const OneHotCall& c) {
   });
 }
 
-extern const IndexKernels index_kernels{first_outside, read_at, add_at, one_hot, {}, {}};
+extern const IndexKernels index_kernels{first_outside, read_at,         add_at,
+                                        one_hot,       relative_gather, relative_sum};
 
 }  // namespace fovea::ops::cuda

@@ -6,7 +6,10 @@
 
 namespace fovea::ops::cuda {
 
+void gemm(const GemmCall& call);
 void column_sums(const ColumnSumsCall& c);
+void images_to_rows(const PatchesCall& c);
+void rows_to_images(const PatchesCall& c);
 
 /// What is left of a call when A B lies packed in `sums`: C = alpha-scaled sums (+ bias)
 /// (+ addend), then GELU. `sums` null: all zero.

@@ -202,8 +202,6 @@ Storage temporary(std::int64_t count, DType dtype) {
   return {static_cast<std::size_t>(bytes_of(count, dtype)), current()};
 }
 
-namespace {
-
 void gemm(const GemmCall& asked) {
   if (asked.m == 0 || asked.n == 0 || batch_count(asked) == 0) return;
   GemmCall call = asked;
@@ -234,8 +232,22 @@ void gemm(const GemmCall& asked) {
   finish({call, sums.data(), wide});
 }
 
+namespace {
+
+/// What lies between the two products is kept for as long as they take.
+void gemm_pair(const GemmPairCall& pair) {
+  GemmPairCall call = pair;
+  const Storage middle = temporary(call.first.m * call.first.n, call.first.c.dtype);
+  call.first.c.data = middle.data();
+  call.first.c.row = call.first.n;
+  call.second.a = {middle.data(), call.first.c.dtype, call.first.n, 1, {}};
+  gemm(call.first);
+  gemm(call.second);
+}
+
 }  // namespace
 
-extern const ProductKernels product_kernels{gemm, {}, column_sums, {}, {}};
+extern const ProductKernels product_kernels{gemm, gemm_pair, column_sums, images_to_rows,
+                                            rows_to_images};
 
 }  // namespace fovea::ops::cuda

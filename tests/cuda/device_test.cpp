@@ -3,12 +3,16 @@
 // test_fake_device.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/cuda/runtime.h"
+#include "engine/kernel.h"
+#include "ops/kernels.h"
 #include "ops/ops.h"
 
 using namespace fovea;
@@ -16,6 +20,16 @@ using namespace fovea;
 namespace {
 
 constexpr Device kCuda{DeviceType::cuda, 0};
+
+/// Of a table, which consists of Kernels alone.
+template <class Table>
+int null_entries(const Table& table) {
+  using Entry = void (*)();
+  Entry entries[sizeof(Table) / sizeof(Entry)];
+  static_assert(sizeof entries == sizeof(Table));
+  std::memcpy(entries, &table, sizeof table);
+  return static_cast<int>(std::count(std::begin(entries), std::end(entries), nullptr));
+}
 
 bool skipped() {
   if (cuda::available()) return false;
@@ -141,13 +155,20 @@ TEST_CASE("norms and clipping agree with the CPU") {
   for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(relative_error(cuda[i], cpu[i]) <= 1e-6);
 }
 
-TEST_CASE("an op without a CUDA form says so by name") {
-  if (skipped()) return;
-  const Tensor x = rand_normal({2, 3, 4, 4}, {0, 1}, {1}).to(kCuda);
-  CHECK_THROWS_WITH_AS((void)ops::max_pool2d(x, {}),
+TEST_CASE("every kernel has a CUDA form; one that had none would say so by name") {
+  CHECK_THROWS_WITH_AS(Kernel<ops::PoolCall>{}({}),
                        "avg_pool2d or max_pool2d: has no CUDA form yet; move its tensors to the "
                        "CPU with to(Device{})",
                        Error);
+  if (skipped()) return;
+  const ops::Kernels& k = ops::kernels(kCuda);
+  const int without = null_entries(k.attention) + null_entries(k.conv) +
+                      null_entries(k.elementwise) + null_entries(k.index) + null_entries(k.loss) +
+                      null_entries(k.norm) + null_entries(k.order) + null_entries(k.pool) +
+                      null_entries(k.product) + null_entries(k.reduce) + null_entries(k.resize) +
+                      null_entries(k.softmax) + null_entries(k.update);
+  CHECK(without == 0);
+  static_assert(sizeof(ops::Kernels) == 13 * sizeof(void*), "a family is missing above");
 }
 
 TEST_CASE("memory is cached and counted on the GPU") {

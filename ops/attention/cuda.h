@@ -1,0 +1,11 @@
+// The parts of attention on CUDA.
+#pragma once
+
+#include "ops/attention/call.h"
+
+namespace fovea::ops::cuda {
+
+void attention_forward(const AttentionCall& c);
+void attention_backward(const AttentionGradCall& c);
+
+}  // namespace fovea::ops::cuda

@@ -1,0 +1,141 @@
+// Tiles of scores on CUDA: 32 rows of one tensor against 32 of another, by a block of four warps. A
+// warp owns eight of the first rows, a lane stands for one of the second. N x M never is in memory.
+#pragma once
+
+#include "ops/attention/call.h"
+#include "ops/common/block_reduce.cuh"
+#include "ops/common/math.h"
+
+namespace fovea::ops::cuda {
+
+inline constexpr int kTile = 32;                ///< rows of either side
+inline constexpr int kOwn = kTile / kRowWarps;  ///< rows that a warp owns
+inline constexpr int kDepth = 32;               ///< columns that are multiplied at a time
+inline constexpr int kColumns = 2 * kWarp;      ///< columns of a result that a block makes
+inline constexpr int kPitch = kTile + 1;        ///< of rows in shared memory
+
+/// Rows of one image and head.
+template <class T>
+struct HeadRows {
+  const T* data;
+  std::int64_t row, column, rows, width;
+
+  __device__ HeadRows(const AttentionView& v, std::int64_t image, std::int64_t head,
+                      std::int64_t count, std::int64_t columns)
+      : data(static_cast<const T*>(v.data) + image * v.batch + head * v.head),
+        row(v.row),
+        column(v.column),
+        rows(count),
+        width(columns) {}
+  /// 0 outside.
+  __device__ acc_t<T> at(std::int64_t i, std::int64_t j) const {
+    return i < rows && j < width ? static_cast<acc_t<T>>(data[i * row + j * column]) : acc_t<T>(0);
+  }
+};
+
+template <class A>
+struct Tiles {
+  A *left, *right;  ///< [kTile][kPitch]: what is multiplied
+  A* weights;       ///< [kTile][kPitch]: a warp's rows of factors
+  A* values;        ///< [kTile][kColumns]: what they weigh
+  int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+
+  static constexpr std::size_t kBytes = (3 * kTile * kPitch + kTile * kColumns) * sizeof(A);
+
+  __device__ Tiles() {
+    A* const shared = dynamic_shared<A>();
+    left = shared;
+    right = left + kTile * kPitch;
+    weights = right + kTile * kPitch;
+    values = weights + kTile * kPitch;
+  }
+
+  /// products[r] += sum over columns of left row `own + r` times right row `lane`, of the tiles
+  /// that begin at these rows.
+  template <class T>
+  __device__ void multiply(A (&products)[kOwn], const HeadRows<T>& x, std::int64_t first_x,
+                           const HeadRows<T>& y, std::int64_t first_y) const {
+    for (std::int64_t column = 0; column < x.width; column += kDepth) {
+      __syncthreads();  // the last columns' readers are done
+      for (int i = static_cast<int>(threadIdx.x); i < kTile * kDepth; i += kRowBlock) {
+        const int row = i / kDepth, j = i % kDepth;
+        left[row * kPitch + j] = x.at(first_x + row, column + j);
+        right[row * kPitch + j] = y.at(first_y + row, column + j);
+      }
+      __syncthreads();
+      const int depth = static_cast<int>(x.width - column < kDepth ? x.width - column : kDepth);
+      for (int j = 0; j < depth; ++j) {
+        const A factor = right[lane * kPitch + j];
+        for (int r = 0; r < kOwn; ++r) {
+          products[r] += left[(warp * kOwn + r) * kPitch + j] * factor;
+        }
+      }
+    }
+  }
+
+  /// sums[r] += sum over the tile's rows k of weight[r] of lane k times row k of `x`, in columns
+  /// `column` + lane and kWarp behind.
+  template <class T>
+  __device__ void weigh(A (&sums)[kOwn][2], const A (&weight)[kOwn], const HeadRows<T>& x,
+                        std::int64_t first, std::int64_t column) const {
+    __syncthreads();  // the last values' readers are done
+    for (int i = static_cast<int>(threadIdx.x); i < kTile * kColumns; i += kRowBlock) {
+      values[i] = x.at(first + i / kColumns, column + i % kColumns);
+    }
+    for (int r = 0; r < kOwn; ++r) weights[(warp * kOwn + r) * kPitch + lane] = weight[r];
+    __syncthreads();
+    for (int k = 0; k < kTile; ++k) {
+      const A low = values[k * kColumns + lane], high = values[k * kColumns + kWarp + lane];
+      for (int r = 0; r < kOwn; ++r) {
+        const A factor = weights[(warp * kOwn + r) * kPitch + k];
+        sums[r][0] += factor * low;
+        sums[r][1] += factor * high;
+      }
+    }
+  }
+
+  /// Writes `scale` times the sums of the rows that exist to `to`.
+  template <class T>
+  __device__ void write(const A (&sums)[kOwn][2], const A (&scale)[kOwn], const HeadRows<T>& to,
+                        std::int64_t first, std::int64_t column) const {
+    for (int r = 0; r < kOwn; ++r) {
+      const std::int64_t row = first + warp * kOwn + r;
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t j = column + half * kWarp + lane;
+        if (row >= to.rows || j >= to.width) continue;
+        const_cast<T*>(to.data)[row * to.row + j * to.column] =
+            static_cast<T>(sums[r][half] * scale[r]);
+      }
+    }
+  }
+};
+
+/// Which image and head, and which run of rows and of columns, a block works on.
+struct BlockOfHead {
+  std::int64_t pair, image, head, first, column;
+
+  __device__ BlockOfHead(const AttentionCall& c, std::int64_t rows) {
+    const std::int64_t tiles = (rows + kTile - 1) / kTile;
+    pair = blockIdx.x / tiles;
+    first = blockIdx.x % tiles * kTile;
+    image = pair / c.heads;
+    head = pair % c.heads;
+    column = static_cast<std::int64_t>(blockIdx.y) * kColumns;
+  }
+};
+
+inline dim3 grid_of_heads(const AttentionCall& c, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t tiles = (rows + kTile - 1) / kTile;
+  const std::int64_t strips = columns > kColumns ? (columns + kColumns - 1) / kColumns : 1;
+  return {static_cast<unsigned>(c.batch * c.heads * tiles), static_cast<unsigned>(strips)};
+}
+
+template <class A>
+__device__ A bias_at(const AttentionCall& c, std::int64_t image, std::int64_t head,
+                     std::int64_t query, std::int64_t key) {
+  if (c.bias.data == nullptr) return A(0);
+  return static_cast<const A*>(c.bias.data)[image * c.bias.batch + head * c.bias.head +
+                                            query * c.bias.row + key * c.bias.column];
+}
+
+}  // namespace fovea::ops::cuda

@@ -1,0 +1,11 @@
+// The parts of reading by index on CUDA.
+#pragma once
+
+#include "ops/index/call.h"
+
+namespace fovea::ops::cuda {
+
+void relative_gather(const RelativeCall& c);
+void relative_sum(const RelativeCall& c);
+
+}  // namespace fovea::ops::cuda

@@ -1,0 +1,140 @@
+// Layer norm on CUDA, a warp a row. The weights' gradients are summed by other threads, each going
+// down the rows of a chunk in order.
+#include "ops/common/row_items.cuh"
+#include "ops/norm/cuda.h"
+
+namespace fovea::ops::cuda {
+
+/// E(x - mean)^2 keeps the digits that E x^2 - mean^2 would lose.
+template <class T, int N>
+__global__ void layer_norm_kernel(LayerNormCall c) {
+  using A = acc_t<T>;
+  const std::int64_t row = warp_row();
+  if (row >= c.rows) return;
+  const T* const x = static_cast<const T*>(c.x) + row * c.width;
+  T* const y = static_cast<T*>(c.y) + row * c.width;
+  const A *const weight = static_cast<const A*>(c.weight), *const bias =
+                                                               static_cast<const A*>(c.bias);
+  const A width = static_cast<A>(c.width);
+  A sum = 0, squares = 0;
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i);
+    for (int j = 0; j < N; ++j) sum += static_cast<A>(in.v[j]);
+  });
+  const A mean = warp_reduce(sum, SumOf{}) / width;
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i);
+    for (int j = 0; j < N; ++j) {
+      const A centred = static_cast<A>(in.v[j]) - mean;
+      squares += centred * centred;
+    }
+  });
+  const A variance = warp_reduce(squares, SumOf{}) / width;
+  const A rstd = A(1) / std::sqrt(variance + static_cast<A>(c.eps));
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i);
+    const auto w = Items<N, A>::load(weight + i), b = Items<N, A>::load(bias + i);
+    Items<N, T> out;
+    for (int j = 0; j < N; ++j) {
+      out.v[j] = static_cast<T>((static_cast<A>(in.v[j]) - mean) * rstd * w.v[j] + b.v[j]);
+    }
+    out.store(y + i);
+  });
+  if (threadIdx.x % kWarp != 0) return;
+  static_cast<A*>(c.mean)[row] = mean;
+  static_cast<A*>(c.rstd)[row] = rstd;
+}
+
+/// With h = (x - mean) rstd and g = dy w:  dx = rstd (g - mean(g) - h mean(g h)).
+template <class T, int N>
+__global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
+  using A = acc_t<T>;
+  const std::int64_t row = warp_row();
+  if (row >= c.rows) return;
+  const T* const x = static_cast<const T*>(c.x) + row * c.width;
+  const T* const dy = static_cast<const T*>(c.dy) + row * c.width;
+  T* const dx = static_cast<T*>(c.dx) + row * c.width;
+  const A* const weight = static_cast<const A*>(c.weight);
+  const A mean = static_cast<const A*>(c.mean)[row], rstd = static_cast<const A*>(c.rstd)[row];
+  A sum_g = 0, sum_gh = 0;
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i), upstream = Items<N, T>::load(dy + i);
+    const auto w = Items<N, A>::load(weight + i);
+    for (int j = 0; j < N; ++j) {
+      const A g = static_cast<A>(upstream.v[j]) * w.v[j];
+      sum_g += g;
+      sum_gh += g * ((static_cast<A>(in.v[j]) - mean) * rstd);
+    }
+  });
+  const A width = static_cast<A>(c.width);
+  const A mean_g = warp_reduce(sum_g, SumOf{}) / width;
+  const A mean_gh = warp_reduce(sum_gh, SumOf{}) / width;
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i), upstream = Items<N, T>::load(dy + i);
+    const auto w = Items<N, A>::load(weight + i);
+    Items<N, T> out;
+    for (int j = 0; j < N; ++j) {
+      const A h = (static_cast<A>(in.v[j]) - mean) * rstd;
+      const A g = static_cast<A>(upstream.v[j]) * w.v[j];
+      out.v[j] = static_cast<T>((g - mean_g - h * mean_gh) * rstd);
+    }
+    out.store(dx + i);
+  });
+}
+
+/// dw = sum dy h,  db = sum dy: of the chunk blockIdx.y, N neighbouring columns a thread.
+template <class T, int N>
+__global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
+  using A = acc_t<T>;
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * kRowBlock + threadIdx.x) * N;
+  if (column >= c.width) return;
+  const std::int64_t first = blockIdx.y * c.chunk;
+  const std::int64_t end = first + c.chunk < c.rows ? first + c.chunk : c.rows;
+  Items<N, A> dweight{}, dbias{};
+  for (std::int64_t row = first; row < end; ++row) {
+    const std::int64_t at = row * c.width + column;
+    const auto in = Items<N, T>::load(static_cast<const T*>(c.x) + at);
+    const auto upstream = Items<N, T>::load(static_cast<const T*>(c.dy) + at);
+    const A mean = static_cast<const A*>(c.mean)[row], rstd = static_cast<const A*>(c.rstd)[row];
+    for (int j = 0; j < N; ++j) {
+      const A dy = static_cast<A>(upstream.v[j]);
+      dweight.v[j] += dy * ((static_cast<A>(in.v[j]) - mean) * rstd);
+      dbias.v[j] += dy;
+    }
+  }
+  A* const sums = static_cast<A*>(c.sums) + 2 * blockIdx.y * c.width + column;
+  dweight.store(sums);
+  dbias.store(sums + c.width);
+}
+
+void layer_norm(const LayerNormCall& c) {
+  if (c.rows == 0) return;
+  dispatch_float(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const bool packs = are_packable<T>(c.width, {c.x, c.y, c.weight, c.bias});
+    with_items<T>(packs, [&](auto items) {
+      launch(current_stream(), layer_norm_kernel<T, decltype(items)::value>, blocks_of_rows(c.rows),
+             kRowBlock, 0, c);
+    });
+  });
+}
+
+void layer_norm_grad(const LayerNormGradCall& c) {
+  if (c.rows == 0 || c.width == 0) return;
+  const auto chunks = static_cast<unsigned>((c.rows + c.chunk - 1) / c.chunk);
+  dispatch_float(c.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const bool packs = are_packable<T>(c.width, {c.x, c.dy, c.dx, c.weight, c.sums});
+    with_items<T>(packs, [&](auto items) {
+      constexpr int kItems = decltype(items)::value;
+      constexpr std::int64_t kColumns = kRowBlock * kItems;
+      const auto strips = static_cast<unsigned>((c.width + kColumns - 1) / kColumns);
+      launch(current_stream(), layer_norm_dx_kernel<T, kItems>, blocks_of_rows(c.rows), kRowBlock,
+             0, c);
+      launch(current_stream(), layer_norm_sums_kernel<T, kItems>, dim3(strips, chunks), kRowBlock,
+             0, c);
+    });
+  });
+}
+
+}  // namespace fovea::ops::cuda

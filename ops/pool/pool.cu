@@ -1,0 +1,133 @@
+// Average and max pooling on CUDA: a thread a window; derivatives are gathered, a thread a pixel,
+// from the windows over it in their order.
+#include "ops/common/block_reduce.cuh"
+#include "ops/common/planes.cuh"
+#include "ops/pool/call.h"
+
+namespace fovea::ops::cuda {
+
+__device__ inline std::int64_t divisor(const PoolWindows& w, std::int64_t i, std::int64_t j) {
+  if (w.count_padding) return w.height.padded_count(i) * w.width.padded_count(j);
+  return (w.height.last(i) - w.height.first(i)) * (w.width.last(j) - w.width.first(j));
+}
+
+/// Calls visit(position in x) for the pixels of a window, row by row.
+template <class Visit>
+__device__ void for_each_pixel(const PoolWindows& w, const PlanePoint& at, const Visit& visit) {
+  const std::int64_t left = w.width.first(at.x), right = w.width.last(at.x);
+  for (std::int64_t y = w.height.first(at.y); y < w.height.last(at.y); ++y) {
+    const std::int64_t row = (at.plane * w.height.size + y) * w.width.size;
+    for (std::int64_t x = left; x < right; ++x) visit(row + x);
+  }
+}
+
+template <class T>
+__global__ void average_kernel(PoolCall c) {
+  using A = acc_t<T>;
+  const T* const from = static_cast<const T*>(c.x);
+  const PoolWindows& w = c.windows;
+  for_each_point({w.planes, w.height.out, w.width.out}, [&](const PlanePoint& at) {
+    A sum = 0;
+    for_each_pixel(w, at, [&](std::int64_t i) { sum += static_cast<A>(from[i]); });
+    static_cast<T*>(c.y)[at.index] = static_cast<T>(sum / static_cast<A>(divisor(w, at.y, at.x)));
+  });
+}
+
+/// The first maximum, or the first NaN.
+template <class T>
+__global__ void maximum_kernel(PoolCall c) {
+  using A = acc_t<T>;
+  const T* const from = static_cast<const T*>(c.x);
+  const PoolWindows& w = c.windows;
+  for_each_point({w.planes, w.height.out, w.width.out}, [&](const PlanePoint& at) {
+    std::int64_t best = -1;
+    A largest = 0;
+    for_each_pixel(w, at, [&](std::int64_t i) {
+      const A value = static_cast<A>(from[i]);
+      if (best >= 0 && !(value > largest || (value != value && largest == largest))) return;
+      best = i;
+      largest = value;
+    });
+    static_cast<T*>(c.y)[at.index] = from[best];
+    c.positions[at.index] = best;
+  });
+}
+
+/// The windows of an axis that lie over a position.
+struct WindowsOver {
+  std::int64_t first, last;  ///< [first, last)
+
+  __device__ WindowsOver(const PoolAxis& a, std::int64_t position) {
+    const std::int64_t reach = position + a.padding - a.kernel;  // before the first window's begin
+    first = reach < 0 ? 0 : reach / a.stride + 1;
+    last = (position + a.padding) / a.stride + 1;
+    last = last < a.out ? last : a.out;
+  }
+};
+
+/// dx of a pixel: the sum of share(window's row, column, index) over the windows that cover it.
+template <class T, class Share>
+__device__ void gather(const PoolGradCall& c, const Share& share) {
+  using A = acc_t<T>;
+  const PoolWindows& w = c.windows;
+  for_each_point({w.planes, w.height.size, w.width.size}, [&](const PlanePoint& at) {
+    const WindowsOver rows(w.height, at.y), columns(w.width, at.x);
+    A sum = 0;
+    for (std::int64_t i = rows.first; i < rows.last; ++i) {
+      for (std::int64_t j = columns.first; j < columns.last; ++j) {
+        sum += share(i, j, (at.plane * w.height.out + i) * w.width.out + j, at.index);
+      }
+    }
+    static_cast<A*>(c.dx)[at.index] = sum;
+  });
+}
+
+template <class T>
+__global__ void average_grad_kernel(PoolGradCall c) {
+  using A = acc_t<T>;
+  gather<T>(c, [&](std::int64_t i, std::int64_t j, std::int64_t window, std::int64_t) {
+    return static_cast<A>(static_cast<const T*>(c.dy)[window]) /
+           static_cast<A>(divisor(c.windows, i, j));
+  });
+}
+
+template <class T>
+__global__ void maximum_grad_kernel(PoolGradCall c) {
+  using A = acc_t<T>;
+  gather<T>(c, [&](std::int64_t, std::int64_t, std::int64_t window, std::int64_t pixel) {
+    return c.positions[window] == pixel ? static_cast<A>(static_cast<const T*>(c.dy)[window])
+                                        : A(0);
+  });
+}
+
+inline void average(const PoolCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    launch_points({c.windows.planes, c.windows.height.out, c.windows.width.out},
+                  average_kernel<decltype(tag)>, c);
+  });
+}
+
+inline void average_grad(const PoolGradCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    launch_points({c.windows.planes, c.windows.height.size, c.windows.width.size},
+                  average_grad_kernel<decltype(tag)>, c);
+  });
+}
+
+inline void maximum(const PoolCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    launch_points({c.windows.planes, c.windows.height.out, c.windows.width.out},
+                  maximum_kernel<decltype(tag)>, c);
+  });
+}
+
+inline void maximum_grad(const PoolGradCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    launch_points({c.windows.planes, c.windows.height.size, c.windows.width.size},
+                  maximum_grad_kernel<decltype(tag)>, c);
+  });
+}
+
+extern const PoolKernels pool_kernels{average, average_grad, maximum, maximum_grad};
+
+}  // namespace fovea::ops::cuda

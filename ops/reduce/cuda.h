@@ -1,0 +1,12 @@
+// The parts of the reductions on CUDA.
+#pragma once
+
+#include "ops/reduce/call.h"
+
+namespace fovea::ops::cuda {
+
+void partial_sums(const PartialSumsCall& c);
+void l1_normalize(const L1NormalizeCall& c);
+void l1_normalize_grad(const L1NormalizeCall& c);
+
+}  // namespace fovea::ops::cuda
