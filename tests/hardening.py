@@ -359,6 +359,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--flags", action="store_true", help="also every numeric flag with its extremes")
     options = parser.parse_args()
+    # What a shell starts in the background ignores it, and so would the programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         table = Table(options.build.resolve(), pathlib.Path(folder).resolve())
         made = table.train("--output", table.run_folder)
