@@ -46,7 +46,7 @@ class StemConv {
 
   void count_batch() const {
     const NoGrad no_grad;
-    batches_.fill_(batches_.item() + 1);
+    batches_.copy_(batches_.to(DType::f64) + 1.0);  // without waiting for a device
   }
 
   Tensor weight_, bias_, scale_, shift_, mean_, var_, batches_;

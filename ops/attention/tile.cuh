@@ -84,7 +84,8 @@ struct Tiles {
     }
     for (int r = 0; r < kOwn; ++r) weights[(warp * kOwn + r) * kPitch + lane] = weight[r];
     __syncthreads();
-    for (int k = 0; k < kTile; ++k) {
+    const int rows = static_cast<int>(x.rows - first < kTile ? x.rows - first : kTile);
+    for (int k = 0; k < rows; ++k) {
       const A low = values[k * kColumns + lane], high = values[k * kColumns + kWarp + lane];
       for (int r = 0; r < kOwn; ++r) {
         const A factor = weights[(warp * kOwn + r) * kPitch + k];

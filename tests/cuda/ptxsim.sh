@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The op table, the device tests and ten training steps on the PTX that nvcc makes of the kernels, run by
-# ptxsim, an interpreter with its own CUDA runtime and cuBLASLt: a second opinion beside the emulator.
+# The op table, the device tests, a golden and three training steps of each family on the PTX that nvcc makes of
+# the kernels, run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt: a second opinion beside the
+# emulator.
 #   FOVEA_PTXSIM=DIR tests/cuda/ptxsim.sh [BUILD_DIR]      DIR: the folder with ptxsim's run.sh
 # Exits 77, "skipped", without it or without nvcc.
 set -euo pipefail
@@ -11,16 +12,30 @@ sim=${FOVEA_PTXSIM-}
 command -v nvcc >/dev/null || { echo "skipped: no nvcc on PATH"; exit 77; }
 
 "$sim/run.sh" --configure "$PWD" "$build" -G Ninja -DFOVEA_CUDA=ON >/dev/null
-cmake --build "$build" --target cuda_cases test_cuda_device train_cifar
+cmake --build "$build" --target cuda_cases test_cuda_device train_cifar parity
 echo "== the op table"
 # Each tensor is an allocation of its own, so that its edges are looked at.
 FOVEA_NO_CACHE=1 "$sim/run.sh" "$build" cuda_cases | tail -n 20
 echo "== device tests"
 "$sim/run.sh" "$build" test_cuda_device
-echo "== ten steps of the linear model, beside the CPU's"
+echo "== a golden of each family"
+"$sim/run.sh" "$build" parity --device cuda --precision f32 \
+  tests/golden/{vit_token,deit_soft,cpvt_cls,pervit_base,pit_perm_delta}.safetensors
+echo "== training beside the CPU's"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-train=(train_cifar --dataset builtin --model linear --batch-size 16 --max-steps 10 --log-interval 1 --epochs 1 --workers 0)
-"$sim/run.sh" "$build" "${train[@]}" --device cuda --output "$folder/cuda" >/dev/null
-"$build/train_cifar" "${train[@]:1}" --output "$folder/cpu" >/dev/null
-tests/same_losses.py "$folder/cuda" "$folder/cpu"
+small=(--depth 2 --embed-dim 12 --num-heads 2)
+beside_the_cpu() {  # steps, the model's settings...
+  local train=(--dataset builtin --batch-size 4 --log-interval 1 --epochs 1 --workers 0 --max-steps "$@")
+  rm -rf "$folder"/c*
+  "$sim/run.sh" "$build" train_cifar "${train[@]}" --device cuda --output "$folder/cuda" >/dev/null
+  "$build/train_cifar" "${train[@]}" --output "$folder/cpu" >/dev/null
+  printf '%s: ' "$3"
+  tests/same_losses.py "$folder/cuda" "$folder/cpu"
+}
+beside_the_cpu 10 --model linear
+beside_the_cpu 3 --model vit_tiny_patch4_32 --patch-size 8 "${small[@]}"
+beside_the_cpu 3 --model deit_tiny_distilled_patch4_32 --patch-size 8 "${small[@]}"
+beside_the_cpu 3 --model cpvt_tiny_peg0_patch4_32 --patch-size 8 "${small[@]}"
+beside_the_cpu 3 --model pervit_tiny_32 --convstem-dims 3,6,12 --depths 1,1 --emb-dims 12,16 --num-heads 2 --img-size 16
+beside_the_cpu 3 --model pit_tiny_32 --img-size 4 "${small[@]}"

@@ -46,8 +46,14 @@ void Memory::set(std::size_t offset, std::size_t bytes, ByteState state) const {
 }
 
 std::size_t Memory::first_not(ByteState state, std::size_t offset, std::size_t bytes) const {
+  constexpr std::size_t kBlock = 64;  // bytes that are compared with those before them at once
+  const ByteState* const states = states_ + offset;
   std::size_t i = 0;
-  while (i < bytes && states_[offset + i] == state) ++i;
+  if (bytes > kBlock && states[0] == state) {
+    i = 1;
+    while (i + kBlock <= bytes && std::memcmp(states + i, states + i - 1, kBlock) == 0) i += kBlock;
+  }
+  while (i < bytes && states[i] == state) ++i;
   return i;
 }
 

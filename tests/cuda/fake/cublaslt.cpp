@@ -1,6 +1,7 @@
 // cuBLASLt's calls: each is checked against the documented rules, then queued in its stream.
 #include "cublasLt.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -30,6 +31,7 @@ struct Told {
 };
 static_assert(std::is_trivially_copyable_v<Told> && sizeof(Told) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr std::uint32_t kMagic = 0x1e7a160;
+constexpr std::uint64_t kWorkspace = 1 << 16;  // of any algorithm, if it may have so much
 
 cublasStatus_t refuse(const std::string& why) {
   Queues::instance().report("cublasLt: " + why);
@@ -147,10 +149,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   told.transposed = 2u * descriptor->transa + descriptor->transb;
   told.compute = descriptor->compute;
   told.shapes = form.shapes();
-  told.workspace = preference->workspace;
+  told.workspace = std::min(preference->workspace, kWorkspace);
   results[0] = {};
   std::memcpy(results[0].algo.data, &told, sizeof told);
-  results[0].workspaceSize = preference->workspace;
+  results[0].workspaceSize = told.workspace;
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -192,7 +194,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
   const auto scalar = [&](const void* at) {
     return fovea::fake::load(at, descriptor->scale == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F, 0);
   };
-  const Product product{form, scalar(alpha), scalar(beta), a, b, c, d, workspace, workspace_bytes};
+  const Product product{form, scalar(alpha), scalar(beta), a, b, c, d, workspace, told.workspace};
   if (product.lies_over_an_operand()) return refuse("D lies over an operand");
   ++queues.counts.products;
   queues.add(stream, {[product] { return product.run(); }, nullptr, nullptr});

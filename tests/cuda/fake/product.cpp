@@ -99,15 +99,20 @@ std::string wrong_bytes(const char* name, const void* data, const Matrix& x, boo
     const auto* const first =
         static_cast<const std::byte*>(data) + j * static_cast<std::uint64_t>(x.leading) * element;
     if (!memory.holds(first)) return std::string(name) + " is not memory of a device";
-    for (std::size_t i = 0; i < x.rows * element; ++i) {
-      const ByteState state = memory.state(memory.offset_of(first) + i);
-      const bool ok = state == ByteState::valid || (!is_read && state == ByteState::undefined);
-      if (ok) continue;
+    const std::size_t begin = memory.offset_of(first);
+    for (std::size_t i = 0; i < x.rows * element;) {
+      i += memory.first_not(ByteState::valid, begin + i, x.rows * element - i);
+      if (i == x.rows * element) break;
+      const ByteState state = memory.state(begin + i);
+      if (!is_read && state == ByteState::undefined) {
+        i += memory.first_not(state, begin + i, x.rows * element - i);
+        continue;
+      }
       return std::string(name) +
              (state == ByteState::freed       ? " was freed, "
               : state == ByteState::undefined ? " was never written, "
                                               : " is out of bounds, ") +
-             DeviceMemory::instance().place_of(memory.offset_of(first) + i);
+             DeviceMemory::instance().place_of(begin + i);
     }
   }
   return {};

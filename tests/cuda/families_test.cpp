@@ -1,0 +1,134 @@
+// Ten training steps of each family on the fake device beside the CPU's.
+#include <doctest/doctest.h>
+
+#include "engine/cuda/runtime.h"
+#include "engine/storage.h"
+#include "tests/cuda/seeds.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_run.h"
+
+using namespace fovea;
+using tests::take_findings;
+using tests::use_seed;
+
+namespace {
+
+struct Family {
+  const char* model;
+  std::map<std::string, std::string> settings;
+};
+
+using Settings = std::map<std::string, std::string>;
+const Settings kSmall = {
+    {"depth", "2"}, {"embed_dim", "12"}, {"num_heads", "2"}, {"patch_size", "8"}};
+
+const std::vector<Family> kFamilies = {
+    {"vit_tiny_patch4_32", kSmall},
+    {"deit_tiny_distilled_patch4_32", kSmall},
+    {"cpvt_tiny_peg0_patch4_32", kSmall},
+    {"pervit_tiny_32",
+     {{"convstem_dims", "3,6,12"},
+      {"depths", "1,1"},
+      {"emb_dims", "12,16"},
+      {"num_heads", "2"},
+      {"img_size", "16"}}},
+    {"pit_tiny_32", {{"depth", "2"}, {"embed_dim", "12"}, {"num_heads", "2"}, {"img_size", "4"}}},
+};
+
+TrainConfig config_of(const Family& family, const char* device, DType precision) {
+  TrainConfig c = tiny_config();
+  c.model = family.model;
+  c.model_settings = {};
+  for (const auto& [key, value] : family.settings) c.model_settings[key] = value;
+  c.precision = precision;
+  c.device = device;
+  c.batch_size = 4;
+  c.max_steps = 10;
+  c.epochs = 1;
+  c.warmup_epochs = 0;
+  c.log_interval = 1;
+  return c;
+}
+
+std::vector<double> train(const TrainConfig& config, std::int64_t stop_after = -1,
+                          const std::filesystem::path& from = {},
+                          const std::filesystem::path& to = {}) {
+  std::vector<double> losses;
+  Trainer trainer = make_trainer(config);
+  if (!from.empty()) trainer.resume(from);
+  TrainWatch watch;
+  std::int64_t steps = 0;
+  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
+  watch.on_step = [&](const EpochPosition&) { ++steps; };
+  watch.should_stop = [&] { return steps == stop_after; };
+  watch.on_stop = [&](const TrainState& state) {
+    if (!to.empty()) save_run_state(to, state);
+  };
+  trainer.fit(watch);
+  return losses;
+}
+
+void check_close(const std::vector<double>& a, const std::vector<double>& b, double epsilon) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(epsilon));
+}
+
+}  // namespace
+
+TEST_CASE("ten steps of every family have the CPU's losses, and one peak of memory") {
+  constexpr Device kCuda{DeviceType::cuda, 0};
+  for (const Family& family : kFamilies) {
+    CAPTURE(std::string(family.model));
+    for (const auto& [precision, epsilon] : {std::pair(DType::f32, 1e-5), {DType::bf16, 2e-2}}) {
+      const auto on_cuda = [&, p = precision](std::uint64_t seed) {
+        use_seed(seed);
+        reset_peak_memory(kCuda);
+        const std::vector<double> losses = train(config_of(family, "cuda", p));
+        return std::pair(losses, memory_stats(kCuda).peak_bytes);
+      };
+      const auto [losses, peak] = on_cuda(1);
+      REQUIRE(losses.size() == 10);
+      check_close(losses, train(config_of(family, "cpu", precision)), epsilon);
+      if (precision != DType::f32) continue;
+      CHECK(on_cuda(2) == std::pair(losses, peak));
+    }
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("every family goes on where it was stopped on the other device") {
+  for (const Family& family : kFamilies) {
+    CAPTURE(std::string(family.model));
+    const std::vector<double> whole = train(config_of(family, "cpu", DType::f32));
+    for (const bool starts_on_cpu : {true, false}) {
+      const TemporaryFolder folder;
+      const auto config = [&](bool on_cpu) {
+        return config_of(family, on_cpu ? "cpu" : "cuda", DType::f32);
+      };
+      const std::filesystem::path state = folder / "state.safetensors";
+      std::vector<double> losses = train(config(starts_on_cpu), 5, {}, state);
+      for (const double loss : train(config(!starts_on_cpu), -1, state)) losses.push_back(loss);
+      check_close(losses, whole, 1e-5);
+    }
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("between two losses that are shown the host does not wait") {
+  for (const Family& family : kFamilies) {
+    CAPTURE(std::string(family.model));
+    TrainConfig config = config_of(family, "cuda", DType::f32);
+    config.log_interval = 10;
+    Trainer trainer = make_trainer(config);
+    std::vector<std::int64_t> waits;  // after each step
+    TrainWatch watch;
+    watch.on_step = [&](const EpochPosition&) {
+      waits.push_back(cuda::traffic().synchronisations);
+    };
+    watch.should_stop = [&] { return waits.size() == 4; };
+    trainer.fit(watch);
+    REQUIRE(waits.size() == 4);
+    CHECK(waits.back() == waits.front());
+  }
+  CHECK(take_findings().empty());
+}
