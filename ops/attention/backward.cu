@@ -176,7 +176,6 @@ __global__ void attention_dbias_kernel(AttentionGradCall g, const acc_t<T>* delt
   }
   A total = 0;  // of the warp's queries, then of all warps'
   for (int r = 0; r < kOwn; ++r) total += sums[r];
-  __syncthreads();  // the tiles' readers are done
   tiles.weights[tiles.warp * kWarp + tiles.lane] = total;
   __syncthreads();
   if (tiles.warp > 0) return;

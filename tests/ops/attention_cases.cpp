@@ -63,6 +63,10 @@ OpCases attention_cases() {
       {"self_attention", "bias shared by the batch", {{3, 5, 18}, {1, 2, 5, 5}}, two_heads},
       {"self_attention", "bias of every pair", {{3, 5, 6}, {3, 2, 5, 5}}, two_heads},
       {"self_attention", "a vector and one more", {{1, 17, 102}}, two_heads},
+      {"self_attention",
+       "wider than what a block makes at a time",
+       {{1, 5, 210}},
+       [](const auto& x) { return ops::self_attention(x[0], 1); }},
       {"self_attention", "no tokens", {{2, 0, 18}}, two_heads},
   };
 }
