@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/rng.h"
 #include "engine/strided.h"
 
 namespace fovea {
@@ -18,28 +19,67 @@ double weighted_sum(const Tensor& y, const std::vector<double>& w) {
   return sum;
 }
 
+/// One element of a tensor. What was computed from it is not valid any more once it is set.
+class Entry {
+ public:
+  Entry(const Tensor& x, std::int64_t flat)
+      : element_(x.alias({}, {}, offset_at(x.shape(), x.strides(), flat))) {}
+
+  [[nodiscard]] double value() const { return element_.item(); }
+  void set(double value) const {
+    if (!element_.device().is_cpu()) return element_.fill_(value);
+    *element_.data<double>() = value;  // for it is done a hundred thousand times
+    element_.bump_version();
+  }
+
+ private:
+  Tensor element_;
+};
+
 /// d<w, f>/d(input[flat]) from four values, leaving the input as it was.
 double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, const Tensor& input,
                           std::int64_t flat, const std::vector<double>& w, double step) {
   const NoGrad no_grad;
-  double& entry = input.data<double>()[offset_at(input.shape(), input.strides(), flat)];
-  const double x = entry, h = step * std::max(1.0, std::abs(x));
+  const Entry entry(input, flat);
+  const double x = entry.value(), h = step * std::max(1.0, std::abs(x));
   const auto value_at = [&](double at) {
-    entry = at;
-    input.bump_version();  // what was computed from the input is not valid any more
+    entry.set(at);
     return weighted_sum(f(inputs), w);
   };
   const double near = value_at(x + h) - value_at(x - h);
   const double far = value_at(x + 2 * h) - value_at(x - 2 * h);
-  entry = x;
-  input.bump_version();
+  entry.set(x);
   return (8 * near - far) / (12 * h);
 }
 
-void compare(const Tensor& input, std::size_t index, const std::vector<double>& numeric,
+/// Which of an input's `count` entries are looked at, in their order.
+std::vector<std::size_t> drawn_entries(std::int64_t count, std::size_t index,
+                                       const GradcheckOptions& options) {
+  std::int64_t wanted = options.most_entries == 0 ? count : std::min(options.most_entries, count);
+  Rng random(options.seed, index);
+  std::vector<std::size_t> entries;
+  for (std::int64_t k = 0; wanted > 0; ++k) {
+    if (random.below(count - k) >= wanted) continue;  // as many of the rest as are still wanted
+    entries.push_back(static_cast<std::size_t>(k));
+    --wanted;
+  }
+  return entries;
+}
+
+/// Some entries of an input, and their central differences.
+struct Differences {
+  std::vector<std::size_t> entries;
+  std::vector<double> values;
+};
+
+void compare(const Tensor& input, std::size_t index, const Differences& differences,
              GradcheckOptions options, GradcheckResult& result) {
-  const std::vector<double> analytic =
-      input.grad().defined() ? input.grad().to_vector() : std::vector<double>(numeric.size());
+  const std::vector<double>& numeric = differences.values;
+  std::vector<double> analytic(numeric.size());
+  if (input.grad().defined()) {
+    const std::vector<double> all = input.grad().to_vector();
+    for (std::size_t k = 0; k < numeric.size(); ++k) analytic[k] = all[differences.entries[k]];
+  }
   double largest = 0;
   for (const double n : numeric) largest = std::max(largest, std::abs(n));
   for (std::size_t k = 0; k < numeric.size(); ++k) {
@@ -49,8 +89,8 @@ void compare(const Tensor& input, std::size_t index, const std::vector<double>& 
     if (error <= result.worst) continue;  // a NaN error is not <=
     result.worst = std::isnan(error) ? INFINITY : error;
     std::ostringstream message;
-    message << "input " << index << " entry " << k << ": derivative " << analytic[k]
-            << ", central difference " << numeric[k];
+    message << "input " << index << " entry " << differences.entries[k] << ": derivative "
+            << analytic[k] << ", central difference " << numeric[k];
     result.message = message.str();
   }
   result.ok = result.worst <= options.tolerance;
@@ -69,16 +109,16 @@ GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
   const Tensor y = f(inputs);
   const Tensor cotangent = rand_normal(y.shape(), {0, 1}, {options.seed}, {DType::f64, {}});
   const std::vector<double> w = cotangent.to_vector();
-  if (y.requires_grad()) backward(y, cotangent);
+  if (y.requires_grad()) backward(y, cotangent.to(y.device()));
   if (options.after_backward) options.after_backward();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
-    std::vector<double> numeric(static_cast<std::size_t>(inputs[i].numel()));
-    for (std::size_t k = 0; k < numeric.size(); ++k) {
-      numeric[k] =
-          central_difference(f, inputs, inputs[i], static_cast<std::int64_t>(k), w, options.step);
+    Differences differences{drawn_entries(inputs[i].numel(), i, options), {}};
+    for (const std::size_t entry : differences.entries) {
+      differences.values.push_back(central_difference(
+          f, inputs, inputs[i], static_cast<std::int64_t>(entry), w, options.step));
     }
-    compare(inputs[i], i, numeric, options, result);
+    compare(inputs[i], i, differences, options, result);
   }
   return result;
 }

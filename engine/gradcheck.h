@@ -22,7 +22,8 @@ struct GradcheckOptions {
   double step = 2e-4;  ///< h, relative to max(1, |x|)
   double tolerance =
       1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
-  std::uint64_t seed = 99;  ///< of the cotangent
+  std::uint64_t seed = 99;        ///< of the cotangent, and of which entries are drawn
+  std::int64_t most_entries = 0;  ///< of each input, drawn at random; 0: all
   /// Called after backward(), before the gradients are read (Model::finish_backward).
   std::function<void()> after_backward{};
 };
@@ -34,8 +35,8 @@ struct GradcheckResult {
   std::string message;  ///< of the worst entry: input, position, analytic, numeric; or the error
 };
 
-/// Inputs that require_grad are checked, entry by entry; they must be f64. f must be a function of
-/// its inputs alone. A missing gradient counts as zero.
+/// Inputs that require_grad are checked, entry by entry; they must be f64, on any device. f must be
+/// a function of its inputs alone. A missing gradient counts as zero.
 [[nodiscard]] GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
                                         GradcheckOptions options = {});
 

@@ -1,6 +1,6 @@
-// ./run gradcheck [--fail-fast] [FILTER]: every op's derivative against central differences, as a
-// table; FILTER keeps the ops with that text in their name. Exits 1 when a check fails or a model
-// uses an op that no row covers, with --fail-fast at once.
+// ./run gradcheck [--device D] [--entries N] [--fail-fast] [FILTER]: every op's derivative against
+// central differences, as a table; FILTER keeps the ops with that text in their name. Exits 1 when
+// a check fails or a model uses an op that no row covers, with --fail-fast at once.
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -58,23 +58,31 @@ int report_coverage(const std::set<std::string>& covered) {
 
 int run(int argc, char** argv) {
   Totals totals;
+  CheckOptions checks;
+  std::string device = "cpu";
   fovea::CommandSpec spec;
   spec.name = "gradcheck";
   spec.description = "Every op's derivative against central differences, as a table.";
   spec.arguments = "keeps the ops with that text in their name";
-  fovea::FieldGroup(spec.fields, "Checks")
-      .add("fail-fast", &totals.fail_fast, "stop at the first failure");
+  fovea::FieldGroup group(spec.fields, "Checks");
+  group.add("fail-fast", &totals.fail_fast, "stop at the first failure");
+  group.add("device", &device,
+            "cpu, cuda or cuda:N; layers and models are checked on the CPU alone");
+  group.number("entries", &checks.most_entries,
+               "derivatives of each input, drawn at random; 0: all", {0, 1e9});
   const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
   if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected one text at most");
   const std::string filter = arguments.empty() ? "" : arguments.front();
+  checks.device = fovea::parse_device(device);
+  fovea::require_device(checks.device);
   std::printf("%-20s %-30s %-30s %7s %9s %9s %9s\n", "op", "case", "shapes", "entries", "f64",
               "f32", "bf16");
   std::set<std::string> covered;
   for (const OpCase& c : op_cases()) {
     covered.insert(c.op);
-    if (c.op.find(filter) != std::string::npos) totals.count(check_case(c));
+    if (c.op.find(filter) != std::string::npos) totals.count(check_case(c, checks));
   }
-  if (filter.empty()) {
+  if (filter.empty() && checks.device.is_cpu()) {
     for (const CheckRow& row : check_models()) totals.count(row);
     totals.failed += report_coverage(covered);
   }

@@ -33,10 +33,11 @@ Tensor strided(const Tensor& x) {
 }
 
 /// Leaves that are stored like that.
-std::vector<Tensor> as_strided_leaves(const OpCase& c, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> as_strided_leaves(const OpCase& c, const std::vector<Tensor>& inputs,
+                                      Device device) {
   std::vector<Tensor> leaves;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    leaves.push_back(strided(inputs[i]));
+    leaves.push_back(strided(inputs[i].to(device)));
     if (c.inputs[i].grad) leaves.back().set_requires_grad();
   }
   return leaves;
@@ -71,11 +72,11 @@ double relative_error(const Tensor& a, const Tensor& b, double floor) {
   return std::isnan(error) ? INFINITY : error;
 }
 
-/// Compares a low-precision run with f64 on the same, rounded inputs.
-double compare_precision(const OpCase& c, const std::vector<Tensor>& inputs, DType dtype,
+/// Compares a low-precision run with the CPU's f64 on the same, rounded inputs.
+double compare_precision(const OpCase& c, const std::vector<Tensor>& inputs, TensorOptions options,
                          Bounds bounds, std::string& failure) {
-  const std::vector<Tensor> values = rounded(inputs, dtype);
-  const std::vector<Tensor> low = value_and_gradients(c, as_leaves(c, values, {dtype, {}}));
+  const std::vector<Tensor> values = rounded(inputs, options.dtype);
+  const std::vector<Tensor> low = value_and_gradients(c, as_leaves(c, values, options));
   const std::vector<Tensor> reference =
       value_and_gradients(c, as_leaves(c, values, {DType::f64, {}}));
   double worst = relative_error(low[0], reference[0], 1e-30);
@@ -86,7 +87,7 @@ double compare_precision(const OpCase& c, const std::vector<Tensor>& inputs, DTy
   const auto note = [&](const char* what, double error, double bound) {
     if (error <= bound || !failure.empty()) return;
     std::ostringstream out;
-    out << to_string(dtype) << ' ' << what << ": error " << error << " > " << bound;
+    out << to_string(options.dtype) << ' ' << what << ": error " << error << " > " << bound;
     failure = out.str();
   };
   note("value", worst, bounds.value);
@@ -99,22 +100,26 @@ double compare_precision(const OpCase& c, const std::vector<Tensor>& inputs, DTy
 }
 
 /// 1 thread and 2 threads must give the same bits.
-bool thread_independent(const OpCase& c, const std::vector<Tensor>& inputs) {
+bool thread_independent(const OpCase& c, const std::vector<Tensor>& inputs, Device device) {
   const int before = num_threads();
   const auto run = [&](int threads) {
     set_num_threads(threads);
-    return value_and_gradients(c, as_leaves(c, inputs, {DType::f32, {}}));
+    return value_and_gradients(c, as_leaves(c, inputs, {DType::f32, device}));
   };
   const std::vector<Tensor> one = run(1), two = run(2);
   set_num_threads(before);
   return same_bits(one, two);
 }
 
-void check_f64(const OpCase& c, const std::vector<Tensor>& inputs, CheckRow& row) {
+void check_f64(const OpCase& c, const std::vector<Tensor>& inputs, const CheckOptions& options,
+               CheckRow& row) {
+  const GradcheckOptions which{.most_entries = options.most_entries};
   for (const bool make_strided : {false, true}) {
     const GradcheckResult r =
-        gradcheck(c.run, make_strided ? as_strided_leaves(c, inputs)
-                                      : as_leaves(c, inputs, {DType::f64, {}}));
+        gradcheck(c.run,
+                  make_strided ? as_strided_leaves(c, inputs, options.device)
+                               : as_leaves(c, inputs, {DType::f64, options.device}),
+                  which);
     row.f64_error = std::max(row.f64_error, r.worst);
     row.entries += r.entries;
     if (!r.ok && row.failure.empty()) {
@@ -135,7 +140,7 @@ void check_recorded(const OpCase& c, const std::vector<Tensor>& inputs, CheckRow
 
 }  // namespace
 
-CheckRow check_case(const OpCase& c) {
+CheckRow check_case(const OpCase& c, const CheckOptions& options) {
   CheckRow row;
   row.op = c.op;
   row.what = c.what;
@@ -144,12 +149,13 @@ CheckRow check_case(const OpCase& c) {
   row.shapes = shapes.str();
   try {
     const std::vector<Tensor> inputs = draw_inputs(c);
-    check_f64(c, inputs, row);
+    check_f64(c, inputs, options, row);
     check_recorded(c, inputs, row);
     if (!c.low_precision) return row;
-    row.f32_error = compare_precision(c, inputs, DType::f32, kF32, row.failure);
-    row.bf16_error = compare_precision(c, inputs, DType::bf16, kBf16, row.failure);
-    if (!thread_independent(c, inputs) && row.failure.empty()) {
+    row.f32_error = compare_precision(c, inputs, {DType::f32, options.device}, kF32, row.failure);
+    row.bf16_error =
+        compare_precision(c, inputs, {DType::bf16, options.device}, kBf16, row.failure);
+    if (!thread_independent(c, inputs, options.device) && row.failure.empty()) {
       row.failure = "1 thread and 2 threads give different bits";
     }
   } catch (const std::exception& e) {

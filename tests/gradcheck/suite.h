@@ -19,9 +19,14 @@ struct CheckRow {
   std::string failure;       ///< empty when everything passed
 };
 
+struct CheckOptions {
+  Device device{};
+  std::int64_t most_entries = 0;  ///< of each input, drawn at random; 0: all
+};
+
 /// All checks of one row: f64 central differences with contiguous and with strided inputs, f32 and
-/// bf16 against f64, 1 thread against 2 bit for bit.
-[[nodiscard]] CheckRow check_case(const OpCase& c);
+/// bf16 against the CPU's f64, 1 thread against 2 bit for bit.
+[[nodiscard]] CheckRow check_case(const OpCase& c, const CheckOptions& options = {});
 
 /// Layers and whole models in f64, every entry of every parameter.
 [[nodiscard]] std::vector<CheckRow> check_models();
