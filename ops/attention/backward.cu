@@ -57,23 +57,21 @@ struct HeadGrad {
   }
 };
 
-/// delta, a warp a query.
+/// delta, a thread a query, whose columns are added in the order of dp's: where there is one key,
+/// out is v, and ds is zero to the last bit.
 template <class T>
 __global__ void attention_delta_kernel(AttentionGradCall g, acc_t<T>* delta) {
   using A = acc_t<T>;
   const AttentionCall& c = g.forward;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowWarps + threadIdx.x / kWarp;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowBlock + threadIdx.x;
   if (row >= c.batch * c.heads * c.queries) return;
   const std::int64_t pair = row / c.queries, query = row % c.queries;
   const std::int64_t image = pair / c.heads, head = pair % c.heads;
   const HeadRows<T> out(c.out, image, head, c.queries, c.value_width);
   const HeadRows<T> dy(g.dy, image, head, c.queries, c.value_width);
   A sum = 0;
-  for (std::int64_t j = threadIdx.x % kWarp; j < c.value_width; j += kWarp) {
-    sum += dy.at(query, j) * out.at(query, j);
-  }
-  sum = warp_reduce(sum, SumOf{});
-  if (threadIdx.x % kWarp == 0) delta[row] = sum;
+  for (std::int64_t j = 0; j < c.value_width; ++j) sum += dy.at(query, j) * out.at(query, j);
+  delta[row] = sum;
 }
 
 template <class A>
@@ -196,7 +194,7 @@ void run_backward(const AttentionGradCall& g) {
   constexpr std::size_t kBytes = Tiles<A>::kBytes;
   if (rows > 0) {
     launch(current_stream(), attention_delta_kernel<T>,
-           static_cast<unsigned>((rows + kRowWarps - 1) / kRowWarps), kRowBlock, 0, g, delta);
+           static_cast<unsigned>((rows + kRowBlock - 1) / kRowBlock), kRowBlock, 0, g, delta);
   }
   const dim3 of_queries = grid_of_heads(c, c.queries, c.width);
   if (g.dq.data != nullptr && of_queries.x > 0) {
