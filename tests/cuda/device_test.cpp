@@ -12,6 +12,7 @@
 #include "engine/copy.h"
 #include "engine/cuda/runtime.h"
 #include "engine/kernel.h"
+#include "engine/rng.h"
 #include "ops/kernels.h"
 #include "ops/ops.h"
 
@@ -153,6 +154,36 @@ TEST_CASE("norms and clipping agree with the CPU") {
   CHECK(relative_error(cpu[0], rand_normal({7, 300}, {0, 0.02}, {1})) == 0);  // nothing to clip
   CHECK(relative_error(cpu[1], rand_normal({7, 300}, {0, 0.1}, {5})) > 0.1);
   for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(relative_error(cuda[i], cpu[i]) <= 1e-6);
+}
+
+TEST_CASE("equal values and NaN stand where the CPU puts them") {
+  if (skipped()) return;
+  std::vector<double> values(4 * 6 * 6);
+  Rng random(5);
+  for (double& v : values) v = static_cast<double>(random.below(4));
+  values[7] = values[40] = NAN;
+  const auto results = [&](Device device) {
+    const Tensor x = from_values({2, 2, 6, 6}, values, {DType::f32, {}}).to(device);
+    const Tensor rows = x.alias({4, 36}, {36, 1});
+    Tensor pooled = x.clone();
+    pooled.set_requires_grad();
+    backward(ops::max_pool2d(pooled, {.kernel = {3, 3}, .stride = {2, 2}}),
+             ones({2, 2, 2, 2}).to(device));
+    return std::vector<Tensor>{pooled.grad(),
+                               ops::sort(rows, 1, false).second,
+                               ops::sort(rows, 1, true).second,
+                               ops::topk(rows, 5, 1).second,
+                               ops::argmax(rows, 1),
+                               ops::min(rows, 1)};
+  };
+  const std::vector<Tensor> cpu = results({}), cuda = results(kCuda);
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    CAPTURE(i);
+    const std::vector<double> a = cpu[i].to_vector(), b = cuda[i].to_vector();
+    CHECK(std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+      return x == y || (std::isnan(x) && std::isnan(y));
+    }));
+  }
 }
 
 TEST_CASE("every kernel has a CUDA form; one that had none would say so by name") {
