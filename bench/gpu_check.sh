@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Everything that needs a real GPU, in one command: build, the device's tests, the op table, training beside
-# the CPU's, compute-sanitizer. Writes its logs under $OUT when that is set, and ends with a summary.
+# Everything that needs a real GPU, in one command: build, the device's tests, the op table, derivatives, the
+# goldens of every family, training beside the CPU's, compute-sanitizer. Writes its logs under $OUT when that is
+# set, and ends with a summary.
 #   bench/gpu_check.sh [--dry-run] [BUILD_DIR]
 # What could not run is "skipped", with the reason, never "ok"; the exit code is 1 after a failure, and 2 where
 # nothing failed and a step was skipped. --dry-run takes each step on the fake device, or says why it cannot.
@@ -30,6 +31,10 @@ step() {  # name, command...: runs it, keeps its output, notes the result
   fi
 }
 
+goldens() {  # program, precision
+  "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,ops,pervit,pit,train,vit}_*.safetensors
+}
+
 same_losses() {  # ten steps on the device and on the CPU
   local program=$1 folder=$logs/training device
   shift
@@ -44,10 +49,15 @@ same_losses() {  # ten steps on the device and on the CPU
 if [ -n "$dry" ]; then
   gpu="no GPU is used: this is a dry run on the fake device"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
-  step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train fake_cuda_cases fake_train_cifar
+  step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train test_fake_families \
+    fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar
   tests=$build/tests/cuda
   step device "$tests/test_fake_device"
   step cases "$build/fake/cuda_cases" --seeds 2
+  step gradcheck "$build/fake/gradcheck" --device cuda --entries 2
+  step parity-f32 goldens "$build/fake/parity" f32
+  step parity-bf16 goldens "$build/fake/parity" bf16
+  step families "$tests/test_fake_families"
   step training same_losses "$build/fake/train_cifar"
   step emulator "$tests/test_emulator"
   step fake-device "$tests/test_fake"
@@ -57,12 +67,15 @@ else
   architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
   [ -n "$architecture" ] || architecture="80;90"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
-  step build cmake --build "$build" --target test_cuda_device cuda_cases train_cifar
+  step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar
   step device "$build/tests/cuda/test_cuda_device"
   if [ "$gpu" = "no GPU" ]; then
-    for name in cases training sanitizer; do note "$name" skipped "no GPU is visible"; done
+    for name in cases gradcheck parity training sanitizer; do note "$name" skipped "no GPU is visible"; done
   else
     step cases "$build/cuda_cases" --seeds 3
+    step gradcheck "$build/gradcheck" --device cuda --entries 20
+    step parity-f32 goldens "$build/parity" f32
+    step parity-bf16 goldens "$build/parity" bf16
     step training same_losses "$build/train_cifar"
     if command -v compute-sanitizer >/dev/null; then
       for tool in memcheck racecheck initcheck synccheck; do
@@ -73,8 +86,7 @@ else
     fi
   fi
 fi
-note parity skipped "the models have no CUDA form yet"
-note benchmark skipped "the models have no CUDA form yet"
+note benchmark skipped "fovea_bench measures the CPU alone so far"
 {
   echo "$gpu"
   printf '%s\n' "${rows[@]}"
