@@ -1,4 +1,6 @@
 // Images and their patches as rows on CUDA, a thread a pixel.
+#include <utility>
+
 #include "ops/common/planes.cuh"
 #include "ops/product/cuda.h"
 

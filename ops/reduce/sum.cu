@@ -50,11 +50,10 @@ void partial_sums(const PartialSumsCall& c) {
       return;
     }
     const bool packs = are_packable<T>(c.n, {c.x}) && are_packable<T>(c.run, {});
-    with_items<T>(
-        packs || (c.outer == 1 && c.runs == 1 && are_packable<T>(c.n, {c.x})), [&](auto items) {
-          launch(current_stream(), run_sums_kernel<T, decltype(items)::value>,
-                 static_cast<unsigned>(count), kRowBlock, kRowWarps * sizeof(acc_t<T>), c);
-        });
+    with_items<T>(packs, [&](auto items) {
+      launch(current_stream(), run_sums_kernel<T, decltype(items)::value>,
+             static_cast<unsigned>(count), kRowBlock, kRowWarps * sizeof(acc_t<T>), c);
+    });
   });
 }
 
