@@ -10,8 +10,8 @@
 namespace fovea {
 
 /// Bytes of the device that trains. What a step needs beyond the model's own tensors grows with the
-/// batch: it is measured on two small batches of random images, as large as training's ever get, and
-/// continued as a straight line.
+/// batch: it is measured on two small batches of random images, as large as training's ever get,
+/// and continued as a straight line.
 struct MemoryPlan {
   std::int64_t weights = 0;       ///< parameters and buffers
   std::int64_t gradients = 0;     ///< one f32 per trained parameter
