@@ -43,7 +43,7 @@ struct AddCall {
   const void* from = nullptr;
 };
 
-/// y[kept] = sum of x[kept, reduced], in f64 and in row-major order. y is packed.
+/// y[kept] = sum of x[kept, reduced], in f64 and in a fixed order. y is packed.
 struct SumCall {
   static constexpr const char* kOp = "sum_to";
 

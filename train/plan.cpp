@@ -274,6 +274,7 @@ std::string plan_table(const Plan& plan) {
 std::string what_fits(const TrainConfig& config, const Datasets& data) {
   const std::string less = "a smaller --img-size or model, or --grad-checkpointing, takes less";
   const Room room = room_of(config);
+  if (room.available == 0) return less;  // not known
   std::int64_t most = 0;
   try {
     MemoryPlan memory = plan_memory(*make_probe(config, data));

@@ -1,6 +1,9 @@
 // The kernels of engine/kernels.h: strided copies, accumulation, sums over axes, finite check.
 #pragma once
 
+#include <algorithm>
+#include <type_traits>
+
 #include "engine/cuda/launch.cuh"
 #include "engine/dtype.h"
 #include "engine/kernels.h"
@@ -13,11 +16,12 @@ struct Offsets {
   std::int64_t at[N] = {};
 
   FOVEA_HD Offsets(const StridedAxes<N>& axes, std::int64_t index) {
-    for (int axis = axes.rank - 1; axis >= 0; --axis) {
-      const std::int64_t position = index % axes.shape[axis];
-      index /= axes.shape[axis];
-      for (std::size_t k = 0; k < N; ++k) at[k] += position * axes.strides[k][axis];
+    for (int axis = axes.rank - 1; axis > 0; --axis) {
+      const Division place = divide(index, axes.shape[axis]);
+      index = place.quotient;
+      for (std::size_t k = 0; k < N; ++k) at[k] += place.remainder * axes.strides[k][axis];
     }
+    for (std::size_t k = 0; k < N; ++k) at[k] += index * axes.strides[k][0];
   }
 };
 
@@ -45,17 +49,21 @@ __global__ void add_kernel(To* to, const From* from, const __grid_constant__ Str
   }
 }
 
-/// y[i] = sum over the reduced positions, in row-major order, in f64.
-template <class T>
-__global__ void sum_kernel(T* y, const T* x, const __grid_constant__ StridedAxes<1> kept,
-                           const __grid_constant__ StridedAxes<1> reduced) {
-  for (std::int64_t i = grid_thread(); i < kept.count; i += grid_threads()) {
-    const std::int64_t first = Offsets<1>(kept, i).at[0];
+/// y [kept, chunks]: sums in f64. Chunk c of a sum takes its elements c, c + chunks, ... in order.
+template <class To, class From>
+__global__ void sum_kernel(To* y, const From* x, const __grid_constant__ StridedAxes<1> kept,
+                           const __grid_constant__ StridedAxes<1> reduced, std::int64_t chunks) {
+  const bool goes_along_sum = reduced.strides[0][reduced.rank - 1] == 1;
+  for (std::int64_t i = grid_thread(); i < kept.count * chunks; i += grid_threads()) {
+    const Division at = divide(i, goes_along_sum ? chunks : kept.count);
+    const std::int64_t result = goes_along_sum ? at.quotient : at.remainder;
+    const std::int64_t chunk = goes_along_sum ? at.remainder : at.quotient;
+    const std::int64_t first = Offsets<1>(kept, result).at[0];
     double sum = 0;
-    for (std::int64_t r = 0; r < reduced.count; ++r) {
-      sum += static_cast<double>(static_cast<acc_t<T>>(x[first + Offsets<1>(reduced, r).at[0]]));
+    for (std::int64_t r = chunk; r < reduced.count; r += chunks) {
+      sum += static_cast<double>(static_cast<acc_t<From>>(x[first + Offsets<1>(reduced, r).at[0]]));
     }
-    y[i] = static_cast<T>(static_cast<acc_t<T>>(sum));
+    y[result * chunks + chunk] = static_cast<To>(static_cast<acc_t<To>>(sum));
   }
 }
 
@@ -92,10 +100,35 @@ void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
          to, from, axes);
 }
 
-template <class T>
-void run_sum(T* y, const T* x, const StridedAxes<1>& kept, const StridedAxes<1>& reduced) {
-  launch(current_stream(), sum_kernel<T>, blocks_for(kept.count, kCopyBlock), kCopyBlock, 0, y, x,
-         kept, reduced);
+/// Enough for threads everywhere, and for a warp to go along a sum, but some elements a thread.
+inline std::int64_t chunks_of(std::int64_t sums, std::int64_t elements) {
+  constexpr std::int64_t kThreads = 1 << 16, kLeastElements = 16;
+  const std::int64_t wanted = std::max<std::int64_t>(kWarp, kThreads / sums);
+  return std::clamp<std::int64_t>(elements / kLeastElements, 1, wanted);
+}
+
+/// `count` elements, `stride` apart.
+inline StridedAxes<1> one_axis(std::int64_t count, std::int64_t stride) {
+  StridedAxes<1> axes;
+  axes.rank = 1;
+  axes.count = axes.shape[0] = count;
+  axes.strides[0][0] = stride;
+  return axes;
+}
+
+/// In rounds, each of which leaves the sums of some chunks.
+template <class To, class From>
+void run_sum(To* y, const From* x, const StridedAxes<1>& kept, const StridedAxes<1>& reduced) {
+  const std::int64_t chunks = chunks_of(kept.count, reduced.count), sums = kept.count * chunks;
+  const auto start = [&](auto* to) {
+    launch(current_stream(), sum_kernel<std::remove_pointer_t<decltype(to)>, From>,
+           blocks_for(sums, kCopyBlock), kCopyBlock, 0, to, x, kept, reduced, chunks);
+  };
+  if (chunks == 1) return start(y);
+  const Storage parts = temporary(sums, DType::f64);
+  auto* const to = reinterpret_cast<double*>(parts.data());
+  start(to);
+  run_sum(y, static_cast<const double*>(to), one_axis(kept.count, chunks), one_axis(chunks, 1));
 }
 
 template <class T>

@@ -60,6 +60,10 @@ int current_device() {
   return device;
 }
 
+Storage temporary(std::int64_t count, DType dtype) {
+  return {static_cast<std::size_t>(count) * size_of(dtype), {DeviceType::cuda, current_device()}};
+}
+
 cudaStream_t current_stream() {
   return static_cast<cudaStream_t>(Stream::current(current_device()).handle());
 }

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/launch.h"
+#include "engine/divide.h"
 #include "engine/kernel.h"
 
 namespace fovea::cuda {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/cuda/status.h"
+#include "engine/dtype.h"
+#include "engine/storage.h"
 
 namespace fovea::cuda {
 
@@ -24,5 +27,8 @@ void finish_launch(cudaError_t launched, cudaStream_t stream);
 [[nodiscard]] int current_device();
 /// This thread's stream on the current device.
 [[nodiscard]] cudaStream_t current_stream();
+/// Memory of that stream for `count` elements. It may go out of scope as soon as the kernels that
+/// use it have been started.
+[[nodiscard]] Storage temporary(std::int64_t count, DType dtype);
 
 }  // namespace fovea::cuda

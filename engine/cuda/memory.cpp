@@ -26,7 +26,6 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-/// cudaMalloc and cudaFree, for the allocator.
 struct Room {
   std::size_t free = 0, total = 0;
 };
@@ -38,6 +37,7 @@ Room room_of(int device) {
   return room;
 }
 
+/// cudaMalloc and cudaFree, for the allocator.
 struct DeviceMemory {
   using Place = cuda::Place;
   int device = 0;

@@ -33,7 +33,7 @@ __device__ void for_each_point(const PlaneGrid& grid, const F& f) {
   }
 }
 
-/// Starts kernel(args...), which goes over these points.
+/// Starts kernel(grid, args...), which goes over these points.
 template <class... Params, class... Args>
 void launch_points(const PlaneGrid& grid, void (*kernel)(Params...), Args... args) {
   constexpr unsigned kBlock = 128;
@@ -41,7 +41,7 @@ void launch_points(const PlaneGrid& grid, void (*kernel)(Params...), Args... arg
   if (grid.planes == 0 || grid.points() == 0) return;
   const auto rows = static_cast<unsigned>(grid.planes < kMostRows ? grid.planes : kMostRows);
   fovea::cuda::launch(fovea::cuda::current_stream(), kernel,
-                      dim3(fovea::cuda::blocks_for(grid.points(), kBlock), rows), kBlock, 0,
+                      dim3(fovea::cuda::blocks_for(grid.points(), kBlock), rows), kBlock, 0, grid,
                       args...);
 }
 

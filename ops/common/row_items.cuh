@@ -70,6 +70,16 @@ inline unsigned blocks_of_rows(std::int64_t rows) {
   return static_cast<unsigned>((rows + kRowWarps - 1) / kRowWarps);
 }
 
+/// Starts choose(items)(call), a warp for each of call.rows, with as many items as the rows of
+/// call.width elements behind these pointers allow.
+template <class T, class Call, class Choose>
+void launch_rows(const Call& call, std::initializer_list<const void*> rows, const Choose& choose) {
+  if (call.rows == 0) return;
+  with_items<T>(are_packable<T>(call.width, rows), [&](auto items) {
+    launch(current_stream(), choose(items), blocks_of_rows(call.rows), kRowBlock, 0, call);
+  });
+}
+
 /// Calls f(position of N items) for all of a row, which this warp's lanes share.
 template <int N, class F>
 __device__ void along_row(std::int64_t width, const F& f) {

@@ -9,11 +9,13 @@
 
 namespace fovea::ops::cuda {
 
+using fovea::cuda::temporary;
+
 /// columns [images, channels, taps, positions]; zero where a tap lies outside of the image.
 template <class T>
-__global__ void image_to_columns_kernel(Windows w, std::int64_t planes, T* columns, const T* x) {
+__global__ void image_to_columns_kernel(PlaneGrid outputs, Windows w, T* columns, const T* x) {
   const std::int64_t positions = w.out[0] * w.out[1], taps = tap_count(w);
-  for_each_point({planes, w.out[0], w.out[1]}, [&](const PlanePoint& at) {
+  for_each_point(outputs, [&](const PlanePoint& at) {
     T* const column = columns + at.plane * taps * positions + at.y * w.out[1] + at.x;
     for (std::int64_t tap = 0; tap < taps; ++tap) column[tap * positions] = T(acc_t<T>(0));
     for_each_tap(w, at.y, at.x, [&](std::int64_t tap, std::int64_t from) {
@@ -24,10 +26,10 @@ __global__ void image_to_columns_kernel(Windows w, std::int64_t planes, T* colum
 
 /// dx [planes, in] from columns' gradients [planes, taps, positions].
 template <class T>
-__global__ void columns_to_image_kernel(Windows w, std::int64_t planes, T* dx,
+__global__ void columns_to_image_kernel(PlaneGrid inputs, Windows w, T* dx,
                                         const acc_t<T>* columns) {
   const std::int64_t positions = w.out[0] * w.out[1], taps = tap_count(w);
-  for_each_point({planes, w.in[0], w.in[1]}, [&](const PlanePoint& at) {
+  for_each_point(inputs, [&](const PlanePoint& at) {
     const acc_t<T>* const own = columns + at.plane * taps * positions;
     acc_t<T> sum = 0;
     for_each_window_over(w, at.y, at.x, [&](std::int64_t tap, std::int64_t position) {
@@ -79,16 +81,12 @@ struct Lowered {
   }
 
   void fill_columns(std::int64_t first, std::int64_t images, T* to) const {
-    const std::int64_t planes = images * call.channels;
-    launch_points({planes, call.windows.out[0], call.windows.out[1]}, image_to_columns_kernel<T>,
-                  call.windows, planes, to,
-                  static_cast<const T*>(call.x) + first * call.channels * pixels);
+    launch_points(outputs_of(call.windows, images * call.channels), image_to_columns_kernel<T>,
+                  call.windows, to, static_cast<const T*>(call.x) + first * call.channels * pixels);
   }
   void gather_columns(std::int64_t first, std::int64_t images, const A* from) const {
-    const std::int64_t planes = images * call.channels;
-    launch_points({planes, call.windows.in[0], call.windows.in[1]}, columns_to_image_kernel<T>,
-                  call.windows, planes, static_cast<T*>(call.dx) + first * call.channels * pixels,
-                  from);
+    launch_points(inputs_of(call.windows, images * call.channels), columns_to_image_kernel<T>,
+                  call.windows, static_cast<T*>(call.dx) + first * call.channels * pixels, from);
   }
 
   /// Group `g` of y, or of dy, of an image; of the weights; of columns. Strides from image to

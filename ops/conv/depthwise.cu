@@ -6,14 +6,13 @@
 namespace fovea::ops::cuda {
 
 template <class T>
-__global__ void depthwise_kernel(DepthwiseCall c) {
+__global__ void depthwise_kernel(PlaneGrid outputs, DepthwiseCall c) {
   using A = acc_t<T>;
   const Windows& w = c.windows;
-  const std::int64_t pixels = w.in[0] * w.in[1], taps = tap_count(w);
-  for_each_point({c.batch * c.channels, w.out[0], w.out[1]}, [&](const PlanePoint& at) {
-    const std::int64_t channel = at.plane % c.channels;
-    const A* const weight = static_cast<const A*>(c.weight) + channel * taps;
-    const T* const x = static_cast<const T*>(c.x) + at.plane * pixels;
+  for_each_point(outputs, [&](const PlanePoint& at) {
+    const std::int64_t channel = divide(at.plane, c.channels).remainder;
+    const A* const weight = static_cast<const A*>(c.weight) + channel * tap_count(w);
+    const T* const x = static_cast<const T*>(c.x) + at.plane * w.in[0] * w.in[1];
     A sum = c.bias == nullptr ? A(0) : static_cast<const A*>(c.bias)[channel];
     for_each_tap(w, at.y, at.x, [&](std::int64_t tap, std::int64_t from) {
       sum += weight[tap] * static_cast<A>(x[from]);
@@ -23,13 +22,13 @@ __global__ void depthwise_kernel(DepthwiseCall c) {
 }
 
 template <class T>
-__global__ void depthwise_dx_kernel(DepthwiseCall c) {
+__global__ void depthwise_dx_kernel(PlaneGrid inputs, DepthwiseCall c) {
   using A = acc_t<T>;
   const Windows& w = c.windows;
-  const std::int64_t positions = w.out[0] * w.out[1], taps = tap_count(w);
-  for_each_point({c.batch * c.channels, w.in[0], w.in[1]}, [&](const PlanePoint& at) {
-    const A* const weight = static_cast<const A*>(c.weight) + at.plane % c.channels * taps;
-    const T* const dy = static_cast<const T*>(c.dy) + at.plane * positions;
+  for_each_point(inputs, [&](const PlanePoint& at) {
+    const std::int64_t channel = divide(at.plane, c.channels).remainder;
+    const A* const weight = static_cast<const A*>(c.weight) + channel * tap_count(w);
+    const T* const dy = static_cast<const T*>(c.dy) + at.plane * w.out[0] * w.out[1];
     A sum = 0;
     for_each_window_over(w, at.y, at.x, [&](std::int64_t tap, std::int64_t position) {
       sum += weight[tap] * static_cast<A>(dy[position]);
@@ -67,8 +66,7 @@ __global__ void depthwise_dweight_kernel(DepthwiseCall c) {
 
 void depthwise_forward(const DepthwiseCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
-    launch_points({c.batch * c.channels, c.windows.out[0], c.windows.out[1]},
-                  depthwise_kernel<decltype(tag)>, c);
+    launch_points(outputs_of(c.windows, c.batch * c.channels), depthwise_kernel<decltype(tag)>, c);
   });
 }
 
@@ -78,7 +76,7 @@ void depthwise_backward(const DepthwiseCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
     if (c.dx != nullptr) {
-      launch_points({c.batch * c.channels, w.in[0], w.in[1]}, depthwise_dx_kernel<T>, c);
+      launch_points(inputs_of(w, c.batch * c.channels), depthwise_dx_kernel<T>, c);
     }
     if (c.dweight != nullptr && filters > 0) {
       launch(current_stream(), depthwise_dweight_kernel<T>, static_cast<unsigned>(filters),

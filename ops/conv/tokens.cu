@@ -7,11 +7,11 @@
 namespace fovea::ops::cuda {
 
 template <class T, int N>
-__global__ void tokens_kernel(DepthwiseTokensCall c) {
+__global__ void tokens_kernel(PlaneGrid packs, DepthwiseTokensCall c) {
   using A = acc_t<T>;
   const std::int64_t tokens = c.prefix + c.out[0] * c.out[1];
   const std::int64_t in_tokens = c.prefix + c.in[0] * c.in[1];
-  for_each_point({c.batch, tokens, c.channels / N}, [&](const PlanePoint& at) {
+  for_each_point(packs, [&](const PlanePoint& at) {
     const std::int64_t channel = at.x * N;
     const T* const image = static_cast<const T*>(c.x) + at.plane * in_tokens * c.channels + channel;
     T* const y = static_cast<T*>(c.y) + (at.plane * tokens + at.y) * c.channels + channel;
@@ -41,14 +41,14 @@ __global__ void tokens_kernel(DepthwiseTokensCall c) {
 
 /// sums [parts, taps + 1, channels]; the last row of a part is the bias's.
 template <class T>
-__global__ void tokens_sums_kernel(DepthwiseTokensSumsCall s) {
+__global__ void tokens_sums_kernel(PlaneGrid filters, DepthwiseTokensSumsCall s) {
   using A = acc_t<T>;
   const DepthwiseTokensCall& c = s.forward;
   const std::int64_t taps = c.kernel[0] * c.kernel[1];
   const std::int64_t tokens = c.prefix + c.out[0] * c.out[1];
   const std::int64_t in_tokens = c.prefix + c.in[0] * c.in[1];
   const std::int64_t per_part = (c.batch + s.parts - 1) / s.parts;
-  for_each_point({s.parts, taps + 1, c.channels}, [&](const PlanePoint& at) {
+  for_each_point(filters, [&](const PlanePoint& at) {
     const bool is_bias = at.y == taps;
     const auto tap = static_cast<std::uint32_t>(at.y),
                width = static_cast<std::uint32_t>(c.kernel[1]);

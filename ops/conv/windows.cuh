@@ -8,6 +8,13 @@ namespace fovea::ops::cuda {
 
 __device__ inline std::int64_t tap_count(const Windows& w) { return w.kernel[0] * w.kernel[1]; }
 
+inline PlaneGrid outputs_of(const Windows& w, std::int64_t planes) {
+  return {planes, w.out[0], w.out[1]};
+}
+inline PlaneGrid inputs_of(const Windows& w, std::int64_t planes) {
+  return {planes, w.in[0], w.in[1]};
+}
+
 /// Calls f(tap, position in the plane of inputs) for the taps of an output that lie in the image.
 template <class F>
 __device__ void for_each_tap(const Windows& w, std::int64_t y, std::int64_t x, const F& f) {

@@ -71,11 +71,12 @@ template <class A, std::size_t... I>
 FOVEA_HD void load_inputs(const MapCall& c, std::int64_t i, [[maybe_unused]] A* x,
                           std::index_sequence<I...>) {
   [[maybe_unused]] std::int64_t offsets[sizeof...(I) + 1] = {};
-  for (int axis = c.axes.rank - 1; axis >= 0; --axis) {
-    const std::int64_t at = i % c.axes.shape[axis];
-    i /= c.axes.shape[axis];
-    ((offsets[I] += at * c.axes.strides[I][axis]), ...);
+  for (int axis = c.axes.rank - 1; axis > 0; --axis) {
+    const Division place = divide(i, c.axes.shape[axis]);
+    i = place.quotient;
+    ((offsets[I] += place.remainder * c.axes.strides[I][axis]), ...);
   }
+  ((offsets[I] += i * c.axes.strides[I][0]), ...);
   ((x[I] = load_as<A>(c.in[I], c.in_dtype[I], offsets[I])), ...);
 }
 

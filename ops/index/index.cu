@@ -48,8 +48,9 @@ struct PairOffsets {
 
   __device__ PairOffsets(const IndexPairs& p, std::int64_t position) {
     for (int axis = p.rank - 1; axis >= 0; --axis) {
-      const std::int64_t at = position % p.shape[axis];
-      position /= p.shape[axis];
+      const Division place = divide(position, p.shape[axis]);
+      const std::int64_t at = place.remainder;
+      position = place.quotient;
       if (axis != p.axis) one += at * p.one[axis];
       many += at * p.many[axis];
       index += at * p.index[axis];
@@ -77,7 +78,8 @@ __global__ void add_at_kernel(IndexPairs p, acc_t<T>* one, const T* many, std::i
   for (int axis = p.axis + 1; axis < p.rank; ++axis) behind *= p.shape[axis];
   const std::int64_t length = p.shape[p.axis];
   for (std::int64_t line = grid_thread(); line < lines; line += grid_threads()) {
-    const std::int64_t first = line / behind * behind * length + line % behind;
+    const auto [before, after] = divide(line, behind);
+    const std::int64_t first = before * behind * length + after;
     for (std::int64_t k = 0; k < length; ++k) {
       const PairOffsets at(p, first + k * behind);
       const std::int64_t place = p.at[at.index];

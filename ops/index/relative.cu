@@ -6,9 +6,9 @@
 namespace fovea::ops::cuda {
 
 template <class T>
-__global__ void relative_gather_kernel(RelativeCall c) {
+__global__ void relative_gather_kernel(PlaneGrid results, RelativeCall c) {
   using A = acc_t<T>;
-  for_each_point({c.pairs, c.queries, c.keys}, [&](const PlanePoint& at) {
+  for_each_point(results, [&](const PlanePoint& at) {
     const T* const x = static_cast<const T*>(c.x) + (at.plane * c.queries + at.y) * c.count;
     A sum = 0;
     for (std::int64_t k = 0; k < c.kinds; ++k) {
@@ -20,9 +20,9 @@ __global__ void relative_gather_kernel(RelativeCall c) {
 }
 
 template <class T>
-__global__ void relative_sum_kernel(RelativeCall c) {
+__global__ void relative_sum_kernel(PlaneGrid results, RelativeCall c) {
   using A = acc_t<T>;
-  for_each_point({c.pairs, c.queries, c.count}, [&](const PlanePoint& at) {
+  for_each_point(results, [&](const PlanePoint& at) {
     const T* const x = static_cast<const T*>(c.x) + (at.plane * c.queries + at.y) * c.keys;
     A sum = 0;
     for (std::int64_t k = 0; k < c.kinds; ++k) {

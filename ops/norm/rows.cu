@@ -108,14 +108,10 @@ __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
 }
 
 void layer_norm(const LayerNormCall& c) {
-  if (c.rows == 0) return;
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
-    const bool packs = are_packable<T>(c.width, {c.x, c.y, c.weight, c.bias});
-    with_items<T>(packs, [&](auto items) {
-      launch(current_stream(), layer_norm_kernel<T, decltype(items)::value>, blocks_of_rows(c.rows),
-             kRowBlock, 0, c);
-    });
+    launch_rows<T>(c, {c.x, c.y, c.weight, c.bias},
+                   [](auto items) { return layer_norm_kernel<T, decltype(items)::value>; });
   });
 }
 

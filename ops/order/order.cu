@@ -17,9 +17,9 @@ __device__ bool stands_before(A x, A y, Order order) {
 }
 
 template <class T>
-__global__ void first_positions_kernel(FirstPositionsCall c) {
+__global__ void first_positions_kernel(PlaneGrid elements, FirstPositionsCall c) {
   using A = acc_t<T>;
-  for_each_point({c.rows, 1, c.width}, [&](const PlanePoint& at) {
+  for_each_point(elements, [&](const PlanePoint& at) {
     const T* const row = static_cast<const T*>(c.x) + at.plane * c.width;
     const A own = static_cast<A>(row[at.x]);
     std::int64_t before = 0;
@@ -34,16 +34,16 @@ __global__ void first_positions_kernel(FirstPositionsCall c) {
 }
 
 template <class T>
-__global__ void values_at_kernel(ValuesAtCall c) {
-  for_each_point({c.rows, 1, c.count}, [&](const PlanePoint& at) {
+__global__ void values_at_kernel(PlaneGrid places, ValuesAtCall c) {
+  for_each_point(places, [&](const PlanePoint& at) {
     static_cast<T*>(c.values)[at.index] =
         static_cast<const T*>(c.x)[at.plane * c.width + c.positions[at.index]];
   });
 }
 
 template <class T>
-__global__ void scatter_kernel(ValuesAtCall c) {
-  for_each_point({c.rows, 1, c.count}, [&](const PlanePoint& at) {
+__global__ void scatter_kernel(PlaneGrid places, ValuesAtCall c) {
+  for_each_point(places, [&](const PlanePoint& at) {
     static_cast<T*>(c.x)[at.plane * c.width + c.positions[at.index]] =
         static_cast<const T*>(c.values)[at.index];
   });

@@ -22,11 +22,11 @@ __device__ void for_each_pixel(const PoolWindows& w, const PlanePoint& at, const
 }
 
 template <class T>
-__global__ void average_kernel(PoolCall c) {
+__global__ void average_kernel(PlaneGrid windows, PoolCall c) {
   using A = acc_t<T>;
   const T* const from = static_cast<const T*>(c.x);
   const PoolWindows& w = c.windows;
-  for_each_point({w.planes, w.height.out, w.width.out}, [&](const PlanePoint& at) {
+  for_each_point(windows, [&](const PlanePoint& at) {
     A sum = 0;
     for_each_pixel(w, at, [&](std::int64_t i) { sum += static_cast<A>(from[i]); });
     static_cast<T*>(c.y)[at.index] = static_cast<T>(sum / static_cast<A>(divisor(w, at.y, at.x)));
@@ -35,11 +35,11 @@ __global__ void average_kernel(PoolCall c) {
 
 /// The first maximum, or the first NaN.
 template <class T>
-__global__ void maximum_kernel(PoolCall c) {
+__global__ void maximum_kernel(PlaneGrid windows, PoolCall c) {
   using A = acc_t<T>;
   const T* const from = static_cast<const T*>(c.x);
   const PoolWindows& w = c.windows;
-  for_each_point({w.planes, w.height.out, w.width.out}, [&](const PlanePoint& at) {
+  for_each_point(windows, [&](const PlanePoint& at) {
     std::int64_t best = -1;
     A largest = 0;
     for_each_pixel(w, at, [&](std::int64_t i) {
@@ -67,10 +67,10 @@ struct WindowsOver {
 
 /// dx of a pixel: the sum of share(window's row, column, index) over the windows that cover it.
 template <class T, class Share>
-__device__ void gather(const PoolGradCall& c, const Share& share) {
+__device__ void gather(const PlaneGrid& pixels, const PoolGradCall& c, const Share& share) {
   using A = acc_t<T>;
   const PoolWindows& w = c.windows;
-  for_each_point({w.planes, w.height.size, w.width.size}, [&](const PlanePoint& at) {
+  for_each_point(pixels, [&](const PlanePoint& at) {
     const WindowsOver rows(w.height, at.y), columns(w.width, at.x);
     A sum = 0;
     for (std::int64_t i = rows.first; i < rows.last; ++i) {
@@ -83,48 +83,44 @@ __device__ void gather(const PoolGradCall& c, const Share& share) {
 }
 
 template <class T>
-__global__ void average_grad_kernel(PoolGradCall c) {
+__global__ void average_grad_kernel(PlaneGrid pixels, PoolGradCall c) {
   using A = acc_t<T>;
-  gather<T>(c, [&](std::int64_t i, std::int64_t j, std::int64_t window, std::int64_t) {
+  gather<T>(pixels, c, [&](std::int64_t i, std::int64_t j, std::int64_t window, std::int64_t) {
     return static_cast<A>(static_cast<const T*>(c.dy)[window]) /
            static_cast<A>(divisor(c.windows, i, j));
   });
 }
 
 template <class T>
-__global__ void maximum_grad_kernel(PoolGradCall c) {
+__global__ void maximum_grad_kernel(PlaneGrid pixels, PoolGradCall c) {
   using A = acc_t<T>;
-  gather<T>(c, [&](std::int64_t, std::int64_t, std::int64_t window, std::int64_t pixel) {
+  gather<T>(pixels, c, [&](std::int64_t, std::int64_t, std::int64_t window, std::int64_t pixel) {
     return c.positions[window] == pixel ? static_cast<A>(static_cast<const T*>(c.dy)[window])
                                         : A(0);
   });
 }
 
+inline PlaneGrid windows_of(const PoolWindows& w) { return {w.planes, w.height.out, w.width.out}; }
+inline PlaneGrid pixels_of(const PoolWindows& w) { return {w.planes, w.height.size, w.width.size}; }
+
 inline void average(const PoolCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
-    launch_points({c.windows.planes, c.windows.height.out, c.windows.width.out},
-                  average_kernel<decltype(tag)>, c);
+    launch_points(windows_of(c.windows), average_kernel<decltype(tag)>, c);
   });
 }
-
 inline void average_grad(const PoolGradCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
-    launch_points({c.windows.planes, c.windows.height.size, c.windows.width.size},
-                  average_grad_kernel<decltype(tag)>, c);
+    launch_points(pixels_of(c.windows), average_grad_kernel<decltype(tag)>, c);
   });
 }
-
 inline void maximum(const PoolCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
-    launch_points({c.windows.planes, c.windows.height.out, c.windows.width.out},
-                  maximum_kernel<decltype(tag)>, c);
+    launch_points(windows_of(c.windows), maximum_kernel<decltype(tag)>, c);
   });
 }
-
 inline void maximum_grad(const PoolGradCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
-    launch_points({c.windows.planes, c.windows.height.size, c.windows.width.size},
-                  maximum_grad_kernel<decltype(tag)>, c);
+    launch_points(pixels_of(c.windows), maximum_grad_kernel<decltype(tag)>, c);
   });
 }
 

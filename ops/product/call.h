@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "engine/divide.h"
 #include "engine/dtype.h"
 #include "engine/kernel.h"
 
@@ -55,8 +56,9 @@ FOVEA_HD inline std::int64_t gemm_batch_offset(const GemmCall& call, const std::
                                                std::int64_t index) {
   std::int64_t offset = 0;
   for (int axis = kGemmBatchAxes - 1; axis >= 0; --axis) {
-    offset += index % call.batch[axis] * strides[axis];
-    index /= call.batch[axis];
+    const Division place = divide(index, call.batch[axis]);
+    offset += place.remainder * strides[axis];
+    index = place.quotient;
   }
   return offset;
 }

@@ -1,7 +1,6 @@
 // The parts of products on CUDA.
 #pragma once
 
-#include "engine/storage.h"
 #include "ops/product/call.h"
 
 namespace fovea::ops::cuda {
@@ -19,8 +18,5 @@ struct FinishCall {
   DType dtype = DType::f32;  ///< of sums: f32, or f64 when C is f64
 };
 void finish(const FinishCall& call);
-
-/// Memory of the current stream for `count` elements.
-[[nodiscard]] Storage temporary(std::int64_t count, DType dtype);
 
 }  // namespace fovea::ops::cuda

@@ -17,6 +17,8 @@
 namespace fovea::ops::cuda {
 namespace {
 
+using fovea::cuda::temporary;
+
 Device current() { return {DeviceType::cuda, fovea::cuda::current_device()}; }
 
 std::int64_t batch_count(const GemmCall& call) {
@@ -197,10 +199,6 @@ const void* bias_for_epilogue(const GemmCall& call, Storage& storage) {
 }
 
 }  // namespace
-
-Storage temporary(std::int64_t count, DType dtype) {
-  return {static_cast<std::size_t>(bytes_of(count, dtype)), current()};
-}
 
 void gemm(const GemmCall& asked) {
   if (asked.m == 0 || asked.n == 0 || batch_count(asked) == 0) return;

@@ -18,9 +18,10 @@ __global__ void finish_kernel(GemmCall call, const Sum* sums, std::int64_t count
   auto* const out = static_cast<Out*>(call.c.data);
   auto* const before = static_cast<Out*>(call.pre_activation);
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
-    const std::int64_t column = i % call.n, line = i / call.n, row = line % call.m;
+    const auto [line, column] = divide(i, call.n);
+    const auto [batch, row] = divide(line, call.m);
     const std::int64_t to =
-        gemm_batch_offset(call, call.c.batch, line / call.m) + row * call.c.row + column;
+        gemm_batch_offset(call, call.c.batch, batch) + row * call.c.row + column;
     Sum value = sums == nullptr ? Sum(0) : sums[i];
     if (call.bias_kind == GemmBias::per_column) value += static_cast<Sum>(bias[column]);
     if (call.bias_kind == GemmBias::per_row) value += static_cast<Sum>(bias[row]);

@@ -30,9 +30,11 @@ __global__ void strided_sums_kernel(PartialSumsCall c) {
   using A = acc_t<T>;
   const std::int64_t count = c.outer * c.runs * c.inner;
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
-    const std::int64_t run = i / c.inner, outer = run / c.runs, first = run % c.runs * c.run;
+    const auto [run, column] = divide(i, c.inner);
+    const auto [outer, part] = divide(run, c.runs);
+    const std::int64_t first = part * c.run;
     const std::int64_t end = first + c.run < c.n ? first + c.run : c.n;
-    const T* const x = static_cast<const T*>(c.x) + outer * c.n * c.inner + i % c.inner;
+    const T* const x = static_cast<const T*>(c.x) + outer * c.n * c.inner + column;
     A sum = 0;
     for (std::int64_t k = first; k < end; ++k) sum += static_cast<A>(x[k * c.inner]);
     static_cast<A*>(c.sums)[i] = sum;

@@ -5,8 +5,8 @@
 namespace fovea::ops::cuda {
 
 template <class T>
-__global__ void resize_kernel(ResizeCall c) {
-  for_each_point({c.outer, c.rows, c.inner}, [&](const PlanePoint& at) {
+__global__ void resize_kernel(PlaneGrid results, ResizeCall c) {
+  for_each_point(results, [&](const PlanePoint& at) {
     const T* const x = static_cast<const T*>(c.x) + at.plane * c.columns * c.inner + at.x;
     T sum = 0;
     for (std::int64_t k = c.begin[at.y]; k < c.begin[at.y + 1]; ++k) {

@@ -1,79 +1,91 @@
-// Softmax and log-softmax of rows on CUDA, one block per row. Statistics are f32 for bf16 and f32,
-// f64 for f64. Sums run in a fixed order.
+// Softmax and log-softmax of rows on CUDA, a warp a row. Statistics are f32 for bf16 and f32, f64
+// for f64. Sums run in a fixed order.
 #include <cmath>
 
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/row_items.cuh"
 #include "ops/softmax/call.h"
 
 namespace fovea::ops::cuda {
 
 /// y = exp(x - max) / sum, or x - max - log(sum).
-template <class T, bool Log>
-__global__ void softmax_forward_kernel(T* y, const T* x, std::int64_t columns) {
+template <class T, int N, bool Log>
+__global__ void softmax_forward_kernel(SoftmaxCall c) {
   using A = acc_t<T>;
-  const T* const row = x + blockIdx.x * columns;
-  T* const out = y + blockIdx.x * columns;
+  const std::int64_t row = warp_row();
+  if (row >= c.rows) return;
+  const T* const x = static_cast<const T*>(c.x) + row * c.width;
+  T* const y = static_cast<T*>(c.y) + row * c.width;
   A largest = -static_cast<A>(INFINITY);
-  for (std::int64_t i = threadIdx.x; i < columns; i += kRowBlock) {
-    largest = MaxOf{}(largest, static_cast<A>(row[i]));
-  }
-  largest = block_reduce(largest, MaxOf{});
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i);
+    for (int j = 0; j < N; ++j) largest = MaxOf{}(largest, static_cast<A>(in.v[j]));
+  });
+  largest = warp_reduce(largest, MaxOf{});
   A sum = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kRowBlock) {
-    sum += std::exp(static_cast<A>(row[i]) - largest);
-  }
-  sum = block_reduce(sum, SumOf{});
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i);
+    for (int j = 0; j < N; ++j) sum += std::exp(static_cast<A>(in.v[j]) - largest);
+  });
+  sum = warp_reduce(sum, SumOf{});
   const A log_sum = std::log(sum);
-  for (std::int64_t i = threadIdx.x; i < columns; i += kRowBlock) {
-    const A shifted = static_cast<A>(row[i]) - largest;
-    out[i] = static_cast<T>(Log ? shifted - log_sum : std::exp(shifted) / sum);
-  }
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto in = Items<N, T>::load(x + i);
+    Items<N, T> out;
+    for (int j = 0; j < N; ++j) {
+      const A shifted = static_cast<A>(in.v[j]) - largest;
+      out.v[j] = static_cast<T>(Log ? shifted - log_sum : std::exp(shifted) / sum);
+    }
+    out.store(y + i);
+  });
 }
 
 /// Softmax: dx = y (dy - sum(y dy)). Log-softmax: dx = dy - exp(y) sum(dy).
-template <class T, bool Log>
-__global__ void softmax_backward_kernel(T* dx, const T* y, const T* dy, std::int64_t columns) {
+template <class T, int N, bool Log>
+__global__ void softmax_backward_kernel(SoftmaxGradCall c) {
   using A = acc_t<T>;
-  const std::int64_t first = blockIdx.x * columns;
+  const std::int64_t row = warp_row();
+  if (row >= c.rows) return;
+  const T* const y = static_cast<const T*>(c.y) + row * c.width;
+  const T* const dy = static_cast<const T*>(c.dy) + row * c.width;
+  T* const dx = static_cast<T*>(c.dx) + row * c.width;
   A sum = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kRowBlock) {
-    const A upstream = static_cast<A>(dy[first + i]);
-    sum += Log ? upstream : static_cast<A>(y[first + i]) * upstream;
-  }
-  sum = block_reduce(sum, SumOf{});
-  for (std::int64_t i = threadIdx.x; i < columns; i += kRowBlock) {
-    const A value = static_cast<A>(y[first + i]), upstream = static_cast<A>(dy[first + i]);
-    dx[first + i] =
-        static_cast<T>(Log ? upstream - std::exp(value) * sum : value * (upstream - sum));
-  }
-}
-
-template <class T, bool Log>
-void run_forward(const SoftmaxCall& c) {
-  launch(current_stream(), softmax_forward_kernel<T, Log>, static_cast<unsigned>(c.rows), kRowBlock,
-         kRowWarps * sizeof(acc_t<T>), static_cast<T*>(c.y), static_cast<const T*>(c.x), c.width);
-}
-
-template <class T, bool Log>
-void run_backward(const SoftmaxGradCall& c) {
-  launch(current_stream(), softmax_backward_kernel<T, Log>, static_cast<unsigned>(c.rows),
-         kRowBlock, kRowWarps * sizeof(acc_t<T>), static_cast<T*>(c.dx), static_cast<const T*>(c.y),
-         static_cast<const T*>(c.dy), c.width);
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto values = Items<N, T>::load(y + i), upstream = Items<N, T>::load(dy + i);
+    for (int j = 0; j < N; ++j) {
+      sum += (Log ? A(1) : static_cast<A>(values.v[j])) * static_cast<A>(upstream.v[j]);
+    }
+  });
+  sum = warp_reduce(sum, SumOf{});
+  along_row<N>(c.width, [&](std::int64_t i) {
+    const auto values = Items<N, T>::load(y + i), upstream = Items<N, T>::load(dy + i);
+    Items<N, T> out;
+    for (int j = 0; j < N; ++j) {
+      const A value = static_cast<A>(values.v[j]), g = static_cast<A>(upstream.v[j]);
+      out.v[j] = static_cast<T>(Log ? g - std::exp(value) * sum : value * (g - sum));
+    }
+    out.store(dx + i);
+  });
 }
 
 inline void softmax(const SoftmaxCall& c) {
-  if (c.rows == 0 || c.width == 0) return;
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
-    c.log ? run_forward<T, true>(c) : run_forward<T, false>(c);
+    launch_rows<T>(c, {c.x, c.y}, [&](auto items) {
+      constexpr int kItems = decltype(items)::value;
+      return c.log ? softmax_forward_kernel<T, kItems, true>
+                   : softmax_forward_kernel<T, kItems, false>;
+    });
   });
 }
 
 inline void softmax_grad(const SoftmaxGradCall& c) {
-  if (c.rows == 0 || c.width == 0) return;
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
-    c.log ? run_backward<T, true>(c) : run_backward<T, false>(c);
+    launch_rows<T>(c, {c.y, c.dy, c.dx}, [&](auto items) {
+      constexpr int kItems = decltype(items)::value;
+      return c.log ? softmax_backward_kernel<T, kItems, true>
+                   : softmax_backward_kernel<T, kItems, false>;
+    });
   });
 }
 

@@ -11,5 +11,7 @@ namespace fovea::tests {
 void use_seed(std::uint64_t seed);
 /// What was found since the last call.
 [[nodiscard]] std::vector<std::string> take_findings();
+/// Names of the kernels that have run, sorted; empty where that is not known.
+[[nodiscard]] std::vector<std::string> kernels_run();
 
 }  // namespace fovea::tests

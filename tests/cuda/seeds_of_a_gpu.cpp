@@ -5,5 +5,6 @@ namespace fovea::tests {
 
 void use_seed(std::uint64_t) {}
 std::vector<std::string> take_findings() { return {}; }
+std::vector<std::string> kernels_run() { return {}; }
 
 }  // namespace fovea::tests

@@ -6,6 +6,16 @@
 
 namespace fovea::emulate {
 
+Counters& Counters::operator+=(const Counters& other) {
+  for (const auto member :
+       {&Counters::global_requests, &Counters::global_bytes, &Counters::vector_bytes,
+        &Counters::sectors, &Counters::shared_requests, &Counters::wavefronts,
+        &Counters::extra_wavefronts}) {
+    this->*member += other.*member;
+  }
+  return *this;
+}
+
 void AccessCounter::add(unsigned lane, const void* place, const void* address, std::size_t bytes,
                         bool is_shared) {
   Request& request = requests_[{place, turns_[lane][place]++}];

@@ -20,6 +20,7 @@ struct Counters {
   std::uint64_t wavefronts = 0;        ///< that shared memory takes: 32 banks of 4 bytes a turn
   std::uint64_t extra_wavefronts = 0;  ///< above the least that so many bytes take
 
+  Counters& operator+=(const Counters& other);
   [[nodiscard]] double conflicts_a_request() const {
     return shared_requests == 0
                ? 0

@@ -88,6 +88,7 @@ std::string Machine::run(const Launch& launch) {
     if (!finding_.empty()) break;
   }
   launch_ = nullptr;
+  kernels[launch.function] += counter_.counters();
   return finding_.empty() ? finding_ : launch.kernel + ": " + finding_;
 }
 

@@ -29,7 +29,8 @@ struct Dim3 {
 };
 
 struct Launch {
-  std::string kernel;
+  std::string kernel;              ///< a name for messages
+  const void* function = nullptr;  ///< its address
   Dim3 grid, block;
   std::size_t shared_bytes = 0;
   std::size_t shared_limit = std::size_t{48} << 10;  ///< more where the kernel asked for it
@@ -53,11 +54,12 @@ class Machine {
 
   std::uint64_t seed = 1;  ///< of the order of blocks, warps and lanes
   bool races = true;       ///< look for races and unwritten bytes; bounds are always looked at
-  bool counts = false;     ///< fill counters()
+  bool counts = false;     ///< fill counters() and those of `kernels`
+  std::map<const void*, Counters> kernels;  ///< all that have run, by address
 
   /// Empty, or what is wrong with the launch.
   [[nodiscard]] std::string run(const Launch& launch);
-  [[nodiscard]] const Counters& counters() const { return counter_.counters(); }
+  [[nodiscard]] const Counters& counters() const { return counter_.counters(); }  ///< of that run
 
   // What follows is for kernels.
   Dim3 thread, block, block_size, grid_size;  ///< of the running thread

@@ -99,6 +99,7 @@ cudaError_t launch_kernel(const void* kernel, const emulate::Launch& asked, cuda
   const auto limit = shared_limits().find({kernel, current_device});
   launch.shared_limit = limit == shared_limits().end() ? kSharedWithoutAsking : limit->second;
   launch.device = current_device;
+  launch.function = kernel;
   if (launch.shared_bytes > launch.shared_limit) return result(cudaErrorInvalidValue);
   if (launch.grid.count() == 0 || launch.block.count() == 0 || launch.block.count() > 1024) {
     return result(cudaErrorInvalidConfiguration);
