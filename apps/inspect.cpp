@@ -51,7 +51,10 @@ LoadedModel make_untrained(const Request& request) {
   LoadedModel made;
   made.weights = "untrained, seed " + std::to_string(request.seed);
   override_images(made.info, load);
-  made.model = make_model(load.model, settings, static_cast<std::uint64_t>(request.seed));
+  const Device device = parse_device(load.device);
+  require_device(device);
+  made.model = make_model(load.model, settings, static_cast<std::uint64_t>(request.seed),
+                          {DType::f32, device});
   return made;
 }
 

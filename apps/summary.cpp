@@ -1,5 +1,5 @@
 // summary MODEL [--img-size N|HxW] [--num-classes N] ...: the tree of a model with output shapes,
-// parameters and multiply-adds.
+// parameters and multiply-adds, and the memory that it takes.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -15,29 +15,39 @@ namespace {
 using namespace fovea;
 using nlohmann::json;
 
-CommandSpec command(ModelSettings& settings, std::string& classes) {
+struct Request {
+  ModelSettings settings;
+  std::string classes, device = "cpu";
+};
+
+CommandSpec command(Request& request) {
   CommandSpec spec;
   spec.name = "summary";
   spec.description =
-      "The modules of a model with output shapes, parameters and multiply-adds.\n"
+      "The modules of a model with output shapes, parameters and multiply-adds, and its memory.\n"
       "Models: FAMILY_SIZE_patchP_IMAGE with any P and image; --list-models has the customary "
       "ones.";
   spec.lists_models = true;
   spec.arguments = "MODEL";
-  FieldGroup(spec.fields, "Model").add("num-classes", &classes, "logits; 0: no head");
-  settings.add_fields(spec.fields);
+  FieldGroup model(spec.fields, "Model");
+  model.add("num-classes", &request.classes, "logits; 0: no head");
+  model.add("device", &request.device, "whose memory is measured: cpu, cuda or cuda:N");
+  request.settings.add_fields(spec.fields);
   return spec;
 }
 
 int summary(int argc, char** argv) {
-  ModelSettings settings;
-  std::string classes;
-  const std::vector<std::string> names = parse_into_fields(argc, argv, command(settings, classes));
+  Request request;
+  const std::vector<std::string> names = parse_into_fields(argc, argv, command(request));
   if (names.size() != 1) throw UsageError("summary: name one MODEL");
-  json overrides = settings.overrides();
-  if (!classes.empty()) overrides["num_classes"] = parse_config_value(classes);
+  const Device device = parse_device(request.device);
+  require_device(device);
+  json overrides = request.settings.overrides();
+  if (!request.classes.empty()) {
+    overrides["num_classes"] = parse_config_value(request.classes);
+  }
   try {
-    print_summary(std::cout, *make_model(names.front(), overrides));
+    print_summary(std::cout, *make_model(names.front(), overrides, 0, {DType::f32, device}));
   } catch (const Error& error) {  // a name or a setting that does not exist
     throw UsageError(error.what());
   }

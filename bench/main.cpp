@@ -29,8 +29,8 @@ using nlohmann::json;
 namespace {
 
 struct BenchOptions {
-  std::string workload, mode, precision, json, memory_of;
-  std::int64_t batch = 0, reps = 7, threads = 0;
+  std::string workload, mode, precision, device = "cpu", json, memory_of;
+  std::int64_t batch = 0, reps = 7, threads = 0, ceiling = 2048;
   bool peer = false, compile = false, one_process = false, turns = false;
 };
 
@@ -40,9 +40,11 @@ Fields fields_of(BenchOptions& o) {
       {"workload", group, &o.workload, "only these, separated by commas"},
       {"mode", group, &o.mode, "only this mode", -1, -1, {"train", "infer", "load"}},
       {"precision", group, &o.precision, "of the models", -1, -1, {"f32", "bf16"}},
+      {"device", group, &o.device, "of the models: cpu, cuda or cuda:N"},
       {"batch", group, &o.batch, "instead of the standard batch size", 1, 65536},
       {"reps", group, &o.reps, "repetitions; the median is reported", 1, 1000},
       {"threads", group, &o.threads, "of both sides; 0: all", 0, 1024},
+      {"ceiling", group, &o.ceiling, "side of the products whose rate is the ceiling", 2, 65536},
       {"peer", group, &o.peer, "beside PyTorch: FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
       {"compile", group, &o.compile, "the peer under torch.compile instead of eager"},
       {"peer-in-one-process", group, &o.one_process,
@@ -69,6 +71,8 @@ std::vector<WorkloadSpec> chosen(const BenchOptions& o) {
     if (!o.mode.empty() && spec.mode != o.mode) continue;
     if (!o.precision.empty()) spec.precision = o.precision;
     if (o.batch > 0) spec.batch = o.batch;
+    spec.device = parse_device(o.device);
+    if (spec.mode == "load" && !spec.device.is_cpu()) continue;  // loaders have no device
     result.push_back(spec);
   }
   if (result.empty()) {
@@ -91,7 +95,11 @@ double seconds_of(Workload& workload) {
 }
 
 json spec_json(const WorkloadSpec& s) {
-  return {{"workload", s.id}, {"mode", s.mode}, {"precision", s.precision}, {"batch", s.batch}};
+  return {{"workload", s.id},
+          {"mode", s.mode},
+          {"precision", s.precision},
+          {"batch", s.batch},
+          {"device", to_string(s.device)}};
 }
 
 /// Peak memory of our side, measured in a fresh process: this program, started again.
@@ -109,7 +117,8 @@ double peak_of(const WorkloadSpec& spec, const char* self) {
 
 int print_peak(const BenchOptions& options) {
   const json j = json::parse(options.memory_of);
-  std::printf("%.1f\n", measure_peak_mb({j["workload"], j["mode"], j["precision"], j["batch"]}));
+  std::printf("%.1f\n", measure_peak_mb({j["workload"], j["mode"], j["precision"], j["batch"],
+                                         parse_device(j["device"].get<std::string>())}));
   return 0;
 }
 
@@ -117,7 +126,9 @@ int print_peak(const BenchOptions& options) {
 class Peer {
  public:
   explicit Peer(const BenchOptions& options)
-      : compile_(options.compile), one_process_(options.one_process) {
+      : compile_(options.compile),
+        one_process_(options.one_process),
+        device_(parse_device(options.device)) {
     const char* python = std::getenv("FOVEA_PEER_PYTHON");
     python_ = python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
     process_.emplace(python_, kScript);
@@ -158,10 +169,14 @@ class Peer {
   /// GFLOP/s of both sides, the best of several turns: more of them where the peer lags behind,
   /// which on a busy machine may be chance.
   void measure_products() {
-    const json command{
-        {"cmd", "gemm"}, {"m", 1024}, {"n", 1024}, {"k", 1024}, {"threads", num_threads()}};
+    const json command{{"cmd", "gemm"},
+                       {"m", 1024},
+                       {"n", 1024},
+                       {"k", 1024},
+                       {"threads", num_threads()},
+                       {"device", to_string(device_)}};
     for (int turn = 0; turn < 3 || (turn < 20 && !is_worthy()); ++turn) {
-      our_gemm_ = std::max(our_gemm_, measure_gemm_gflops(1024));
+      our_gemm_ = std::max(our_gemm_, measure_gemm_gflops(1024, device_));
       gemm_ = std::max(gemm_, process_->ask(command)["gflops"].get<double>());
     }
   }
@@ -176,6 +191,7 @@ class Peer {
   }
 
   bool compile_, one_process_;
+  Device device_;
   std::string python_;
   std::optional<PeerProcess> process_;
   double gemm_ = 0, our_gemm_ = 0;
@@ -243,12 +259,15 @@ int run_bench(const BenchOptions& options, const char* self) {
   if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
   if (!options.memory_of.empty()) return print_peak(options);
   if (options.turns) return take_turns(options);
-  std::printf("%d threads, instruction set %s\n", num_threads(),
+  const Device device = parse_device(options.device);
+  require_device(device);
+  std::printf("%s, %d threads, instruction set %s\n", to_string(device).c_str(), num_threads(),
               std::string(to_string(cpu_isa())).c_str());
   std::optional<Peer> peer;
   if (options.peer) peer.emplace(options);
-  const double ceiling = std::max(
-      {measure_gemm_gflops(1024), measure_gemm_gflops(2048), peer ? peer->best_gemm() : 0.0});
+  const double ceiling =
+      std::max({measure_gemm_gflops(options.ceiling / 2, device),
+                measure_gemm_gflops(options.ceiling, device), peer ? peer->best_gemm() : 0.0});
   std::printf("ceiling: %.0f GFLOP/s (best f32 product of this run)\n\n", ceiling);
   std::printf("%-22s %-5s %-4s %5s %10s %10s %6s %9s %7s %9s %9s\n", "workload", "mode", "prec",
               "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");

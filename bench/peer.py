@@ -4,12 +4,13 @@ Reads one JSON command a line on standard input and answers each with one JSON l
 benchmark can take turns with it: its repetition, ours, its repetition, ours.
 
   {"cmd": "info"}                               -> versions, BLAS, attention kernel
-  {"cmd": "gemm", "m": , "n": , "k": }          -> {"gflops": }
+  {"cmd": "gemm", "m": , "n": , "k": , "device": } -> {"gflops": }
   {"cmd": "setup", "workload": , "mode": "train"|"infer"|"load", "precision": "f32"|"bf16", "batch": ,
-   "threads": , "compile": bool, "folder": }    -> {"parameters": }
+   "threads": , "compile": bool, "device": , "folder": } -> {"parameters": }
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
-  {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was resident
-                                                   before the first; needs a fresh process
+  {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was there
+                                                   before the first, resident or of the device's
+                                                   memory; needs a fresh process
 """
 import importlib
 import json
@@ -28,6 +29,11 @@ def resident_kib(field):
 def forget_peak():
     with open("/proc/self/clear_refs", "w") as f:
         f.write("5")
+
+
+def wait_for(device):
+    if device.type != "cpu":
+        torch.cuda.synchronize(device)
 
 
 # Models that timm lacks: file in peer_models/, class, and the function with its settings.
@@ -66,6 +72,7 @@ class LoaderWorkload:
         import timm.data.auto_augment as auto_augment
         from timm.data import create_dataset, create_loader
         torch.set_num_threads(1)
+        self.device = torch.device("cpu")
         # New Pillow refuses 0 bits, which RandAugment asks for at high levels: black, as it was.
         posterize = auto_augment.ImageOps.posterize
         auto_augment.ImageOps.posterize = (
@@ -86,18 +93,19 @@ class Workload:
     def __init__(self, command):
         torch.set_num_threads(command["threads"])
         torch.manual_seed(0)
+        self.device = torch.device(command["device"])
         self.train = command["mode"] == "train"
         self.bf16 = command["precision"] == "bf16"
         self.model, side, classes = make_model(command["workload"])
-        self.model.train(self.train)
-        self.images = torch.randn(command["batch"], 3, side, side)
-        self.labels = torch.randint(0, classes, (command["batch"],))
+        self.model.to(self.device).train(self.train)
+        self.images = torch.randn(command["batch"], 3, side, side).to(self.device)
+        self.labels = torch.randint(0, classes, (command["batch"],)).to(self.device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.05)
         self.parameters = sum(p.numel() for p in self.model.parameters())
         self.forward = torch.compile(self.model) if command.get("compile") else self.model
 
     def step(self):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
             if not self.train:
                 with torch.inference_mode():
                     return self.forward(self.images)
@@ -113,18 +121,34 @@ def info():
     blas = [line.strip() for line in torch.__config__.show().splitlines()
             if "MKL" in line or "BLAS" in line or "MKL-DNN" in line]
     return {"torch": torch.__version__, "timm": timm.__version__, "blas": "; ".join(blas)[:300],
-            "attention": "scaled_dot_product_attention (CPU flash kernel)",
+            "attention": "scaled_dot_product_attention",
             "cpu": torch.backends.cpu.get_cpu_capability()}
 
 
-def gemm(m, n, k):
-    a, b = torch.randn(m, k), torch.randn(k, n)
+def gemm(m, n, k, device):
+    a, b = torch.randn(m, k, device=device), torch.randn(k, n, device=device)
+    wait_for(device)
     best = 1e9
     for _ in range(5):
         start = time.perf_counter()
         torch.mm(a, b)
+        wait_for(device)
         best = min(best, time.perf_counter() - start)
     return 2e-9 * m * n * k / best
+
+
+def peak_mb(workload):
+    if workload.device.type != "cpu":
+        before = torch.cuda.memory_allocated(workload.device)
+        torch.cuda.reset_peak_memory_stats(workload.device)
+    else:
+        forget_peak()
+        before = resident_kib("VmRSS") * 1024
+    for _ in range(3):
+        workload.step()
+    if workload.device.type != "cpu":
+        return (torch.cuda.max_memory_allocated(workload.device) - before) / 2**20
+    return (resident_kib("VmHWM") * 1024 - before) / 2**20
 
 
 def main():
@@ -136,20 +160,17 @@ def main():
             answer = info()
         elif kind == "gemm":
             torch.set_num_threads(command["threads"])
-            answer = {"gflops": gemm(command["m"], command["n"], command["k"])}
+            answer = {"gflops": gemm(command["m"], command["n"], command["k"], torch.device(command["device"]))}
         elif kind == "setup":
             workload = LoaderWorkload(command) if command["mode"] == "load" else Workload(command)
             answer = {"parameters": workload.parameters}
         elif kind == "rep":
             start = time.perf_counter()
             workload.step()
+            wait_for(workload.device)
             answer = {"seconds": time.perf_counter() - start}
         elif kind == "peak":
-            forget_peak()
-            before = resident_kib("VmRSS")
-            for _ in range(3):
-                workload.step()
-            answer = {"peak_mb": (resident_kib("VmHWM") - before) / 1024}
+            answer = {"peak_mb": peak_mb(workload)}
         else:
             raise SystemExit(f"peer: unknown command {kind}")
         print(json.dumps(answer), flush=True)

@@ -10,6 +10,7 @@
 #include "data/augment/pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
+#include "engine/cuda/runtime.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "ops/ops.h"
@@ -29,6 +30,10 @@ double resident_mb(const std::string& field) {
 
 /// The kernel's peak survives exec(), so a fresh process starts with its parent's.
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+void wait_for(Device device) {
+  if (!device.is_cpu()) cuda::Stream::current(device.index).synchronize();
+}
 
 Tensor random_labels(std::int64_t count, std::int64_t classes) {
   const Tensor labels = empty({count}, {DType::i64, {}});
@@ -108,11 +113,11 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
     s.dataset = open_photographs(spec.id);
     return;
   }
-  s.model = make_model(spec.id, nlohmann::json::object(), 42, {});
+  s.model = make_model(spec.id, nlohmann::json::object(), 42, {DType::f32, spec.device});
   const ModelInfo& info = s.model->info();
-  s.images =
-      rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, {0, 1}, {5});
-  s.labels = random_labels(spec.batch, info.num_classes);
+  s.images = rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, {0, 1},
+                         {5}, {DType::f32, spec.device});
+  s.labels = random_labels(spec.batch, info.num_classes).to(spec.device);
   s.context.training = spec.mode == "train";
   if (spec.precision == "bf16") {
     s.context.activations = DType::bf16;
@@ -140,6 +145,7 @@ void Workload::step() {
     const NoGrad no_grad;
     (void)s.model->forward(s.images, s.context);
   }
+  wait_for(s.spec.device);
 }
 
 std::int64_t Workload::images() const {
@@ -155,18 +161,28 @@ double Workload::flop() const {
 
 double measure_peak_mb(const WorkloadSpec& spec) {
   Workload workload(spec);
+  if (!spec.device.is_cpu()) {
+    const std::int64_t before = memory_stats(spec.device).current_bytes;
+    reset_peak_memory(spec.device);
+    for (int i = 0; i < 3; ++i) workload.step();
+    return static_cast<double>(memory_stats(spec.device).peak_bytes - before) / (1 << 20);
+  }
   forget_peak();
   const double before = resident_mb("VmRSS");
   for (int i = 0; i < 3; ++i) workload.step();
   return resident_mb("VmHWM") - before;
 }
 
-double measure_gemm_gflops(std::int64_t n) {
-  const Tensor a = rand_normal({n, n}, {0, 1}, {1}), b = rand_normal({n, n}, {0, 1}, {2});
+double measure_gemm_gflops(std::int64_t n, Device device) {
+  const TensorOptions options{DType::f32, device};
+  const Tensor a = rand_normal({n, n}, {0, 1}, {1}, options);
+  const Tensor b = rand_normal({n, n}, {0, 1}, {2}, options);
+  wait_for(device);
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     (void)ops::matmul(a, b);
+    wait_for(device);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     best = std::min(best, took.count());
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/device.h"
+
 namespace fovea::bench {
 
 struct WorkloadSpec {
@@ -13,6 +15,7 @@ struct WorkloadSpec {
   std::string mode;  ///< "train", "infer" or "load"
   std::string precision = "f32";
   std::int64_t batch = 0;
+  Device device = {};  ///< of models
 };
 
 /// Every workload that exists, with its standard batch size, in the order of the table.
@@ -28,7 +31,8 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  /// Training: forward, cross-entropy, backward, AdamW. Inference: forward. Loading: images().
+  /// Training: forward, cross-entropy, backward, AdamW. Inference: forward. Loading: images(). Ends
+  /// when the device is done.
   void step();
   [[nodiscard]] std::int64_t images() const;  ///< of a step
   /// Floating-point operations of one step: 2 a multiply-add, three forwards' worth in training.
@@ -39,11 +43,11 @@ class Workload {
   std::unique_ptr<State> state_;
 };
 
-/// Peak resident MiB of three steps, minus what was resident before the first. Needs a process in
-/// which nothing large ran before.
+/// Peak MiB of three steps, minus what was there before the first: resident, or of the device's
+/// memory. Needs a process in which nothing large ran before.
 [[nodiscard]] double measure_peak_mb(const WorkloadSpec& spec);
 
-/// Best rate of an n x n x n f32 product.
-[[nodiscard]] double measure_gemm_gflops(std::int64_t n);
+/// Best rate of an n x n x n f32 product on a device.
+[[nodiscard]] double measure_gemm_gflops(std::int64_t n, Device device);
 
 }  // namespace fovea::bench

@@ -42,6 +42,9 @@ class Tensor {
   [[nodiscard]] bool is_contiguous() const;
 
   /// First element. Writing through it is an in-place change: call bump_version() after.
+  [[nodiscard]] std::int64_t byte_count() const {  ///< of its elements
+    return numel() * static_cast<std::int64_t>(size_of(dtype()));
+  }
   [[nodiscard]] std::byte* raw() const;
   /// The same, typed; throws when T is not the dtype or the tensor is not on the CPU.
   template <class T>

@@ -56,9 +56,7 @@ std::vector<ModuleCost> rows_of(const std::vector<std::shared_ptr<Node>>& tape) 
 }  // namespace
 
 std::vector<ModuleCost> Model::costs() {
-  const TensorOptions options = store().parameters().empty()
-                                    ? TensorOptions{}
-                                    : store().parameters().front().tensor.options();
+  const TensorOptions options = store().options();
   const auto [height, width] = info().img_size;
   const Tensor image = zeros({1, info().in_chans, height, width}, options);
   image.set_requires_grad();  // so that ops of frozen parameters are on the tape too

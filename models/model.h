@@ -65,6 +65,7 @@ class Model {
   [[nodiscard]] std::int64_t multiply_adds();
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
+  [[nodiscard]] Device device() const { return store_.options().device; }
   [[nodiscard]] ParameterStore& store() { return store_; }
   [[nodiscard]] const ParameterStore& store() const { return store_; }
 

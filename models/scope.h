@@ -85,6 +85,8 @@ class ShapesOnly {
 class ParameterStore {
  public:
   ParameterStore(std::uint64_t seed, TensorOptions options) : seed_(seed), options_(options) {}
+
+  [[nodiscard]] TensorOptions options() const { return options_; }  ///< of new parameters
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
 

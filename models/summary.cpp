@@ -7,6 +7,10 @@
 #include <ostream>
 #include <sstream>
 
+#include "base/text.h"
+#include "engine/autograd.h"
+#include "ops/reduce.h"
+
 namespace fovea {
 namespace {
 
@@ -127,6 +131,42 @@ SummaryNode summarize(Model& model) {
   return root;
 }
 
+namespace {
+
+std::string megabytes(std::int64_t bytes) {
+  return fixed_text(static_cast<double>(bytes) / (1 << 20), 1) + " MB";
+}
+
+}  // namespace
+
+MemoryCost measure_memory(Model& model) {
+  MemoryCost cost;
+  for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
+    for (const Parameter& p : *list) cost.weights += p.tensor.byte_count();
+  }
+  const TensorOptions options{DType::f32, model.device()};
+  const auto [height, width] = model.info().img_size;
+  const Tensor image = zeros({1, model.info().in_chans, height, width}, options);
+  const auto peak_of = [&](const auto& run) {
+    reset_peak_memory(options.device);
+    const std::int64_t before = memory_stats(options.device).current_bytes;
+    run();
+    return memory_stats(options.device).peak_bytes - before;
+  };
+  Context evaluation, training;
+  training.training = true;
+  cost.forward = peak_of([&] {
+    const NoGrad no_grad;
+    static_cast<void>(model.forward(image, evaluation));
+  });
+  cost.step = peak_of([&] {
+    backward(ops::sum(model.forward(image, training).logits));
+    model.finish_backward();
+  });
+  model.store().zero_grad();
+  return cost;
+}
+
 void print_summary(std::ostream& out, Model& model) {
   const SummaryNode root = summarize(model);
   std::vector<Row> rows{{"module", "output", "parameters", "multiply-adds"}};
@@ -152,8 +192,12 @@ void print_summary(std::ostream& out, Model& model) {
       << info.img_size[1] << "]\nparameters    " << grouped(root.parameters) << " trainable";
   if (root.fixed > 0) out << ", " << grouped(root.fixed) << " fixed";
   out << "\nmultiply-adds " << grouped(root.multiply_adds) << " per image ("
-      << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\nsettings      " << info.config
-      << '\n';
+      << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\n";
+  const MemoryCost memory = measure_memory(model);
+  out << "memory        " << megabytes(memory.weights) << " of weights; of one image "
+      << megabytes(memory.forward) << " forward, " << megabytes(memory.step)
+      << " forward and backward (" << to_string(model.device()) << ")\nsettings      "
+      << info.config << '\n';
 }
 
 }  // namespace fovea

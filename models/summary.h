@@ -21,6 +21,14 @@ struct SummaryNode {
   std::vector<SummaryNode> children;
 };
 
+/// Bytes on the model's device, measured with one image.
+struct MemoryCost {
+  std::int64_t weights = 0;  ///< parameters and buffers
+  std::int64_t forward = 0;  ///< at its peak, beside the weights, without derivatives
+  std::int64_t step = 0;     ///< of forward and backward pass, the parameters' gradients among it
+};
+[[nodiscard]] MemoryCost measure_memory(Model& model);
+
 /// The tree of a model; equal neighbours are folded into one.
 [[nodiscard]] SummaryNode summarize(Model& model);
 void print_summary(std::ostream& out, Model& model);

@@ -26,11 +26,6 @@ void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
 
 }  // namespace
 
-Device device_of(const Model& model) {
-  const auto& parameters = model.store().parameters();
-  return parameters.empty() ? Device{} : parameters.front().tensor.device();
-}
-
 void Evaluation::require_finite(const std::string& where) const {
   check(nonfinite == 0, where, "the model's outputs for ", nonfinite, " of ", metrics.samples,
         " images are not finite");
@@ -52,7 +47,7 @@ Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
   Evaluation result;
   if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
   const NoGrad no_grad;
-  const Device device = device_of(model);
+  const Device device = model.device();
   while (result.complete && loader.has_next()) {
     const Batch batch = loader.next();
     if (batch.size() == 0) continue;

@@ -45,7 +45,4 @@ struct Evaluation {
 [[nodiscard]] Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
                                   const EvaluateOptions& options);
 
-/// Where a model's parameters live.
-[[nodiscard]] Device device_of(const Model& model);
-
 }  // namespace fovea

@@ -26,9 +26,7 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::int64_t bytes_of(const Tensor& t) {
-  return t.defined() ? t.numel() * static_cast<std::int64_t>(size_of(t.dtype())) : 0;
-}
+std::int64_t bytes_of(const Tensor& t) { return t.defined() ? t.byte_count() : 0; }
 
 /// A model and its step, made like those of a run.
 struct Probe {
@@ -66,7 +64,7 @@ struct Probe {
     const Batch batch = random_batch(size * splits_of(config), largest_size());
     run(batch);  // kept workspaces and shadows of the weights are made once
     model->store().zero_grad();
-    const Device device = device_of(*model);
+    const Device device = model->device();
     reset_peak_memory(device);
     const std::int64_t before = memory_stats(device).current_bytes;
     run(batch);
@@ -100,7 +98,7 @@ MemoryPlan plan_memory(Probe& probe) {
   const std::int64_t less = probe.peak_of(4), more = probe.peak_of(8);
   plan.per_image = std::max<std::int64_t>(0, (more - less) / 4);
   plan.per_batch = std::max<std::int64_t>(0, more - 8 * plan.per_image - plan.gradients);
-  if (!device_of(*probe.model).is_cpu()) return plan;
+  if (!probe.model->device().is_cpu()) return plan;
   const auto [height, width] = probe.largest_size();
   const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config.workers) + 1;
   const std::int64_t values = splits_of(probe.config) * 3 * height * width;
@@ -163,7 +161,7 @@ void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
   Context ctx;
   ctx.activations = c.precision;
   const auto start = Clock::now();
-  const Tensor images = batch.images.to(device_of(*probe.model));
+  const Tensor images = batch.images.to(probe.model->device());
   (void)probe.model->forward(images, ctx).logits.at(0);  // reading an element waits for the device
   const double passes = c.model_ema ? 2 : 1;
   plan.evaluation_seconds =

@@ -66,11 +66,11 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
 /// must be known before the update.
 bool TrainStep::reads_at_once() const {
   const bool clips_norm = options_.clip && options_.clip->mode == ClipMode::norm;
-  return device_of(model_).is_cpu() || guard_.may_skip() || clips_norm;
+  return model_.device().is_cpu() || guard_.may_skip() || clips_norm;
 }
 
 void TrainStep::forward_backward(const Batch& given, Progress& progress) {
-  const Device device = device_of(model_);
+  const Device device = model_.device();
   Batch batch = given;
   Targets targets = mix_batch(batch, progress);  // before the copy: it works on the CPU
   batch = {upload(batch.images, device), upload(batch.labels, device), batch.indices};

@@ -58,14 +58,15 @@ double scale_of(const Tensor& q) { return 1 / std::sqrt(static_cast<double>(q.si
 
 }  // namespace
 
-Tensor relative_buckets(RelativePosition kind, const TokenGrid& grid) {
+Tensor relative_buckets(RelativePosition kind, const TokenGrid& grid, Device device) {
   struct Last {
     RelativePosition kind = RelativePosition::none;
     TokenGrid grid;
     Tensor buckets;
   };
   thread_local Last last;
-  if (last.kind != kind || last.grid != grid) last = {kind, grid, make_buckets(kind, grid)};
+  const bool is_same = last.kind == kind && last.grid == grid && last.buckets.device() == device;
+  if (!is_same) last = {kind, grid, make_buckets(kind, grid).to(device)};
   return last.buckets;
 }
 
@@ -103,7 +104,7 @@ Tensor RelativeTables::logits(const Tensor& q, const TokenGrid& grid) const {
                            ? ops::transpose(ops::reshape(lookup_, {d, -1}), 0, 1)
                            : ops::cat({key_h_, key_w_}, 0);     // [R, d]
   const Tensor products = ops::linear(q, table) * scale_of(q);  // [B, H, L, R]
-  return ops::relative_gather(products, relative_buckets(kind_, grid));
+  return ops::relative_gather(products, relative_buckets(kind_, grid, q.device()));
 }
 
 Tensor RelativeTables::attend(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
@@ -114,7 +115,8 @@ Tensor RelativeTables::attend(const Tensor& qkv, std::int64_t heads, const Tenso
   const Tensor scores = ops::matmul(q, k, {.b = true}) * scale_of(q);  // [B, H, L, L]
   const Tensor alpha = ops::softmax(scores + bias);
   // sum_j alpha_ij a^V_ij = sum over vectors of (the weight of all keys that share it) vector.
-  const Tensor shares = ops::relative_sum(alpha, relative_buckets(kind_, grid), vectors(kind_));
+  const Tensor shares =
+      ops::relative_sum(alpha, relative_buckets(kind_, grid, q.device()), vectors(kind_));
   const Tensor table = ops::cat({value_h_, value_w_}, 0);  // [R, d]
   const Tensor z = ops::matmul(alpha, v) + ops::linear(shares, ops::transpose(table, 0, 1));
   return ops::reshape(ops::permute(z, {0, 2, 1, 3}), {qkv.size(0), qkv.size(1), -1});

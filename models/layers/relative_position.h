@@ -18,7 +18,8 @@ enum class RelativePosition {
 /// The bucket of every pair of tokens, [K, L, L]; negative for none. Remembered for the last grid.
 /// rpe2d: K = 2, clip(y_j - y_i, -8, 8) + 8 and 17 + clip(x_j - x_i, -8, 8) + 8, none for prefix
 /// tokens. irpe: K = 1, (g(y_i - y_j) + 3) 7 + g(x_i - x_j) + 3, 49 for prefix tokens.
-[[nodiscard]] Tensor relative_buckets(RelativePosition kind, const TokenGrid& grid);
+[[nodiscard]] Tensor relative_buckets(RelativePosition kind, const TokenGrid& grid,
+                                      Device device = {});
 
 /// The tables of one attention layer, shared by its heads.
 class RelativeTables {

@@ -10,7 +10,6 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "base/files.h"
 #include "engine/cuda/runtime.h"
 #include "tests/cuda/seeds.h"
 #include "tests/support/op_case.h"
@@ -94,17 +93,14 @@ Row check_case(const OpCase& c, std::int64_t seeds) {
 
 int main_body(int argc, char** argv) {
   std::int64_t seeds = 1;
-  std::string kernels;
   CommandSpec spec;
   spec.name = "cuda_cases";
   spec.description = "The op table on the CUDA device, against f64 on the CPU.";
   spec.arguments = "keeps the ops with that text in their name";
-  FieldGroup checks(spec.fields, "Checks");
-  checks.add(
-      "seeds", &seeds,
-      "orders of threads and streams, of rows that run a kernel that no row before them did; "
-      "the bits must be alike under all");
-  checks.add("kernels", &kernels, "file for the names of the kernels that ran");
+  FieldGroup(spec.fields, "Checks")
+      .add("seeds", &seeds,
+           "orders of threads and streams, of rows that run a kernel that no row before them did; "
+           "the bits must be alike under all");
   const std::vector<std::string> arguments = parse_into_fields(argc, argv, spec);
   if (arguments.size() > 1) throw UsageError("cuda_cases: expected one text at most");
   const std::string filter = arguments.empty() ? "" : arguments.front();
@@ -128,11 +124,6 @@ int main_body(int argc, char** argv) {
   for (const auto& [op, count] : without_form) {
     std::printf("no CUDA form yet: %s (%d rows)\n", op.c_str(), count);
     missing += count;
-  }
-  if (!kernels.empty()) {
-    std::string names;
-    for (const std::string& name : kernels_run()) names += name + "\n";
-    write_file_atomically(kernels, names);
   }
   std::printf("%d rows, %d failed, %d without a CUDA form\n", rows, failed, missing);
   return failed > 0 ? 1 : 0;

@@ -4,10 +4,12 @@
 #include "engine/cuda/runtime.h"
 #include "engine/storage.h"
 #include "tests/cuda/seeds.h"
+#include "tests/cuda/short_run.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_run.h"
 
 using namespace fovea;
+using tests::short_run;
+using tests::StopAndGoOn;
 using tests::take_findings;
 using tests::use_seed;
 
@@ -50,22 +52,8 @@ TrainConfig config_of(const Family& family, const char* device, DType precision)
   return c;
 }
 
-std::vector<double> train(const TrainConfig& config, std::int64_t stop_after = -1,
-                          const std::filesystem::path& from = {},
-                          const std::filesystem::path& to = {}) {
-  std::vector<double> losses;
-  Trainer trainer = make_trainer(config);
-  if (!from.empty()) trainer.resume(from);
-  TrainWatch watch;
-  std::int64_t steps = 0;
-  watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
-  watch.on_step = [&](const EpochPosition&) { ++steps; };
-  watch.should_stop = [&] { return steps == stop_after; };
-  watch.on_stop = [&](const TrainState& state) {
-    if (!to.empty()) save_run_state(to, state);
-  };
-  trainer.fit(watch);
-  return losses;
+std::vector<double> losses_of(const TrainConfig& config, const StopAndGoOn& how = {}) {
+  return short_run(config, how).losses();
 }
 
 void check_close(const std::vector<double>& a, const std::vector<double>& b, double epsilon) {
@@ -83,12 +71,12 @@ TEST_CASE("ten steps of every family have the CPU's losses, and one peak of memo
       const auto on_cuda = [&, p = precision](std::uint64_t seed) {
         use_seed(seed);
         reset_peak_memory(kCuda);
-        const std::vector<double> losses = train(config_of(family, "cuda", p));
+        const std::vector<double> losses = losses_of(config_of(family, "cuda", p));
         return std::pair(losses, memory_stats(kCuda).peak_bytes);
       };
       const auto [losses, peak] = on_cuda(1);
       REQUIRE(losses.size() == 10);
-      check_close(losses, train(config_of(family, "cpu", precision)), epsilon);
+      check_close(losses, losses_of(config_of(family, "cpu", precision)), epsilon);
       if (precision != DType::f32) continue;
       CHECK(on_cuda(2) == std::pair(losses, peak));
     }
@@ -99,15 +87,17 @@ TEST_CASE("ten steps of every family have the CPU's losses, and one peak of memo
 TEST_CASE("every family goes on where it was stopped on the other device") {
   for (const Family& family : kFamilies) {
     CAPTURE(std::string(family.model));
-    const std::vector<double> whole = train(config_of(family, "cpu", DType::f32));
+    const std::vector<double> whole = losses_of(config_of(family, "cpu", DType::f32));
     for (const bool starts_on_cpu : {true, false}) {
       const TemporaryFolder folder;
       const auto config = [&](bool on_cpu) {
         return config_of(family, on_cpu ? "cpu" : "cuda", DType::f32);
       };
       const std::filesystem::path state = folder / "state.safetensors";
-      std::vector<double> losses = train(config(starts_on_cpu), 5, {}, state);
-      for (const double loss : train(config(!starts_on_cpu), -1, state)) losses.push_back(loss);
+      std::vector<double> losses = losses_of(config(starts_on_cpu), {5, {}, state});
+      for (const double loss : losses_of(config(!starts_on_cpu), {-1, state, {}})) {
+        losses.push_back(loss);
+      }
       check_close(losses, whole, 1e-5);
     }
   }

@@ -5,11 +5,13 @@
 #include "engine/cuda/runtime.h"
 #include "ops/loss.h"
 #include "tests/cuda/seeds.h"
+#include "tests/cuda/short_run.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_run.h"
 #include "train/plan.h"
 
 using namespace fovea;
+using tests::short_run;
+using tests::ShortRun;
 using tests::take_findings;
 using tests::use_seed;
 
@@ -27,30 +29,7 @@ TrainConfig linear_config(const std::string& device) {
   return c;
 }
 
-struct Run {
-  std::vector<StepRow> steps;
-  std::vector<EpochRow> epochs;
-};
-
-Run train(const TrainConfig& config, std::int64_t stop_after = -1,
-          const std::filesystem::path& from = {}, const std::filesystem::path& to = {}) {
-  Run run;
-  Trainer trainer = make_trainer(config);
-  if (!from.empty()) trainer.resume(from);
-  std::int64_t steps = 0;
-  TrainWatch watch;
-  watch.on_interval = [&](const StepRow& row) { run.steps.push_back(row); };
-  watch.on_epoch = [&](const EpochRow& row, const TrainState&) { run.epochs.push_back(row); };
-  watch.on_step = [&](const EpochPosition&) { ++steps; };
-  watch.should_stop = [&] { return steps == stop_after; };
-  watch.on_stop = [&](const TrainState& state) {
-    if (!to.empty()) save_run_state(to, state);
-  };
-  trainer.fit(watch);
-  return run;
-}
-
-void check_close(const Run& a, const Run& b) {
+void check_close(const ShortRun& a, const ShortRun& b) {
   REQUIRE(a.steps.size() == b.steps.size());
   for (std::size_t i = 0; i < a.steps.size(); ++i) {
     CHECK(a.steps[i].loss == doctest::Approx(b.steps[i].loss).epsilon(1e-5));
@@ -61,18 +40,16 @@ void check_close(const Run& a, const Run& b) {
 }  // namespace
 
 TEST_CASE("twelve steps have the CPU's losses, whatever the order of threads and streams") {
-  const Run cpu = train(linear_config("cpu"));
+  const ShortRun cpu = short_run(linear_config("cpu"));
   REQUIRE(cpu.steps.size() == 12);
   std::vector<double> first;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     use_seed(seed);
-    const Run cuda = train(linear_config("cuda"));
+    const ShortRun cuda = short_run(linear_config("cuda"));
     check_close(cuda, cpu);
     CHECK(cuda.epochs.back().eval_top1 == cpu.epochs.back().eval_top1);
-    std::vector<double> losses;
-    for (const StepRow& row : cuda.steps) losses.push_back(row.loss);
-    if (first.empty()) first = losses;
-    CHECK(losses == first);
+    if (first.empty()) first = cuda.losses();
+    CHECK(cuda.losses() == first);
   }
   CHECK(take_findings().empty());
 }
@@ -88,7 +65,12 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
       if (clip) c->clip_grad = 0.05;
       if (clip) c->clip_mode = *clip;
     }
-    check_close(train(cuda), train(cpu));
+    const std::vector<double> first = short_run(cuda).losses();
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      use_seed(seed);
+      CHECK(short_run(cuda).losses() == first);
+    }
+    check_close(short_run(cuda), short_run(cpu));
   };
   for (const OptimizerKind kind :
        {OptimizerKind::sgd, OptimizerKind::adamw, OptimizerKind::lamb, OptimizerKind::lion}) {
@@ -114,14 +96,14 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
 }
 
 TEST_CASE("a run stopped on one device goes on on the other") {
-  const Run whole = train(linear_config("cpu"));
+  const ShortRun whole = short_run(linear_config("cpu"));
   const TemporaryFolder folder;
   for (const bool starts_on_cpu : {true, false}) {
     CAPTURE(starts_on_cpu);
     const char* const first = starts_on_cpu ? "cpu" : "cuda";
     const char* const second = starts_on_cpu ? "cuda" : "cpu";
-    Run run = train(linear_config(first), 5, {}, folder / "state.safetensors");
-    const Run rest = train(linear_config(second), -1, folder / "state.safetensors");
+    ShortRun run = short_run(linear_config(first), {5, {}, folder / "state.safetensors"});
+    const ShortRun rest = short_run(linear_config(second), {-1, folder / "state.safetensors", {}});
     run.steps.insert(run.steps.end(), rest.steps.begin(), rest.steps.end());
     check_close(run, whole);
   }

@@ -66,8 +66,7 @@ int run(int argc, char** argv) {
   spec.arguments = "keeps the ops with that text in their name";
   fovea::FieldGroup group(spec.fields, "Checks");
   group.add("fail-fast", &totals.fail_fast, "stop at the first failure");
-  group.add("device", &device,
-            "cpu, cuda or cuda:N; layers and models are checked on the CPU alone");
+  group.add("device", &device, "cpu, cuda or cuda:N");
   group.number("entries", &checks.most_entries,
                "derivatives of each input, drawn at random; 0: all", {0, 1e9});
   const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
@@ -82,8 +81,8 @@ int run(int argc, char** argv) {
     covered.insert(c.op);
     if (c.op.find(filter) != std::string::npos) totals.count(check_case(c, checks));
   }
-  if (filter.empty() && checks.device.is_cpu()) {
-    for (const CheckRow& row : check_models()) totals.count(row);
+  if (filter.empty()) {
+    for (const CheckRow& row : check_models(checks)) totals.count(row);
     totals.failed += report_coverage(covered);
   }
   std::printf("\n%d checks, %lld derivatives against central differences, %d failed\n", totals.rows,

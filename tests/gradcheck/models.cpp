@@ -1,4 +1,4 @@
-// Layers and whole models in f64: every entry of every parameter and of the input, in training mode
+// Layers and whole models in f64: entries of every parameter and of the input, in training mode
 // with drop path on; and the ops that the registered models use.
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,10 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr TensorOptions kF64{DType::f64, {}};
+TensorOptions f64_on(Device device) { return {DType::f64, device}; }
 
 CheckRow check_function(const std::string& op, const std::string& what, const TensorFn& f,
-                        const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
+                        const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
   CheckRow row;
   row.op = op;
   row.what = what;
@@ -57,7 +57,8 @@ std::vector<Tensor> leaves_of(const ParameterStore& store, const Tensor& input) 
   const NoGrad no_grad;
   for (const Parameter& p : store.parameters()) {
     if (!p.tensor.requires_grad()) continue;
-    const Tensor noise = rand_normal(p.tensor.shape(), {0, 0.3}, {11, stream++}, kF64);
+    const Tensor noise =
+        rand_normal(p.tensor.shape(), {0, 0.3}, {11, stream++}, p.tensor.options());
     p.tensor.copy_(p.tensor + noise);
     if (!is_zero_in_theory(p.name)) leaves.push_back(p.tensor);
   }
@@ -73,21 +74,20 @@ Context training_context() {
   return ctx;
 }
 
-CheckRow check_block() {
-  ParameterStore store(1, kF64);
+CheckRow check_block(const CheckOptions& checks) {
+  ParameterStore store(1, f64_on(checks.device));
   const Block block(Scope(store) / "block", {.embed_dim = 6, .num_heads = 2, .mlp_ratio = 2}, 0);
-  const Tensor x = rand_normal({2, 5, 6}, {0, 1}, {3}, kF64).set_requires_grad();
-  return check_function(
-      "block", "attention and MLP with residuals",
-      [&](const std::vector<Tensor>& in) {
-        Context ctx = training_context();
-        return block(in.back(), ctx);
-      },
-      leaves_of(store, x));
+  const Tensor x = rand_normal({2, 5, 6}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
+  return check_function("block", "attention and MLP with residuals",
+                        [&](const std::vector<Tensor>& in) {
+                          Context ctx = training_context();
+                          return block(in.back(), ctx);
+                        },
+                        leaves_of(store, x), {.most_entries = checks.most_entries});
 }
 
-CheckRow check_position_attention(PpeEmbed embed) {
-  ParameterStore store(1, kF64);
+CheckRow check_position_attention(const CheckOptions& checks, PpeEmbed embed) {
+  ParameterStore store(1, f64_on(checks.device));
   PositionConfig c;
   c.grid = 2;
   c.num_heads = 1;
@@ -97,11 +97,11 @@ CheckRow check_position_attention(PpeEmbed embed) {
   return check_function(
       "position attention", embed == PpeEmbed::euc ? "distances" : "learned vectors",
       [&](const std::vector<Tensor>&) { return position(); }, leaves_of(store, {}),
-      {.after_backward = [&] { position.finish_backward(); }});
+      {.most_entries = checks.most_entries, .after_backward = [&] { position.finish_backward(); }});
 }
 
-CheckRow check_peripheral_attention() {
-  ParameterStore store(1, kF64);
+CheckRow check_peripheral_attention(const CheckOptions& checks) {
+  ParameterStore store(1, f64_on(checks.device));
   PositionConfig c;
   c.grid = 3;
   c.num_heads = 2;
@@ -109,13 +109,14 @@ CheckRow check_peripheral_attention() {
   const Scope s(store);
   PositionAttention position(s / "activation", c, RelativeEncoding(s, c), {0, 1});
   PeripheralAttention attention(s / "attn", 6, c.num_heads, true, std::move(position));
-  const Tensor x = rand_normal({2, 9, 6}, {0, 1}, {3}, kF64).set_requires_grad();
+  const Tensor x = rand_normal({2, 9, 6}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
   return check_function("peripheral attention", "content and position, Phi_p once for both images",
                         [&](const std::vector<Tensor>& in) {
                           return attention.added_to({}, in.back(), training_context(), 0);
                         },
                         leaves_of(store, x),
-                        {.after_backward = [&] { attention.finish_backward(); }});
+                        {.most_entries = checks.most_entries,
+                         .after_backward = [&] { attention.finish_backward(); }});
 }
 
 struct ModelCase {
@@ -182,34 +183,37 @@ std::vector<ModelCase> model_cases() {
 }
 
 Tensor loss_of(const ModelOutput& out, bool distil) {
-  const Tensor labels = from_values({2}, {2, 0}, {DType::i64, {}});
+  const Tensor labels = from_values({2}, {2, 0}, {DType::i64, out.logits.device()});
   Tensor loss = ops::cross_entropy(out.logits, labels, 0.1);
   if (!distil) return loss;
-  const Tensor teacher = rand_normal(out.logits.shape(), {0, 2}, {6}, {out.logits.dtype(), {}});
+  const Tensor teacher = rand_normal(out.logits.shape(), {0, 2}, {6}, out.logits.options());
   return loss + ops::soft_distillation(out.logits_dist, teacher, 2.0) +
          ops::hard_distillation(out.logits_dist, teacher);
 }
 
-CheckRow check_model(const ModelCase& c) {
-  const auto model = make_model_from_config(c.config, 1, kF64);
+CheckRow check_model(const CheckOptions& checks, const ModelCase& c) {
+  const auto model = make_model_from_config(c.config, 1, f64_on(checks.device));
   const auto [height, width] = model->info().img_size;
-  const Tensor x = rand_normal({2, 3, height, width}, {0, 1}, {3}, kF64).set_requires_grad();
+  const Tensor x =
+      rand_normal({2, 3, height, width}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
   const auto run = [&](const std::vector<Tensor>& in) {
     Context ctx = training_context();
     return loss_of(model->forward(in.back(), ctx), c.distil);
   };
   std::vector<Tensor> leaves = leaves_of(model->store(), x);
   std::erase_if(leaves, [](const Tensor& t) { return is_inside_position_attention(t.name()); });
-  return check_function(c.config["family"], c.what, run, leaves,
-                        {.after_backward = [&] { model->finish_backward(); }});
+  return check_function(
+      c.config["family"], c.what, run, leaves,
+      {.most_entries = checks.most_entries, .after_backward = [&] { model->finish_backward(); }});
 }
 
 }  // namespace
 
-std::vector<CheckRow> check_models() {
-  std::vector<CheckRow> rows{check_block(), check_position_attention(PpeEmbed::euc),
-                             check_position_attention(PpeEmbed::lrn), check_peripheral_attention()};
-  for (const ModelCase& c : model_cases()) rows.push_back(check_model(c));
+std::vector<CheckRow> check_models(const CheckOptions& checks) {
+  std::vector<CheckRow> rows{check_block(checks), check_position_attention(checks, PpeEmbed::euc),
+                             check_position_attention(checks, PpeEmbed::lrn),
+                             check_peripheral_attention(checks)};
+  for (const ModelCase& c : model_cases()) rows.push_back(check_model(checks, c));
   return rows;
 }
 

@@ -28,8 +28,8 @@ struct CheckOptions {
 /// bf16 against the CPU's f64, 1 thread against 2 bit for bit.
 [[nodiscard]] CheckRow check_case(const OpCase& c, const CheckOptions& options = {});
 
-/// Layers and whole models in f64, every entry of every parameter.
-[[nodiscard]] std::vector<CheckRow> check_models();
+/// Layers and whole models in f64: every parameter and the input.
+[[nodiscard]] std::vector<CheckRow> check_models(const CheckOptions& options = {});
 
 /// Ops that the registered models put on the tape.
 [[nodiscard]] std::set<std::string> ops_used_by_models();

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include "tests/cuda/emulator/machine.h"
+#include "tests/cuda/fake/kernels.h"
 
 namespace fovea::fake {
 namespace {
@@ -32,6 +34,14 @@ void end_with_failure() {
   std::_Exit(kExitWithFindings);
 }
 
+/// FOVEA_FAKE_KERNELS=FILE gets the names of the kernels that ran.
+void name_kernels() {
+  const char* const path = std::getenv("FOVEA_FAKE_KERNELS");
+  if (path == nullptr) return;
+  std::ofstream file(path);
+  for (const auto& [name, counters] : kernels_run()) file << name << "\n";
+}
+
 }  // namespace
 
 Queues& Queues::instance() {
@@ -40,6 +50,7 @@ Queues& Queues::instance() {
     if (const char* seed = std::getenv("FOVEA_FAKE_SEED"))
       all->set_seed(std::strtoull(seed, nullptr, 10));
     std::atexit(end_with_failure);
+    std::atexit(name_kernels);
     return all;
   }();
   return queues;

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Every program with --device cuda, on the fake device, beside itself on the CPU.
+
+    tests/cuda/programs.py [--build build]
+
+Trains a small model, evaluates it, names a picture, looks into it, prints its summary and times it.
+Prints a line a check; exits 1 when one fails. What the fake device finds makes a program fail.
+"""
+import argparse
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
+PERVIT = {"convstem_dims": [3, 6, 12], "depths": [1, 1], "emb_dims": [12, 16], "num_heads": 2, "num_classes": 10,
+          "img_size": [32, 32]}
+ANALYSES = {  # of the model that is trained, or of another one's initial values
+    "attention": [], "attention-distance": [], "attention-offset": [], "pos-embed": [],
+    "peg-kernels": ["cpvt_tiny_peg0_patch4_32", {"depth": 2, "embed_dim": 12, "num_heads": 2}],
+    **{name: ["pervit_tiny_32", PERVIT] for name in
+       ("pervit-phi", "pervit-regions", "pervit-nonlocality", "pervit-impact", "pervit-attention")}}
+
+
+class Checks:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.failed = build, folder, 0
+
+    def run(self, program, *flags):
+        done = subprocess.run([self.build / "fake" / program, *map(str, flags)], capture_output=True, text=True,
+                              cwd=self.folder, timeout=900)
+        if done.returncode != 0:
+            self.that(f"{program} {' '.join(map(str, flags[:3]))}", False, (done.stderr or done.stdout).strip()[-300:])
+        return done.stdout
+
+    def that(self, what, ok, seen=""):
+        self.failed += not ok
+        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else ': ' + seen}", flush=True)
+
+
+def numbers_of(text):
+    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)]
+
+
+def differ(a, b, within):
+    """The first pair of numbers that are further apart, relative to the larger or 1."""
+    if len(a) != len(b):
+        return f"{len(a)} and {len(b)} numbers"
+    for x, y in zip(a, b):
+        if not math.isclose(x, y, rel_tol=within, abs_tol=within):
+            return f"{x} and {y}"
+    return ""
+
+
+def check_evaluate(checks, model):
+    results = []
+    for device in ("cpu", "cuda"):
+        checks.run("evaluate", model, "--device", device, "--dataset", "builtin", "--fraction", "0.002", "--split",
+                   "train", "--json", f"{device}.json", "--workers", "0")
+        result = json.loads((checks.folder / f"{device}.json").read_text())["results"][0]
+        del result["img_s"], result["seconds"]
+        results.append(numbers_of(json.dumps(result)))
+    checks.that("evaluate: the CPU's numbers", not differ(*results, 1e-4), differ(*results, 1e-4))
+
+
+def check_predict(checks, model, picture):
+    rows = [checks.run("predict", picture, "--checkpoint", model, "--device", device, "--format", "json")
+            for device in ("cpu", "cuda")]
+    found = differ(*map(numbers_of, rows), 1e-4)
+    checks.that("predict: the CPU's classes", rows[0] != "" and not found, found)
+
+
+def check_inspect(checks, model):
+    for name, other in ANALYSES.items():
+        what = ["--model", other[0], "--model-args", json.dumps(other[1])] if other else [model]
+        for device in ("cpu", "cuda"):
+            checks.run("inspect", name, *what, "--device", device, "--output", f"{name}-{device}", "--count", "2")
+        tables = sorted((checks.folder / f"{name}-cpu").rglob("*.csv"))
+        found = "" if tables else "no table"
+        for table in tables:
+            other_table = checks.folder / f"{name}-cuda" / table.relative_to(checks.folder / f"{name}-cpu")
+            found = found or differ(numbers_of(table.read_text()), numbers_of(other_table.read_text()), 1e-3)
+        checks.that(f"inspect {name}: the CPU's table", not found, found)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    build = parser.parse_args().build.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        checks = Checks(build, pathlib.Path(folder))
+        checks.run("train_cifar", "--dataset", "builtin", "--model", "vit_tiny_patch8_32", *SMALL, "--max-steps", "2",
+                   "--batch-size", "8", "--workers", "0", "--fraction", "0.01", "--device", "cuda", "--output", "run")
+        check_evaluate(checks, "run")
+        text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
+        checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])
+        check_inspect(checks, "run")
+        check_predict(checks, "run", next((checks.folder / "attention-cpu").rglob("*.png")))
+        text = checks.run("fovea_bench", "--device", "cuda", "--workload", "vit_tiny_patch4_32", "--mode", "infer",
+                          "--batch", 1, "--reps", 1, "--ceiling", 64)
+        checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch4_32 +infer f32 +1 ", text) is not None, text)
+    sys.exit(1 if checks.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
