@@ -52,9 +52,20 @@ double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, 
   return (8 * near - far) / (12 * h);
 }
 
-/// Which of an input's `count` entries are looked at, in their order.
-std::vector<std::size_t> drawn_entries(std::int64_t count, std::size_t index,
-                                       const GradcheckOptions& options) {
+/// The place of the largest derivative; 0 where there are none.
+std::size_t largest_of(const Tensor& gradient) {
+  if (!gradient.defined()) return 0;
+  const std::vector<double> all = gradient.to_vector();
+  const auto is_smaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
+  return static_cast<std::size_t>(std::max_element(all.begin(), all.end(), is_smaller) -
+                                  all.begin());
+}
+
+/// Which of an input's entries are looked at, in their order. Those that are drawn have company of
+/// the largest, which says how small the others' errors must be.
+std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
+                                        const GradcheckOptions& options) {
+  const std::int64_t count = input.numel();
   std::int64_t wanted = options.most_entries == 0 ? count : std::min(options.most_entries, count);
   Rng random(options.seed, index);
   std::vector<std::size_t> entries;
@@ -63,6 +74,10 @@ std::vector<std::size_t> drawn_entries(std::int64_t count, std::size_t index,
     entries.push_back(static_cast<std::size_t>(k));
     --wanted;
   }
+  const std::size_t largest = largest_of(input.grad());
+  const auto place = std::lower_bound(entries.begin(), entries.end(), largest);
+  const bool is_chosen = place != entries.end() && *place == largest;
+  if (!is_chosen && count > 0) entries.insert(place, largest);
   return entries;
 }
 
@@ -113,7 +128,7 @@ GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
   if (options.after_backward) options.after_backward();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
-    Differences differences{drawn_entries(inputs[i].numel(), i, options), {}};
+    Differences differences{chosen_entries(inputs[i], i, options), {}};
     for (const std::size_t entry : differences.entries) {
       differences.values.push_back(central_difference(
           f, inputs, inputs[i], static_cast<std::int64_t>(entry), w, options.step));

@@ -23,7 +23,8 @@ struct GradcheckOptions {
   double tolerance =
       1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
   std::uint64_t seed = 99;        ///< of the cotangent, and of which entries are drawn
-  std::int64_t most_entries = 0;  ///< of each input, drawn at random; 0: all
+  /// Of each input, drawn at random, beside the one with the largest derivative; 0: all.
+  std::int64_t most_entries = 0;
   /// Called after backward(), before the gradients are read (Model::finish_backward).
   std::function<void()> after_backward{};
 };

@@ -38,7 +38,6 @@ template <class T, int N>
 __global__ void label_loss_kernel(LabelLossCall c) {
   const std::int64_t row = warp_row();
   if (row >= c.rows) return;
-  const std::int64_t label = c.labels[row];
   const T* const log_p = static_cast<const T*>(c.log_p) + row * c.width;
   double sum = 0;
   if (c.smoothing != 0) {
@@ -49,6 +48,7 @@ __global__ void label_loss_kernel(LabelLossCall c) {
     sum = warp_reduce(sum, SumOf{});
   }
   if (threadIdx.x % kWarp != 0) return;
+  const std::int64_t label = c.labels[row];
   const bool is_class = label >= 0 && label < c.width;
   const double own = is_class ? static_cast<double>(log_p[label]) : 0;
   c.parts[row] = -(1 - c.smoothing) * own - c.smoothing / static_cast<double>(c.width) * sum;

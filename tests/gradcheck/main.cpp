@@ -68,7 +68,7 @@ int run(int argc, char** argv) {
   group.add("fail-fast", &totals.fail_fast, "stop at the first failure");
   group.add("device", &device, "cpu, cuda or cuda:N");
   group.number("entries", &checks.most_entries,
-               "derivatives of each input, drawn at random; 0: all", {0, 1e9});
+               "derivatives of each input, drawn at random, beside the largest; 0: all", {0, 1e9});
   const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
   if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected one text at most");
   const std::string filter = arguments.empty() ? "" : arguments.front();

@@ -21,7 +21,8 @@ struct CheckRow {
 
 struct CheckOptions {
   Device device{};
-  std::int64_t most_entries = 0;  ///< of each input, drawn at random; 0: all
+  /// Of each input, drawn at random, beside the one with the largest derivative; 0: all.
+  std::int64_t most_entries = 0;
 };
 
 /// All checks of one row: f64 central differences with contiguous and with strided inputs, f32 and

@@ -31,14 +31,15 @@ void AccessCounter::finish_warp() {
       continue;
     }
     constexpr std::uintptr_t kSector = 32;
-    std::set<std::uintptr_t> sectors;
+    std::set<std::uintptr_t> sectors, places;
     for (const auto& [lane, address] : request.addresses) {
       for (std::size_t at = 0; at < request.bytes; at += kSector / 2) {
         sectors.insert((address + at) / kSector);
       }
       sectors.insert((address + request.bytes - 1) / kSector);
+      places.insert(address);
     }
-    const std::size_t bytes = request.bytes * request.addresses.size();
+    const std::size_t bytes = request.bytes * places.size();
     ++counters_.global_requests;
     counters_.global_bytes += bytes;
     counters_.vector_bytes += request.bytes == 16 ? bytes : 0;

@@ -13,9 +13,9 @@ namespace fovea::emulate {
 
 struct Counters {
   std::uint64_t global_requests = 0;  ///< of a warp: what its lanes do at one place in one turn
-  std::uint64_t global_bytes = 0;
-  std::uint64_t vector_bytes = 0;  ///< of those, in accesses of 16 bytes
-  std::uint64_t sectors = 0;       ///< touched by the requests; no cache is thought of
+  std::uint64_t global_bytes = 0;     ///< of lanes that want the same ones, once
+  std::uint64_t vector_bytes = 0;     ///< of those, in accesses of 16 bytes
+  std::uint64_t sectors = 0;          ///< touched by the requests; no cache is thought of
   std::uint64_t shared_requests = 0;
   std::uint64_t wavefronts = 0;        ///< that shared memory takes: 32 banks of 4 bytes a turn
   std::uint64_t extra_wavefronts = 0;  ///< above the least that so many bytes take
