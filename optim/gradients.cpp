@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "ops/arithmetic.h"
 #include "ops/update.h"
 
 namespace fovea {
@@ -40,6 +41,15 @@ double gradient_norm(const ParameterStore& store) {
 }
 
 double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
+
+void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale) {
+  const NoGrad no_grad;
+  const Tensor one = full({}, 1, squares.options()), norm = ops::sqrt(squares) * scale;
+  const Tensor factor = ops::minimum(one, ops::div(one * limit, norm + 1e-6));
+  for_each_gradient(store, [&](const Parameter&, const Tensor& gradient) {
+    gradient.copy_(ops::mul(gradient, factor.to(gradient.dtype())));
+  });
+}
 
 void clip_by_value(const ParameterStore& store, double limit) {
   for_each_gradient(

@@ -25,6 +25,9 @@ inline constexpr auto kNames<ClipMode> = std::to_array<Named<ClipMode>>({{ClipMo
 /// min(1, limit / (norm + 1e-6)): what gradients are multiplied by so that their norm stays within
 /// `limit`.
 [[nodiscard]] double clip_scale(double norm, double limit);
+/// The same of scale * sqrt(squares), by which all gradients are multiplied in place: the host does
+/// not wait for the norm.
+void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale);
 /// Brings every element of every gradient into [-limit, limit], in place.
 void clip_by_value(const ParameterStore& store, double limit);
 /// Adaptive gradient clipping (Brock et al. 2021, equation 3), in place, as timm's

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
+#include "ops/arithmetic.h"
 #include "optim/layer_decay.h"
 
 namespace fovea {
@@ -62,7 +63,7 @@ Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : op
 void Optimizer::step(double lr, double gradient_scale) {
   const NoGrad no_grad;
   ++steps_done_;
-  if (options_.kind == OptimizerKind::lamb) gradient_scale *= clip_of_lamb(gradient_scale);
+  if (options_.kind == OptimizerKind::lamb) gradient_scale = clip_for_lamb(gradient_scale);
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (!gradient.defined()) continue;
@@ -91,14 +92,23 @@ void Optimizer::update(const Slot& slot, const Tensor& gradient,
 }
 
 /// LAMB as published works on gradients whose norm is at most 1; timm's default max_grad_norm.
-double Optimizer::clip_of_lamb(double gradient_scale) const {
+/// A device's gradients are clipped in place, as the host does not wait for their norm.
+double Optimizer::clip_for_lamb(double gradient_scale) const {
   std::vector<Tensor> gradients;
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (gradient.defined()) gradients.push_back(gradient);
   }
-  const double squares = ops::sum_of_squares(gradients).item();
-  return 1 / std::max(1.0, gradient_scale * std::sqrt(squares));
+  const Tensor squares = ops::sum_of_squares(gradients);
+  if (squares.device().is_cpu()) {
+    return gradient_scale * (1 / std::max(1.0, gradient_scale * std::sqrt(squares.item())));
+  }
+  const Tensor one = full({}, 1, squares.options());
+  const Tensor factor = ops::div(one, ops::maximum(one, ops::sqrt(squares) * gradient_scale));
+  for (const Tensor& gradient : gradients) {
+    gradient.copy_(ops::mul(gradient, factor.to(gradient.dtype())));
+  }
+  return gradient_scale;
 }
 
 std::map<std::string, Tensor> Optimizer::state() const {

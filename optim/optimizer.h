@@ -73,7 +73,7 @@ class Optimizer {
     double lr_scale = 1;
   };
   void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
-  [[nodiscard]] double clip_of_lamb(double gradient_scale) const;
+  [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;

@@ -62,12 +62,9 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
   update(batches, lr, progress);
 }
 
-/// On the CPU nothing is gained by reading later; and what is to be skipped or clipped by a norm
-/// must be known before the update.
-bool TrainStep::reads_at_once() const {
-  const bool clips_norm = options_.clip && options_.clip->mode == ClipMode::norm;
-  return model_.device().is_cpu() || guard_.may_skip() || clips_norm;
-}
+/// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
+/// the update.
+bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard_.may_skip(); }
 
 void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   const Device device = model_.device();
@@ -158,9 +155,9 @@ void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
   StepNumbers& numbers = unread_.back();
   if (progress.updates == 0 && (!reads || std::isfinite(numbers.loss()))) check_first_gradients();
   numbers.scale = scale;
-  numbers.squares = gradient_squares(model_.store());
+  const Tensor squares = numbers.squares = gradient_squares(model_.store());
   if (reads && !accept(progress)) return;  // `numbers` is gone
-  optimizer_.step(lr, clip(scale));
+  optimizer_.step(lr, clip(squares, scale));
   progress.updates = optimizer_.steps_done();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
 }
@@ -198,12 +195,14 @@ void TrainStep::restore_buffers() const {
 }
 
 /// What the update should multiply the gradients by so that they are means, and clipped.
-double TrainStep::clip(double scale) {
+double TrainStep::clip(const Tensor& squares, double scale) {
   if (!options_.clip) return scale;
   const double limit = options_.clip->limit;
   switch (options_.clip->mode) {
     case ClipMode::norm:
-      return scale * clip_scale(gradient_norm_, limit);
+      if (reads_at_once()) return scale * clip_scale(gradient_norm_, limit);
+      clip_by_norm(model_.store(), squares, limit, scale);
+      return scale;
     case ClipMode::value:
       clip_by_value(model_.store(), limit / scale);
       return scale;

@@ -97,7 +97,7 @@ class TrainStep {
   void update(std::int64_t batches, double lr, Progress& progress);
   void keep_buffers();
   void restore_buffers() const;
-  [[nodiscard]] double clip(double scale);
+  [[nodiscard]] double clip(const Tensor& squares, double scale);
   void check_first_gradients() const;
 
   StepOptions options_;
