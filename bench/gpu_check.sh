@@ -50,33 +50,39 @@ if [ -n "$dry" ]; then
   gpu="no GPU is used: this is a dry run on the fake device"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
   step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train test_fake_families \
-    fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar
+    test_fake_access \
+    fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_evaluate fake_predict fake_inspect fake_summary \
+    fake_fovea_bench
   tests=$build/tests/cuda
   step device "$tests/test_fake_device"
-  step cases "$build/fake/cuda_cases" --seeds 2
-  step gradcheck "$build/fake/gradcheck" --device cuda --entries 2
+  step cases "$build/fake/cuda_cases" --seeds 5
+  step gradcheck "$build/fake/gradcheck" --device cuda --entries 1
   step parity-f32 goldens "$build/fake/parity" f32
   step parity-bf16 goldens "$build/fake/parity" bf16
   step families "$tests/test_fake_families"
   step training same_losses "$build/fake/train_cifar"
+  step programs tests/cuda/programs.py --build "$build"
+  step access "$tests/test_fake_access"
   step emulator "$tests/test_emulator"
   step fake-device "$tests/test_fake"
+  note benchmark skipped "the fake device has no speed"
   note sanitizer skipped "compute-sanitizer needs a GPU; the emulator looks at every access"
 else
   gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) || gpu="no GPU"
   architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
   [ -n "$architecture" ] || architecture="80;90"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
-  step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar
+  step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar fovea_bench
   step device "$build/tests/cuda/test_cuda_device"
   if [ "$gpu" = "no GPU" ]; then
-    for name in cases gradcheck parity training sanitizer; do note "$name" skipped "no GPU is visible"; done
+    for name in cases gradcheck parity training benchmark sanitizer; do note "$name" skipped "no GPU is visible"; done
   else
     step cases "$build/cuda_cases" --seeds 3
-    step gradcheck "$build/gradcheck" --device cuda --entries 20
+    step gradcheck "$build/gradcheck" --device cuda --entries 10
     step parity-f32 goldens "$build/parity" f32
     step parity-bf16 goldens "$build/parity" bf16
     step training same_losses "$build/train_cifar"
+    step benchmark "$build/fovea_bench" --device cuda --json "$logs/bench.json"
     if command -v compute-sanitizer >/dev/null; then
       for tool in memcheck racecheck initcheck synccheck; do
         FOVEA_NO_CACHE=1 step "$tool" compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/cuda_cases"
@@ -86,7 +92,6 @@ else
     fi
   fi
 fi
-note benchmark skipped "fovea_bench measures the CPU alone so far"
 {
   echo "$gpu"
   printf '%s\n' "${rows[@]}"

@@ -87,6 +87,21 @@ TEST_CASE("tensors travel to the GPU and back, converted and strided") {
   CHECK(there.to(DType::bf16).to(DType::f32).to(Device{}).at(3) == x.to(DType::bf16).at(3));
 }
 
+TEST_CASE("sums undo a broadcast along any axes, however many elements they have") {
+  if (skipped()) return;
+  const Tensor x = rand_normal({70, 9, 40}, {0, 1}, {1}, {DType::f64, {}});
+  const std::vector<Shape> kept = {{}, {1, 1, 40}, {70, 1, 1}, {1, 9, 1}, {70, 1, 40}, {70, 9, 40}};
+  for (const Shape& shape : kept) {
+    CAPTURE(shape);
+    const Tensor there = x.to(kCuda);
+    CHECK(relative_error(sum_to(there, shape), sum_to(x, shape)) <= 1e-13);
+    const Tensor turned = ops::permute(ops::permute(there, {2, 0, 1}).contiguous(), {1, 2, 0});
+    CHECK(relative_error(sum_to(turned, shape), sum_to(x, shape)) <= 1e-13);
+    CHECK(relative_error(sum_to(there.to(DType::bf16), shape), sum_to(x.to(DType::bf16), shape)) <=
+          1e-2);
+  }
+}
+
 TEST_CASE("a NaN or an infinity is seen wherever it stands") {
   if (skipped()) return;
   const Tensor x = rand_normal({1000}, {0, 1}, {1}).to(kCuda);

@@ -2,8 +2,12 @@
 // that goes on where it was stopped.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/cuda/runtime.h"
+#include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/index.h"
 #include "ops/loss.h"
@@ -88,6 +92,29 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
   }
   for (const ClipMode clip : {ClipMode::norm, ClipMode::value, ClipMode::agc}) {
     check_alike(OptimizerKind::adamw, clip);
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("relative positions are where the model is") {
+  for (const char* const kind : {"rpe2d", "learned"}) {
+    CAPTURE(std::string(kind));
+    const nlohmann::json settings = {{"depth", 1},
+                                     {"embed_dim", 8},
+                                     {"num_heads", 2},
+                                     {"irpe", kind == std::string("learned")},
+                                     {"pos_embed", kind}};
+    const auto logits_on = [&](Device device) {
+      const auto model = make_model("vit_tiny_patch16_32", settings, 1, {DType::f32, device});
+      Context ctx;
+      const NoGrad no_grad;
+      const Tensor image = rand_normal({1, 3, 32, 32}, {0, 1}, {2}).to(device);
+      return model->forward(image, ctx).logits.to(Device{}).to_vector();
+    };
+    const std::vector<double> cpu = logits_on({}), cuda = logits_on({DeviceType::cuda, 0});
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      CHECK(cuda[i] == doctest::Approx(cpu[i]).epsilon(1e-5));
+    }
   }
   CHECK(take_findings().empty());
 }

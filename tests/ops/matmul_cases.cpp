@@ -106,6 +106,7 @@ OpCases linear_rows() {
        "perceptron onto a residual",
        {{2, 3, 5}, {7, 5}, {7}, {4, 7}, {4}, {2, 3, 4}},
        perceptron},
+      {"linear", "a bias that many rows add to", {{70, 2}, {3, 2}, {3}}, affine},
       {"linear", "no rows", {{0, 5}, {7, 5}, {7}}, affine},
       {"linear", "no inputs", {{3, 0}, {7, 0}, {7}}, affine},
       {"linear", "no outputs", {{3, 5}, {0, 5}, {0}}, affine},
