@@ -32,7 +32,7 @@ step() {  # name, command...: runs it, keeps its output, notes the result
 }
 
 goldens() {  # program, precision
-  "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,ops,pervit,pit,train,vit}_*.safetensors
+  "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,mae,ops,pervit,pit,train,vit}_*.safetensors
 }
 
 same_losses() {  # ten steps on the device and on the CPU

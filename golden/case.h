@@ -81,8 +81,20 @@ struct LossConfig {
 /// permutations come from the file.
 [[nodiscard]] std::unique_ptr<Model> load_case_model(Case& c, nlohmann::json config);
 
+// For the families of models (models.cpp).
+
+/// What a forward pass drops by chance, no file can say.
+void refuse_dropping(const nlohmann::json& config);
+/// The images, as leaves that want a gradient.
+[[nodiscard]] Tensor take_images(Case& c);
+/// Training mode, with a tap that compares what the file has.
+[[nodiscard]] Context training_context(Case& c);
+/// Of the parameters, and of the images.
+void compare_gradients(Case& c, const Model& model, const Tensor& input);
+
 // One function per kind of family; each checks everything that it knows.
 void check_model(Case& c);  ///< classifiers
+void check_mae(Case& c);
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);

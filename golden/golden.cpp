@@ -15,11 +15,13 @@ namespace {
 void check_family(Case& c) {
   if (c.family == "vit" || c.family == "pit" || c.family == "deit") return check_model(c);
   if (c.family == "cpvt" || c.family == "pervit") return check_model(c);
+  if (c.family == "mae") return check_mae(c);
   if (c.family == "ops") return check_ops(c);
   if (c.family == "train") return check_train(c);
   if (c.family == "image") return check_images(c);
   fail("family ", c.family, " is not known",
-       did_you_mean(c.family, {"vit", "pit", "deit", "cpvt", "pervit", "ops", "train", "image"}));
+       did_you_mean(c.family,
+                    {"vit", "pit", "deit", "cpvt", "pervit", "mae", "ops", "train", "image"}));
 }
 
 /// Names and messages come from files: nothing in them may look like another line of the report.

@@ -73,14 +73,6 @@ void take_init(nlohmann::json& config) {
   config.erase("init");
 }
 
-/// What a forward pass drops by chance, no file can say.
-void refuse_dropping(const nlohmann::json& config) {
-  for (const char* key : {"drop_path", "pos_drop_rate"}) {
-    check(!config.contains(key) || config[key] == 0, "config: ", key,
-          ": expected 0, for no other result can be repeated");
-  }
-}
-
 /// What a new model starts from, where the file says what it must be.
 void compare_initial_values(Case& c, const nlohmann::json& config) {
   const std::vector<std::string> names = c.names_under("init/");
@@ -102,6 +94,23 @@ void compare_buffers(Case& c, const Model& model) {
   }
 }
 
+void compare_evaluation(Case& c, Model& model, const Tensor& input) {
+  if (!c.has("logits_eval")) return;
+  const NoGrad no_grad;
+  Context ctx;
+  ctx.activations = c.options.activations();
+  c.compare_output("logits_eval", model.forward(input, ctx).logits);
+}
+
+}  // namespace
+
+void refuse_dropping(const nlohmann::json& config) {
+  for (const char* key : {"drop_path", "pos_drop_rate"}) {
+    check(!config.contains(key) || config[key] == 0, "config: ", key,
+          ": expected 0, for no other result can be repeated");
+  }
+}
+
 void compare_gradients(Case& c, const Model& model, const Tensor& input) {
   GradientSet set;
   for (const std::string& name : c.names_under("grad/")) {
@@ -114,15 +123,22 @@ void compare_gradients(Case& c, const Model& model, const Tensor& input) {
   c.compare_gradients(set);
 }
 
-void compare_evaluation(Case& c, Model& model, const Tensor& input) {
-  if (!c.has("logits_eval")) return;
-  const NoGrad no_grad;
-  Context ctx;
-  ctx.activations = c.options.activations();
-  c.compare_output("logits_eval", model.forward(input, ctx).logits);
+Tensor take_images(Case& c) {
+  const Tensor input = c.take("input", c.options.parameters());
+  check(is_float(input.dtype()) && input.rank() == 4 && input.size(0) > 0, "input: got ",
+        to_string(input.dtype()), ' ', input.shape(), ", expected images [B, C, H, W]");
+  return input.set_requires_grad();
 }
 
-}  // namespace
+Context training_context(Case& c) {
+  Context ctx;
+  ctx.training = true;
+  ctx.activations = c.options.activations();
+  ctx.tap = [&c](std::string_view name, const Tensor& value) {
+    if (c.has(std::string(name))) c.compare_output(std::string(name), value.detach());
+  };
+  return ctx;
+}
 
 void check_model(Case& c) {
   nlohmann::json config = c.config;
@@ -134,18 +150,10 @@ void check_model(Case& c) {
   const std::unique_ptr<Model> model = load_case_model(c, config);
   check_permutation(c, *model);
 
-  const Tensor input = c.take("input", c.options.parameters());
-  check(is_float(input.dtype()) && input.rank() == 4 && input.size(0) > 0, "input: got ",
-        to_string(input.dtype()), ' ', input.shape(), ", expected images [B, C, H, W]");
-  input.set_requires_grad();
+  const Tensor input = take_images(c);
   compare_evaluation(c, *model, input);
 
-  Context ctx;
-  ctx.training = true;
-  ctx.activations = c.options.activations();
-  ctx.tap = [&c](std::string_view name, const Tensor& value) {
-    if (c.has(std::string(name))) c.compare_output(std::string(name), value.detach());
-  };
+  Context ctx = training_context(c);
   const ModelOutput out = model->forward(input, ctx);
   compare_buffers(c, *model);
   if (c.has("logits")) c.compare_output("logits", out.logits);

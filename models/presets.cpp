@@ -20,10 +20,8 @@ struct Size {
 };
 // The sizes of ViT and DeiT; the Pixel Transformer has other heads (PiT tab. 1).
 constexpr Size kSizes[] = {
-    {"tiny", 192, 12, 3, 12},
-    {"small", 384, 12, 6, 12},
-    {"base", 768, 12, 12, 12},
-    {"large", 1024, 24, 16, 16},
+    {"tiny", 192, 12, 3, 12},    {"small", 384, 12, 6, 12},  {"base", 768, 12, 12, 12},
+    {"large", 1024, 24, 16, 16}, {"huge", 1280, 32, 16, 16},
 };
 
 // The stem for 32-pixel images is ours: half the first width, then the first.
@@ -121,12 +119,27 @@ json pervit_preset(const ParsedName& name, const PerViTSize& size) {
           {"num_heads", size.heads}};
 }
 
+/// The official names say no image size where it is 224.
+json mae_preset(const std::string& encoder) {
+  const std::size_t digits = encoder.find_last_of('_') + 1;
+  const bool has_image = encoder.find_first_not_of("0123456789x", digits) == std::string::npos;
+  json config = preset(has_image ? encoder : encoder + "_224");
+  const std::string family = config["family"];
+  check(family == "vit" || family == "pit", "model: mae_", encoder,
+        ": the encoder is a vit or pit");
+  if (family == "pit") config.erase("global_pool");
+  config["family"] = "mae";
+  return config;
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names{"linear"};
+  names.push_back("vit_huge_patch14_224");
   for (const Size& size : kSizes) {
     const std::string s(size.name);
+    if (s == "huge") continue;
     for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32", "_patch2_32"}) {
       names.push_back("vit_" + s + shape);
     }
@@ -153,6 +166,7 @@ std::vector<std::string> model_names() {
 
 json preset(std::string_view name) {
   if (name == "linear") return {{"family", "linear"}};
+  if (name.starts_with("mae_")) return mae_preset(std::string(name.substr(4)));
   ParsedName parsed;
   if (parse_name(name, parsed)) {
     const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),

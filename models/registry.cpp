@@ -11,6 +11,7 @@
 #include "models/cpvt.h"
 #include "models/deit.h"
 #include "models/linear_model.h"
+#include "models/mae.h"
 #include "models/pervit.h"
 #include "models/vit.h"
 
@@ -25,7 +26,7 @@ ModelInfo info_of(const std::string& family, const std::string& name, json confi
   info.name = name.empty() ? family : name;
   info.img_size = config["img_size"].get<std::array<std::int64_t, 2>>();
   info.in_chans = config["in_chans"].get<std::int64_t>();
-  info.num_classes = config["num_classes"].get<std::int64_t>();
+  info.num_classes = config.value("num_classes", std::int64_t{0});
   info.config = json_text(config);
   return info;
 }
@@ -66,6 +67,11 @@ std::unique_ptr<Model> build_cpvt(const json& config, const Request& r) {
   return std::make_unique<CPVT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_mae(const json& config, const Request& r) {
+  const MaeConfig c = read_mae_config(config);
+  return std::make_unique<Mae>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
@@ -77,9 +83,9 @@ struct Family {
 };
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{{"vit", build_vit},       {"pit", build_vit},
-                                       {"deit", build_deit},     {"cpvt", build_cpvt},
-                                       {"pervit", build_pervit}, {"linear", build_linear}};
+  static const std::vector<Family> all{
+      {"vit", build_vit},       {"pit", build_vit}, {"deit", build_deit},    {"cpvt", build_cpvt},
+      {"pervit", build_pervit}, {"mae", build_mae}, {"linear", build_linear}};
   return all;
 }
 

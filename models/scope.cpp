@@ -120,6 +120,16 @@ Scope Scope::as(Role role) const {
   return same;
 }
 
+Scope Scope::xavier() const {
+  Scope same = *this;
+  same.is_xavier_ = true;
+  return same;
+}
+
+Init Scope::linear_weight(std::int64_t in, std::int64_t out) const {
+  return is_xavier_ ? fovea::xavier(in, out) : trunc_normal(0.02);
+}
+
 Scope Scope::block(std::int64_t index) const {
   Scope inner = *this / index;
   inner.block_ = index;

@@ -85,11 +85,10 @@ class ShapesOnly {
 class ParameterStore {
  public:
   ParameterStore(std::uint64_t seed, TensorOptions options) : seed_(seed), options_(options) {}
-
-  [[nodiscard]] TensorOptions options() const { return options_; }  ///< of new parameters
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
 
+  [[nodiscard]] TensorOptions options() const { return options_; }  ///< of new parameters
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<Parameter>& buffers() const { return buffers_; }
   /// Parameter or buffer; undefined when there is none of that name.
@@ -115,6 +114,10 @@ class Scope {
   [[nodiscard]] Scope operator/(std::int64_t child) const;
   /// The same place, for parameters of this role.
   [[nodiscard]] Scope as(Role role) const;
+  /// The same place, where linear layers begin with Xavier's weights (MAE's and DiT's code).
+  [[nodiscard]] Scope xavier() const;
+  /// What the weight of a linear layer begins with here: trunc_normal(0.02), or Xavier's.
+  [[nodiscard]] Init linear_weight(std::int64_t in, std::int64_t out) const;
   /// / index, for the parameters of that block of the model's stack.
   [[nodiscard]] Scope block(std::int64_t index) const;
 
@@ -135,6 +138,7 @@ class Scope {
   std::string path_;
   Role role_ = Role::other;
   std::int64_t block_ = -1;
+  bool is_xavier_ = false;
 };
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// A linear layer with timm's initial values.
+// A linear layer, with the initial values of its place.
 #pragma once
 
 #include "models/layers/residual.h"
@@ -8,11 +8,11 @@
 
 namespace fovea {
 
-/// x weight^T + bias, [..., in] -> [..., out]. weight trunc_normal(0.02), bias 0.
+/// x weight^T + bias, [..., in] -> [..., out]. weight Scope::linear_weight(), bias 0.
 class Linear {
  public:
   Linear(const Scope& s, std::int64_t in, std::int64_t out, bool bias = true)
-      : weight_(s.param("weight", {out, in}, trunc_normal(0.02))) {
+      : weight_(s.param("weight", {out, in}, s.linear_weight(in, out))) {
     if (bias) bias_ = s.param("bias", {out}, constant(0));
   }
 

@@ -33,9 +33,11 @@ struct PatchConfig {
 class PatchEmbed {
  public:
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim)
+      : PatchEmbed(s, image, dim, torch_default(fan_in(image))) {}
+  /// The same with other initial weights.
+  PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim, const Init& weight)
       : image_(image),
-        weight_(
-            (s / "proj").param("weight", weight_shape(image, dim), torch_default(fan_in(image)))),
+        weight_((s / "proj").param("weight", weight_shape(image, dim), weight)),
         bias_((s / "proj").param("bias", {dim}, torch_default(fan_in(image)))) {}
 
   /// Throws on images of another size, unless ctx.any_size.

@@ -77,6 +77,7 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
       c->max_steps = 4;
       c->warmup_epochs = 0;
       if (clip) c->clip_grad = 0.05;
+      if (clip) c->grad_accum_steps = 2;
       if (clip) c->clip_mode = *clip;
     }
     const std::vector<double> first = short_run(cuda).losses();

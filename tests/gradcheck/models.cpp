@@ -7,6 +7,7 @@
 #include "engine/graph_dump.h"
 #include "models/layers/block.h"
 #include "models/layers/peripheral_attention.h"
+#include "models/mae.h"
 #include "models/registry.h"
 #include "ops/ops.h"
 #include "tests/gradcheck/suite.h"
@@ -207,6 +208,27 @@ CheckRow check_model(const CheckOptions& checks, const ModelCase& c) {
       {.most_entries = checks.most_entries, .after_backward = [&] { model->finish_backward(); }});
 }
 
+CheckRow check_mae(const CheckOptions& checks, const json& changes) {
+  json config = tiny("mae", {{"decoder_embed_dim", 8},
+                             {"decoder_depth", 1},
+                             {"decoder_num_heads", 2},
+                             {"mask_ratio", 0.5}});
+  config.erase("num_classes");
+  config.update(changes);
+  const auto model = make_model_from_config(config, 1, f64_on(checks.device));
+  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Tensor x =
+      rand_normal({2, 3, 4, 6}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
+  const Masking masking(rand_uniform({2, 6}, {0, 1}, {5}, f64_on(checks.device)),
+                        mae.config().kept());
+  const auto run = [&](const std::vector<Tensor>& in) {
+    Context ctx = training_context();
+    return mae.loss(in.back(), masking, mae.reconstruct(in.back(), masking, ctx).pixels);
+  };
+  return check_function("mae", "loss of hidden patches, " + changes.dump(), run,
+                        leaves_of(model->store(), x), {.most_entries = checks.most_entries});
+}
+
 }  // namespace
 
 std::vector<CheckRow> check_models(const CheckOptions& checks) {
@@ -214,6 +236,8 @@ std::vector<CheckRow> check_models(const CheckOptions& checks) {
                              check_position_attention(checks, PpeEmbed::lrn),
                              check_peripheral_attention(checks)};
   for (const ModelCase& c : model_cases()) rows.push_back(check_model(checks, c));
+  rows.push_back(check_mae(checks, {{"norm_pix_loss", true}}));
+  rows.push_back(check_mae(checks, {{"pos_embed", "learned"}}));
   return rows;
 }
 

@@ -1,0 +1,145 @@
+// MAE: from some patches of an image to the pixels of the others.
+#include "models/mae.h"
+
+#include "engine/autograd.h"
+#include "models/layers/recompute.h"
+#include "ops/arithmetic.h"
+#include "ops/index.h"
+#include "ops/order.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+/// Decayed if learned, as MAE's code exempts no name.
+Tensor position_table(const Scope& s, const MaeConfig& c, std::int64_t dim, const char* name) {
+  const Shape shape{1, 1 + c.image.patches(), dim};
+  const Scope place = s.as(Role::position_table);
+  if (c.pos_embed == PosEmbed::learned) return place.param(name, shape, trunc_normal(0.02));
+  return place.fixed(name, shape, sincos_table(c.image.grid(), 1));
+}
+
+Init patch_weight(const MaeConfig& c) { return xavier(c.patch_values(), c.encoder.embed_dim); }
+
+/// x [B, n, D] -> [B, m, D]: the tokens at places [B, m] of each image.
+Tensor tokens_at(const Tensor& x, const Tensor& places) {
+  const std::int64_t B = places.size(0), m = places.size(1), D = x.size(2);
+  return ops::gather(x, 1, ops::expand(ops::reshape(places, {B, m, 1}), {B, m, D}));
+}
+
+/// One token for each of [B, count].
+Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count, DType dtype) {
+  return ops::expand(token.to(dtype), {B, count, token.size(2)});
+}
+
+Tensor through(const std::vector<Block>& blocks, Tensor x, Context& ctx) {
+  for (const Block& block : blocks) {
+    x = run_block(x, ctx, [&block](const Tensor& in, Context& c) { return block(in, c); });
+  }
+  return x;
+}
+
+}  // namespace
+
+std::int64_t MaeConfig::kept() const {
+  return static_cast<std::int64_t>(static_cast<double>(image.patches()) * (1 - mask_ratio));
+}
+
+Masking::Masking(const Tensor& noise, std::int64_t kept) {
+  const NoGrad no_grad;
+  const Tensor shuffle = ops::argsort(noise, 1);
+  visible = ops::slice(shuffle, 1, 0, kept).contiguous();
+  restore = ops::argsort(shuffle, 1);
+  hidden = ops::clamp(restore.to(DType::f32) - static_cast<double>(kept - 1), 0, 1);
+}
+
+Tensor patch_pixels(const Tensor& images, std::int64_t p) {
+  const std::int64_t B = images.size(0), C = images.size(1);
+  const std::int64_t rows = images.size(2) / p, columns = images.size(3) / p;
+  const Tensor cut = ops::reshape(images, {B, C, rows, p, columns, p});
+  return ops::reshape(ops::permute(cut, {0, 2, 4, 3, 5, 1}), {B, rows * columns, p * p * C});
+}
+
+Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions options)
+    : Model(std::move(info), seed, options),
+      config_(c),
+      cls_token_(Scope(store())
+                     .as(Role::token)
+                     .param("cls_token", {1, 1, c.encoder.embed_dim}, normal(0.02))),
+      pos_embed_(position_table(Scope(store()), c, c.encoder.embed_dim, "pos_embed")),
+      patch_embed_(Scope(store()).as(Role::patches) / "patch_embed", c.image, c.encoder.embed_dim,
+                   patch_weight(c)),
+      blocks_(make_blocks(Scope(store()).xavier() / "blocks", c.encoder)),
+      norm_(Scope(store()).as(Role::norm) / "norm", c.encoder.embed_dim, c.encoder.norm_eps),
+      decoder_embed_(Scope(store()).xavier() / "decoder_embed", c.encoder.embed_dim,
+                     c.decoder.embed_dim),
+      mask_token_(Scope(store()).param("mask_token", {1, 1, c.decoder.embed_dim}, normal(0.02))),
+      decoder_pos_embed_(
+          position_table(Scope(store()), c, c.decoder.embed_dim, "decoder_pos_embed")),
+      decoder_blocks_(make_blocks(Scope(store()).xavier() / "decoder_blocks", c.decoder)),
+      decoder_norm_(Scope(store()) / "decoder_norm", c.decoder.embed_dim, c.decoder.norm_eps),
+      decoder_pred_(Scope(store()).xavier() / "decoder_pred", c.decoder.embed_dim,
+                    c.patch_values()) {}
+
+ModelOutput Mae::forward(const Tensor& images, Context& ctx) {
+  const Shape shape{images.size(0), config_.image.patches()};
+  const Tensor noise = rand_uniform(shape, {0, 1}, ctx.next_key(), {DType::f32, images.device()});
+  return {reconstruct(images, Masking(noise, config_.kept()), ctx).pixels, {}};
+}
+
+Reconstruction Mae::reconstruct(const Tensor& images, const Masking& masking, Context& ctx) const {
+  const Tensor latent = encode(images, masking, ctx);
+  return {latent, decode(latent, masking, ctx)};
+}
+
+/// [B, 1 + kept, D]
+Tensor Mae::encode(const Tensor& images, const Masking& masking, Context& ctx) const {
+  const std::int64_t B = images.size(0), N = config_.image.patches();
+  const Tensor patches = patch_embed_(images, ctx);  // [B, N, D]
+  const Tensor pos = pos_embed_.to(patches.dtype());
+  const Tensor x = tokens_at(patches + ops::slice(pos, 1, 1, 1 + N), masking.visible);
+  const Tensor cls = cls_token_.to(x.dtype()) + ops::slice(pos, 1, 0, 1);
+  const Tensor tokens = ops::cat({repeated(cls, B, 1, x.dtype()), x}, 1);
+  ctx.show("feat/embed", tokens);
+  return norm_(through(blocks_, tokens, ctx));
+}
+
+/// latent [B, 1 + kept, D] -> [B, N, patch values]
+Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) const {
+  const std::int64_t B = latent.size(0), N = config_.image.patches(), L = latent.size(1);
+  const Tensor y = decoder_embed_(latent.to(ctx.activations)).to(ctx.residual());
+  const Tensor holes = repeated(mask_token_, B, N + 1 - L, y.dtype());
+  const Tensor patches =
+      tokens_at(ops::cat({ops::slice(y, 1, 1, L), holes}, 1), masking.restore);  // [B, N, Dd]
+  const Tensor all = ops::cat({ops::slice(y, 1, 0, 1), patches}, 1);
+  Context inner = ctx;
+  inner.tap = [&ctx](std::string_view name, const Tensor& value) {
+    ctx.show("decoder/" + std::string(name), value);
+  };
+  const Tensor x = through(decoder_blocks_, all + decoder_pos_embed_.to(y.dtype()), inner);
+  const Tensor out = decoder_norm_(ops::slice(x, 1, 1, 1 + N)).to(ctx.activations);
+  return decoder_pred_(out);
+}
+
+Tensor Mae::loss(const Tensor& images, const Masking& masking, const Tensor& pixels) const {
+  const DType wide = acc_dtype(pixels.dtype());
+  Tensor target = patch_pixels(images.to(wide), config_.image.patch_size);  // [B, N, values]
+  if (config_.norm_pix_loss) {
+    const Tensor mean = ops::mean(target, {2}, true);
+    target = (target - mean) * ops::rsqrt(ops::var(target, {2}, 1, true) + 1e-6);
+  }
+  const Tensor difference = pixels.to(wide) - target;
+  const Tensor errors = ops::mean(difference * difference, {2});  // [B, N]
+  const std::int64_t hidden = errors.size(0) * (errors.size(1) - config_.kept());
+  return ops::sum(errors * masking.hidden.to(wide)) * (1 / static_cast<double>(hidden));
+}
+
+TokenInfo Mae::tokens() const {
+  return {{config_.image.grid(), 1},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads};
+}
+
+}  // namespace fovea

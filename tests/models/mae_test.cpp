@@ -1,0 +1,189 @@
+// The masked autoencoder: what is hidden and put back, what the encoder sees, its sizes.
+#include "models/mae.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "models/registry.h"
+#include "ops/ops.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+const json kTiny = {{"family", "mae"},        {"img_size", {8, 12}}, {"patch_size", 2},
+                    {"embed_dim", 8},         {"depth", 2},          {"num_heads", 2},
+                    {"decoder_embed_dim", 8}, {"decoder_depth", 1},  {"decoder_num_heads", 2}};
+constexpr std::int64_t kPatches = 24;
+
+std::unique_ptr<Model> tiny(json changes = json::object()) {
+  json config = kTiny;
+  config.update(changes);
+  return make_model_from_config(config, 3, {DType::f64, {}});
+}
+
+Context in_f64() {
+  Context ctx;
+  ctx.activations = DType::f64;
+  return ctx;
+}
+Tensor images(std::uint64_t stream) {
+  return rand_normal({2, 3, 8, 12}, {0, 1}, {1, stream}, {DType::f64, {}});
+}
+Masking masking(std::int64_t kept) {
+  return {rand_uniform({2, kPatches}, {0, 1}, {5}, {DType::f64, {}}), kept};
+}
+
+/// `changed` where a patch is hidden, else `x`.
+Tensor with_other_holes(const Tensor& x, const Tensor& changed, const Masking& mask) {
+  const Tensor hidden = ops::reshape(mask.hidden.to(DType::f64), {2, 1, 4, 1, 6, 1});
+  const Tensor share = ops::reshape(ops::expand(hidden, {2, 3, 4, 2, 6, 2}), {2, 3, 8, 12});
+  return x + share * (changed - x);
+}
+
+}  // namespace
+
+TEST_CASE("MAE's sizes have the official parameters") {
+  const std::vector<std::tuple<const char*, std::int64_t, std::int64_t>> sizes = {
+      {"mae_vit_base_patch16", 111'655'680, 111'907'840},
+      {"mae_vit_large_patch16", 329'239'296, 329'541'888},
+      {"mae_vit_huge_patch14", 656'613'964, 657'074'508},
+      {"mae_pit_tiny_32", 30'660'675, 31'382'275},
+      {"mae_pit_small_32", 46'715'523, 47'633'923}};
+  for (const auto& [name, trained, all] : sizes) {
+    CAPTURE(std::string(name));
+    const ShapesOnly shapes(name, std::int64_t{1} << 40);
+    const auto model = make_model(name, {});
+    CHECK(model->store().parameter_count() == trained);
+    std::int64_t count = 0;
+    for (const Parameter& p : model->store().parameters()) count += p.tensor.numel();
+    CHECK(count == all);
+  }
+}
+
+TEST_CASE("every patch is visible or hidden, and restore undoes the shuffle") {
+  const Masking m = masking(6);
+  CHECK(m.visible.shape() == Shape{2, 6});
+  CHECK(ops::sum(m.hidden, {1}).to_vector() == std::vector<double>{18, 18});
+  const std::vector<double> visible = m.visible.to_vector(), restore = m.restore.to_vector(),
+                            hidden = m.hidden.to_vector();
+  for (std::size_t image = 0; image < 2; ++image) {
+    for (std::size_t k = 0; k < 6; ++k) {
+      const auto place = static_cast<std::size_t>(visible[6 * image + k]);
+      CHECK(restore[kPatches * image + place] == static_cast<double>(k));
+      CHECK(hidden[kPatches * image + place] == 0);
+    }
+    std::vector<double> places(
+        restore.begin() + static_cast<std::ptrdiff_t>(kPatches * image),
+        restore.begin() + static_cast<std::ptrdiff_t>(kPatches * (image + 1)));
+    std::sort(places.begin(), places.end());
+    for (std::size_t i = 0; i < places.size(); ++i) CHECK(places[i] == static_cast<double>(i));
+  }
+}
+
+TEST_CASE("equal noise keeps the order of the patches") {
+  const Masking m(zeros({1, 5}), 2);
+  CHECK(m.visible.to_vector() == std::vector<double>{0, 1});
+  CHECK(m.restore.to_vector() == std::vector<double>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("the encoder sees nothing of what is hidden, and the loss nothing of what is not") {
+  const auto model = tiny();
+  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Masking m = masking(mae.config().kept());
+  const Tensor x = images(1), other = with_other_holes(x, images(2), m);
+  Context ctx = in_f64();
+  const Reconstruction first = mae.reconstruct(x, m, ctx), second = mae.reconstruct(other, m, ctx);
+  CHECK(first.latent.to_vector() == second.latent.to_vector());
+  CHECK(first.pixels.to_vector() == second.pixels.to_vector());
+  CHECK(mae.loss(x, m, first.pixels).item() != mae.loss(other, m, first.pixels).item());
+
+  const Tensor seen = with_other_holes(images(2), x, m);  // x where hidden, else another image
+  CHECK(mae.loss(seen, m, first.pixels).item() ==
+        doctest::Approx(mae.loss(x, m, first.pixels).item()).epsilon(1e-12));
+  CHECK(mae.reconstruct(seen, m, ctx).latent.to_vector() != first.latent.to_vector());
+}
+
+TEST_CASE("the encoder works on visible tokens only, whose order does not matter") {
+  const auto model = tiny();
+  const auto& mae = dynamic_cast<const Mae&>(*model);
+  Context ctx = in_f64();
+  const Tensor x = images(1);
+  const Tensor noise = rand_uniform({2, kPatches}, {0, 1}, {5}, {DType::f64, {}});
+  const Masking m(noise, 6);
+  const Reconstruction first = mae.reconstruct(x, m, ctx);
+  CHECK(first.latent.shape() == Shape{2, 7, 8});
+  // The same six patches with their noise upside down: another order of the tokens.
+  const Masking turned(noise * (m.hidden.to(DType::f64) * 2 - 1.0), 6);
+  CHECK(turned.hidden.to_vector() == m.hidden.to_vector());
+  CHECK(turned.visible.to_vector() != m.visible.to_vector());
+  const std::vector<double> a = first.pixels.to_vector();
+  const std::vector<double> b = mae.reconstruct(x, turned, ctx).pixels.to_vector();
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(b[i] == doctest::Approx(a[i]).epsilon(1e-10));
+}
+
+TEST_CASE("a patch's values are in the order row, column, channel") {
+  Tensor image = zeros({1, 2, 4, 4});
+  for (std::int64_t i = 0; i < 32; ++i) image.data<float>()[i] = static_cast<float>(i);
+  const std::vector<double> values = patch_pixels(image, 2).to_vector();
+  // Of the second patch: columns 2 and 3 of rows 0 and 1; the second channel begins at 16.
+  CHECK(std::vector<double>(values.begin() + 8, values.begin() + 16) ==
+        std::vector<double>{2, 18, 3, 19, 6, 22, 7, 23});
+}
+
+TEST_CASE("a perfect prediction has no loss, with and without normalised targets") {
+  for (const bool normalised : {false, true}) {
+    const auto model = tiny({{"norm_pix_loss", normalised}});
+    const auto& mae = dynamic_cast<const Mae&>(*model);
+    const Masking m = masking(mae.config().kept());
+    const Tensor x = images(1);
+    Tensor target = patch_pixels(x, 2);
+    if (normalised) {
+      target = (target - ops::mean(target, {2}, true)) /
+               ops::sqrt(ops::var(target, {2}, 1, true) + 1e-6);
+    }
+    CHECK(mae.loss(x, m, target).item() <= 1e-20);
+    CHECK(mae.loss(x, m, target + 1.0).item() == doctest::Approx(1));
+  }
+}
+
+TEST_CASE("a mask that hides nothing or everything is refused, with the ratios that would do") {
+  CHECK_THROWS_WITH_AS(tiny({{"mask_ratio", 0.0}}),
+                       "mae config: mask_ratio 0 hides 0 of 24 patches; above 0 and up to 0.958333 "
+                       "it hides some and leaves some",
+                       Error);
+  CHECK_THROWS_AS(tiny({{"mask_ratio", 0.99}}), Error);
+  CHECK_NOTHROW(tiny({{"mask_ratio", 0.95}}));
+  CHECK_THROWS_AS(tiny({{"img_size", {2, 2}}}), Error);
+  CHECK_THROWS_AS(tiny({{"pos_embed", "none"}}), Error);
+  CHECK_THROWS_AS(tiny({{"decoder_embed_dim", 9}, {"decoder_num_heads", 3}}), Error);  // sincos
+}
+
+TEST_CASE("0.6 of 25 patches leaves 10, as the official code rounds") {
+  const auto model = tiny({{"img_size", {10, 10}}, {"mask_ratio", 0.6}});
+  CHECK(dynamic_cast<const Mae&>(*model).config().kept() == 10);
+}
+
+TEST_CASE("MAE begins with Xavier's weights and normal tokens, and decays the tokens") {
+  const auto model = make_model("mae_pit_tiny_32", {{"depth", 1}, {"decoder_depth", 1}}, 1);
+  const auto largest = [&](const char* name) {
+    double most = 0;
+    for (const double v : model->store().find(name).to_vector()) most = std::max(most, std::abs(v));
+    return most;
+  };
+  const double qkv = std::sqrt(6.0 / (192 + 3 * 192)), embed = std::sqrt(6.0 / (3 + 192));
+  CHECK(largest("blocks.0.attn.qkv.weight") <= qkv);
+  CHECK(largest("blocks.0.attn.qkv.weight") > 0.99 * qkv);
+  CHECK(largest("patch_embed.proj.weight") <= embed);
+  CHECK(largest("patch_embed.proj.weight") > 0.9 * embed);
+  CHECK(largest("decoder_pred.bias") == 0);
+  CHECK(largest("mask_token") > 0.02);
+  for (const Parameter& p : model->store().parameters()) {
+    if (p.name == "cls_token" || p.name == "mask_token") CHECK(p.decay == Decay::yes);
+    if (p.name == "pos_embed") CHECK_FALSE(p.tensor.requires_grad());
+  }
+}
