@@ -34,6 +34,9 @@ struct SgdOptions {
   double momentum = 0;
   bool nesterov = false;
 };
+struct LarsOptions {
+  double momentum = 0, trust = 0;
+};
 struct MuonOptions {
   double momentum = 0, eps = 0;
 };
@@ -41,6 +44,7 @@ struct MuonOptions {
 // One step each: the parameter and the moments change, and so do their versions.
 void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options);
 void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options);
+void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options);
 void lion_(const UpdateTensors& tensors, const UpdateRates& rates, const LionOptions& options);
 void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options);
 /// Of a matrix, or of filters [O, C, kh, kw] as the matrix [O, C kh kw].

@@ -18,6 +18,8 @@ OptimizerKind kind_of(OptimizerKind kind, const Shape& shape) {
   return kind == OptimizerKind::muon && !detail::suits_muon(shape) ? OptimizerKind::adamw : kind;
 }
 
+constexpr double kTrustOfLars = 1e-3;  // MAE's code
+
 bool has_second_moment(OptimizerKind kind) {
   return kind == OptimizerKind::adamw || kind == OptimizerKind::lamb;
 }
@@ -84,6 +86,8 @@ void Optimizer::update(const Slot& slot, const Tensor& gradient,
       return ops::sgd_(tensors, rates, {o.momentum, slot.kind == OptimizerKind::sgd});
     case OptimizerKind::lamb:
       return ops::lamb_(tensors, rates, {o.beta1, o.beta2, o.eps});
+    case OptimizerKind::lars:
+      return ops::lars_(tensors, rates, {o.momentum, kTrustOfLars});
     case OptimizerKind::lion:
       return ops::lion_(tensors, rates, {o.beta1, o.beta2});
     case OptimizerKind::muon:

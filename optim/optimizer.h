@@ -1,6 +1,6 @@
 // What turns gradients into new parameters: which of them, at which rates, by which optimizer. The
-// formulas, and where they come from, stand in ops/update/: adamw.cpp, sgd.cpp, lamb.cpp, lion.cpp,
-// muon.cpp.
+// formulas, and where they come from, stand in ops/update/: adamw.cpp, sgd.cpp, lamb.cpp, lars.cpp,
+// lion.cpp, muon.cpp.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ enum class OptimizerKind {
   sgd,       ///< with Nesterov's momentum
   momentum,  ///< SGD with plain momentum
   lamb,
+  lars,  ///< for linear probes
   lion,
   muon,
 };
@@ -28,6 +29,7 @@ inline constexpr auto kNames<OptimizerKind> =
                                          {OptimizerKind::sgd, "sgd"},
                                          {OptimizerKind::momentum, "momentum"},
                                          {OptimizerKind::lamb, "lamb"},
+                                         {OptimizerKind::lars, "lars"},
                                          {OptimizerKind::lion, "lion"},
                                          {OptimizerKind::muon, "muon"}});
 
@@ -35,7 +37,7 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   double weight_decay = 0.05;                     ///< of parameters born with Decay::yes
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adamw, lamb, lion (no eps), muon
-  double momentum = 0.9;                          ///< sgd, momentum, muon
+  double momentum = 0.9;                          ///< sgd, momentum, lars, muon
   double layer_decay = 1;        ///< rates fall by this factor per layer, see layer_decay.h
   bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in newest timm
 };
@@ -69,7 +71,7 @@ class Optimizer {
   struct Slot {
     Parameter parameter;
     OptimizerKind kind = OptimizerKind::adamw;  ///< AdamW, too, where Muon does not fit
-    Tensor m, v;  ///< v is undefined for sgd, lion and Muon's matrices
+    Tensor m, v;  ///< v is undefined for sgd, lars, lion and Muon's matrices
     double lr_scale = 1;
   };
   void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;

@@ -74,7 +74,7 @@ void add_optimizer_fields(Fields& fields, TrainConfig& c) {
                           {0, 0.999999999});
   betas.count = 2;
   betas.may_be_empty = true;
-  g.number("momentum", &c.momentum, "of sgd, momentum and muon", {0, 0.999999999});
+  g.number("momentum", &c.momentum, "of sgd, momentum, lars and muon", {0, 0.999999999});
   g.number("weight-decay", &c.weight_decay, "of weights, not of biases and norms", {0, 1e3});
   g.number("lr", &c.lr, "learning rate (default: lr-base x samples of a step / lr-base-size)",
            {0, 1e6});

@@ -59,8 +59,8 @@ struct WindowsOver {
 
   __device__ WindowsOver(const PoolAxis& a, std::int64_t position) {
     const std::int64_t reach = position + a.padding - a.kernel;  // before the first window's begin
-    first = reach < 0 ? 0 : reach / a.stride + 1;
-    last = (position + a.padding) / a.stride + 1;
+    first = reach < 0 ? 0 : divide(reach, a.stride).quotient + 1;
+    last = divide(position + a.padding, a.stride).quotient + 1;
     last = last < a.out ? last : a.out;
   }
 };

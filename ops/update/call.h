@@ -45,7 +45,7 @@ struct LambCall {
   AdamNumbers adam;
   double decay = 0;
   void* u = nullptr;
-  double* squares = nullptr;  ///< [blocks, 2]: sums of p^2 and u^2 over each kUpdateBlock elements
+  double* squares = nullptr;  ///< [2, blocks]: sums of p^2 and u^2 over each kUpdateBlock elements
 };
 
 /// g <- scale g + decay p,  m <- momentum m + g,  p <- p - rate (g_part g + m_part m).
@@ -64,10 +64,10 @@ struct LionCall {
   double scale = 1, keep = 1, rate = 0, b1 = 0, c1 = 1, b2 = 0, c2 = 1;
 };
 
-/// p <- keep p - rate r u, with r = sqrt(sum p^2 / sum u^2) from `squares` as LambCall leaves them;
-/// r = 1 where there are none, or a sum is 0.
+/// p <- keep p - rate r u, with r = trust sqrt(first sum / second sum) of `squares` as LambCall
+/// leaves them; r = 1 where there are none, or a sum is 0.
 struct MoveCall {
-  static constexpr const char* kOp = "lamb_ or muon_";
+  static constexpr const char* kOp = "lamb_, lars_ or muon_";
 
   DType dtype = DType::f32;
   std::int64_t count = 0;
@@ -75,6 +75,7 @@ struct MoveCall {
   const void* u = nullptr;
   double keep = 1, rate = 0;
   const double* squares = nullptr;
+  double trust = 1;
 };
 
 /// average <- keep average + rest (scale value).

@@ -11,6 +11,8 @@ using detail::AdamStep;
 using detail::LionStep;
 using detail::SgdStep;
 
+std::int64_t block_count(std::int64_t count) { return (count + kUpdateBlock - 1) / kUpdateBlock; }
+
 /// The elements [begin, end) of a parameter, its gradient and moments.
 template <class T>
 struct Block {
@@ -74,9 +76,9 @@ void lamb_block(const LambCall& c, const Block<T>& at) {
     parameter += static_cast<double>(p[i]) * static_cast<double>(p[i]);
     direction += static_cast<double>(u[i]) * static_cast<double>(u[i]);
   }
-  double* const squares = c.squares + 2 * (at.begin / kUpdateBlock);
+  double* const squares = c.squares + at.begin / kUpdateBlock;
   squares[0] = parameter;
-  squares[1] = direction;
+  squares[block_count(c.arrays.count)] = direction;
 }
 
 /// SGD and Lion: step(g, p, m) of each element.
@@ -92,17 +94,6 @@ void momentum_block(const Step& of_element, const Block<T>& at) {
     p[i] = pi;
     m[i] = mi;
   }
-}
-
-/// |p| / |u|, or 1.
-double ratio_of(const MoveCall& c) {
-  if (c.squares == nullptr) return 1;
-  double parameter = 0, direction = 0;
-  for (std::int64_t at = 0; at * kUpdateBlock < c.count; ++at) {
-    parameter += c.squares[2 * at];
-    direction += c.squares[2 * at + 1];
-  }
-  return parameter > 0 && direction > 0 ? detail::math::sqrt(parameter / direction) : 1;
 }
 
 void adamw(const AdamWCall& c) {
@@ -130,7 +121,7 @@ void sgd(const SgdCall& c) {
 }
 
 void move(const MoveCall& c) {
-  const double r = ratio_of(c);
+  const double r = detail::move_ratio(c, block_count(c.count));
   for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
     using T = decltype(zero);
     T* __restrict const p = static_cast<T*>(c.p);

@@ -7,6 +7,17 @@
 
 namespace fovea::ops::detail {
 
+/// r of a MoveCall, from the sums of `blocks` blocks.
+FOVEA_HD inline double move_ratio(const MoveCall& c, std::int64_t blocks) {
+  if (c.squares == nullptr) return 1;
+  double first = 0, second = 0;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    first += c.squares[block];
+    second += c.squares[blocks + block];
+  }
+  return first > 0 && second > 0 ? c.trust * math::sqrt(first / second) : 1;
+}
+
 /// Moves the moments; returns the direction.
 template <class T>
 struct AdamStep {

@@ -17,7 +17,7 @@ void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOpt
   const Tensor& p = tensors.parameter;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
   const Tensor u = empty(p.shape(), p.options());
-  const Tensor squares = empty({blocks, 2}, {DType::f64, p.device()});
+  const Tensor squares = empty({2, blocks}, {DType::f64, p.device()});
   auto* const sums = reinterpret_cast<double*>(squares.raw());
   const bool adapts = rates.weight_decay != 0;
 

@@ -112,39 +112,31 @@ __device__ double block_sum_of_squares(const T* x, std::int64_t begin, std::int6
   return block_reduce(sum, SumOf{});
 }
 
-/// sums[stride * block + offset], a thread block for each kUpdateBlock elements.
+/// sums[block], a thread block for each kUpdateBlock elements.
 template <class T>
-__global__ void squares_kernel(double* sums, const T* x, std::int64_t count, int stride) {
+__global__ void squares_kernel(double* sums, const T* x, std::int64_t count) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kUpdateBlock;
   const std::int64_t end = begin + kUpdateBlock < count ? begin + kUpdateBlock : count;
   const double sum = block_sum_of_squares(x, begin, end);
-  if (threadIdx.x == 0) sums[stride * static_cast<std::int64_t>(blockIdx.x)] = sum;
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+inline std::int64_t block_count(std::int64_t count) {
+  return (count + kUpdateBlock - 1) / kUpdateBlock;
 }
 template <class T>
-void sum_squares(double* sums, const T* x, std::int64_t count, int stride) {
+void sum_squares(double* sums, const T* x, std::int64_t count) {
   if (count == 0) return;
-  launch(current_stream(), squares_kernel<T>,
-         static_cast<unsigned>((count + kUpdateBlock - 1) / kUpdateBlock), kRowBlock,
-         kRowWarps * sizeof(double), sums, x, count, stride);
+  launch(current_stream(), squares_kernel<T>, static_cast<unsigned>(block_count(count)), kRowBlock,
+         kRowWarps * sizeof(double), sums, x, count);
 }
 
-/// |p| / |u|, or 1: by each thread for itself, from sums that are few.
-__device__ inline double ratio_of(const double* squares, std::int64_t count) {
-  if (squares == nullptr) return 1;
-  double parameter = 0, direction = 0;
-  for (std::int64_t at = 0; at * kUpdateBlock < count; ++at) {
-    parameter += squares[2 * at];
-    direction += squares[2 * at + 1];
-  }
-  return parameter > 0 && direction > 0 ? std::sqrt(parameter / direction) : 1;
-}
-
+/// Each thread adds the few sums for itself.
 template <class T>
-__global__ void move_kernel(MoveCall c) {
+__global__ void move_kernel(MoveCall c, std::int64_t blocks) {
   auto* const p = static_cast<T*>(c.p);
   const auto* const u = static_cast<const T*>(c.u);
   const T keep = static_cast<T>(c.keep);
-  const T rate = static_cast<T>(c.rate * ratio_of(c.squares, c.count));
+  const T rate = static_cast<T>(c.rate * detail::move_ratio(c, blocks));
   for (std::int64_t i = grid_thread(); i < c.count; i += grid_threads()) {
     p[i] = p[i] * keep - rate * u[i];
   }
@@ -181,8 +173,8 @@ inline void lamb(const LambCall& c) {
     for_each_element(LambElement<T>{Arrays<T>(c.arrays), detail::AdamStep<T>(c.adam),
                                     static_cast<T>(c.decay), u},
                      c.arrays.count);
-    sum_squares(c.squares, static_cast<const T*>(c.arrays.p), c.arrays.count, 2);
-    sum_squares(c.squares + 1, static_cast<const T*>(u), c.arrays.count, 2);
+    sum_squares(c.squares, static_cast<const T*>(c.arrays.p), c.arrays.count);
+    sum_squares(c.squares + block_count(c.arrays.count), static_cast<const T*>(u), c.arrays.count);
   });
 }
 
@@ -206,7 +198,7 @@ inline void move(const MoveCall& c) {
   if (c.count == 0) return;
   dispatch_wide(c.dtype, [&](auto zero) {
     launch(current_stream(), move_kernel<decltype(zero)>, blocks_for(c.count, kUpdateThreads),
-           kUpdateThreads, 0, c);
+           kUpdateThreads, 0, c, block_count(c.count));
   });
 }
 
@@ -222,7 +214,7 @@ inline void average(const AverageCall& c) {
 
 inline void squares(const SquaresCall& c) {
   dispatch_float(c.dtype, [&](auto zero) {
-    sum_squares(c.sums, static_cast<const decltype(zero)*>(c.x), c.count, 1);
+    sum_squares(c.sums, static_cast<const decltype(zero)*>(c.x), c.count);
   });
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
     check_close(short_run(cuda), short_run(cpu));
   };
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adamw, OptimizerKind::lamb,
-                                   OptimizerKind::lion, OptimizerKind::muon}) {
+                                   OptimizerKind::lars, OptimizerKind::lion, OptimizerKind::muon}) {
     check_alike(kind, {});
   }
   for (const ClipMode clip : {ClipMode::norm, ClipMode::value, ClipMode::agc}) {

@@ -102,13 +102,53 @@ TEST_CASE("the gradient scale acts as if the gradients had been multiplied") {
 }
 
 TEST_CASE("and so in every optimizer, also where gradients are clipped inside") {
-  for (const OptimizerKind kind :
-       {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lion, OptimizerKind::muon}) {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lars,
+                                   OptimizerKind::lion, OptimizerKind::muon}) {
     Fixture plain(kF64), scaled(kF64);
     run_three_steps(plain, default_options(kind), 1);
     run_three_steps(scaled, default_options(kind), 4);
     check_values(scaled.w, plain.w.to_vector(), 1e-13);
   }
+}
+
+TEST_CASE("LARS steps in proportion to a matrix's length, and as momentum with vectors") {
+  ParameterStore store(0, kF64);
+  const Scope s(store);
+  const std::int64_t columns = 40'000;  // more than one block of sums
+  const Tensor w = s.param("w", {2, columns}, normal(1)), b = s.param("b", {3}, normal(1));
+  const Tensor zero = s.param("zero", {2, 2}, constant(0));
+  OptimizerOptions options = default_options(OptimizerKind::lars);
+  options.weight_decay = 0.01;
+  Optimizer optimizer(store, options);
+  std::vector<double> values[3], momenta[3];
+  const Tensor tensors[3] = {w, b, zero};
+  for (std::size_t t = 0; t < 3; ++t) {
+    values[t] = tensors[t].to_vector();
+    momenta[t].assign(values[t].size(), 0);
+  }
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    for (std::size_t t = 0; t < 3; ++t) {
+      const Tensor g = rand_normal(tensors[t].shape(), {0, 1}, {9, 3 * step + t}, kF64);
+      tensors[t].set_grad(g);
+      const std::vector<double> gradient = g.to_vector();
+      const double decay = t == 1 ? 0 : 0.01;
+      double parameter = 0, direction = 0;
+      std::vector<double> u(gradient.size());
+      for (std::size_t i = 0; i < u.size(); ++i) {
+        u[i] = 0.5 * gradient[i] + decay * values[t][i];
+        parameter += values[t][i] * values[t][i];
+        direction += u[i] * u[i];
+      }
+      const double q =
+          t == 1 || parameter == 0 ? 1 : 0.001 * std::sqrt(parameter) / std::sqrt(direction);
+      for (std::size_t i = 0; i < u.size(); ++i) {
+        momenta[t][i] = 0.9 * momenta[t][i] + q * u[i];
+        values[t][i] -= 0.1 * momenta[t][i];
+      }
+    }
+    optimizer.step(0.1, 0.5);
+  }
+  for (std::size_t t = 0; t < 3; ++t) check_values(tensors[t], values[t], 1e-12);
 }
 
 TEST_CASE("a parameter without a gradient stays, and its version with it") {

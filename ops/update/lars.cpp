@@ -1,0 +1,49 @@
+// LARS: SGD with momentum whose step is, for each matrix or filter, in proportion to its own length
+// (You et al., "Large Batch Training of Convolutional Networks", 2017), in the form with which
+// MAE's code trains linear probes.
+//
+//   u = g + wd p,  m <- momentum m + q u,  p <- p - lr m
+//
+// q = trust |p| / |u|, or 1 where a norm is 0. Tensors of one axis have u = g and q = 1. Sums of
+// squares stay on the device.
+#include "ops/kernels.h"
+#include "ops/update/arrays.h"
+
+namespace fovea::ops {
+
+void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options) {
+  const UpdateArrays arrays = detail::arrays_of("lars_", tensors, detail::Moments::one);
+  const Tensor& p = tensors.parameter;
+  const bool adapts = p.rank() > 1;
+  const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
+  const Tensor u = p.detach().clone();
+  const Tensor squares = empty({2, blocks}, {DType::f64, p.device()});
+  auto* const sums = reinterpret_cast<double*>(squares.raw());
+
+  const UpdateKernels& run = kernels(p.device()).update;
+  run.average({.dtype = arrays.dtype,
+               .count = arrays.count,
+               .average = u.raw(),
+               .value = arrays.g,
+               .keep = adapts ? rates.weight_decay : 0,
+               .rest = 1,
+               .scale = rates.gradient_scale});
+  run.squares({arrays.dtype, arrays.count, p.raw(), sums});
+  run.squares({arrays.dtype, arrays.count, u.raw(), sums + blocks});
+  run.move({.dtype = arrays.dtype,
+            .count = arrays.count,
+            .p = arrays.m,
+            .u = u.raw(),
+            .keep = options.momentum,
+            .rate = -1,
+            .squares = adapts ? sums : nullptr,
+            .trust = options.trust});
+  run.move({.dtype = arrays.dtype,
+            .count = arrays.count,
+            .p = arrays.p,
+            .u = arrays.m,
+            .rate = rates.lr});
+  detail::bump_versions(tensors, detail::Moments::one);
+}
+
+}  // namespace fovea::ops
