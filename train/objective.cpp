@@ -96,17 +96,9 @@ Tensor widened(const Tensor& logits) {
 }
 
 /// [B, K]: 1 - s + s / K for the label, s / K elsewhere.
-Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothing,
-                      TensorOptions options) {
+Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothing) {
   const double off = smoothing / static_cast<double>(classes);
-  const std::vector<double> label = labels.to_vector();
-  std::vector<double> values(label.size() * static_cast<std::size_t>(classes), off);
-  for (std::size_t i = 0; i < label.size(); ++i) {
-    const auto k = static_cast<std::int64_t>(label[i]);
-    check(k >= 0 && k < classes, "bce: label ", k, " of ", classes, " classes");
-    values[i * static_cast<std::size_t>(classes) + static_cast<std::size_t>(k)] += 1 - smoothing;
-  }
-  return from_values({std::ssize(label), classes}, values, options);
+  return ops::one_hot(labels, classes, DType::f64) * (1 - smoothing) + off;
 }
 
 }  // namespace
@@ -116,7 +108,7 @@ Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& 
   const Tensor z = widened(logits);
   Tensor wanted = targets.soft.defined()
                       ? targets.soft
-                      : smooth_targets(targets.labels, classes, options.smoothing, z.options());
+                      : smooth_targets(targets.labels, classes, options.smoothing);
   wanted = wanted.to(z.dtype());
   if (options.threshold) {
     wanted = ops::greater(wanted, full({1}, *options.threshold, z.options())).to(z.dtype());

@@ -12,10 +12,10 @@
 
 namespace fovea {
 
-/// What a batch should be taken for. One of the first two is defined.
+/// What a batch should be taken for.
 struct Targets {
   Tensor labels;     ///< i64 [B]
-  Tensor soft;       ///< [B, K], of a mixed batch; smoothing is inside
+  Tensor soft;       ///< [B, K] instead, of a mixed batch; smoothing is inside; or undefined
   Tensor indices{};  ///< i64 [B], of the samples in their data set; only stored logits ask for it
 };
 

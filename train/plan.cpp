@@ -36,7 +36,9 @@ struct Probe {
   Progress progress;
 
   Probe(const TrainConfig& c, std::unique_ptr<Model> m, std::int64_t samples)
-      : config(c), model(std::move(m)), step(step_options(c, model->info()), *model, samples) {}
+      : config(c),
+        model(std::move(m)),
+        step(step_options(c), *model, make_task(c, model->info(), samples)) {}
 
   /// Of training's images where they are largest.
   ImageSize largest_size() const {

@@ -5,12 +5,13 @@
 
 #include "base/text.h"
 #include "settings/pipeline.h"
+#include "train/classification.h"
 
 namespace fovea {
 
-TrainerOptions trainer_options(const TrainConfig& config, const ModelInfo& model) {
+TrainerOptions trainer_options(const TrainConfig& config) {
   TrainerOptions options;
-  options.step = step_options(config, model);
+  options.step = step_options(config);
   options.grad_accum_steps = config.grad_accum_steps;
   options.schedule = schedule_options(config);
   options.cooldown_epochs = config.cooldown_epochs;
@@ -26,11 +27,8 @@ TrainerOptions trainer_options(const TrainConfig& config, const ModelInfo& model
   return options;
 }
 
-StepOptions step_options(const TrainConfig& config, const ModelInfo& model) {
+StepOptions step_options(const TrainConfig& config) {
   StepOptions options;
-  options.objective = objective_options(config);
-  if (mixes(config)) options.mix = mix_options(config, model.num_classes);
-  options.mix_epochs = config.mixup_off_epoch;
   options.optimizer = optimizer_options(config);
   if (config.clip_grad) options.clip = ClipOptions{config.clip_mode, *config.clip_grad};
   if (config.model_ema) options.ema = EmaOptions{config.model_ema_decay, config.model_ema_warmup};
@@ -41,6 +39,16 @@ StepOptions step_options(const TrainConfig& config, const ModelInfo& model) {
   options.detect_anomaly = config.detect_anomaly;
   options.seed = seed_of(config);
   return options;
+}
+
+std::unique_ptr<const Task> make_task(const TrainConfig& config, const ModelInfo& model,
+                                      std::int64_t samples) {
+  ClassificationOptions options;
+  options.objective = objective_options(config);
+  if (mixes(config)) options.mix = mix_options(config, model.num_classes);
+  options.mix_epochs = config.mixup_off_epoch;
+  options.seed = seed_of(config);
+  return std::make_unique<Classification>(options, model, samples);
 }
 
 ObjectiveOptions objective_options(const TrainConfig& config) {

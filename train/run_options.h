@@ -3,14 +3,18 @@
 
 #include "settings/config.h"
 #include "train/initial_weights.h"
+#include "train/objective.h"
 #include "train/trainer.h"
 
 namespace fovea {
 
 /// The settings must have been checked (check_config).
-[[nodiscard]] TrainerOptions trainer_options(const TrainConfig& config, const ModelInfo& model);
+[[nodiscard]] TrainerOptions trainer_options(const TrainConfig& config);
 
-[[nodiscard]] StepOptions step_options(const TrainConfig& config, const ModelInfo& model);
+/// What the model is trained for, on a split of so many `samples`.
+[[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config,
+                                                    const ModelInfo& model, std::int64_t samples);
+[[nodiscard]] StepOptions step_options(const TrainConfig& config);
 [[nodiscard]] ObjectiveOptions objective_options(const TrainConfig& config);
 [[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
 [[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);

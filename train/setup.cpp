@@ -103,8 +103,8 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
 }
 
 Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model) {
-  TrainerOptions options = trainer_options(config, model->info());
-  return {std::move(options), std::move(data), std::move(model)};
+  std::unique_ptr<const Task> task = make_task(config, model->info(), data.train->size());
+  return {trainer_options(config), std::move(data), std::move(model), std::move(task)};
 }
 
 fs::path make_run_folder(const TrainConfig& config) {

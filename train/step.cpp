@@ -13,9 +13,13 @@
 namespace fovea {
 namespace {
 
-// One seed gives independent streams to the loader, the model's random ops and the mixing.
+// One seed gives independent streams to the loader, the model's random ops and the task.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
-constexpr std::uint64_t kMixStream = 0x6D6978;        // "mix"
+
+Batch uploaded(const Batch& batch, Device device) {
+  const auto there = [&](const Tensor& x) { return x.defined() ? upload(x, device) : x; };
+  return {there(batch.images), there(batch.labels), batch.indices, there(batch.targets)};
+}
 
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
@@ -34,10 +38,10 @@ std::string nonfinite_loss(double loss) {
 
 }  // namespace
 
-TrainStep::TrainStep(const StepOptions& options, Model& model, std::int64_t samples)
+TrainStep::TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task)
     : options_(options),
       model_(model),
-      objective_(options.objective, model.info(), samples),
+      task_(std::move(task)),
       optimizer_(model.store(), options.optimizer),
       guard_(options.guard) {
   if (!options_.ema) return;
@@ -67,12 +71,8 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
 bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard_.may_skip(); }
 
 void TrainStep::forward_backward(const Batch& given, Progress& progress) {
-  const Device device = model_.device();
-  Batch batch = given;
-  Targets targets = mix_batch(batch, progress);  // before the copy: it works on the CPU
-  batch = {upload(batch.images, device), upload(batch.labels, device), batch.indices};
-  if (targets.labels.defined()) targets.labels = batch.labels;
-  if (targets.soft.defined()) targets.soft = upload(targets.soft, device);
+  const BatchPlace place{progress.forward, progress.finished_epochs};
+  const Batch batch = uploaded(task_->prepare(given, place), model_.device());
   if (on_images) on_images(batch.images);
   Context ctx;
   ctx.training = true;
@@ -85,7 +85,7 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   StepNumbers& numbers = unread_.back();
   {
     const StageTimer timer(times_.forward, "forward");
-    loss = objective_(model_.forward(batch.images, ctx), targets, batch.images);
+    loss = task_->loss(model_, batch, ctx);
     numbers.losses.push_back({loss.detach(), batch.size()});
     if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
       check(guard_.skips_nonfinite(), nonfinite_loss(numbers.losses.back().read()));
@@ -133,15 +133,6 @@ void TrainStep::settle(Progress& progress) {
     step.add_losses(progress);
     guard_.accept(loss, progress.guard);
   }
-}
-
-Targets TrainStep::mix_batch(Batch& batch, const Progress& progress) const {
-  const bool in_time = options_.mix_epochs == 0 || progress.finished_epochs < options_.mix_epochs;
-  if (!options_.mix || !in_time) return {batch.labels, {}, batch.indices};
-  Rng rng(options_.seed, stream_of(kMixStream, static_cast<std::uint64_t>(progress.forward)));
-  MixedBatch mixed = mix(batch, *options_.mix, rng);
-  batch.images = std::move(mixed.images);
-  return {{}, std::move(mixed.targets), batch.indices};
 }
 
 void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
@@ -216,7 +207,7 @@ double TrainStep::clip(const Tensor& squares, double scale) {
 void TrainStep::check_first_gradients() const {
   std::vector<std::string> missing;
   for (const Parameter& p : parameters_without_gradient(model_.store())) {
-    if (!objective_.is_unused(p)) missing.push_back(p.name);
+    if (!task_->is_unused(p)) missing.push_back(p.name);
   }
   check(missing.empty(), "training: no gradient reached ", missing.size(),
         " parameters: ", list_of(missing), "; is the graph cut somewhere?");

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "data/augment/mixup.h"
 #include "data/loading/batch.h"
 #include "models/model.h"
 #include "optim/ema.h"
@@ -15,7 +14,7 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint.h"
 #include "train/guards.h"
-#include "train/objective.h"
+#include "train/task.h"
 #include "train/timers.h"
 
 namespace fovea {
@@ -31,9 +30,6 @@ struct ClipOptions {
 };
 
 struct StepOptions {
-  ObjectiveOptions objective{};
-  std::optional<MixOptions> mix{};  ///< what is done to the images of a batch
-  std::int64_t mix_epochs = 0;      ///< only in so many first epochs; 0: in all
   OptimizerOptions optimizer{};
   std::optional<ClipOptions> clip{};
   std::optional<EmaOptions> ema{};
@@ -47,8 +43,8 @@ struct StepOptions {
 
 class TrainStep {
  public:
-  /// `samples` is the size of the training split. The model is trained where its parameters are.
-  TrainStep(const StepOptions& options, Model& model, std::int64_t samples);
+  /// The model is trained where its parameters are.
+  TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task);
 
   /// Of `batches` batches at rate `lr`. Counts forward passes and updates.
   void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
@@ -93,7 +89,6 @@ class TrainStep {
   [[nodiscard]] bool reads_at_once() const;
   [[nodiscard]] bool accept(Progress& progress);
   void forward_backward(const Batch& given, Progress& progress);
-  [[nodiscard]] Targets mix_batch(Batch& batch, const Progress& progress) const;
   void update(std::int64_t batches, double lr, Progress& progress);
   void keep_buffers();
   void restore_buffers() const;
@@ -102,7 +97,7 @@ class TrainStep {
 
   StepOptions options_;
   Model& model_;
-  Objective objective_;
+  std::unique_ptr<const Task> task_;
   Optimizer optimizer_;
   std::unique_ptr<Ema> ema_;
   StepGuard guard_;

@@ -7,11 +7,12 @@
 
 namespace fovea {
 
-Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model)
+Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
+                 std::unique_ptr<const Task> task)
     : options_(std::move(options)),
       data_(std::move(data)),
       model_(std::move(model)),
-      step_(options_.step, *model_, data_.train->size()),
+      step_(options_.step, *model_, std::move(task)),
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)) {
   start_loader();
 }

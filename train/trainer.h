@@ -71,7 +71,8 @@ struct TrainWatch {
 class Trainer {
  public:
   /// The model is trained where its parameters are.
-  Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model);
+  Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
+          std::unique_ptr<const Task> task);
 
   /// Goes on from a saved state. Call before fit().
   void resume(const std::filesystem::path& state_file);
