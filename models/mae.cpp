@@ -33,6 +33,13 @@ Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count, DType d
   return ops::expand(token.to(dtype), {B, count, token.size(2)});
 }
 
+/// Not of the stack by which rates may fall: that is the encoder.
+std::vector<Block> make_decoder_blocks(const Scope& s, const EncoderConfig& c) {
+  std::vector<Block> blocks;
+  for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s / i, c, i);
+  return blocks;
+}
+
 Tensor through(const std::vector<Block>& blocks, Tensor x, Context& ctx) {
   for (const Block& block : blocks) {
     x = run_block(x, ctx, [&block](const Tensor& in, Context& c) { return block(in, c); });
@@ -77,7 +84,7 @@ Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions o
       mask_token_(Scope(store()).param("mask_token", {1, 1, c.decoder.embed_dim}, normal(0.02))),
       decoder_pos_embed_(
           position_table(Scope(store()), c, c.decoder.embed_dim, "decoder_pos_embed")),
-      decoder_blocks_(make_blocks(Scope(store()).xavier() / "decoder_blocks", c.decoder)),
+      decoder_blocks_(make_decoder_blocks(Scope(store()).xavier() / "decoder_blocks", c.decoder)),
       decoder_norm_(Scope(store()) / "decoder_norm", c.decoder.embed_dim, c.decoder.norm_eps),
       decoder_pred_(Scope(store()).xavier() / "decoder_pred", c.decoder.embed_dim,
                     c.patch_values()) {}
@@ -114,9 +121,11 @@ Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) c
       tokens_at(ops::cat({ops::slice(y, 1, 1, L), holes}, 1), masking.restore);  // [B, N, Dd]
   const Tensor all = ops::cat({ops::slice(y, 1, 0, 1), patches}, 1);
   Context inner = ctx;
-  inner.tap = [&ctx](std::string_view name, const Tensor& value) {
-    ctx.show("decoder/" + std::string(name), value);
-  };
+  if (ctx.tap) {  // its blocks have the encoder's numbers
+    inner.tap = [tap = ctx.tap](std::string_view name, const Tensor& value) {
+      tap("decoder/" + std::string(name), value);
+    };
+  }
   const Tensor x = through(decoder_blocks_, all + decoder_pos_embed_.to(y.dtype()), inner);
   const Tensor out = decoder_norm_(ops::slice(x, 1, 1, 1 + N)).to(ctx.activations);
   return decoder_pred_(out);

@@ -126,6 +126,27 @@ TEST_CASE("the encoder works on visible tokens only, whose order does not matter
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(b[i] == doctest::Approx(a[i]).epsilon(1e-10));
 }
 
+TEST_CASE("blocks that are computed again give the same bits, and the decoder's are named") {
+  const auto model = tiny();
+  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Masking m = masking(mae.config().kept());
+  std::vector<double> gradients[2];
+  std::vector<std::string> shown;
+  for (const bool again : {false, true}) {
+    model->store().zero_grad();
+    Context ctx = in_f64();
+    ctx.training = true;
+    ctx.recompute_blocks = again;
+    if (!again) ctx.tap = [&](std::string_view name, const Tensor&) { shown.emplace_back(name); };
+    backward(mae.loss(images(1), m, mae.reconstruct(images(1), m, ctx).pixels));
+    gradients[again] = model->store().find("blocks.0.attn.qkv.weight").grad().to_vector();
+  }
+  CHECK(gradients[0] == gradients[1]);
+  for (const char* const name : {"feat/embed", "feat/0", "feat/1", "decoder/feat/0"}) {
+    CHECK(std::count(shown.begin(), shown.end(), name) == 1);
+  }
+}
+
 TEST_CASE("a patch's values are in the order row, column, channel") {
   Tensor image = zeros({1, 2, 4, 4});
   for (std::int64_t i = 0; i < 32; ++i) image.data<float>()[i] = static_cast<float>(i);
@@ -185,5 +206,7 @@ TEST_CASE("MAE begins with Xavier's weights and normal tokens, and decays the to
   for (const Parameter& p : model->store().parameters()) {
     if (p.name == "cls_token" || p.name == "mask_token") CHECK(p.decay == Decay::yes);
     if (p.name == "pos_embed") CHECK_FALSE(p.tensor.requires_grad());
+    if (p.name.starts_with("blocks.0.")) CHECK(p.block == 0);
+    if (p.name.starts_with("decoder_")) CHECK(p.block == -1);
   }
 }
