@@ -79,6 +79,15 @@ TEST_CASE("PiT's recipe on CIFAR: an absolute rate of 0.004, no mixing") {
   CHECK(c.weight_decay == 0.3);
 }
 
+TEST_CASE("the Pixel Transformer's ImageNet recipes show an image once, unlike DeiT's") {
+  CHECK(recipe("imagenet_deit_tiny").aug_repeats == 3);
+  for (const char* const name : {"imagenet_pit_small", "imagenet_pit_base",
+                                 "imagenet_pit_small_patch2", "imagenet_vit_base"}) {
+    CAPTURE(std::string(name));
+    CHECK(recipe(name).aug_repeats == 0);
+  }
+}
+
 TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "base.json", R"({"epochs": 3, "mixup": 0.5})");
