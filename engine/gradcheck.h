@@ -20,9 +20,9 @@ using TensorFn = std::function<Tensor(const std::vector<Tensor>& inputs)>;
 
 struct GradcheckOptions {
   double step = 2e-4;  ///< h, relative to max(1, |x|)
-  double tolerance =
-      1e-6;  ///< of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6)
-  std::uint64_t seed = 99;        ///< of the cotangent, and of which entries are drawn
+  /// Of |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6).
+  double tolerance = 1e-6;
+  std::uint64_t seed = 99;  ///< of the cotangent, and of which entries are drawn
   /// Of each input, drawn at random, beside the one with the largest derivative; 0: all.
   std::int64_t most_entries = 0;
   /// Called after backward(), before the gradients are read (Model::finish_backward).

@@ -7,10 +7,9 @@
 namespace fovea::emulate {
 
 Counters& Counters::operator+=(const Counters& other) {
-  for (const auto member :
-       {&Counters::global_requests, &Counters::global_bytes, &Counters::vector_bytes,
-        &Counters::sectors, &Counters::shared_requests, &Counters::wavefronts,
-        &Counters::extra_wavefronts}) {
+  for (const auto member : {&Counters::global_requests, &Counters::global_bytes,
+                            &Counters::vector_bytes, &Counters::sectors, &Counters::shared_requests,
+                            &Counters::wavefronts, &Counters::extra_wavefronts}) {
     this->*member += other.*member;
   }
   return *this;
