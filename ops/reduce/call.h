@@ -32,10 +32,18 @@ struct L1NormalizeCall {
   void* dx = nullptr;
 };
 
+/// Elements that partial_sums should add up before they join other sums: fewer where thousands of
+/// threads wait for work.
+struct SumRuns {
+  std::int64_t along_rows = 1;    ///< where inner is 1
+  std::int64_t down_columns = 1;  ///< elsewhere
+};
+
 struct ReduceKernels {
   Kernel<PartialSumsCall> partial_sums;
   Kernel<L1NormalizeCall> l1_normalize;       ///< y from x
   Kernel<L1NormalizeCall> l1_normalize_grad;  ///< dx from x and dy
+  SumRuns runs;
 };
 
 }  // namespace fovea::ops

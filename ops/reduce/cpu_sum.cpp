@@ -77,6 +77,6 @@ void partial_sums(const PartialSumsCall& c) {
 }  // namespace
 
 extern const ReduceKernels reduce_kernels{partial_sums, reduce::l1_normalize,
-                                          reduce::l1_normalize_grad};
+                                          reduce::l1_normalize_grad, SumRuns{1 << 14, 1 << 8}};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

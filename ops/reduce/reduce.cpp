@@ -42,19 +42,13 @@ struct Block {
   std::int64_t outer = 1, n = 1, inner = 1;
 };
 
-/// Elements that are added up before they join other sums: fewer where thousands of threads wait.
-std::int64_t run_of(const Block& b, Device device) {
-  const bool is_cpu = device.type == DeviceType::cpu;
-  return b.inner == 1 ? (is_cpu ? 1 << 14 : 1 << 12) : (is_cpu ? 1 << 8 : 1 << 6);
-}
-
 /// One round: [outer, runs, inner] in acc_t, each the sum of one run.
 Tensor partial_sums(const Tensor& x, const Block& b) {
-  const std::int64_t run = run_of(b, x.device());
+  const ReduceKernels& reduce = kernels(x.device()).reduce;
+  const std::int64_t run = b.inner == 1 ? reduce.runs.along_rows : reduce.runs.down_columns;
   const std::int64_t runs = std::max<std::int64_t>(1, (b.n + run - 1) / run);
   const Tensor sums = empty({b.outer, runs, b.inner}, {acc_dtype(x.dtype()), x.device()});
-  kernels(x.device())
-      .reduce.partial_sums({x.dtype(), b.outer, b.n, b.inner, run, runs, x.raw(), sums.raw()});
+  reduce.partial_sums({x.dtype(), b.outer, b.n, b.inner, run, runs, x.raw(), sums.raw()});
   return sums;
 }
 

@@ -59,6 +59,7 @@ void partial_sums(const PartialSumsCall& c) {
   });
 }
 
-extern const ReduceKernels reduce_kernels{partial_sums, l1_normalize, l1_normalize_grad};
+extern const ReduceKernels reduce_kernels{partial_sums, l1_normalize, l1_normalize_grad,
+                                          SumRuns{1 << 12, 1 << 6}};
 
 }  // namespace fovea::ops::cuda

@@ -1,3 +1,4 @@
+// Pointers to kernels, as the emulator met them, by the names that the dynamic linker knows.
 #include "tests/cuda/fake/kernels.h"
 
 #include <cxxabi.h>
