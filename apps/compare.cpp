@@ -9,32 +9,49 @@
 #include "base/files.h"
 #include "report/compare.h"
 #include "train/checkpoint.h"
+#include "train/tasks.h"
 
 namespace {
 
 using namespace fovea;
 
-std::vector<EpochRow> read_log(const std::filesystem::path& run) {
-  const std::filesystem::path path = RunPaths{run}.log();
+/// A log alone, without settings, is a classifier's: other programs write such ones too.
+TaskInfo task_of_run(const RunPaths& run) {
+  TrainConfig config;
+  if (std::filesystem::exists(run.config())) {
+    apply_json(fields_of(config), read_file(run.config()), run.config().string());
+  }
+  return task_info(config);
+}
+
+std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
+  const std::filesystem::path path = run.log();
   check(std::filesystem::exists(path), "compare: ", path.string(),
         " does not exist, expected the folder of a run");
-  std::vector<EpochRow> rows = parse_epochs(read_file(path), path.string());
+  std::vector<EpochRow> rows = parse_epochs(task, read_file(path), path.string());
   check(!rows.empty(), "compare: ", path.string(), " holds no epoch yet");
   return rows;
 }
 
 /// "LABEL=DIR", or "DIR", whose label is the folder's name.
-void add_run(std::vector<RunGroup>& groups, const std::string& argument) {
+void add_run(Comparison& comparison, const std::string& argument) {
+  std::vector<RunGroup>& groups = comparison.groups;
   const std::size_t equals = argument.find('=');
   const std::filesystem::path run =
       equals == std::string::npos ? argument : argument.substr(equals + 1);
   const std::string label = equals != std::string::npos ? argument.substr(0, equals)
                             : run.filename().empty()    ? run.parent_path().filename().string()
                                                         : run.filename().string();
+  const TaskInfo task = task_of_run({run});
+  if (groups.empty()) comparison.task = task;
+  const std::string &score = task.best_measure().name,
+                    &others = comparison.task.best_measure().name;
+  check(score == others, "compare: ", run.string(), " is judged by its ", score,
+        ", the runs before it by ", others, "; expected runs of one task");
   auto group = std::find_if(groups.begin(), groups.end(),
                             [&](const RunGroup& g) { return g.label == label; });
   if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{label, {}});
-  group->runs.push_back(read_log(run));
+  group->runs.push_back(read_log(task, {run}));
 }
 
 int run(int argc, char** argv) {
@@ -47,15 +64,15 @@ int run(int argc, char** argv) {
                         {"compare", "Runs beside each other; runs of one label are averaged.",
                          "LABEL=RUN_DIR, or RUN_DIR", fields});
   if (arguments.empty()) throw UsageError("compare: name at least one run folder");
-  std::vector<RunGroup> groups;
-  for (const std::string& argument : arguments) add_run(groups, argument);
-  std::cout << comparison_table(groups);
+  Comparison comparison;
+  for (const std::string& argument : arguments) add_run(comparison, argument);
+  std::cout << comparison_table(comparison);
   if (output.empty()) return 0;
   const std::filesystem::path folder = output;
   make_folder(folder);
-  const std::vector<Chart> charts{comparison_chart(groups)};
+  const std::vector<Chart> charts{comparison_chart(comparison)};
   write_file_atomically(folder / "compare.svg", svg_of_charts(charts));
-  write_file_atomically(folder / "compare.csv", comparison_csv(groups));
+  write_file_atomically(folder / "compare.csv", comparison_csv(comparison));
   std::cout << "wrote " << (folder / "compare.svg").string() << " and compare.csv\n";
   return 0;
 }

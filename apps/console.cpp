@@ -41,11 +41,31 @@ std::string shares_of(const TimeShares& time) {
          " other " + share(time.other());
 }
 
+/// `text` with RUN replaced.
+std::string with_folder(std::string text, const std::string& folder) {
+  for (std::size_t at = text.find("RUN"); at != std::string::npos;
+       at = text.find("RUN", at + folder.size())) {
+    text.replace(at, 3, folder);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string scores_text(const TaskInfo& task, const Scores& scores) {
+  std::string text;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const Measure& measure = task.measures.at(i);
+    text += "  " + (measure.name == "loss" ? "test loss" : measure.title) + " " +
+            measure.text(scores[i]);
+  }
+  return text;
+}
 
 void Console::introduce(TrainConfig config, Trainer& trainer,
                         const std::vector<std::string>& notices) {
   epochs_ = trainer.epochs();
+  task_ = trainer.task();
   Model& model = trainer.model();
   std::ostringstream text;
   text << settings_of(config) << '\n'
@@ -91,9 +111,11 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
   epoch_seconds_ = row.seconds;
   std::ostringstream text;
   text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss "
-       << fixed_text(row.train_loss, 4) << "  test loss " << fixed_text(*row.eval_loss, 4)
-       << "  top-1 " << percent_text(*row.eval_top1) << "  top-5 " << percent_text(*row.eval_top5);
-  if (row.ema_top1) text << "  EMA top-1 " << percent_text(*row.ema_top1);
+       << fixed_text(row.train_loss, 4) << scores_text(task_, row.eval);
+  if (!row.ema.empty()) {
+    text << "  EMA " << task_.best_measure().title << " "
+         << task_.best_measure().text(task_.best_score(row.ema));
+  }
   text << "  " << fixed_text(row.img_s, 0) << " img/s";
   if (row.mfu) text << " (" << fixed_text(100 * *row.mfu, 0) << "% of the best product rate)";
   text << "  " << format_duration(row.seconds);
@@ -112,8 +134,9 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
 void Console::finish(const RunPaths& paths, const Progress& progress) {
   const std::string folder = paths.folder.string();
   std::ostringstream text;
-  text << "\ndone in " << format_duration(seconds_) << ": best top-1 "
-       << percent_text(progress.best_top1) << " after epoch " << progress.best_epoch + 1 << "\n"
+  text << "\ndone in " << format_duration(seconds_) << ": best " << task_.best_measure().title
+       << " " << task_.best_measure().text(progress.best.score) << " after epoch "
+       << progress.best.epoch + 1 << "\n"
        << "  curves      " << paths.curves().string() << "\n"
        << "  checkpoint  "
        << paths.weights(std::filesystem::exists(paths.weights("best")) ? "best" : "last").string()
@@ -123,9 +146,7 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
                : "")
        << "  log         " << paths.log().string() << "\n\n"
        << "what to type next:\n"
-       << "  ./run evaluate " << folder << "            accuracy per class, confusion matrix\n"
-       << "  ./run predict IMAGE --checkpoint " << folder << "\n"
-       << "  tensorboard --logdir " << folder;
+       << with_folder(task_.next_steps, folder) << "  tensorboard --logdir " << folder;
   print(text.str());
 }
 

@@ -53,11 +53,9 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   check(!config.use_ema || trainer.state().ema != nullptr, "--use-ema: this run keeps no averages");
   std::optional<SwappedWeights> averaged;
   if (config.use_ema) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
-  const Evaluation result = trainer.evaluate();
-  result.require_finite();
-  const Metrics& metrics = result.metrics;
-  console.print("test loss " + fixed_text(metrics.loss(), 4) + "  top-1 " +
-                percent_text(metrics.top1()) + "  top-5 " + percent_text(metrics.top5()));
+  const Task::Evaluated result = trainer.evaluate();
+  result.pass.require_finite();
+  console.print(scores_text(trainer.task(), result.scores).substr(2));
   return 0;
 }
 
@@ -107,6 +105,9 @@ TrainWatch watch_of(Console& console, RunRecorder& recorder, RunProfile& profile
     recorder.epoch(row, state);
     console.epoch(row, state.progress);
   };
+  watch.on_picture = [&](std::int64_t epoch, const Image& image) {
+    recorder.picture(epoch, image);
+  };
   watch.on_save = [&](const TrainState& state) { recorder.save(state); };
   watch.on_stop = [&](const TrainState& state) { recorder.stop(state); };
   watch.on_notice = [&](const std::string& text) { console.print("note: " + text); };
@@ -142,7 +143,7 @@ int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lo
   info.classes = trainer.data().train->class_names();
   info.normalization = normalization_of(config);
   info.crop = evaluation_crop(config);
-  RunRecorder recorder(folder, info, trainer.progress(),
+  RunRecorder recorder(folder, trainer.task(), info, trainer.progress(),
                        {config.checkpoint_hist, config.async_checkpoint});
   trainer.set_peak_rate(measured_product_rate(config.precision, parse_device(config.device)));
   console.print(

@@ -68,6 +68,26 @@ Tensor patch_pixels(const Tensor& images, std::int64_t p) {
   return ops::reshape(ops::permute(cut, {0, 2, 4, 3, 5, 1}), {B, rows * columns, p * p * C});
 }
 
+Tensor images_of_patches(const Tensor& values, const PatchConfig& image) {
+  const std::int64_t B = values.size(0), p = image.patch_size, C = image.in_chans;
+  const auto [height, width] = image.img_size;
+  const Tensor cut = ops::reshape(values, {B, height / p, width / p, p, p, C});
+  return ops::reshape(ops::permute(cut, {0, 5, 1, 3, 2, 4}), {B, C, height, width});
+}
+
+PatchTargets::PatchTargets(const Tensor& images, const MaeConfig& c)
+    : values_(patch_pixels(images, c.image.patch_size)) {
+  if (!c.norm_pix_loss) return;
+  mean_ = ops::mean(values_, {2}, true);
+  scale_ = ops::rsqrt(ops::var(values_, {2}, 1, true) + 1e-6);
+  values_ = (values_ - mean_) * scale_;
+}
+
+Tensor PatchTargets::to_pixels(const Tensor& predicted) const {
+  if (!scale_.defined()) return predicted;
+  return predicted / scale_ + mean_;
+}
+
 Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions options)
     : Model(std::move(info), seed, options),
       config_(c),
@@ -133,12 +153,7 @@ Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) c
 
 Tensor Mae::loss(const Tensor& images, const Masking& masking, const Tensor& pixels) const {
   const DType wide = acc_dtype(pixels.dtype());
-  Tensor target = patch_pixels(images.to(wide), config_.image.patch_size);  // [B, N, values]
-  if (config_.norm_pix_loss) {
-    const Tensor mean = ops::mean(target, {2}, true);
-    target = (target - mean) * ops::rsqrt(ops::var(target, {2}, 1, true) + 1e-6);
-  }
-  const Tensor difference = pixels.to(wide) - target;
+  const Tensor difference = pixels.to(wide) - PatchTargets(images.to(wide), config_).values();
   const Tensor errors = ops::mean(difference * difference, {2});  // [B, N]
   const std::int64_t hidden = errors.size(0) * (errors.size(1) - config_.kept());
   return ops::sum(errors * masking.hidden.to(wide)) * (1 / static_cast<double>(hidden));

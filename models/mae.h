@@ -52,6 +52,24 @@ struct Reconstruction {
 /// The values of an image's patches, [B, C, H, W] -> [B, N, p p C] in the order (row, column,
 /// channel).
 [[nodiscard]] Tensor patch_pixels(const Tensor& images, std::int64_t patch_size);
+/// And back.
+[[nodiscard]] Tensor images_of_patches(const Tensor& values, const PatchConfig& image);
+
+/// What the decoder should say of images [B, C, H, W].
+class PatchTargets {
+ public:
+  PatchTargets(const Tensor& images, const MaeConfig& c);
+
+  /// [B, N, patch values], as norm_pix_loss has it.
+  [[nodiscard]] const Tensor& values() const { return values_; }
+  /// Predicted values of these images' patches as pixels: with norm_pix_loss each patch gets its
+  /// own mean and deviation back.
+  [[nodiscard]] Tensor to_pixels(const Tensor& predicted) const;
+
+ private:
+  Tensor values_;
+  Tensor mean_, scale_;  ///< [B, N, 1], with norm_pix_loss: of each patch, and 1 / its deviation
+};
 
 class Mae : public Model {
  public:

@@ -106,10 +106,12 @@ double learning_rate(const ScheduleOptions& options, std::int64_t step,
   return rate_at(options, static_cast<double>(std::max<std::int64_t>(0, epoch - options.lag)));
 }
 
-void note_metric(const ScheduleOptions& o, std::int64_t epoch, double metric, PlateauState& state) {
+void note_metric(const ScheduleOptions& o, std::int64_t epoch, double metric, bool more_is_better,
+                 PlateauState& state) {
   constexpr double kThreshold = 1e-4, kSmallestChange = 1e-8;  // PyTorch's
   if (o.kind != ScheduleKind::plateau || static_cast<double>(epoch + 1) <= o.warmup_epochs) return;
-  if (!state.has_best || metric > state.best * (1 + kThreshold)) {
+  const double bar = state.best * (1 + (more_is_better ? kThreshold : -kThreshold));
+  if (!state.has_best || (more_is_better ? metric > bar : metric < bar)) {
     state.has_best = true;
     state.best = metric;
     state.bad_epochs = 0;

@@ -17,7 +17,7 @@ enum class ScheduleKind {
   poly,         ///< lr to min_lr as (1 - t / E) ^ decay_rate
   step,         ///< times decay_rate every decay_epochs
   multistep,    ///< times decay_rate at each milestone, one tick early as timm does
-  plateau,      ///< times decay_rate when top-1 stops rising; always per epoch
+  plateau,      ///< times decay_rate when the score stops improving; always per epoch
   constant,
   wsd,  ///< warm-up, stable, decay: lr, then 1 - sqrt down to min_lr (Haegele et al. 2024)
 };
@@ -44,7 +44,7 @@ struct ScheduleOptions {
   double decay_epochs = 30;           ///< step: the interval. wsd: the decay; below 1 a share
   double decay_rate = 0.1;            ///< step, multistep, plateau; the power of poly
   std::vector<double> milestones{};   ///< multistep: epochs, rising
-  std::int64_t patience_epochs = 10;  ///< plateau: epochs without a better top-1
+  std::int64_t patience_epochs = 10;  ///< plateau: epochs without a better score
   bool on_updates = true;             ///< evaluated at every step; else constant within an epoch
   std::int64_t lag = 0;  ///< without on_updates: epoch e runs at the rate of epoch e - lag
 };
@@ -57,11 +57,11 @@ struct PlateauState {
   double best = 0;
   std::int64_t bad_epochs = 0;
 };
-/// Tells a plateau schedule the top-1 (or anything that should rise) after epoch `epoch`, counted
-/// from 0. As PyTorch's ReduceLROnPlateau with a relative threshold of 1e-4; nothing counts during
-/// the warm-up.
+/// Tells a plateau schedule a score after epoch `epoch`, counted from 0, that should rise or fall.
+/// As PyTorch's ReduceLROnPlateau with a relative threshold of 1e-4; nothing counts during the
+/// warm-up.
 void note_metric(const ScheduleOptions& options, std::int64_t epoch, double metric,
-                 PlateauState& state);
+                 bool more_is_better, PlateauState& state);
 
 /// The rate at a time in ticks, `per_epoch` of which make an epoch; the time need not be whole.
 /// From `epochs` on a falling schedule stays at the floor.

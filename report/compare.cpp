@@ -12,6 +12,12 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+int digits_of(const Measure& measure) { return measure.is_percent ? 2 : 4; }
+
+std::string column_title(const Measure& measure) {
+  return measure.title + (measure.is_percent ? ", %" : "");
+}
+
 }  // namespace
 
 std::int64_t RunGroup::epochs() const {
@@ -20,54 +26,64 @@ std::int64_t RunGroup::epochs() const {
   return static_cast<std::int64_t>(common);
 }
 
-std::vector<double> RunGroup::top1(std::int64_t epoch) const {
+std::vector<double> RunGroup::scores(std::size_t measure, std::int64_t epoch) const {
   std::vector<double> values;
   for (const std::vector<EpochRow>& run : runs) {
-    const std::optional<double> value = run[static_cast<std::size_t>(epoch)].eval_top1;
-    if (value) values.push_back(*value);
+    const Scores& scores = run[static_cast<std::size_t>(epoch)].eval;
+    if (!scores.empty()) values.push_back(scores.at(measure));
   }
   return values;
 }
 
-std::string comparison_table(std::span<const RunGroup> groups) {
-  std::string table =
-      "| run | seeds | epochs | top-1, % | lowest | highest |\n|---|---|---|---|---|---|\n";
-  for (const RunGroup& group : groups) {
-    const std::vector<double> last =
-        group.epochs() > 0 ? group.top1(group.epochs() - 1) : std::vector<double>{};
+std::string comparison_table(const Comparison& comparison) {
+  const Measure& measure = comparison.task.best_measure();
+  const auto text = [&](double value) { return fixed_text(value, digits_of(measure)); };
+  std::string table = "| run | seeds | epochs | " + column_title(measure) +
+                      " | lowest | highest |\n|---|---|---|---|---|---|\n";
+  for (const RunGroup& group : comparison.groups) {
+    const std::vector<double> last = group.epochs() > 0
+                                         ? group.scores(comparison.task.best, group.epochs() - 1)
+                                         : std::vector<double>{};
     table += "| " + group.label + " | " + std::to_string(group.runs.size()) + " | " +
              std::to_string(group.epochs()) + " | ";
     if (last.empty()) {
       table += "| | |\n";
       continue;
     }
-    table += fixed_text(mean(last), 2) + " | " +
-             fixed_text(*std::min_element(last.begin(), last.end()), 2) + " | " +
-             fixed_text(*std::max_element(last.begin(), last.end()), 2) + " |\n";
+    table += text(mean(last)) + " | " + text(*std::min_element(last.begin(), last.end())) + " | " +
+             text(*std::max_element(last.begin(), last.end())) + " |\n";
   }
   return table;
 }
 
-std::string comparison_csv(std::span<const RunGroup> groups) {
-  std::string csv = "label,run,epoch,train_loss,eval_top1\n";
-  for (const RunGroup& group : groups) {
+std::string comparison_csv(const Comparison& comparison) {
+  const TaskInfo& task = comparison.task;
+  std::string csv = "label,run,epoch,train_loss,eval_" + task.best_measure().name + "\n";
+  for (const RunGroup& group : comparison.groups) {
     for (std::size_t i = 0; i < group.runs.size(); ++i) {
       for (const EpochRow& row : group.runs[i]) {
         csv += csv_cell(group.label) + "," + std::to_string(i + 1) + "," +
                std::to_string(row.epoch) + "," + std::to_string(row.train_loss) + "," +
-               (row.eval_top1 ? fixed_text(*row.eval_top1, 2) : "") + "\n";
+               (row.eval.empty()
+                    ? ""
+                    : fixed_text(task.best_score(row.eval), digits_of(task.best_measure()))) +
+               "\n";
       }
     }
   }
   return csv;
 }
 
-Chart comparison_chart(std::span<const RunGroup> groups) {
-  Chart chart{"Accuracy on held-out images", "epochs", "top-1, percent", {}};
-  for (const RunGroup& group : groups) {
+Chart comparison_chart(const Comparison& comparison) {
+  const Measure& measure = comparison.task.best_measure();
+  Chart chart{measure.is_percent ? "Accuracy on held-out images" : "Held-out images",
+              "epochs",
+              measure.title + (measure.is_percent ? ", percent" : ""),
+              {}};
+  for (const RunGroup& group : comparison.groups) {
     Series series{group.label, {}, {}};
     for (std::int64_t epoch = 0; epoch < group.epochs(); ++epoch) {
-      const std::vector<double> values = group.top1(epoch);
+      const std::vector<double> values = group.scores(comparison.task.best, epoch);
       if (values.empty()) continue;
       series.x.push_back(static_cast<double>(epoch + 1));
       series.y.push_back(mean(values));

@@ -17,17 +17,23 @@ struct RunGroup {
 
   /// Epochs that every run has behind it.
   [[nodiscard]] std::int64_t epochs() const;
-  /// Held-out top-1 of each run after epoch `epoch` (from 0), in percent; without those that were
-  /// not evaluated there.
-  [[nodiscard]] std::vector<double> top1(std::int64_t epoch) const;
+  /// Number `measure` of the held-out scores of each run after epoch `epoch` (from 0); without
+  /// those that were not evaluated there.
+  [[nodiscard]] std::vector<double> scores(std::size_t measure, std::int64_t epoch) const;
 };
 
-/// A Markdown table with a row per group: runs, epochs, and the mean of held-out top-1 after the
-/// last common epoch with the lowest and the highest of its runs.
-[[nodiscard]] std::string comparison_table(std::span<const RunGroup> groups);
-/// label,run,epoch,train_loss,eval_top1: a row per epoch of each run.
-[[nodiscard]] std::string comparison_csv(std::span<const RunGroup> groups);
-/// Mean held-out top-1 by epoch, a line per group.
-[[nodiscard]] Chart comparison_chart(std::span<const RunGroup> groups);
+/// Groups of runs of one task, by the score that it chooses its best epoch by.
+struct Comparison {
+  TaskInfo task;
+  std::vector<RunGroup> groups;
+};
+
+/// A Markdown table with a row per group: runs, epochs, and the mean of the held-out scores after
+/// the last common epoch with the lowest and the highest of its runs.
+[[nodiscard]] std::string comparison_table(const Comparison& comparison);
+/// label,run,epoch,train_loss,eval_<measure>: a row per epoch of each run.
+[[nodiscard]] std::string comparison_csv(const Comparison& comparison);
+/// Mean held-out score by epoch, a line per group.
+[[nodiscard]] Chart comparison_chart(const Comparison& comparison);
 
 }  // namespace fovea

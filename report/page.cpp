@@ -9,16 +9,13 @@
 #include "report/page_style.h"
 #include "train/curves.h"
 #include "train/progress.h"
+#include "train/recorder.h"
 
 namespace fovea {
 namespace {
 
 constexpr std::size_t kManyClasses = 40;        // more are folded away
 constexpr std::size_t kMostDrawnClasses = 100;  // more become pixels
-
-std::string optional_text(const std::optional<double>& value, int digits) {
-  return value ? fixed_text(*value, digits) : "";
-}
 
 void open_section(Html& html, std::string_view id, std::string_view heading) {
   html.open("section", {{"id", id}}).element("h2", heading);
@@ -33,6 +30,18 @@ void add_tile(Html& html, std::string_view label, std::string_view value) {
   html.open("div").element("dt", label).element("dd", value).close();
 }
 
+/// Of the epoch whose weights are the best ones.
+void add_best_scores(Html& html, const RunPage& page) {
+  const std::vector<std::int64_t> best = best_epochs(page.task, page.epochs, 1);
+  for (const EpochRow& row : page.epochs) {
+    if (best.empty() || row.epoch != best.front()) continue;
+    for (std::size_t i = 0; i < row.eval.size(); ++i) {
+      add_tile(html, "held-out " + page.task.measures[i].title,
+               page.task.measures[i].text(row.eval[i]));
+    }
+  }
+}
+
 void add_summary(Html& html, const RunPage& page) {
   html.open("dl", {{"class", "tiles"}});
   if (page.evaluation) {
@@ -42,6 +51,8 @@ void add_summary(Html& html, const RunPage& page) {
     add_tile(html, "loss", fixed_text(metrics.loss(), 4));
     add_tile(html, "calibration error",
              percent_text(page.evaluation->calibration().expected_error()));
+  } else {
+    add_best_scores(html, page);
   }
   if (!page.epochs.empty()) {
     double seconds = 0;
@@ -55,6 +66,58 @@ void add_summary(Html& html, const RunPage& page) {
   html.close();
 }
 
+/// A number of a group, where the epoch has it.
+std::string cell_of(const std::vector<double>& group, std::size_t index, int digits) {
+  return group.empty() ? "" : fixed_text(group.at(index), digits);
+}
+
+std::vector<std::string> epoch_heads(const TaskInfo& task) {
+  std::vector<std::string> heads{"epoch", "training loss"};
+  for (const std::string& part : task.loss_parts) heads.push_back("of it " + part);
+  for (const Measure& m : task.measures) {
+    heads.push_back(m.is_percent ? m.title + ", %" : "held-out " + m.title);
+  }
+  const Measure& best = task.best_measure();
+  heads.push_back("EMA " + best.title + (best.is_percent ? ", %" : ""));
+  heads.insert(heads.end(), {"learning rate", "images/s", "seconds"});
+  return heads;
+}
+
+std::vector<std::string> epoch_cells(const TaskInfo& task, const EpochRow& row) {
+  const auto digits = [&](std::size_t i) { return task.measures[i].is_percent ? 2 : 4; };
+  std::vector<std::string> cells{std::to_string(row.epoch + 1), fixed_text(row.train_loss, 4)};
+  for (std::size_t i = 0; i < task.loss_parts.size(); ++i) {
+    cells.push_back(cell_of(row.train_parts, i, 4));
+  }
+  for (std::size_t i = 0; i < task.measures.size(); ++i) {
+    cells.push_back(cell_of(row.eval, i, digits(i)));
+  }
+  cells.push_back(cell_of(row.ema, task.best, digits(task.best)));
+  cells.insert(cells.end(),
+               {general_text(row.lr, 3), fixed_text(row.img_s, 0), fixed_text(row.seconds, 1)});
+  return cells;
+}
+
+void add_epoch_table(Html& html, const RunPage& page) {
+  html.open("details").element("summary", "All epochs as a table");
+  html.open("div", {{"class", "scroll"}}).open("table");
+  html.head_row(epoch_heads(page.task));
+  html.open("tbody");
+  for (const EpochRow& row : page.epochs) html.row(epoch_cells(page.task, row));
+  html.close().close().close().close();
+}
+
+void add_picture(Html& html, const RunPage& page) {
+  const std::string said =
+      "Held-out images after epoch " + std::to_string(page.picture_epoch + 1) + ".";
+  open_section(html, "pictures", page.task.pictures);
+  html.element("p", said + " Those of the other epochs are in the folder pictures of the run.",
+               {{"class", "text"}});
+  html.open("div", {{"class", "figure"}});
+  html.image("image/png", encode_png(page.picture), said, {{"class", "sheet pixels"}}).close();
+  html.close();
+}
+
 void add_curves(Html& html, const RunPage& page) {
   open_section(html, "curves", "Curves");
   if (page.epochs.empty()) {
@@ -62,23 +125,16 @@ void add_curves(Html& html, const RunPage& page) {
     return;
   }
   const EpochRow& last = page.epochs.back();
-  std::string said = "Loss and accuracy over the epochs. After epoch " +
+  std::string said = "What was measured over the epochs. After epoch " +
                      std::to_string(last.epoch + 1) + ": training loss " +
                      fixed_text(last.train_loss, 4);
-  if (last.eval_top1) said += ", held-out top-1 " + percent_text(*last.eval_top1);
-  add_svg(html, svg_of_charts(training_curves(page.epochs)), said + ".");
-  html.open("details").element("summary", "All epochs as a table");
-  html.open("div", {{"class", "scroll"}}).open("table");
-  html.head_row({"epoch", "training loss", "held-out loss", "top-1, %", "top-5, %", "EMA top-1, %",
-                 "learning rate", "images/s", "seconds"});
-  html.open("tbody");
-  for (const EpochRow& row : page.epochs) {
-    html.row({std::to_string(row.epoch + 1), fixed_text(row.train_loss, 4),
-              optional_text(row.eval_loss, 4), optional_text(row.eval_top1, 2),
-              optional_text(row.eval_top5, 2), optional_text(row.ema_top1, 2),
-              general_text(row.lr, 3), fixed_text(row.img_s, 0), fixed_text(row.seconds, 1)});
+  if (!last.eval.empty()) {
+    const Measure& measure = page.task.best_measure();
+    said += ", held-out " + measure.title + " " + measure.text(page.task.best_score(last.eval));
   }
-  html.close().close().close().close().close();
+  add_svg(html, svg_of_charts(training_curves(page.task, page.epochs)), said + ".");
+  add_epoch_table(html, page);
+  html.close();
 }
 
 void add_calibration(Html& html, const EvaluatedModel& model) {
@@ -192,6 +248,7 @@ void add_navigation(Html& html, const RunPage& page) {
     html.open("li").element("a", text, {{"href", address}}).close();
   };
   link("#curves", "Curves");
+  if (page.picture.height > 0) link("#pictures", page.task.pictures);
   if (page.evaluation) {
     link("#calibration", "Calibration");
     link("#classes", "Classes");
@@ -234,6 +291,7 @@ std::string html_of(const RunPage& page) {
   }
   html.close();
   add_curves(html, page);
+  if (page.picture.height > 0) add_picture(html, page);
   if (page.evaluation) {
     add_calibration(html, *page.evaluation);
     add_classes(html, *page.evaluation);

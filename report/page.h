@@ -22,11 +22,15 @@ struct RunPage {
 
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;  ///< model, parameters, ...
+  TaskInfo task;
   std::vector<EpochRow> epochs;
 
   std::optional<EvaluatedModel> evaluation;
   std::string no_evaluation;
   std::vector<Mistake> mistakes;
+
+  Image picture;  ///< what the model made of held-out images after picture_epoch; empty: none
+  std::int64_t picture_epoch = 0;
 
   Image samples;                 ///< training images as the model saw them, in rows; empty: none
   std::int64_t sample_side = 0;  ///< of one of them, in pixels

@@ -13,6 +13,7 @@
 #include "settings/pipeline.h"
 #include "train/run_options.h"
 #include "train/setup.h"
+#include "train/tasks.h"
 
 namespace fovea {
 namespace {
@@ -30,10 +31,10 @@ TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) 
   return config;
 }
 
-std::vector<EpochRow> read_log(const RunPaths& run) {
+std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
   const fs::path path = run.log();
   if (!fs::exists(path)) return {};
-  return parse_epochs(read_file(path), path.string());
+  return parse_epochs(task, read_file(path), path.string());
 }
 
 fs::path find_run_weights(const RunPaths& run, const RunReportOptions& options) {
@@ -93,6 +94,16 @@ void evaluate_model_of(Run& run, RunPage& page) {
   page.evaluation = std::move(evaluated);
 }
 
+/// That of the last epoch that left one.
+void add_picture(const RunPaths& paths, RunPage& page) {
+  for (const EpochRow& row : page.epochs) {
+    const fs::path file = paths.epoch_picture(row.epoch);
+    if (!fs::exists(file)) continue;
+    page.picture = read_image(file);
+    page.picture_epoch = row.epoch;
+  }
+}
+
 /// The first training images of the run, as its first epoch saw them.
 void add_samples(const Run& run, RunPage& page) {
   TrainConfig config = run.config;
@@ -134,10 +145,13 @@ fs::path write_run_report(const RunPaths& paths, const RunReportOptions& options
   const fs::path folder = fs::absolute(paths.folder).lexically_normal();
   const fs::path name = folder.filename().empty() ? folder.parent_path() : folder;
   page.title = "Run " + name.filename().string();
-  page.epochs = read_log(paths);
+  page.task = task_info(run.config);
+  page.epochs = read_log(page.task, paths);
+  add_picture(paths, page);
   page.settings = settings_of(fields_of(run.config));
   attempt([&] { load_model_of(run, page); }, page.no_evaluation, "Not evaluated");
-  if (run.model != nullptr && options.evaluate) {
+  const bool classifies = task_kind(run.config.model) == TaskKind::classification;
+  if (run.model != nullptr && options.evaluate && classifies) {
     attempt([&] { evaluate_model_of(run, page); }, page.no_evaluation, "Not evaluated");
   }
   attempt([&] { add_samples(run, page); }, page.samples_note, "No training images");

@@ -3,7 +3,6 @@
 // it.
 #include "train/checkpoint.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
@@ -43,12 +42,11 @@ Tensors tensors_of(const TrainState& state) {
   return tensors;
 }
 
-json to_json(const Metrics& m) {
-  return {{"loss_sum", m.loss_sum},
-          {"samples", m.samples},
-          {"correct1", m.correct1},
-          {"correct5", m.correct5}};
+json to_json(const LossSums& sums) {
+  return {{"samples", sums.samples}, {"loss_sum", sums.total}, {"parts", sums.parts}};
 }
+
+json to_json(const BestEpoch& best) { return {{"epoch", best.epoch}, {"score", best.score}}; }
 
 /// Throws where the counts could not have come from a run.
 void check_progress(const Progress& p) {
@@ -68,26 +66,26 @@ void check_progress(const Progress& p) {
   const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
   check(p.cursor.epoch == p.finished_epochs || between, "got a place in epoch ", p.cursor.epoch,
         ", batch ", p.cursor.batch, " after ", p.finished_epochs, " finished epochs");
-  for (const Metrics& m : {p.epoch, p.interval}) {
-    const bool counted = 0 <= m.correct1 && m.correct1 <= m.correct5 && m.correct5 <= m.samples;
-    check(counted && std::isfinite(m.loss_sum), "got ", m.correct1, " and ", m.correct5,
-          " hits of ", m.samples, " and the sum ", m.loss_sum);
-  }
-  for (const std::int64_t best : {p.best_epoch, p.best_ema_epoch}) {
-    check(best >= -1 && best < std::max<std::int64_t>(p.finished_epochs, 1), "got a best epoch of ",
-          best, " after ", p.finished_epochs);
+  for (const BestEpoch& best : {p.best, p.best_ema}) {
+    check(best.epoch >= -1 && best.epoch < std::max<std::int64_t>(p.finished_epochs, 1),
+          "got a best epoch of ", best.epoch, " after ", p.finished_epochs);
   }
   check(p.guard.in_row >= 0 && p.guard.skipped >= 0 && p.plateau.bad_epochs >= 0,
         "got negative counts of skipped steps or bad epochs");
 }
 
-Metrics metrics_from(const json& j) {
-  Metrics m;
-  m.loss_sum = j.at("loss_sum").get<double>();
-  m.samples = j.at("samples").get<std::int64_t>();
-  m.correct1 = j.at("correct1").get<std::int64_t>();
-  m.correct5 = j.at("correct5").get<std::int64_t>();
-  return m;
+LossSums sums_from(const json& j) {
+  LossSums sums;
+  sums.samples = j.at("samples").get<std::int64_t>();
+  sums.total = j.at("loss_sum").get<double>();
+  sums.parts = j.value("parts", std::vector<double>{});  // earlier versions had none
+  return sums;
+}
+
+/// States of earlier versions, which classified only, have "best_top1" and "best_epoch".
+BestEpoch best_from(const json& j, const std::string& name) {
+  if (!j.contains(name)) return {j.at(name + "_epoch"), j.at(name + "_top1")};
+  return {j.at(name).at("epoch"), j.at(name).at("score")};
 }
 
 json to_json(const PlateauState& s) {
@@ -132,10 +130,8 @@ json to_json(const Progress& p) {
           {"epoch", to_json(p.epoch)},
           {"epoch_seconds", p.epoch_seconds},
           {"interval", to_json(p.interval)},
-          {"best_top1", p.best_top1},
-          {"best_ema_top1", p.best_ema_top1},
-          {"best_epoch", p.best_epoch},
-          {"best_ema_epoch", p.best_ema_epoch},
+          {"best", to_json(p.best)},
+          {"best_ema", to_json(p.best_ema)},
           {"plateau", to_json(p.plateau)},
           {"guard", to_json(p.guard)}};
 }
@@ -148,13 +144,11 @@ Progress progress_from(const json& j) {
   p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
   p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();
   p.cursor.batch = j.at("cursor_batch").get<std::int64_t>();
-  p.epoch = metrics_from(j.at("epoch"));
+  p.epoch = sums_from(j.at("epoch"));
   p.epoch_seconds = j.at("epoch_seconds").get<double>();
-  p.interval = metrics_from(j.at("interval"));
-  p.best_top1 = j.at("best_top1").get<double>();
-  p.best_ema_top1 = j.at("best_ema_top1").get<double>();
-  p.best_epoch = j.at("best_epoch").get<std::int64_t>();
-  p.best_ema_epoch = j.at("best_ema_epoch").get<std::int64_t>();
+  p.interval = sums_from(j.at("interval"));
+  p.best = best_from(j, "best");
+  p.best_ema = best_from(j, "best_ema");
   if (j.contains("plateau")) p.plateau = plateau_from(j.at("plateau"));
   if (j.contains("guard")) p.guard = guard_from(j.at("guard"));
   check_progress(p);
@@ -344,7 +338,7 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
   metadata["epoch"] = std::to_string(info.epoch);
-  metadata["top1"] = json_text(json(info.top1));
+  metadata["scores"] = json_text(json(info.scores));
   return file;
 }
 
@@ -378,7 +372,12 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
       "interpolation", text_or(metadata, "interpolation", name_of(info.crop.filter)));
   const double epoch = number_or(metadata, "epoch", -1);
   if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
-  info.top1 = number_or(metadata, "top1", -1);
+  const json scores = parse_json(text_or(metadata, "scores", "{}"));
+  if (scores.is_object()) {
+    for (const auto& [name, score] : scores.items()) {
+      if (score.is_number()) info.scores[visible_text(name)] = score.get<double>();
+    }
+  }
   return info;
 }
 

@@ -18,9 +18,17 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/guards.h"
-#include "train/metrics.h"
+#include "train/loss_sums.h"
 
 namespace fovea {
+
+/// The epoch with the best score so far.
+struct BestEpoch {
+  std::int64_t epoch = -1;  ///< -1: none was evaluated yet
+  double score = 0;
+
+  friend bool operator==(const BestEpoch&, const BestEpoch&) = default;
+};
 
 /// How far a run has come: all of its state that is no tensor. Random numbers are addressed by
 /// (seed, step), so there is no generator to save.
@@ -30,12 +38,10 @@ struct Progress {
   std::int64_t forward = 0;          ///< training batches seen, micro-batches included
   Cursor cursor;                     ///< the next batch
   std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged
-  Metrics epoch;                     ///< of the running epoch
+  LossSums epoch;                    ///< of the running epoch
   double epoch_seconds = 0;          ///< spent on it so far
-  Metrics interval;                  ///< since the last line of steps.jsonl
-  double best_top1 = -1;             ///< of the plain weights; -1 before the first evaluation
-  double best_ema_top1 = -1;
-  std::int64_t best_epoch = -1, best_ema_epoch = -1;
+  LossSums interval;                 ///< since the last line of steps.jsonl
+  BestEpoch best, best_ema;          ///< of the plain weights and of the averaged ones
   PlateauState plateau;
   GuardState guard;
 };
@@ -82,7 +88,7 @@ struct WeightsInfo {
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
   std::int64_t epoch = -1;
-  double top1 = -1;  ///< percent; -1: not evaluated
+  std::map<std::string, double> scores{};  ///< held out, by the measures' names
 };
 
 /// `values` by official names: the model's own or averages.
@@ -114,6 +120,11 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path log() const { return folder / "log.csv"; }
   [[nodiscard]] std::filesystem::path steps() const { return folder / "steps.jsonl"; }
   [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
+  /// What the model made of held-out images after an epoch, where its task has such a picture.
+  [[nodiscard]] std::filesystem::path epoch_picture(std::int64_t epoch) const {
+    return pictures() / ("epoch-" + std::to_string(epoch) + ".png");
+  }
+  [[nodiscard]] std::filesystem::path pictures() const { return folder / "pictures"; }
   [[nodiscard]] std::filesystem::path curves() const { return folder / "curves.svg"; }
   [[nodiscard]] std::filesystem::path report() const { return folder / "report.html"; }
 };

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "train/evaluate.h"
+
 namespace fovea {
 namespace {
 
@@ -10,9 +12,24 @@ constexpr std::uint64_t kMixStream = 0x6D6978;  // "mix"
 
 }  // namespace
 
+TaskInfo classification_info(bool has_teacher) {
+  TaskInfo info;
+  if (has_teacher) info.loss_parts = {"labels", "teacher"};
+  info.measures = {{.name = "loss", .title = "loss"},
+                   {.name = "top1", .title = "top-1", .is_percent = true, .more_is_better = true},
+                   {.name = "top5", .title = "top-5", .is_percent = true, .more_is_better = true}};
+  info.best = 1;
+  info.next_steps =
+      "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
+      "  ./run predict IMAGE --checkpoint RUN\n";
+  return info;
+}
+
 Classification::Classification(const ClassificationOptions& options, const ModelInfo& model,
                                std::int64_t samples)
-    : options_(options), objective_(options.objective, model, samples) {}
+    : options_(options),
+      info_(classification_info(options.objective.distillation != Distillation::none)),
+      objective_(options.objective, model, samples) {}
 
 Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   const bool in_time = options_.mix_epochs == 0 || place.epoch < options_.mix_epochs;
@@ -24,9 +41,17 @@ Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   return batch;
 }
 
-Tensor Classification::loss(Model& model, const Batch& batch, Context& ctx) const {
+TaskLoss Classification::loss(Model& model, const Batch& batch, Context& ctx) const {
   const ModelOutput output = model.forward(batch.images, ctx);
   return objective_(output, {batch.labels, batch.targets, batch.indices}, batch.images);
+}
+
+Task::Evaluated Classification::evaluate(Model& model,
+                                         const std::shared_ptr<const Dataset>& dataset,
+                                         const EvaluateOptions& options) const {
+  const Evaluation result = fovea::evaluate(model, dataset, options);
+  const Metrics& metrics = result.metrics;
+  return {{metrics.loss(), metrics.top1(), metrics.top5()}, result};
 }
 
 bool Classification::is_unused(const Parameter& parameter) const {

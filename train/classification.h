@@ -17,18 +17,26 @@ struct ClassificationOptions {
   std::uint64_t seed = 0;
 };
 
+/// Parts of the loss: what labels say and what a teacher does, where there is one.
+[[nodiscard]] TaskInfo classification_info(bool has_teacher);
+
 class Classification : public Task {
  public:
   /// `samples` is the size of the training split. Reads a teacher where there is to be one.
   Classification(const ClassificationOptions& options, const ModelInfo& model,
                  std::int64_t samples);
 
+  [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
-  [[nodiscard]] Tensor loss(Model& model, const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;
+  /// Cross-entropy without smoothing, top-1, top-5.
+  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+                                   const EvaluateOptions& options) const override;
 
  private:
   ClassificationOptions options_;
+  TaskInfo info_;
   Objective objective_;
 };
 

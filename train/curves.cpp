@@ -1,37 +1,64 @@
 // A chart's series is a column of the log, without the epochs that have no value there.
 #include "train/curves.h"
 
-#include <optional>
+#include <algorithm>
 #include <string>
 
 namespace fovea {
 namespace {
 
-/// The values of one column; nothing when no row has one.
+/// One column, of a group that a row may have nothing of; nothing when no row has it.
 template <class Get>
-void add_series(Chart& chart, std::string name, std::span<const EpochRow> rows, Get&& get) {
-  Series series{std::move(name), {}, {}};
+void add_series(Chart& chart, const std::string& name, std::span<const EpochRow> rows,
+                std::size_t index, Get&& get) {
+  Series series{name, {}, {}};
   for (const EpochRow& row : rows) {
-    const std::optional<double> value = get(row);
-    if (!value) continue;
+    const std::vector<double>& group = get(row);
+    if (group.empty()) continue;
     series.x.push_back(static_cast<double>(row.epoch + 1));
-    series.y.push_back(*value);
+    series.y.push_back(group.at(index));
   }
   if (!series.x.empty()) chart.series.push_back(std::move(series));
 }
 
+void add_measures(Chart& chart, const TaskInfo& task, std::span<const EpochRow> rows,
+                  bool in_percent) {
+  const auto eval = [](const EpochRow& row) -> auto& { return row.eval; };
+  const auto ema = [](const EpochRow& row) -> auto& { return row.ema; };
+  const auto add_all = [&](const auto& get, const std::string& ending) {
+    for (std::size_t i = 0; i < task.measures.size(); ++i) {
+      const Measure& measure = task.measures[i];
+      if (measure.is_percent != in_percent) continue;
+      const std::string name = measure.name == "loss" ? "held out" : measure.title;
+      add_series(chart, name + ending, rows, i, get);
+    }
+  };
+  add_all(eval, "");
+  add_all(ema, ", EMA");
+}
+
 }  // namespace
 
-std::vector<Chart> training_curves(std::span<const EpochRow> rows) {
+std::vector<Chart> training_curves(const TaskInfo& task, std::span<const EpochRow> rows) {
   Chart loss{"Loss", "epochs", "mean loss per sample", {}};
-  add_series(loss, "training", rows, [](const EpochRow& r) { return std::optional(r.train_loss); });
-  add_series(loss, "held out", rows, [](const EpochRow& r) { return r.eval_loss; });
-  add_series(loss, "held out, EMA", rows, [](const EpochRow& r) { return r.ema_loss; });
-  Chart accuracy{"Accuracy on held-out images", "epochs", "percent", {}};
-  add_series(accuracy, "top-1", rows, [](const EpochRow& r) { return r.eval_top1; });
-  add_series(accuracy, "top-5", rows, [](const EpochRow& r) { return r.eval_top5; });
-  add_series(accuracy, "top-1, EMA", rows, [](const EpochRow& r) { return r.ema_top1; });
-  return {std::move(loss), std::move(accuracy)};
+  Series whole{"training", {}, {}};
+  for (const EpochRow& row : rows) {
+    whole.x.push_back(static_cast<double>(row.epoch + 1));
+    whole.y.push_back(row.train_loss);
+  }
+  if (!rows.empty()) loss.series.push_back(std::move(whole));
+  for (std::size_t i = 0; i < task.loss_parts.size(); ++i) {
+    add_series(
+        loss, "training, " + task.loss_parts[i], rows, i,
+        [](const EpochRow& row) -> auto& { return row.train_parts; });
+  }
+  add_measures(loss, task, rows, false);
+  Chart percent{"Accuracy on held-out images", "epochs", "percent", {}};
+  add_measures(percent, task, rows, true);
+  const bool has_percent = std::any_of(task.measures.begin(), task.measures.end(),
+                                       [](const Measure& m) { return m.is_percent; });
+  if (!has_percent) return {std::move(loss)};
+  return {std::move(loss), std::move(percent)};
 }
 
 }  // namespace fovea

@@ -9,7 +9,9 @@
 
 namespace fovea {
 
-/// The loss and the accuracy charts of a run's log.
-[[nodiscard]] std::vector<Chart> training_curves(std::span<const EpochRow> rows);
+/// Charts of a run's log: one of the loss with what an evaluation measures in its unit, and one of
+/// the measures in percent, where there are such.
+[[nodiscard]] std::vector<Chart> training_curves(const TaskInfo& task,
+                                                 std::span<const EpochRow> rows);
 
 }  // namespace fovea

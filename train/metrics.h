@@ -1,4 +1,4 @@
-// Loss and accuracy, weighted by samples and never by batches.
+// Loss and accuracy of a classifier, weighted by samples and never by batches.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// Sums over the samples seen so far. A plain value: it is saved with the state of a run.
+/// Sums over the samples seen so far.
 struct Metrics {
   double loss_sum = 0;  ///< of per-sample losses
   std::int64_t samples = 0, correct1 = 0, correct5 = 0;

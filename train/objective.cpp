@@ -141,13 +141,13 @@ Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
                      std::int64_t samples)
     : options_(options), teacher_(make_teacher(options, student, samples)) {}
 
-Tensor Objective::operator()(const ModelOutput& student, const Targets& targets,
-                             const Tensor& images) const {
+TaskLoss Objective::operator()(const ModelOutput& student, const Targets& targets,
+                               const Tensor& images) const {
   const Tensor hard = base(student.logits, targets);
-  if (teacher_ == nullptr) return hard;
+  if (teacher_ == nullptr) return {hard};
   const Tensor learner = student.logits_dist.defined() ? student.logits_dist : student.logits;
   const Tensor taught = distil(learner, teacher_->logits(images, targets.indices));
-  return hard * (1 - options_.alpha) + taught * options_.alpha;
+  return {hard * (1 - options_.alpha) + taught * options_.alpha, {hard, taught}};
 }
 
 Tensor Objective::base(const Tensor& logits, const Targets& targets) const {

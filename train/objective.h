@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "ops/loss.h"
 #include "settings/choices.h"
+#include "train/task.h"
 #include "train/training_sizes.h"
 
 namespace fovea {
@@ -76,10 +77,11 @@ class Objective {
   /// there is to be one; a teacher must see images of the student's size and know as many classes.
   Objective(const ObjectiveOptions& options, const ModelInfo& student, std::int64_t samples);
 
-  /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), a scalar. z_d is the
-  /// distillation head's, or the class head's z of a model that has no other.
-  [[nodiscard]] Tensor operator()(const ModelOutput& student, const Targets& targets,
-                                  const Tensor& images) const;
+  /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), with these two as its parts
+  /// where there is a teacher. z_d is the distillation head's, or the class head's z of a model
+  /// that has no other.
+  [[nodiscard]] TaskLoss operator()(const ModelOutput& student, const Targets& targets,
+                                    const Tensor& images) const;
 
   /// Whether a parameter rightly has no gradient: the head that learns from a teacher, without one.
   [[nodiscard]] bool is_unused(const Parameter& parameter) const;

@@ -16,6 +16,7 @@
 #include "settings/pipeline.h"
 #include "train/run_options.h"
 #include "train/setup.h"
+#include "train/tasks.h"
 
 namespace fovea {
 namespace {

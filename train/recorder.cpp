@@ -20,12 +20,13 @@ bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
 
 }  // namespace
 
-RunRecorder::RunRecorder(const std::filesystem::path& folder, WeightsInfo info,
+RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
                          const Progress& progress, RecorderOptions options)
     : paths_{folder},
+      task_(std::move(task)),
       info_(std::move(info)),
       options_(options),
-      log_(folder, {progress.finished_epochs, progress.step}),
+      log_(folder, task_, {progress.finished_epochs, progress.step}),
       events_(folder) {
   if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
 }
@@ -33,6 +34,9 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, WeightsInfo info,
 void RunRecorder::step(const StepRow& row) {
   log_.step(row);
   events_.scalar("train/loss", row.loss, row.step);
+  for (std::size_t i = 0; i < row.loss_parts.size(); ++i) {
+    events_.scalar("train/loss_" + task_.loss_parts.at(i), row.loss_parts[i], row.step);
+  }
   events_.scalar("train/lr", row.lr, row.step);
   events_.scalar("train/img_s", row.img_s, row.step);
   if (row.grad_norm) events_.scalar("train/grad_norm", *row.grad_norm, row.step);
@@ -40,53 +44,56 @@ void RunRecorder::step(const StepRow& row) {
   events_.flush();
 }
 
+void RunRecorder::log_scores(const std::string& group, const Scores& scores, std::int64_t step) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    events_.scalar(group + "/" + task_.measures.at(i).name, scores[i], step);
+  }
+}
+
 void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   log_.epoch(row);
-  const auto scalar = [&](const char* tag, const std::optional<double>& value) {
-    if (value) events_.scalar(tag, *value, state.progress.step);
-  };
-  scalar("epoch/train_loss", row.train_loss);
-  scalar("eval/loss", row.eval_loss);
-  scalar("eval/top1", row.eval_top1);
-  scalar("eval/top5", row.eval_top5);
-  scalar("eval_ema/loss", row.ema_loss);
-  scalar("eval_ema/top1", row.ema_top1);
-  scalar("eval_ema/top5", row.ema_top5);
+  const std::int64_t step = state.progress.step;
+  events_.scalar("epoch/train_loss", row.train_loss, step);
+  log_scores("eval", row.eval, step);
+  log_scores("eval_ema", row.ema, step);
   events_.flush();
-  write_file_atomically(paths_.curves(), svg_of_charts(training_curves(log_.epochs())));
+  write_file_atomically(paths_.curves(), svg_of_charts(training_curves(task_, log_.epochs())));
   Files files = weights_of(row, state);
   files.push_back(run_state_file(paths_.state(), state));
   write(std::move(files));
 }
 
 PendingFile RunRecorder::weights(const std::string& which, const TrainState& state,
-                                 std::optional<double> top1) {
+                                 const Scores& scores) {
   const bool averaged = which.ends_with("_ema");
-  info_.top1 = top1.value_or(-1);
+  info_.scores.clear();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    info_.scores[task_.measures.at(i).name] = scores[i];
+  }
   return weights_file(paths_.weights(which), *state.model,
                       averaged ? state.ema->averages() : state_of(*state.model), info_);
 }
 
 RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) {
   info_.epoch = row.epoch;
-  Files files{weights("last", state, row.eval_top1)};
+  Files files{weights("last", state, row.eval)};
   const PendingFile last = files.front();
   const auto add_copy = [&](const std::filesystem::path& path) {
     files.push_back(last);
     files.back().path = path;
   };
-  if (state.progress.best_epoch == row.epoch) add_copy(paths_.weights("best"));
+  if (state.progress.best.epoch == row.epoch) add_copy(paths_.weights("best"));
   if (contains(kept_epochs(), row.epoch)) add_copy(paths_.epoch_weights(row.epoch));
   if (state.ema == nullptr) return files;
-  files.push_back(weights("last_ema", state, row.ema_top1));
-  if (state.progress.best_ema_epoch == row.epoch) {
-    files.push_back(weights("best_ema", state, row.ema_top1));
+  files.push_back(weights("last_ema", state, row.ema));
+  if (state.progress.best_ema.epoch == row.epoch) {
+    files.push_back(weights("best_ema", state, row.ema));
   }
   return files;
 }
 
 std::vector<std::int64_t> RunRecorder::kept_epochs() const {
-  return best_epochs(log_.epochs(), options_.history);
+  return best_epochs(task_, log_.epochs(), options_.history);
 }
 
 void RunRecorder::write(Files files) {
@@ -122,6 +129,11 @@ void RunRecorder::first_images(const Tensor& images) {
   write_png(paths_.first_batch(), contact_sheet(images, info_.normalization));
 }
 
+void RunRecorder::picture(std::int64_t epoch, const Image& picture) const {
+  make_folder(paths_.pictures());
+  write_png(paths_.epoch_picture(epoch), picture);
+}
+
 void RunRecorder::require_files() const {
   std::set<std::filesystem::path> files = written_;
   files.insert({paths_.log(), paths_.steps()});
@@ -137,11 +149,12 @@ void RunRecorder::finish() {
   if (writer_ != nullptr) writer_->finish();
 }
 
-std::vector<std::int64_t> best_epochs(const std::vector<EpochRow>& rows, std::int64_t count) {
+std::vector<std::int64_t> best_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows,
+                                      std::int64_t count) {
   std::vector<EpochRow> ranked = rows;
-  std::erase_if(ranked, [](const EpochRow& row) { return !row.eval_top1; });
-  std::stable_sort(ranked.begin(), ranked.end(), [](const EpochRow& a, const EpochRow& b) {
-    return *a.eval_top1 > *b.eval_top1;
+  std::erase_if(ranked, [](const EpochRow& row) { return row.eval.empty(); });
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const EpochRow& a, const EpochRow& b) {
+    return task.is_better(task.best_score(a.eval), task.best_score(b.eval));
   });
   if (std::ssize(ranked) > count) ranked.resize(static_cast<std::size_t>(count));
   std::vector<std::int64_t> epochs;

@@ -15,15 +15,15 @@
 namespace fovea {
 
 struct RecorderOptions {
-  std::int64_t history = 0;   ///< epochs whose weights are kept: those with the best top-1
+  std::int64_t history = 0;   ///< epochs whose weights are kept: the best ones
   bool asynchronous = false;  ///< write checkpoints while training goes on
 };
 
 class RunRecorder {
  public:
   /// Continues the logs in `folder` from `progress`, dropping what came after it.
-  RunRecorder(const std::filesystem::path& folder, WeightsInfo info, const Progress& progress,
-              RecorderOptions options = {});
+  RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
+              const Progress& progress, RecorderOptions options = {});
 
   void step(const StepRow& row);
   /// Logs the epoch, draws the curves, writes last, best and their averaged twins, and at the very
@@ -34,6 +34,8 @@ class RunRecorder {
   void stop(const TrainState& state);
   /// The images of a batch as one picture.
   void first_images(const Tensor& images);
+  /// What the model made of held-out images after an epoch.
+  void picture(std::int64_t epoch, const Image& picture) const;
   /// Waits for files that are still being written, and throws what went wrong with them. To be
   /// called at the end.
   void finish();
@@ -48,12 +50,14 @@ class RunRecorder {
   /// last, and best where this epoch is the best; the same for the averages.
   [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state);
   [[nodiscard]] PendingFile weights(const std::string& which, const TrainState& state,
-                                    std::optional<double> top1);
+                                    const Scores& scores);
+  void log_scores(const std::string& group, const Scores& scores, std::int64_t step);
   /// The epochs whose weights should be there.
   [[nodiscard]] std::vector<std::int64_t> kept_epochs() const;
   void write(Files files);
 
   RunPaths paths_;
+  TaskInfo task_;
   WeightsInfo info_;
   RecorderOptions options_;
   RunLog log_;
@@ -62,8 +66,9 @@ class RunRecorder {
   std::unique_ptr<BackgroundWriter> writer_;   ///< null: files are written at once
 };
 
-/// The `count` epochs with the best top-1, earlier ones first among equals; rising.
-[[nodiscard]] std::vector<std::int64_t> best_epochs(const std::vector<EpochRow>& rows,
+/// The `count` epochs with the best scores, earlier ones first among equals; rising.
+[[nodiscard]] std::vector<std::int64_t> best_epochs(const TaskInfo& task,
+                                                    const std::vector<EpochRow>& rows,
                                                     std::int64_t count);
 
 }  // namespace fovea

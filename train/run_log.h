@@ -8,19 +8,23 @@
 #include <vector>
 
 #include "base/files.h"
+#include "train/task.h"
 #include "train/timers.h"
 
 namespace fovea {
 
-/// A row of log.csv: the columns of timm's summary.csv, then ours. What is absent is left empty.
+/// A row of log.csv: epoch, train_loss, train_<part of the loss>, eval_<measure>, lr,
+/// ema_<measure>, img_s, seconds; of a classifier the columns of timm's summary.csv, then ours.
+/// What is absent is left empty.
 struct EpochRow {
   std::int64_t epoch = 0;  ///< counted from 0
   double train_loss = 0;
-  std::optional<double> eval_loss, eval_top1, eval_top5;  ///< accuracies in percent
-  double lr = 0;                                          ///< of the epoch's last step
-  std::optional<double> ema_loss, ema_top1, ema_top5;     ///< the same, of the averaged weights
-  double img_s = 0;                                       ///< training images per second
-  double seconds = 0;                                     ///< the epoch's time, with evaluation
+  std::vector<double> train_parts{};  ///< in the order of TaskInfo::loss_parts, or empty
+  Scores eval{};                      ///< of the held-out images
+  double lr = 0;                      ///< of the epoch's last step
+  Scores ema{};                       ///< as eval, of the averaged weights
+  double img_s = 0;                   ///< training images per second
+  double seconds = 0;                 ///< the epoch's time, with evaluation
 
   // Not in the file.
   TimeShares time{};            ///< of its training, since the start or resume
@@ -32,6 +36,7 @@ struct StepRow {
   std::int64_t step = 0;   ///< optimizer steps done since the start of the run
   std::int64_t epoch = 0;  ///< counted from 0
   double loss = 0;         ///< mean over the interval
+  std::vector<double> loss_parts{};
   double lr = 0;
   double img_s = 0;
   TimeShares time{};  ///< where the interval's seconds went
@@ -49,9 +54,10 @@ class RunLog {
   };
   /// Keeps the rows of earlier epochs and steps and drops what was logged after the saved state, so
   /// that the files end up as those of a run that was never interrupted. Throws Error when a file
-  /// is no log or cannot be written.
-  explicit RunLog(const std::filesystem::path& folder) : RunLog(folder, Progress{}) {}
-  RunLog(const std::filesystem::path& folder, Progress done);
+  /// is no log of such a task or cannot be written.
+  RunLog(const std::filesystem::path& folder, TaskInfo task)
+      : RunLog(folder, std::move(task), Progress{}) {}
+  RunLog(const std::filesystem::path& folder, TaskInfo task, Progress done);
 
   /// Rewrites log.csv atomically: it never holds half a row.
   void epoch(const EpochRow& row);
@@ -62,14 +68,17 @@ class RunLog {
 
  private:
   std::filesystem::path csv_path_;
+  TaskInfo task_;
   std::vector<EpochRow> epochs_;
   AppendFile steps_;
 };
 
-/// The text of log.csv and back. `name` stands for the path in errors.
-[[nodiscard]] std::string format_epochs(const std::vector<EpochRow>& rows);
-[[nodiscard]] std::vector<EpochRow> parse_epochs(std::string_view csv, const std::string& name);
+/// The text of log.csv. Throws where a row holds other numbers than such a task's.
+[[nodiscard]] std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows);
+/// And back; parts of the loss may be missing. `name` stands for the path in errors.
+[[nodiscard]] std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
+                                                 const std::string& name);
 /// One line of steps.jsonl, with its end of line.
-[[nodiscard]] std::string format_step(const StepRow& row);
+[[nodiscard]] std::string format_step(const TaskInfo& task, const StepRow& row);
 
 }  // namespace fovea

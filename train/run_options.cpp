@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "settings/pipeline.h"
-#include "train/classification.h"
 
 namespace fovea {
 
@@ -39,16 +38,6 @@ StepOptions step_options(const TrainConfig& config) {
   options.detect_anomaly = config.detect_anomaly;
   options.seed = seed_of(config);
   return options;
-}
-
-std::unique_ptr<const Task> make_task(const TrainConfig& config, const ModelInfo& model,
-                                      std::int64_t samples) {
-  ClassificationOptions options;
-  options.objective = objective_options(config);
-  if (mixes(config)) options.mix = mix_options(config, model.num_classes);
-  options.mix_epochs = config.mixup_off_epoch;
-  options.seed = seed_of(config);
-  return std::make_unique<Classification>(options, model, samples);
 }
 
 ObjectiveOptions objective_options(const TrainConfig& config) {

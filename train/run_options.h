@@ -11,9 +11,6 @@ namespace fovea {
 /// The settings must have been checked (check_config).
 [[nodiscard]] TrainerOptions trainer_options(const TrainConfig& config);
 
-/// What the model is trained for, on a split of so many `samples`.
-[[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config,
-                                                    const ModelInfo& model, std::int64_t samples);
 [[nodiscard]] StepOptions step_options(const TrainConfig& config);
 [[nodiscard]] ObjectiveOptions objective_options(const TrainConfig& config);
 [[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);

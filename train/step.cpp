@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "engine/autograd.h"
 #include "engine/upload.h"
-#include "train/evaluate.h"
+#include "ops/view.h"
 
 namespace fovea {
 namespace {
@@ -18,7 +18,8 @@ constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
 
 Batch uploaded(const Batch& batch, Device device) {
   const auto there = [&](const Tensor& x) { return x.defined() ? upload(x, device) : x; };
-  return {there(batch.images), there(batch.labels), batch.indices, there(batch.targets)};
+  return {there(batch.images), there(batch.labels), batch.indices, there(batch.targets),
+          there(batch.noise)};
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -71,7 +72,7 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
 bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard_.may_skip(); }
 
 void TrainStep::forward_backward(const Batch& given, Progress& progress) {
-  const BatchPlace place{progress.forward, progress.finished_epochs};
+  const BatchPlace place{progress.step, progress.forward, progress.finished_epochs};
   const Batch batch = uploaded(task_->prepare(given, place), model_.device());
   if (on_images) on_images(batch.images);
   Context ctx;
@@ -81,12 +82,12 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   ctx.any_size = options_.any_size;
   ctx.seed = stream_of(kModelStream, options_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
-  Tensor loss;
+  TaskLoss loss;
   StepNumbers& numbers = unread_.back();
   {
     const StageTimer timer(times_.forward, "forward");
     loss = task_->loss(model_, batch, ctx);
-    numbers.losses.push_back({loss.detach(), batch.size()});
+    numbers.losses.emplace_back(loss, batch.size());
     if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
       check(guard_.skips_nonfinite(), nonfinite_loss(numbers.losses.back().read()));
       return;  // the step will be skipped
@@ -94,12 +95,24 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   }
   images_ += batch.size();
   const StageTimer timer(times_.backward, "backward");
-  backward(loss);
+  backward(loss.total);
+}
+
+TrainStep::BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t count) : samples(count) {
+  const NoGrad no_grad;
+  std::vector<Tensor> values{ops::reshape(loss.total.detach(), {1})};
+  for (const Tensor& part : loss.parts) {
+    values.push_back(ops::reshape(part.detach().to(loss.total.dtype()), {1}));
+  }
+  on_device = values.size() == 1 ? values.front() : ops::cat(values, 0);
 }
 
 double TrainStep::BatchLoss::read() {
-  if (on_device.defined()) value = std::exchange(on_device, {}).item();
-  return value;
+  if (!on_device.defined()) return total;
+  parts = std::exchange(on_device, {}).to(Device{}).to_vector();
+  total = parts.front();
+  parts.erase(parts.begin());
+  return total;
 }
 
 double TrainStep::StepNumbers::loss() {
@@ -117,8 +130,9 @@ double TrainStep::StepNumbers::gradient_norm() {
 void TrainStep::StepNumbers::add_losses(Progress& progress) {
   for (BatchLoss& batch : losses) {
     if (!std::isfinite(batch.read())) continue;
-    progress.epoch.add_loss(batch.read(), batch.samples);
-    progress.interval.add_loss(batch.read(), batch.samples);
+    for (LossSums* sums : {&progress.epoch, &progress.interval}) {
+      sums->add(batch.total, batch.parts, batch.samples);
+    }
   }
 }
 

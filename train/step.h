@@ -54,6 +54,7 @@ class TrainStep {
   /// called.
   void settle(Progress& progress);
 
+  [[nodiscard]] const Task& task() const { return *task_; }
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
   [[nodiscard]] Ema* ema() { return ema_.get(); }
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last settled
@@ -67,13 +68,16 @@ class TrainStep {
   std::function<void(const Tensor& images)> on_images{};
 
  private:
-  /// The mean loss of a batch, perhaps still on the device.
+  /// The mean loss of a batch and its parts, perhaps still on the device.
   struct BatchLoss {
-    Tensor on_device;
-    std::int64_t samples = 0;
-    double value = 0;
+    BatchLoss(const TaskLoss& loss, std::int64_t count);
 
-    double read();
+    Tensor on_device;  ///< [1 + parts]
+    std::int64_t samples = 0;
+    double total = 0;
+    std::vector<double> parts{};
+
+    double read();  ///< the total
   };
   /// What is to be known of a step. Reading waits for the device.
   struct StepNumbers {

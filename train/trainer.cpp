@@ -198,7 +198,8 @@ void Trainer::log_interval(const TrainWatch& watch) {
   StepRow row;
   row.step = progress_.step;
   row.epoch = progress_.finished_epochs;
-  row.loss = progress_.interval.loss();
+  row.loss = progress_.interval.mean();
+  row.loss_parts = progress_.interval.mean_parts();
   row.lr = lr_;
   row.img_s = static_cast<double>(interval_watch_.images) / seconds;
   row.time = {seconds, step_.times() - interval_watch_.before};
@@ -230,22 +231,22 @@ EpochPosition Trainer::position() {
   at.step = progress_.step - at.epoch * at.steps;
   at.seconds = epoch_watch_.seconds(step_.times());
   at.steps_timed = epoch_watch_.steps;
-  at.loss = progress_.epoch.loss();
+  at.loss = progress_.epoch.mean();
   at.lr = lr_;
   at.img_s = static_cast<double>(epoch_watch_.images) / at.seconds;
   at.wait_share = (step_.times() - epoch_watch_.before).wait / at.seconds;
   return at;
 }
 
-Evaluation Trainer::evaluate(const TrainWatch& watch) {
+Task::Evaluated Trainer::evaluate(const TrainWatch& watch) {
   EvaluateOptions options = options_.evaluation;
   options.on_batch = [&](std::int64_t done) {
     if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
     return !(watch.should_stop && watch.should_stop());
   };
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  Evaluation result = fovea::evaluate(*model_, data_.test, options);
-  note_bad_images(result.bad_images, watch);
+  Task::Evaluated result = step_.task().evaluate(*model_, data_.test, options);
+  note_bad_images(result.pass.bad_images, watch);
   return result;
 }
 
@@ -253,8 +254,11 @@ bool Trainer::finish_epoch(const TrainWatch& watch) {
   require_finite();  // before an evaluation that could say nothing
   EpochRow row = epoch_row();
   if (!evaluate_into(row, watch)) return false;
-  note_best(row);
-  note_metric(options_.schedule, row.epoch, *row.eval_top1, progress_.plateau);
+  note_best(row.eval, progress_.best);
+  if (!row.ema.empty()) note_best(row.ema, progress_.best_ema);
+  note_metric(options_.schedule, row.epoch, task().best_score(row.eval),
+              task().best_measure().more_is_better, progress_.plateau);
+  show_picture(watch);
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
@@ -266,7 +270,8 @@ bool Trainer::finish_epoch(const TrainWatch& watch) {
 EpochRow Trainer::epoch_row() {
   EpochRow row;
   row.epoch = progress_.finished_epochs;
-  row.train_loss = progress_.epoch.loss();
+  row.train_loss = progress_.epoch.mean();
+  row.train_parts = progress_.epoch.mean_parts();
   row.lr =
       learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
   row.seconds = progress_.epoch_seconds;
@@ -277,10 +282,10 @@ EpochRow Trainer::epoch_row() {
 }
 
 /// Weights may be finite and too large to compute with.
-Evaluation Trainer::evaluate_to_save(const TrainWatch& watch) {
-  Evaluation result = evaluate(watch);
+Task::Evaluated Trainer::evaluate_to_save(const TrainWatch& watch) {
+  Task::Evaluated result = evaluate(watch);
   try {
-    result.require_finite();
+    result.pass.require_finite();
   } catch (const Error& error) {
     refuse_to_save(error.what());
   }
@@ -289,32 +294,30 @@ Evaluation Trainer::evaluate_to_save(const TrainWatch& watch) {
 
 /// False when it was stopped.
 bool Trainer::evaluate_into(EpochRow& row, const TrainWatch& watch) {
-  const Evaluation plain = evaluate_to_save(watch);
-  if (!plain.complete) return false;
-  row.eval_loss = plain.metrics.loss();
-  row.eval_top1 = plain.metrics.top1();
-  row.eval_top5 = plain.metrics.top5();
-  row.seconds += plain.seconds;
+  const Task::Evaluated plain = evaluate_to_save(watch);
+  if (!plain.pass.complete) return false;
+  row.eval = plain.scores;
+  row.seconds += plain.pass.seconds;
   if (step_.ema() == nullptr) return true;
   const SwappedWeights averaged(model_->store(), step_.ema()->averages());
-  const Evaluation ema = evaluate_to_save(watch);
-  if (!ema.complete) return false;
-  row.ema_loss = ema.metrics.loss();
-  row.ema_top1 = ema.metrics.top1();
-  row.ema_top5 = ema.metrics.top5();
-  row.seconds += ema.seconds;
+  const Task::Evaluated ema = evaluate_to_save(watch);
+  if (!ema.pass.complete) return false;
+  row.ema = ema.scores;
+  row.seconds += ema.pass.seconds;
   return true;
 }
 
-void Trainer::note_best(const EpochRow& row) {
-  if (*row.eval_top1 > progress_.best_top1) {
-    progress_.best_top1 = *row.eval_top1;
-    progress_.best_epoch = row.epoch;
-  }
-  if (row.ema_top1 && *row.ema_top1 > progress_.best_ema_top1) {
-    progress_.best_ema_top1 = *row.ema_top1;
-    progress_.best_ema_epoch = row.epoch;
-  }
+void Trainer::note_best(const Scores& scores, BestEpoch& best) const {
+  const double score = task().best_score(scores);
+  if (best.epoch >= 0 && !task().is_better(score, best.score)) return;
+  best = {progress_.finished_epochs, score};
+}
+
+void Trainer::show_picture(const TrainWatch& watch) {
+  if (task().pictures.empty() || !watch.on_picture) return;
+  const StageTimer timer(step_.times().evaluate, "evaluate");
+  const auto picture = step_.task().picture(*model_, data_.test, options_.evaluation);
+  if (picture) watch.on_picture(progress_.finished_epochs, *picture);
 }
 
 }  // namespace fovea

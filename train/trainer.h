@@ -13,7 +13,6 @@
 #include "models/model.h"
 #include "optim/schedule.h"
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
 #include "train/run_log.h"
 #include "train/step.h"
 #include "train/training_sizes.h"
@@ -56,6 +55,8 @@ struct TrainWatch {
   std::function<void(std::int64_t done, std::int64_t total)> on_evaluate{};
   /// After an epoch and its evaluation: the time to log it and to save.
   std::function<void(const EpochRow&, const TrainState&)> on_epoch{};
+  /// Before on_epoch: what the model makes of held-out images, where its task has such a picture.
+  std::function<void(std::int64_t epoch, const Image&)> on_picture{};
   /// Between epochs' ends, every recovery interval.
   std::function<void(const TrainState&)> on_save{};
   /// The run was asked to stop and does.
@@ -83,8 +84,9 @@ class Trainer {
 
   /// One optimizer step: the forward and backward passes of its batches, clipping, update, EMA.
   void train_step();
-  /// Of the plain weights, on the test split.
-  [[nodiscard]] Evaluation evaluate(const TrainWatch& watch = {});
+  /// On the test split, of the weights that the model holds.
+  [[nodiscard]] Task::Evaluated evaluate(const TrainWatch& watch = {});
+  [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
 
   /// Handles to all that a checkpoint holds.
   [[nodiscard]] TrainState state();
@@ -108,7 +110,7 @@ class Trainer {
   void settle();
   void require_finite();
   [[noreturn]] void refuse_to_save(const std::string& what) const;
-  [[nodiscard]] Evaluation evaluate_to_save(const TrainWatch& watch);
+  [[nodiscard]] Task::Evaluated evaluate_to_save(const TrainWatch& watch);
   void check_place(const Progress& progress, const std::string& file) const;
   [[nodiscard]] bool must_stop(const TrainWatch& watch) const;
   void connect(const TrainWatch& watch);
@@ -118,9 +120,10 @@ class Trainer {
   [[nodiscard]] EpochPosition position();
   [[nodiscard]] EpochRow epoch_row();
   bool evaluate_into(EpochRow& row, const TrainWatch& watch);
+  void show_picture(const TrainWatch& watch);
   [[nodiscard]] std::optional<double> utilisation(double images_per_second) const;
   [[nodiscard]] Stopwatch started();
-  void note_best(const EpochRow& row);
+  void note_best(const Scores& scores, BestEpoch& best) const;
   [[nodiscard]] ImageSize own_size() const;
 
   TrainerOptions options_;

@@ -10,8 +10,9 @@ struct Batch {
   Tensor labels;  ///< i64 [B]
   Tensor indices{};  ///< i64 [B], of the samples in their data set
   Tensor targets{};  ///< what a task makes of labels, f32 [B, ...]: shares of the classes; or none
+  Tensor noise{};  ///< what a task draws for each image, f32 [B, ...]: which patches hide; or none
 
-  [[nodiscard]] std::int64_t size() const { return labels.size(0); }
+  [[nodiscard]] std::int64_t size() const { return images.defined() ? images.size(0) : 0; }
 };
 
 }  // namespace fovea

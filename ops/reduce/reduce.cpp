@@ -44,7 +44,7 @@ struct Block {
 
 /// One round: [outer, runs, inner] in acc_t, each the sum of one run.
 Tensor partial_sums(const Tensor& x, const Block& b) {
-  const ReduceKernels& reduce = kernels(x.device()).reduce;
+  const auto& reduce = kernels(x.device()).reduce;
   const std::int64_t run = b.inner == 1 ? reduce.runs.along_rows : reduce.runs.down_columns;
   const std::int64_t runs = std::max<std::int64_t>(1, (b.n + run - 1) / run);
   const Tensor sums = empty({b.outer, runs, b.inner}, {acc_dtype(x.dtype()), x.device()});

@@ -165,13 +165,13 @@ TEST_CASE("a run's weights, a bare file, and what is not there") {
   info.crop = {0.75, CropMode::border, Filter::hamming};
   info.epoch = 4;
   for (const char* name : {"best", "last", "last_ema"}) {
-    info.top1 = name == std::string("best") ? 2 : 1;
+    info.scores = {{"top1", name == std::string("best") ? 2 : 1}};
     save_weights(RunPaths{folder.path()}.weights(name), *model, state_of(*model), info);
   }
   LoadRequest request;
   request.checkpoint = folder.path().string();
   const LoadedModel best = load_trained(request);
-  CHECK(best.info.top1 == 2);
+  CHECK(best.info.scores.at("top1") == 2);
   CHECK(best.info.epoch == 4);
   CHECK(best.info.crop.crop_pct == 0.75);
   CHECK(best.info.crop.mode == CropMode::border);
@@ -183,7 +183,7 @@ TEST_CASE("a run's weights, a bare file, and what is not there") {
   write_file_atomically(folder / "config.json", R"({"data-dir": "/not/there/any/more"})");
   CHECK(load_trained(request).data_dir.empty());
   request.last = true;
-  CHECK(load_trained(request).info.top1 == 1);
+  CHECK(load_trained(request).info.scores.at("top1") == 1);
   request.use_ema = true;
   CHECK(load_trained(request).weights.filename() == "last_ema.safetensors");
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tests/support/temporary_folder.h"
+#include "train/classification.h"
 #include "train/curves.h"
 
 using namespace fovea;
@@ -72,12 +73,14 @@ TEST_CASE("odd values leave gaps, never NaN or infinity in the picture") {
 TEST_CASE("the curves of a log leave out what was never measured") {
   std::vector<EpochRow> rows(3);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].epoch = static_cast<std::int64_t>(i);
-  rows[2].eval_top1 = 80;
-  const std::vector<Chart> charts = training_curves(rows);
+  rows[2].eval = {0.5, 80, 99};
+  const std::vector<Chart> charts = training_curves(classification_info(false), rows);
   REQUIRE(charts.size() == 2);
-  REQUIRE(charts[0].series.size() == 1);
+  REQUIRE(charts[0].series.size() == 2);
   CHECK(charts[0].series[0].x == std::vector<double>{1, 2, 3});
-  REQUIRE(charts[1].series.size() == 1);
+  CHECK(charts[0].series[1].name == "held out");
+  CHECK(charts[0].series[1].x == std::vector<double>{3});
+  REQUIRE(charts[1].series.size() == 2);
   CHECK(charts[1].series[0].x == std::vector<double>{3});
   CHECK(charts[1].series[0].y == std::vector<double>{80});
 }

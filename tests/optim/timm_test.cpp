@@ -158,7 +158,7 @@ TEST_CASE("a plateau lowers the rate when timm's does") {
     const auto number = static_cast<std::int64_t>(epoch);
     CHECK(learning_rate(o, number * 5 + 3, 5, state) ==
           doctest::Approx(rates[epoch]).epsilon(1e-13));
-    note_metric(o, number, metrics[epoch], state);
+    note_metric(o, number, metrics[epoch], true, state);
   }
   CHECK(state.lr == 0.01);  // the last reductions end at the floor
 }

@@ -16,6 +16,7 @@
 #include "tests/support/html_check.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/classification.h"
 #include "train/recorder.h"
 
 namespace fovea {
@@ -44,7 +45,8 @@ RunPage page() {
   page.facts = {{"model", kNasty}};
   EpochRow row;
   row.train_loss = 1;
-  row.eval_top1 = 50;
+  row.eval = {1, 50, 90};
+  page.task = classification_info(false);
   page.epochs = {row};
   page.evaluation = evaluated();
   page.mistakes = {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}};
@@ -193,7 +195,7 @@ TEST_CASE("from a run's folder to its page") {
   WeightsInfo info;
   info.dataset = config.dataset;
   info.classes = data.train->class_names();
-  RunRecorder recorder(folder.path(), info, trainer.progress());
+  RunRecorder recorder(folder.path(), trainer.task(), info, trainer.progress());
   TrainWatch watch;
   watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
     recorder.epoch(row, state);

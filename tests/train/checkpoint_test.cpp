@@ -109,8 +109,10 @@ TEST_CASE("a state whose counts no run could have is refused") {
   CHECK(contains(failure([](Progress& p) { p.step = p.forward = 7; }), "after 7 steps"));
   CHECK(contains(failure([](Progress& p) { p.cursor.epoch = p.finished_epochs = 1; }),
                  "stands at epoch 1, batch 1 after 1 steps"));
-  CHECK(contains(failure([](Progress& p) { p.epoch.correct1 = 99; }), "hits of"));
-  CHECK(contains(failure([](Progress& p) { p.best_epoch = 3; }), "best epoch of 3"));
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  CHECK(contains(failure([](Progress& p) { p.epoch.parts = {kInfinite}; }), "number"));
+  CHECK(contains(failure([](Progress& p) { p.best.score = kInfinite; }), "number"));
+  CHECK(contains(failure([](Progress& p) { p.best.epoch = 3; }), "best epoch of 3"));
 }
 
 TEST_CASE("weights carry what evaluation and prediction need") {
@@ -121,7 +123,7 @@ TEST_CASE("weights carry what evaluation and prediction need") {
   info.classes = {"a", "b, \"c\""};
   info.normalization = {{0.1F, 0.2F, 0.3F}, {1, 2, 3}};
   info.epoch = 4;
-  info.top1 = 12.5;
+  info.scores = {{"top1", 12.5}};
   const auto file = folder / "best.safetensors";
   save_weights(file, trainer.model(), state_of(trainer.model()), info);
   const WeightsInfo read = read_weights_info(file);
@@ -130,7 +132,7 @@ TEST_CASE("weights carry what evaluation and prediction need") {
   CHECK(read.normalization.mean == info.normalization.mean);
   CHECK(read.normalization.deviation == info.normalization.deviation);
   CHECK(read.epoch == 4);
-  CHECK(read.top1 == 12.5);
+  CHECK(read.scores == info.scores);
   const std::unique_ptr<Model> model = load_model(file);
   CHECK(model->info().config == trainer.model().info().config);
   CHECK(model->store().find("head.weight").to_vector() ==

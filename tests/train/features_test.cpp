@@ -12,6 +12,7 @@
 #include "settings/pipeline.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/evaluate.h"
 #include "train/speed.h"
 #include "train/training_sizes.h"
 
@@ -100,7 +101,7 @@ TEST_CASE(
   const Objective objective(objective_options(config), info, 1);
   const Tensor first = zeros({1}, {DType::i64, {}});
   const double loss =
-      objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).item();
+      objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).total.item();
   double expected = 0;  // softplus(z) - z t
   for (std::size_t k = 0; k < 3; ++k) {
     const double z = logits[k] / 3, t = 1 / (1 + std::exp(-taught[k] / 3));
@@ -179,7 +180,7 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   for (const double value : trainer.model().store().find("weight").to_vector()) {
     CHECK(std::isfinite(value));
   }
-  CHECK(std::isfinite(trainer.progress().best_top1));
+  CHECK(std::isfinite(trainer.progress().best.score));
 }
 
 TEST_CASE("a skipped step leaves running statistics as they were, and the averages' warm-up too") {

@@ -15,6 +15,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/run_profile.h"
+#include "train/tasks.h"
 
 using namespace fovea;
 

@@ -9,9 +9,12 @@
 #include "figures/contact_sheet.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/classification.h"
 
 namespace fovea {
 namespace {
+
+const TaskInfo kTask = classification_info(false);
 
 std::set<std::string> checkpoints_in(const std::filesystem::path& folder) {
   std::set<std::string> names;
@@ -25,9 +28,7 @@ std::set<std::string> checkpoints_in(const std::filesystem::path& folder) {
 EpochRow row_of(std::int64_t epoch, double top1) {
   EpochRow row;
   row.epoch = epoch;
-  row.eval_loss = 1;
-  row.eval_top1 = top1;
-  row.eval_top5 = 99;
+  row.eval = {1, top1, 99};
   return row;
 }
 
@@ -41,10 +42,10 @@ TEST_CASE("the best epochs: earlier ones first among equals") {
     rows.push_back(row_of(std::ssize(rows), top1));
   }
   rows.emplace_back().epoch = 5;  // not evaluated
-  CHECK(best_epochs(rows, 0).empty());
-  CHECK(best_epochs(rows, 1) == std::vector<std::int64_t>{1});
-  CHECK(best_epochs(rows, 3) == std::vector<std::int64_t>{1, 2, 3});
-  CHECK(best_epochs(rows, 99) == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+  CHECK(best_epochs(kTask, rows, 0).empty());
+  CHECK(best_epochs(kTask, rows, 1) == std::vector<std::int64_t>{1});
+  CHECK(best_epochs(kTask, rows, 3) == std::vector<std::int64_t>{1, 2, 3});
+  CHECK(best_epochs(kTask, rows, 99) == std::vector<std::int64_t>{0, 1, 2, 3, 4});
 }
 
 TEST_CASE("the weights of the best epochs are kept, the others go, also in the background") {
@@ -53,7 +54,7 @@ TEST_CASE("the weights of the best epochs are kept, the others go, also in the b
     const TemporaryFolder folder;
     Trainer trainer = make_trainer(tiny_config());
     {
-      RunRecorder recorder(folder.path(), {}, {}, {2, asynchronous});
+      RunRecorder recorder(folder.path(), kTask, {}, {}, {2, asynchronous});
       std::int64_t epoch = 0;
       for (const double top1 : {10.0, 30.0, 20.0, 5.0, 25.0}) {
         recorder.epoch(row_of(epoch++, top1), trainer.state());
@@ -63,14 +64,15 @@ TEST_CASE("the weights of the best epochs are kept, the others go, also in the b
     CHECK(checkpoints_in(folder.path()) ==
           std::set<std::string>{"checkpoint-1.safetensors", "checkpoint-4.safetensors",
                                 "last.safetensors", "last_ema.safetensors", "state.safetensors"});
-    CHECK(read_weights_info(folder / "checkpoint-4.safetensors").top1 == 25);
+    CHECK(read_weights_info(folder / "checkpoint-4.safetensors").scores.at("top1") == 25);
   }
 }
 
 TEST_CASE("what the background writes is the state of its moment, and the same bytes") {
   const TemporaryFolder now, later;
   Trainer trainer = make_trainer(tiny_config());
-  RunRecorder at_once(now.path(), {}, {}), background(later.path(), {}, {}, {0, true});
+  RunRecorder at_once(now.path(), kTask, {}, {}),
+      background(later.path(), kTask, {}, {}, {0, true});
   trainer.train_step();
   at_once.save(trainer.state());
   background.save(trainer.state());
@@ -85,7 +87,7 @@ TEST_CASE("a file that something else removed is named at the end") {
     CAPTURE(std::string(name));
     const TemporaryFolder folder;
     Trainer trainer = make_trainer(tiny_config());
-    RunRecorder recorder(folder.path(), {}, {}, {1, false});
+    RunRecorder recorder(folder.path(), kTask, {}, {}, {1, false});
     recorder.epoch(row_of(0, 10), trainer.state());
     recorder.finish();
     recorder.require_files();
@@ -98,7 +100,7 @@ TEST_CASE("a file that something else removed is named at the end") {
 TEST_CASE("a file that cannot be written is an error, at the next chance to say so") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());
-  RunRecorder recorder(folder.path(), {}, {}, {0, true});
+  RunRecorder recorder(folder.path(), kTask, {}, {}, {0, true});
   std::filesystem::create_directory(folder / "state.safetensors");
   recorder.save(trainer.state());
   CHECK(contains(message_of([&] { recorder.finish(); }), "state.safetensors"));

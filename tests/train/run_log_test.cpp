@@ -8,10 +8,13 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/support/temporary_folder.h"
+#include "train/classification.h"
 
 using namespace fovea;
 
 namespace {
+
+const TaskInfo kTask = classification_info(false);
 
 EpochRow epoch_row(std::int64_t epoch) {
   EpochRow row;
@@ -19,9 +22,7 @@ EpochRow epoch_row(std::int64_t epoch) {
   row.train_loss = 1.0 / static_cast<double>(epoch + 3);
   row.lr = 1e-3;
   if (epoch % 2 == 0) {
-    row.eval_loss = 0.5;
-    row.eval_top1 = 90.25;
-    row.eval_top5 = 99;
+    row.eval = {0.5, 90.25, 99};
   }
   return row;
 }
@@ -48,7 +49,7 @@ void log_steps(RunLog& log, std::int64_t first, std::int64_t last) {
 TEST_CASE("the text of the logs") {
   const TemporaryFolder folder;
   {
-    RunLog log(folder.path());
+    RunLog log(folder.path(), kTask);
     log.epoch(epoch_row(0));
     log.epoch(epoch_row(1));
     StepRow row = step_row(5);
@@ -76,20 +77,20 @@ TEST_CASE("the text of the logs") {
 TEST_CASE("rows come back from their text") {
   std::vector<EpochRow> rows = {epoch_row(0), epoch_row(1)};
   rows[1].train_loss = std::numeric_limits<double>::infinity();
-  rows[1].ema_top1 = -0.1;
-  const std::vector<EpochRow> read = parse_epochs(format_epochs(rows), "log.csv");
+  rows[1].ema = {1, -0.1, 2};
+  const std::vector<EpochRow> read = parse_epochs(kTask, format_epochs(kTask, rows), "log.csv");
   REQUIRE(read.size() == 2);
-  CHECK(read[0].eval_top1 == rows[0].eval_top1);
+  CHECK(read[0].eval == rows[0].eval);
   CHECK(read[0].train_loss == rows[0].train_loss);
-  CHECK_FALSE(read[1].eval_top1.has_value());
+  CHECK(read[1].eval.empty());
   CHECK(read[1].train_loss == rows[1].train_loss);
-  CHECK(read[1].ema_top1 == -0.1);
+  CHECK(read[1].ema == rows[1].ema);
 }
 
 TEST_CASE("what is no log is refused with its line") {
-  const std::string header = format_epochs({});
+  const std::string header = format_epochs(kTask, {});
   const auto message = [](const std::string& csv) {
-    return message_of([&] { (void)parse_epochs(csv, "log.csv"); });
+    return message_of([&] { (void)parse_epochs(kTask, csv, "log.csv"); });
   };
   CHECK(contains(message(""), "log.csv: the first line is no header"));
   CHECK(contains(message("a,b\n"), "no header"));
@@ -104,7 +105,7 @@ TEST_CASE("what is no log is refused with its line") {
 TEST_CASE("a continued run ends with the files of an uninterrupted one") {
   const TemporaryFolder whole, cut;
   {
-    RunLog log(whole.path());
+    RunLog log(whole.path(), kTask);
     log_steps(log, 1, 16);
   }
   const std::string csv = read_file(whole / "log.csv"), steps = read_file(whole / "steps.jsonl");
@@ -115,14 +116,14 @@ TEST_CASE("a continued run ends with the files of an uninterrupted one") {
       std::filesystem::remove(cut / "log.csv");
       std::filesystem::remove(cut / "steps.jsonl");
       {
-        RunLog log(cut.path());
+        RunLog log(cut.path(), kTask);
         log_steps(log, 1, killed);
       }
       AppendFile half(cut / "steps.jsonl");
       half.append(R"({"step":)");
       half.flush();
 
-      RunLog log(cut.path(), {.epochs = saved / 4, .steps = saved});
+      RunLog log(cut.path(), kTask, {.epochs = saved / 4, .steps = saved});
       CHECK(log.epochs().size() == static_cast<std::size_t>(saved / 4));
       log_steps(log, saved + 1, 16);
       CHECK(read_file(cut / "log.csv") == csv);
@@ -132,5 +133,6 @@ TEST_CASE("a continued run ends with the files of an uninterrupted one") {
 }
 
 TEST_CASE("a log that cannot be written is an error") {
-  CHECK(contains(message_of([] { RunLog log("/no/such/folder"); }), "No such file or directory"));
+  CHECK(contains(message_of([] { RunLog log("/no/such/folder", kTask); }),
+                 "No such file or directory"));
 }

@@ -1,0 +1,55 @@
+// One pass over a data set without a tape: what every evaluation shares, whatever it measures.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/evaluation.h"
+#include "data/loading/batch.h"
+#include "data/transforms.h"
+#include "models/model.h"
+
+namespace fovea {
+
+struct EvaluateOptions {
+  std::int64_t batch_size = 128;
+  int workers = 2;
+  Normalization normalization = kCifarNormalization;
+  EvaluationCrop crop{};
+  DType activations = DType::f32;
+  double bad_image_limit = 0;     ///< broken images are left out up to this share; more throw
+  bool keep_predictions = false;  ///< classification: fill Evaluation::predictions
+  bool keep_logits = false;       ///< classification: fill Evaluation::logits
+  /// Called after each batch with the images done; false stops.
+  std::function<bool(std::int64_t done)> on_batch{};
+};
+
+/// How a pass went.
+struct EvaluationPass {
+  std::int64_t samples = 0;
+  std::vector<std::string> bad_images{};  ///< a message about each that was left out
+  std::int64_t nonfinite = 0;             ///< images with an output that is no finite number
+  double seconds = 0;
+  bool complete = true;  ///< false when on_batch said to stop
+
+  /// Throws, beginning with `where`, if outputs are not finite: then the numbers mean nothing.
+  void require_finite(const std::string& where = "") const;
+};
+
+/// How images come to a model in evaluation.
+[[nodiscard]] EvaluationTransform evaluation_transform(const Model& model,
+                                                       const EvaluateOptions& options);
+
+/// Calls `measure` for each batch, in the data set's order, the last one as small as it comes; it
+/// returns how many of its images gave an output that is not finite. The batches are on the CPU;
+/// the context is one of evaluation.
+EvaluationPass evaluate_batches(
+    const Model& model, const std::shared_ptr<const Dataset>& dataset,
+    const EvaluateOptions& options,
+    const std::function<std::int64_t(const Batch& batch, Context& ctx)>& measure);
+
+}  // namespace fovea

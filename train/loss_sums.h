@@ -1,0 +1,37 @@
+// The losses of training, weighted by samples and never by batches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fovea {
+
+/// Sums over the samples seen so far. A plain value: it is saved with the state of a run.
+struct LossSums {
+  std::int64_t samples = 0;
+  double total = 0;
+  std::vector<double> parts{};  ///< in the order of TaskInfo::loss_parts; empty before the first
+
+  /// Mean losses of `count` samples.
+  void add(double mean_total, const std::vector<double>& mean_parts, std::int64_t count) {
+    const auto weight = static_cast<double>(count);
+    samples += count;
+    total += mean_total * weight;
+    parts.resize(mean_parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += mean_parts[i] * weight;
+  }
+  [[nodiscard]] double mean() const { return ratio(total); }
+  [[nodiscard]] std::vector<double> mean_parts() const {
+    std::vector<double> means = parts;
+    for (double& mean : means) mean = ratio(mean);
+    return means;
+  }
+  friend bool operator==(const LossSums&, const LossSums&) = default;
+
+ private:
+  [[nodiscard]] double ratio(double sum) const {
+    return samples == 0 ? 0 : sum / static_cast<double>(samples);
+  }
+};
+
+}  // namespace fovea

@@ -1,0 +1,29 @@
+// The tasks that there are. A model is for one of them: its family says for which.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "models/model.h"
+#include "settings/config.h"
+#include "train/task.h"
+
+namespace fovea {
+
+enum class TaskKind { classification, masked_autoencoding };
+
+/// Of a model by its registry name. Throws on an unknown one.
+[[nodiscard]] TaskKind task_kind(const std::string& model);
+
+/// What a run of these settings logs.
+[[nodiscard]] TaskInfo task_info(const TrainConfig& config);
+
+/// What the model is trained for, on a split of so many `samples`.
+[[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config,
+                                                    const ModelInfo& model, std::int64_t samples);
+
+/// Throws UsageError on settings that this task has no use for.
+void check_task_settings(TaskKind kind, const TrainConfig& config);
+
+}  // namespace fovea
