@@ -9,6 +9,7 @@
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "settings/recipes.h"
+#include "train/tasks.h"
 
 namespace fovea {
 namespace {
@@ -23,7 +24,7 @@ std::string scientific(double value) {
 std::string settings_of(TrainConfig config) {
   if (config.verbose) return settings_table(fields_of(config));
   TrainConfig recipe;
-  apply_json(fields_of(recipe), recipe_of(config.dataset), "recipe");
+  apply_json(fields_of(recipe), recipe_of(config.dataset, task_kind(config.model)), "recipe");
   recipe.dataset = config.dataset;
   const std::string recipe_name = "the recipe of " + config.dataset;
   const std::string table = settings_table(fields_of(config), fields_of(recipe));

@@ -10,7 +10,7 @@ int train(int argc, char** argv) {
        "Trains a model on small pictures. Defaults are the recipe of the data set (shown: "
        "builtin;\n"
        "CIFAR's is recipes/cifar.json); a --config file overrides it, flags override both.",
-       "builtin"},
+       {}},
       argc, argv);
 }
 

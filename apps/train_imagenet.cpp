@@ -11,7 +11,7 @@ int train(int argc, char** argv) {
        "shards, or train.pack and val.pack. Defaults are DeiT's recipe\n"
        "(recipes/imagenet_deit_tiny.json); a --config file overrides it, flags override "
        "both.",
-       "auto"},
+       {.dataset = "auto", .dataset_in_folder = "auto"}},
       argc, argv);
 }
 

@@ -22,11 +22,12 @@ namespace {
 
 ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** argv) {
   TrainConfig shown;  // the defaults in --help
-  apply_json(fields_of(shown), recipe_of(program.dataset), "recipe");
-  shown.dataset = program.dataset;
+  apply_json(fields_of(shown), recipe_of(program.defaults.dataset, program.defaults.task),
+             "recipe");
+  shown.dataset = program.defaults.dataset;
   const CommandLine line = parse_command_line(
       argc, argv, {program.name, program.description, "", fields_of(shown), /*lists_models=*/true});
-  return resolve_run(line.settings, program.dataset);
+  return resolve_run(line.settings, program.defaults);
 }
 
 /// Names the broken images of a split; returns how many there are.

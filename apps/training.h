@@ -3,12 +3,14 @@
 
 #include <string>
 
+#include "train/resolve.h"
+
 namespace fovea {
 
 struct TrainingProgram {
   std::string name;         ///< as typed after ./run
   std::string description;  ///< stands first in --help
-  std::string dataset;      ///< learnt from without --dataset
+  RunDefaults defaults;     ///< of its settings
 };
 
 /// Reads the command line and trains, evaluates (--eval) or looks for broken files

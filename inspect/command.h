@@ -63,5 +63,6 @@ void pervit_regions(const Inspection& what, OutputFolder& output);
 void pervit_nonlocality(const Inspection& what, OutputFolder& output);
 void pervit_impact(const Inspection& what, OutputFolder& output);
 void pervit_attention(const Inspection& what, OutputFolder& output);
+void mae(const Inspection& what, OutputFolder& output);
 
 }  // namespace fovea::inspect

@@ -37,6 +37,7 @@ const std::vector<Command>& commands() {
        inspect::pervit_impact},
       {"pervit-attention", "PerViT: position attention, and mixed attention on images",
        inspect::pervit_attention},
+      {"mae", "MAE: images, what the encoder saw of them, and the reconstruction", inspect::mae},
   };
   return all;
 }

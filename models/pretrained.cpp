@@ -78,7 +78,7 @@ class Loader {
     }
     for (const auto& [name, tensor] : tensors_) {
       if (model.store().find(name).defined()) continue;
-      if (!(options_.finetune && names_head(name))) unexpected_.push_back(name);
+      if (!(options_.finetune && is_left_out(name))) unexpected_.push_back(name);
     }
   }
 
@@ -97,7 +97,7 @@ class Loader {
  private:
   void match(const Parameter& p) {
     const auto found = tensors_.find(p.name);
-    const bool keep_head = options_.finetune && is_head(p.role);
+    const bool keep_head = options_.finetune && (is_head(p.role) || p.role == Role::pooled_norm);
     if (found == tensors_.end()) {
       // A count that nothing is computed from; PyTorch does without it as well.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
@@ -114,6 +114,14 @@ class Loader {
       text << p.name << " is " << found->second.shape() << " and should be " << p.tensor.shape();
       misshaped_.push_back(text.str());
     }
+  }
+
+  /// Of a file's tensor that the model lacks, when fine-tuning.
+  bool is_left_out(std::string_view name) const {
+    const bool is_decoder = name == "mask_token" || name.starts_with("decoder_");
+    const bool is_token_norm = name == "norm.weight" || name == "norm.bias";
+    const bool norms_pooled = model_.store().find("fc_norm.weight").defined();
+    return names_head(name) || is_decoder || (is_token_norm && norms_pooled);
   }
 
   bool resize_pos_embed(const Parameter& p, const Tensor& file) {

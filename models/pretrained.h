@@ -22,7 +22,9 @@ enum class PosResize {
 
 struct LoadOptions {
   PosResize pos_resize = PosResize::bicubic;
-  /// Fine-tuning: a head of another shape, or none, keeps its initial values.
+  /// Fine-tuning: a head of another shape, or none, keeps its initial values, and so does the norm
+  /// of the pooled tokens (fc_norm). The file's decoder (MAE's) and its norm of all tokens, where
+  /// the model norms what is pooled, are left out.
   bool finetune = false;
 };
 

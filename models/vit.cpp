@@ -44,7 +44,8 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
       blocks_(make_blocks(Scope(store()) / "blocks", c.encoder)),
       norm_(make_norm(Scope(store()), c)) {
   if (c.num_classes > 0)
-    head_.emplace(Scope(store()).as(Role::head) / "head", c.encoder.embed_dim, c.num_classes);
+    head_.emplace(Scope(store()).as(Role::head) / "head", c.encoder.embed_dim, c.num_classes,
+                  c.head_batch_norm);
 }
 
 /// images [B, C, H, W] -> class logits [B, K].
@@ -62,8 +63,8 @@ ModelOutput ViT::forward(const Tensor& images, Context& ctx) {
     });                   // [B, L, D]
     where.qk_embed = {};  // of the first block only
   }
-  const Tensor pooled = pool(x);                   // [B, D]
-  return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
+  const Tensor pooled = pool(x);                        // [B, D]
+  return {head_ ? (*head_)(pooled, ctx) : pooled, {}};  // [B, K]
 }
 
 /// patches [B, N, D] -> [B, L, D]: the class token before them, pos_embed added where there is one.

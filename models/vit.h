@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/layers/block.h"
+#include "models/layers/class_head.h"
 #include "models/layers/patch_embed.h"
 #include "models/layers/pooling.h"
 #include "models/layers/pos_embed.h"
@@ -20,6 +21,7 @@ struct ViTConfig {
   PatchConfig image;
   EncoderConfig encoder;
   std::int64_t num_classes = 1000;  ///< 0: no head, the pooled vector comes out
+  bool head_batch_norm = false;     ///< of the pooled vectors, without scale and shift
   bool class_token = true;
   Pooling global_pool = Pooling::token;
   bool fc_norm = false;  ///< normalise the pooled vector instead of all tokens
@@ -66,7 +68,7 @@ class ViT : public Model {
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
   LayerNorm norm_;
-  std::optional<Linear> head_;
+  std::optional<ClassHead> head_;
 };
 
 }  // namespace fovea

@@ -29,6 +29,7 @@ ViTConfig read_vit_config(const json& config) {
   read_image(r, c.image);
   read_encoder(r, c.encoder);
   r.read("num_classes", c.num_classes, 0);
+  r.read("head_batch_norm", c.head_batch_norm);
   read_pooling(r, c.class_token, c.global_pool);
   c.fc_norm = c.global_pool == Pooling::avg;
   if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
@@ -53,6 +54,7 @@ json to_json(const ViTConfig& c) {
   write_image(config, c.image);
   write_encoder(config, c.encoder);
   config["num_classes"] = c.num_classes;
+  config["head_batch_norm"] = c.head_batch_norm;
   write_pooling(config, c.class_token, c.global_pool);
   config["fc_norm"] = c.fc_norm;
   write_positions(config, c.pos_embed, c.encoder);

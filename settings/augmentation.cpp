@@ -20,7 +20,9 @@ std::vector<std::string> filters_and_random() {
 
 void add_crop_fields(FieldGroup& g, TrainConfig& c) {
   g.choice("train-crop-mode", &c.train_crop_mode,
-           "pad: random place in the padded image; rrc: RandomResizedCrop; rkrc, rkrr: ratio kept, "
+           "pad: random place in the padded image; rrc: RandomResizedCrop (rrc-once: one attempt); "
+           "rkrc, "
+           "rkrr: ratio kept, "
            "central or random crop; src: shorter side, 4 reflected pixels");
   g.number("crop-padding", &c.crop_padding, "pixels around the image of train-crop-mode pad",
            {0, 1024});
@@ -184,8 +186,10 @@ void check_augmentation(const TrainConfig& c) {
               widths < 4 ? 0 : c.color_jitter[3], ", expected at most 0.5");
   check_range("--scale", c.scale);
   check_range("--ratio", c.ratio);
-  check_usage(c.train_crop_mode != TrainCrop::resized || c.scale[1] <= 1, "--scale: got ",
-              c.scale[1], ", expected at most 1 with --train-crop-mode rrc");
+  const bool cuts =
+      c.train_crop_mode == TrainCrop::resized || c.train_crop_mode == TrainCrop::resized_once;
+  check_usage(!cuts || c.scale[1] <= 1, "--scale: got ", c.scale[1],
+              ", expected at most 1 with --train-crop-mode ", name_of(c.train_crop_mode));
   if (!c.cutmix_minmax.empty()) {
     check_usage(c.cutmix_minmax[0] < c.cutmix_minmax[1], "--cutmix-minmax: got ",
                 c.cutmix_minmax[0], ",", c.cutmix_minmax[1], ", expected the lower end first");

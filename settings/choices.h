@@ -5,6 +5,9 @@
 
 namespace fovea {
 
+/// What a model is trained for.
+enum class TaskKind { classification, masked_autoencoding };
+
 enum class BadImages { stop, skip };  ///< stop: when more than 1 % are broken
 template <>
 inline constexpr auto kNames<BadImages> =

@@ -36,6 +36,7 @@ constexpr Row kRows[] = {
     {"Model", "mlp-ratio", Kind::value, "hidden width over width"},
     {"Model", "class-token", Kind::yes_no, "a token that only collects"},
     {"Model", "global-pool", Kind::value, "what the head reads", names_of<Pooling>},
+    {"Model", "head-batch-norm", Kind::yes_no, "ViT: the head reads batch-normalised vectors"},
     {"Model", "pos-embed", Kind::value, "of the tokens", names_of<PosEmbed>},
     {"Model", "pos-embed-qk-first", Kind::yes_no, "ViT, CPVT: in block 0's queries and keys only"},
     {"Model", "irpe", Kind::yes_no, "ViT, CPVT: contextual relative positions on the keys"},

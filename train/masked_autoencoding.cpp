@@ -29,11 +29,6 @@ Mae& as_mae(Model& model) {
   return *mae;
 }
 
-/// What is hidden of held-out images: the same in every epoch and run.
-Tensor evaluation_noise(const Tensor& indices, std::int64_t patches) {
-  return mask_noise({kEvaluationStream, 0}, indices, patches);
-}
-
 }  // namespace
 
 TaskInfo masked_autoencoding_info() {
@@ -42,8 +37,8 @@ TaskInfo masked_autoencoding_info() {
                    {.name = "fill", .title = "loss of filling by distance"}};
   info.pictures = "Reconstructions";
   info.next_steps =
-      "  ./run inspect mae --checkpoint RUN\\n"
-      "  ./run train_cifar --finetune RUN --model vit_...   a classifier from the encoder\\n";
+      "  ./run inspect mae --checkpoint RUN\n"
+      "  ./run train_cifar --finetune RUN --model vit_...   a classifier from the encoder\n";
   return info;
 }
 
@@ -57,6 +52,10 @@ Tensor mask_noise(const RandomKey& key, const Tensor& indices, std::int64_t patc
     rows.push_back(rand_uniform({1, patches}, {0, 1}, own));
   }
   return ops::cat(rows, 0);
+}
+
+Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
+  return mask_noise({kEvaluationStream, 0}, indices, patches);
 }
 
 MaeViews::MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
@@ -106,7 +105,7 @@ Task::Evaluated MaskedAutoencoding::evaluate(Model& model,
   Mae& mae = as_mae(model);
   double loss = 0, fill = 0;
   const auto measure = [&](const Batch& batch, Context& ctx) {
-    const MaeViews views(mae, batch.images, evaluation_noise(batch.indices, patches_), ctx);
+    const MaeViews views(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
     const auto images = static_cast<double>(batch.size());
     loss += views.loss * images;
     fill += views.fill_loss * images;
@@ -126,7 +125,7 @@ std::optional<Image> MaskedAutoencoding::picture(Model& model,
   few.on_batch = [](std::int64_t) { return false; };
   std::optional<Image> picture;
   const auto show = [&](const Batch& batch, Context& ctx) {
-    const MaeViews views(mae, batch.images, evaluation_noise(batch.indices, patches_), ctx);
+    const MaeViews views(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
     const Tensor rows = ops::cat({batch.images, views.seen, views.reconstructed}, 0);
     picture = contact_sheet(rows, options.normalization, batch.size());
     return std::int64_t{0};

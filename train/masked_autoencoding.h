@@ -14,6 +14,9 @@ namespace fovea {
 /// of the key, the index and how often the batch had that index before.
 [[nodiscard]] Tensor mask_noise(const RandomKey& key, const Tensor& indices, std::int64_t patches);
 
+/// What is hidden of held-out images: the same in every epoch and run.
+[[nodiscard]] Tensor held_out_noise(const Tensor& indices, std::int64_t patches);
+
 /// What a model makes of images [B, C, H, W], each f32 of their shape, on the CPU.
 struct MaeViews {
   Tensor seen;                 ///< hidden patches in the mean colour, 0

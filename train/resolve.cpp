@@ -8,6 +8,7 @@
 #include "settings/recipes.h"
 #include "train/checkpoint.h"
 #include "train/setup.h"
+#include "train/tasks.h"
 
 namespace fovea {
 namespace {
@@ -102,9 +103,9 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
   return run;
 }
 
-ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags) {
+ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
   ResolvedRun run;
-  apply_json(fields_of(run.config), recipe_of(wanted.dataset), "recipe of " + wanted.dataset);
+  apply_json(fields_of(run.config), recipe_of(wanted.dataset, task), "recipe of " + wanted.dataset);
   // A model that was asked for by name comes as it is in the registry: the recipe's changes are
   // those of the recipe's model.
   if (!wanted.model.empty()) run.config.model_settings = {};
@@ -114,18 +115,32 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
   return run;
 }
 
+/// Each program trains the models of one task.
+void check_task(const TrainConfig& config, TaskKind task) {
+  const TaskKind kind = task_kind(config.model);
+  check_usage(kind == task, "--model: ", config.model,
+              kind == TaskKind::masked_autoencoding
+                  ? " is a masked autoencoder; ./run train_mae trains it"
+                  : " is a classifier; ./run train_cifar and ./run train_imagenet train it");
+  check_task_settings(kind, config);
+}
+
 }  // namespace
 
-ResolvedRun resolve_run(const std::vector<Setting>& flags, const std::string& default_dataset) {
+ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
   TrainConfig wanted;  // says which recipe, file and state the others are read from
-  wanted.dataset = default_dataset;
+  wanted.dataset.clear();
   wanted.model.clear();
   apply(wanted, flags);
   apply_file(wanted, wanted.config);
   apply(wanted, flags);
+  if (wanted.dataset.empty()) {
+    wanted.dataset = wanted.data_dir.empty() ? defaults.dataset : defaults.dataset_in_folder;
+  }
   const fs::path state = find_state(wanted);
-  ResolvedRun run =
-      state.empty() ? start_run(wanted, flags) : continue_run(state, flags, wanted.config);
+  ResolvedRun run = state.empty() ? start_run(wanted, flags, defaults.task)
+                                  : continue_run(state, flags, wanted.config);
+  check_task(run.config, defaults.task);
   check_config(run.config);
   if (run.config.dataset == "auto")
     run.config.dataset = detect_dataset(dataset_options(run.config));

@@ -14,6 +14,13 @@ struct Setting {
   std::string name, text;
 };
 
+/// What a program trains where nothing else is said.
+struct RunDefaults {
+  TaskKind task = TaskKind::classification;  ///< models of other tasks are refused
+  std::string dataset = "builtin";
+  std::string dataset_in_folder = "builtin";  ///< where --data-dir is said and --dataset is not
+};
+
 struct ResolvedRun {
   TrainConfig config;
   std::filesystem::path state;       ///< to go on from; empty: the run starts anew
@@ -23,9 +30,8 @@ struct ResolvedRun {
 /// Throws UsageError on unknown settings, values out of range and settings that do not fit each
 /// other; and Error when --output holds a run already (naming --resume auto), when the state to
 /// resume is missing or unreadable, or when a setting that a state depends on was changed.
-/// `default_dataset` is learnt from where nothing else is said; "auto" becomes the data set that
-/// lies in --data-dir.
+/// The data set "auto" becomes the one that lies in --data-dir.
 [[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags,
-                                      const std::string& default_dataset = "builtin");
+                                      const RunDefaults& defaults = {});
 
 }  // namespace fovea

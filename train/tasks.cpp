@@ -12,8 +12,12 @@
 namespace fovea {
 
 TaskKind task_kind(const std::string& model) {
-  return preset(model).at("family") == "mae" ? TaskKind::masked_autoencoding
-                                             : TaskKind::classification;
+  try {
+    return preset(model).at("family") == "mae" ? TaskKind::masked_autoencoding
+                                               : TaskKind::classification;
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
 }
 
 TaskInfo task_info(const TrainConfig& config) {

@@ -11,9 +11,7 @@
 
 namespace fovea {
 
-enum class TaskKind { classification, masked_autoencoding };
-
-/// Of a model by its registry name. Throws on an unknown one.
+/// Of a model by its registry name. Throws UsageError on an unknown one.
 [[nodiscard]] TaskKind task_kind(const std::string& model);
 
 /// What a run of these settings logs.

@@ -62,8 +62,17 @@ std::string loading_table(const std::filesystem::path& path, const Model& model,
   };
   for (const std::string& name : report.resized) add(name, "resized to the model's grid");
   for (const std::string& name : report.kept) add(name, "starts anew");
+  int decoder = 0;  // MAE's: too many to list
   for (const auto& [name, shape] : in_file) {
-    if (!model.store().find(name).defined()) add(name, "left out");
+    if (model.store().find(name).defined()) continue;
+    if (name.starts_with("decoder_")) {
+      ++decoder;
+    } else {
+      add(name, "left out");
+    }
+  }
+  if (decoder > 0) {
+    rows.push_back({"decoder_*", std::to_string(decoder) + " tensors", "-", "left out"});
   }
   const std::size_t total = model.store().parameters().size() + model.store().buffers().size();
   const std::size_t copied = total - report.resized.size() - report.kept.size();

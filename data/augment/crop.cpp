@@ -34,25 +34,47 @@ PixelBox central_box(ImageSize image, const CropRange& range) {
   return {top, top + size.height, left, left + size.width};
 }
 
-}  // namespace
-
-PixelBox draw_resized_crop(ImageSize image, const CropRange& range, Rng& rng) {
+void check_crop(ImageSize image, const CropRange& range) {
   check_range(range);
   check(image.height >= 1 && image.width >= 1, "random crop: got an image of ", image.height, " x ",
         image.width, ", expected at least 1 x 1");
+}
+
+/// Of a share of the area and a ratio; may be larger than the image, or nothing.
+ImageSize draw_size(ImageSize image, const CropRange& range, Rng& rng) {
   const auto area = static_cast<double>(image.height * image.width);
+  const double wanted = rng.uniform(range.scale_low, range.scale_high) * area;
+  const double ratio = draw_ratio(range, rng);
+  const std::int64_t width = rounded(std::sqrt(wanted * ratio));
+  return {rounded(std::sqrt(wanted / ratio)), width};
+}
+
+PixelBox draw_place(ImageSize image, ImageSize size, Rng& rng) {
+  const std::int64_t top = rng.below(image.height - size.height + 1);
+  const std::int64_t left = rng.below(image.width - size.width + 1);
+  return {top, top + size.height, left, left + size.width};
+}
+
+}  // namespace
+
+PixelBox draw_resized_crop(ImageSize image, const CropRange& range, Rng& rng) {
+  check_crop(image, range);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const double wanted = rng.uniform(range.scale_low, range.scale_high) * area;
-    const double ratio = draw_ratio(range, rng);
-    const std::int64_t width = rounded(std::sqrt(wanted * ratio));
-    const std::int64_t height = rounded(std::sqrt(wanted / ratio));
-    const bool fits = width >= 1 && height >= 1 && width <= image.width && height <= image.height;
-    if (!fits) continue;
-    const std::int64_t top = rng.below(image.height - height + 1);
-    const std::int64_t left = rng.below(image.width - width + 1);
-    return {top, top + height, left, left + width};
+    const ImageSize size = draw_size(image, range, rng);
+    const bool fits = size.width >= 1 && size.height >= 1 && size.width <= image.width &&
+                      size.height <= image.height;
+    if (fits) return draw_place(image, size, rng);
   }
   return central_box(image, range);
+}
+
+PixelBox draw_resized_crop_once(ImageSize image, const CropRange& range, Rng& rng) {
+  check_crop(image, range);
+  const ImageSize size = draw_size(image, range, rng);
+  return draw_place(image,
+                    {std::clamp<std::int64_t>(size.height, 1, image.height),
+                     std::clamp<std::int64_t>(size.width, 1, image.width)},
+                    rng);
 }
 
 ImageSize draw_kept_ratio(ImageSize image, ImageSize target, const CropRange& range, Rng& rng) {

@@ -17,6 +17,9 @@ struct CropRange {
 /// 0 < low <= high.
 [[nodiscard]] PixelBox draw_resized_crop(ImageSize image, const CropRange& range, Rng& rng);
 
+/// MAE's for linear probes: one draw, cut to the image's sides where it is larger.
+[[nodiscard]] PixelBox draw_resized_crop_once(ImageSize image, const CropRange& range, Rng& rng);
+
 /// ResizeKeepRatio's size: the image's, scaled to just cover `target`; in half of the cases scaled
 /// so that U(scale) of its area is seen, in half of the cases with a ratio changed by
 /// exp(U(log ratio)).

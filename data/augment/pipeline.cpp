@@ -62,9 +62,10 @@ void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
   if (options.crop == TrainCrop::pad) return add_padded_crop(pipeline, options);
   check(options.size.height >= 1 && options.size.width >= 1, "training_pipeline: got size ",
         options.size.height, " x ", options.size.width, ", expected at least 1 x 1");
-  if (options.crop == TrainCrop::resized) {
-    pipeline.choose_box = [range = options.range](ImageSize size, Rng& rng) {
-      return draw_resized_crop(size, range, rng);
+  const bool once = options.crop == TrainCrop::resized_once;
+  if (once || options.crop == TrainCrop::resized) {
+    pipeline.choose_box = [range = options.range, once](ImageSize size, Rng& rng) {
+      return once ? draw_resized_crop_once(size, range, rng) : draw_resized_crop(size, range, rng);
     };
     pipeline.steps.emplace_back([options](Image image, Rng& rng) {
       return resized(std::move(image), options.size, draw_filter(options.filter, rng));

@@ -17,6 +17,7 @@ namespace fovea {
 enum class TrainCrop {
   pad,                ///< stretched to the size where need be, padded, cropped at random: CIFAR
   resized,            ///< RandomResizedCrop
+  resized_once,       ///< the same with one attempt, cut to the image: MAE's linear probe
   keep_ratio_center,  ///< scaled to cover at a random scale and ratio, central crop, reflected
   keep_ratio_random,  ///< the same with a crop at a random place
   simple,             ///< shorter side to the size, padded by 4 reflected pixels: DeiT III's
@@ -25,6 +26,7 @@ template <>
 inline constexpr auto kNames<TrainCrop> =
     std::to_array<Named<TrainCrop>>({{TrainCrop::pad, "pad"},
                                      {TrainCrop::resized, "rrc"},
+                                     {TrainCrop::resized_once, "rrc-once"},
                                      {TrainCrop::keep_ratio_center, "rkrc"},
                                      {TrainCrop::keep_ratio_random, "rkrr"},
                                      {TrainCrop::simple, "src"}});

@@ -55,7 +55,7 @@ TEST_CASE("MAE's sizes have the official parameters") {
       {"mae_pit_tiny_32", 30'660'675, 31'382'275},
       {"mae_pit_small_32", 46'715'523, 47'633'923}};
   for (const auto& [name, trained, all] : sizes) {
-    CAPTURE(std::string(name));
+    INFO("model: ", std::string(name));
     const ShapesOnly shapes(name, std::int64_t{1} << 40);
     const auto model = make_model(name, {});
     CHECK(model->store().parameter_count() == trained);

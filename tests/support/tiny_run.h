@@ -39,6 +39,17 @@ inline TrainConfig tiny_config() {
   return c;
 }
 
+/// A masked autoencoder of the same size and data, with averages.
+inline TrainConfig tiny_mae_config() {
+  TrainConfig c = tiny_config();
+  c.model = "mae_vit_tiny_patch4_32";
+  c.model_settings["decoder_embed_dim"] = "8";
+  c.model_settings["decoder_depth"] = "1";
+  c.model_settings["decoder_num_heads"] = "2";
+  c.drop_path = c.mixup = c.cutmix = c.smoothing = 0;
+  return c;
+}
+
 /// The same without randomness in the model and without averages.
 inline TrainConfig plain_config() {
   TrainConfig c = tiny_config();

@@ -129,6 +129,9 @@ TEST_CASE("a run stopped anywhere and continued has the bits of one that was not
   check_resume(tiny_config(), 7, false);   // inside the second epoch
   check_resume(tiny_config(), 12, false);  // after an epoch's last step, before its evaluation
   check_resume(tiny_config(), 3, true);    // inside an evaluation
+  check_resume(tiny_mae_config(), 7, false);
+  check_resume(tiny_mae_config(), 12, false);
+  check_resume(tiny_mae_config(), 3, true);
 }
 
 TEST_CASE("and so with accumulation, SGD and without averages") {
@@ -142,17 +145,19 @@ TEST_CASE("and so with accumulation, SGD and without averages") {
 }
 
 TEST_CASE("bits depend neither on the workers nor on the threads") {
-  TrainConfig config = tiny_config();
-  config.epochs = 2;
-  const auto expected = trained_bits(config);
-  config.workers = 2;
-  CHECK(trained_bits(config) == expected);
-  const int threads = num_threads();
-  for (const int count : {1, 2, 3}) {
-    set_num_threads(count);
+  for (TrainConfig config : {tiny_config(), tiny_mae_config()}) {
+    CAPTURE(config.model);
+    config.epochs = 2;
+    const auto expected = trained_bits(config);
+    config.workers = 2;
     CHECK(trained_bits(config) == expected);
+    const int threads = num_threads();
+    for (const int count : {1, 2, 3}) {
+      set_num_threads(count);
+      CHECK(trained_bits(config) == expected);
+    }
+    set_num_threads(threads);
   }
-  set_num_threads(threads);
 }
 
 TEST_CASE("another seed is another run") {

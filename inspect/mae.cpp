@@ -1,0 +1,64 @@
+// mae: images as they are, as the encoder sees them, reconstructed, and filled from visible
+// neighbours, side by side (MAE fig. 2).
+#include "base/error.h"
+#include "figures/contact_sheet.h"
+#include "inspect/command.h"
+#include "train/masked_autoencoding.h"
+
+namespace fovea::inspect {
+namespace {
+
+Tile tile_of(const Tensor& image, const Normalization& normalization, std::string caption = "") {
+  Tile tile;
+  tile.map = contact_sheet(image, normalization);
+  tile.caption = std::move(caption);
+  return tile;
+}
+
+TileGrid start_picture(const Inspection& what, const Mae& mae) {
+  const MaeConfig& c = mae.config();
+  TileGrid grid;
+  grid.title = "What is made of hidden patches";
+  grid.notes = {model_note(what), "The encoder sees " + std::to_string(c.kept()) + " of " +
+                                      std::to_string(c.image.patches()) + " patches of " +
+                                      std::to_string(c.image.patch_size) + " x " +
+                                      std::to_string(c.image.patch_size) +
+                                      " pixels. Below: mean error of the rest."};
+  if (c.norm_pix_loss) {
+    grid.notes.emplace_back(
+        "Patches are predicted normalised; the mean and deviation shown are the image's own.");
+  }
+  grid.column_labels = {"image", "what the encoder saw", "reconstruction", "filled by distance"};
+  const auto [height, width] = c.image.img_size;
+  grid.aspect = static_cast<double>(height) / static_cast<double>(width);
+  return grid;
+}
+
+}  // namespace
+
+void mae(const Inspection& what, OutputFolder& output) {
+  auto* const model = dynamic_cast<Mae*>(what.model);
+  check(model != nullptr, "inspect mae: ", what.model->info().name,
+        " is no masked autoencoder; ./run train_mae makes one");
+  const InspectImages images = open_images(what, 8);
+  TileGrid grid = start_picture(what, *model);
+  Csv csv("image,loss,fill_loss");
+  for (std::int64_t i = 0; i < images.size(); ++i) {
+    const Tensor image = images.batch(i, 1);
+    const Tensor index = full({1}, static_cast<double>(i), {DType::i64, {}});
+    Context ctx;
+    const MaeViews views(*model, image, held_out_noise(index, model->config().image.patches()),
+                         ctx);
+    grid.row_labels.push_back(images.name(i));
+    grid.rows.push_back({tile_of(image, what.normalization),
+                         tile_of(views.seen, what.normalization),
+                         tile_of(views.reconstructed, what.normalization, short_number(views.loss)),
+                         tile_of(views.filled, what.normalization, short_number(views.fill_loss))});
+    csv.row(images.name(i), views.loss, views.fill_loss);
+    if (what.progress) what.progress(i + 1, images.size());
+  }
+  output.write("mae.svg", svg_of_tiles(grid));
+  output.write("mae.csv", csv.text());
+}
+
+}  // namespace fovea::inspect

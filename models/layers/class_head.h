@@ -1,0 +1,46 @@
+// From a pooled vector to class logits.
+#pragma once
+
+#include <optional>
+
+#include "models/context.h"
+#include "models/layers/linear.h"
+#include "ops/norm.h"
+
+namespace fovea {
+
+/// Each channel less its mean over the batch, by its deviation, without scale and shift; in
+/// evaluation with running statistics.
+class BatchStatistics {
+ public:
+  BatchStatistics(const Scope& s, std::int64_t dim)
+      : mean_(s.buffer("running_mean", {dim}, constant(0))),
+        var_(s.buffer("running_var", {dim}, constant(1))) {}
+
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
+    return ops::batch_norm(x, {}, {mean_, var_}, {.training = ctx.training, .eps = 1e-6});
+  }
+
+ private:
+  Tensor mean_, var_;
+};
+
+/// [B, D] -> [B, K]. A linear layer; for MAE's linear probe behind batch statistics, as `0` and
+/// `1`.
+class ClassHead {
+ public:
+  ClassHead(const Scope& s, std::int64_t dim, std::int64_t classes, bool batch_norm)
+      : linear_(batch_norm ? s / "1" : s, dim, classes) {
+    if (batch_norm) norm_.emplace(s / "0", dim);
+  }
+
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
+    return linear_(norm_ ? (*norm_)(x, ctx) : x);
+  }
+
+ private:
+  Linear linear_;
+  std::optional<BatchStatistics> norm_;
+};
+
+}  // namespace fovea

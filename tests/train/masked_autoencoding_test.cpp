@@ -1,0 +1,270 @@
+// The second task: what is hidden, what fills holes, and that a run of it behaves like any other.
+#include "train/masked_autoencoding.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/autograd.h"
+#include "engine/parallel.h"
+#include "models/registry.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_run.h"
+#include "train/hole_filling.h"
+#include "train/resolve.h"
+#include "train/tasks.h"
+
+namespace fovea {
+namespace {
+
+Tensor indices_of(const std::vector<double>& indices) {
+  return from_values({static_cast<std::int64_t>(indices.size())}, indices, {DType::i64, {}});
+}
+
+std::vector<double> row(const Tensor& noise, std::int64_t index) {
+  return ops::select(noise, 0, index).to_vector();
+}
+
+std::unique_ptr<Model> tiny_mae(const nlohmann::json& overrides = nlohmann::json::object()) {
+  nlohmann::json settings{{"img_size", {8, 8}}, {"patch_size", 2},       {"embed_dim", 12},
+                          {"depth", 1},         {"num_heads", 2},        {"decoder_embed_dim", 8},
+                          {"decoder_depth", 1}, {"decoder_num_heads", 2}};
+  settings.update(overrides);
+  return make_model("mae_vit_tiny_patch2_8", settings, 3);
+}
+
+Batch batch_of(const std::vector<double>& indices) {
+  Batch batch;
+  batch.indices = indices_of(indices);
+  batch.images = zeros({batch.indices.size(0), 3, 8, 8});
+  batch.labels = batch.indices;
+  return batch;
+}
+
+/// An image of one channel and one-pixel patches, with holes where `hidden` is 1.
+std::vector<double> filled(const Shape& shape, const std::vector<double>& values,
+                           const std::vector<double>& hidden) {
+  const Tensor image = ops::reshape(from_values(shape, values), {1, 1, shape[0], shape[1]});
+  const Tensor mask = from_values({1, shape[0] * shape[1]}, hidden);
+  return fill_holes(image, mask, 1).to_vector();
+}
+
+}  // namespace
+
+TEST_CASE("a mask follows from seed, step and sample, not from the place in the batch") {
+  const auto model = tiny_mae();
+  const MaskedAutoencoding task(model->info(), 7), other_seed(model->info(), 8);
+  const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
+    return task.prepare(batch_of(indices), place).noise;
+  };
+  const BatchPlace place{.step = 5, .forward = 10, .epoch = 1};
+  const Tensor whole = noise({4, 9, 2, 11}, place);
+  CHECK(whole.shape() == Shape{4, 16});
+  CHECK(row(noise({2, 11}, {.step = 5, .forward = 11, .epoch = 1}), 0) == row(whole, 2));
+  CHECK(row(noise({9, 4}, place), 1) == row(whole, 0));
+  CHECK(row(noise({4}, {.step = 6, .forward = 10, .epoch = 1}), 0) != row(whole, 0));
+  CHECK(row(other_seed.prepare(batch_of({4}), place).noise, 0) != row(whole, 0));
+  // A sample that comes twice in a batch is masked twice.
+  const Tensor twice = noise({4, 4}, place);
+  CHECK(row(twice, 0) == row(whole, 0));
+  CHECK(row(twice, 1) != row(twice, 0));
+}
+
+TEST_CASE("holes are filled by what is seen in eight directions, by the square of its distance") {
+  CHECK(filled({1, 4}, {1, 0, 0, 4}, {0, 1, 1, 0}) ==
+        std::vector<double>{1, static_cast<float>((1 + 4 / 4.0) / 1.25),
+                            static_cast<float>((1 / 4.0 + 4) / 1.25), 4});
+  // (1, 1) sees 2 above at distance 1, and 5 across the corner at sqrt 2.
+  CHECK(filled({2, 2}, {9, 2, 5, 0}, {1, 0, 0, 1})[3] == doctest::Approx(3.5));
+  CHECK(filled({2, 3}, {6, 0, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 1})[4] == doctest::Approx(6));
+  // (1, 2) of a knight's move sees nothing: the mean of what is visible anywhere.
+  CHECK(filled({2, 3}, {6, 0, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 1})[5] == doctest::Approx(6));
+  CHECK(filled({2, 4}, {8, 4, 0, 0, 0, 0, 0, 0}, {0, 0, 1, 1, 1, 1, 1, 1})[7] ==
+        doctest::Approx(6));
+  CHECK(contains(message_of([] { (void)filled({1, 2}, {1, 2}, {1, 1}); }), "no pixel"));
+  CHECK(contains(message_of([] {
+                   (void)fill_holes(zeros({1, 1, 2, 2}), zeros({1, 3}), 1);
+                 }),
+                 "expected f32 [1, 4]"));
+}
+
+TEST_CASE("patches and their pixels are each other's inverse") {
+  const Tensor images = rand_normal({2, 3, 4, 6}, {0, 1}, {1});
+  const PatchConfig image{.img_size = {4, 6}, .patch_size = 2, .in_chans = 3};
+  CHECK(images_of_patches(patch_pixels(images, 2), image).to_vector() == images.to_vector());
+}
+
+TEST_CASE("views: visible patches as they are, hidden ones grey, predicted or filled") {
+  for (const bool norm_pix : {false, true}) {
+    CAPTURE(norm_pix);
+    const auto model = tiny_mae({{"norm_pix_loss", norm_pix}});
+    auto& mae = dynamic_cast<Mae&>(*model);
+    const Tensor images = rand_normal({2, 3, 8, 8}, {0, 1}, {5});
+    const Tensor noise = held_out_noise(indices_of({0, 1}), 16);
+    Context ctx;
+    const MaeViews views(mae, images, noise, ctx);
+    const Masking masking(noise, mae.config().kept());
+    const Tensor pixels = mae.reconstruct(images, masking, ctx).pixels;
+    CHECK(views.loss == mae.loss(images, masking, pixels).item());
+    CHECK(views.nonfinite == 0);
+
+    const auto patches = [](const Tensor& x) { return patch_pixels(x, 2); };
+    const Tensor hidden = ops::reshape(masking.hidden, {2, 16, 1});
+    const Tensor visible = hidden * -1.0 + 1.0;
+    const auto largest = [](const Tensor& x) {
+      double most = 0;
+      for (const double v : x.to_vector()) most = std::max(most, std::abs(v));
+      return most;
+    };
+    CHECK(largest((patches(views.seen) - patches(images)) * visible) == 0);
+    CHECK(largest(patches(views.seen) * hidden) == 0);
+    CHECK(largest((patches(views.filled) - patches(images)) * visible) == 0);
+    CHECK(largest((patches(views.reconstructed) - patches(images)) * visible) == 0);
+    // The loss of what is shown is the loss that is said.
+    const PatchTargets shown(views.reconstructed, mae.config()), truth(images, mae.config());
+    if (!norm_pix) {
+      CHECK(mae.loss(images, masking, shown.values()).item() == doctest::Approx(views.loss));
+    } else {
+      const Tensor back = truth.to_pixels(truth.values());
+      CHECK(largest(back - patches(images)) < 1e-5);
+      CHECK(largest((patches(views.reconstructed) - truth.to_pixels(pixels)) * hidden) < 1e-5);
+    }
+    CHECK(views.fill_loss ==
+          doctest::Approx(
+              mae.loss(images, masking, PatchTargets(views.filled, mae.config()).values()).item()));
+  }
+}
+
+TEST_CASE("the loss does not depend on what is hidden from the encoder but through the target") {
+  const auto model = tiny_mae();
+  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Tensor images = rand_normal({1, 3, 8, 8}, {0, 1}, {5});
+  const Masking masking(held_out_noise(indices_of({3}), 16), mae.config().kept());
+  const Tensor hidden = ops::reshape(masking.hidden, {1, 16, 1});
+  const Tensor spoilt =
+      images_of_patches(patch_pixels(images, 2) + hidden * 100.0, mae.config().image);
+  Context ctx;
+  CHECK(mae.reconstruct(spoilt, masking, ctx).pixels.to_vector() ==
+        mae.reconstruct(images, masking, ctx).pixels.to_vector());
+}
+
+TEST_CASE("training lowers the loss, the best epoch is the one with the least, and is the run's") {
+  TrainConfig config = tiny_mae_config();
+  config.epochs = 6;
+  Trainer trainer = make_trainer(config);
+  std::vector<EpochRow> rows;
+  std::set<std::int64_t> pictures;
+  TrainWatch watch;
+  watch.on_epoch = [&](const EpochRow& epoch, const TrainState&) { rows.push_back(epoch); };
+  watch.on_picture = [&](std::int64_t epoch, const Image& image) {
+    pictures.insert(epoch);
+    CHECK(image.height == 3 * 33 - 1);
+    CHECK(image.width == 8 * 33 - 1);
+  };
+  REQUIRE(trainer.fit(watch));
+  REQUIRE(rows.size() == 6);
+  CHECK(rows.back().train_loss < rows.front().train_loss);
+  double least = INFINITY;
+  for (const EpochRow& epoch : rows) {
+    REQUIRE(epoch.eval.size() == 2);
+    least = std::min(least, epoch.eval[0]);
+    CHECK(epoch.eval[1] == rows.front().eval[1]);  // filling learns nothing
+  }
+  CHECK(trainer.progress().best.score == least);
+  CHECK(pictures.size() == 6);
+}
+
+TEST_CASE("a step divided into batches hides the same patches") {
+  const auto first_loss = [](std::int64_t batch, std::int64_t group) {
+    TrainConfig config = tiny_mae_config();
+    config.batch_size = batch;
+    config.grad_accum_steps = group;
+    config.max_steps = 1;
+    config.log_interval = 1;
+    Trainer trainer = make_trainer(config);
+    double loss = 0;
+    TrainWatch watch;
+    watch.on_interval = [&](const StepRow& step) { loss = step.loss; };
+    CHECK_FALSE(trainer.fit(watch));
+    return loss;
+  };
+  CHECK(first_loss(8, 1) == doctest::Approx(first_loss(4, 2)).epsilon(1e-6));
+}
+
+TEST_CASE("settings that need labels, and models of another task, are refused") {
+  const RunDefaults mae{.task = TaskKind::masked_autoencoding};
+  const auto failure = [&](std::vector<Setting> flags, const RunDefaults& defaults) {
+    return message_of([&] { static_cast<void>(resolve_run(flags, defaults)); });
+  };
+  CHECK(failure({}, mae).empty());
+  for (const auto& [flag, text] :
+       std::vector<std::pair<std::string, std::string>>{{"mixup", "0.8"},
+                                                        {"cutmix", "1"},
+                                                        {"smoothing", "0.1"},
+                                                        {"bce-loss", "true"},
+                                                        {"linear-probe", "true"},
+                                                        {"head-init-scale", "2"},
+                                                        {"train-img-sizes", "16,32"}}) {
+    INFO("flag: ", flag);
+    CHECK(contains(failure({{flag, text}}, mae), "expected"));
+    CHECK(contains(failure({{flag, text}}, mae), flag));
+  }
+  CHECK(contains(failure({{"model", "vit_tiny_patch4_32"}}, mae), "./run train_cifar"));
+  CHECK(contains(failure({{"model", "mae_pit_tiny_32"}}, {}), "./run train_mae"));
+  CHECK(contains(failure({{"model", "nope"}}, mae), "not known"));
+  CHECK(contains(failure({{"data-dir", "/no/such"}}, {.dataset_in_folder = "auto"}), "/no/such"));
+}
+
+TEST_CASE("a classifier starts from the encoder: positions are trained, the head is new") {
+  const TemporaryFolder folder;
+  const auto encoder = tiny_mae();
+  save_model(folder / "mae.safetensors", *encoder);
+  const nlohmann::json same{{"img_size", {8, 8}}, {"patch_size", 2}, {"embed_dim", 12},
+                            {"depth", 1},         {"num_heads", 2},  {"num_classes", 5}};
+  nlohmann::json pooled = same;
+  pooled.update({{"global_pool", "avg"}, {"class_token", true}});
+  const auto classifier = make_model("vit_tiny_patch2_8", pooled, 4);
+  const LoadReport report =
+      load_weights(*classifier, folder / "mae.safetensors", {.finetune = true});
+  CHECK(std::set<std::string>(report.kept.begin(), report.kept.end()) ==
+        std::set<std::string>{"fc_norm.weight", "fc_norm.bias", "head.weight", "head.bias"});
+  CHECK(classifier->store().find("pos_embed").requires_grad());
+  for (const char* name : {"pos_embed", "cls_token", "patch_embed.proj.weight",
+                           "blocks.0.attn.qkv.weight", "blocks.0.mlp.fc2.bias"}) {
+    CAPTURE(std::string(name));
+    CHECK(classifier->store().find(name).to_vector() == encoder->store().find(name).to_vector());
+  }
+  // One that reads the class token takes the encoder's norm.
+  const auto by_token = make_model("vit_tiny_patch2_8", same, 4);
+  (void)load_weights(*by_token, folder / "mae.safetensors", {.finetune = true});
+  CHECK(by_token->store().find("norm.weight").to_vector() ==
+        encoder->store().find("norm.weight").to_vector());
+  CHECK(contains(message_of([&] { (void)load_weights(*by_token, folder / "mae.safetensors"); }),
+                 "decoder_"));
+}
+
+TEST_CASE("the probe's head: channels by their statistics, without scale, then one linear layer") {
+  const auto model =
+      make_model("vit_tiny_patch4_32",
+                 {{"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"head_batch_norm", true}}, 4);
+  const ParameterStore& store = model->store();
+  CHECK(store.find("head.0.running_mean").shape() == Shape{12});
+  CHECK_FALSE(store.find("head.0.weight").defined());
+  CHECK(store.find("head.1.weight").shape() == Shape{1000, 12});
+  const Tensor images = rand_normal({4, 3, 32, 32}, {0, 1}, {6});
+  const auto logits = [&](bool training) {
+    const NoGrad no_grad;
+    Context ctx;
+    ctx.training = training;
+    return model->forward(images, ctx).logits;
+  };
+  const Tensor centred = logits(true);  // over the batch every logit has the bias as its mean: 0
+  for (const double mean : ops::mean(centred, {0}).to_vector()) CHECK(std::abs(mean) < 1e-6);
+  CHECK(logits(false).to_vector() != centred.to_vector());
+}
+
+}  // namespace fovea
