@@ -6,6 +6,7 @@
 #include "engine/autograd.h"
 #include "golden/case.h"
 #include "models/config_reader.h"
+#include "models/mae.h"
 #include "ops/view.h"
 #include "optim/ema.h"
 #include "optim/gradients.h"
@@ -49,6 +50,8 @@ TrainCase read_train_case(json config) {
   r.read("weight_decay", t.optimizer.weight_decay, 0, 1e6);
   t.clip_grad = read_optional(r, "clip_grad", 1e12);
   t.ema_decay = read_optional(r, "ema_decay", 0.999999999);
+  r.read("layer_decay", t.optimizer.layer_decay, 1e-3, 1);
+  r.read_choice("layer_decay_norm", t.optimizer.layer_decay_norm);
   r.read("steps", t.steps, 1);
   r.finish();
   return t;
@@ -59,19 +62,47 @@ struct Curve {
   std::vector<double> losses, grad_norms;
 };
 
+/// The batches of all steps.
+class Batches {
+ public:
+  Batches(Case& c, const TrainCase& t, bool is_mae)
+      : steps_(t.steps),
+        is_mae_(is_mae),
+        images_(c.take("batch_input", c.options.parameters())),
+        targets_(c.take(is_mae ? "batch_noise" : "batch_target", c.options.parameters())) {
+    require(images_.rank() == 5, "batch_input", images_, "[S, B, C, H, W]");
+    if (is_mae_) {
+      require(targets_.rank() == 3, "batch_noise", targets_, "[S, B, N]");
+    } else {
+      require(targets_.rank() == 2 || targets_.rank() == 3, "batch_target", targets_,
+              "[S, B] or [S, B, K]");
+    }
+  }
+
+  [[nodiscard]] Tensor loss(Model& model, const TrainCase& t, std::int64_t step,
+                            Context& ctx) const {
+    const Tensor images = ops::select(images_, 0, step), targets = ops::select(targets_, 0, step);
+    if (!is_mae_) return base_loss(t.loss, model.forward(images, ctx).logits, targets);
+    const auto& mae = dynamic_cast<const Mae&>(model);
+    const Masking masking(targets, mae.config().kept());
+    return mae.loss(images, masking, mae.reconstruct(images, masking, ctx).pixels);
+  }
+  void require(bool rank_fits, const char* name, const Tensor& x, const char* shape) const {
+    check(rank_fits && x.size(0) == steps_, name, ": got shape ", x.shape(), ", expected ", shape,
+          " with S = ", steps_, " steps");
+  }
+
+ private:
+  std::int64_t steps_;
+  bool is_mae_;
+  Tensor images_, targets_;  ///< labels, shares of the classes, or the noise of masks
+};
+
 Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
   Optimizer optimizer(model.store(), t.optimizer);
-  const Tensor inputs = c.take("batch_input", c.options.parameters());
-  const Tensor targets = c.take("batch_target", c.options.parameters());
+  const Batches batches(c, t, dynamic_cast<const Mae*>(&model) != nullptr);
   const Tensor lr = c.take("lr");
-  const auto require = [&](bool rank_fits, const char* name, const Tensor& x, const char* shape) {
-    check(rank_fits && x.size(0) == t.steps, name, ": got shape ", x.shape(), ", expected ", shape,
-          " with S = ", t.steps, " steps");
-  };
-  require(inputs.rank() == 5, "batch_input", inputs, "[S, B, C, H, W]");
-  require(targets.rank() == 2 || targets.rank() == 3, "batch_target", targets,
-          "[S, B] or [S, B, K]");
-  require(lr.rank() == 1, "lr", lr, "[S]");
+  batches.require(lr.rank() == 1, "lr", lr, "[S]");
   const std::vector<double> rates = lr.to_vector();
   Curve curve;
   for (std::int64_t step = 0; step < t.steps; ++step) {
@@ -79,8 +110,7 @@ Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
     ctx.training = true;
     ctx.activations = c.options.activations();
     model.store().zero_grad();
-    const ModelOutput out = model.forward(ops::select(inputs, 0, step), ctx);
-    const Tensor loss = base_loss(t.loss, out.logits, ops::select(targets, 0, step));
+    const Tensor loss = batches.loss(model, t, step, ctx);
     backward(loss);
     curve.losses.push_back(loss.item());
     curve.grad_norms.push_back(gradient_norm(model.store()));

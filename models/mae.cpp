@@ -15,9 +15,8 @@ namespace {
 /// Decayed if learned, as MAE's code exempts no name.
 Tensor position_table(const Scope& s, const MaeConfig& c, std::int64_t dim, const char* name) {
   const Shape shape{1, 1 + c.image.patches(), dim};
-  const Scope place = s.as(Role::position_table);
-  if (c.pos_embed == PosEmbed::learned) return place.param(name, shape, trunc_normal(0.02));
-  return place.fixed(name, shape, sincos_table(c.image.grid(), 1));
+  if (c.pos_embed == PosEmbed::learned) return s.param(name, shape, trunc_normal(0.02));
+  return s.fixed(name, shape, sincos_table(c.image.grid(), 1));
 }
 
 Init patch_weight(const MaeConfig& c) { return xavier(c.patch_values(), c.encoder.embed_dim); }
@@ -94,19 +93,23 @@ Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions o
       cls_token_(Scope(store())
                      .as(Role::token)
                      .param("cls_token", {1, 1, c.encoder.embed_dim}, normal(0.02))),
-      pos_embed_(position_table(Scope(store()), c, c.encoder.embed_dim, "pos_embed")),
+      pos_embed_(position_table(Scope(store()).as(Role::position_table), c, c.encoder.embed_dim,
+                                "pos_embed")),
       patch_embed_(Scope(store()).as(Role::patches) / "patch_embed", c.image, c.encoder.embed_dim,
                    patch_weight(c)),
       blocks_(make_blocks(Scope(store()).xavier() / "blocks", c.encoder)),
       norm_(Scope(store()).as(Role::norm) / "norm", c.encoder.embed_dim, c.encoder.norm_eps),
-      decoder_embed_(Scope(store()).xavier() / "decoder_embed", c.encoder.embed_dim,
+      decoder_embed_(Scope(store()).decoder().xavier() / "decoder_embed", c.encoder.embed_dim,
                      c.decoder.embed_dim),
-      mask_token_(Scope(store()).param("mask_token", {1, 1, c.decoder.embed_dim}, normal(0.02))),
-      decoder_pos_embed_(
-          position_table(Scope(store()), c, c.decoder.embed_dim, "decoder_pos_embed")),
-      decoder_blocks_(make_decoder_blocks(Scope(store()).xavier() / "decoder_blocks", c.decoder)),
-      decoder_norm_(Scope(store()) / "decoder_norm", c.decoder.embed_dim, c.decoder.norm_eps),
-      decoder_pred_(Scope(store()).xavier() / "decoder_pred", c.decoder.embed_dim,
+      mask_token_(
+          Scope(store()).decoder().param("mask_token", {1, 1, c.decoder.embed_dim}, normal(0.02))),
+      decoder_pos_embed_(position_table(Scope(store()).decoder().as(Role::position_table), c,
+                                        c.decoder.embed_dim, "decoder_pos_embed")),
+      decoder_blocks_(
+          make_decoder_blocks(Scope(store()).decoder().xavier() / "decoder_blocks", c.decoder)),
+      decoder_norm_(Scope(store()).decoder() / "decoder_norm", c.decoder.embed_dim,
+                    c.decoder.norm_eps),
+      decoder_pred_(Scope(store()).decoder().xavier() / "decoder_pred", c.decoder.embed_dim,
                     c.patch_values()) {}
 
 ModelOutput Mae::forward(const Tensor& images, Context& ctx) {

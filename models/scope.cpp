@@ -120,6 +120,12 @@ Scope Scope::as(Role role) const {
   return same;
 }
 
+Scope Scope::decoder() const {
+  Scope same = *this;
+  same.in_decoder_ = true;
+  return same;
+}
+
 Scope Scope::xavier() const {
   Scope same = *this;
   same.is_xavier_ = true;
@@ -145,14 +151,14 @@ Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init,
   std::string path;
   const Tensor tensor = make(name, shape, init, store_->options_, path);
   tensor.set_requires_grad();
-  store_->parameters_.push_back({path, tensor, decay, role_, block_});
+  store_->parameters_.push_back({path, tensor, decay, role_, block_, in_decoder_});
   return tensor;
 }
 
 Tensor Scope::fixed(std::string_view name, const Shape& shape, const Init& init) const {
   std::string path;
   const Tensor tensor = make(name, shape, init, store_->options_, path);
-  store_->parameters_.push_back({path, tensor, Decay::no, role_, block_});
+  store_->parameters_.push_back({path, tensor, Decay::no, role_, block_, in_decoder_});
   return tensor;
 }
 
@@ -164,7 +170,7 @@ Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init
                      DType dtype) const {
   std::string path;
   const Tensor tensor = make(name, shape, init, {dtype, store_->options_.device}, path);
-  store_->buffers_.push_back({path, tensor, Decay::no, role_, block_});
+  store_->buffers_.push_back({path, tensor, Decay::no, role_, block_, in_decoder_});
   return tensor;
 }
 

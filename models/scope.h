@@ -57,6 +57,7 @@ struct Parameter {
   Decay decay = Decay::yes;
   Role role = Role::other;
   std::int64_t block = -1;  ///< which of the stack it belongs to, from 0; -1: to none
+  bool in_decoder = false;  ///< of an autoencoder, whose stack is its encoder's
 };
 
 /// While it lives, models that this thread makes have parameters of their shapes without values or
@@ -116,6 +117,8 @@ class Scope {
   [[nodiscard]] Scope as(Role role) const;
   /// The same place, where linear layers begin with Xavier's weights (MAE's and DiT's code).
   [[nodiscard]] Scope xavier() const;
+  /// The same place, in the decoder of an autoencoder.
+  [[nodiscard]] Scope decoder() const;
   /// What the weight of a linear layer begins with here: trunc_normal(0.02), or Xavier's.
   [[nodiscard]] Init linear_weight(std::int64_t in, std::int64_t out) const;
   /// / index, for the parameters of that block of the model's stack.
@@ -138,7 +141,7 @@ class Scope {
   std::string path_;
   Role role_ = Role::other;
   std::int64_t block_ = -1;
-  bool is_xavier_ = false;
+  bool is_xavier_ = false, in_decoder_ = false;
 };
 
 }  // namespace fovea

@@ -8,12 +8,14 @@
 
 namespace fovea {
 
-LayerScales::LayerScales(const ParameterStore& store, double decay) : decay_(decay) {
+LayerScales::LayerScales(const ParameterStore& store, double decay, LastNorm last_norm)
+    : decay_(decay), last_norm_(last_norm) {
   check(decay > 0 && decay <= 1, "layer decay: got ", decay, ", expected 0 < decay <= 1");
   for (const Parameter& p : store.parameters()) depth_ = std::max(depth_, p.block + 1);
 }
 
 std::int64_t LayerScales::layer_of(const Parameter& parameter) const {
+  if (parameter.in_decoder) return depth_ + 1;
   if (parameter.block >= 0) return parameter.block + 1;
   switch (parameter.role) {
     case Role::token:
@@ -23,7 +25,7 @@ std::int64_t LayerScales::layer_of(const Parameter& parameter) const {
     case Role::patches:
       return 0;
     case Role::norm:
-      return depth_;
+      return last_norm_ == LastNorm::with_block ? depth_ : depth_ + 1;
     default:
       return depth_ + 1;
   }

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "engine/autograd.h"
 #include "ops/arithmetic.h"
-#include "optim/layer_decay.h"
 
 namespace fovea {
 namespace {
@@ -46,7 +45,7 @@ OptimizerOptions default_options(OptimizerKind kind) {
 }
 
 Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : options_(options) {
-  const LayerScales scales(store, options_.layer_decay);
+  const LayerScales scales(store, options_.layer_decay, options_.layer_decay_norm);
   for (const Parameter& parameter : store.parameters()) {
     const Tensor& p = parameter.tensor;
     if (!p.requires_grad()) continue;

@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "models/scope.h"
 #include "ops/update.h"
+#include "optim/layer_decay.h"
 
 namespace fovea {
 
@@ -38,7 +39,8 @@ struct OptimizerOptions {
   double weight_decay = 0.05;                     ///< of parameters born with Decay::yes
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adamw, lamb, lion (no eps), muon
   double momentum = 0.9;                          ///< sgd, momentum, lars, muon
-  double layer_decay = 1;        ///< rates fall by this factor per layer, see layer_decay.h
+  double layer_decay = 1;  ///< rates fall by this factor per layer, see layer_decay.h
+  LastNorm layer_decay_norm = LastNorm::with_block;
   bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in newest timm
 };
 /// With the kind's own betas and eps: PyTorch's for AdamW, timm's for the others.

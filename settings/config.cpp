@@ -87,6 +87,10 @@ void add_optimizer_fields(Fields& fields, TrainConfig& c) {
            "of its weights");
   g.number("layer-decay", &c.layer_decay,
            "learning rate of a layer over that of the next; 1: equal", {1e-3, 1});
+  g.choice(
+      "layer-decay-norm", &c.layer_decay_norm,
+      "the norm behind the blocks learns like the last block, as in timm, or like the head, as "
+      "in MAE's code");
   g.add("no-decay-dist", &c.no_decay_dist, "DeiT: no weight decay of dist_token, as newest timm");
   g.add("freeze", &c.freeze,
         "regular expressions, separated by blanks: parameters whose name has a match are fixed");

@@ -70,6 +70,7 @@ struct TrainConfig {
   std::optional<double> opt_eps;  ///< none: the optimizer's own, as for its betas
   std::vector<double> opt_betas;
   double momentum = 0.9, weight_decay = 0.05, layer_decay = 1;
+  LastNorm layer_decay_norm = LastNorm::with_block;
   bool no_decay_dist = false, linear_probe = false;
   std::string freeze;
   std::optional<double> lr;

@@ -67,6 +67,7 @@ OptimizerOptions optimizer_options(const TrainConfig& config) {
   options.eps = config.opt_eps.value_or(options.eps);
   options.momentum = config.momentum;
   options.layer_decay = config.layer_decay;
+  options.layer_decay_norm = config.layer_decay_norm;
   options.decay_dist_token = !config.no_decay_dist;
   return options;
 }

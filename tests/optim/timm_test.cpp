@@ -261,6 +261,30 @@ TEST_CASE("the other families: stems and positions are layer 0, heads the last")
   CHECK(contains(message_of([&] { LayerScales(none, 0); }), "0 < decay <= 1"));
 }
 
+TEST_CASE("MAE's rule counts the last norm after the last block, and nothing else apart") {
+  const auto model = make_model("vit_tiny_patch4_32", {{"depth", 3}}, 0);
+  const LayerScales timm(model->store(), 0.5), mae(model->store(), 0.5, LastNorm::with_head);
+  for (const Parameter& p : model->store().parameters()) {
+    CAPTURE(p.name);
+    const bool is_norm = p.name.starts_with("norm.");
+    CHECK(mae.layer_of(p) == timm.layer_of(p) + (is_norm ? 1 : 0));
+    if (is_norm) CHECK(mae.of(p) == 1);
+  }
+}
+
+TEST_CASE("a masked autoencoder's rates fall through the encoder; the decoder's do not") {
+  const auto model = make_model("mae_vit_tiny_patch4_32",
+                                {{"depth", 3}, {"decoder_depth", 5}, {"pos_embed", "learned"}}, 0);
+  const LayerScales scales(model->store(), 0.5);
+  for (const Parameter& p : model->store().parameters()) {
+    CAPTURE(p.name);
+    const bool in_decoder = p.name.starts_with("decoder_") || p.name == "mask_token";
+    if (in_decoder) CHECK(scales.of(p) == 1);
+    if (p.name == "pos_embed") CHECK(scales.of(p) == 1.0 / 16);
+    if (p.name == "blocks.2.mlp.fc1.weight") CHECK(scales.of(p) == 0.5);
+  }
+}
+
 TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradient") {
   const std::map<std::string, BceOptions> cases{{"plain", {}},
                                                 {"smooth", {0.1, {}, {}, false}},
