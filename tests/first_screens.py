@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = ["train_cifar", "train_imagenet", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
+PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
             "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TINY = ["--model", "vit_tiny_patch8_32", "--depth", "1", "--embed-dim", "12", "--num-heads", "1",
@@ -56,7 +56,7 @@ def check_every_program(checks):
 
 
 def check_lists_of_models(checks):
-    for program in ["train_cifar", "train_imagenet", "summary"]:
+    for program in ["train_cifar", "train_imagenet", "train_mae", "summary"]:
         _, everything, _ = checks.run(program, "--list-models")
         code, tiny, _ = checks.run(program, "--list-models", "*tiny*")
         names = tiny.split()

@@ -54,8 +54,9 @@ TEST_CASE("MAE's sizes have the official parameters") {
       {"mae_vit_huge_patch14", 656'613'964, 657'074'508},
       {"mae_pit_tiny_32", 30'660'675, 31'382'275},
       {"mae_pit_small_32", 46'715'523, 47'633'923}};
-  for (const auto& [name, trained, all] : sizes) {
-    INFO("model: ", std::string(name));
+  for (const auto& size : sizes) {
+    const auto& [name, trained, all] = size;
+    INFO("model: ", std::string(std::get<0>(size)));
     const ShapesOnly shapes(name, std::int64_t{1} << 40);
     const auto model = make_model(name, {});
     CHECK(model->store().parameter_count() == trained);
