@@ -201,17 +201,16 @@ TEST_CASE("settings that need labels, and models of another task, are refused") 
     return message_of([&] { static_cast<void>(resolve_run(flags, defaults)); });
   };
   CHECK(failure({}, mae).empty());
-  for (const auto& [flag, text] :
-       std::vector<std::pair<std::string, std::string>>{{"mixup", "0.8"},
-                                                        {"cutmix", "1"},
-                                                        {"smoothing", "0.1"},
-                                                        {"bce-loss", "true"},
-                                                        {"linear-probe", "true"},
-                                                        {"head-init-scale", "2"},
-                                                        {"train-img-sizes", "16,32"}}) {
-    INFO("flag: ", flag);
-    CHECK(contains(failure({{flag, text}}, mae), "expected"));
-    CHECK(contains(failure({{flag, text}}, mae), flag));
+  for (const Setting& flag : std::vector<Setting>{{"mixup", "0.8"},
+                                                  {"cutmix", "1"},
+                                                  {"smoothing", "0.1"},
+                                                  {"bce-loss", "true"},
+                                                  {"linear-probe", "true"},
+                                                  {"head-init-scale", "2"},
+                                                  {"train-img-sizes", "16,32"}}) {
+    INFO("flag: ", flag.name);
+    CHECK(contains(failure({flag}, mae), "expected"));
+    CHECK(contains(failure({flag}, mae), flag.name));
   }
   CHECK(contains(failure({{"model", "vit_tiny_patch4_32"}}, mae), "./run train_cifar"));
   CHECK(contains(failure({{"model", "mae_pit_tiny_32"}}, {}), "./run train_mae"));
