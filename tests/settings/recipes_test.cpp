@@ -18,13 +18,21 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = FOVEA_SOURCE_DIR "/recipes";
 
+/// What the program that a recipe is for makes of it: MAE's are train_mae's, but for those that go
+/// on from an encoder.
 TrainConfig recipe(const std::string& name) {
-  return resolve_run({{"config", (kFolder / (name + ".json")).string()}}).config;
+  const auto says = [&](const char* part) { return name.find(part) != std::string::npos; };
+  RunDefaults program;
+  if (says("_mae") && !says("_finetune") && !says("_linprobe")) {
+    program.task = TaskKind::masked_autoencoding;
+  }
+  return resolve_run({{"config", (kFolder / (name + ".json")).string()}}, program).config;
 }
 
-/// Larger models of a family differ from these in their width only.
+/// Larger models of a family differ from these in their sizes only.
 bool is_small(const std::string& model) {
-  return model.find("_base") == std::string::npos && model.find("_medium") == std::string::npos;
+  const auto says = [&](const char* size) { return model.find(size) != std::string::npos; };
+  return !says("_base") && !says("_medium") && !says("_large") && !says("_huge");
 }
 
 }  // namespace
@@ -86,6 +94,48 @@ TEST_CASE("the Pixel Transformer's ImageNet recipes show an image once, unlike D
     CAPTURE(std::string(name));
     CHECK(recipe(name).aug_repeats == 0);
   }
+}
+
+TEST_CASE(
+    "MAE's recipes: a rate by the batch of 256, then layer-wise, then LARS on a frozen encoder") {
+  const TrainConfig base = recipe("imagenet_mae_base");
+  CHECK(peak_lr(base) == doctest::Approx(1.5e-4 * 4096 / 256).epsilon(1e-12));
+  CHECK(base.opt_betas == std::vector<double>{0.9, 0.95});
+  CHECK(base.warmup_epochs == 40);
+  CHECK(base.min_lr == 0);
+  CHECK(base.weight_decay == 0.05);
+  CHECK(base.scale == std::vector<double>{0.2, 1});
+  CHECK(!base.model_ema);
+  CHECK(!base.clip_grad);
+
+  const TrainConfig fine = recipe("imagenet_mae_large_finetune");
+  CHECK(peak_lr(fine) == doctest::Approx(1e-3 * 1024 / 256).epsilon(1e-12));
+  CHECK(fine.layer_decay == 0.75);
+  CHECK(fine.layer_decay_norm == LastNorm::with_head);
+  CHECK(fine.epochs == 50);
+  CHECK(fine.drop_path == 0.2);
+  CHECK(fine.aug_repeats == 0);
+  CHECK(!fine.model_ema);
+
+  const TrainConfig probe = recipe("imagenet_mae_base_linprobe");
+  CHECK(probe.linear_probe);
+  CHECK(probe.opt == OptimizerKind::lars);
+  CHECK(peak_lr(probe) == doctest::Approx(0.1 * 16384 / 256).epsilon(1e-12));
+  CHECK(probe.weight_decay == 0);
+  CHECK(probe.mixup == 0);
+  CHECK(probe.smoothing == 0);
+}
+
+TEST_CASE("the Pixel Transformer's MAE on CIFAR: absolute rates, layer-wise in both stages") {
+  TrainConfig c = recipe("cifar_mae_pit_small"), fine = recipe("cifar_mae_pit_small_finetune");
+  CHECK(peak_lr(c) == 0.004);
+  CHECK(c.layer_decay == 0.85);
+  CHECK(c.epochs == 1600);
+  CHECK(c.model_settings["pos_embed"] == "learned");
+  CHECK(peak_lr(fine) == 0.024);
+  CHECK(fine.layer_decay == 0.65);
+  CHECK(fine.weight_decay == 0.02);
+  CHECK(fine.drop_path == 0.3);
 }
 
 TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {
