@@ -77,7 +77,7 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   app.set_version_flag("--version", version_text);
   std::string pattern = "*";
   CLI::Option* listing = nullptr;
-  if (spec.lists_models) {
+  if (!spec.models.empty()) {
     listing = app.add_option("--list-models", pattern,
                              "names of models; with a PATTERN as *tiny* those that it fits");
     listing->expected(0, 1)->type_name("[PATTERN]")->group(app.get_help_ptr()->get_group());
@@ -99,7 +99,8 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   }
   refuse_rest(app.remaining(), spec);
   if (listing != nullptr && listing->count() > 0) {
-    throw HelpRequest{model_list(listing->results().empty() ? "*" : listing->results().back())};
+    throw HelpRequest{
+        model_list(spec.models, listing->results().empty() ? "*" : listing->results().back())};
   }
   for (const auto& [field, option] : options) {
     if (option->count() == 0) continue;

@@ -10,11 +10,11 @@
 namespace fovea {
 
 struct CommandSpec {
-  std::string name;           ///< of the program
-  std::string description;    ///< stands first in --help
-  std::string arguments;      ///< what stands without a flag, e.g. "IMAGE..."; empty: nothing may
-  Fields fields;              ///< flags, and as their values what --help shows as defaults
-  bool lists_models = false;  ///< knows --list-models [PATTERN]
+  std::string name;         ///< of the program
+  std::string description;  ///< stands first in --help
+  std::string arguments;    ///< what stands without a flag, e.g. "IMAGE..."; empty: nothing may
+  Fields fields;            ///< flags, and as their values what --help shows as defaults
+  std::vector<std::string> models{};  ///< for --list-models [PATTERN], which it knows if any
 };
 
 struct CommandLine {

@@ -57,8 +57,7 @@ std::string scores_text(const TaskInfo& task, const Scores& scores) {
   std::string text;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Measure& measure = task.measures.at(i);
-    text += "  " + (measure.name == "loss" ? "test loss" : measure.title) + " " +
-            measure.text(scores[i]);
+    text += "  " + (measure.is_loss ? "test loss" : measure.title) + " " + measure.text(scores[i]);
   }
   return text;
 }
@@ -74,8 +73,10 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
        << " parameters, " << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"
        << "data      " << config.dataset << ", " << trainer.data().train->size() << " + "
-       << trainer.data().test->size() << " images, " << trainer.data().train->classes()
-       << " classes\n"
+       << trainer.data().test->size() << " images"
+       << (task_.classifies ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
+                            : "")
+       << '\n'
        << "machine   " << config.device << ", " << num_threads() << " threads, "
        << to_string(cpu_isa()) << ", " << to_string(config.precision);
   print(text.str());

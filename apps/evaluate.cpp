@@ -168,6 +168,7 @@ int run(int argc, char** argv) {
       request.load.checkpoint = checkpoint;
       request.load.img_size = size;
       const LoadedModel trained = load_trained(request.load);
+      require_classes(trained);
       for (const std::string& notice : trained.notices) line.print("note: " + notice);
       const std::shared_ptr<const Dataset> images = open_split(request, trained);
       compare_classes(trained, *images, line);

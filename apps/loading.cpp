@@ -153,6 +153,14 @@ LoadedModel load_trained(const LoadRequest& request) {
   return loaded;
 }
 
+void require_classes(const LoadedModel& loaded) {
+  const ModelInfo& model = loaded.model->info();
+  check(
+      model.num_classes > 0, loaded.weights.string(), ": ", model.name,
+      " has no classes, expected a classifier; a masked autoencoder is looked at by ./run inspect "
+      "mae, and becomes a classifier by ./run train_cifar --finetune");
+}
+
 void add_load_fields(Fields& fields, LoadRequest& r) {
   FieldGroup g(fields, "Model");
   g.add("use-ema", &r.use_ema, "the averaged weights");

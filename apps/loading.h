@@ -46,6 +46,9 @@ struct LoadedModel {
 /// Throws Error that says what was looked for.
 [[nodiscard]] LoadedModel load_trained(const LoadRequest& request);
 
+/// Throws where the model has no classes to choose among.
+void require_classes(const LoadedModel& loaded);
+
 /// Puts what the request says about colours and crop over what `info` holds.
 void override_images(WeightsInfo& info, const LoadRequest& request);
 

@@ -4,15 +4,14 @@
 #include <fnmatch.h>
 
 #include "base/error.h"
-#include "models/registry.h"
 
 namespace fovea {
 
-std::string model_list(const std::string& pattern) {
+std::string model_list(const std::vector<std::string>& names, const std::string& pattern) {
   const bool is_part = pattern.find_first_of("*?[") == std::string::npos;
   const std::string wanted = is_part ? "*" + pattern + "*" : pattern;
   std::string text;
-  for (const std::string& name : model_names()) {
+  for (const std::string& name : names) {
     if (fnmatch(wanted.c_str(), name.c_str(), 0) == 0) text += name + "\n";
   }
   check(!text.empty(), "--list-models: no customary name fits ", pattern,

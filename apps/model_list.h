@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace fovea {
 
-/// The names that `pattern` fits, one a line: * and ? are any letters and any one letter; a pattern
-/// without them fits where it is a part. Throws Error where none is left.
-[[nodiscard]] std::string model_list(const std::string& pattern);
+/// Those of `names` that `pattern` fits, one a line: * and ? are any letters and any one letter; a
+/// pattern without them fits where it is a part. Throws Error where none is left.
+[[nodiscard]] std::string model_list(const std::vector<std::string>& names,
+                                     const std::string& pattern);
 
 }  // namespace fovea

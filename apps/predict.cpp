@@ -110,6 +110,7 @@ int predict(int argc, char** argv) {
   const PictureList list = list_pictures(arguments, std::cin);
 
   const LoadedModel trained = load_trained(request.load);
+  require_classes(trained);
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));

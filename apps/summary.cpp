@@ -27,7 +27,7 @@ CommandSpec command(Request& request) {
       "The modules of a model with output shapes, parameters and multiply-adds, and its memory.\n"
       "Models: FAMILY_SIZE_patchP_IMAGE with any P and image; --list-models has the customary "
       "ones.";
-  spec.lists_models = true;
+  spec.models = model_names();
   spec.arguments = "MODEL";
   FieldGroup model(spec.fields, "Model");
   model.add("num-classes", &request.classes, "logits; 0: no head");

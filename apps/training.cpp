@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
+#include "models/registry.h"
 #include "report/run_report.h"
 #include "settings/pipeline.h"
 #include "settings/recipes.h"
@@ -16,9 +17,18 @@
 #include "train/setup.h"
 #include "train/signals.h"
 #include "train/speed.h"
+#include "train/tasks.h"
 
 namespace fovea {
 namespace {
+
+/// The customary models that the program trains.
+std::vector<std::string> models_of(const TrainingProgram& program) {
+  std::vector<std::string> names = model_names();
+  std::erase_if(names,
+                [&](const std::string& name) { return task_kind(name) != program.defaults.task; });
+  return names;
+}
 
 ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** argv) {
   TrainConfig shown;  // the defaults in --help
@@ -26,7 +36,7 @@ ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** a
              "recipe");
   shown.dataset = program.defaults.dataset;
   const CommandLine line = parse_command_line(
-      argc, argv, {program.name, program.description, "", fields_of(shown), /*lists_models=*/true});
+      argc, argv, {program.name, program.description, "", fields_of(shown), models_of(program)});
   return resolve_run(line.settings, program.defaults);
 }
 

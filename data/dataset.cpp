@@ -79,8 +79,11 @@ std::string detect_dataset(const DatasetOptions& given) {
   if (!find_shards(options, Split::test).empty()) return "tar";
   if (!find_split_folder(options, Split::test).empty()) return "folder";
   fail(options.data_dir.string(), ": holds no data set that is known: expected class folders in ",
-       "train/ and val/, tar shards train*.tar and val*.tar, or train.pack and val.pack; name the ",
-       "place as data_dir or in $FOVEA_DATA");
+       "train/ and val/, tar shards train*.tar and val*.tar, or train.pack and val.pack (CIFAR's "
+       "files ",
+       "are read where the data set is named, cifar10 or cifar100); name the place as data_dir or "
+       "in ",
+       "$FOVEA_DATA");
 }
 
 std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split split) {

@@ -14,6 +14,7 @@ namespace fovea {
 
 enum class Split { train, test };
 
+/// One picture and what is known of it. Who knows more (a second image, boxes) adds it here.
 struct Sample {
   Image image;
   std::int64_t label = 0;

@@ -100,6 +100,10 @@ TokenLayout token_layout(const Model& model) {
   const TokenInfo tokens = model.tokens();
   check(tokens.blocks > 0, "inspect: ", model.info().name,
         " has no attention; transformers (vit, deit, cpvt, pervit, pit) have");
+  check(
+      !tokens.hides_some, "inspect: the blocks of ", model.info().name,
+      " see some patches of an image only, so that there are no maps; ./run inspect mae shows what "
+      "it makes of them, and a classifier that --finetune made of it has maps");
   const auto [height, width] = tokens.grid.size;
   const auto cell = static_cast<double>(tokens.cell);
   return {tokens.blocks, tokens.heads, tokens.grid.prefix, height, width, cell, cell};

@@ -166,7 +166,8 @@ TokenInfo Mae::tokens() const {
   return {{config_.image.grid(), 1},
           config_.image.patch_size,
           config_.encoder.depth,
-          config_.encoder.num_heads};
+          config_.encoder.num_heads,
+          true};
 }
 
 }  // namespace fovea

@@ -1,4 +1,5 @@
 // The configuration of MAE as JSON, both ways.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "models/layer_config.h"
@@ -20,12 +21,22 @@ EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder, Encode
   return c;
 }
 
+/// The largest ratio of four digits that leaves a patch; rounding may take the one at 1 - 1/N.
+double largest_ratio(MaeConfig c) {
+  constexpr double kSteps = 1e4;
+  double steps = std::floor((1 - 1 / static_cast<double>(c.image.patches())) * kSteps);
+  do {
+    c.mask_ratio = steps-- / kSteps;
+  } while (c.kept() < 1);
+  return c.mask_ratio;
+}
+
 void check_mask(const MaeConfig& c) {
   const std::int64_t N = c.image.patches();
   check(N > 1, "mae config: img_size ", c.image.img_size[0], "x", c.image.img_size[1],
         " with patch_size ", c.image.patch_size, " is one patch, of which nothing can be hidden");
   check(c.kept() > 0 && c.kept() < N, "mae config: mask_ratio ", c.mask_ratio, " hides ",
-        N - c.kept(), " of ", N, " patches; above 0 and up to ", 1 - 1 / static_cast<double>(N),
+        N - c.kept(), " of ", N, " patches; above 0 and up to ", largest_ratio(c),
         " it hides some and leaves some");
 }
 

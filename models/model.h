@@ -30,6 +30,7 @@ struct TokenInfo {
   std::int64_t cell = 1;    ///< pixels of a token and side
   std::int64_t blocks = 0;  ///< 0: the model is no transformer
   std::int64_t heads = 0;   ///< of each block
+  bool hides_some = false;  ///< blocks get a part of the grid, another one of each image
 };
 
 /// One module of a model, for reports: what comes out of it for one image, and its multiply-adds.

@@ -119,11 +119,30 @@ json pervit_preset(const ParsedName& name, const PerViTSize& size) {
           {"num_heads", size.heads}};
 }
 
+/// Null where the name is of none.
+json classifier_preset(std::string_view name) {
+  ParsedName parsed;
+  if (!parse_name(name, parsed)) return {};
+  const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),
+                                        [&](const Size& s) { return s.name == parsed.size; });
+  const bool known = parsed.family == "vit" || parsed.family == "deit" || parsed.family == "pit" ||
+                     parsed.family == "cpvt";
+  if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
+  const auto* const pervit =
+      std::find_if(std::begin(kPerViTSizes), std::end(kPerViTSizes),
+                   [&](const PerViTSize& s) { return s.name == parsed.size; });
+  if (parsed.family == "pervit" && parsed.patch == 0 && pervit != std::end(kPerViTSizes)) {
+    return pervit_preset(parsed, *pervit);
+  }
+  return {};
+}
+
 /// The official names say no image size where it is 224.
 json mae_preset(const std::string& encoder) {
   const std::size_t digits = encoder.find_last_of('_') + 1;
   const bool has_image = encoder.find_first_not_of("0123456789x", digits) == std::string::npos;
-  json config = preset(has_image ? encoder : encoder + "_224");
+  json config = classifier_preset(has_image ? encoder : encoder + "_224");
+  if (config.is_null()) return {};
   const std::string family = config["family"];
   check(family == "vit" || family == "pit", "model: mae_", encoder,
         ": the encoder is a vit or pit");
@@ -160,29 +179,22 @@ std::vector<std::string> model_names() {
       names.push_back("pervit_" + std::string(size.name) + image);
     }
   }
+  for (const char* encoder :
+       {"vit_base_patch16", "vit_large_patch16", "vit_huge_patch14", "vit_tiny_patch4_32",
+        "pit_tiny_32", "pit_tiny_patch2_32", "pit_small_32", "pit_small_patch2_32"}) {
+    names.push_back(std::string("mae_") + encoder);
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
 
 json preset(std::string_view name) {
   if (name == "linear") return {{"family", "linear"}};
-  if (name.starts_with("mae_")) return mae_preset(std::string(name.substr(4)));
-  ParsedName parsed;
-  if (parse_name(name, parsed)) {
-    const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),
-                                          [&](const Size& s) { return s.name == parsed.size; });
-    const bool known = parsed.family == "vit" || parsed.family == "deit" ||
-                       parsed.family == "pit" || parsed.family == "cpvt";
-    if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
-    const auto* const pervit =
-        std::find_if(std::begin(kPerViTSizes), std::end(kPerViTSizes),
-                     [&](const PerViTSize& s) { return s.name == parsed.size; });
-    if (parsed.family == "pervit" && parsed.patch == 0 && pervit != std::end(kPerViTSizes)) {
-      return pervit_preset(parsed, *pervit);
-    }
-  }
-  fail("model: ", name, " is not known", did_you_mean(name, model_names()),
-       "; --list-models lists all");
+  json config =
+      name.starts_with("mae_") ? mae_preset(std::string(name.substr(4))) : classifier_preset(name);
+  check(!config.is_null(), "model: ", name, " is not known", did_you_mean(name, model_names()),
+        "; --list-models lists all");
+  return config;
 }
 
 }  // namespace fovea

@@ -5,8 +5,6 @@
 #include <memory>
 
 #include "base/files.h"
-#include "data/augment/mixup.h"
-#include "engine/rng.h"
 #include "figures/contact_sheet.h"
 #include "models/pretrained.h"
 #include "report/page.h"
@@ -111,16 +109,15 @@ void add_samples(const Run& run, RunPage& page) {
   check(run.model != nullptr, "the size of the model's images is not known");
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   const std::int64_t shown = kSamplesShown / splits_of(config);
-  config.batch_size = std::max<std::int64_t>(1, std::min(shown, train->size() / 2 * 2));
+  config.distillation_type = Distillation::none;  // a teacher has no part in what is shown
+  const std::unique_ptr<const Task> task = make_task(config, run.model->info(), train->size());
+  const std::int64_t unit = task->info().batch_multiple;
+  config.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
   const std::unique_ptr<Loader> loader = training_loader(
       training_images(config), train, training_size(training_sizes(config), own, 0));
-  Batch batch = loader->next();
+  const Batch batch = task->prepare(loader->next(), {});
   page.samples_note = "The first images of the first epoch, after augmentation";
-  if (mixes(config, 0) && batch.size() % 2 == 0) {
-    Rng rng(seed_of(config), 0);
-    batch.images = mix(batch, mix_options(config, train->classes()), rng).images;
-    page.samples_note += " and one draw of mixing";
-  }
+  if (!task->info().prepared.empty()) page.samples_note += " and " + task->info().prepared;
   if (splits_of(config) > 1) page.samples_note += ", the splits of each one after another";
   page.samples_note += ".";
   page.samples = contact_sheet(batch.images, normalization_of(config));
@@ -150,8 +147,7 @@ fs::path write_run_report(const RunPaths& paths, const RunReportOptions& options
   add_picture(paths, page);
   page.settings = settings_of(fields_of(run.config));
   attempt([&] { load_model_of(run, page); }, page.no_evaluation, "Not evaluated");
-  const bool classifies = task_kind(run.config.model) == TaskKind::classification;
-  if (run.model != nullptr && options.evaluate && classifies) {
+  if (run.model != nullptr && options.evaluate && page.task.classifies) {
     attempt([&] { evaluate_model_of(run, page); }, page.no_evaluation, "Not evaluated");
   }
   attempt([&] { add_samples(run, page); }, page.samples_note, "No training images");

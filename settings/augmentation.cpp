@@ -21,9 +21,7 @@ std::vector<std::string> filters_and_random() {
 void add_crop_fields(FieldGroup& g, TrainConfig& c) {
   g.choice("train-crop-mode", &c.train_crop_mode,
            "pad: random place in the padded image; rrc: RandomResizedCrop (rrc-once: one attempt); "
-           "rkrc, "
-           "rkrr: ratio kept, "
-           "central or random crop; src: shorter side, 4 reflected pixels");
+           "rkrc, rkrr: ratio kept, central or random crop; src: shorter side, 4 reflected pixels");
   g.number("crop-padding", &c.crop_padding, "pixels around the image of train-crop-mode pad",
            {0, 1024});
   g.choice("crop-padding-mode", &c.crop_padding_mode, "what they show: black, or the image");

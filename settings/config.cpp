@@ -114,7 +114,7 @@ void add_schedule_fields(Fields& fields, TrainConfig& c) {
   g.number("decay-milestones", &c.decay_milestones, "of sched multistep, in epochs", {0, kMost});
   g.number("decay-rate", &c.decay_rate, "of step, multistep and plateau; the power of poly",
            {0, 100});
-  g.number("patience-epochs", &c.patience_epochs, "of plateau: without a better top-1", {0, kMost});
+  g.number("patience-epochs", &c.patience_epochs, "of plateau: without a better epoch", {0, kMost});
 }
 
 void add_regularisation_fields(Fields& fields, TrainConfig& c) {
@@ -180,8 +180,7 @@ void add_run_fields(Fields& fields, TrainConfig& c) {
   g.number("recovery-interval", &c.recovery_interval,
            "steps between saved states, beside the ends of epochs; 0: none", {0, kMost});
   g.number("checkpoint-hist", &c.checkpoint_hist,
-           "epochs whose weights are kept beside last and best: those with the best top-1",
-           {0, 1000});
+           "epochs whose weights are kept beside last and best: the best ones", {0, 1000});
   g.add("async-checkpoint", &c.async_checkpoint, "write files while training goes on");
   g.add("save-images", &c.save_images, "the first batch as a picture, first_batch.png");
   g.add("report", &c.report, "at the end, write report.html: curves, errors, mistakes, settings");

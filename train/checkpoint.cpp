@@ -70,6 +70,7 @@ void check_progress(const Progress& p) {
     check(best.epoch >= -1 && best.epoch < std::max<std::int64_t>(p.finished_epochs, 1),
           "got a best epoch of ", best.epoch, " after ", p.finished_epochs);
   }
+  check(p.epoch.is_finite() && p.interval.is_finite(), "got sums of losses that are not finite");
   check(p.guard.in_row >= 0 && p.guard.skipped >= 0 && p.plateau.bad_epochs >= 0,
         "got negative counts of skipped steps or bad epochs");
 }
@@ -372,6 +373,7 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
       "interpolation", text_or(metadata, "interpolation", name_of(info.crop.filter)));
   const double epoch = number_or(metadata, "epoch", -1);
   if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
+  if (metadata.contains("top1")) info.scores["top1"] = number_or(metadata, "top1", 0);  // earlier
   const json scores = parse_json(text_or(metadata, "scores", "{}"));
   if (scores.is_object()) {
     for (const auto& [name, score] : scores.items()) {

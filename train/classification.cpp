@@ -12,23 +12,30 @@ constexpr std::uint64_t kMixStream = 0x6D6978;  // "mix"
 
 }  // namespace
 
-TaskInfo classification_info(bool has_teacher) {
+TaskInfo classification_info(const ClassificationOptions& options) {
   TaskInfo info;
-  if (has_teacher) info.loss_parts = {"labels", "teacher"};
-  info.measures = {{.name = "loss", .title = "loss"},
+  if (options.objective.distillation != Distillation::none) {
+    info.loss_parts = {"labels", "teacher"};
+  }
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
                    {.name = "top1", .title = "top-1", .is_percent = true, .more_is_better = true},
                    {.name = "top5", .title = "top-5", .is_percent = true, .more_is_better = true}};
   info.best = 1;
   info.next_steps =
       "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
       "  ./run predict IMAGE --checkpoint RUN\n";
+  info.classifies = true;
+  if (options.mix) {
+    info.batch_multiple = 2;
+    info.prepared = "one draw of mixing";
+  }
   return info;
 }
 
 Classification::Classification(const ClassificationOptions& options, const ModelInfo& model,
                                std::int64_t samples)
     : options_(options),
-      info_(classification_info(options.objective.distillation != Distillation::none)),
+      info_(classification_info(options)),
       objective_(options.objective, model, samples) {}
 
 Batch Classification::prepare(Batch batch, const BatchPlace& place) const {

@@ -18,7 +18,7 @@ struct ClassificationOptions {
 };
 
 /// Parts of the loss: what labels say and what a teacher does, where there is one.
-[[nodiscard]] TaskInfo classification_info(bool has_teacher);
+[[nodiscard]] TaskInfo classification_info(const ClassificationOptions& options);
 
 class Classification : public Task {
  public:

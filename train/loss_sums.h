@@ -1,8 +1,12 @@
 // The losses of training, weighted by samples and never by batches.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
+
+#include "base/error.h"
 
 namespace fovea {
 
@@ -15,6 +19,8 @@ struct LossSums {
   /// Mean losses of `count` samples.
   void add(double mean_total, const std::vector<double>& mean_parts, std::int64_t count) {
     const auto weight = static_cast<double>(count);
+    check(parts.empty() || parts.size() == mean_parts.size(), "the sums of losses so far have ",
+          parts.size(), " parts, the task's loss has ", mean_parts.size());
     samples += count;
     total += mean_total * weight;
     parts.resize(mean_parts.size());
@@ -25,6 +31,10 @@ struct LossSums {
     std::vector<double> means = parts;
     for (double& mean : means) mean = ratio(mean);
     return means;
+  }
+  [[nodiscard]] bool is_finite() const {
+    return std::isfinite(total) &&
+           std::all_of(parts.begin(), parts.end(), [](double part) { return std::isfinite(part); });
   }
   friend bool operator==(const LossSums&, const LossSums&) = default;
 

@@ -33,12 +33,10 @@ Mae& as_mae(Model& model) {
 
 TaskInfo masked_autoencoding_info() {
   TaskInfo info;
-  info.measures = {{.name = "loss", .title = "loss"},
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
                    {.name = "fill", .title = "loss of filling by distance"}};
   info.pictures = "Reconstructions";
-  info.next_steps =
-      "  ./run inspect mae --checkpoint RUN\n"
-      "  ./run train_cifar --finetune RUN --model vit_...   a classifier from the encoder\n";
+  info.next_steps = "  ./run inspect mae RUN          what it makes of hidden patches\n";
   return info;
 }
 
@@ -81,7 +79,8 @@ MaeViews::MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Contex
   reconstructed = images_of_patches(kept + predicted * mask, c.image);
 }
 
-MaskedAutoencoding::MaskedAutoencoding(const ModelInfo& model, std::uint64_t seed) : seed_(seed) {
+MaskedAutoencoding::MaskedAutoencoding(TaskInfo info, const ModelInfo& model, std::uint64_t seed)
+    : info_(std::move(info)), seed_(seed) {
   nlohmann::json config = parse_json(model.config);
   config.erase("family");
   patches_ = read_mae_config(config).image.patches();

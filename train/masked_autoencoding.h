@@ -32,10 +32,12 @@ struct MaeViews {
 
 class MaskedAutoencoding : public Task {
  public:
-  MaskedAutoencoding(const ModelInfo& model, std::uint64_t seed);
+  /// `info` is masked_autoencoding_info(), perhaps with more to say.
+  MaskedAutoencoding(TaskInfo info, const ModelInfo& model, std::uint64_t seed);
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
-  /// Draws what is hidden: by the step, not by the batch, so that a step may be divided anyhow.
+  /// Draws what is hidden: by the step, not by the batch, so that a step may be divided anyhow
+  /// (images that come twice in it, --aug-repeats, are told apart within a batch only).
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
   [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
@@ -48,7 +50,7 @@ class MaskedAutoencoding : public Task {
                                              const EvaluateOptions& options) const override;
 
  private:
-  TaskInfo info_ = masked_autoencoding_info();
+  TaskInfo info_;
   std::int64_t patches_;
   std::uint64_t seed_;
 };

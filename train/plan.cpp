@@ -154,21 +154,15 @@ void measure_steps(Probe& probe, const Datasets& data, Plan& plan) {
   }
 }
 
-/// From one batch. Averaged weights are evaluated besides.
+/// From the first batch. Averaged weights are evaluated besides.
 void measure_evaluation(Probe& probe, const Datasets& data, Plan& plan) {
-  const TrainConfig& c = probe.config;
-  const std::int64_t size = std::min(evaluate_options(c).batch_size, data.test->size());
-  const auto [height, width] = probe.model->info().img_size;
-  const Batch batch = Probe::random_batch(size, {height, width});
-  const NoGrad no_grad;
-  Context ctx;
-  ctx.activations = c.precision;
+  EvaluateOptions one = evaluate_options(probe.config);
+  one.on_batch = [](std::int64_t) { return false; };
   const auto start = Clock::now();
-  const Tensor images = batch.images.to(probe.model->device());
-  (void)probe.model->forward(images, ctx).logits.at(0);  // reading an element waits for the device
-  const double passes = c.model_ema ? 2 : 1;
-  plan.evaluation_seconds =
-      passes * since(start) * static_cast<double>(data.test->size()) / static_cast<double>(size);
+  const EvaluationPass pass = probe.step.task().evaluate(*probe.model, data.test, one).pass;
+  const double passes = probe.config.model_ema ? 2 : 1;
+  plan.evaluation_seconds = passes * since(start) * static_cast<double>(data.test->size()) /
+                            static_cast<double>(std::max<std::int64_t>(pass.samples, 1));
 }
 
 std::string megabytes(std::int64_t bytes) {
@@ -210,9 +204,6 @@ Room room_of(const TrainConfig& config) {
   if (free > 0) room.available = free + own;
   return room;
 }
-
-/// Of batches, for mixing wants pairs.
-std::int64_t smallest_batch(const TrainConfig& config) { return mixes(config, 0) ? 2 : 1; }
 
 }  // namespace
 
@@ -284,7 +275,7 @@ std::string what_fits(const TrainConfig& config, const Datasets& data) {
   } catch (const OutOfMemory&) {
     return "not even 8 images fit; " + less;
   }
-  if (most < smallest_batch(config)) return "not even the smallest batch fits; " + less;
+  if (most < task_info(config).batch_multiple) return "not even the smallest batch fits; " + less;
   const std::string size = "--batch-size " + std::to_string(most);
   if (most < config.batch_size) return size + " fits; --auto-batch finds it and accumulates";
   return size +
@@ -298,7 +289,7 @@ void fit_batch_size(TrainConfig& config, const Datasets& data) {
   MemoryPlan memory = plan_memory(*make_probe(config, data));
   memory.program = room.program;
   const std::int64_t most = std::min(memory.largest_batch(room.available), config.batch_size);
-  const std::int64_t least = smallest_batch(config);
+  const std::int64_t least = task_info(config).batch_multiple;
   for (std::int64_t size = most; size >= least; --size) {
     if (config.batch_size % size != 0 || size % least != 0) continue;
     config.grad_accum_steps *= config.batch_size / size;

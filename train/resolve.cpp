@@ -115,16 +115,6 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
   return run;
 }
 
-/// Each program trains the models of one task.
-void check_task(const TrainConfig& config, TaskKind task) {
-  const TaskKind kind = task_kind(config.model);
-  check_usage(kind == task, "--model: ", config.model,
-              kind == TaskKind::masked_autoencoding
-                  ? " is a masked autoencoder; ./run train_mae trains it"
-                  : " is a classifier; ./run train_cifar and ./run train_imagenet train it");
-  check_task_settings(kind, config);
-}
-
 }  // namespace
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {

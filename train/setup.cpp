@@ -83,9 +83,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   require_device(device);
   ops::allow_tf32(config.allow_tf32);
   nlohmann::json overrides = nlohmann::json::parse(model_overrides(config));
-  if (task_kind(config.model) == TaskKind::classification) {
-    overrides["num_classes"] = dataset.classes();
-  }
+  if (task_info(config).classifies) overrides["num_classes"] = dataset.classes();
   std::unique_ptr<Model> model;
   try {
     model = make_model(config.model, overrides, static_cast<std::uint64_t>(config.seed),

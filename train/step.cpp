@@ -17,9 +17,11 @@ namespace {
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
 
 Batch uploaded(const Batch& batch, Device device) {
-  const auto there = [&](const Tensor& x) { return x.defined() ? upload(x, device) : x; };
-  return {there(batch.images), there(batch.labels), batch.indices, there(batch.targets),
-          there(batch.noise)};
+  Batch there = batch;
+  for (Tensor* const part : {&there.images, &there.labels, &there.targets, &there.noise}) {
+    if (part->defined()) *part = upload(*part, device);
+  }
+  return there;
 }
 
 std::string list_of(const std::vector<std::string>& names) {

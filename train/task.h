@@ -19,8 +19,9 @@ namespace fovea {
 
 /// A number that an evaluation measures.
 struct Measure {
-  std::string name;   ///< in logs, "eval_top1", and in tags, "eval/top1"
-  std::string title;  ///< for people: "top-1"
+  std::string name;      ///< in logs, "eval_top1", and in tags, "eval/top1"
+  std::string title;     ///< for people: "top-1"
+  bool is_loss = false;  ///< what training makes small, of held-out images
   bool is_percent = false;
   bool more_is_better = false;
 
@@ -35,9 +36,12 @@ using Scores = std::vector<double>;
 struct TaskInfo {
   std::vector<std::string> loss_parts{};  ///< beside the whole, as in logs: "train_<part>"
   std::vector<Measure> measures;
-  std::size_t best = 0;    ///< the measure that chooses the best epoch and steers plateaus
-  std::string pictures{};  ///< heading of the picture that an epoch ends with, or ""
-  std::string next_steps;  ///< what to type when a run is done, RUN standing for its folder
+  std::size_t best = 0;     ///< the measure that chooses the best epoch and steers plateaus
+  std::string pictures{};   ///< heading of the picture that an epoch ends with, or ""
+  std::string next_steps;   ///< what to type when a run is done, RUN standing for its folder
+  bool classifies = false;  ///< the model has an output for each class of the data set
+  std::int64_t batch_multiple = 1;  ///< images of a batch that belong together
+  std::string prepared{};           ///< what prepare() does to images, for people, or ""
 
   [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }

@@ -1,6 +1,8 @@
-// The choice of a task, and its part of the settings.
+// A row a task, and each one's part of the settings.
 #include "train/tasks.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
@@ -10,36 +12,44 @@
 #include "train/run_options.h"
 
 namespace fovea {
+namespace {
 
-TaskKind task_kind(const std::string& model) {
-  try {
-    return preset(model).at("family") == "mae" ? TaskKind::masked_autoencoding
-                                               : TaskKind::classification;
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
-}
-
-TaskInfo task_info(const TrainConfig& config) {
-  if (task_kind(config.model) == TaskKind::masked_autoencoding) return masked_autoencoding_info();
-  return classification_info(config.distillation_type != Distillation::none);
-}
-
-std::unique_ptr<const Task> make_task(const TrainConfig& config, const ModelInfo& model,
-                                      std::int64_t samples) {
-  if (task_kind(config.model) == TaskKind::masked_autoencoding) {
-    return std::make_unique<MaskedAutoencoding>(model, seed_of(config));
-  }
+ClassificationOptions classification_options(const TrainConfig& config, std::int64_t classes) {
   ClassificationOptions options;
   options.objective = objective_options(config);
-  if (mixes(config)) options.mix = mix_options(config, model.num_classes);
+  if (mixes(config)) options.mix = mix_options(config, classes);
   options.mix_epochs = config.mixup_off_epoch;
   options.seed = seed_of(config);
-  return std::make_unique<Classification>(options, model, samples);
+  return options;
 }
 
-void check_task_settings(TaskKind kind, const TrainConfig& c) {
-  if (kind == TaskKind::classification) return;
+/// The flags of a classifier that goes on from the encoder of such a run.
+std::string classifier_flags(const TrainConfig& config) {
+  std::string encoder = config.model.substr(config.model.find('_') + 1);
+  const std::size_t image = encoder.find_last_of('_') + 1;
+  if (encoder.find_first_not_of("0123456789x", image) != std::string::npos) encoder += "_224";
+  std::string text = "--model " + encoder;
+  TrainConfig own = config;
+  for (const char* const name :
+       {"img-size", "patch-size", "embed-dim", "depth", "num-heads", "mlp-ratio"}) {
+    std::string key = name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    const std::string& value = own.model_settings[key];
+    if (!value.empty()) text += std::string(" --") + name + " " + value;
+  }
+  return text + " --global-pool avg --layer-decay 0.75";
+}
+
+TaskInfo masked_info(const TrainConfig& config) {
+  TaskInfo info = masked_autoencoding_info();
+  const bool small = config.dataset == "builtin" || config.dataset.starts_with("cifar");
+  info.next_steps += std::string("  ./run ") + (small ? "train_cifar" : "train_imagenet") +
+                     " --dataset " + config.dataset + " --finetune RUN \\\n    " +
+                     classifier_flags(config) + "\n";
+  return info;
+}
+
+void check_masked(const TrainConfig& c) {
   const auto refuse = [](bool asked, const char* flag, const char* expected) {
     check_usage(!asked, flag, ": a masked autoencoder learns without labels; expected ", expected);
   };
@@ -51,9 +61,70 @@ void check_task_settings(TaskKind kind, const TrainConfig& c) {
   refuse(c.linear_probe, "--linear-probe", "it with a classifier that reads the encoder");
   refuse(c.head_init_scale || c.head_init_bias, "--head-init-scale, --head-init-bias",
          "none of them");
+  check_usage(c.init == InitialValues::timm,
+              "--init: a masked autoencoder has initial values of its own; expected timm");
   check_usage(c.train_img_sizes.empty(),
               "--train-img-sizes: the positions of a masked autoencoder have one size; expected "
               "none, or --img-size");
+}
+
+struct Row {
+  TaskKind kind;
+  const char* model;     ///< what a model is that is for it
+  const char* programs;  ///< who trains it
+  TaskInfo (*info)(const TrainConfig& config);
+  void (*check)(const TrainConfig& config);
+  std::unique_ptr<const Task> (*make)(const TrainConfig& config, const ModelInfo& model,
+                                      std::int64_t samples);
+};
+
+const std::array kRows{
+    Row{TaskKind::classification, "a classifier",
+        "./run train_cifar and ./run train_imagenet train it",
+        [](const TrainConfig& c) { return classification_info(classification_options(c, 1)); },
+        [](const TrainConfig&) {},
+        [](const TrainConfig& c, const ModelInfo& model,
+           std::int64_t samples) -> std::unique_ptr<const Task> {
+          return std::make_unique<Classification>(classification_options(c, model.num_classes),
+                                                  model, samples);
+        }},
+    Row{TaskKind::masked_autoencoding, "a masked autoencoder", "./run train_mae trains it",
+        masked_info, check_masked,
+        [](const TrainConfig& c, const ModelInfo& model,
+           std::int64_t) -> std::unique_ptr<const Task> {
+          return std::make_unique<MaskedAutoencoding>(masked_info(c), model, seed_of(c));
+        }}};
+
+const Row& row_of(TaskKind kind) {
+  return *std::find_if(kRows.begin(), kRows.end(),
+                       [&](const Row& row) { return row.kind == kind; });
+}
+
+const Row& row_of(const TrainConfig& config) { return row_of(task_kind(config.model)); }
+
+}  // namespace
+
+TaskKind task_kind(const std::string& model) {
+  try {
+    return preset(model).at("family") == "mae" ? TaskKind::masked_autoencoding
+                                               : TaskKind::classification;
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+TaskInfo task_info(const TrainConfig& config) { return row_of(config).info(config); }
+
+std::unique_ptr<const Task> make_task(const TrainConfig& config, const ModelInfo& model,
+                                      std::int64_t samples) {
+  return row_of(config).make(config, model, samples);
+}
+
+void check_task(const TrainConfig& config, TaskKind program) {
+  const Row& row = row_of(config);
+  check_usage(row.kind == program, "--model: ", config.model, " is ", row.model, "; ",
+              row.programs);
+  row.check(config);
 }
 
 }  // namespace fovea

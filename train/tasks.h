@@ -21,7 +21,8 @@ namespace fovea {
 [[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config,
                                                     const ModelInfo& model, std::int64_t samples);
 
-/// Throws UsageError on settings that this task has no use for.
-void check_task_settings(TaskKind kind, const TrainConfig& config);
+/// Throws UsageError where the model is of another task than the program's, and on settings that
+/// this task has no use for.
+void check_task(const TrainConfig& config, TaskKind program);
 
 }  // namespace fovea

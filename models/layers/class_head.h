@@ -5,7 +5,7 @@
 
 #include "models/context.h"
 #include "models/layers/linear.h"
-#include "ops/norm.h"
+#include "models/layers/running_buffers.h"
 
 namespace fovea {
 
@@ -13,16 +13,14 @@ namespace fovea {
 /// evaluation with running statistics.
 class BatchStatistics {
  public:
-  BatchStatistics(const Scope& s, std::int64_t dim)
-      : mean_(s.buffer("running_mean", {dim}, constant(0))),
-        var_(s.buffer("running_var", {dim}, constant(1))) {}
+  BatchStatistics(const Scope& s, std::int64_t dim) : running_(s, dim) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
-    return ops::batch_norm(x, {}, {mean_, var_}, {.training = ctx.training, .eps = 1e-6});
+    return running_.normalize(x, {}, {.training = ctx.training, .eps = 1e-6});
   }
 
  private:
-  Tensor mean_, var_;
+  RunningBuffers running_;
 };
 
 /// [B, D] -> [B, K]. A linear layer; for MAE's linear probe behind batch statistics, as `0` and

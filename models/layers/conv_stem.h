@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "engine/autograd.h"
 #include "models/context.h"
+#include "models/layers/running_buffers.h"
 #include "models/layers/tokens.h"
 #include "models/scope.h"
 #include "ops/arithmetic.h"
@@ -22,15 +22,12 @@ class StemConv {
         bias_((s / "0").param("bias", {out}, torch_default(9 * in))),
         scale_((s / "1").param("weight", {out}, constant(1))),
         shift_((s / "1").param("bias", {out}, constant(0))),
-        mean_((s / "1").buffer("running_mean", {out}, constant(0))),
-        var_((s / "1").buffer("running_var", {out}, constant(1))),
-        batches_((s / "1").buffer("num_batches_tracked", {}, constant(0), DType::i64)) {}
+        running_(s / "1", out) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
     if (!ctx.training) return normalized_by_weights(x);
-    count_batch();
-    return ops::batch_norm(ops::conv2d(x, weight_, bias_, kHalved), {scale_, shift_}, {mean_, var_},
-                           {.training = true, .relu = true});
+    return running_.normalize(ops::conv2d(x, weight_, bias_, kHalved), {scale_, shift_},
+                              {.training = true, .relu = true});
   }
 
  private:
@@ -39,17 +36,14 @@ class StemConv {
   /// With constant statistics (w x + b - mean) s + shift, s = scale / sqrt(var + eps), is the
   /// convolution by w s with bias (b - mean) s + shift: no pass over the map but its own.
   [[nodiscard]] Tensor normalized_by_weights(const Tensor& x) const {
-    const Tensor s = scale_ / ops::sqrt(var_ + ops::BatchNormOptions{}.eps);  // [D]
+    const Tensor s = scale_ / ops::sqrt(running_.var() + ops::BatchNormOptions{}.eps);  // [D]
     const Tensor by_channel = ops::reshape(s, {s.size(0), 1, 1, 1});
-    return ops::conv2d_relu(x, weight_ * by_channel, (bias_ - mean_) * s + shift_, kHalved);
+    return ops::conv2d_relu(x, weight_ * by_channel, (bias_ - running_.mean()) * s + shift_,
+                            kHalved);
   }
 
-  void count_batch() const {
-    const NoGrad no_grad;
-    batches_.copy_(batches_.to(DType::f64) + 1.0);  // without waiting for a device
-  }
-
-  Tensor weight_, bias_, scale_, shift_, mean_, var_, batches_;
+  Tensor weight_, bias_, scale_, shift_;
+  RunningBuffers running_;
 };
 
 /// [B, dims[0], H, W] -> [B, N, D]: a StemConv for each pair of neighbours in `dims`, so that

@@ -175,11 +175,26 @@ TEST_CASE("a perfect prediction has no loss, with and without normalised targets
 
 TEST_CASE("a mask that hides nothing or everything is refused, with the ratios that would do") {
   CHECK_THROWS_WITH_AS(tiny({{"mask_ratio", 0.0}}),
-                       "mae config: mask_ratio 0 hides 0 of 24 patches; above 0 and up to 0.958333 "
+                       "mae config: mask_ratio 0 hides 0 of 24 patches; above 0 and up to 0.9583 "
                        "it hides some and leaves some",
                        Error);
   CHECK_THROWS_AS(tiny({{"mask_ratio", 0.99}}), Error);
   CHECK_NOTHROW(tiny({{"mask_ratio", 0.95}}));
+  for (const std::int64_t side : {2, 4, 5, 7, 12, 14, 16, 50}) {  // the ratio that the error names
+    const json square{{"img_size", side}, {"patch_size", 1}};
+    CAPTURE(side);
+    try {
+      json all = square;
+      all["mask_ratio"] = 1.0;
+      static_cast<void>(tiny(all));
+      FAIL("a mask of everything passed");
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      json most = square;
+      most["mask_ratio"] = std::stod(text.substr(text.find("up to ") + 6));
+      CHECK_NOTHROW(tiny(most));
+    }
+  }
   CHECK_THROWS_AS(tiny({{"img_size", {2, 2}}}), Error);
   CHECK_THROWS_AS(tiny({{"pos_embed", "none"}}), Error);
   CHECK_THROWS_AS(tiny({{"decoder_embed_dim", 9}, {"decoder_num_heads", 3}}), Error);  // sincos

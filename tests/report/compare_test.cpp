@@ -21,7 +21,7 @@ std::vector<EpochRow> run_of(const std::vector<double>& top1) {
   return rows;
 }
 
-Comparison of(const std::vector<RunGroup>& groups) { return {classification_info(false), groups}; }
+Comparison of(const std::vector<RunGroup>& groups) { return {classification_info({}), groups}; }
 
 }  // namespace
 

@@ -46,7 +46,7 @@ RunPage page() {
   EpochRow row;
   row.train_loss = 1;
   row.eval = {1, 50, 90};
-  page.task = classification_info(false);
+  page.task = classification_info({});
   page.epochs = {row};
   page.evaluation = evaluated();
   page.mistakes = {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}};

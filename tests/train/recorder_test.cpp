@@ -14,7 +14,7 @@
 namespace fovea {
 namespace {
 
-const TaskInfo kTask = classification_info(false);
+const TaskInfo kTask = classification_info({});
 
 std::set<std::string> checkpoints_in(const std::filesystem::path& folder) {
   std::set<std::string> names;

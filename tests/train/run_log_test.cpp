@@ -14,7 +14,7 @@ using namespace fovea;
 
 namespace {
 
-const TaskInfo kTask = classification_info(false);
+const TaskInfo kTask = classification_info({});
 
 EpochRow epoch_row(std::int64_t epoch) {
   EpochRow row;

@@ -1,0 +1,38 @@
+// What batch normalisation remembers of the batches it saw, under PyTorch's names.
+#pragma once
+
+#include "engine/autograd.h"
+#include "models/scope.h"
+#include "ops/arithmetic.h"
+#include "ops/norm.h"
+
+namespace fovea {
+
+/// `running_mean`, `running_var`, `num_batches_tracked`.
+class RunningBuffers {
+ public:
+  RunningBuffers(const Scope& s, std::int64_t channels)
+      : mean_(s.buffer("running_mean", {channels}, constant(0))),
+        var_(s.buffer("running_var", {channels}, constant(1))),
+        batches_(s.buffer("num_batches_tracked", {}, constant(0), DType::i64)) {}
+
+  [[nodiscard]] const Tensor& mean() const { return mean_; }
+  [[nodiscard]] const Tensor& var() const { return var_; }
+
+  /// batch_norm() of x, which in training is a batch more.
+  [[nodiscard]] Tensor normalize(const Tensor& x, const ops::Affine& affine,
+                                 const ops::BatchNormOptions& options) const {
+    if (options.training) count_batch();
+    return ops::batch_norm(x, affine, {mean_, var_}, options);
+  }
+
+ private:
+  void count_batch() const {
+    const NoGrad no_grad;
+    batches_.copy_(batches_.to(DType::f64) + 1.0);  // without waiting for a device
+  }
+
+  Tensor mean_, var_, batches_;
+};
+
+}  // namespace fovea
