@@ -57,7 +57,7 @@ std::vector<double> filled(const Shape& shape, const std::vector<double>& values
 
 TEST_CASE("a mask follows from seed, step and sample, not from the place in the batch") {
   const auto model = tiny_mae();
-  const MaskedAutoencoding task(model->info(), 7), other_seed(model->info(), 8);
+  const MaskedAutoencoding task({}, model->info(), 7), other_seed({}, model->info(), 8);
   const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
     return task.prepare(batch_of(indices), place).noise;
   };
