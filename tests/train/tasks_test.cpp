@@ -1,0 +1,77 @@
+// The table of tasks, and what a finished run says.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "models/pretrained.h"
+#include "settings/recipes.h"
+#include "tests/support/temporary_folder.h"
+#include "train/initial_weights.h"
+#include "train/resolve.h"
+#include "train/run_options.h"
+#include "train/setup.h"
+#include "train/tasks.h"
+
+namespace fovea {
+namespace {
+
+/// The flags of a command line of values, without the program.
+std::vector<Setting> flags_in(const std::string& text, const std::string& run) {
+  std::vector<Setting> flags;
+  std::istringstream words(text.substr(text.find(" --")));
+  for (std::string word; words >> word;) {
+    if (word == "\\") continue;
+    if (word.starts_with("--")) {
+      flags.push_back({word.substr(2), ""});
+    } else {
+      flags.back().text = word == "RUN" ? run : word;
+    }
+  }
+  return flags;
+}
+
+TrainConfig recipe(const std::string& dataset) {
+  return resolve_run({{"dataset", dataset}}, {.task = TaskKind::masked_autoencoding}).config;
+}
+
+}  // namespace
+
+TEST_CASE("the command that a masked autoencoder's run ends with loads its encoder") {
+  const TemporaryFolder folder;
+  TrainConfig c = recipe("builtin");
+  const Datasets data = open_datasets(c);
+  std::vector<std::string> notices;
+  save_model(folder / "best.safetensors", *build_model(c, *data.train, notices));
+
+  const std::string said = task_info(c).next_steps;
+  const std::string command = said.substr(said.find("./run train_cifar"));
+  const TrainConfig next = resolve_run(flags_in(command, folder.path().string())).config;
+  const auto classifier = build_model(next, *data.train, notices);
+  CHECK_NOTHROW(set_initial_weights(initial_weights(next), *classifier, notices));
+  CHECK(classifier->info().num_classes == 10);
+  CHECK(notices.back().find("fc_norm") != std::string::npos);
+}
+
+TEST_CASE("photographs go on with train_imagenet, at the official names' 224 pixels") {
+  const std::string said = task_info(recipe("folder")).next_steps;
+  CHECK(said.find("./run train_imagenet --dataset folder") != std::string::npos);
+  CHECK(said.find("--model vit_base_patch16_224 ") != std::string::npos);
+}
+
+TEST_CASE("what a task knows without a model") {
+  TrainConfig c = recipe("builtin");
+  CHECK_FALSE(task_info(c).classifies);
+  CHECK(task_info(c).best_measure().is_loss);
+  CHECK(task_info(c).batch_multiple == 1);
+  c.model = "vit_tiny_patch4_32";
+  CHECK(task_info(c).classifies);
+  CHECK(task_info(c).best_measure().name == "top1");
+  CHECK(task_info(c).batch_multiple == 1);
+  c.cutmix = 1;  // an image and its partner
+  CHECK(task_info(c).batch_multiple == 2);
+  CHECK(task_info(c).loss_parts.empty());
+  c.distillation_type = Distillation::hard;
+  CHECK(task_info(c).loss_parts == std::vector<std::string>{"labels", "teacher"});
+}
+
+}  // namespace fovea
