@@ -68,7 +68,7 @@ void check_masked(const TrainConfig& c) {
               "none, or --img-size");
 }
 
-struct Row {
+struct TaskRow {
   TaskKind kind;
   const char* model;     ///< what a model is that is for it
   const char* programs;  ///< who trains it
@@ -78,29 +78,29 @@ struct Row {
                                       std::int64_t samples);
 };
 
-const std::array kRows{
-    Row{TaskKind::classification, "a classifier",
-        "./run train_cifar and ./run train_imagenet train it",
-        [](const TrainConfig& c) { return classification_info(classification_options(c, 1)); },
-        [](const TrainConfig&) {},
-        [](const TrainConfig& c, const ModelInfo& model,
-           std::int64_t samples) -> std::unique_ptr<const Task> {
-          return std::make_unique<Classification>(classification_options(c, model.num_classes),
-                                                  model, samples);
-        }},
-    Row{TaskKind::masked_autoencoding, "a masked autoencoder", "./run train_mae trains it",
-        masked_info, check_masked,
-        [](const TrainConfig& c, const ModelInfo& model,
-           std::int64_t) -> std::unique_ptr<const Task> {
-          return std::make_unique<MaskedAutoencoding>(masked_info(c), model, seed_of(c));
-        }}};
+const std::array kTasks{
+    TaskRow{TaskKind::classification, "a classifier",
+            "./run train_cifar and ./run train_imagenet train it",
+            [](const TrainConfig& c) { return classification_info(classification_options(c, 1)); },
+            [](const TrainConfig&) {},
+            [](const TrainConfig& c, const ModelInfo& model,
+               std::int64_t samples) -> std::unique_ptr<const Task> {
+              return std::make_unique<Classification>(classification_options(c, model.num_classes),
+                                                      model, samples);
+            }},
+    TaskRow{TaskKind::masked_autoencoding, "a masked autoencoder", "./run train_mae trains it",
+            masked_info, check_masked,
+            [](const TrainConfig& c, const ModelInfo& model,
+               std::int64_t) -> std::unique_ptr<const Task> {
+              return std::make_unique<MaskedAutoencoding>(masked_info(c), model, seed_of(c));
+            }}};
 
-const Row& row_of(TaskKind kind) {
-  return *std::find_if(kRows.begin(), kRows.end(),
-                       [&](const Row& row) { return row.kind == kind; });
+const TaskRow& row_of(TaskKind kind) {
+  return *std::find_if(kTasks.begin(), kTasks.end(),
+                       [&](const TaskRow& row) { return row.kind == kind; });
 }
 
-const Row& row_of(const TrainConfig& config) { return row_of(task_kind(config.model)); }
+const TaskRow& row_of(const TrainConfig& config) { return row_of(task_kind(config.model)); }
 
 }  // namespace
 
@@ -121,7 +121,7 @@ std::unique_ptr<const Task> make_task(const TrainConfig& config, const ModelInfo
 }
 
 void check_task(const TrainConfig& config, TaskKind program) {
-  const Row& row = row_of(config);
+  const TaskRow& row = row_of(config);
   check_usage(row.kind == program, "--model: ", config.model, " is ", row.model, "; ",
               row.programs);
   row.check(config);
