@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from tiny_training import PROGRAMS, tiny_model
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = 3073
 
@@ -84,12 +86,26 @@ class Cases:
         return f"left {left}" if left else ""
 
 
-def train(*flags):
-    return ["train_cifar", "--max-steps", "1", "--model", "vit_tiny_patch8_32", "--embed-dim", "48",
-            "--depth", "1", "--num-heads", "3", "--batch-size", "8", "--workers", "0", *flags]
+def train(program, *flags):
+    return [program, "--max-steps", "1", *tiny_model(program), "--batch-size", "8", "--workers", "0", *flags]
 
 
-def cifar_cases(cases, folder):
+# What the models of the other program are answered with, and what labels and masks need.
+OWN_FLAGS = {
+    "train_cifar": [(["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--mixup", "2e400"], "mixup"),
+                    (["--model", "vit_tinny_patch4_32"], "vit_tiny"), (["--mask-ratio", "0.5"], "mask")],
+    "train_mae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                  (["--model", "mae_vit_tinny_patch8_32"], "vit_tiny"), (["--smoothing", "0.1"], "--smoothing"),
+                  (["--linear-probe"], "--linear-probe"), (["--mask-ratio", "1"], "hides 16 of 16"),
+                  (["--mask-ratio", "0"], "hides 0 of 16"), (["--mask-ratio", "nan"], "mask"),
+                  (["--mask-ratio", "-0.5"], "mask_ratio"), (["--norm-pix-loss=maybe"], "norm"),
+                  (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
+                  (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
+                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "one patch")],
+}
+
+
+def cifar_cases(cases, program, folder):
     records = bytes([3]) + bytes(RECORD - 1)
     for name, content, word in [("wrong size", records + b"x", "size"), ("truncated", records[:-1], ""),
                                 ("empty", b"", ""), ("label 10", bytes([10]) + bytes(RECORD - 1), "label")]:
@@ -97,47 +113,76 @@ def cifar_cases(cases, folder):
         directory.mkdir()
         for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
             (directory / file).write_bytes(content)
-        cases.run(f"CIFAR: {name}", train("--dataset", "cifar10", "--data-dir", directory,
-                                          "--output", folder / "run"))
-    cases.run("CIFAR: missing directory", train("--dataset", "cifar10", "--data-dir", folder / "none",
-                                                "--output", folder / "run"), "none")
+        cases.run(f"{program}: CIFAR: {name}", train(program, "--dataset", "cifar10", "--data-dir", directory,
+                                                     "--output", folder / "run"))
+    cases.run(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
+                                                            folder / "none", "--output", folder / "run"), "none")
 
 
-def flag_cases(cases, folder):
+def flag_cases(cases, program, folder):
     out = ["--output", folder / "run"]
     for flags, word in [(["--lr", "nan"], "lr"), (["--lr", "inf"], "lr"), (["--lr", "-1"], "lr"),
                         (["--batch-size", "0"], "batch-size"), (["--epochs", "x"], "epochs"),
-                        (["--epoch", "3"], "epochs"), (["--model", "vit_tinny_patch4_32"], "vit_tiny"),
-                        (["--mixup", "2e400"], "mixup"), (["--device", "cuda"], "CUDA"),
+                        (["--epoch", "3"], "epochs"), (["--device", "cuda"], "CUDA"),
                         (["--device", "tpu"], "cpu"), (["--threads", "-1"], "threads"),
-                        (["--dataset", "cifar11"], "cifar10")]:
-        cases.run(" ".join(flags), train(*flags, *out), word)
+                        (["--dataset", "cifar11"], "cifar10"), *OWN_FLAGS[program]]:
+        cases.run(f"{program} {' '.join(flags)}", train(program, *flags, *out), word)
     for name, text, word in [("unknown key", '{"epoch": 3}', "epochs"), ("not JSON", "{", ""),
                              ("a string for a number", '{"epochs": "many"}', "epochs"),
                              ("nested 100000 deep", "[" * 100000, "")]:
         path = folder / f"{name}.json"
         path.write_text(text)
-        cases.run(f"config: {name}", train("--config", path, *out), word)
+        cases.run(f"{program}: config: {name}", train(program, "--config", path, *out), word)
+
+
+def a_run(cases, program, folder):
+    """A finished run on four images, and its weights."""
+    taken, data = folder / "taken", folder / "small set"
+    data.mkdir()
+    for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+        (data / file).write_bytes((bytes([3]) + bytes(RECORD - 1)) * 4)
+    command = train(program, "--dataset", "cifar10", "--data-dir", data, "--output", taken, "--epochs", "1",
+                    "--warmup-epochs", "0")
+    subprocess.run([cases.build / program, *command[3:]], check=True, capture_output=True)
+    return taken, taken / "last.safetensors"
+
+
+def run_cases(cases, program, folder):
+    """Folders and weights of runs."""
+    locked = folder / "locked"
+    locked.write_text("a file where a directory should be")
+    out = ["--output", folder / "run"]
+    cases.run(f"{program}: output: a file is in the way", train(program, "--output", locked), "locked")
+    cases.run(f"{program}: output: below a file", train(program, "--output", locked / "run"), "locked")
+    cases.run(f"{program}: disk full (file-size limit)", train(program, "--output", folder / "small"),
+              limit_bytes=4096, codes=(1,))
+    taken, weights = a_run(cases, program, folder)
+    cases.run(f"{program}: output: holds a run already", train(program, "--output", taken), "--resume auto")
+    cases.run(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
+    cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
+                                                            weights), "blocks.1")
+    for name, content, word in HOSTILE:
+        path = folder / "hostile.safetensors"
+        path.write_bytes(content)
+        cases.run(f"{program}: checkpoint: {name}", train(program, *out, "--initial-checkpoint", path),
+                  word or "hostile.safetensors")
+
+
+def task_cases(cases, folder):
+    """What was trained for one task is asked for the other."""
+    classifier, encoder = (folder / program / "taken" for program in ("train_cifar", "train_mae"))
+    cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is no masked autoencoder")
+    cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"])
+    cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
+                                                  "--checkpoint", encoder])
+    for program, run in (("train_cifar", encoder), ("train_mae", classifier)):
+        cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
+        cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
+                                                            "--initial-checkpoint", run))
 
 
 def file_cases(cases, folder):
-    locked = folder / "locked"
-    locked.write_text("a file where a directory should be")
-    cases.run("output: a file is in the way", train("--output", locked), "locked")
-    cases.run("output: below a file", train("--output", locked / "run"), "locked")
-    cases.run("disk full (file-size limit)", train("--output", folder / "small"), limit_bytes=4096, codes=(1,))
-    taken, small = folder / "taken", folder / "small set"
-    small.mkdir()
-    for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
-        (small / file).write_bytes((bytes([3]) + bytes(RECORD - 1)) * 4)
-    command = train("--dataset", "cifar10", "--data-dir", small, "--output", taken, "--epochs", "1",
-                    "--warmup-epochs", "0")
-    subprocess.run([cases.build / "train_cifar", *command[3:]], check=True, capture_output=True)
-    cases.run("output: holds a run already", train("--output", taken), "--resume auto")
-    cases.run("resume: no such state", train("--output", folder / "run", "--resume", folder / "no"), "no")
-    weights = taken / "last.safetensors"
-    cases.run("weights of another model", train("--depth", "2", "--output", folder / "run",
-                                                "--initial-checkpoint", weights), "blocks.1")
+    weights = folder / "train_cifar/taken/last.safetensors"
     cases.run("predict: no such image", ["predict", folder / "none.png", "--checkpoint", weights], "none.png")
     text = folder / "text.png"
     text.write_text("this is no picture")
@@ -152,11 +197,6 @@ def file_cases(cases, folder):
         (hub / "config.json").write_text(json.dumps(config))
         cases.run(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
     cases.run("report: no run", ["report", hub], "")
-    for name, content, word in HOSTILE:
-        path = folder / "hostile.safetensors"
-        path.write_bytes(content)
-        cases.run(f"checkpoint: {name}", train("--output", folder / "run", "--initial-checkpoint", path),
-                  word or "hostile.safetensors")
 
 
 def main():
@@ -165,8 +205,11 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cases = Cases(options.build.resolve(), pathlib.Path(folder))
-        cifar_cases(cases, cases.folder)
-        flag_cases(cases, cases.folder)
+        for program in PROGRAMS:
+            (cases.folder / program).mkdir()
+            for part in (cifar_cases, flag_cases, run_cases):
+                part(cases, program, cases.folder / program)
+        task_cases(cases, cases.folder)
         file_cases(cases, cases.folder)
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Lets every system call of a training run on its own files fail in turn, and shows that nothing is lost.
 
-    tests/faults.py [--build build] [--every 1] [--kind KIND]...
+    tests/faults.py [--build build] [--every 1] [--kind KIND]... [--program train_mae]...
 
-A short run (two epochs, averages, a save within the epochs) and its continuation are done once to count
+Of each program a short run (two epochs, averages, a save within the epochs) and its continuation are done once to count
 their calls by kind (open, read, write, fsync, rename, mkdir, unlink, truncate, lock, close), then once for
 each call, which fails with "Input/output error" alone, or with "No space left on device" and all after it.
 After each:
@@ -23,6 +23,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ["open", "read", "write", "fsync", "rename", "mkdir", "unlink", "truncate", "lock", "close"]
@@ -51,16 +53,17 @@ def step_of(state):
 
 
 class Runs:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.data = build, folder, folder / "data"
+    def __init__(self, build, program, folder):
+        self.build, self.program, self.folder, self.data = build, program, folder, folder / "data"
+        folder.mkdir()
         small_cifar(self.data)
 
     def train(self, output, *flags, fault=None, counts=None):
-        command = [self.build / "train_cifar", "--dataset", "cifar10", "--data-dir", self.data, "--model",
-                   "vit_tiny_patch8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2",
-                   "--batch-size", "8", "--epochs", "2", "--warmup-epochs", "0", "--recovery-interval", "2",
-                   "--log-interval", "1", "--model-ema", "--workers", "0", "--threads", "1",
-                   "--checkpoint-hist", "1", "--max-steps", "0", "--output", output, "--resume", "auto", *flags]
+        command = [self.build / self.program, "--dataset", "cifar10", "--data-dir", self.data,
+                   *tiny_model(self.program), "--batch-size", "8", "--epochs", "2", "--warmup-epochs", "0",
+                   "--recovery-interval", "2", "--log-interval", "1", "--model-ema", "--workers", "0",
+                   "--threads", "1", "--checkpoint-hist", "1", "--max-steps", "0", "--output", output,
+                   "--resume", "auto", *flags]
         environment = dict(os.environ, LD_PRELOAD=str(self.build / "libfault_shim.so"),
                            FOVEA_FAULT_BELOW=str(output))
         if fault:
@@ -77,7 +80,7 @@ class Runs:
         return {kind: int(n) for kind, n in (line.split() for line in path.read_text().splitlines())}
 
 
-def damage(output, reference):
+def damage(program, output, reference):
     """What is missing or wrong in a run that says it is complete; "" for nothing."""
     try:
         for name in ("state", "last", "best", "last_ema", "best_ema"):
@@ -92,6 +95,9 @@ def damage(output, reference):
         json.loads((output / "config.json").read_text())
         if not (output / "curves.svg").read_text().rstrip().endswith("</svg>"):
             return "curves.svg is cut short"
+        pictures = sorted(path.name for path in (output / "pictures").glob("*"))
+        if program == "train_mae" and pictures != ["epoch-0.png", "epoch-1.png"]:
+            return f"its pictures are {pictures}"
     except (OSError, ValueError, KeyError) as error:
         return str(error)
     return ""
@@ -101,7 +107,7 @@ def problem_of(runs, output, fault, code, before, reference):
     result = runs.train(output, fault=fault)
     lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     if result.returncode == 0:
-        wrong = damage(output, reference)
+        wrong = damage(runs.program, output, reference)
         if wrong:
             return f"exit code 0, but {wrong}"
         if not (output / "report.html").exists() and "note: no report" not in result.stdout:
@@ -118,7 +124,45 @@ def problem_of(runs, output, fault, code, before, reference):
     again = runs.train(output)
     if again.returncode != 0:
         return f"cannot be continued: {again.stderr[-300:]}"
-    return damage(output, reference)
+    return damage(runs.program, output, reference)
+
+
+def reference_of(runs, whole):
+    return {name: read_safetensors(whole / f"{name}.safetensors")[0]
+            for name in ("state", "last", "best", "last_ema", "best_ema")}
+
+
+def check_program(runs, options):
+    """Every fault of its run and of a continuation; how many were tried, and how many showed a problem."""
+    folder, rows, failed = runs.folder, 0, 0
+    stopped, whole = folder / "stopped", folder / "whole"
+    counts = {"a run": runs.counts(whole)}
+    reference = reference_of(runs, whole)
+    if runs.train(stopped, "--max-steps", "5").returncode != 0:
+        sys.exit("error: cannot make the stopped run")
+    before = step_of(stopped / "state.safetensors")
+    shutil.copytree(stopped, folder / "resumed")
+    counts["a continued run"] = runs.counts(folder / "resumed")
+    for what, calls in counts.items():
+        for kind in options.kind or KINDS:
+            for mode, code in (("once", errno.EIO), ("always", errno.ENOSPC)):
+                bad = 0
+                numbers = range(1, calls[kind] + 1, options.every)
+                for number in numbers:
+                    output = folder / "output"
+                    shutil.rmtree(output, ignore_errors=True)
+                    if what != "a run":
+                        shutil.copytree(stopped, output)
+                    problem = problem_of(runs, output, f"{kind} {number} {code} {mode}", code,
+                                         -1 if what == "a run" else before, reference)
+                    if problem:
+                        bad += 1
+                        print(f"FAIL {what}: {kind} {number} of {calls[kind]}, {mode}: {problem}", flush=True)
+                rows += len(numbers)
+                failed += bad
+                print(f"{'FAIL' if bad else 'ok':4} {what} of {runs.program}: {kind} fails {mode}: "
+                      f"{len(numbers)} places", flush=True)
+    return rows, failed
 
 
 def main():
@@ -126,40 +170,16 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--every", type=int, default=1, help="only every so many calls, to be done sooner")
     parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--program", action="append", choices=PROGRAMS, help="not all of them")
     options = parser.parse_args()
     if not (options.build / "libfault_shim.so").exists():
         sys.exit(f"error: {options.build} has no libfault_shim.so; build everything, with tests (./run build)")
     rows = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder).resolve()
-        runs = Runs(options.build.resolve(), folder)
-        stopped, whole = folder / "stopped", folder / "whole"
-        counts = {"a run": runs.counts(whole)}
-        reference = {name: read_safetensors(whole / f"{name}.safetensors")[0]
-                     for name in ("state", "last", "best", "last_ema", "best_ema")}
-        if runs.train(stopped, "--max-steps", "5").returncode != 0:
-            sys.exit("error: cannot make the stopped run")
-        before = step_of(stopped / "state.safetensors")
-        shutil.copytree(stopped, folder / "resumed")
-        counts["a continued run"] = runs.counts(folder / "resumed")
-        for what, calls in counts.items():
-            for kind in options.kind or KINDS:
-                for mode, code in (("once", errno.EIO), ("always", errno.ENOSPC)):
-                    bad = 0
-                    numbers = range(1, calls[kind] + 1, options.every)
-                    for number in numbers:
-                        output = folder / "output"
-                        shutil.rmtree(output, ignore_errors=True)
-                        if what != "a run":
-                            shutil.copytree(stopped, output)
-                        problem = problem_of(runs, output, f"{kind} {number} {code} {mode}", code,
-                                             -1 if what == "a run" else before, reference)
-                        rows += 1
-                        if problem:
-                            bad += 1
-                            print(f"FAIL {what}: {kind} {number} of {calls[kind]}, {mode}: {problem}", flush=True)
-                    failed += bad
-                    print(f"{'FAIL' if bad else 'ok':4} {what}: {kind} fails {mode}: {len(numbers)} places", flush=True)
+        for program in options.program or PROGRAMS:
+            runs = Runs(options.build.resolve(), program, pathlib.Path(folder).resolve() / program)
+            tried, bad = check_program(runs, options)
+            rows, failed = rows + tried, failed + bad
     print(f"{rows} faults, {failed} failed")
     return 1 if failed else 0
 

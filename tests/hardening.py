@@ -22,10 +22,12 @@ import time
 import xml.etree.ElementTree
 
 import faults  # its small CIFAR set and its reader of safetensors
+from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-MODEL = ["--model", "vit_tiny_patch8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2"]
-SMALL = [*MODEL, "--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--workers", "0", "--threads", "1"]
+SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--workers", "0", "--threads", "1"]
+SMALL = [*tiny_model("train_cifar"), *SHORT]
+LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight"}
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
 
@@ -44,8 +46,8 @@ class Table:
         self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
         self.data = folder / "cifar"
         faults.small_cifar(self.data)
-        self.run_folder = folder / "run"
-        self.weights = self.run_folder / "best.safetensors"
+        self.runs = {program: folder / f"run of {program}" for program in PROGRAMS}
+        self.run_folder = self.runs["train_cifar"]
         self.place = folder / "place"  # where the programs run: some flags name files relative to it
         self.place.mkdir()
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
@@ -60,12 +62,19 @@ class Table:
         options.setdefault("cwd", self.place)
         return subprocess.run([self.build / program, *(f if isinstance(f, bytes) else str(f) for f in flags)], capture_output=True, **options)
 
-    def train(self, *flags, **options):
-        return self.run("train_cifar", "--dataset", "cifar10", "--data-dir", self.data, *SMALL, *flags, **options)
+    def weights_of(self, program):
+        return self.runs[program] / "best.safetensors"
 
-    def start(self, *flags):
-        return subprocess.Popen([self.build / "train_cifar", "--dataset", "cifar10", "--data-dir", self.data, *SMALL,
-                                 *map(str, flags)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.place)
+    def training(self, program):
+        """Flags of a run of five steps."""
+        return ["--dataset", "cifar10", "--data-dir", self.data, *tiny_model(program), *SHORT]
+
+    def train(self, *flags, program="train_cifar", **options):
+        return self.run(program, *self.training(program), *flags, **options)
+
+    def start(self, *flags, program="train_cifar"):
+        return subprocess.Popen([self.build / program, *map(str, [*self.training(program), *flags])],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.place)
 
     def programs(self):
         """A command of each program that succeeds and prints."""
@@ -73,7 +82,7 @@ class Table:
         picture.write_bytes(png(90))
         run, out = self.run_folder, self.folder / "out"
         return {
-            "train_cifar": ["--dataset", "cifar10", "--data-dir", self.data, *SMALL, "--no-report"],
+            **{name: [*self.training(name), "--no-report"] for name in PROGRAMS},
             "train_imagenet": ["--dataset", "cifar10", "--data-dir", self.data, *SMALL, "--img-size", "32",
                                "--mixup", "0", "--cutmix", "0", "--no-report"],
             "evaluate": [run, "--data-dir", self.data, "--dataset", "cifar10", "--output", out],
@@ -176,10 +185,10 @@ def descriptors(table):
         table.note(f"{program} > /dev/full", error_of(result, 1, "cannot write standard output"))
 
 
-def with_nan(weights, target):
+def with_nan(weights, target, name):
     data = bytearray(weights.read_bytes())
     length = struct.unpack("<Q", data[:8])[0]
-    begin = json.loads(data[8:8 + length])["head.weight"]["data_offsets"][0]
+    begin = json.loads(data[8:8 + length])[name]["data_offsets"][0]
     data[8 + length + begin:8 + length + begin + 4] = struct.pack("<f", float("nan"))
     target.write_bytes(data)
 
@@ -192,26 +201,34 @@ def holds_nonfinite(path):
     return ""
 
 
+def diverges(table):
+    for program in PROGRAMS:
+        ended = 0
+        for steps in range(1, 9):  # an epoch is one step, after which the weights are a billion times larger
+            run = table.folder / f"{program} diverges {steps}"
+            result = table.train("--output", run, "--batch-size", "40", "--lr", "1e6", "--weight-decay", "1000",
+                                 "--epochs", "8", "--sched", "constant", "--max-steps", steps, program=program)
+            ended += result.returncode == 1 and not error_of(result, 1, "training: ")
+            problem = "" if result.returncode == 0 or not error_of(result, 1, "training: ") else result.stderr
+            saved = [holds_nonfinite(file) for file in run.glob("*.safetensors")]
+            table.note(f"{program}: a run that diverges, {steps} steps", problem or next(filter(None, saved), ""))
+        table.note(f"{program}: a run that diverges ends with exit code 1", "" if ended else "none did")
+
+
 def not_finite(table):
-    ended = 0
-    for steps in range(1, 9):  # an epoch is one step, after which the weights are a billion times larger
-        run = table.folder / f"diverges {steps}"
-        result = table.train("--output", run, "--batch-size", "40", "--lr", "1e6", "--weight-decay", "1000",
-                             "--epochs", "8", "--sched", "constant", "--max-steps", steps)
-        ended += result.returncode == 1 and not error_of(result, 1, "training: ")
-        problem = "" if result.returncode == 0 or not error_of(result, 1, "training: ") else result.stderr
-        saved = [holds_nonfinite(file) for file in run.glob("*.safetensors")]
-        table.note(f"a run that diverges, {steps} steps", problem or next(filter(None, saved), ""))
-    table.note("a run that diverges ends with exit code 1", "" if ended else "none did")
-    bad = table.folder / "nan.safetensors"
-    with_nan(table.weights, bad)
     picture = table.folder / "gray.png"
-    for program, arguments in (("predict", [picture, "--checkpoint", bad]), ("inspect", ["pos-embed", bad]),
-                               ("evaluate", [bad, "--dataset", "cifar10", "--data-dir", table.data])):
-        table.note(f"{program} with weights that are not finite",
-                   error_of(table.run(program, *arguments), 1, "nan.safetensors", "head.weight"))
-    table.note("training from such weights", error_of(table.train("--initial-checkpoint", bad, "--output",
-                                                                  table.folder / "from nan"), 1, "head.weight"))
+    data = ["--dataset", "cifar10", "--data-dir", table.data]
+    readers = {"train_cifar": [("predict", [picture, "--checkpoint"]), ("inspect", ["pos-embed"]),
+                               ("evaluate", [*data])],
+               "train_mae": [("inspect", ["pos-embed"]), ("inspect", ["mae"])]}
+    for trainer, programs in readers.items():
+        bad, name = table.folder / f"nan {trainer}.safetensors", LAST_LAYER[trainer]
+        with_nan(table.weights_of(trainer), bad, name)
+        for program, arguments in programs:
+            result = table.run(program, *arguments, bad)
+            table.note(f"{program} with weights of {trainer} that are not finite", error_of(result, 1, bad.name, name))
+        result = table.train("--initial-checkpoint", bad, "--output", table.folder / "from nan", program=trainer)
+        table.note(f"{trainer} from such weights", error_of(result, 1, name))
 
 
 def wait_for_steps(run):
@@ -221,18 +238,22 @@ def wait_for_steps(run):
 
 
 def two_runs(table):
-    run = table.folder / "shared"
-    first = table.start("--output", run, "--epochs", "100000", "--no-report", "--log-interval", "1")
-    wait_for_steps(run)
-    for flags in ([], ["--resume", "auto"]):
-        result = table.train("--output", run, *flags)
-        said = result.stderr.decode()
-        named = f"process {first.pid} on" in said or (not flags and "already holds a run" in said)
-        table.note(f"a second run in one folder {' '.join(flags)}", error_of(result, 1, run) or ("" if named else said))
-    first.send_signal(signal.SIGTERM)
-    first.communicate()
-    table.note("the first ends as asked", "" if first.returncode == 143 else first.returncode)
-    table.note("the folder is free again", success(table.train("--output", run, "--resume", "auto", "--epochs", "1")))
+    for program in PROGRAMS:
+        run = table.folder / f"shared {program}"
+        first = table.start("--output", run, "--epochs", "100000", "--no-report", "--log-interval", "1",
+                            program=program)
+        wait_for_steps(run)
+        for flags in ([], ["--resume", "auto"]):
+            result = table.train("--output", run, *flags, program=program)
+            said = result.stderr.decode()
+            named = f"process {first.pid} on" in said or (not flags and "already holds a run" in said)
+            table.note(f"{program}: a second run in one folder {' '.join(flags)}",
+                       error_of(result, 1, run) or ("" if named else said))
+        first.send_signal(signal.SIGTERM)
+        first.communicate()
+        table.note(f"{program}: the first ends as asked", "" if first.returncode == 143 else first.returncode)
+        result = table.train("--output", run, "--resume", "auto", "--epochs", "1", program=program)
+        table.note(f"{program}: the folder is free again", success(result))
 
 
 def removed(table):
@@ -257,16 +278,30 @@ def removed(table):
                "" if process.returncode == 1 and b"train.pack" in error else (process.returncode, error))
 
 
+def signals_in_training(table):
+    for program in PROGRAMS:
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            run = table.folder / f"{program} signal {number}"
+            process = table.start("--output", run, "--epochs", "100000", "--log-interval", "1", program=program)
+            wait_for_steps(run)
+            process.send_signal(number)
+            process.communicate(timeout=60)
+            saved = (run / "state.safetensors").exists()
+            table.note(f"{program}: {number.name} saves the run", "" if process.returncode == 128 + number and saved
+                       else f"exit code {process.returncode}, saved: {saved}")
+
+
+def plans(table):
+    for program in PROGRAMS:
+        run = table.folder / f"planned {program}"
+        result = table.train("--output", run, "--plan", program=program)
+        table.note(f"{program} --plan says what it needs", success(result) or ("" if b"plan of" in result.stdout
+                                                                             else result.stdout))
+        table.note(f"{program} --plan trains nothing", "it made the run's folder" if run.exists() else "")
+
+
 def signals(table):
-    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
-        run = table.folder / f"signal {number}"
-        process = table.start("--output", run, "--epochs", "100000", "--log-interval", "1")
-        wait_for_steps(run)
-        process.send_signal(number)
-        process.communicate(timeout=60)
-        saved = (run / "state.safetensors").exists()
-        table.note(f"{number.name} saves the run", "" if process.returncode == 128 + number and saved
-                   else f"exit code {process.returncode}, saved: {saved}")
+    signals_in_training(table)
     for what, flags in (("a model is made", ["--embed-dim", "1536", "--num-heads", "12", "--depth", "24"]),
                         ("data are scanned", ["--dataset", "builtin"])):
         process = table.start("--output", table.folder / "early", *flags)
@@ -363,11 +398,12 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         table = Table(options.build.resolve(), pathlib.Path(folder).resolve())
-        made = table.train("--output", table.run_folder)
-        if made.returncode != 0:
-            sys.exit(f"error: the run that the others look at failed: {made.stderr.decode()}")
+        for program in PROGRAMS:
+            made = table.train("--output", table.runs[program], program=program)
+            if made.returncode != 0:
+                sys.exit(f"error: the run that the others look at failed: {made.stderr.decode()}")
         before = set(ROOT.iterdir())
-        for part in [names, descriptors, not_finite, two_runs, removed, signals, no_files] + [flags] * options.flags:
+        for part in [names, descriptors, diverges, not_finite, two_runs, removed, signals, plans, no_files] + [flags] * options.flags:
             part(table)
         table.note("the source tree is left alone", sorted(set(ROOT.iterdir()) - before) or "")
     print(f"{table.rows} cases, {table.failed} failed")

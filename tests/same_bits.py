@@ -4,7 +4,7 @@ each instruction set that the processor has.
 
     tests/same_bits.py OLD_BUILD NEW_BUILD [--isa v2 v3 v4] [--only TEXT]
 
-A build is a folder with train_cifar. Each run takes 20 steps on the built-in pictures; every tensor of
+A build is a folder with train_cifar and train_mae. Each run takes 20 steps on the built-in pictures; every tensor of
 the two state.safetensors (parameters, moments, buffers, averages) must be equal byte for byte, and so must
 the losses of steps.jsonl. Exits 1 where one is not, naming the first few.
 """
@@ -17,9 +17,13 @@ import subprocess
 import sys
 import tempfile
 
+from tiny_training import program_of
+
 COMMON = ["--seed", "7", "--batch-size", "16", "--max-steps", "20", "--epochs", "1",
           "--warmup-epochs", "0", "--workers", "0", "--log-interval", "1", "--drop-path", "0.1"]
 SMALL = ["--embed-dim", "48", "--depth", "2", "--num-heads", "3"]
+MAE = ["--model", "mae_vit_tiny_patch4_32", "--decoder-embed-dim", "24", "--decoder-depth", "1",
+       "--decoder-num-heads", "3"]
 RUNS = {
     "vit": ["--model", "vit_tiny_patch4_32", *SMALL, "--mixup", "0.8", "--cutmix", "1", "--model-ema"],
     "vit bf16": ["--model", "vit_tiny_patch4_32", *SMALL, "--precision", "bf16"],
@@ -36,6 +40,9 @@ RUNS = {
                "--depths", "1,1,1,1", "--convstem-dims", "3,12,12,24,24",
                "--batch-size", "4"],
     "pit": ["--model", "pit_tiny_32", *SMALL, "--img-size", "16"],
+    "mae": [*MAE, *SMALL, "--model-ema"],
+    "mae bf16": [*MAE, *SMALL, "--norm-pix-loss", "--precision", "bf16"],
+    "mae lars": [*MAE, *SMALL, "--pos-embed", "learned", "--opt", "lars", "--lr", "1", "--grad-checkpointing"],
 }
 
 
@@ -54,10 +61,11 @@ def losses(path):
 
 def train(build, isa, flags, output):
     environment = dict(os.environ, FOVEA_ISA=isa, OMP_NUM_THREADS="2")
-    done = subprocess.run([build / "train_cifar", *COMMON, *flags, "--output", output], env=environment,
+    program = program_of(flags)
+    done = subprocess.run([build / program, *COMMON, *flags, "--output", output], env=environment,
                           capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"error: {build}/train_cifar {' '.join(flags)} ended with {done.returncode}:\n{done.stderr}")
+        sys.exit(f"error: {build}/{program} {' '.join(flags)} ended with {done.returncode}:\n{done.stderr}")
     return tensors(output / "state.safetensors"), losses(output / "steps.jsonl")
 
 

@@ -35,10 +35,20 @@ const std::vector<Family> kFamilies = {
       {"num_heads", "2"},
       {"img_size", "16"}}},
     {"pit_tiny_32", {{"depth", "2"}, {"embed_dim", "12"}, {"num_heads", "2"}, {"img_size", "4"}}},
+    {"mae_vit_tiny_patch4_32",
+     {{"depth", "2"},
+      {"embed_dim", "12"},
+      {"num_heads", "2"},
+      {"patch_size", "8"},
+      {"decoder_embed_dim", "8"},
+      {"decoder_depth", "1"},
+      {"decoder_num_heads", "2"},
+      {"norm_pix_loss", "true"}}},
 };
 
 TrainConfig config_of(const Family& family, const char* device, DType precision) {
-  TrainConfig c = tiny_config();
+  const bool is_mae = std::string(family.model).starts_with("mae_");
+  TrainConfig c = is_mae ? tiny_mae_config() : tiny_config();
   c.model = family.model;
   c.model_settings = {};
   for (const auto& [key, value] : family.settings) c.model_settings[key] = value;

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
 PERVIT = {"convstem_dims": [3, 6, 12], "depths": [1, 1], "emb_dims": [12, 16], "num_heads": 2, "num_classes": 10,
           "img_size": [32, 32]}
@@ -73,8 +74,23 @@ def check_predict(checks, model, picture):
     checks.that("predict: the CPU's classes", rows[0] != "" and not found, found)
 
 
-def check_inspect(checks, model):
-    for name, other in ANALYSES.items():
+def train(checks, program, model, device, output, *more):
+    """Three steps on built-in pictures; the losses."""
+    checks.run(program, "--dataset", "builtin", "--model", model, *SMALL, *more, "--max-steps", "3", "--batch-size",
+               "8", "--workers", "0", "--fraction", "0.01", "--log-interval", "1", "--device", device, "--output", output)
+    log = checks.folder / output / "steps.jsonl"
+    return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def check_training(checks, program, model, *more):
+    cpu = train(checks, program, model, "cpu", f"{program}-cpu", *more)
+    cuda = train(checks, program, model, "cuda", program, *more)
+    found = differ(cpu, cuda, 1e-5)
+    checks.that(f"{program}: the CPU's losses", len(cuda) == 3 and not found, found or f"{len(cuda)} losses")
+
+
+def check_inspect(checks, model, analyses):
+    for name, other in analyses.items():
         what = ["--model", other[0], "--model-args", json.dumps(other[1])] if other else [model]
         for device in ("cpu", "cuda"):
             checks.run("inspect", name, *what, "--device", device, "--output", f"{name}-{device}", "--count", "2")
@@ -92,13 +108,14 @@ def main():
     build = parser.parse_args().build.resolve()
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(build, pathlib.Path(folder))
-        checks.run("train_cifar", "--dataset", "builtin", "--model", "vit_tiny_patch8_32", *SMALL, "--max-steps", "2",
-                   "--batch-size", "8", "--workers", "0", "--fraction", "0.01", "--device", "cuda", "--output", "run")
-        check_evaluate(checks, "run")
+        check_training(checks, "train_cifar", "vit_tiny_patch8_32")
+        check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *MAE)
+        check_evaluate(checks, "train_cifar")
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])
-        check_inspect(checks, "run")
-        check_predict(checks, "run", next((checks.folder / "attention-cpu").rglob("*.png")))
+        check_inspect(checks, "train_cifar", ANALYSES)
+        check_inspect(checks, "train_mae", {"mae": []})
+        check_predict(checks, "train_cifar", next((checks.folder / "attention-cpu").rglob("*.png")))
         text = checks.run("fovea_bench", "--device", "cuda", "--workload", "vit_tiny_patch4_32", "--mode", "infer",
                           "--batch", 1, "--reps", 1, "--ceiling", 64)
         checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch4_32 +infer f32 +1 ", text) is not None, text)

@@ -33,23 +33,47 @@ double uniform_deviation(double low, double high) { return (high - low) / std::s
 TEST_CASE("RandomResizedCrop: area, ratio and place are uniform in their ranges") {
   // A quarter of the area, so that every ratio fits and none is drawn again.
   const ImageSize image{1000, 1000};
-  Rng rng(1);
-  Moments areas, ratios, tops;
-  for (int i = 0; i < kDraws; ++i) {
-    const PixelBox box = draw_resized_crop(image, {.scale_low = 0.1, .scale_high = 0.4}, rng);
-    REQUIRE(inside(box, image));
-    areas.add(static_cast<double>(box.area()) / 1e6);
-    ratios.add(
-        std::log(static_cast<double>(box.size().width) / static_cast<double>(box.size().height)));
-    tops.add(static_cast<double>(box.top) / static_cast<double>(1000 - box.size().height));
+  for (const auto draw : {draw_resized_crop, draw_resized_crop_once}) {
+    Rng rng(1);
+    Moments areas, ratios, tops;
+    for (int i = 0; i < kDraws; ++i) {
+      const PixelBox box = draw(image, {.scale_low = 0.1, .scale_high = 0.4}, rng);
+      REQUIRE(inside(box, image));
+      areas.add(static_cast<double>(box.area()) / 1e6);
+      ratios.add(
+          std::log(static_cast<double>(box.size().width) / static_cast<double>(box.size().height)));
+      tops.add(static_cast<double>(box.top) / static_cast<double>(1000 - box.size().height));
+    }
+    CHECK(areas.mean() == doctest::Approx(0.25).epsilon(0.02));
+    CHECK(areas.deviation() == doctest::Approx(uniform_deviation(0.1, 0.4)).epsilon(0.03));
+    const double half = std::log(4.0 / 3);
+    CHECK(std::abs(ratios.mean()) < 0.02 * half);
+    CHECK(ratios.deviation() == doctest::Approx(uniform_deviation(-half, half)).epsilon(0.03));
+    CHECK(tops.mean() == doctest::Approx(0.5).epsilon(0.03));
+    CHECK(tops.deviation() == doctest::Approx(uniform_deviation(0, 1)).epsilon(0.03));
   }
-  CHECK(areas.mean() == doctest::Approx(0.25).epsilon(0.02));
-  CHECK(areas.deviation() == doctest::Approx(uniform_deviation(0.1, 0.4)).epsilon(0.03));
-  const double half = std::log(4.0 / 3);
-  CHECK(std::abs(ratios.mean()) < 0.02 * half);
-  CHECK(ratios.deviation() == doctest::Approx(uniform_deviation(-half, half)).epsilon(0.03));
-  CHECK(tops.mean() == doctest::Approx(0.5).epsilon(0.03));
-  CHECK(tops.deviation() == doctest::Approx(uniform_deviation(0, 1)).epsilon(0.03));
+}
+
+TEST_CASE("a crop of one attempt is its draw, cut to the image, anywhere along the other side") {
+  const ImageSize image{100, 1000};
+  int cut = 0;
+  Moments places;
+  for (std::uint64_t i = 0; i < kDraws; ++i) {
+    Rng rng(2, i), same(2, i);
+    const PixelBox box = draw_resized_crop_once(image, {}, rng);
+    const double area = same.uniform(0.08, 1) * 100 * 1000;
+    const double ratio = std::exp(same.uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const auto height = static_cast<std::int64_t>(std::nearbyint(std::sqrt(area / ratio)));
+    const auto width = static_cast<std::int64_t>(std::nearbyint(std::sqrt(area * ratio)));
+    CHECK(box.size() == ImageSize{std::min<std::int64_t>(height, 100), width});
+    REQUIRE(inside(box, image));
+    if (height <= 100) continue;
+    ++cut;
+    places.add(static_cast<double>(box.left) / static_cast<double>(1000 - width));
+  }
+  CHECK(cut > kDraws / 2);
+  CHECK(places.mean() == doctest::Approx(0.5).epsilon(0.03));
+  CHECK(places.deviation() == doctest::Approx(uniform_deviation(0, 1)).epsilon(0.03));
 }
 
 TEST_CASE("RandomResizedCrop: by default 8 % to all of the area") {
@@ -261,18 +285,21 @@ TEST_CASE("colour jitter comes with its probability, and not beside a policy but
 TEST_CASE("random resized crops choose their box before decoding") {
   const Image image = resize(tests::sample_image(), {60, 80});
   AugmentOptions options;
-  options.crop = TrainCrop::resized;
   options.size = {24, 32};
   options.flip = 0;
-  const Pipeline pipeline = training_pipeline(options);
-  REQUIRE(pipeline.choose_box);
-  Rng a(11), b(11);
-  const PixelBox box = pipeline.choose_box({60, 80}, a);
-  const PixelBox expected = draw_resized_crop({60, 80}, {}, b);
-  CHECK(box.top == expected.top);
-  CHECK(box.right == expected.right);
-  const Image part = crop(image, box.top, box.left, box.size());
-  CHECK(pipeline.apply(part, a) == resize(part, {24, 32}));
+  for (const bool once : {false, true}) {
+    options.crop = once ? TrainCrop::resized_once : TrainCrop::resized;
+    const Pipeline pipeline = training_pipeline(options);
+    REQUIRE(pipeline.choose_box);
+    Rng a(11), b(11);
+    const PixelBox box = pipeline.choose_box({20, 80}, a);
+    const auto draw = once ? draw_resized_crop_once : draw_resized_crop;
+    const PixelBox expected = draw({20, 80}, {}, b);
+    CHECK(box.top == expected.top);
+    CHECK(box.right == expected.right);
+    const Image part = crop(image, box.top, box.left, box.size());
+    CHECK(pipeline.apply(part, a) == resize(part, {24, 32}));
+  }
   options.size = {};
   CHECK_THROWS_AS((void)training_pipeline(options), Error);
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/ops.h"
 
@@ -53,6 +54,7 @@ TEST_CASE("MAE's sizes have the official parameters") {
       {"mae_vit_large_patch16", 329'239'296, 329'541'888},
       {"mae_vit_huge_patch14", 656'613'964, 657'074'508},
       {"mae_pit_tiny_32", 30'660'675, 31'382'275},
+      {"mae_pit_tiny_patch2_32", 30'667'020, 30'847'948},
       {"mae_pit_small_32", 46'715'523, 47'633'923}};
   for (const auto& size : sizes) {
     const auto& [name, trained, all] = size;
@@ -64,6 +66,35 @@ TEST_CASE("MAE's sizes have the official parameters") {
     for (const Parameter& p : model->store().parameters()) count += p.tensor.numel();
     CHECK(count == all);
   }
+}
+
+TEST_CASE("the classifiers that start from an encoder have the official parameters") {
+  const std::vector<std::pair<const char*, std::int64_t>> sizes = {
+      {"vit_base_patch16_224", 86'567'656},
+      {"vit_large_patch16_224", 304'326'632},
+      {"vit_huge_patch14_224", 632'045'800}};
+  for (const auto& size : sizes) {
+    INFO("model: ", std::string(size.first));
+    const ShapesOnly shapes(size.first, std::int64_t{1} << 40);
+    const auto model = make_model(size.first, {{"class_token", true}, {"global_pool", "avg"}});
+    CHECK(model->store().parameter_count() == size.second);
+    CHECK(model->store().find("fc_norm.weight").defined());
+    CHECK_FALSE(model->store().find("norm.weight").defined());
+  }
+}
+
+TEST_CASE(
+    "the Pixel Transformer's partner has 2x2 patches, and the encoder sees a quarter of them") {
+  const auto model = make_model("mae_pit_tiny_patch2_32", {{"depth", 1}, {"decoder_depth", 1}}, 1);
+  const auto& mae = dynamic_cast<const Mae&>(*model);
+  CHECK(mae.config().image.patches() == 256);
+  CHECK(mae.config().encoder.num_heads == 12);
+  const Masking m(rand_uniform({1, 256}, {0, 1}, {5}), mae.config().kept());
+  Context ctx;
+  const NoGrad no_grad;
+  const Reconstruction made = mae.reconstruct(rand_normal({1, 3, 32, 32}, {0, 1}, {1}), m, ctx);
+  CHECK(made.latent.shape() == Shape{1, 65, 192});
+  CHECK(made.pixels.shape() == Shape{1, 256, 12});
 }
 
 TEST_CASE("every patch is visible or hidden, and restore undoes the shuffle") {
@@ -107,6 +138,50 @@ TEST_CASE("the encoder sees nothing of what is hidden, and the loss nothing of w
   CHECK(mae.loss(seen, m, first.pixels).item() ==
         doctest::Approx(mae.loss(x, m, first.pixels).item()).epsilon(1e-12));
   CHECK(mae.reconstruct(seen, m, ctx).latent.to_vector() != first.latent.to_vector());
+}
+
+TEST_CASE(
+    "with nothing hidden the encoder is the ViT of its weights, its tokens in another order") {
+  for (const char* const positions : {"sincos", "learned"}) {
+    INFO("positions: ", std::string(positions));
+    const auto model = tiny({{"pos_embed", positions}});
+    const auto vit = make_model_from_config({{"family", "vit"},
+                                             {"img_size", {8, 12}},
+                                             {"patch_size", 2},
+                                             {"embed_dim", 8},
+                                             {"depth", 2},
+                                             {"num_heads", 2},
+                                             {"num_classes", 3},
+                                             {"global_pool", "avg"},  // all tokens are computed
+                                             {"fc_norm", false}},
+                                            4, {DType::f64, {}});
+    load_state(*vit, state_of(*model), {}, {.finetune = true});
+    Context ctx = in_f64(), plain = in_f64();
+    Tensor last;
+    ctx.tap = [&](std::string_view name, const Tensor& value) {
+      if (name == "feat/1") last = value;
+    };
+    static_cast<void>(vit->forward(images(1), ctx));
+    const ParameterStore& store = model->store();
+    const Tensor tokens =
+        ops::layer_norm(last, store.find("norm.weight"), store.find("norm.bias"), 1e-6);
+
+    const Masking all = masking(kPatches);
+    CHECK(ops::sum(all.hidden).item() == 0);
+    const Tensor latent =
+        dynamic_cast<const Mae&>(*model).reconstruct(images(1), all, plain).latent;
+    REQUIRE(latent.shape() == tokens.shape());
+    for (std::int64_t row = 0; row < 2 * (1 + kPatches); ++row) {
+      const std::int64_t image = row / (1 + kPatches), token = row % (1 + kPatches);
+      const auto place = [&] {  // among the ViT's, which the class token heads
+        return 1 + static_cast<std::int64_t>(all.visible.at(image * kPatches + token - 1));
+      };
+      const std::int64_t from = image * (1 + kPatches) + (token == 0 ? 0 : place());
+      for (std::int64_t d = 0; d < 8; ++d) {
+        CHECK(latent.at(row * 8 + d) == doctest::Approx(tokens.at(from * 8 + d)).epsilon(1e-9));
+      }
+    }
+  }
 }
 
 TEST_CASE("the encoder works on visible tokens only, whose order does not matter") {

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "models/mae.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
@@ -30,6 +31,16 @@ json tiny_pervit(const json& more = json::object()) {
               {"num_classes", 5},     {"convstem_dims", {3, 8, 24}},
               {"emb_dims", {24, 36}}, {"depths", {1, 1}},
               {"num_heads", 3}};
+  config.update(more);
+  return config;
+}
+
+json tiny_mae(const json& more = json::object()) {
+  json config = tiny("mae", {{"decoder_embed_dim", 24},
+                             {"decoder_depth", 1},
+                             {"decoder_num_heads", 3},
+                             {"mask_ratio", 0.5}});
+  config.erase("num_classes");
   config.update(more);
   return config;
 }
@@ -63,6 +74,8 @@ std::vector<json> model_configs() {
           tiny_pervit({{"ppe_frozen", true}, {"ppe_kernel", 1}}),
           tiny("deit"),
           tiny("deit", {{"distilled", false}}),
+          tiny_mae(),
+          tiny_mae({{"norm_pix_loss", true}, {"drop_path", 0.1}, {"pos_embed", "learned"}}),
           {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
 }
 
@@ -74,11 +87,20 @@ struct Batch {
   Tensor labels = from_values({8}, {0, 1, 2, 3, 4, 0, 1, 2}, {DType::i64, {}});
 };
 
+/// Of the same patches every time.
+Tensor loss_of(const Mae& mae, const Batch& batch, Context& ctx) {
+  const Shape noise{batch.images.size(0), mae.config().image.patches()};
+  const Masking masking(rand_uniform(noise, {0, 1}, {5}), mae.config().kept());
+  return mae.loss(batch.images, masking, mae.reconstruct(batch.images, masking, ctx).pixels);
+}
+
 /// Both heads, so that none is without a gradient.
-Tensor loss_of(const ModelOutput& out, const Tensor& labels) {
-  const Tensor loss = ops::cross_entropy(out.logits, labels);
+Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
+  if (const auto* const mae = dynamic_cast<const Mae*>(&model)) return loss_of(*mae, batch, ctx);
+  const ModelOutput out = model.forward(batch.images, ctx);
+  const Tensor loss = ops::cross_entropy(out.logits, batch.labels);
   if (!out.logits_dist.defined()) return loss;
-  return loss + ops::cross_entropy(out.logits_dist, labels);
+  return loss + ops::cross_entropy(out.logits_dist, batch.labels);
 }
 
 }  // namespace
@@ -91,7 +113,7 @@ TEST_CASE("every trainable parameter gets a finite gradient that is not zero") {
       Context ctx;
       ctx.training = true;
       ctx.activations = activations;
-      backward(loss_of(model->forward(batch.images, ctx), batch.labels));
+      backward(loss_of(*model, batch, ctx));
       model->finish_backward();
       for (const Parameter& p : model->store().parameters()) {
         INFO(config.dump(), " ", p.name, " ", activations);
@@ -122,7 +144,8 @@ TEST_CASE("the distillation head is without gradient when nothing is distilled")
 
 TEST_CASE("eight images are learned by heart") {
   for (const json& config :
-       {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("cpvt"), tiny_pervit(), tiny("deit")}) {
+       {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("cpvt"), tiny_pervit(), tiny("deit"),
+        tiny_mae({{"embed_dim", 48}, {"decoder_embed_dim", 48}})}) {
     const auto model = make_model_from_config(config, 1);
     const Batch batch(*model);
     Optimizer optimizer(model->store(), {});
@@ -131,7 +154,7 @@ TEST_CASE("eight images are learned by heart") {
       Context ctx;
       ctx.training = true;
       model->store().zero_grad();
-      const Tensor value = loss_of(model->forward(batch.images, ctx), batch.labels);
+      const Tensor value = loss_of(*model, batch, ctx);
       backward(value);
       model->finish_backward();
       optimizer.step(3e-3);
@@ -188,7 +211,7 @@ namespace {
 /// Whether its positions, or what stands for them, belong to one size of images.
 bool has_one_size(const json& config) {
   return config["family"] == "pervit" || config["family"] == "linear" ||
-         config.value("permutation", false);
+         config["family"] == "mae" || config.value("permutation", false);
 }
 
 }  // namespace
@@ -257,7 +280,7 @@ Pass passes_of(Model& model, DType activations, bool recompute, bool any_size = 
     ctx.any_size = any_size;
     ctx.seed = 3;
     ctx.step = step;
-    const Tensor loss = loss_of(model.forward(batch.images, ctx), batch.labels);
+    const Tensor loss = loss_of(model, batch, ctx);
     pass.losses.push_back(loss.item());
     backward(loss);
   }

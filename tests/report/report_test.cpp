@@ -57,6 +57,47 @@ RunPage page() {
   return page;
 }
 
+/// Trains, and leaves the files that a page is made of.
+void record_run(TrainConfig config, const std::filesystem::path& folder) {
+  std::vector<std::string> notices;
+  const Datasets data = open_datasets(config);
+  Trainer trainer = make_trainer(config, data, build_model(config, *data.train, notices));
+  write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
+  WeightsInfo info;
+  info.dataset = config.dataset;
+  info.classes = data.train->class_names();
+  RunRecorder recorder(folder, trainer.task(), info, trainer.progress());
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { recorder.step(row); };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
+    recorder.epoch(row, state);
+  };
+  watch.on_picture = [&](std::int64_t epoch, const Image& image) {
+    recorder.picture(epoch, image);
+  };
+  REQUIRE(trainer.fit(watch));
+  recorder.finish();
+}
+
+/// Of the built-in pictures, which the page opens again.
+TrainConfig one_epoch(TrainConfig config) {
+  config.fraction = 0.001;
+  config.batch_size = 10;
+  config.epochs = 1;
+  config.warmup_epochs = 0;
+  config.log_interval = 1;
+  return config;
+}
+
+/// The TensorBoard events of a run as bytes, in which tags are readable.
+std::string events_of(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool has_events = entry.path().filename().string().starts_with("events.out.tfevents.");
+    if (has_events) return read_file(entry.path());
+  }
+  return {};
+}
+
 void check_page(const std::string& html) {
   const HtmlCheck result(html);
   for (const std::string& problem : result.problems()) FAIL_CHECK(problem);
@@ -183,25 +224,9 @@ TEST_CASE("many classes become pixels, and a table that is folded away") {
 
 TEST_CASE("from a run's folder to its page") {
   const TemporaryFolder folder;
-  TrainConfig config = tiny_config();
-  config.fraction = 0.001;  // of the built-in pictures that the page opens
-  config.batch_size = 10;
-  config.epochs = 1;
+  TrainConfig config = one_epoch(tiny_config());
   config.model_ema = false;
-  std::vector<std::string> notices;
-  const Datasets data = open_datasets(config);
-  Trainer trainer = make_trainer(config, data, build_model(config, *data.train, notices));
-  write_file_atomically(RunPaths{folder.path()}.config(), to_json(fields_of(config)));
-  WeightsInfo info;
-  info.dataset = config.dataset;
-  info.classes = data.train->class_names();
-  RunRecorder recorder(folder.path(), trainer.task(), info, trainer.progress());
-  TrainWatch watch;
-  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
-    recorder.epoch(row, state);
-  };
-  REQUIRE(trainer.fit(watch));
-  recorder.finish();
+  record_run(config, folder.path());
 
   const auto file = write_run_report({folder.path()}, {});
   CHECK(file == folder / "report.html");
@@ -223,6 +248,33 @@ TEST_CASE("from a run's folder to its page") {
   std::filesystem::remove(folder / "config.json");
   CHECK(contains(message_of([&] { static_cast<void>(write_run_report({folder.path()}, {})); }),
                  "expected the folder of a run"));
+}
+
+TEST_CASE("a masked autoencoder's run: its own columns, tags, pictures and section") {
+  const TemporaryFolder folder;
+  record_run(one_epoch(tiny_mae_config()), folder.path());
+  const std::string log = read_file(folder / "log.csv");
+  CHECK(log.starts_with(
+      "epoch,train_loss,eval_loss,eval_fill,lr,ema_loss,ema_fill,img_s,seconds\n0,"));
+  const std::string events = events_of(folder.path());
+  for (const char* tag : {"train/loss", "train/lr", "epoch/train_loss", "eval/loss", "eval/fill",
+                          "eval_ema/loss", "eval_ema/fill"}) {
+    CHECK_MESSAGE(contains(events, tag), std::string(tag));
+  }
+  CHECK_FALSE(contains(events, "top1"));
+  const Image strip = read_image(folder / "pictures/epoch-0.png");
+  CHECK(strip.width == 8 * 33 - 1);  // eight images: as they are, as seen, as reconstructed
+  CHECK(strip.height == 3 * 33 - 1);
+
+  const std::string html = read_file(write_run_report({folder.path()}, {}));
+  check_page(html);
+  CHECK(contains(html, "<section id=\"pictures\""));
+  CHECK(contains(html, "Reconstructions"));
+  CHECK(contains(html, "Held-out images after epoch 1."));
+  CHECK(contains(html, "loss of filling by distance"));
+  for (const char* part : {">top-1", "Not evaluated", "id=\"mistakes\"", "id=\"calibration\""}) {
+    CHECK_MESSAGE(!contains(html, part), std::string(part));
+  }
 }
 
 }  // namespace fovea

@@ -26,6 +26,12 @@ Settings tiny_settings(const std::string& model) {
         {"emb_dims", "12,16"}, {"depths", "1,1"}, {"convstem_dims", "3,8,12"}, {"num_heads", "2"}};
   }
   Settings settings{{"patch_size", "8"}, {"depth", "2"}, {"embed_dim", "12"}, {"num_heads", "2"}};
+  if (model.starts_with("mae")) {
+    settings["decoder_embed_dim"] = "8";
+    settings["decoder_depth"] = "1";
+    settings["decoder_num_heads"] = "2";
+    if (model.starts_with("mae_pit")) settings["img_size"] = "8", settings["patch_size"] = "1";
+  }
   if (model.starts_with("pit")) settings["img_size"] = "8", settings["patch_size"] = "1";
   return settings;
 }
@@ -74,6 +80,11 @@ const std::vector<Ablation>& ablations() {
       {"pit_tiny_32", {{"pos_embed", "none"}}},
       {"pit_tiny_32", {{"permute_T", "20"}, {"permute_delta", "2"}, {"permute_seed", "5"}}},
       {"pit_tiny_patch2_32", {{"img_size", "16"}, {"patch_size", "2"}}},
+      {"mae_vit_tiny_patch8_32", {}},
+      {"mae_vit_tiny_patch8_32", {{"mask_ratio", "0.5"}}},
+      {"mae_vit_tiny_patch8_32", {{"norm_pix_loss", "true"}}},
+      {"mae_vit_tiny_patch8_32", {{"pos_embed", "learned"}}},
+      {"mae_pit_tiny_32", {{"pos_embed", "learned"}}},
   };
   return rows;
 }
@@ -84,6 +95,7 @@ const std::vector<Settings>& ways_to_train() {
       {{"opt", "sgd"}, {"lr", "0.05"}},
       {{"opt", "momentum"}, {"lr", "0.05"}, {"weight-decay", "1e-4"}},
       {{"opt", "lamb"}, {"lr", "0.02"}},
+      {{"opt", "lars"}, {"lr", "1"}},
       {{"opt", "lion"}, {"lr", "2e-3"}},
       {{"opt", "muon"}, {"momentum", "0.95"}},
       {{"opt", "adamw"}, {"opt-betas", "0.9,0.99"}, {"opt-eps", "1e-6"}},
@@ -116,6 +128,23 @@ const std::vector<Settings>& ways_to_train() {
       {{"grad-checkpointing", "true"}, {"drop-path", "0.2"}},
       {{"jsd-loss", "true"}, {"aug-splits", "2"}, {"aa", "augmix-m3-w3"}},
       {{"train-img-sizes", "24,32"}},
+  };
+  return ways;
+}
+
+/// What reaches into the model or its task, and is not refused by it.
+const std::vector<Settings>& ways_to_train_without_labels() {
+  static const std::vector<Settings> ways{
+      {{"opt", "lars"}, {"lr", "1"}},
+      {{"layer-decay", "0.75"}, {"layer-decay-norm", "head"}},
+      {{"sched", "half-cosine"}, {"warmup-epochs", "1"}},
+      {{"sched", "plateau"}, {"patience-epochs", "0"}, {"decay-rate", "0.7"}, {"min-lr", "1e-3"}},
+      {{"clip-grad", "0.02"}, {"clip-mode", "agc"}},
+      {{"freeze", "patch_embed cls_token blocks\\.0"}},
+      {{"overfit-batch", "true"}},
+      {{"skip-nonfinite", "true"}, {"spike-zscore", "3"}},
+      {{"grad-accum-steps", "2"}, {"epochs", "10"}},
+      {{"grad-checkpointing", "true"}, {"drop-path", "0.2"}},
   };
   return ways;
 }
@@ -203,6 +232,9 @@ TEST_CASE("every model and every ablation learns, resumes bit by bit, and comes 
 
 TEST_CASE("and so does every optimizer, schedule, loss and way of clipping") {
   for (const Settings& flags : ways_to_train()) check_run({"vit_tiny_patch4_32", {}, flags});
+  for (const Settings& flags : ways_to_train_without_labels()) {
+    check_run({"mae_vit_tiny_patch8_32", {}, flags});
+  }
 }
 
 }  // namespace fovea

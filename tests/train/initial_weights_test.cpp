@@ -120,6 +120,28 @@ TEST_CASE("heads are scaled and their biases set when asked, those of a file too
   CHECK(loaded->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 4);
 }
 
+TEST_CASE("a classifier from an encoder begins with a head of deviation 2e-5 and no bias") {
+  const TemporaryFolder folder;
+  TrainConfig encoder = tiny_mae_config(), config = plain_config();
+  for (TrainConfig* c : {&encoder, &config}) c->model_settings["embed_dim"] = "192";
+  config.finetune = (folder / "encoder.safetensors").string();
+  save_model(config.finetune, make_trainer(encoder).model());
+  config.model_settings["global_pool"] = "avg";
+  config.head_init_scale = 0.001;  // MAE's recipes: of 0.02
+  std::vector<std::string> notices;
+  const auto model = start_model(config, tiny_data(), notices);
+  double squares = 0;
+  const std::vector<double> weight = model->store().find("head.weight").to_vector();
+  REQUIRE(weight.size() == 1920);
+  for (const double value : weight) squares += value * value;
+  CHECK(std::sqrt(squares / 1920) == doctest::Approx(2e-5).epsilon(0.05));
+  for (const double value : model->store().find("head.bias").to_vector()) CHECK(value == 0);
+  for (const double value : model->store().find("fc_norm.weight").to_vector()) CHECK(value == 1);
+  REQUIRE(notices.size() == 1);
+  CHECK(contains(notices[0], "fc_norm.weight  -           [192]"));
+  CHECK(contains(notices[0], "decoder_*"));
+}
+
 TEST_CASE("expressions that are none, or that match nothing, are refused") {
   TrainConfig config = plain_config();
   config.freeze = "blocks (";

@@ -1,4 +1,4 @@
-// The second task: what is hidden, what fills holes, and that a run of it behaves like any other.
+// The second task: what is hidden, and that a run of it behaves like any other.
 #include "train/masked_autoencoding.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,6 @@
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/hole_filling.h"
 #include "train/resolve.h"
 #include "train/tasks.h"
 
@@ -45,14 +44,6 @@ Batch batch_of(const std::vector<double>& indices) {
   return batch;
 }
 
-/// An image of one channel and one-pixel patches, with holes where `hidden` is 1.
-std::vector<double> filled(const Shape& shape, const std::vector<double>& values,
-                           const std::vector<double>& hidden) {
-  const Tensor image = ops::reshape(from_values(shape, values), {1, 1, shape[0], shape[1]});
-  const Tensor mask = from_values({1, shape[0] * shape[1]}, hidden);
-  return fill_holes(image, mask, 1).to_vector();
-}
-
 }  // namespace
 
 TEST_CASE("a mask follows from seed, step and sample, not from the place in the batch") {
@@ -72,24 +63,6 @@ TEST_CASE("a mask follows from seed, step and sample, not from the place in the 
   const Tensor twice = noise({4, 4}, place);
   CHECK(row(twice, 0) == row(whole, 0));
   CHECK(row(twice, 1) != row(twice, 0));
-}
-
-TEST_CASE("holes are filled by what is seen in eight directions, by the square of its distance") {
-  CHECK(filled({1, 4}, {1, 0, 0, 4}, {0, 1, 1, 0}) ==
-        std::vector<double>{1, static_cast<float>((1 + 4 / 4.0) / 1.25),
-                            static_cast<float>((1 / 4.0 + 4) / 1.25), 4});
-  // (1, 1) sees 2 above at distance 1, and 5 across the corner at sqrt 2.
-  CHECK(filled({2, 2}, {9, 2, 5, 0}, {1, 0, 0, 1})[3] == doctest::Approx(3.5));
-  CHECK(filled({2, 3}, {6, 0, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 1})[4] == doctest::Approx(6));
-  // (1, 2) of a knight's move sees nothing: the mean of what is visible anywhere.
-  CHECK(filled({2, 3}, {6, 0, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 1})[5] == doctest::Approx(6));
-  CHECK(filled({2, 4}, {8, 4, 0, 0, 0, 0, 0, 0}, {0, 0, 1, 1, 1, 1, 1, 1})[7] ==
-        doctest::Approx(6));
-  CHECK(contains(message_of([] { (void)filled({1, 2}, {1, 2}, {1, 1}); }), "no pixel"));
-  CHECK(contains(message_of([] {
-                   (void)fill_holes(zeros({1, 1, 2, 2}), zeros({1, 3}), 1);
-                 }),
-                 "expected f32 [1, 4]"));
 }
 
 TEST_CASE("patches and their pixels are each other's inverse") {
