@@ -162,7 +162,7 @@ TEST_CASE("a category map that cannot be meant is refused, and says why") {
 
 TEST_CASE("the map of ImageNet's 16 categories holds 207 classes, each once") {
   const std::filesystem::path file =
-      std::filesystem::path(FOVEA_SOURCE_DIR) / "recipes/imagenet_16_categories.txt";
+      std::filesystem::path(FOVEA_SOURCE_DIR) / "data/imagenet_16_categories.txt";
   const auto map = parse_category_map(read_file(file), file.string(), 1000);
   CHECK(map.size() == 16);
   std::size_t classes = 0;

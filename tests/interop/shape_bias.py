@@ -22,7 +22,7 @@ from timm.data import create_transform
 
 from timm_checkpoint import write_folder
 
-MAP = Path(__file__).resolve().parents[2] / "recipes/imagenet_16_categories.txt"
+MAP = Path(__file__).resolve().parents[2] / "data/imagenet_16_categories.txt"
 NEAR = 1e-6  # two means of probabilities nearer than this may change places between f32 programs
 
 
