@@ -45,6 +45,7 @@ Fields fields_of(Request& r) {
            "\"cat: 281 282 ...\"");
   data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
   data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
+  data.choice("fraction-rule", &r.data.fraction_rule, "which: drawn, or the first of each class");
   data.choice("on-bad-image", &r.on_bad_image, "stop: when more than 1 % are broken; skip: never",
               {"stop", "skip"});
   data.number("batch-size", &r.batch_size, "images of one forward pass", {1, 65536});
