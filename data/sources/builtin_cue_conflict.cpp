@@ -19,6 +19,9 @@ constexpr std::uint64_t kStream = 0x63756573;                     // "cues"
 constexpr std::int64_t kCopies = 50;                              // of each shape and pattern
 constexpr std::int64_t kPairs = Form::kShapes * Form::kPatterns;  // each in turn
 
+/// Class of the built-in set -> category.
+using Labels = std::array<std::int64_t, Form::kShapes + Form::kPatterns>;
+
 std::int64_t shape_of(std::int64_t index) { return index % Form::kShapes; }
 std::int64_t pattern_of(std::int64_t index) {
   return Form::kShapes + index / Form::kShapes % Form::kPatterns;
@@ -40,8 +43,7 @@ Image draw(std::int64_t index, Rng& rng) {
 
 class DrawnCues : public Dataset {
  public:
-  DrawnCues(std::vector<std::string> categories, std::array<std::int64_t, 10> labels,
-            std::uint64_t seed)
+  DrawnCues(std::vector<std::string> categories, Labels labels, std::uint64_t seed)
       : categories_(std::move(categories)), labels_(labels), seed_(seed) {}
 
   using Dataset::get;
@@ -60,7 +62,7 @@ class DrawnCues : public Dataset {
 
  private:
   std::vector<std::string> categories_;
-  std::array<std::int64_t, 10> labels_;  ///< class of the built-in set -> category
+  Labels labels_;
   std::uint64_t seed_;
 };
 
@@ -68,7 +70,7 @@ class DrawnCues : public Dataset {
 
 CueConflict draw_cue_conflict(const std::vector<std::string>& categories, std::uint64_t seed) {
   const std::vector<std::string>& classes = Builtin(Split::test).class_names();
-  std::array<std::int64_t, 10> labels{};
+  Labels labels{};
   for (std::size_t k = 0; k < labels.size(); ++k) {
     const auto found = std::find(categories.begin(), categories.end(), classes[k]);
     check(found != categories.end(), "drawn cue conflict: the pictures show ",
