@@ -32,6 +32,7 @@ Fields fields_of(Request& r) {
   data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
   data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
   data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
+  data.choice("fraction-rule", &r.data.fraction_rule, "which: drawn, or the first of each class");
   FieldGroup pack(fields, "Pack");
   pack.add("output", &r.output, "folder for train.pack and val.pack");
   pack.choice("store", &r.store, "picture files as they are, or decoded pixels",

@@ -90,7 +90,8 @@ std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split s
   DatasetOptions options = given;
   options.data_dir = data_dir_of(given);
   if (options.name == "auto") options.name = detect_dataset(options);
-  const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1};
+  const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1,
+                             options.fraction_rule};
   return select(open_whole(options, split), subset);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "data/image.h"
 
 namespace fovea {
@@ -79,6 +80,15 @@ class FileDataset : public Dataset {
   [[nodiscard]] std::string bytes(std::int64_t index) const;
 };
 
+/// Which images a share of a class is.
+enum class FractionRule {
+  drawn,  ///< ceil(fraction n) of its n images, at least one, in an order drawn for the class
+  first,  ///< its first int(fraction n) in the order of the set, which for files is their paths'
+};
+template <>
+inline constexpr auto kNames<FractionRule> = std::to_array<Named<FractionRule>>(
+    {{FractionRule::drawn, "drawn"}, {FractionRule::first, "first"}});
+
 struct DatasetOptions {
   std::string name = "builtin";      ///< one of dataset_names()
   std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA, else ./datasets
@@ -92,6 +102,7 @@ struct DatasetOptions {
   // Of all.
   std::string classes{};  ///< only these: names or numbers, or how many; empty: all
   double fraction = 1;    ///< of the training images of each class
+  FractionRule fraction_rule = FractionRule::drawn;
 };
 
 [[nodiscard]] const std::vector<std::string>& dataset_names();

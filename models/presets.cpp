@@ -18,7 +18,7 @@ struct Size {
   std::string_view name;
   std::int64_t embed_dim, depth, heads, pit_heads;
 };
-// The sizes of ViT and DeiT; the Pixel Transformer has other heads (PiT tab. 1).
+// The sizes of ViT and DeiT; the Pixel Transformer has other heads (PiT tab. 2).
 constexpr Size kSizes[] = {
     {"tiny", 192, 12, 3, 12},    {"small", 384, 12, 6, 12},  {"base", 768, 12, 12, 12},
     {"large", 1024, 24, 16, 16}, {"huge", 1280, 32, 16, 16},

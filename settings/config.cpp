@@ -34,6 +34,8 @@ void add_source_fields(Fields& fields, TrainConfig& c) {
   g.add("class-map", &c.class_map, "file of class names, one a line, in label order");
   g.add("classes", &c.classes, "only these: names or numbers, or how many (default: all)");
   g.number("fraction", &c.fraction, "of the training images of each class", {1e-9, 1});
+  g.choice("fraction-rule", &c.fraction_rule,
+           "which images: drawn by class, rounded up, or its first ones by path, rounded down");
   g.number("aug-repeats", &c.aug_repeats,
            "times that an image comes in a row, augmented anew; 0: once", {0, 100});
   g.number("shuffle-buffer", &c.shuffle_buffer,

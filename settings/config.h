@@ -9,6 +9,7 @@
 
 #include "data/augment/mixup.h"
 #include "data/augment/pipeline.h"
+#include "data/dataset.h"
 #include "data/evaluation.h"
 #include "engine/dtype.h"
 #include "ops/loss.h"
@@ -29,6 +30,7 @@ struct TrainConfig {
   std::string classes;
   BadImages on_bad_image = BadImages::stop;
   double fraction = 1;
+  FractionRule fraction_rule = FractionRule::drawn;
   std::int64_t aug_repeats = 0, shuffle_buffer = 5000;
   bool fast_decode = false, verify_data = false;
   std::int64_t workers = 2;

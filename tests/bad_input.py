@@ -199,6 +199,32 @@ def file_cases(cases, folder):
     cases.run("report: no run", ["report", hub], "")
 
 
+def cue_cases(cases, folder):
+    """Of `evaluate --shape-bias`, with the weights that file_cases leaves."""
+    cues, class_map = folder / "cues", folder / "map.txt"
+    evaluate = ["evaluate", folder / "taken" / "last.safetensors", "--shape-bias"]
+    mapped = [*evaluate, cues, "--class-map", class_map]
+    class_map.write_text("cat: 3\ndog: 5\n")
+    (cues / "cat").mkdir(parents=True)
+    cases.run("shape bias: an empty folder", mapped, "SHAPE/SHAPEn-TEXTUREm")
+    for name, word in [("cat1.png", "cat1-dog2"), ("cat1-dgo2.png", "did you mean dog?"),
+                       ("cat1-dog2.png", 'no pictures of the category "dog"')]:
+        (cues / "cat" / name).write_text("this is no picture")
+        cases.run(f"shape bias: {name}", mapped, word)
+        (cues / "cat" / name).unlink()
+    for name in ["cat/cat1-dog2.png", "dog/dog1-cat2.png"]:
+        (cues / name).parent.mkdir(exist_ok=True)
+        (cues / name).write_text("this is no picture")
+    cases.run("shape bias: text as pictures", mapped, ".png: not a picture")
+    cases.run("shape bias: every picture broken", [*mapped, "--on-bad-image", "skip"], "all 2 pictures are broken")
+    cases.run("shape bias: no map", [*evaluate, cues], "class map")
+    cases.run("shape bias: drawn pictures of other classes", [*evaluate, "builtin"], "disc")
+    cases.run("shape bias: with a data set", [*mapped, "--dataset", "cifar10"], "--dataset")
+    for text, word in [("cat: 10\ndog: 5\n", "has 10 classes"), ("cat 3\n", "name: index"), ("cat: 3\n", "two or more")]:
+        class_map.write_text(text)
+        cases.run(f"class map: {text.splitlines()[0]}", mapped, word)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -211,6 +237,7 @@ def main():
                 part(cases, program, cases.folder / program)
         task_cases(cases, cases.folder)
         file_cases(cases, cases.folder)
+        cue_cases(cases, cases.folder)
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")

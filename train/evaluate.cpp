@@ -8,9 +8,6 @@
 #include "ops/loss.h"
 
 namespace fovea {
-namespace {
-
-/// Writes each row of a batch to the row of its image.
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
   const Tensor rows = logits.to(DType::f32).to(Device{}).contiguous();
   const std::int64_t classes = rows.size(1);
@@ -19,8 +16,6 @@ void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
     std::copy_n(rows.data<float>() + i * classes, classes, all.data<float>() + image * classes);
   }
 }
-
-}  // namespace
 
 Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
                     const EvaluateOptions& options) {

@@ -20,4 +20,8 @@ struct Evaluation : EvaluationPass {
 [[nodiscard]] Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
                                   const EvaluateOptions& options);
 
+/// Writes each row of a batch's logits [B, K], of any float dtype and device, to that row of `all`,
+/// f32 [N, K], which is its image's: `indices` i64 [B].
+void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices);
+
 }  // namespace fovea

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 const std::vector<std::string>& fixed_settings() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = ModelSettings::names();
-    for (const char* name :
-         {"dataset", "model", "opt", "seed", "model-ema", "batch-size", "grad-accum-steps",
-          "freeze", "linear-probe", "classes", "fraction", "aug-repeats", "shuffle-buffer"}) {
+    for (const char* name : {"dataset", "model", "opt", "seed", "model-ema", "batch-size",
+                             "grad-accum-steps", "freeze", "linear-probe", "classes", "fraction",
+                             "fraction-rule", "aug-repeats", "shuffle-buffer"}) {
       all.emplace_back(name);
     }
     return all;

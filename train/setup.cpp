@@ -69,6 +69,7 @@ DatasetOptions dataset_options(const TrainConfig& config) {
   options.index_cache = config.index_cache;
   options.classes = config.classes;
   options.fraction = config.fraction;
+  options.fraction_rule = config.fraction_rule;
   return options;
 }
 

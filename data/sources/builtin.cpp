@@ -1,174 +1,23 @@
-// Draws the built-in pictures. Only + - * / and sqrt are used, never fused: IEEE 754 defines them
-// to the bit, so the pictures are the same on every machine.
+// The built-in pictures and their classes.
 #include "data/sources/builtin.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <span>
-
 #include "base/error.h"
-#include "engine/rng.h"
+#include "data/sources/builtin_drawing.h"
 
 namespace fovea {
 namespace {
 
-struct Point {
-  double x = 0, y = 0;
-};
-using Color = std::array<double, 3>;  // 0 .. 255
+using drawing::Color;
 
 constexpr std::uint64_t kStream = 0x6275696C74696E;  // "builtin"
 constexpr std::int64_t kClasses = 10;
 
-// Outlines in a square of half side 1, centred so that they turn about their middle.
-constexpr Point kSquare[] = {{-0.8, -0.8}, {0.8, -0.8}, {0.8, 0.8}, {-0.8, 0.8}};
-constexpr Point kTriangle[] = {{0, -1}, {0.95, 0.75}, {-0.95, 0.75}};
-constexpr Point kCross[] = {{-0.3, -1},  {0.3, -1},  {0.3, -0.3}, {1, -0.3},
-                            {1, 0.3},    {0.3, 0.3}, {0.3, 1},    {-0.3, 1},
-                            {-0.3, 0.3}, {-1, 0.3},  {-1, -0.3},  {-0.3, -0.3}};
-constexpr Point kStar[] = {{0, -1},          {0.247, -0.340}, {0.951, -0.309}, {0.399, 0.130},
-                           {0.588, 0.809},   {0, 0.420},      {-0.588, 0.809}, {-0.399, 0.130},
-                           {-0.951, -0.309}, {-0.247, -0.340}};
-
-double length(Point p) { return std::sqrt(p.x * p.x + p.y * p.y); }
-
-/// Distance of p to the segment a-b.
-double segment_distance(Point p, Point a, Point b) {
-  const Point d{b.x - a.x, b.y - a.y}, e{p.x - a.x, p.y - a.y};
-  const double t = std::clamp((e.x * d.x + e.y * d.y) / (d.x * d.x + d.y * d.y), 0.0, 1.0);
-  return length({e.x - t * d.x, e.y - t * d.y});
-}
-
-/// Signed distance to a polygon: negative inside (even-odd rule).
-double polygon_distance(Point p, std::span<const Point> outline) {
-  double nearest = 1e9;
-  bool inside = false;
-  for (std::size_t i = 0; i < outline.size(); ++i) {
-    const Point a = outline[i], b = outline[(i + 1) % outline.size()];
-    nearest = std::min(nearest, segment_distance(p, a, b));
-    if ((a.y > p.y) != (b.y > p.y) && p.x < a.x + (p.y - a.y) / (b.y - a.y) * (b.x - a.x))
-      inside = !inside;
-  }
-  return inside ? -nearest : nearest;
-}
-
-/// Distance to the nearest stripe of width 1 at every second unit: negative on a stripe.
-double stripe_distance(double x) {
-  const double t = x - 2 * std::floor(x / 2);  // [0, 2)
-  return std::abs(t - 0.5) < 0.5 ? std::abs(t - 0.5) - 0.5 : 0.5 - std::abs(t - 1.5);
-}
-
-/// Signed distance from p to the form of a class, in units of the form.
-double form_distance(std::int64_t label, Point p) {
-  switch (label) {
-    case 0:
-      return length(p) - 0.9;
-    case 1:
-      return polygon_distance(p, kSquare);
-    case 2:
-      return polygon_distance(p, kTriangle);
-    case 3:
-      return polygon_distance(p, kCross);
-    case 4:
-      return std::abs(length(p) - 0.7) - 0.25;
-    case 5:
-      return polygon_distance(p, kStar);
-    case 6:
-      return stripe_distance(p.y);
-    case 7:
-      return stripe_distance(p.x);
-    case 8:
-      return stripe_distance((p.x + p.y) * 0.7071067811865476);
-    default: {  // a checkerboard is the exclusive or of two sets of stripes
-      const double a = stripe_distance(p.x), b = stripe_distance(p.y);
-      return std::max(std::min(a, b), -std::max(a, b));
-    }
-  }
-}
-
-bool is_pattern(std::int64_t label) { return label >= 6; }
-
-/// How a form is laid on the picture: pixel -> form coordinates.
-struct Placement {
-  Point center;
-  double scale = 1;  ///< pixels per unit
-  double cosine = 1, sine = 0;
-
-  Placement(std::int64_t label, Rng& rng) {
-    const double middle = 0.5 * Builtin::kSide;
-    scale = is_pattern(label) ? rng.uniform(2.5, 5) : rng.uniform(9, 13);
-    const double room = is_pattern(label) ? 2 * scale : middle - scale;
-    center = {middle + rng.uniform(-room, room), middle + rng.uniform(-room, room)};
-    sine = rng.uniform(-0.2, 0.2);  // up to 11.5 degrees either way
-    cosine = std::sqrt(1 - sine * sine);
-  }
-  [[nodiscard]] Point to_form(double x, double y) const {
-    const double u = (x - center.x) / scale, v = (y - center.y) / scale;
-    return {cosine * u + sine * v, cosine * v - sine * u};
-  }
-};
-
-Color random_color(Rng& rng) {
-  return {rng.uniform(0, 255), rng.uniform(0, 255), rng.uniform(0, 255)};
-}
-
-double distance(const Color& a, const Color& b) {
-  double sum = 0;
-  for (std::size_t c = 0; c < 3; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
-  return std::sqrt(sum);
-}
-
-/// A smooth random field on the picture: bilinear between the corners of a coarse grid.
-class Texture {
- public:
-  Texture(double strength, Rng& rng) {
-    for (Color& corner : corners_)
-      for (double& value : corner) value = rng.uniform(-strength, strength);
-  }
-  [[nodiscard]] Color at(double x, double y) const {
-    const double u = x * kCells / Builtin::kSide, v = y * kCells / Builtin::kSide;
-    const auto i = static_cast<std::size_t>(u), j = static_cast<std::size_t>(v);
-    const double fu = u - static_cast<double>(i), fv = v - static_cast<double>(j);
-    Color value{};
-    for (std::size_t c = 0; c < 3; ++c) {
-      const double top = corner(j, i)[c] * (1 - fu) + corner(j, i + 1)[c] * fu;
-      const double bottom = corner(j + 1, i)[c] * (1 - fu) + corner(j + 1, i + 1)[c] * fu;
-      value[c] = top * (1 - fv) + bottom * fv;
-    }
-    return value;
-  }
-
- private:
-  static constexpr std::size_t kCells = 4;
-  [[nodiscard]] const Color& corner(std::size_t j, std::size_t i) const {
-    return corners_[j * (kCells + 1) + i];
-  }
-  std::array<Color, (kCells + 1) * (kCells + 1)> corners_{};
-};
-
 Image draw(std::int64_t label, Rng& rng) {
-  const Placement placement(label, rng);
-  const Color back = random_color(rng);
-  Color front = random_color(rng);
-  while (distance(front, back) < 130) front = random_color(rng);  // must be visible
-  const Texture texture(25, rng);
-
-  Image image(Builtin::kSide, Builtin::kSide);
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    for (std::int64_t x = 0; x < image.width; ++x) {
-      const double px = static_cast<double>(x) + 0.5, py = static_cast<double>(y) + 0.5;
-      const double d = form_distance(label, placement.to_form(px, py)) * placement.scale;
-      const double cover = std::clamp(0.5 - d, 0.0, 1.0);  // of this pixel by the form
-      const Color shade = texture.at(px, py);
-      const double grain = rng.uniform(-10, 10);
-      for (std::size_t c = 0; c < 3; ++c) {
-        const double value = back[c] + cover * (front[c] - back[c]) + shade[c] + grain;
-        image.at(y, x)[c] = static_cast<std::uint8_t>(std::clamp(value + 0.5, 0.0, 255.0));
-      }
-    }
-  }
-  return image;
+  const drawing::Form form(label, rng);
+  const Color back = drawing::random_color(rng);
+  const Color front = drawing::contrasting_color({back}, rng);
+  return drawing::paint(
+      [&](double x, double y) { return drawing::blend(back, front, form.cover(x, y)); }, rng);
 }
 
 }  // namespace

@@ -119,15 +119,28 @@ std::vector<std::int64_t> Subset::parts() const {
   return left;
 }
 
-/// Of each class's images the first ceil(fraction n) in an order drawn for the class.
+/// How many of a class's images.
+std::int64_t count_of_share(std::int64_t size, const SubsetOptions& options) {
+  const double exact = options.fraction * static_cast<double>(size);
+  if (options.rule == FractionRule::first) return static_cast<std::int64_t>(exact);
+  const auto count = static_cast<std::int64_t>(std::ceil(exact - 1e-9));
+  return std::max(count, std::min<std::int64_t>(size, 1));
+}
+
+/// Of each class's images, in their order, those that the rule says.
 std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>& by_class,
-                                   double fraction) {
+                                   const SubsetOptions& options,
+                                   const std::vector<std::string>& names) {
   std::vector<std::int64_t> chosen;
   for (std::size_t k = 0; k < by_class.size(); ++k) {
     const auto size = static_cast<std::int64_t>(by_class[k].size());
-    const auto count =
-        static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(size) - 1e-9));
-    const auto order = shuffled_order(size, /*seed=*/0, static_cast<std::int64_t>(k));
+    const std::int64_t count = count_of_share(size, options);
+    check(count > 0 || size == 0, "choosing a share of the images: ", options.fraction, " of the ",
+          size, " images of \"", names[k], "\" rounds down to none; a larger share is needed, or ",
+          "the rule that draws at least one");
+    const auto order = options.rule == FractionRule::first
+                           ? sequential_order(size)
+                           : shuffled_order(size, /*seed=*/0, static_cast<std::int64_t>(k));
     for (std::int64_t i = 0; i < count; ++i) chosen.push_back(by_class[k][order[i]]);
   }
   std::sort(chosen.begin(), chosen.end());
@@ -165,7 +178,7 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
   for (const std::int64_t k : choice.classes) wanted[k] = true;
   for (std::size_t k = 0; k < by_class.size(); ++k)
     if (!wanted[k]) by_class[k].clear();
-  choice.images = share_of(by_class, options.fraction);
+  choice.images = share_of(by_class, options, dataset->class_names());
   check(!choice.images.empty(), "choosing classes: no images of these classes");
   return std::make_shared<Subset>(std::move(dataset), std::move(choice));
 }

@@ -11,12 +11,14 @@ namespace fovea {
 
 struct SubsetOptions {
   std::string classes{};  ///< names or numbers, separated by commas; or how many; empty: all
-  double fraction = 1;    ///< of the images of each class, at least one; 0 < fraction <= 1
+  double fraction = 1;    ///< of the images of each class; 0 < fraction <= 1
+  FractionRule rule = FractionRule::drawn;
 };
 
 /// The data set itself where the options leave nothing out. Classes keep their order and are
-/// numbered anew; the images of a share are drawn by class and stay the same from run to run (a
-/// smaller share is part of a larger one). Throws on classes that the set does not have.
+/// numbered anew; the images of a share stay the same from run to run, and a smaller share is part
+/// of a larger one. Throws on classes that the set does not have, and where a share leaves nothing
+/// of a class that has images.
 [[nodiscard]] std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
                                                     const SubsetOptions& options);
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/sources/builtin.h"
+#include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
@@ -77,6 +78,43 @@ TEST_CASE("a fraction holds for every class, and a smaller one is part of a larg
   CHECK(images_of(*select(whole, {.fraction = 0.1})) == small);
   CHECK(select(whole, {.fraction = 1e-6})->size() == 10);
   CHECK_THROWS_AS((void)select(whole, {.fraction = 0}), Error);
+}
+
+TEST_CASE("the first images of every class in order, rounded down: PerViT's rule") {
+  const auto whole = builtin(74);  // 8 of classes 0 to 3, 7 of the others
+  const auto part = [&](double fraction) {
+    return select(whole, {.fraction = fraction, .rule = FractionRule::first});
+  };
+  const auto half = part(0.5), quarter = part(0.25);
+  CHECK(half->size() == 4 * 4 + 6 * 3);
+  CHECK(quarter->size() == 4 * 2 + 6 * 1);
+  for (std::int64_t i = 0; i < 34; ++i) CHECK(half->get(i).image == whole->get(i).image);
+  const auto small = images_of(*quarter), large = images_of(*half);
+  CHECK(std::includes(large.begin(), large.end(), small.begin(), small.end()));
+  CHECK(select(whole, {.fraction = 0.5})->size() == 4 * 4 + 6 * 4);  // the other rule rounds up
+  CHECK(part(1) == whole);
+  CHECK(contains(message_of([&] { (void)part(0.13); }),
+                 "0.13 of the 7 images of \"ring\" rounds down to none"));
+  const auto some =
+      select(whole, {.classes = "0,1", .fraction = 0.13, .rule = FractionRule::first});
+  CHECK(some->size() == 2);  // the other classes are not asked for
+}
+
+TEST_CASE("of class folders the first images are those of the first paths") {
+  const TemporaryFolder folder;
+  for (const char* name : {"b", "a", "10", "9"}) {
+    tests::write_picture(folder / "train/cat" / (std::string(name) + ".png"), name[0]);
+    tests::write_picture(folder / "train/dog" / (std::string(name) + ".png"), name[0] + 3);
+  }
+  DatasetOptions options = tests::photographs(folder.path(), "folder");
+  options.fraction = 0.5;
+  options.fraction_rule = FractionRule::first;
+  const auto half = open_dataset(options, Split::train);
+  REQUIRE(half->size() == 4);
+  for (int i = 0; i < 4; ++i) {
+    const char* const expected[] = {"cat/10.png", "cat/9.png", "dog/10.png", "dog/9.png"};
+    CHECK(half->describe(i) == (folder / "train" / expected[i]).string());
+  }
 }
 
 }  // namespace fovea

@@ -272,6 +272,39 @@ TEST_CASE("MAE's rule counts the last norm after the last block, and nothing els
   }
 }
 
+TEST_CASE("both rules in numbers: a ViT of three blocks, 0.65 a layer") {
+  struct Expected {
+    const char *name, *pooling;
+    double timm, mae;
+  };
+  constexpr double first = 0.17850625, third = 0.4225;  // 0.65^4, 0.65^2
+  for (const Expected& e : {Expected{"cls_token", "token", first, first},
+                            {"pos_embed", "token", first, first},
+                            {"patch_embed.proj.weight", "token", first, first},
+                            {"blocks.0.attn.qkv.weight", "token", 0.274625, 0.274625},
+                            {"blocks.1.norm1.bias", "token", third, third},
+                            {"blocks.2.mlp.fc2.weight", "token", 0.65, 0.65},
+                            {"norm.weight", "token", 0.65, 1},
+                            {"head.weight", "token", 1, 1},
+                            {"cls_token", "avg", first, first},
+                            {"blocks.2.norm2.weight", "avg", 0.65, 0.65},
+                            {"fc_norm.weight", "avg", 1, 1},
+                            {"head.bias", "avg", 1, 1}}) {
+    CAPTURE(std::string(e.name));
+    const auto model =
+        make_model("vit_tiny_patch4_32", {{"depth", 3}, {"global_pool", e.pooling}}, 0);
+    const LayerScales timm(model->store(), 0.65), mae(model->store(), 0.65, LastNorm::with_head);
+    int found = 0;
+    for (const Parameter& p : model->store().parameters()) {
+      if (p.name != e.name) continue;
+      ++found;
+      CHECK(timm.of(p) == doctest::Approx(e.timm).epsilon(1e-14));
+      CHECK(mae.of(p) == doctest::Approx(e.mae).epsilon(1e-14));
+    }
+    CHECK(found == 1);
+  }
+}
+
 TEST_CASE("a masked autoencoder's rates fall through the encoder; the decoder's do not") {
   const auto model = make_model("mae_vit_tiny_patch4_32",
                                 {{"depth", 3}, {"decoder_depth", 5}, {"pos_embed", "learned"}}, 0);

@@ -1,0 +1,69 @@
+// Parsing maps from categories to classes.
+#include "data/sources/category_map.h"
+
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+Category parse_line(const std::string& line, const std::string& where) {
+  const std::size_t colon = line.rfind(':');
+  check(colon != std::string::npos, where, ": got \"", visible_text(line),
+        "\", expected \"name: index index ...\"");
+  Category category{visible_text(joined(words_of(line.substr(0, colon)), " ")), {}};
+  check(!category.name.empty(), where, ": got \"", visible_text(line),
+        "\", expected a name before the colon");
+  for (const std::string& word : words_of(line.substr(colon + 1))) {
+    const auto index = parse_integer(word);
+    check(index.has_value(), where, ": got \"", visible_text(word), "\" for ", category.name,
+          ", expected the number of a class");
+    category.classes.push_back(*index);
+  }
+  check(!category.classes.empty(), where, ": ", category.name,
+        " has no classes, expected \"name: index index ...\"");
+  return category;
+}
+
+}  // namespace
+
+std::vector<Category> parse_category_map(std::string_view text, const std::string& where,
+                                         std::int64_t classes) {
+  std::vector<Category> categories;
+  std::set<std::string> names;
+  std::map<std::int64_t, std::string> owners;
+  for (const std::string& line : lines_of(text)) {
+    if (words_of(line).empty() || line.starts_with('#')) continue;
+    Category category = parse_line(line, where);
+    check(names.insert(category.name).second, where, ": ", category.name, " stands there twice");
+    for (const std::int64_t index : category.classes) {
+      check(index >= 0 && index < classes, where, ": got class ", index, " for ", category.name,
+            "; the model has ", classes, " classes, 0 to ", classes - 1);
+      const auto [owner, is_new] = owners.emplace(index, category.name);
+      check(is_new, where, ": class ", index, " is in ", owner->second, " and in ", category.name,
+            ", expected one of them");
+    }
+    categories.push_back(std::move(category));
+  }
+  check(categories.size() >= 2, where, ": names ", categories.size(),
+        " categories, expected two or more, one a line");
+  return categories;
+}
+
+std::vector<Category> categories_of(const std::vector<std::string>& class_names) {
+  std::vector<Category> categories;
+  for (const std::string& name : class_names)
+    categories.push_back({name, {static_cast<std::int64_t>(categories.size())}});
+  return categories;
+}
+
+std::vector<std::string> category_names(const std::vector<Category>& categories) {
+  std::vector<std::string> names;
+  for (const Category& category : categories) names.push_back(category.name);
+  return names;
+}
+
+}  // namespace fovea

@@ -1,0 +1,76 @@
+// Measuring the shape bias of models, tables of it, and its files.
+#include "report/measured_bias.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "inspect/output.h"
+
+namespace fovea {
+namespace {
+
+std::string side_by_side(ImageSize size) {
+  return std::to_string(size.height) + "x" + std::to_string(size.width);
+}
+
+}  // namespace
+
+ShownCues open_cues(const CueRequest& request, const std::vector<std::string>& class_names) {
+  ShownCues shown;
+  shown.categories = request.class_map.empty()
+                         ? categories_of(class_names)
+                         : parse_category_map(read_file(request.class_map),
+                                              request.class_map.string(), std::ssize(class_names));
+  const std::vector<std::string> names = category_names(shown.categories);
+  shown.cues = request.images == "builtin" ? draw_cue_conflict(names)
+                                           : open_cue_conflict(request.images, names);
+  return shown;
+}
+
+std::string bias_table(std::span<const MeasuredBias> models) {
+  std::size_t width = 10;
+  for (const MeasuredBias& m : models) width = std::max(width, m.checkpoint.size());
+  const int column = static_cast<int>(width);
+  std::ostringstream out;
+  out << std::left << std::setw(column) << "checkpoint" << std::right << std::setw(10) << "size"
+      << std::setw(9) << "images" << std::setw(8) << "shape" << std::setw(9) << "texture"
+      << std::setw(10) << "either %" << std::setw(14) << "shape bias %" << '\n';
+  for (const MeasuredBias& m : models) {
+    const ShapeBias::Row all = m.bias().all();
+    out << std::left << std::setw(column) << m.checkpoint << std::right << std::setw(10)
+        << side_by_side(m.size) << std::setw(9) << all.images << std::setw(8) << all.shape
+        << std::setw(9) << all.texture << std::setw(10) << shown_percent(all.either())
+        << std::setw(14) << shown_percent(all.bias()) << '\n';
+  }
+  return out.str();
+}
+
+std::string bias_csv(std::span<const MeasuredBias> models) {
+  Csv csv(
+      "checkpoint,model,pictures,height,width,crop_pct,images,bad_images,shape,texture,either,"
+      "shape_bias,mean_of_categories,seconds");
+  for (const MeasuredBias& m : models) {
+    const ShapeBias bias = m.bias();
+    const ShapeBias::Row all = bias.all();
+    csv.row(m.checkpoint, m.model, m.images, m.size.height, m.size.width, m.crop_pct, all.images,
+            m.responses.bad_images.size(), all.shape, all.texture, percent_cell(all.either()),
+            percent_cell(all.bias()), percent_cell(bias.mean_bias()), m.responses.seconds);
+  }
+  return csv.text();
+}
+
+std::vector<std::filesystem::path> write_bias(const std::filesystem::path& folder,
+                                              const MeasuredBias& model) {
+  OutputFolder files(folder);
+  const ShapeBias bias = model.bias();
+  files.write("shape_bias.csv", bias.csv());
+  files.write("shape_bias.svg", bias.svg());
+  files.write("shape_bias_images.csv", csv_of_decisions(model.cues, model.responses.decisions));
+  return files.files();
+}
+
+}  // namespace fovea
