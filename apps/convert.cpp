@@ -30,7 +30,7 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
-/// "152 tensors: 150 F32, 2 I64 (held as I64)".
+/// "152 tensors: 2 F16 as F32, 150 F32".
 std::string count_text(const WeightsList& list) {
   std::map<StoredType, int> counts;
   for (const StoredEntry& entry : list.entries) ++counts[entry.type];
@@ -41,7 +41,8 @@ std::string count_text(const WeightsList& list) {
     if (written != type) part += " as " + std::string(to_string(written));
     parts.push_back(std::move(part));
   }
-  return std::to_string(list.entries.size()) + " tensors: " + joined(parts, ", ");
+  const std::size_t all = list.entries.size();
+  return std::to_string(all) + (all == 1 ? " tensor: " : " tensors: ") + joined(parts, ", ");
 }
 
 std::string left_out_text(const WeightsList& list) {

@@ -66,6 +66,7 @@ ModelRequest model_request(const LoadRequest& request, const WeightsFile& file) 
   wanted.name = request.model;
   wanted.num_classes = request.num_classes;
   const auto head = file.tensors.find("head.weight");
+  wanted.norms_pooled = file.tensors.contains("fc_norm.weight");  // MAE's fine-tuned classifiers
   const bool counts = !request.model.empty() && request.num_classes == 0;
   if (counts && head != file.tensors.end() && head->second.rank() == 2) {
     wanted.num_classes = head->second.size(0);

@@ -28,8 +28,11 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
 std::string in_quotes(const std::string& text) {
   constexpr std::size_t kLongest = 100;
   const std::string escaped =
-      json(text).dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
-  return escaped.size() <= kLongest ? escaped : escaped.substr(0, kLongest) + "...\"";
+      json(text.substr(0, kLongest))
+          .dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  return text.size() <= kLongest && escaped.size() <= kLongest
+             ? escaped
+             : escaped.substr(0, kLongest) + "...\"";
 }
 
 }  // namespace fovea

@@ -227,6 +227,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   const auto own = metadata.find("config"), shown = metadata.find("model");
   if (!name.empty()) {
     config = preset(name);
+    if (request.norms_pooled && config["family"] == "vit") config["global_pool"] = "avg";
   } else if (own != metadata.end()) {
     config = parse_json(own->second);
     check(config.is_object(), path.string(), ": the model in its metadata is not a JSON object");

@@ -62,6 +62,7 @@ void save_model(const std::filesystem::path& path, const Model& model, const Met
 struct ModelRequest {
   std::string name;              ///< registry name; empty: what the file says
   std::int64_t num_classes = 0;  ///< 0: as the file, or the name, has it
+  bool norms_pooled = false;     ///< a vit of that name pools all tokens and norms their mean
   std::optional<std::array<std::int64_t, 2>> img_size{};
   TensorOptions options{};
 };

@@ -13,6 +13,9 @@ namespace {
 
 using Kind = PickleKind;
 
+/// Keys are numbers. The same text may be named a million times, and each is a copy.
+constexpr std::size_t kLongestKey = 100;
+
 struct TypeName {
   std::string_view storage, dtype;
   StoredType type;
@@ -179,7 +182,9 @@ std::optional<TorchStorage> storage_of(const Pickle& pickle, PickleRef ref,
   if (pickle.at(id.items[0]).text != "storage") return {};
   const Arguments arguments(pickle, id, where);
   const std::string& name = arguments.of(1, Kind::global, "storage's class").text;
-  TorchStorage storage{arguments.of(2, Kind::text, "storage's key").text, type_of_storage(name)};
+  const std::string& key = arguments.of(2, Kind::text, "storage's key").text;
+  check(key.size() <= kLongestKey, where, ": its storage's key has ", key.size(), " bytes");
+  TorchStorage storage{key, type_of_storage(name)};
   const bool is_untyped = name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage";
   check(storage.type || is_untyped, where, ": lies in a ", in_quotes(name),
         ", which cannot be read");

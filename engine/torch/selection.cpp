@@ -20,11 +20,24 @@ using Kind = PickleKind;
 constexpr std::string_view kOutermost = ".";
 constexpr int kMostNames = 8;  ///< that lead to a dictionary
 
+/// A dictionary, and how names lead to it. Its path is put together when it is shown: a file may
+/// have a million places and few names for them.
+struct Place {
+  std::size_t parent;       ///< among the places; of the outermost dictionary itself
+  const std::string* name;  ///< in the parent
+  PickleRef ref;
+  int names;  ///< that lead to it
+};
+
 /// A dictionary that tensors are the better part of.
 struct Choice {
-  std::string path;
-  PickleRef ref = 0;
-  std::size_t tensors = 0;
+  std::size_t place;
+  std::size_t tensors;
+};
+
+struct Choices {
+  std::vector<Place> places;
+  std::vector<Choice> choices;
 };
 
 /// f(name, value) of each entry whose key is a text.
@@ -43,38 +56,41 @@ std::size_t count_tensors(const Pickle& pickle, PickleRef dictionary) {
   return count;
 }
 
-std::vector<Choice> find_choices(const Pickle& pickle) {
-  struct Place {
-    std::string path;
-    PickleRef ref;
-    int names;
-  };
-  std::vector<Choice> choices;
-  std::vector<Place> places{{"", pickle.root, 0}};
+Choices find_choices(const Pickle& pickle) {
+  Choices found{{{0, nullptr, pickle.root, 0}}, {}};
   std::set<PickleRef> seen{pickle.root};
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const Place place = places[i];
+  for (std::size_t i = 0; i < found.places.size(); ++i) {
+    const Place place = found.places[i];
     if (pickle.at(place.ref).kind != Kind::dict) continue;
     const std::size_t tensors = count_tensors(pickle, place.ref);
     if (tensors > 0 && 4 * tensors >= pickle.at(place.ref).items.size()) {
-      choices.push_back(
-          {place.path.empty() ? std::string(kOutermost) : place.path, place.ref, tensors});
+      found.choices.push_back({i, tensors});
     }
     if (place.names == kMostNames) continue;
     for_each_name(pickle, place.ref, [&](const std::string& name, PickleRef value) {
       if (pickle.at(value).kind != Kind::dict || !seen.insert(value).second) return;
-      places.push_back(
-          {place.path.empty() ? name : place.path + "." + name, value, place.names + 1});
+      found.places.push_back({i, &name, value, place.names + 1});
     });
   }
-  return choices;
+  return found;
 }
 
-std::string list_of(const std::vector<Choice>& choices) {
+std::string path_of(const Choices& all, std::size_t place) {
+  if (all.places[place].name == nullptr) return std::string(kOutermost);
+  std::string path = *all.places[place].name;
+  for (std::size_t i = all.places[place].parent; all.places[i].name != nullptr;
+       i = all.places[i].parent) {
+    path = *all.places[i].name + "." + path;
+  }
+  return path;
+}
+
+std::string list_of(const Choices& all) {
   constexpr std::size_t kMost = 20;
+  const std::vector<Choice>& choices = all.choices;
   std::string text;
   for (std::size_t i = 0; i < std::min(choices.size(), kMost); ++i) {
-    text += (i > 0 ? ", " : "") + in_quotes(choices[i].path) + " (" +
+    text += (i > 0 ? ", " : "") + in_quotes(path_of(all, choices[i].place)) + " (" +
             std::to_string(choices[i].tensors) +
             (choices[i].tensors == 1 ? " tensor)" : " tensors)");
   }
@@ -118,23 +134,23 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
 }  // namespace
 
 PickleRef select_dictionary(const Pickle& pickle, std::string_view key, const std::string& where) {
-  const std::vector<Choice> choices = find_choices(pickle);
+  const Choices all = find_choices(pickle);
+  const std::size_t count = all.choices.size();
   if (key.empty()) {
-    if (choices.empty()) complain(pickle, where);
-    check(choices.size() == 1, where, ": holds ", choices.size(),
-          " dictionaries of tensors; --weights-key takes one of ", list_of(choices));
-    return choices.front().ref;
+    if (count == 0) complain(pickle, where);
+    if (count > 1) {
+      fail(where, ": holds ", count, " dictionaries of tensors; --weights-key takes one of ",
+           list_of(all));
+    }
+    return all.places[all.choices.front().place].ref;
   }
   const std::optional<PickleRef> named = key == kOutermost ? pickle.root : follow(pickle, key);
-  if (!named && choices.empty()) complain(pickle, where);
-  check(named.has_value(), where, ": nothing in it is called ", in_quotes(std::string(key)),
-        ", expected one of ", list_of(choices));
-  const bool has_tensors =
-      pickle.at(*named).kind == Kind::dict && count_tensors(pickle, *named) > 0;
-  if (!has_tensors && choices.empty()) complain(pickle, where);
-  check(has_tensors, where, ": ", in_quotes(std::string(key)), " is ",
-        describe_value(pickle, *named), " without tensors, expected one of ", list_of(choices));
-  return *named;
+  const bool is_dict = named && pickle.at(*named).kind == Kind::dict;
+  if (is_dict && count_tensors(pickle, *named) > 0) return *named;
+  if (count == 0) complain(pickle, where);
+  const std::string what =
+      named ? " is " + describe_value(pickle, *named) + " without tensors" : " is not in it";
+  fail(where, ": ", in_quotes(std::string(key)), what, ", expected one of ", list_of(all));
 }
 
 }  // namespace fovea

@@ -43,12 +43,12 @@ void TorchDictionary::collect(PickleRef dictionary) {
     const bool is_named = key.kind == PickleKind::text;
     StoredEntry entry;
     entry.name = is_named ? key.text : describe_value(object, items[i]);
+    check(!is_named || names.insert(entry.name).second, where_, ": the name ",
+          in_quotes(entry.name), " appears twice");
     if (!is_named || !is_tensor(object, items[i + 1])) {
       others_.push_back(std::move(entry.name));
       continue;
     }
-    check(names.insert(entry.name).second, where_, ": the name ", in_quotes(entry.name),
-          " appears twice");
     tensors_.push_back(tensor_of(object, items[i + 1], where(entry)));
     entry.type = tensors_.back().type;
     entry.shape = tensors_.back().shape;
@@ -58,7 +58,7 @@ void TorchDictionary::collect(PickleRef dictionary) {
 
 std::map<std::string, Tensor> TorchDictionary::read() const {
   // Views may repeat the elements of a storage: without a limit a few bytes would fill any memory.
-  constexpr std::uint64_t kMostRepeats = 16, kAlways = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kMostRepeats = 16, kAlways = std::uint64_t{16} << 20;
   const std::uint64_t most = kMostRepeats * source_.size() + kAlways;
   std::uint64_t bytes = 0;
   for (const TorchTensor& tensor : tensors_) {

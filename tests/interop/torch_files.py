@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Files of torch.save in fovea: torch_files.py BUILD_FOLDER [--fixtures FOLDER]
 
-Needs torch, timm, numpy and safetensors; build the targets `convert` and `evaluate` first. Each case is written by
+Needs torch, timm, numpy and safetensors; build the targets `convert`, `evaluate`, `predict` and `inspect` first. Each case is written by
 PyTorch in its zip form and in its older one, turned into safetensors by `convert`, and compared bit for bit with what
 PyTorch holds. A file of 5 GB, most of it a hole, must be read in 1 GiB of memory; a whole model of timm's must be
-evaluated as its safetensors are. --fixtures writes the small files of tests/engine/torch_files anew.
+evaluated as its safetensors are, and the papers' names load. --fixtures writes the small files of tests/engine/torch_files anew.
 """
 import argparse
 import collections
@@ -145,6 +145,42 @@ def fill_storages(file, content):
             out.write(np.array(numbers, "<f4").tobytes())
 
 
+def papers_models():
+    """A model of each paper with the official names: its name here, the model, what its authors save beside it."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+    from peer_models import cpvt, mae, pervit
+    deit = timm.create_model("deit_tiny_distilled_patch16_224")
+    return [("deit_tiny_distilled_patch16_224", deit, ["model"]),
+            ("cpvt_tiny_peg0_224", cpvt.CPVT(cpvt.tiny_peg0_224()), ["model", "epoch"]),
+            ("pervit_tiny_224", pervit.PerViT(pervit.tiny_224()), ["model", "optimizer", "epoch", "args"]),
+            ("mae_pit_tiny_32", mae.MAE(mae.settings("mae_pit_tiny_32")),
+             ["model", "optimizer", "epoch", "scaler", "args"])]
+
+
+def check_papers_names(build, folder):
+    """predict, and inspect of the autoencoder, say the same of the .pth file and of safetensors."""
+    from PIL import Image
+    noise = np.random.default_rng(1).integers(0, 255, (97, 131, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(folder / "noise.png")
+    for name, model, keys in papers_models():
+        state = model.state_dict()
+        beside = checkpoint() | {"model": state}
+        torch.save({key: beside[key] for key in keys}, folder / "paper.pth")
+        save_file({key: x.contiguous() for key, x in state.items()}, folder / "paper.safetensors")
+        said = []
+        for file in ["paper.pth", "paper.safetensors"]:
+            flags = ["--model", name, "--checkpoint", folder / file]
+            if name.startswith("mae"):
+                command = [build / "inspect", "mae", *flags, "--dataset", "builtin", "--output", folder / "mae"]
+            else:
+                command = [build / "predict", folder / "noise.png", *flags, "--format", "csv"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            said.append((folder / "mae/mae.csv").read_text() if name.startswith("mae") else done.stdout)
+        assert said[0] == said[1] and len(said[0]) > 50, (name, said)
+        print(f"ok  {name}: {', '.join(keys)} in a .pth file of {len(state)} tensors; as safetensors")
+
+
 def check_model(build, folder):
     torch.manual_seed(1)
     model = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=8, num_classes=10, depth=2)
@@ -195,6 +231,7 @@ def main():
         folder, build = Path(name), options.build.resolve()
         check_cases(build, folder)
         check_large(build, folder)
+        check_papers_names(build, folder)
         check_model(build, folder)
     print(f"ok  PyTorch {torch.__version__}'s files are read")
 
