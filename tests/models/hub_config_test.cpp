@@ -10,6 +10,7 @@
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/torch_state.h"
 
 using namespace fovea;
 using nlohmann::json;
@@ -138,6 +139,11 @@ TEST_CASE("a folder of a hub loads as a model with its weights") {
   }
   const auto again = make_model_from_config(json::parse(parse(config).config), 2);
   CHECK(load_weights(*again, folder.path()).kept.empty());  // --initial-checkpoint FOLDER
+
+  std::filesystem::remove(folder / "model.safetensors");  // as older hubs have it
+  write_file_atomically(folder / "pytorch_model.bin", tests::torch_checkpoint(state_of(*original)));
+  CHECK(state_of(*load_model(folder.path())).at("head.bias").to_vector() ==
+        state_of(*original).at("head.bias").to_vector());
 
   // Another program's config.json says nothing.
   write_file_atomically(folder / "config.json", R"({"learning_rate": 1})");
