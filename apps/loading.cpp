@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "data/evaluation.h"
-#include "engine/safetensors.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
 #include "models/pretrained.h"
@@ -62,11 +61,12 @@ std::string data_dir_of_run(const fs::path& weights) {
   return fs::is_directory(folder->get<std::string>(), none) ? folder->get<std::string>() : "";
 }
 
-ModelRequest model_request(const LoadRequest& request, const SafetensorsFile& file) {
+ModelRequest model_request(const LoadRequest& request, const WeightsFile& file) {
   ModelRequest wanted;
   wanted.name = request.model;
   wanted.num_classes = request.num_classes;
   const auto head = file.tensors.find("head.weight");
+  wanted.norms_pooled = file.tensors.contains("fc_norm.weight");  // MAE's fine-tuned classifiers
   const bool counts = !request.model.empty() && request.num_classes == 0;
   if (counts && head != file.tensors.end() && head->second.rank() == 2) {
     wanted.num_classes = head->second.size(0);
@@ -86,7 +86,7 @@ ModelRequest model_request(const LoadRequest& request, const SafetensorsFile& fi
   return wanted;
 }
 
-std::vector<std::string> notices_of(const LoadedModel& loaded, const SafetensorsFile& file,
+std::vector<std::string> notices_of(const LoadedModel& loaded, const WeightsFile& file,
                                     const LoadReport& report) {
   std::vector<std::string> notices;
   const std::string path = loaded.weights.string();
@@ -134,7 +134,7 @@ EvaluationTransform LoadedModel::preparation() const {
 LoadedModel load_trained(const LoadRequest& request) {
   LoadedModel loaded;
   loaded.weights = weights_path(request);
-  const SafetensorsFile file = read_safetensors(loaded.weights);
+  const WeightsFile file = read_weights(loaded.weights, request.weights_key);
   loaded.model = make_model_of(file.metadata, loaded.weights, model_request(request, file));
   LoadReport report;
   try {
@@ -167,6 +167,8 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   g.add("last", &r.last, "the last weights instead of the best ones");
   g.add("img-size", &r.img_size, "N or HxW (default: as trained)");
   g.add("model", &r.model, "registry name, for a file that does not say what it is");
+  g.add("weights-key", &r.weights_key,
+        "of a file of torch.save that holds several sets of weights: model, model_ema, ...");
   g.number("num-classes", &r.num_classes, "of such a file (default: as its head says)", {0, 1e6});
   g.add("device", &r.device, "cpu, cuda or cuda:N");
   FieldGroup images(fields, "Images");

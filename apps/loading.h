@@ -18,8 +18,9 @@ namespace fovea {
 struct LoadRequest {
   /// A run directory, a folder as on a hub or a weights file; empty: the newest run.
   std::string checkpoint;
-  std::string model;     ///< registry name, for files that do not say what they are
-  std::string img_size;  ///< N or HxW; empty: as trained
+  std::string model;        ///< registry name, for files that do not say what they are
+  std::string weights_key;  ///< of a file of torch.save: see read_weights()
+  std::string img_size;     ///< N or HxW; empty: as trained
   std::string device = "cpu";
   std::int64_t num_classes = 0;  ///< of a file that names no classes
   // How images are shown to it; empty or none: as the checkpoint says.

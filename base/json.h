@@ -18,4 +18,7 @@ inline constexpr int kMostNesting = 16;
 [[nodiscard]] std::string json_text(const nlohmann::json& value, int indent = -1);
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+/// A string of a file as it may stand in a message of one line: escaped and not too long.
+[[nodiscard]] std::string in_quotes(const std::string& text);
+
 }  // namespace fovea

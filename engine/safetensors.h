@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/tensor.h"
+#include "engine/stored_type.h"
 
 namespace fovea {
 
@@ -16,19 +16,13 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
 };
 
-/// One entry of a header: what a file holds, without its data.
-struct SafetensorsEntry {
-  std::string name, dtype;
-  Shape shape;
-};
-
-/// F64 F32 BF16 I64 U8 are read as they are; F16 becomes f32, I32 I16 I8 U16 U32 become i64, BOOL
-/// u8. Throws Error with path and reason on anything malformed: see FORMAT in safetensors.cpp.
+/// Types are held as held_dtype() says. Throws Error with path and reason on anything malformed:
+/// see FORMAT in safetensors.cpp.
 [[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path);
 /// The same from memory (what the fuzzer calls). `name` stands for the path in errors.
 [[nodiscard]] SafetensorsFile parse_safetensors(std::string_view bytes, const std::string& name);
 /// Header only.
-[[nodiscard]] std::vector<SafetensorsEntry> list_safetensors(const std::filesystem::path& path);
+[[nodiscard]] std::vector<StoredEntry> list_safetensors(const std::filesystem::path& path);
 
 /// Writes tensors of any strides (made contiguous) on any device. Adds metadata "format": "pt".
 void write_safetensors(const std::filesystem::path& path,

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,25 +17,6 @@ namespace fovea {
 namespace {
 
 using nlohmann::json;
-
-struct TypeInfo {
-  std::string_view name;
-  std::uint64_t bytes;
-};
-
-constexpr std::array<TypeInfo, 13> kTypes = {{{"BOOL", 1},
-                                              {"U8", 1},
-                                              {"I8", 1},
-                                              {"I16", 2},
-                                              {"U16", 2},
-                                              {"F16", 2},
-                                              {"BF16", 2},
-                                              {"I32", 4},
-                                              {"U32", 4},
-                                              {"F32", 4},
-                                              {"F64", 8},
-                                              {"I64", 8},
-                                              {"U64", 8}}};
 
 /// Collects entries and metadata from the parser's events; refuses what the format does not allow.
 class HeaderReader : public nlohmann::json_sax<json> {
@@ -79,10 +61,9 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (level_ == Level::metadata) {
       header_.metadata[field_] = text;
     } else if (level_ == Level::entry && field_ == "dtype") {
-      const auto* const found = std::find_if(kTypes.begin(), kTypes.end(),
-                                             [&](const TypeInfo& t) { return t.name == text; });
-      require(found != kTypes.end(), "has dtype ", in_quotes(text), ", which cannot be read");
-      entry().type = static_cast<StoredType>(found - kTypes.begin());
+      const std::optional<StoredType> found = find_named<StoredType>(text);
+      require(found.has_value(), "has dtype ", in_quotes(text), ", which cannot be read");
+      entry().type = *found;
     } else {
       unexpected("a string");
     }
@@ -211,17 +192,6 @@ void check_offsets(const SafetensorsHeader& header, std::uint64_t data_bytes,
 }
 
 }  // namespace
-
-std::string in_quotes(const std::string& text) {
-  constexpr std::size_t kLongest = 100;
-  const std::string escaped =
-      json(text).dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
-  return escaped.size() <= kLongest ? escaped : escaped.substr(0, kLongest) + "...\"";
-}
-
-std::string_view to_string(StoredType type) { return kTypes[static_cast<std::size_t>(type)].name; }
-
-std::uint64_t size_of(StoredType type) { return kTypes[static_cast<std::size_t>(type)].bytes; }
 
 SafetensorsHeader parse_header(std::string_view json_text, std::uint64_t data_bytes,
                                const std::string& path) {

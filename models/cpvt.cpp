@@ -2,8 +2,8 @@
 #include "models/cpvt.h"
 
 #include "engine/autograd.h"
-#include "engine/safetensors.h"
 #include "models/layers/recompute.h"
+#include "models/weights_file.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
@@ -93,7 +93,7 @@ Tensor peg_weight(const Model& model, std::int64_t peg) {
 }
 
 void load_pegs(Model& model, const std::filesystem::path& path) {
-  const SafetensorsFile file = read_safetensors(path);
+  const WeightsFile file = read_weights(path);
   const std::string where = path.string() + ": ";
   std::int64_t copied = 0;
   const NoGrad no_grad;

@@ -168,13 +168,12 @@ std::optional<HubConfig> find_hub_config(const fs::path& weights) {
 
 fs::path weights_in(const fs::path& path) {
   if (!fs::is_directory(path)) return path;
-  for (const char* name : {"model.safetensors", "best.safetensors", "last.safetensors"}) {
+  for (const char* name :
+       {"model.safetensors", "best.safetensors", "last.safetensors", "pytorch_model.bin"}) {
     if (fs::is_regular_file(path / name)) return path / name;
   }
-  const bool pickled = fs::exists(path / "pytorch_model.bin");
-  fail(path.string(), ": holds no weights, expected model.safetensors as on hubs",
-       pickled ? " (pytorch_model.bin is a pickled program, which is not read: ask for safetensors)"
-               : ", or best.safetensors or last.safetensors of a run");
+  fail(path.string(), ": holds no weights, expected model.safetensors or pytorch_model.bin as on ",
+       "hubs, or best.safetensors or last.safetensors of a run");
 }
 
 std::string foreign_parts(const std::vector<std::string>& names) {

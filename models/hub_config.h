@@ -32,8 +32,9 @@ struct HubConfig {
 /// or another program's.
 [[nodiscard]] std::optional<HubConfig> find_hub_config(const std::filesystem::path& weights);
 
-/// Which weights a folder stands for: model.safetensors, as hubs have it, or a run's best or last.
-/// A path that is no folder comes back as it is. Throws where a folder has none of them.
+/// Which weights a folder stands for: model.safetensors, as hubs have it, or a run's best or last,
+/// or the pytorch_model.bin of older hubs. A path that is no folder comes back as it is. Throws
+/// where a folder has none of them.
 [[nodiscard]] std::filesystem::path weights_in(const std::filesystem::path& path);
 
 /// What parts models here do not have the names of such tensors speak of ("reg_token: register

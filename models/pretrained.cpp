@@ -22,19 +22,6 @@ namespace {
 using nlohmann::json;
 using Grid = std::array<std::int64_t, 2>;
 
-/// What wrappers put before the official names.
-std::string official_name(std::string name) {
-  for (bool again = true; again;) {
-    again = false;
-    for (const char* prefix : {"module.", "_orig_mod."}) {
-      if (!name.starts_with(prefix)) continue;
-      name.erase(0, std::string_view(prefix).size());
-      again = true;
-    }
-  }
-  return name;
-}
-
 std::int64_t prefix_tokens(const TensorMap& tensors) {
   return static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
 }
@@ -186,6 +173,18 @@ auto with_path(const std::filesystem::path& path, const F& f) {
 
 }  // namespace
 
+std::string official_name(std::string name) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const char* prefix : {"module.", "_orig_mod."}) {
+      if (!name.starts_with(prefix)) continue;
+      name.erase(0, std::string_view(prefix).size());
+      again = true;
+    }
+  }
+  return name;
+}
+
 TensorMap state_of(const Model& model) {
   TensorMap tensors;
   for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
@@ -211,7 +210,7 @@ LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& me
 LoadReport load_weights(Model& model, const std::filesystem::path& given,
                         const LoadOptions& options) {
   const std::filesystem::path path = weights_in(given);
-  const SafetensorsFile file = read_safetensors(path);
+  const WeightsFile file = read_weights(path, options.weights_key);
   return with_path(path, [&] { return load_state(model, file.tensors, file.metadata, options); });
 }
 
@@ -228,6 +227,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   const auto own = metadata.find("config"), shown = metadata.find("model");
   if (!name.empty()) {
     config = preset(name);
+    if (request.norms_pooled && config["family"] == "vit") config["global_pool"] = "avg";
   } else if (own != metadata.end()) {
     config = parse_json(own->second);
     check(config.is_object(), path.string(), ": the model in its metadata is not a JSON object");
@@ -244,9 +244,10 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   return make_model_from_config(config, 0, request.options, name);
 }
 
-std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOptions options) {
+std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOptions options,
+                                  const std::string& weights_key) {
   const std::filesystem::path path = weights_in(given);
-  const SafetensorsFile file = read_safetensors(path);
+  const WeightsFile file = read_weights(path, weights_key);
   return with_path(path, [&] {
     ModelRequest request;
     request.options = options;

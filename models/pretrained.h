@@ -1,5 +1,6 @@
-// Weights from and to safetensors under the official names (timm's, DeiT's), so that files of
-// public hubs load as they are. Position embeddings are resized to the model's grid.
+// Weights under the official names (timm's, DeiT's), from safetensors and from files of torch.save,
+// and to safetensors, so that files of public hubs load as they are. Position embeddings are
+// resized to the model's grid.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "models/model.h"
+#include "models/weights_file.h"
 
 namespace fovea {
 
@@ -26,6 +28,7 @@ struct LoadOptions {
   /// of the pooled tokens (fc_norm). The file's decoder (MAE's) and its norm of all tokens, where
   /// the model norms what is pooled, are left out.
   bool finetune = false;
+  std::string weights_key{};  ///< of a file, see read_weights()
 };
 
 /// What was not simply copied.
@@ -34,9 +37,8 @@ struct LoadReport {
   std::vector<std::string> kept;     ///< left at their initial values: heads, fixed tables
 };
 
-using TensorMap = std::map<std::string, Tensor>;
-using Metadata = std::map<std::string, std::string>;
-
+/// A name without what wrappers put before it: "module." and "_orig_mod.".
+[[nodiscard]] std::string official_name(std::string name);
 /// All parameters and buffers, by name, sharing storage with the model.
 [[nodiscard]] TensorMap state_of(const Model& model);
 /// {"model": registry name, "config": JSON of every setting}.
@@ -60,6 +62,7 @@ void save_model(const std::filesystem::path& path, const Model& model, const Met
 struct ModelRequest {
   std::string name;              ///< registry name; empty: what the file says
   std::int64_t num_classes = 0;  ///< 0: as the file, or the name, has it
+  bool norms_pooled = false;     ///< a vit of that name pools all tokens and norms their mean
   std::optional<std::array<std::int64_t, 2>> img_size{};
   TensorOptions options{};
 };
@@ -68,8 +71,10 @@ struct ModelRequest {
 [[nodiscard]] std::unique_ptr<Model> make_model_of(const Metadata& metadata,
                                                    const std::filesystem::path& path,
                                                    const ModelRequest& request);
-/// Such a model with its weights. A folder stands for a file as in load_weights().
+/// Such a model with its weights. A folder stands for a file as in load_weights(), and
+/// `weights_key` is read_weights()'s.
 [[nodiscard]] std::unique_ptr<Model> load_model(const std::filesystem::path& path,
-                                                TensorOptions options = {});
+                                                TensorOptions options = {},
+                                                const std::string& weights_key = {});
 
 }  // namespace fovea

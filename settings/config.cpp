@@ -148,7 +148,10 @@ void add_distillation_fields(Fields& fields, TrainConfig& c) {
            {1e-3, 1e3});
   g.choice("kd-reduction", &c.kd_reduction, "soft loss divided by B K or by B");
   g.add("teacher", &c.teacher, "registry name (default: as its checkpoint says)");
-  g.add("teacher-checkpoint", &c.teacher_checkpoint, "its weights, a .safetensors file");
+  g.add("teacher-checkpoint", &c.teacher_checkpoint,
+        "its weights: a run, a folder of a hub or a file");
+  g.add("teacher-weights-key", &c.teacher_weights_key,
+        "which weights of a PyTorch file, as weights-key");
   g.add("teacher-logits", &c.teacher_logits,
         "instead of a teacher: what it said, \"logits\" [images, classes] in a .safetensors file");
 }
@@ -169,8 +172,12 @@ void add_run_fields(Fields& fields, TrainConfig& c) {
   g.number("max-steps", &c.max_steps, "stop after so many steps, as if interrupted; 0: never",
            {0, kMost})
       .saved = false;
-  g.add("finetune", &c.finetune, "start from these weights; head and size may differ");
+  g.add("finetune", &c.finetune,
+        "start from these weights (.safetensors, or .pth, .pt, .bin of PyTorch); head and size may "
+        "differ");
   g.add("initial-checkpoint", &c.initial_checkpoint, "start from exactly these weights");
+  g.add("weights-key", &c.weights_key,
+        "which weights of such a PyTorch file, where it holds several: model, model_ema, ...");
   g.add("peg-load", &c.peg_load, "start CPVT's PEGs from these weights; see peg-frozen");
   g.number("seed", &c.seed, "of everything random", {0, kMost});
   g.add("device", &c.device, "cpu, cuda or cuda:N");

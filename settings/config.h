@@ -104,10 +104,10 @@ struct TrainConfig {
   Distillation distillation_type = Distillation::none;
   double distillation_alpha = 0.5, distillation_tau = 1;
   ops::KdReduction kd_reduction = ops::KdReduction::elements;
-  std::string teacher, teacher_checkpoint, teacher_logits;
+  std::string teacher, teacher_checkpoint, teacher_weights_key, teacher_logits;
 
   // The run.
-  std::string output, config, resume, finetune, initial_checkpoint, peg_load;
+  std::string output, config, resume, finetune, initial_checkpoint, weights_key, peg_load;
   std::int64_t seed = 42;
   std::string device = "cpu";
   bool allow_tf32 = false;

@@ -66,6 +66,8 @@ void check_losses(const TrainConfig& c) {
   check_usage(!c.jsd_loss || !c.bce_loss, "--jsd-loss and --bce-loss: expected one of them");
   check_usage(c.teacher.empty() || !c.teacher_checkpoint.empty(), "--teacher ", c.teacher,
               " needs --teacher-checkpoint FILE, its weights");
+  check_usage(c.teacher_weights_key.empty() || !c.teacher_checkpoint.empty(),
+              "--teacher-weights-key ", c.teacher_weights_key, " needs --teacher-checkpoint FILE");
   if (c.distillation_type == Distillation::none) {
     check_usage(c.teacher_logits.empty() && c.teacher_checkpoint.empty(),
                 "a teacher needs --distillation-type soft, hard or bce");
@@ -104,6 +106,9 @@ void check_config(const TrainConfig& c) {
   static_cast<void>(frozen_patterns(c));
   check_usage(c.finetune.empty() || c.initial_checkpoint.empty(),
               "--finetune and --initial-checkpoint: expected one of them");
+  check_usage(c.weights_key.empty() || !c.finetune.empty() || !c.initial_checkpoint.empty(),
+              "--weights-key ", c.weights_key,
+              " needs --finetune FILE or --initial-checkpoint FILE");
   check_usage(!c.eval || !c.resume.empty() || !c.initial_checkpoint.empty(),
               "--eval needs weights: --resume STATE or --initial-checkpoint FILE");
   check_usage(!c.use_ema || c.eval, "--use-ema needs --eval");

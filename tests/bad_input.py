@@ -7,6 +7,7 @@ Each case must end with exit code 1 or 2 within seconds, say one line on standar
 "error: " and names what is wrong, and leave no half-written file behind. Prints a table.
 """
 import argparse
+import io
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 from tiny_training import PROGRAMS, tiny_model
 
@@ -51,6 +53,45 @@ HOSTILE = [
     ("a shape of 2^60", safetensors({"a": entry([2**60], 0, 4)}, b"1234"), ""),
     ("a shape whose product overflows", safetensors({"a": entry([2**40, 2**40], 0, 4)}, b"1234"), ""),
     ("bytes after the last tensor", safetensors({"a": entry([1], 0, 4)}, b"x" * 40), ""),
+]
+
+
+def torch_zip(pickle, storage=b"1234", method=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("archive/data.pkl", pickle)
+        archive.writestr("archive/data/0", storage)
+    return file.getvalue()
+
+
+def torch_tensor(count=1, sizes=(1,), strides=(1,)):
+    """A pickle of {"x": tensor}."""
+    def number(n):
+        return b"\x8a\x08" + struct.pack("<q", n)
+
+    def numbers(several):
+        return b"(" + b"".join(map(number, several)) + b"t"
+
+    def text(t):
+        return b"X" + struct.pack("<I", len(t)) + t
+    return (b"\x80\x02}" + text(b"x") + b"ctorch._utils\n_rebuild_tensor_v2\n((" + text(b"storage") +
+            b"ctorch\nFloatStorage\n" + text(b"0") + text(b"cpu") + number(count) + b"tQ" + number(0) +
+            numbers(sizes) + numbers(strides) + b"\x89NtRs.")
+
+
+# What a checkpoint of PyTorch may not be.
+HOSTILE_TORCH = [
+    ("os.system", torch_zip(b"\x80\x02cos\nsystem\n(X\x0b\x00\x00\x00touch RAN_XtR."), "system"),
+    ("os.system beside a key", torch_zip(b"\x80\x02}X\x05\x00\x00\x00modelcos\nsystem\n(X\x0b\x00\x00\x00touch RAN_XtRs."),
+     "system"),
+    ("an instruction of Python alone", torch_zip(b"\x80\x02(S'x'\nios\nsystem\n."), "STRING"),
+    ("compressed", torch_zip(torch_tensor(), method=zipfile.ZIP_DEFLATED), "compressed"),
+    ("truncated", torch_zip(torch_tensor())[:-1], "truncated"),
+    ("a tensor larger than its storage", torch_zip(torch_tensor(sizes=(9,))), "beyond"),
+    ("a storage larger than its bytes", torch_zip(torch_tensor(count=9, sizes=(9,))), "36"),
+    ("2^60 times one element", torch_zip(torch_tensor(sizes=(2**60,), strides=(0,))), ""),
+    ("marks nested 100000 deep", torch_zip(b"\x80\x02" + b"(" * 100000), "MARK"),
+    ("text", b"this is no checkpoint", "torch.save"),
 ]
 
 
@@ -197,12 +238,21 @@ def file_cases(cases, folder):
         (hub / "config.json").write_text(json.dumps(config))
         cases.run(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
     cases.run("report: no run", ["report", hub], "")
+    for name, content, word in HOSTILE_TORCH:
+        path = folder / "hostile.pth"
+        path.write_bytes(content)
+        cases.run(f"torch.save: {name}", ["convert", path, "--output", folder / "converted"], word or "hostile.pth",
+                  codes=(1,))
+        assert not pathlib.Path("RAN_X").exists() and not (folder / "converted").exists()
+    there = folder / "there.safetensors"
+    there.write_text("kept")
+    cases.run("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")
 
 
 def cue_cases(cases, folder):
-    """Of `evaluate --shape-bias`, with the weights that file_cases leaves."""
+    """Of `evaluate --shape-bias`, with the weights that program_cases leaves."""
     cues, class_map = folder / "cues", folder / "map.txt"
-    evaluate = ["evaluate", folder / "taken" / "last.safetensors", "--shape-bias"]
+    evaluate = ["evaluate", folder / "train_cifar/taken/last.safetensors", "--shape-bias"]
     mapped = [*evaluate, cues, "--class-map", class_map]
     class_map.write_text("cat: 3\ndog: 5\n")
     (cues / "cat").mkdir(parents=True)

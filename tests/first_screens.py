@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
-            "parity", "gradcheck", "fovea_bench"]
+            "convert", "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TINY = ["--model", "vit_tiny_patch8_32", "--depth", "1", "--embed-dim", "12", "--num-heads", "1",
         "--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]

@@ -37,11 +37,12 @@ void load_weights_file(const InitialWeights& from, Model& model,
                        std::vector<std::string>& notices) {
   LoadOptions options;
   options.finetune = from.new_head;
+  options.weights_key = from.weights_key;
   if (from.checkpoint.empty()) return;
   const fs::path path = weights_in(from.checkpoint);
   note_other_colors(from.colors, path, notices);
   const LoadReport report = load_weights(model, path, options);
-  notices.push_back(loading_table(path, model, report));
+  notices.push_back(loading_table(path, list_weights(path, from.weights_key), model, report));
 }
 
 void change_heads(const InitialWeights& from, const Model& model) {

@@ -44,11 +44,13 @@ class ModelTeacher : public Teacher {
  private:
   static std::unique_ptr<Model> load(const TeacherOptions& options, const ModelInfo& student) {
     const TensorOptions where{DType::f32, options.device};
-    if (options.model.empty()) return load_model(options.checkpoint, where);
+    if (options.model.empty()) return load_model(options.checkpoint, where, options.weights_key);
     const nlohmann::json sizes{{"num_classes", student.num_classes},
                                {"img_size", student.img_size}};
     std::unique_ptr<Model> teacher = make_model(options.model, sizes, 0, where);
-    load_weights(*teacher, options.checkpoint);
+    LoadOptions how;
+    how.weights_key = options.weights_key;
+    load_weights(*teacher, options.checkpoint, how);
     return teacher;
   }
 

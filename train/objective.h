@@ -52,10 +52,11 @@ class Teacher {
 
 /// Where a teacher's logits come from: computed by a model, or stored.
 struct TeacherOptions {
-  std::string checkpoint{};  ///< weights of the model
-  std::string model{};       ///< its registry name; empty: the checkpoint says it
-  std::string logits{};      ///< instead of a model: a safetensors file with "logits" [N, K]
-  TrainingSizes sizes{};     ///< of the images that it will see
+  std::string checkpoint{};   ///< weights of the model
+  std::string weights_key{};  ///< of that file, see read_weights()
+  std::string model{};        ///< its registry name; empty: the checkpoint says it
+  std::string logits{};       ///< instead of a model: a safetensors file with "logits" [N, K]
+  TrainingSizes sizes{};      ///< of the images that it will see
   DType activations = DType::f32;
   Device device{};
 };

@@ -52,8 +52,9 @@ ObjectiveOptions objective_options(const TrainConfig& config) {
   options.alpha = config.distillation_alpha;
   options.tau = config.distillation_tau;
   options.kd_reduction = config.kd_reduction;
-  options.teacher = {config.teacher_checkpoint, config.teacher,   config.teacher_logits,
-                     training_sizes(config),    config.precision, parse_device(config.device)};
+  options.teacher = {config.teacher_checkpoint,  config.teacher_weights_key, config.teacher,
+                     config.teacher_logits,      training_sizes(config),     config.precision,
+                     parse_device(config.device)};
   return options;
 }
 
@@ -139,6 +140,7 @@ InitialWeights initial_weights(const TrainConfig& config) {
   from.seed = seed_of(config);
   from.new_head = !config.finetune.empty();
   from.checkpoint = from.new_head ? config.finetune : config.initial_checkpoint;
+  from.weights_key = config.weights_key;
   from.colors = normalization_of(config);
   from.pegs = config.peg_load;
   from.head_scale = config.head_init_scale;

@@ -6,8 +6,6 @@
 #include <sstream>
 #include <vector>
 
-#include "engine/safetensors.h"
-
 namespace fovea {
 namespace {
 
@@ -36,10 +34,10 @@ std::string text_of(const std::vector<Row>& rows) {
   return text;
 }
 
-std::map<std::string, std::string> shapes_in(const std::filesystem::path& path) {
+std::map<std::string, std::string> shapes_in(const WeightsList& list) {
   std::map<std::string, std::string> shapes;
-  for (const SafetensorsEntry& entry : list_safetensors(path)) {
-    shapes[entry.name] = text_of(entry.shape);
+  for (const StoredEntry& entry : list.entries) {
+    shapes[official_name(entry.name)] = text_of(entry.shape);
   }
   return shapes;
 }
@@ -51,9 +49,9 @@ std::string shape_in(const std::map<std::string, std::string>& shapes, const std
 
 }  // namespace
 
-std::string loading_table(const std::filesystem::path& path, const Model& model,
-                          const LoadReport& report) {
-  const std::map<std::string, std::string> in_file = shapes_in(path);
+std::string loading_table(const std::filesystem::path& path, const WeightsList& list,
+                          const Model& model, const LoadReport& report) {
+  const std::map<std::string, std::string> in_file = shapes_in(list);
   std::vector<Row> rows{{"tensor", "file", "model", ""}};
   const auto add = [&](const std::string& name, const char* what) {
     const Tensor own = model.store().find(name);

@@ -14,6 +14,7 @@
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/torch_state.h"
 
 namespace fovea {
 namespace {
@@ -156,6 +157,29 @@ TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   CHECK(contains(other.notices.at(0), "pos_embed was resized"));
   request.img_size = "big";
   CHECK_THROWS_AS(static_cast<void>(load_trained(request)), UsageError);
+}
+
+TEST_CASE("a checkpoint of torch.save says its classes and its pooling by its tensors") {
+  const TemporaryFolder folder;
+  const auto model =
+      make_model("vit_tiny_patch16_32", {{"global_pool", "avg"}, {"num_classes", 3}}, 1);
+  LoadRequest request;
+  request.checkpoint = (folder / "mae_finetuned.pth").string();
+  write_file_atomically(request.checkpoint, tests::torch_checkpoint(state_of(*model)));
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(request)); }), "give --model"));
+  request.model = "vit_tiny_patch16_32";
+  request.weights_key = "model";
+  const LoadedModel loaded = load_trained(request);
+  CHECK(loaded.model->info().num_classes == 3);
+  for (const auto& entry : state_of(*model)) {
+    CAPTURE(entry.first);
+    CHECK(entry.second.to_vector() == state_of(*loaded.model).at(entry.first).to_vector());
+  }
+  CHECK(loaded.title() == "mae_finetuned.pth");
+  CHECK(contains(loaded.notices.at(0), "mean and std of ImageNet"));
+  request.weights_key = "ema";
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(request)); }),
+                 "\"ema\" is not in it, expected one of \"model\""));
 }
 
 TEST_CASE("a run's weights, a bare file, and what is not there") {

@@ -313,10 +313,10 @@ TEST_CASE("the writer refuses what no reader could read") {
 TEST_CASE("listing reads no data") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "f", one_tensor("F16", "[2,1]", "[0,4]", "abcd"));
-  const std::vector<SafetensorsEntry> list = list_safetensors(folder / "f");
+  const std::vector<StoredEntry> list = list_safetensors(folder / "f");
   REQUIRE(list.size() == 1);
   CHECK(list[0].name == "x");
-  CHECK(list[0].dtype == "F16");
+  CHECK(to_string(list[0].type) == "F16");
   CHECK(list[0].shape == Shape{2, 1});
   CHECK(contains(message_of([&] { (void)list_safetensors(folder / "none"); }), "No such file"));
 }

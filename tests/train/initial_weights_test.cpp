@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "engine/safetensors.h"
+#include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "tests/support/torch_state.h"
 
 namespace fovea {
 namespace {
@@ -187,6 +191,44 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
   Trainer trainer = make_trainer(config, data, std::move(model));
   const std::vector<double> losses = losses_of(trainer);
   CHECK(std::isfinite(losses.back()));
+}
+
+TEST_CASE("fine-tuning from a checkpoint of torch.save, and a teacher from one") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "checkpoint.pth").string();
+  Trainer trainer = make_trainer(plain_config());
+  TensorMap wrapped;
+  for (const auto& [name, tensor] : state_of(trainer.model())) wrapped["module." + name] = tensor;
+  const auto linear = make_model("linear", {{"img_size", {32, 32}}, {"num_classes", 10}}, 1);
+  tests::PyStorages storages;
+  const std::string student = tests::torch_state(wrapped, storages),
+                    teacher = tests::torch_state(state_of(*linear), storages);
+  write_file_atomically(
+      file, tests::torch_zip(tests::py_dict({{"model", student}, {"teacher", teacher}}), storages));
+  TrainConfig config = plain_config();
+  config.finetune = file;
+  CHECK(contains(message_of([&] { notices_of(config); }), "--weights-key takes one of \"model\""));
+  config.weights_key = "model";
+  check_config(config);
+  CHECK(notices_of(config) == file + ": copied 32 of 32 tensors\n");
+
+  config.distillation_type = Distillation::soft;
+  config.teacher = "linear";
+  config.teacher_checkpoint = file;
+  config.teacher_weights_key = "model";
+  CHECK(contains(message_of([&] { make_trainer(config); }), "weights do not fit linear"));
+  config.teacher_weights_key = "teacher";
+  check_config(config);
+  Trainer taught = make_trainer(config);
+  taught.train_step();
+
+  config.teacher_checkpoint.clear();
+  config.teacher.clear();
+  config.distillation_type = Distillation::none;
+  CHECK_THROWS_AS(check_config(config), UsageError);
+  config.teacher_weights_key.clear();
+  config.finetune.clear();
+  CHECK_THROWS_AS(check_config(config), UsageError);
 }
 
 TEST_CASE("a run that is resumed does not need the files that it started from") {

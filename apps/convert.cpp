@@ -1,0 +1,81 @@
+// convert FILE: a checkpoint's weights as safetensors, for programs that read nothing else.
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "apps/app.h"
+#include "apps/cli.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/safetensors.h"
+#include "models/hub_config.h"
+#include "models/weights_file.h"
+
+namespace {
+
+using namespace fovea;
+
+struct Request {
+  std::string output, weights_key;
+  bool overwrite = false;
+};
+
+Fields fields_of(Request& r) {
+  Fields fields;
+  FieldGroup group(fields, "Convert");
+  group.add("output", &r.output, "the .safetensors file to write");
+  group.add("weights-key", &r.weights_key,
+            "which weights of a PyTorch file, where it holds several: model, model_ema, ...");
+  group.add("overwrite", &r.overwrite, "replace a file that is there");
+  return fields;
+}
+
+/// "152 tensors: 2 F16 as F32, 150 F32".
+std::string count_text(const WeightsList& list) {
+  std::map<StoredType, int> counts;
+  for (const StoredEntry& entry : list.entries) ++counts[entry.type];
+  std::vector<std::string> parts;
+  for (const auto& [type, count] : counts) {
+    const StoredType written = stored_type(held_dtype(type));
+    std::string part = std::to_string(count) + " " + std::string(to_string(type));
+    if (written != type) part += " as " + std::string(to_string(written));
+    parts.push_back(std::move(part));
+  }
+  const std::size_t all = list.entries.size();
+  return std::to_string(all) + (all == 1 ? " tensor: " : " tensors: ") + joined(parts, ", ");
+}
+
+std::string left_out_text(const WeightsList& list) {
+  constexpr std::size_t kMost = 20;
+  std::vector<std::string> names = list.others;
+  if (names.size() > kMost) {
+    names.resize(kMost);
+    names.push_back("and " + std::to_string(list.others.size() - kMost) + " more");
+  }
+  return "note: left out, as they are no tensors: " + joined(names, ", ");
+}
+
+int run(int argc, char** argv) {
+  Request request;
+  const std::vector<std::string> arguments = parse_into_fields(
+      argc, argv,
+      {"convert",
+       "Writes the weights of a file of torch.save (.pth, .pt, .bin), or of safetensors, as\n"
+       "safetensors. Nothing that such a file holds is executed.",
+       "weights file, or folder with one", fields_of(request)});
+  if (arguments.size() != 1) throw UsageError("convert: name one file");
+  if (request.output.empty()) throw UsageError("convert: needs --output FILE.safetensors");
+  const std::filesystem::path output = request.output, input = weights_in(arguments.front());
+  check(request.overwrite || !std::filesystem::exists(output), output.string(),
+        ": is there already; --overwrite replaces it");
+  const WeightsList list = list_weights(input, request.weights_key);
+  const WeightsFile file = read_weights(input, request.weights_key);
+  write_safetensors(output, file.tensors, file.metadata);
+  if (!list.others.empty()) std::cerr << left_out_text(list) << '\n';
+  std::cout << "wrote " << output.string() << ": " << count_text(list) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }

@@ -1,0 +1,49 @@
+// Which reader a file is for.
+#include "models/weights_file.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "engine/safetensors.h"
+#include "engine/torch/torch_file.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A damaged file is said to be damaged by the reader that its name promises.
+bool is_for_torch(const fs::path& path, const ByteSource& file) {
+  constexpr std::array kNames{".pth", ".pt", ".bin", ".ckpt", ".tar"};  // DETR's and timm's end so
+  return is_torch_file(file) ||
+         std::find(kNames.begin(), kNames.end(), path.extension()) != kNames.end();
+}
+
+void refuse_key(const fs::path& path, const std::string& key) {
+  check(key.empty(), path.string(), ": got --weights-key ", key,
+        ", but this is no file of torch.save: safetensors hold one set of tensors");
+}
+
+}  // namespace
+
+WeightsFile read_weights(const fs::path& path, const std::string& key) {
+  const InputFile file(path);
+  if (is_for_torch(path, file)) return {TorchDictionary(file, key, path.string()).read(), {}};
+  refuse_key(path, key);
+  SafetensorsFile read = read_safetensors(path);
+  return {std::move(read.tensors), std::move(read.metadata)};
+}
+
+WeightsList list_weights(const fs::path& path, const std::string& key) {
+  const InputFile file(path);
+  if (is_for_torch(path, file)) {
+    const TorchDictionary dictionary(file, key, path.string());
+    return {dictionary.entries(), dictionary.others()};
+  }
+  refuse_key(path, key);
+  return {list_safetensors(path), {}};
+}
+
+}  // namespace fovea
