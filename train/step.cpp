@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
-#include "engine/upload.h"
 #include "ops/view.h"
 
 namespace fovea {
@@ -15,12 +14,6 @@ namespace {
 
 // One seed gives independent streams to the loader, the model's random ops and the task.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
-
-Batch uploaded(const Batch& batch, Device device) {
-  const auto there = [&](const Tensor& x) { return x.defined() ? upload(x, device) : x; };
-  return {there(batch.images), there(batch.labels), batch.indices, there(batch.targets),
-          there(batch.noise)};
-}
 
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
