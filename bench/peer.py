@@ -36,33 +36,54 @@ def wait_for(device):
         torch.cuda.synchronize(device)
 
 
-# Models that timm lacks: file in peer_models/, class, and the function with its settings.
-OWN_MODELS = {
+class Subject:
+    """What is measured: a model, the side of its images, and two functions of it."""
+
+    def __init__(self, model, side, infer, loss):
+        self.model, self.side = model, side
+        self.infer = infer  # images -> what it predicts
+        self.loss = loss    # images -> a scalar, to be made small
+
+    def compiled(self):
+        return Subject(self.model, self.side, torch.compile(self.infer), torch.compile(self.loss))
+
+
+def classification(model, side, classes, command):
+    labels = torch.randint(0, classes, (command["batch"],)).to(torch.device(command["device"]))
+    return Subject(model, side, model, lambda images: torch.nn.functional.cross_entropy(model(images), labels))
+
+
+# Classifiers that timm lacks: file in peer_models/, class, and the function with its settings.
+OWN_CLASSIFIERS = {
     "cpvt_tiny_peg0_224": ("cpvt", "CPVT", "tiny_peg0_224"),
     "pervit_tiny_224": ("pervit", "PerViT", "tiny_224"),
 }
+TIMM_SIZES = {
+    "vit_tiny_patch4_32": dict(img_size=32, patch_size=4, num_heads=3, num_classes=10),
+    "deit_tiny_patch16_224": dict(img_size=224, patch_size=16, num_heads=3, num_classes=1000),
+    "pit_tiny_32": dict(img_size=32, patch_size=1, num_heads=12, num_classes=100, global_pool="avg"),
+}
 
 
-def make_model(workload):
-    """The model, the side of its images and the number of its classes."""
-    if workload in OWN_MODELS:
-        file, name, settings = OWN_MODELS[workload]
+def make_subject(command):
+    workload = command["workload"]
+    if workload in OWN_CLASSIFIERS:
+        file, name, settings = OWN_CLASSIFIERS[workload]
         module = importlib.import_module("peer_models." + file)
         config = getattr(module, settings)()
-        return getattr(module, name)(config), config["img_size"][0], config["num_classes"]
-    import timm
-    from timm.models.vision_transformer import VisionTransformer
-    sizes = {
-        "vit_tiny_patch4_32": dict(img_size=32, patch_size=4, num_heads=3, num_classes=10),
-        "deit_tiny_patch16_224": dict(img_size=224, patch_size=16, num_heads=3, num_classes=1000),
-        "pit_tiny_32": dict(img_size=32, patch_size=1, num_heads=12, num_classes=100, global_pool="avg"),
-    }
-    if workload not in sizes:
-        raise SystemExit(f"peer: no workload {workload}; known: {', '.join(sizes | OWN_MODELS)}")
-    del timm  # imported for its version check only
-    size = sizes[workload]
-    model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
-    return model, size["img_size"], size["num_classes"]
+        return classification(getattr(module, name)(config), config["img_size"][0], config["num_classes"], command)
+    if workload in TIMM_SIZES:
+        from timm.models.vision_transformer import VisionTransformer
+        size = TIMM_SIZES[workload]
+        model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
+        return classification(model, size["img_size"], size["num_classes"], command)
+    from peer_models import mae
+    if workload in mae.SIZES:
+        config = mae.settings(workload)
+        model = mae.MAE(config)
+        return Subject(model, config["img_size"][0], model.predict, model)
+    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES)
+    raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
 
 class LoaderWorkload:
@@ -96,20 +117,19 @@ class Workload:
         self.device = torch.device(command["device"])
         self.train = command["mode"] == "train"
         self.bf16 = command["precision"] == "bf16"
-        self.model, side, classes = make_model(command["workload"])
-        self.model.to(self.device).train(self.train)
-        self.images = torch.randn(command["batch"], 3, side, side).to(self.device)
-        self.labels = torch.randint(0, classes, (command["batch"],)).to(self.device)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.05)
-        self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.forward = torch.compile(self.model) if command.get("compile") else self.model
+        subject = make_subject(command)
+        self.subject = subject.compiled() if command.get("compile") else subject
+        model = subject.model.to(self.device).train(self.train)
+        self.images = torch.randn(command["batch"], 3, subject.side, subject.side).to(self.device)
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.05)
+        self.parameters = sum(p.numel() for p in model.parameters())
 
     def step(self):
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
             if not self.train:
                 with torch.inference_mode():
-                    return self.forward(self.images)
-            loss = torch.nn.functional.cross_entropy(self.forward(self.images), self.labels)
+                    return self.subject.infer(self.images)
+            loss = self.subject.loss(self.images)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()

@@ -15,6 +15,8 @@
 #include "models/registry.h"
 #include "ops/ops.h"
 #include "optim/optimizer.h"
+#include "settings/config.h"
+#include "train/tasks.h"
 
 namespace fovea::bench {
 namespace {
@@ -35,11 +37,26 @@ void wait_for(Device device) {
   if (!device.is_cpu()) cuda::Stream::current(device.index).synchronize();
 }
 
-Tensor random_labels(std::int64_t count, std::int64_t classes) {
-  const Tensor labels = empty({count}, {DType::i64, {}});
+/// What a model learns: the task that its family is for, labels as they are.
+std::unique_ptr<const Task> plain_task(const Model& model) {
+  TrainConfig config;
+  config.model = model.info().name;
+  config.smoothing = 0;
+  return make_task(config, model.info(), 0);
+}
+
+Batch random_batch(const ModelInfo& info, std::int64_t count) {
+  Batch batch;
+  batch.images =
+      rand_normal({count, info.in_chans, info.img_size[0], info.img_size[1]}, {0, 1}, {5});
+  batch.labels = empty({count}, {DType::i64, {}});
+  batch.indices = empty({count}, {DType::i64, {}});
   Rng rng(3);
-  for (std::int64_t i = 0; i < count; ++i) labels.data<std::int64_t>()[i] = rng.below(classes);
-  return labels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    batch.labels.data<std::int64_t>()[i] = info.num_classes > 0 ? rng.below(info.num_classes) : 0;
+    batch.indices.data<std::int64_t>()[i] = i;
+  }
+  return batch;
 }
 
 std::shared_ptr<const Dataset> open_photographs(const std::string& workload) {
@@ -90,6 +107,10 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"pervit_tiny_224", "infer", "f32", 32},
       {"pit_tiny_32", "train", "f32", 16},
       {"pit_tiny_32", "infer", "f32", 16},
+      {"mae_vit_base_patch16", "train", "f32", 8},
+      {"mae_vit_base_patch16", "infer", "f32", 8},
+      {"mae_pit_tiny_32", "train", "f32", 8},
+      {"mae_pit_tiny_32", "infer", "f32", 8},
       {"loader", "load", "f32", 32},
       {"loader_pack", "load", "f32", 32},
   };
@@ -99,11 +120,14 @@ const std::vector<WorkloadSpec>& standard_workloads() {
 struct Workload::State {
   WorkloadSpec spec;
   std::unique_ptr<Model> model;
+  std::unique_ptr<const Task> task;
   std::unique_ptr<Optimizer> optimizer;
   std::shared_ptr<const Dataset> dataset;
   std::int64_t epoch = 0;
-  Tensor images, labels;
+  Batch batch;  ///< on the device but for what the task draws
   Context context;
+
+  void train();
 };
 
 Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>()) {
@@ -114,15 +138,10 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
     return;
   }
   s.model = make_model(spec.id, nlohmann::json::object(), 42, {DType::f32, spec.device});
-  const ModelInfo& info = s.model->info();
-  s.images = rand_normal({spec.batch, info.in_chans, info.img_size[0], info.img_size[1]}, {0, 1},
-                         {5}, {DType::f32, spec.device});
-  s.labels = random_labels(spec.batch, info.num_classes).to(spec.device);
+  s.task = plain_task(*s.model);
+  s.batch = uploaded(random_batch(s.model->info(), spec.batch), spec.device);
   s.context.training = spec.mode == "train";
-  if (spec.precision == "bf16") {
-    s.context.activations = DType::bf16;
-    s.images = s.images.to(DType::bf16);
-  }
+  if (spec.precision == "bf16") s.context.activations = DType::bf16;
   if (s.context.training) {
     s.optimizer = std::make_unique<Optimizer>(s.model->store(), OptimizerOptions{});
   }
@@ -130,20 +149,25 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
 
 Workload::~Workload() = default;
 
+void Workload::State::train() {
+  model->store().zero_grad();
+  const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
+  const Batch drawn = uploaded(task->prepare(batch, place), spec.device);
+  backward(task->loss(*model, drawn, context).total);
+  model->finish_backward();
+  optimizer->step(1e-4);
+  ++context.step;
+}
+
 void Workload::step() {
   State& s = *state_;
   if (s.dataset) {
     load_epoch(s.dataset, s.spec.batch, s.epoch++);
   } else if (s.context.training) {
-    s.model->store().zero_grad();
-    const ModelOutput out = s.model->forward(s.images, s.context);
-    backward(ops::cross_entropy(out.logits, s.labels));
-    s.model->finish_backward();
-    s.optimizer->step(1e-4);
-    ++s.context.step;
+    s.train();
   } else {
     const NoGrad no_grad;
-    (void)s.model->forward(s.images, s.context);
+    (void)s.model->forward(s.batch.images, s.context);
   }
   wait_for(s.spec.device);
 }

@@ -31,8 +31,9 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  /// Training: forward, cross-entropy, backward, AdamW. Inference: forward. Loading: images(). Ends
-  /// when the device is done.
+  /// Training: what the model's task draws, its loss (cross-entropy, or the error of hidden
+  /// patches), backward, AdamW. Inference: forward. Loading: images(). Ends when the device is
+  /// done.
   void step();
   [[nodiscard]] std::int64_t images() const;  ///< of a step
   /// Floating-point operations of one step: 2 a multiply-add, three forwards' worth in training.

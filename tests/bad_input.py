@@ -250,7 +250,7 @@ def file_cases(cases, folder):
 
 
 def cue_cases(cases, folder):
-    """Of `evaluate --shape-bias`, with the weights that program_cases leaves."""
+    """Of `evaluate --shape-bias`, with the weights that run_cases leaves."""
     cues, class_map = folder / "cues", folder / "map.txt"
     evaluate = ["evaluate", folder / "train_cifar/taken/last.safetensors", "--shape-bias"]
     mapped = [*evaluate, cues, "--class-map", class_map]

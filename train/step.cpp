@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
-#include "engine/upload.h"
 #include "ops/view.h"
 
 namespace fovea {
@@ -15,14 +14,6 @@ namespace {
 
 // One seed gives independent streams to the loader, the model's random ops and the task.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
-
-Batch uploaded(const Batch& batch, Device device) {
-  Batch there = batch;
-  for (Tensor* const part : {&there.images, &there.labels, &there.targets, &there.noise}) {
-    if (part->defined()) *part = upload(*part, device);
-  }
-  return there;
-}
 
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;

@@ -55,7 +55,10 @@ class MAE(nn.Module):
             return t
         return (t - t.mean(-1, keepdim=True)) / (t.var(-1, keepdim=True) + 1e-6).sqrt()
 
-    def forward(self, x, noise, tap=None):
+    def predict(self, x, noise=None):
+        """What the encoder makes of the visible patches, the decoder of all, and which are hidden."""
+        if noise is None:
+            noise = torch.rand(len(x), self.count, device=x.device)
         shuffle = noise.argsort(dim=1, stable=True)
         restore = shuffle.argsort(1)
         visible = shuffle[:, :self.kept, None]
@@ -74,21 +77,28 @@ class MAE(nn.Module):
         for block in self.decoder_blocks:
             y = block(y)
         pred = self.decoder_pred(self.decoder_norm(y))[:, 1:]
+        return latent, pred, restore
+
+    def forward(self, x, noise=None, tap=None):
+        """The loss."""
+        latent, pred, restore = self.predict(x, noise)
         mask = (restore >= self.kept).to(x.dtype)
         if tap is not None:
             tap.update(latent=latent, pred=pred, mask=mask, ids_restore=restore)
         return (((pred - self.target(x)) ** 2).mean(-1) * mask).sum() / mask.sum()
 
 
+# Of the models that are measured.
+SIZES = {
+    "mae_vit_base_patch16": dict(img_size=[224, 224], patch_size=16, embed_dim=768, depth=12, num_heads=12),
+    "mae_pit_tiny_32": dict(img_size=[32, 32], patch_size=1, embed_dim=192, depth=12, num_heads=12),
+}
+
+
 def settings(name):
-    """The settings of the models that are measured."""
     base = {"in_chans": 3, "mlp_ratio": 4.0, "norm_eps": 1e-6, "decoder_embed_dim": 512, "decoder_depth": 8,
             "decoder_num_heads": 16, "norm_pix_loss": False, "mask_ratio": 0.75, "pos_embed": "sincos"}
-    sizes = {
-        "mae_vit_base_patch16": dict(img_size=[224, 224], patch_size=16, embed_dim=768, depth=12, num_heads=12),
-        "mae_pit_tiny_32": dict(img_size=[32, 32], patch_size=1, embed_dim=192, depth=12, num_heads=12),
-    }
-    return base | sizes[name]
+    return base | SIZES[name]
 
 
 def worst_error(path):

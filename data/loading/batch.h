@@ -16,4 +16,7 @@ struct Batch {
   [[nodiscard]] std::int64_t size() const { return images.defined() ? images.size(0) : 0; }
 };
 
+/// The batch where a model on `device` reads it: all but the indices, by upload().
+[[nodiscard]] Batch uploaded(const Batch& batch, Device device);
+
 }  // namespace fovea
