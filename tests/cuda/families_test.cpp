@@ -1,6 +1,10 @@
 // Ten training steps of each family on the fake device beside the CPU's.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "data/image.h"
 #include "engine/cuda/runtime.h"
 #include "engine/storage.h"
 #include "tests/cuda/seeds.h"
@@ -111,6 +115,36 @@ TEST_CASE("every family goes on where it was stopped on the other device") {
       check_close(losses, whole, 1e-5);
     }
   }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and picture") {
+  struct End {
+    std::vector<double> scores;
+    Image picture;
+  };
+  const auto end_on = [](const char* device) {
+    TrainConfig config = config_of(kFamilies.back(), device, DType::f32);
+    config.batch_size = 25;  // two steps
+    config.max_steps = 0;
+    Trainer trainer = make_trainer(config);
+    End end;
+    TrainWatch watch;
+    watch.on_epoch = [&](const EpochRow& row, const TrainState&) { end.scores = row.eval; };
+    watch.on_picture = [&](std::int64_t, const Image& image) { end.picture = image; };
+    REQUIRE(trainer.fit(watch));
+    return end;
+  };
+  const End cpu = end_on("cpu"), cuda = end_on("cuda");
+  REQUIRE(cpu.scores.size() == 2);
+  check_close(cuda.scores, cpu.scores, 1e-5);
+  REQUIRE(cpu.picture.pixels.size() == cuda.picture.pixels.size());
+  REQUIRE(cpu.picture.height > 0);
+  int furthest = 0;
+  for (std::size_t i = 0; i < cpu.picture.pixels.size(); ++i) {
+    furthest = std::max(furthest, std::abs(cpu.picture.pixels[i] - cuda.picture.pixels[i]));
+  }
+  CHECK(furthest <= 1);
   CHECK(take_findings().empty());
 }
 

@@ -253,6 +253,9 @@ std::unique_ptr<Model> shrunken(const std::string& name) {
   for (const auto& [key, value] : small.items()) {
     if (full.contains(key)) overrides[key] = value;
   }
+  if (full["family"] == "mae") {
+    overrides.update({{"decoder_embed_dim", 8}, {"decoder_depth", 1}, {"decoder_num_heads", 2}});
+  }
   return make_model(name, overrides, 1);
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("the probe's norm: batch statistics, eps 1e-6, momentum 0.1, nothing t
   ParameterStore store(1, kF64);
   const BatchStatistics norm(Scope(store) / "0", kChannels);
   CHECK(store.parameters().empty());
-  CHECK(store.buffers().size() == 2);
+  CHECK(store.buffers().size() == 3);
   // Values of the size of eps' root, so that eps is seen.
   const std::vector<double> batches[2] = {{0.001, 2, 0.003, -1, -0.002, 5}, {0.004, 1, 0, 0, 0, 3}};
   double mean[kChannels] = {0, 0}, variance[kChannels] = {1, 1};
@@ -61,6 +61,7 @@ TEST_CASE("the probe's norm: batch statistics, eps 1e-6, momentum 0.1, nothing t
       variance[c] = 0.9 * variance[c] + 0.1 * s.unbiased;
     }
   }
+  CHECK(store.find("0.num_batches_tracked").item() == 2);
   const Tensor y = norm(from_values({kImages, kChannels}, batches[0], kF64), evaluation);
   for (std::size_t c = 0; c < kChannels; ++c) {
     check_close(store.find("0.running_mean").at(static_cast<std::int64_t>(c)), mean[c]);
