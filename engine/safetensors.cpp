@@ -82,10 +82,10 @@ SafetensorsFile parse_safetensors(std::string_view bytes, const std::string& nam
   return read_all(MemoryBytes(bytes, name), name);
 }
 
-std::vector<StoredEntry> list_safetensors(const std::filesystem::path& path) {
+SafetensorsList list_safetensors(const std::filesystem::path& path) {
   const InputFile file(path);
-  const SafetensorsHeader header = open_header(file, path.string()).header;
-  return {header.entries.begin(), header.entries.end()};
+  SafetensorsHeader header = open_header(file, path.string()).header;
+  return {{header.entries.begin(), header.entries.end()}, std::move(header.metadata)};
 }
 
 void write_safetensors(const std::filesystem::path& path,

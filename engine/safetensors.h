@@ -11,6 +11,12 @@
 
 namespace fovea {
 
+/// What a file holds, without its data.
+struct SafetensorsList {
+  std::vector<StoredEntry> entries;
+  std::map<std::string, std::string> metadata;
+};
+
 struct SafetensorsFile {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
@@ -22,7 +28,7 @@ struct SafetensorsFile {
 /// The same from memory (what the fuzzer calls). `name` stands for the path in errors.
 [[nodiscard]] SafetensorsFile parse_safetensors(std::string_view bytes, const std::string& name);
 /// Header only.
-[[nodiscard]] std::vector<StoredEntry> list_safetensors(const std::filesystem::path& path);
+[[nodiscard]] SafetensorsList list_safetensors(const std::filesystem::path& path);
 
 /// Writes tensors of any strides (made contiguous) on any device. Adds metadata "format": "pt".
 void write_safetensors(const std::filesystem::path& path,

@@ -40,10 +40,11 @@ WeightsList list_weights(const fs::path& path, const std::string& key) {
   const InputFile file(path);
   if (is_for_torch(path, file)) {
     const TorchDictionary dictionary(file, key, path.string());
-    return {dictionary.entries(), dictionary.others()};
+    return {dictionary.entries(), dictionary.others(), {}};
   }
   refuse_key(path, key);
-  return {list_safetensors(path), {}};
+  SafetensorsList list = list_safetensors(path);
+  return {std::move(list.entries), {}, std::move(list.metadata)};
 }
 
 }  // namespace fovea

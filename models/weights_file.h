@@ -18,6 +18,7 @@ using Metadata = std::map<std::string, std::string>;
 struct WeightsList {
   std::vector<StoredEntry> entries;
   std::vector<std::string> others;  ///< names beside them that are no tensors, which are left out
+  Metadata metadata;                ///< of safetensors alone
 };
 
 struct WeightsFile {

@@ -9,6 +9,7 @@
 #include "models/hub_config.h"
 #include "models/pretrained.h"
 #include "ops/arithmetic.h"
+#include "train/checkpoint.h"
 #include "train/jax_init.h"
 #include "train/weights_table.h"
 
@@ -17,18 +18,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Weights from a hub expect colours as they were trained with; here those are settings of the run.
-void note_other_colors(const Normalization& own, const fs::path& weights,
+/// Weights expect colours as they were trained with; here those are settings of the run.
+void note_other_colors(const Normalization& own, const fs::path& weights, const Metadata& metadata,
                        std::vector<std::string>& notices) {
-  const std::optional<HubConfig> hub = find_hub_config(weights);
-  if (!hub || (own.mean == hub->mean && own.deviation == hub->deviation)) return;
+  if (!metadata.contains("mean") && !find_hub_config(weights)) return;  // nothing says which
+  const Normalization theirs = weights_info(metadata, weights).normalization;
+  if (own.mean == theirs.mean && own.deviation == theirs.deviation) return;
   std::ostringstream text;
   const auto list = [&text](const char* flag, const std::array<float, 3>& v) {
     text << " --" << flag << ' ' << v[0] << ',' << v[1] << ',' << v[2];
   };
   text << weights.string() << ": was trained with";
-  list("mean", hub->mean);
-  list("std", hub->deviation);
+  list("mean", theirs.mean);
+  list("std", theirs.deviation);
   text << ", and this run has others";
   notices.push_back(text.str());
 }
@@ -40,9 +42,10 @@ void load_weights_file(const InitialWeights& from, Model& model,
   options.weights_key = from.weights_key;
   if (from.checkpoint.empty()) return;
   const fs::path path = weights_in(from.checkpoint);
-  note_other_colors(from.colors, path, notices);
+  const WeightsList list = list_weights(path, from.weights_key);
+  note_other_colors(from.colors, path, list.metadata, notices);
   const LoadReport report = load_weights(model, path, options);
-  notices.push_back(loading_table(path, list_weights(path, from.weights_key), model, report));
+  notices.push_back(loading_table(path, list, model, report));
 }
 
 void change_heads(const InitialWeights& from, const Model& model) {

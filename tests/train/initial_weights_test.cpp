@@ -25,6 +25,20 @@ std::string notices_of(const TrainConfig& config) {
 
 }  // namespace
 
+TEST_CASE("a run with other colours than its weights were trained with says so") {
+  const TemporaryFolder folder;
+  TrainConfig config = plain_config();
+  const std::string file = (folder / "weights.safetensors").string();
+  std::vector<std::string> none;
+  const auto model = start_model(config, tiny_data(), none);
+  save_model(file, *model, {{"mean", "[0.5, 0.5, 0.5]"}, {"std", "[0.25, 0.25, 0.25]"}});
+  config.finetune = file;
+  CHECK(contains(notices_of(config), "was trained with --mean 0.5,0.5,0.5 --std 0.25,0.25,0.25"));
+  config.mean = {0.5, 0.5, 0.5};
+  config.std = {0.25, 0.25, 0.25};
+  CHECK_FALSE(contains(notices_of(config), "was trained with"));
+}
+
 TEST_CASE("frozen parameters stay, the others move") {
   TrainConfig config = plain_config();
   config.freeze = "^blocks\\.0\\. patch_embed";
