@@ -135,7 +135,7 @@ TEST_CASE("depth costs no stack, and has a limit where Python would nest") {
 }
 
 TEST_CASE("what no writer leaves is refused") {
-  for (const auto& [body, part] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {"X" + little<std::uint32_t>(0xffffffff) + "abc", "is cut short: 4294967295 bytes"},
            {"B" + little<std::uint32_t>(10), "is cut short"},
            {"\x8a\x09"
@@ -164,6 +164,8 @@ TEST_CASE("what no writer leaves is refused") {
            {"(N", "1 open MARKs"},
            {"\x80\x06", "protocol 6"},
            {"\x95" + little<std::uint64_t>(9), "a FRAME of 9 bytes, but 1 follow"}}) {
+    const std::string& body = row.first;
+    const std::string& part = row.second;
     CAPTURE(part);
     CHECK_MESSAGE(contains(message(body), part), message(body));
     CHECK(message(body).starts_with("file: the pickle "));

@@ -154,7 +154,7 @@ TEST_CASE("views of a storage: whole, part, turned, repeated") {
 
 TEST_CASE("tensors that do not lie in their storage are refused") {
   const std::int64_t most = INT64_MAX;
-  for (const auto& [tensor, part] : std::vector<std::pair<PyTensor, std::string>>{
+  for (const auto& row : std::vector<std::pair<PyTensor, std::string>>{
            {{.count = 4, .sizes = {5}, .strides = {1}}, "beyond a storage of 4 elements"},
            {{.count = 4, .offset = 4}, "beyond a storage of 4 elements"},
            {{.count = 4, .offset = 1, .sizes = {2, 2}, .strides = {2, 1}}, "beyond a storage"},
@@ -174,6 +174,8 @@ TEST_CASE("tensors that do not lie in their storage are refused") {
            {{.key = "9", .count = 4}, "storage \""},
            {{.type = "ComplexFloatStorage", .count = 4}, "torch.ComplexFloatStorage"},
            {{.type = "system", .count = 4}, "torch.system"}}) {
+    const PyTensor& tensor = row.first;
+    const std::string& part = row.second;
     for (const bool old : {false, true}) {
       CAPTURE(part);
       const std::string said = message(both_forms_of(tensor, old));

@@ -86,7 +86,7 @@ TEST_CASE("what torch.save never writes is refused") {
   shifted.replace(shifted.size() - 6, 4, little<std::uint32_t>(0x7fffffff));
   std::string counted = zip_bytes({{"a", "x"}});
   counted[counted.size() - 12] = 2;
-  for (const auto& [bytes, part] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {zip_bytes({{.name = "a", .bytes = "x", .method = 8}}),
             "the compressed member \"a\", which torch.save never writes"},
            {zip_bytes({{.name = "a", .bytes = "x", .flags = 1}}), "the encrypted member"},
@@ -101,6 +101,8 @@ TEST_CASE("what torch.save never writes is refused") {
            {counted, "1 members in its directory, its end record says 2"},
            {"", "no end record"},
            {"PK\3\4 and more", "no end record"}}) {
+    const std::string& bytes = row.first;
+    const std::string& part = row.second;
     CAPTURE(part);
     CHECK_MESSAGE(contains(message(bytes), part), message(bytes));
     CHECK(message(bytes).starts_with("file: the zip file "));
