@@ -136,7 +136,7 @@ OWN_FLAGS = {
     "train_cifar": [(["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--mixup", "2e400"], "mixup"),
                     (["--model", "vit_tinny_patch4_32"], "vit_tiny"), (["--mask-ratio", "0.5"], "mask")],
     "train_mae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                  (["--model", "mae_vit_tinny_patch8_32"], "vit_tiny"), (["--smoothing", "0.1"], "--smoothing"),
+                  (["--model", "mae_vit_tinny_patch8_32"], "mae_vit_tiny"), (["--smoothing", "0.1"], "--smoothing"),
                   (["--linear-probe"], "--linear-probe"), (["--mask-ratio", "1"], "hides 16 of 16"),
                   (["--mask-ratio", "0"], "hides 0 of 16"), (["--mask-ratio", "nan"], "mask"),
                   (["--mask-ratio", "-0.5"], "mask_ratio"), (["--norm-pix-loss=maybe"], "norm"),
@@ -213,9 +213,10 @@ def task_cases(cases, folder):
     """What was trained for one task is asked for the other."""
     classifier, encoder = (folder / program / "taken" for program in ("train_cifar", "train_mae"))
     cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is no masked autoencoder")
-    cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"])
+    cases.run("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
+    cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
-                                                  "--checkpoint", encoder])
+                                                  "--checkpoint", encoder], "inspect mae")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",

@@ -275,9 +275,14 @@ TEST_CASE("a mask that hides nothing or everything is refused, with the ratios t
   CHECK_THROWS_AS(tiny({{"decoder_embed_dim", 9}, {"decoder_num_heads", 3}}), Error);  // sincos
 }
 
-TEST_CASE("0.6 of 25 patches leaves 10, as the official code rounds") {
-  const auto model = tiny({{"img_size", {10, 10}}, {"mask_ratio", 0.6}});
-  CHECK(dynamic_cast<const Mae&>(*model).config().kept() == 10);
+TEST_CASE("what stays is rounded down, in f64, as the official code does") {
+  const auto kept = [](const json& size, double ratio) {
+    const auto model = tiny({{"img_size", size}, {"mask_ratio", ratio}});
+    return dynamic_cast<const Mae&>(*model).config().kept();
+  };
+  CHECK(kept({10, 10}, 0.6) == 10);  // of 25
+  CHECK(kept({8, 12}, 0.6) == 9);    // 9.6 of 24
+  CHECK(kept({10, 20}, 0.9) == 4);   // of 50; 1 - 0.9 is a little less than 0.1
 }
 
 TEST_CASE("MAE begins with Xavier's weights and normal tokens, and decays the tokens") {
