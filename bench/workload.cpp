@@ -175,6 +175,10 @@ std::int64_t Workload::images() const {
   return state_->dataset ? state_->dataset->size() : state_->spec.batch;
 }
 
+std::int64_t Workload::parameters() const {
+  return state_->model ? state_->model->store().parameter_count() : 0;
+}
+
 double Workload::flop() const {
   if (!state_->model) return 0;
   const double forward =
