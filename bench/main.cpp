@@ -145,10 +145,14 @@ class Peer {
   }
 
   /// In a new process, so that a row does not depend on those before it: PyTorch's inference is
-  /// faster where training has left memory that the C library does not give back.
-  void set_up(const WorkloadSpec& spec) {
+  /// faster where training has left memory that the C library does not give back. Throws where its
+  /// model has not our number of parameters.
+  void set_up(const WorkloadSpec& spec, std::int64_t parameters) {
     if (!one_process_) process_.emplace(python_, kScript);
-    (void)process_->ask(with_setup(spec));
+    const json answer = process_->ask(with_setup(spec));
+    const auto theirs = answer["parameters"].get<std::int64_t>();
+    check(theirs == parameters, "peer: its ", spec.id, " has ", theirs, " parameters, ours ",
+          parameters, ": not the same model; correct bench/peer.py or bench/peer_models/");
   }
   double rep() { return process_->ask({{"cmd", "rep"}})["seconds"]; }
 
@@ -200,7 +204,7 @@ class Peer {
 json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) {
   constexpr int kWarmUp = 2;
   Workload ours(spec);
-  if (peer != nullptr) peer->set_up(spec);
+  if (peer != nullptr) peer->set_up(spec, ours.parameters());
   std::vector<double> our_times, peer_times;
   for (int i = -kWarmUp; i < options.reps; ++i) {
     const double mine = seconds_of(ours), theirs = peer != nullptr ? peer->rep() : 0;

@@ -6,7 +6,7 @@ benchmark can take turns with it: its repetition, ours, its repetition, ours.
   {"cmd": "info"}                               -> versions, BLAS, attention kernel
   {"cmd": "gemm", "m": , "n": , "k": , "device": } -> {"gflops": }
   {"cmd": "setup", "workload": , "mode": "train"|"infer"|"load", "precision": "f32"|"bf16", "batch": ,
-   "threads": , "compile": bool, "device": , "folder": } -> {"parameters": }
+   "threads": , "compile": bool, "device": , "folder": } -> {"parameters": }, those that are trained
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
   {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was there
                                                    before the first, resident or of the device's
@@ -59,9 +59,9 @@ OWN_CLASSIFIERS = {
     "pervit_tiny_224": ("pervit", "PerViT", "tiny_224"),
 }
 TIMM_SIZES = {
-    "vit_tiny_patch4_32": dict(img_size=32, patch_size=4, num_heads=3, num_classes=10),
-    "deit_tiny_patch16_224": dict(img_size=224, patch_size=16, num_heads=3, num_classes=1000),
-    "pit_tiny_32": dict(img_size=32, patch_size=1, num_heads=12, num_classes=100, global_pool="avg"),
+    "vit_tiny_patch4_32": dict(img_size=32, patch_size=4, num_heads=3),
+    "deit_tiny_patch16_224": dict(img_size=224, patch_size=16, num_heads=3),
+    "pit_tiny_32": dict(img_size=32, patch_size=1, num_heads=12, global_pool="avg"),
 }
 
 
@@ -76,7 +76,7 @@ def make_subject(command):
         from timm.models.vision_transformer import VisionTransformer
         size = TIMM_SIZES[workload]
         model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
-        return classification(model, size["img_size"], size["num_classes"], command)
+        return classification(model, size["img_size"], model.num_classes, command)
     from peer_models import mae
     if workload in mae.SIZES:
         config = mae.settings(workload)
@@ -122,7 +122,7 @@ class Workload:
         model = subject.model.to(self.device).train(self.train)
         self.images = torch.randn(command["batch"], 3, subject.side, subject.side).to(self.device)
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.05)
-        self.parameters = sum(p.numel() for p in model.parameters())
+        self.parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
 
     def step(self):
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):

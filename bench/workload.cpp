@@ -142,14 +142,13 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
   s.batch = uploaded(random_batch(s.model->info(), spec.batch), spec.device);
   s.context.training = spec.mode == "train";
   if (spec.precision == "bf16") s.context.activations = DType::bf16;
-  if (s.context.training) {
-    s.optimizer = std::make_unique<Optimizer>(s.model->store(), OptimizerOptions{});
-  }
 }
 
 Workload::~Workload() = default;
 
+/// The optimizer's moments are of the first step, and of its memory, as PyTorch's are.
 void Workload::State::train() {
+  if (!optimizer) optimizer = std::make_unique<Optimizer>(model->store(), OptimizerOptions{});
   model->store().zero_grad();
   const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
   const Batch drawn = uploaded(task->prepare(batch, place), spec.device);
@@ -174,6 +173,10 @@ void Workload::step() {
 
 std::int64_t Workload::images() const {
   return state_->dataset ? state_->dataset->size() : state_->spec.batch;
+}
+
+std::int64_t Workload::parameters() const {
+  return state_->model ? state_->model->store().parameter_count() : 0;
 }
 
 double Workload::flop() const {

@@ -35,7 +35,8 @@ class Workload {
   /// patches), backward, AdamW. Inference: forward. Loading: images(). Ends when the device is
   /// done.
   void step();
-  [[nodiscard]] std::int64_t images() const;  ///< of a step
+  [[nodiscard]] std::int64_t images() const;      ///< of a step
+  [[nodiscard]] std::int64_t parameters() const;  ///< that are trained; 0 of a loader
   /// Floating-point operations of one step: 2 a multiply-add, three forwards' worth in training.
   [[nodiscard]] double flop() const;
 
