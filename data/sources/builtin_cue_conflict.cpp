@@ -15,7 +15,7 @@ namespace {
 using drawing::Color;
 using drawing::Form;
 
-constexpr std::uint64_t kStream = 0x63756573;                     // "cues"
+constexpr std::uint64_t kCueStream = 0x63756573;                  // "cues"
 constexpr std::int64_t kCopies = 50;                              // of each shape and pattern
 constexpr std::int64_t kPairs = Form::kShapes * Form::kPatterns;  // each in turn
 
@@ -27,7 +27,7 @@ std::int64_t pattern_of(std::int64_t index) {
   return Form::kShapes + index / Form::kShapes % Form::kPatterns;
 }
 
-Image draw(std::int64_t index, Rng& rng) {
+Image draw_cues(std::int64_t index, Rng& rng) {
   const Form shape(shape_of(index), rng);
   const double stripe = rng.uniform(2.5, 3.5);  // fine: a star, too, shows several
   const Form pattern(pattern_of(index), stripe, rng);
@@ -52,8 +52,8 @@ class DrawnCues : public Dataset {
   [[nodiscard]] Sample get(std::int64_t index) const override {
     check(index >= 0 && index < size(), "drawn cue conflict: got index ", index, ", expected 0 to ",
           size() - 1);
-    Rng rng(seed_, stream_of(kStream, 0, index));
-    return {draw(index, rng), label(index)};
+    Rng rng(seed_, stream_of(kCueStream, 0, index));
+    return {draw_cues(index, rng), label(index)};
   }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override {
     return labels_[static_cast<std::size_t>(shape_of(index))];
