@@ -23,10 +23,10 @@ EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder, Encode
 
 /// The largest ratio of four digits that leaves a patch; rounding may take the one at 1 - 1/N.
 double largest_ratio(MaeConfig c) {
-  constexpr double kSteps = 1e4;
-  double steps = std::floor((1 - 1 / static_cast<double>(c.image.patches())) * kSteps);
+  constexpr double kFineness = 1e4;
+  double steps = std::floor((1 - 1 / static_cast<double>(c.image.patches())) * kFineness);
   do {
-    c.mask_ratio = steps-- / kSteps;
+    c.mask_ratio = steps-- / kFineness;
   } while (c.kept() < 1);
   return c.mask_ratio;
 }
