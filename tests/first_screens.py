@@ -12,11 +12,12 @@ import subprocess
 import sys
 import tempfile
 
+from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
+
 PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
             "convert", "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TINY = ["--model", "vit_tiny_patch8_32", "--depth", "1", "--embed-dim", "12", "--num-heads", "1",
-        "--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]
+SHORT = ["--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]
 
 
 class Checks:
@@ -75,14 +76,15 @@ def check_verbs(checks):
     checks.that("./run fits a terminal of 80 columns", max(map(len, text.splitlines())) <= 80, text)
 
 
-def check_start_of_training(checks, folder):
-    code, text, error = checks.run("train_cifar", *TINY, "--output", folder / "a")
+def check_start_of_training(checks, program, folder):
+    tiny = [*tiny_model(program), *SHORT]
+    code, text, error = checks.run(program, *tiny, "--output", folder / "a")
     lines = (text + error).splitlines()
-    checks.that("a training's first screen fits one of 24 lines", code == 0 and len(lines) <= 24, "\n".join(lines))
+    checks.that(f"{program}: the first screen fits one of 24 lines", code == 0 and len(lines) <= 24, "\n".join(lines))
     checks.that("and 80 columns", max(map(len, lines)) <= 80, max(lines, key=len))
     checks.that("it shows what differs from the recipe, nothing else",
                 "batch-size 8" in text + error and "weight-decay" not in text + error, text + error)
-    _, text, error = checks.run("train_cifar", *TINY, "--output", folder / "b", "--verbose")
+    _, text, error = checks.run(program, *tiny, "--output", folder / "b", "--verbose")
     checks.that("--verbose shows every setting", "weight-decay" in text + error, text + error)
 
 
@@ -93,8 +95,9 @@ def main():
     check_every_program(checks)
     check_lists_of_models(checks)
     check_verbs(checks)
-    with tempfile.TemporaryDirectory() as folder:
-        check_start_of_training(checks, pathlib.Path(folder))
+    for program in TRAINING_PROGRAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            check_start_of_training(checks, program, pathlib.Path(folder))
     sys.exit(checks.failed > 0)
 
 
