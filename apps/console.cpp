@@ -70,7 +70,8 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
   std::ostringstream text;
   text << settings_of(config) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()
-       << " parameters, " << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
+       << " parameters,\n          "
+       << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"
        << "data      " << config.dataset << ", " << trainer.data().train->size() << " + "
        << trainer.data().test->size() << " images"
