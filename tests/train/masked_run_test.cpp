@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 /// CIFAR-10's six files of four images each, whose labels begin with `label`.
 void write_cifar(const fs::path& folder, int label) {
   make_folder(folder);
-  for (const char* const file : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
+  for (const std::string file : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
                                  "data_batch_5", "test_batch"}) {
     std::string bytes;
     for (int i = 0; i < 4; ++i) {
       bytes.push_back(static_cast<char>((label + i) % 10));
-      for (int k = 0; k < 3072; ++k) bytes.push_back(static_cast<char>(k * (7 + i) + file[11]));
+      for (int k = 0; k < 3072; ++k) bytes.push_back(static_cast<char>(k * (7 + i) + file.back()));
     }
-    write_file_atomically(folder / (std::string(file) + ".bin"), bytes);
+    write_file_atomically(folder / (file + ".bin"), bytes);
   }
 }
 
