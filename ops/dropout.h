@@ -9,7 +9,7 @@ namespace fovea::ops {
 
 /// Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate).
 [[nodiscard]] Tensor dropout(const Tensor& x, double rate, RandomKey key);
-/// The same for whole samples (axis 0): stochastic depth, SPEC 1.6.
+/// The same for whole samples (axis 0): stochastic depth (Huang et al. 2016).
 [[nodiscard]] Tensor drop_path(const Tensor& x, double rate, RandomKey key);
 /// residual + drop_path(branch), in one pass. The branch may be bf16 beside an f32 residual, which
 /// then keeps the sum's digits.

@@ -1,5 +1,5 @@
 // Interpolation of NCHW maps with half-pixel centres and clamped edges, as PyTorch's F.interpolate
-// with align_corners=False; and its use on position embeddings (SPEC 1.2).
+// with align_corners=False; and its use on position embeddings.
 #pragma once
 
 #include <array>
