@@ -58,7 +58,7 @@ train() { # stage, seed
   echo "$1, seed $2: done"
 }
 
-seed_of_all() { for stage in "${stages[@]}"; do train "$stage" "$1"; done; }
+all_of_seed() { for stage in "${stages[@]}"; do train "$stage" "$1"; done; }
 
 table() {
   echo "seed | reconstruction | filling by distance | finetuned | scratch | probe | random"
@@ -70,7 +70,7 @@ table() {
       "$build/evaluate" "$out/$stage-$seed" --last --dataset cifar10 --data-dir "$data" \
         --csv "$out/$stage-$seed/all.csv" >/dev/null 2>&1
       line+=" | $(awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "top1") c = i }
-                           NR == 2 { print $c }' "$out/$stage-$seed/all.csv")"
+                           NR == 2 { printf "%.2f", $c }' "$out/$stage-$seed/all.csv")"
     done
     echo "$line"
   done
@@ -82,7 +82,7 @@ mkdir -p "$out"
 small_test_set
 for seed in "${seeds[@]}"; do
   while (($(jobs -rp | wc -l) >= jobs)); do wait -n; done
-  seed_of_all "$seed" &
+  all_of_seed "$seed" &
 done
 wait
 table | tee "$out/table.txt"
