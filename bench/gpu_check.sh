@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Everything that needs a real GPU, in one command: build, the device's tests, the op table, derivatives, the
-# goldens of every family, training beside the CPU's, compute-sanitizer. Writes its logs under $OUT when that is
-# set, and ends with a summary.
+# goldens of every family, training of every family beside the CPU's, the other programs beside themselves on the
+# CPU, speed, compute-sanitizer. Writes its logs under $OUT when that is set, and ends with a summary.
 #   bench/gpu_check.sh [--dry-run] [BUILD_DIR]
 # What could not run is "skipped", with the reason, never "ok"; the exit code is 1 after a failure, and 2 where
 # nothing failed and a step was skipped. --dry-run takes each step on the fake device, or says why it cannot.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 dry=
 [ "${1-}" = --dry-run ] && { dry=1; shift; }
 build=${1:-build-gpu}
@@ -35,24 +35,53 @@ goldens() {  # program, precision
   "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,mae,ops,pervit,pit,train,vit}_*.safetensors
 }
 
-same_losses() {  # ten steps on the device and on the CPU
-  local program=$1 folder=$logs/training device
-  shift
-  rm -rf "$folder"
-  for device in cpu cuda; do
-    "$program" --dataset builtin --model linear --batch-size 16 --max-steps 10 --log-interval 1 --epochs 1 \
-      --workers 0 --device "$device" --output "$folder/$device" || return 1
+set_family() {  # sets the program that trains it, and the flags of a tiny model
+  local small=(--depth 2 --embed-dim 12 --num-heads 2)
+  program=train_cifar
+  case "$1" in
+    linear) flags=(--model linear) ;;
+    vit) flags=(--model vit_tiny_patch4_32 --patch-size 8 "${small[@]}") ;;
+    deit) flags=(--model deit_tiny_distilled_patch4_32 --patch-size 8 "${small[@]}") ;;
+    cpvt) flags=(--model cpvt_tiny_peg0_patch4_32 --patch-size 8 "${small[@]}") ;;
+    pervit) flags=(--model pervit_tiny_32 --convstem-dims "3,6,12" --depths "1,1" --emb-dims "12,16" --num-heads 2
+      --img-size 16) ;;
+    pit) flags=(--model pit_tiny_32 --img-size 4 "${small[@]}") ;;
+    mae) program=train_mae flags=(--model mae_vit_tiny_patch4_32 --patch-size 8 "${small[@]}"
+      --decoder-embed-dim 8 --decoder-depth 1 --decoder-num-heads 2 --norm-pix-loss) ;;
+  esac
+}
+
+short_run() {  # steps in all, device, precision, folder
+  "$programs/$program" --dataset builtin "${flags[@]}" --batch-size 4 --max-steps "$1" --log-interval 1 --epochs 1 \
+    --fraction 0.01 --workers 0 --device "$2" --precision "$3" --resume auto --output "$4"
+}
+
+# Ten steps of every family on the device have the CPU's losses, in f32 also where a run stopped on one of the two
+# goes on on the other.
+training() {  # folder of the programs
+  local programs=$1 folder=$logs/training family program flags
+  for family in linear vit deit cpvt pervit pit mae; do
+    echo "== $family"
+    set_family "$family"
+    rm -rf "$folder"
+    short_run 10 cpu f32 "$folder/cpu" && short_run 10 cuda f32 "$folder/cuda" &&
+      short_run 10 cpu bf16 "$folder/cpu-bf16" && short_run 10 cuda bf16 "$folder/cuda-bf16" &&
+      short_run 5 cpu f32 "$folder/cpu-first" && short_run 10 cuda f32 "$folder/cpu-first" &&
+      short_run 5 cuda f32 "$folder/cuda-first" && short_run 10 cpu f32 "$folder/cuda-first" &&
+      tests/same_losses.py "$folder/cuda" "$folder/cpu" &&
+      tests/same_losses.py "$folder/cuda-bf16" "$folder/cpu-bf16" --within 2e-2 &&
+      tests/same_losses.py "$folder/cpu-first" "$folder/cpu" &&
+      tests/same_losses.py "$folder/cuda-first" "$folder/cpu" || return 1
   done
-  tests/same_losses.py "$folder/cuda" "$folder/cpu"
+  rm -rf "$folder"
 }
 
 if [ -n "$dry" ]; then
   gpu="no GPU is used: this is a dry run on the fake device"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
   step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train test_fake_families \
-    test_fake_access \
-    fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_evaluate fake_predict fake_inspect fake_summary \
-    fake_fovea_bench
+    test_fake_access fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_train_mae fake_evaluate \
+    fake_predict fake_inspect fake_summary fake_fovea_bench
   tests=$build/tests/cuda
   step device "$tests/test_fake_device"
   step cases "$build/fake/cuda_cases" --seeds 5
@@ -60,8 +89,8 @@ if [ -n "$dry" ]; then
   step parity-f32 goldens "$build/fake/parity" f32
   step parity-bf16 goldens "$build/fake/parity" bf16
   step families "$tests/test_fake_families"
-  step training same_losses "$build/fake/train_cifar"
-  step programs tests/cuda/programs.py --build "$build"
+  step training training "$build/fake"
+  step programs tests/cuda/programs.py --programs "$build/fake"
   step access "$tests/test_fake_access"
   step emulator "$tests/test_emulator"
   step fake-device "$tests/test_fake"
@@ -72,16 +101,18 @@ else
   architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
   [ -n "$architecture" ] || architecture="80;90"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
-  step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar fovea_bench
+  step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar \
+    train_mae evaluate predict inspect summary fovea_bench
   step device "$build/tests/cuda/test_cuda_device"
   if [ "$gpu" = "no GPU" ]; then
-    for name in cases gradcheck parity training benchmark sanitizer; do note "$name" skipped "no GPU is visible"; done
+    for name in cases gradcheck parity training programs benchmark sanitizer; do note "$name" skipped "no GPU is visible"; done
   else
     step cases "$build/cuda_cases" --seeds 3
     step gradcheck "$build/gradcheck" --device cuda --entries 10
     step parity-f32 goldens "$build/parity" f32
     step parity-bf16 goldens "$build/parity" bf16
-    step training same_losses "$build/train_cifar"
+    step training training "$build"
+    step programs tests/cuda/programs.py --programs "$build"
     step benchmark "$build/fovea_bench" --device cuda --json "$logs/bench.json"
     if command -v compute-sanitizer >/dev/null; then
       for tool in memcheck racecheck initcheck synccheck; do

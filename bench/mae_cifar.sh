@@ -1,88 +1,99 @@
 #!/usr/bin/env bash
 # What masked autoencoding is worth on CIFAR-10, over several seeds: an encoder is trained without
 # labels, then a classifier from it on a tenth of the labels beside the same one from scratch, and a
-# linear probe of it beside one of a random encoder.
+# linear probe of it beside one of the same encoder's initial weights: of the mean of the tokens, as
+# the classifiers read it, and of the class token.
 #
-#   FOVEA_DATA=DIR bench/mae_cifar.sh OUT        DIR holds CIFAR-10
+#   FOVEA_DATA=DIR bench/mae_cifar.sh OUT        CIFAR-10 lies somewhere below DIR
 #
 # SEEDS (default "1 2 3"), JOBS (seeds at a time, one thread each; default: the processors), BUDGET
 # (default 1: epochs of every stage are multiplied by it). Stages that are finished are not made again,
 # so it can be stopped and started. While it trains, a tenth of the test images is looked at; the table
 # at the end, OUT/table.txt, is of all of them.
 set -euo pipefail
+# shellcheck source=bench/jobs.sh
+source "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
 
-out="$(realpath -m "${1:?usage: bench/mae_cifar.sh OUT}")"
-data="$(realpath "${FOVEA_DATA:?names no folder that holds CIFAR-10}")"
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-build="$(realpath -m "${FOVEA_BUILD_DIR:-build}")"
-read -r -a seeds <<<"${SEEDS:-1 2 3}"
-jobs="${JOBS:-$(nproc)}"
+begin "${1:?usage: bench/mae_cifar.sh OUT}"
+find_cifar10
 budget="${BUDGET:-1}"
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 
-stages=(autoencoder finetuned scratch probe random)
-recipe_of() {
+stages=(initial autoencoder finetuned scratch probe random token_probe token_random)
+set_stage() { # stage, seed: sets what it runs, with which recipe and flags
+  program=train_cifar recipe=cifar_mae_hour_linprobe flags=()
   case "$1" in
-    autoencoder) echo cifar_mae_hour ;;
-    finetuned | scratch) echo cifar_mae_hour_finetune ;;
-    probe | random) echo cifar_mae_hour_linprobe ;;
+    autoencoder) program=train_mae recipe=cifar_mae_hour ;;
+    # The same run, stopped after its first step, whose rate is 0: the weights that it starts from.
+    initial) program=train_mae recipe=cifar_mae_hour flags=(--max-steps 1) ;;
+    finetuned) recipe=cifar_mae_hour_finetune flags=(--fraction 0.1 --finetune "$out/autoencoder-$2") ;;
+    scratch) recipe=cifar_mae_hour_finetune flags=(--fraction 0.1 --layer-decay 1) ;;
+    probe | token_probe) flags=(--fraction 0.2 --finetune "$out/autoencoder-$2") ;;
+    random | token_random) flags=(--fraction 0.2 --finetune "$out/initial-$2") ;;
   esac
-}
-flags_of() { # stage, seed
-  case "$1" in
-    finetuned) echo --fraction 0.1 --finetune "$out/autoencoder-$2" ;;
-    scratch) echo --fraction 0.1 --layer-decay 1 ;;
-    probe) echo --fraction 0.2 --finetune "$out/autoencoder-$2" ;;
-    random) echo --fraction 0.2 ;;
-  esac
+  if [[ "$1" == token_* ]]; then flags+=(--global-pool token); fi
 }
 
 small_test_set() {
-  local folder
-  folder="$(dirname "$(find "$data" -name test_batch.bin | head -n 1)")"
   mkdir -p "$out/data"
-  ln -sf "$folder"/data_batch_*.bin "$out/data/"
-  head -c $((1000 * 3073)) "$folder/test_batch.bin" >"$out/data/test_batch.bin"
+  ln -sf "$cifar"/data_batch_*.bin "$out/data/"
+  head -c $((1000 * 3073)) "$cifar/test_batch.bin" >"$out/data/test_batch.bin"
 }
 
 train() { # stage, seed
-  local folder="$out/$1-$2" recipe flags program=train_cifar epochs
-  [[ -f "$folder/done" ]] && return 0
-  recipe="recipes/$(recipe_of "$1").json"
-  epochs="$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$recipe")"
-  read -r -a flags <<<"$(flags_of "$@")"
-  [[ "$1" == autoencoder ]] && program=train_mae
-  "$build/$program" --config "$recipe" --dataset cifar10 --data-dir "$out/data" --seed "$2" \
-    --epochs $((epochs * budget)) "${flags[@]}" --threads 1 --workers 1 --no-report \
-    --resume auto --output "$folder" >>"$folder.out" 2>&1 || { tail -n 5 "$folder.out" >&2; return 1; }
-  touch "$folder/done"
+  local folder="$out/$1-$2" program recipe flags epochs
+  is_done "$folder" && return 0
+  set_stage "$@"
+  epochs="$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "recipes/$recipe.json")"
+  make_run "$1, seed $2" "$folder" "$build/$program" --config "recipes/$recipe.json" --dataset cifar10 \
+    --data-dir "$out/data" --seed "$2" --epochs $((epochs * budget)) "${flags[@]}" --threads 1 --workers 1 \
+    --no-report --resume auto --output "$folder" || return 1
   echo "$1, seed $2: done"
 }
 
-all_of_seed() { for stage in "${stages[@]}"; do train "$stage" "$1"; done; }
+all_of_seed() { # seed
+  local stage
+  for stage in "${stages[@]}"; do train "$stage" "$1" || return 1; done
+}
+
+# Runs an evaluation; what it says is in FOLDER/evaluation.out.
+evaluate() { # stage, seed, command...
+  local folder="$out/$1-$2"
+  rm -f "$folder/evaluation.out"
+  logged "evaluation of $1, seed $2" "$folder/evaluation.out" "${@:3}"
+}
+
+errors_of() { # seed: of hidden pixels by the autoencoder, and by filling
+  local folder="$out/autoencoder-$1"
+  evaluate autoencoder "$1" "$build/train_mae" --resume "$folder" --eval --data-dir "$cifar" || return 1
+  sed -n 's/^test loss \([0-9.]*\).*distance \([0-9.]*\)$/\1 | \2/p' "$folder/evaluation.out" | grep . ||
+    die "$folder/evaluation.out says no test loss"
+}
+
+top1_of() { # stage, seed
+  local folder="$out/$1-$2"
+  evaluate "$@" "$build/evaluate" "$folder" --last --dataset cifar10 --data-dir "$cifar" \
+    --csv "$folder/all.csv" || return 1
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "top1") c = i }
+           NR == 2 { printf "%.2f", $c }' "$folder/all.csv"
+}
 
 table() {
-  echo "seed | reconstruction | filling by distance | finetuned | scratch | probe | random"
-  local seed stage line
+  echo "seed | reconstruction | filling by distance | finetuned | scratch | probe | random |" \
+    "token probe | token random"
+  local seed stage line cell
   for seed in "${seeds[@]}"; do
-    line="$seed | $("$build/train_mae" --resume "$out/autoencoder-$seed" --eval --data-dir "$data" \
-      2>/dev/null | sed -n 's/^test loss \([0-9.]*\).*distance \([0-9.]*\)$/\1 | \2/p')"
-    for stage in "${stages[@]:1}"; do
-      "$build/evaluate" "$out/$stage-$seed" --last --dataset cifar10 --data-dir "$data" \
-        --csv "$out/$stage-$seed/all.csv" >/dev/null 2>&1
-      line+=" | $(awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "top1") c = i }
-                           NR == 2 { printf "%.2f", $c }' "$out/$stage-$seed/all.csv")"
+    line="$(errors_of "$seed")" || return 1
+    for stage in "${stages[@]:2}"; do
+      cell="$(top1_of "$stage" "$seed")" || return 1
+      line+=" | $cell"
     done
-    echo "$line"
+    echo "$seed | $line"
   done
 }
 
-for program in train_cifar train_mae evaluate; do ./run "$program" --help >/dev/null; done
-export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
-mkdir -p "$out"
+make_programs train_cifar train_mae evaluate
 small_test_set
-for seed in "${seeds[@]}"; do
-  while (($(jobs -rp | wc -l) >= jobs)); do wait -n; done
-  all_of_seed "$seed" &
-done
-wait
+for seed in "${seeds[@]}"; do start_job all_of_seed "$seed"; done
+finish_jobs
 table | tee "$out/table.txt"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Speed of two builds against each other: their benchmarks in turns, and the median of the paired ratios.
 
-    bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 7] [--workload NAME]... [--divide-batch N]
+    bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 7] [--threads N] [--mode train|infer]
+                   [--workload NAME]... [--divide-batch N]
 
 A build is a folder with fovea_bench. A ratio above 1 means that NEW is faster. A pair is a process of each,
 which take turns repetition by repetition, since machines drift; its ratio is that of the medians of their

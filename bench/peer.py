@@ -139,7 +139,7 @@ class Workload:
 def info():
     import timm
     blas = [line.strip() for line in torch.__config__.show().splitlines()
-            if "MKL" in line or "BLAS" in line or "MKL-DNN" in line]
+            if "MKL" in line or "BLAS" in line]
     return {"torch": torch.__version__, "timm": timm.__version__, "blas": "; ".join(blas)[:300],
             "attention": "scaled_dot_product_attention",
             "cpu": torch.backends.cpu.get_cpu_capability()}

@@ -148,16 +148,18 @@ OWN_FLAGS = {
 
 def cifar_cases(cases, program, folder):
     records = bytes([3]) + bytes(RECORD - 1)
-    for name, content, word in [("wrong size", records + b"x", "size"), ("truncated", records[:-1], ""),
-                                ("empty", b"", ""), ("label 10", bytes([10]) + bytes(RECORD - 1), "label")]:
+    for name, content, word in [("wrong size", records + b"x", "got 3074 bytes"),
+                                ("truncated", records[:-1], "got 3072 bytes"), ("empty", b"", "got 0 bytes"),
+                                ("label 10", bytes([10]) + bytes(RECORD - 1), "record 0 has label 10")]:
         directory = folder / f"cifar {name}"
         directory.mkdir()
         for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
             (directory / file).write_bytes(content)
         cases.run(f"{program}: CIFAR: {name}", train(program, "--dataset", "cifar10", "--data-dir", directory,
-                                                     "--output", folder / "run"))
+                                                     "--output", folder / "run"), word)
     cases.run(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
-                                                            folder / "none", "--output", folder / "run"), "none")
+                                                            folder / "none", "--output", folder / "run"),
+              "no such folder")
 
 
 def flag_cases(cases, program, folder):

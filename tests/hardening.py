@@ -4,8 +4,8 @@
     tests/hardening.py [--build build] [--flags]
 
 Names that are no text, closed and full standard output, weights that are not finite, two runs in one folder,
-files removed under a run, signals, pipes and devices where files belong. With --flags also every numeric flag
-of every program with the extremes of its type. Prints a table; exit code 1 where something failed.
+files removed under a run, signals, pipes and devices where files belong. With --flags also every flag of every
+program that takes a value, with the extremes of numbers. Prints a table; exit code 1 where something failed.
 """
 import argparse
 import json
@@ -91,6 +91,7 @@ class Table:
             "inspect": ["pos-embed", run, "--output", out],
             "compare": [run],
             "summary": ["vit_tiny_patch8_32"],
+            "convert": [self.weights_of("train_cifar"), "--overwrite", "--output", out.with_suffix(".safetensors")],
             "pack": ["--dataset", "cifar10", "--data-dir", self.data, "--overwrite", "--output", out],
             "parity": [ROOT / "tests/golden/deit_none.safetensors"],
             "gradcheck": ["relu"],
@@ -364,35 +365,52 @@ EXTREMES = ["0", "-1", "1e308", "-1e308", "1e-308", "nan", "inf", "-inf", "92233
             "9223372036854775808", "2147483648", "0.5", "1e400", "", " 1", "1x", "0x10"]
 
 
+def flags_with_values(help_text):
+    """Names of the flags that take a value and no choice, as --help shows them: `--lr X=0.001`, `--output X`."""
+    return re.findall(r"^\s+--([A-Za-z0-9-]+) X(?:=|\s|$)", help_text, re.MULTILINE)
+
+
+def problem_of(table, program, *arguments):
+    """What is wrong with the way a program ends: late, by a signal, or with other than one error line."""
+    try:
+        result = table.run(program, *arguments)
+    except subprocess.TimeoutExpired:
+        return "still runs after a minute"
+    if result.returncode not in (0, 1, 2):
+        return f"exit code {result.returncode}"
+    return error_of(result, result.returncode) if result.returncode else ""
+
+
 def flags(table):
-    """Every numeric flag, as --help shows it by its default, with the extremes of its type."""
-    for program, arguments in table.programs().items():
-        text = table.run(program, "--help").stdout.decode()
-        numeric = re.findall(r"^\s+--([a-z0-9-]+) X (?:\[[-0-9.e,]+\])?", text, re.MULTILINE)
-        for flag in numeric:
+    """Every flag that takes a value, whatever its type, with the extremes of numbers."""
+    commands = {program: (arguments, flags_with_values(table.run(program, "--help").stdout.decode()))
+                for program, arguments in table.programs().items()}
+    unseen = {"lr", "batch-size"}.difference(commands["train_cifar"][1])
+    if unseen:
+        sys.exit(f"error: in what train_cifar --help prints no {', '.join(sorted(unseen))} with a value is found")
+    count = sum(len(found) for _, found in commands.values())
+    print(f"{count} flags that take a value, {len(EXTREMES)} values each", flush=True)
+    out = table.folder / "flags"
+    for program, (arguments, found) in commands.items():
+        short = {"output": out, **({"max-steps": 1} if program.startswith("train") else {})}
+        short = {flag: value for flag, value in short.items() if flag in found}
+        result = table.run(program, *arguments, *(f"--{flag}={value}" for flag, value in short.items()))
+        table.note(f"{program} without any of them", success(result))
+        for flag in found:
+            others = [f"--{name}={value}" for name, value in short.items() if name != flag]
             bad = []
             for value in EXTREMES:
-                extra = ["--max-steps", "1"] if program.startswith("train") and flag != "max-steps" else []
-                output = ["--output", table.folder / "flags"] if flag != "output" else []
-                if program in ("summary", "parity", "report"):
-                    output = []
-                try:
-                    result = table.run(program, *arguments, *extra, *output, f"--{flag}={value}", timeout=60)
-                except subprocess.TimeoutExpired:
-                    bad.append(f"{value!r}: still runs after a minute")
-                    continue
-                if result.returncode not in (0, 1, 2):
-                    bad.append(f"{value!r}: exit code {result.returncode}")
-                elif result.returncode and error_of(result, result.returncode):
-                    bad.append(f"{value!r}: {error_of(result, result.returncode)}")
-                subprocess.run(["rm", "-rf", table.folder / "flags"], check=True)
+                subprocess.run(["rm", "-rf", out], check=True)
+                problem = problem_of(table, program, *arguments, *others, f"--{flag}={value}")
+                if problem:
+                    bad.append(f"{value!r}: {problem}")
             table.note(f"{program} --{flag}", "; ".join(bad))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--flags", action="store_true", help="also every numeric flag with its extremes")
+    parser.add_argument("--flags", action="store_true", help="also every flag that takes a value, with extremes")
     options = parser.parse_args()
     # What a shell starts in the background ignores it, and so would the programs.
     signal.signal(signal.SIGINT, signal.default_int_handler)

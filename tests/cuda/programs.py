@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every program with --device cuda, on the fake device, beside itself on the CPU.
+"""Every program with --device cuda beside itself on the CPU: on the fake device, or on a GPU.
 
-    tests/cuda/programs.py [--build build]
+    tests/cuda/programs.py [--build build]         the programs of build/fake
+    tests/cuda/programs.py --programs build        those of a build with CUDA, where a GPU is
 
 Trains a small model, evaluates it, names a picture, looks into it, prints its summary and times it.
 Prints a line a check; exits 1 when one fails. What the fake device finds makes a program fail.
@@ -27,11 +28,11 @@ ANALYSES = {  # of the model that is trained, or of another one's initial values
 
 
 class Checks:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.failed = build, folder, 0
+    def __init__(self, programs, folder):
+        self.programs, self.folder, self.failed = programs, folder, 0
 
     def run(self, program, *flags):
-        done = subprocess.run([self.build / "fake" / program, *map(str, flags)], capture_output=True, text=True,
+        done = subprocess.run([self.programs / program, *map(str, flags)], capture_output=True, text=True,
                               cwd=self.folder, timeout=900)
         if done.returncode != 0:
             self.that(f"{program} {' '.join(map(str, flags[:3]))}", False, (done.stderr or done.stdout).strip()[-300:])
@@ -105,9 +106,11 @@ def check_inspect(checks, model, analyses):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    build = parser.parse_args().build.resolve()
+    parser.add_argument("--programs", type=pathlib.Path, help="the folder that has them (default: BUILD/fake)")
+    options = parser.parse_args()
+    programs = (options.programs or options.build / "fake").resolve()
     with tempfile.TemporaryDirectory() as folder:
-        checks = Checks(build, pathlib.Path(folder))
+        checks = Checks(programs, pathlib.Path(folder))
         check_training(checks, "train_cifar", "vit_tiny_patch8_32")
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *MAE)
         check_evaluate(checks, "train_cifar")

@@ -23,16 +23,17 @@ from safetensors.torch import load_file, save_file
 FORMS = {"zip": True, "old": False}
 # What fovea has no type for is held in another one (engine/stored_type.h).
 HELD = {torch.float16: torch.float32, torch.bool: torch.uint8, torch.int32: torch.int64, torch.int16: torch.int64,
-        torch.int8: torch.int64, torch.uint16: torch.int64, torch.uint32: torch.int64}
+        torch.int8: torch.int64, torch.uint16: torch.int64, torch.uint32: torch.int64,
+        torch.uint64: torch.int64}
 
 
 def tensors():
-    """Every type, and every way in which tensors lie in their storages."""
+    """Every type that fovea reads, and every way in which tensors lie in their storages."""
     base = torch.arange(24.0).reshape(4, 6) / 8
     whole = torch.arange(12, dtype=torch.float32)
     found = collections.OrderedDict()
     for dtype in [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-                  torch.int8, torch.uint8, torch.bool, torch.uint16]:
+                  torch.int8, torch.uint8, torch.bool, torch.uint16, torch.uint32, torch.uint64]:
         found[f"of.{dtype}".replace("torch.", "")] = (base[:2, :3] * 8).to(dtype)
     found["special"] = torch.tensor([float("nan"), float("inf"), -0.0, 1e-40])
     found["half.special"] = torch.tensor([float("inf"), -0.0, 3e-8, 65504.0], dtype=torch.float16)

@@ -2,7 +2,8 @@
 """Breaks derivatives, augmentations, training and models one at a time and shows that the tests notice each.
 
     tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
-    tests/mutants/run.py --check      only looks whether every mutant still fits its file
+    tests/mutants/run.py --check      only looks whether every mutant still fits its file, and whether the
+                                      documents name their number
 
 Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
 `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
@@ -15,6 +16,7 @@ Exits 1 when a mutant survives or cannot be built.
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +24,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIELDS = ("file", "why", "old", "new", "suite")
+COUNTS = {  # how documents name the number of mutants
+    "README.md": r"(\d+) broken derivatives",
+    "docs/mutants.md": r"\d+ of (\d+) caught",
+    "docs/results.md": r"(\d+) pieces of broken code",
+}
 
 
 def read_mutants(path):
@@ -139,7 +146,18 @@ def check_all(mutants):
             print(f"{mutant['file']}: {mutant['why']}: `old` occurs {count} times")
             bad += 1
     print(f"{len(mutants)} mutants, {bad} do not fit")
-    return 1 if bad else 0
+    return bad
+
+
+def check_counts(number):
+    """Whether the documents name as many mutants as there are."""
+    bad = 0
+    for name, pattern in COUNTS.items():
+        found = re.search(pattern, (ROOT / name).read_text())
+        if not found or int(found[1]) != number:
+            print(f"{name}: names {found[1] if found else 'no number of'} mutants, mutants.txt has {number}")
+            bad += 1
+    return bad
 
 
 def one_line(text):
@@ -163,12 +181,12 @@ def main():
     parser.add_argument("--only", default="", help="run the mutants whose file or reason has this text")
     parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table here")
-    parser.add_argument("--check", action="store_true", help="builds nothing: does every mutant fit its file?")
+    parser.add_argument("--check", action="store_true", help="builds nothing: do they fit their files, and do documents count them?")
     options = parser.parse_args()
-    mutants = [m for m in read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
-               if options.only in m["file"] + m["why"]]
+    everything = read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
+    mutants = [m for m in everything if options.only in m["file"] + m["why"]]
     if options.check:
-        return check_all(mutants)
+        return 1 if check_all(mutants) + check_counts(len(everything)) else 0
     build_dir = options.build.resolve()
     tree = build_dir / "tree"
     copy_tree(tree)
