@@ -8,7 +8,7 @@
 #include "apps/cli.h"
 #include "base/files.h"
 #include "report/compare.h"
-#include "train/checkpoint.h"
+#include "train/run_paths.h"
 #include "train/tasks.h"
 
 namespace {

@@ -42,11 +42,12 @@ std::string shares_of(const TimeShares& time) {
          " other " + share(time.other());
 }
 
-/// `text` with RUN replaced.
+/// `text` with the words RUN replaced.
 std::string with_folder(std::string text, const std::string& folder) {
-  for (std::size_t at = text.find("RUN"); at != std::string::npos;
-       at = text.find("RUN", at + folder.size())) {
-    text.replace(at, 3, folder);
+  const std::string word = " RUN";
+  for (std::size_t at = text.find(word); at != std::string::npos;
+       at = text.find(word, at + 1 + folder.size())) {
+    text.replace(at + 1, word.size() - 1, folder);
   }
   return text;
 }
@@ -135,7 +136,7 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
 }
 
 void Console::finish(const RunPaths& paths, const Progress& progress) {
-  const std::string folder = paths.folder.string();
+  const std::string folder = shell_word(paths.folder.string());
   std::ostringstream text;
   text << "\ndone in " << format_duration(seconds_) << ": best " << task_.best_measure().title
        << " " << task_.best_measure().text(progress.best.score) << " after epoch "
@@ -156,7 +157,7 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
 void Console::stopped(const RunPaths& paths, const Progress& progress) {
   print("stopped after step " + std::to_string(progress.step) + ", saved " +
         paths.state().string() + "\nto continue:  ./run " + program_ + " --resume auto --output " +
-        paths.folder.string());
+        shell_word(paths.folder.string()));
 }
 
 }  // namespace fovea

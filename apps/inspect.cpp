@@ -7,7 +7,6 @@
 #include "apps/loading.h"
 #include "engine/parallel.h"
 #include "inspect/inspect.h"
-#include "models/config_reader.h"
 #include "models/registry.h"
 #include "train/progress.h"
 
@@ -19,7 +18,6 @@ using nlohmann::json;
 struct Request {
   LoadRequest load;
   InspectOptions options;
-  std::string model_args;
   std::int64_t seed = 0, threads = 0;
 };
 
@@ -29,7 +27,6 @@ Fields fields_of(Request& r) {
   model.add("checkpoint", &r.load.checkpoint,
             "run directory or weights file (default: the newest under runs/)");
   add_load_fields(fields, r.load);
-  model.add("model-args", &r.model_args, "settings of such a model, as a JSON object");
   model.number("seed", &r.seed, "of --model without --checkpoint: untrained", {0, 9e15});
   model.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
   return fields;
@@ -38,23 +35,13 @@ Fields fields_of(Request& r) {
 /// --model without --checkpoint.
 LoadedModel make_untrained(const Request& request) {
   const LoadRequest& load = request.load;
-  json settings = json::object();
-  if (!request.model_args.empty()) settings = parse_config_value(request.model_args);
-  if (!settings.is_object()) {
-    throw UsageError("--model-args: got " + request.model_args + ", expected a JSON object");
-  }
-  if (load.num_classes > 0) settings["num_classes"] = load.num_classes;
-  if (!load.img_size.empty()) {
-    const json size = parse_config_value(load.img_size);
-    settings["img_size"] = size.is_array() ? size : json{size, size};
-  }
   LoadedModel made;
   made.weights = "untrained, seed " + std::to_string(request.seed);
   override_images(made.info, load);
   const Device device = parse_device(load.device);
   require_device(device);
-  made.model = make_model(load.model, settings, static_cast<std::uint64_t>(request.seed),
-                          {DType::f32, device});
+  made.model = make_model(load.model, json::parse(model_settings(load)),
+                          static_cast<std::uint64_t>(request.seed), {DType::f32, device});
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include "models/config_reader.h"
 #include "models/hub_config.h"
 #include "models/pretrained.h"
+#include "train/run_paths.h"
 
 namespace fovea {
 namespace {
@@ -71,15 +72,7 @@ ModelRequest model_request(const LoadRequest& request, const WeightsFile& file) 
   if (counts && head != file.tensors.end() && head->second.rank() == 2) {
     wanted.num_classes = head->second.size(0);
   }
-  if (!request.img_size.empty()) {
-    const json size = parse_config_value(request.img_size);
-    const bool pair = size.is_array() && size.size() == 2;
-    if (!pair && !size.is_number_unsigned()) {
-      throw UsageError("--img-size: got " + request.img_size + ", expected N or HxW");
-    }
-    wanted.img_size = {(pair ? size[0] : size).get<std::int64_t>(),
-                       (pair ? size[1] : size).get<std::int64_t>()};
-  }
+  wanted.settings = model_settings(request);
   const Device device = parse_device(request.device);
   require_device(device);
   wanted.options = {DType::f32, device};
@@ -101,7 +94,33 @@ std::vector<std::string> notices_of(const LoadedModel& loaded, const WeightsFile
   return notices;
 }
 
+/// Those of a file that does not name them are called by their numbers.
+void name_classes(LoadedModel& loaded) {
+  std::vector<std::string>& names = loaded.info.classes;
+  const std::int64_t classes = loaded.model->info().num_classes;
+  check(names.empty() || classes == 0 || std::ssize(names) == classes, loaded.weights.string(),
+        ": names ", names.size(), " classes, expected ", classes, ", as many as its head knows");
+  for (std::int64_t k = std::ssize(names); k < classes; ++k) {
+    names.push_back("class " + std::to_string(k));
+  }
+}
+
 }  // namespace
+
+std::string model_settings(const LoadRequest& request) {
+  json settings = json::object();
+  if (!request.model_args.empty()) settings = parse_config_value(request.model_args);
+  check_usage(settings.is_object(), "--model-args: got ", request.model_args,
+              ", expected a JSON object like {\"mask_ratio\": 0.5}");
+  if (request.num_classes > 0) settings["num_classes"] = request.num_classes;
+  if (request.img_size.empty()) return json_text(settings);
+  const json size = parse_config_value(request.img_size);
+  const bool pair = size.is_array() && size.size() == 2;
+  check_usage(pair || size.is_number_unsigned(), "--img-size: got ", request.img_size,
+              ", expected N or HxW");
+  settings["img_size"] = pair ? size : json{size, size};
+  return json_text(settings);
+}
 
 void override_images(WeightsInfo& info, const LoadRequest& request) {
   for (std::size_t c = 0; c < request.mean.size(); ++c) {
@@ -146,10 +165,7 @@ LoadedModel load_trained(const LoadRequest& request) {
   loaded.data_dir = data_dir_of_run(loaded.weights);
   override_images(loaded.info, request);
   loaded.notices = notices_of(loaded, file, report);
-  for (auto k = static_cast<std::int64_t>(loaded.info.classes.size());
-       k < loaded.model->info().num_classes; ++k) {
-    loaded.info.classes.push_back("class " + std::to_string(k));
-  }
+  name_classes(loaded);
   return loaded;
 }
 
@@ -167,6 +183,8 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   g.add("last", &r.last, "the last weights instead of the best ones");
   g.add("img-size", &r.img_size, "N or HxW (default: as trained)");
   g.add("model", &r.model, "registry name, for a file that does not say what it is");
+  g.add("model-args", &r.model_args,
+        "other settings than those it was trained with, a JSON object");
   g.add("weights-key", &r.weights_key,
         "of a file of torch.save that holds several sets of weights: model, model_ema, ...");
   g.number("num-classes", &r.num_classes, "of such a file (default: as its head says)", {0, 1e6});

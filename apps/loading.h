@@ -11,7 +11,7 @@
 #include "data/evaluation.h"
 #include "models/model.h"
 #include "settings/options.h"
-#include "train/checkpoint.h"
+#include "train/weights_info.h"
 
 namespace fovea {
 
@@ -21,6 +21,7 @@ struct LoadRequest {
   std::string model;        ///< registry name, for files that do not say what they are
   std::string weights_key;  ///< of a file of torch.save: see read_weights()
   std::string img_size;     ///< N or HxW; empty: as trained
+  std::string model_args;   ///< more settings of the model, a JSON object; empty: as trained
   std::string device = "cpu";
   std::int64_t num_classes = 0;  ///< of a file that names no classes
   // How images are shown to it; empty or none: as the checkpoint says.
@@ -46,6 +47,10 @@ struct LoadedModel {
 
 /// Throws Error that says what was looked for.
 [[nodiscard]] LoadedModel load_trained(const LoadRequest& request);
+
+/// What the request says about the model beside its name: a JSON object of its configuration's
+/// keys.
+[[nodiscard]] std::string model_settings(const LoadRequest& request);
 
 /// Throws where the model has no classes to choose among.
 void require_classes(const LoadedModel& loaded);

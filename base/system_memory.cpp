@@ -8,13 +8,13 @@
 namespace fovea {
 namespace {
 
-/// The number after `key` in a file of lines "Key:   123 kB", in bytes; 0 without one.
-std::int64_t kib_after(const char* path, const std::string& key) {
+/// The number after `key` in a file of lines "Key:   123 kB" or "key 123"; 0 without one.
+std::int64_t number_after(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   std::string word;
   while (file >> word) {
     std::int64_t value = 0;
-    if (word == key && file >> value) return value * 1024;
+    if (word == key && file >> value) return value;
   }
   return 0;
 }
@@ -26,22 +26,26 @@ std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   return file >> value ? value : otherwise;
 }
 
-/// What the control group leaves; negative without a limit.
+/// What the control group leaves, where copies of files in memory do not count, as they give way;
+/// negative without a limit.
 std::int64_t left_in_group() {
-  const std::string folder = "/sys/fs/cgroup/";
+  const std::string folder = "/sys/fs/cgroup/", details = folder + "memory.stat";
   const std::int64_t limit = number_in(folder + "memory.max", -1);
-  return limit < 0 ? -1
-                   : std::max<std::int64_t>(0, limit - number_in(folder + "memory.current", 0));
+  if (limit < 0) return -1;
+  const std::int64_t files =
+      number_after(details, "active_file") + number_after(details, "inactive_file");
+  return std::clamp<std::int64_t>(limit - number_in(folder + "memory.current", 0) + files, 0,
+                                  limit);
 }
 
 }  // namespace
 
 std::int64_t available_memory() {
-  const std::int64_t system = kib_after("/proc/meminfo", "MemAvailable:");
+  const std::int64_t system = 1024 * number_after("/proc/meminfo", "MemAvailable:");
   const std::int64_t group = left_in_group();
   return group < 0 ? system : std::min(system, group);
 }
 
-std::int64_t resident_memory() { return kib_after("/proc/self/status", "VmRSS:"); }
+std::int64_t resident_memory() { return 1024 * number_after("/proc/self/status", "VmRSS:"); }
 
 }  // namespace fovea

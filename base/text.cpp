@@ -150,6 +150,17 @@ std::string general_text(double value, int digits) {
 
 std::string shortest_text(double value) { return print(value); }
 
+std::string megabytes_text(std::int64_t bytes) {
+  return fixed_text(static_cast<double>(bytes) / (1 << 20), 1) + " MB";
+}
+
+std::string local_time_text(std::time_t moment, const char* format) {
+  std::tm parts{};
+  localtime_r(&moment, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
 std::string percent_text(double percent, int decimals) {
   return fixed_text(percent, decimals) + " %";
 }
@@ -187,6 +198,17 @@ std::string csv_cell(std::string_view bytes) {
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
   return cell + "\"";
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=@%+";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 std::string base64(std::string_view bytes) {

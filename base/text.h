@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,17 @@ namespace fovea {
 [[nodiscard]] std::string general_text(double value, int digits);
 /// The shortest text that reads back as the same number.
 [[nodiscard]] std::string shortest_text(double value);
+/// "12.3 MB", of 2^20 bytes each.
+[[nodiscard]] std::string megabytes_text(std::int64_t bytes);
+/// A moment by the clock on the wall here, as strftime() formats it.
+[[nodiscard]] std::string local_time_text(std::time_t moment, const char* format);
+/// What the parts are when written one after another.
+template <class... Parts>
+[[nodiscard]] std::string text_of(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
+}
 /// "12.35 %" of 12.345.
 [[nodiscard]] std::string percent_text(double percent, int decimals = 2);
 
@@ -47,6 +60,8 @@ namespace fovea {
 /// A cell of CSV, RFC 4180: in quotes where it holds a comma, a quote or an end of line. Control
 /// codes and bytes that are no UTF-8 are escaped as in visible_lines().
 [[nodiscard]] std::string csv_cell(std::string_view text);
+/// A word of a command line: in single quotes where a shell would read it otherwise.
+[[nodiscard]] std::string shell_word(std::string_view text);
 /// Bytes as text, RFC 4648: for data: addresses.
 [[nodiscard]] std::string base64(std::string_view bytes);
 

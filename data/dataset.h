@@ -99,6 +99,8 @@ struct DatasetOptions {
   std::filesystem::path class_map{};       ///< a class name a line, in label order
   std::string index_cache{};  ///< folder of index files, "none"; empty: the user's cache folder
 
+  bool labelled = true;  ///< false: folders of pictures, without one for each class, will do
+
   // Of all.
   std::string classes{};  ///< only these: names or numbers, or how many; empty: all
   double fraction = 1;    ///< of the training images of each class

@@ -18,6 +18,11 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
+/// "48x64": height, width.
+[[nodiscard]] inline std::string to_string(ImageSize size) {
+  return std::to_string(size.height) + "x" + std::to_string(size.width);
+}
+
 /// Rows [top, bottom), columns [left, right).
 struct PixelBox {
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;

@@ -6,6 +6,8 @@
 #include "engine/safetensors.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <span>
 
 #include "base/error.h"
@@ -72,6 +74,21 @@ SafetensorsHeader layout(const std::map<std::string, Tensor>& tensors, const std
 }
 
 }  // namespace
+
+std::string value_or(const Metadata& metadata, const std::string& key,
+                     const std::string& otherwise) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? otherwise : found->second;
+}
+
+bool is_safetensors(const ByteSource& source) {
+  std::array<std::byte, kHeaderLengthBytes + 1> start{};
+  if (source.size() < start.size()) return false;
+  source.read_at(0, start);
+  std::uint64_t length = 0;
+  std::memcpy(&length, start.data(), sizeof length);
+  return start.back() == std::byte{'{'} && length <= source.size() - kHeaderLengthBytes;
+}
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   const InputFile file(path);

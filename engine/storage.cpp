@@ -19,12 +19,21 @@ struct CpuMemory {
   };
   static void* allocate(std::size_t size) {
     constexpr std::size_t kHugePage = std::size_t{1} << 21;
+    if (!is_there(size)) return nullptr;
     const bool large = size >= 2 * kHugePage;
     const std::size_t alignment = large ? kHugePage : 64;
     void* const data =
         std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
     if (data != nullptr && large) madvise(data, size, MADV_HUGEPAGE);
     return data;
+  }
+  /// Linux grants memory that it does not have, and kills who uses it: a run that is too large for
+  /// the machine should end with a word instead.
+  static bool is_there(std::size_t size) {
+    constexpr std::size_t kWorthAsking = std::size_t{1} << 26;
+    if (size < kWorthAsking) return true;
+    const std::int64_t available = available_memory();
+    return available == 0 || static_cast<std::int64_t>(size) <= available;
   }
   static void free(void* data) { std::free(data); }
   static const char* name() { return "the CPU"; }

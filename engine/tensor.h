@@ -41,10 +41,11 @@ class Tensor {
   [[nodiscard]] TensorOptions options() const { return {dtype(), device()}; }
   [[nodiscard]] bool is_contiguous() const;
 
-  /// First element. Writing through it is an in-place change: call bump_version() after.
-  [[nodiscard]] std::int64_t byte_count() const {  ///< of its elements
+  /// Of its elements.
+  [[nodiscard]] std::int64_t byte_count() const {
     return numel() * static_cast<std::int64_t>(size_of(dtype()));
   }
+  /// First element. Writing through it is an in-place change: call bump_version() after.
   [[nodiscard]] std::byte* raw() const;
   /// The same, typed; throws when T is not the dtype or the tensor is not on the CPU.
   template <class T>

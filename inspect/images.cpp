@@ -39,7 +39,9 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
     read_ = [files](std::int64_t i) { return read_image(files.at(static_cast<std::size_t>(i))); };
     return;
   }
-  const std::shared_ptr<const Dataset> data = open_dataset(request.dataset, Split::test);
+  DatasetOptions options = request.dataset;
+  options.labelled = false;
+  const std::shared_ptr<const Dataset> data = open_dataset(options, Split::test);
   const auto count = std::min(static_cast<std::size_t>(data->size()), at_most);
   for (std::size_t i = 0; i < count; ++i) {
     const Sample sample = data->get(static_cast<std::int64_t>(i));

@@ -21,9 +21,8 @@ class Csv {
 
   template <class... Cells>
   void row(const Cells&... cells) {
-    std::string line;
-    ((line += (line.empty() ? "" : ","), append(line, cells)), ...);
-    text_ += line + "\n";
+    ((append(text_, cells), text_ += ','), ...);
+    text_.back() = '\n';
   }
   /// Many numbers, in f32: maps.
   void row_of(std::span<const double> numbers);

@@ -13,7 +13,7 @@ using nlohmann::json;
 /// Encoder and decoder share what the decoder has no key of.
 EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder, EncoderConfig c) {
   r.read("decoder_embed_dim", c.embed_dim, 1, 1 << 20);
-  r.read("decoder_depth", c.depth, 0, 10000);
+  r.read("decoder_depth", c.depth, 1, 10000);
   r.read("decoder_num_heads", c.num_heads, 1, 1 << 20);
   c.mlp_ratio = encoder.mlp_ratio;
   c.qkv_bias = encoder.qkv_bias;

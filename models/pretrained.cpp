@@ -113,7 +113,7 @@ class Loader {
 
   bool resize_pos_embed(const Parameter& p, const Tensor& file) {
     if (file.rank() != 3 || file.size(0) != 1 || file.size(2) != p.tensor.size(2)) return false;
-    if (!p.tensor.requires_grad()) {  // a table that is computed, not learned: ours is right
+    if (p.is_fixed && !options_.finetune) {  // computed: ours is right
       report_.kept.push_back(p.name);
       return true;
     }
@@ -240,7 +240,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
     name = hub->architecture;
   }
   if (request.num_classes > 0) config["num_classes"] = request.num_classes;
-  if (request.img_size) config["img_size"] = *request.img_size;
+  if (!request.settings.empty()) config.update(parse_json(request.settings));
   return make_model_from_config(config, 0, request.options, name);
 }
 

@@ -26,7 +26,8 @@ struct LoadOptions {
   PosResize pos_resize = PosResize::bicubic;
   /// Fine-tuning: a head of another shape, or none, keeps its initial values, and so does the norm
   /// of the pooled tokens (fc_norm). The file's decoder (MAE's) and its norm of all tokens, where
-  /// the model norms what is pooled, are left out.
+  /// the model norms what is pooled, are left out. Of another grid, a table that the model computes
+  /// (sin-cos) is resized like a learned one, as MAE's code does: the encoder learned with those.
   bool finetune = false;
   std::string weights_key{};  ///< of a file, see read_weights()
 };
@@ -63,7 +64,7 @@ struct ModelRequest {
   std::string name;              ///< registry name; empty: what the file says
   std::int64_t num_classes = 0;  ///< 0: as the file, or the name, has it
   bool norms_pooled = false;     ///< a vit of that name pools all tokens and norms their mean
-  std::optional<std::array<std::int64_t, 2>> img_size{};
+  std::string settings{};  ///< others, a JSON object whose keys are the configuration's, or empty
   TensorOptions options{};
 };
 /// A model, with initial values, for the weights of `path`: the one that its metadata describe, as

@@ -158,7 +158,8 @@ Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init,
 Tensor Scope::fixed(std::string_view name, const Shape& shape, const Init& init) const {
   std::string path;
   const Tensor tensor = make(name, shape, init, store_->options_, path);
-  store_->parameters_.push_back({path, tensor, Decay::no, role_, block_, in_decoder_});
+  store_->parameters_.push_back(
+      {path, tensor, Decay::no, role_, block_, in_decoder_, /*is_fixed=*/true});
   return tensor;
 }
 

@@ -58,6 +58,7 @@ struct Parameter {
   Role role = Role::other;
   std::int64_t block = -1;  ///< which of the stack it belongs to, from 0; -1: to none
   bool in_decoder = false;  ///< of an autoencoder, whose stack is its encoder's
+  bool is_fixed = false;    ///< never trained, see Scope::fixed(); others may be frozen
 };
 
 /// While it lives, models that this thread makes have parameters of their shapes without values or

@@ -131,13 +131,7 @@ SummaryNode summarize(Model& model) {
   return root;
 }
 
-namespace {
-
-std::string megabytes(std::int64_t bytes) {
-  return fixed_text(static_cast<double>(bytes) / (1 << 20), 1) + " MB";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 MemoryCost measure_memory(Model& model) {
   MemoryCost cost;
@@ -194,8 +188,8 @@ void print_summary(std::ostream& out, Model& model) {
   out << "\nmultiply-adds " << grouped(root.multiply_adds) << " per image ("
       << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\n";
   const MemoryCost memory = measure_memory(model);
-  out << "memory        " << megabytes(memory.weights) << " of weights; of one image "
-      << megabytes(memory.forward) << " forward, " << megabytes(memory.step)
+  out << "memory        " << megabytes_text(memory.weights) << " of weights; of one image "
+      << megabytes_text(memory.forward) << " forward, " << megabytes_text(memory.step)
       << " forward and backward (" << to_string(model.device()) << ")\nsettings      "
       << info.config << '\n';
 }

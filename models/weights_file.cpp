@@ -14,11 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A damaged file is said to be damaged by the reader that its name promises.
+/// What begins as neither kind of file is said to be damaged by the reader that its name promises.
 bool is_for_torch(const fs::path& path, const ByteSource& file) {
+  if (is_torch_file(file)) return true;
+  if (is_safetensors(file)) return false;
   constexpr std::array kNames{".pth", ".pt", ".bin", ".ckpt", ".tar"};  // DETR's and timm's end so
-  return is_torch_file(file) ||
-         std::find(kNames.begin(), kNames.end(), path.extension()) != kNames.end();
+  return std::find(kNames.begin(), kNames.end(), path.extension()) != kNames.end();
 }
 
 void refuse_key(const fs::path& path, const std::string& key) {

@@ -1,5 +1,6 @@
 // Files of weights, of either kind: safetensors, or what torch.save writes (.pth, .pt, .bin), which
-// the papers' own checkpoints are. The first bytes tell which it is.
+// the papers' own checkpoints are. The first bytes tell which it is, and where they are neither's the
+// name does.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/stored_type.h"
+#include "engine/safetensors.h"
 
 namespace fovea {
 
 using TensorMap = std::map<std::string, Tensor>;
-using Metadata = std::map<std::string, std::string>;
 
 /// What a file holds, without its data.
 struct WeightsList {

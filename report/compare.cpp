@@ -76,7 +76,7 @@ std::string comparison_csv(const Comparison& comparison) {
 
 Chart comparison_chart(const Comparison& comparison) {
   const Measure& measure = comparison.task.best_measure();
-  Chart chart{measure.is_percent ? "Accuracy on held-out images" : "Held-out images",
+  Chart chart{measure.chart.empty() ? "Held-out images" : measure.chart,
               "epochs",
               measure.title + (measure.is_percent ? ", percent" : ""),
               {}};

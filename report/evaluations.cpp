@@ -86,12 +86,12 @@ std::string evaluation_table(std::span<const EvaluatedModel> models) {
       << std::fixed;
   for (const EvaluatedModel& m : models) {
     const Metrics& metrics = m.result.metrics;
-    const std::string size = std::to_string(m.size.height) + "x" + std::to_string(m.size.width);
     out << std::left << std::setw(static_cast<int>(width)) << m.checkpoint << std::right
-        << std::setw(10) << size << std::setw(9) << metrics.samples << std::setprecision(4)
-        << std::setw(9) << metrics.loss() << std::setprecision(2) << std::setw(8) << metrics.top1()
-        << std::setw(8) << metrics.top5() << std::setw(8) << m.calibration().expected_error()
-        << std::setprecision(0) << std::setw(9) << images_per_second(m.result) << '\n';
+        << std::setw(10) << to_string(m.size) << std::setw(9) << metrics.samples
+        << std::setprecision(4) << std::setw(9) << metrics.loss() << std::setprecision(2)
+        << std::setw(8) << metrics.top1() << std::setw(8) << metrics.top5() << std::setw(8)
+        << m.calibration().expected_error() << std::setprecision(0) << std::setw(9)
+        << images_per_second(m.result) << '\n';
   }
   return out.str();
 }

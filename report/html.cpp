@@ -61,6 +61,11 @@ Html& Html::image(std::string_view type, std::string_view bytes, std::string_vie
   return *this;
 }
 
+Html& Html::figure(std::string_view svg, std::string_view alternative) {
+  open("div", {{"class", "figure"}});
+  return image("image/svg+xml", svg, alternative).close();
+}
+
 Html& Html::head_row(const std::vector<std::string>& headings) {
   open("thead").open("tr");
   for (const std::string& heading : headings) element("th", heading, {{"scope", "col"}});

@@ -26,6 +26,8 @@ class Html {
   /// it shows to those who do not see it.
   Html& image(std::string_view type, std::string_view bytes, std::string_view alternative,
               const Attributes& attributes = {});
+  /// A drawing in a frame of its own.
+  Html& figure(std::string_view svg, std::string_view alternative);
   /// A table's head: a column heading each.
   Html& head_row(const std::vector<std::string>& headings);
   /// A row whose first cell is its heading.

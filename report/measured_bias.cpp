@@ -2,7 +2,6 @@
 #include "report/measured_bias.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iomanip>
 #include <sstream>
 
@@ -11,14 +10,6 @@
 #include "inspect/output.h"
 
 namespace fovea {
-namespace {
-
-std::string side_by_side(ImageSize size) {
-  return std::to_string(size.height) + "x" + std::to_string(size.width);
-}
-
-}  // namespace
-
 ShownCues open_cues(const CueRequest& request, const std::vector<std::string>& class_names) {
   ShownCues shown;
   shown.categories = request.class_map.empty()
@@ -42,7 +33,7 @@ std::string bias_table(std::span<const MeasuredBias> models) {
   for (const MeasuredBias& m : models) {
     const ShapeBias::Row all = m.bias().all();
     out << std::left << std::setw(column) << m.checkpoint << std::right << std::setw(10)
-        << side_by_side(m.size) << std::setw(9) << all.images << std::setw(8) << all.shape
+        << to_string(m.size) << std::setw(9) << all.images << std::setw(8) << all.shape
         << std::setw(9) << all.texture << std::setw(10) << shown_percent(all.either())
         << std::setw(14) << shown_percent(all.bias()) << '\n';
   }

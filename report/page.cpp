@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "figures/plot.h"
-#include "report/html.h"
 #include "report/page_style.h"
 #include "train/curves.h"
 #include "train/progress.h"
@@ -14,16 +13,8 @@
 namespace fovea {
 namespace {
 
-constexpr std::size_t kManyClasses = 40;        // more are folded away
-constexpr std::size_t kMostDrawnClasses = 100;  // more become pixels
-
 void open_section(Html& html, std::string_view id, std::string_view heading) {
   html.open("section", {{"id", id}}).element("h2", heading);
-}
-
-void add_svg(Html& html, const std::string& svg, std::string_view alternative) {
-  html.open("div", {{"class", "figure"}});
-  html.image("image/svg+xml", svg, alternative).close();
 }
 
 void add_tile(Html& html, std::string_view label, std::string_view value) {
@@ -44,16 +35,8 @@ void add_best_scores(Html& html, const RunPage& page) {
 
 void add_summary(Html& html, const RunPage& page) {
   html.open("dl", {{"class", "tiles"}});
-  if (page.evaluation) {
-    const Metrics& metrics = page.evaluation->result.metrics;
-    add_tile(html, "top-1", percent_text(metrics.top1()));
-    add_tile(html, "top-5", percent_text(metrics.top5()));
-    add_tile(html, "loss", fixed_text(metrics.loss(), 4));
-    add_tile(html, "calibration error",
-             percent_text(page.evaluation->calibration().expected_error()));
-  } else {
-    add_best_scores(html, page);
-  }
+  for (const auto& [label, value] : page.scores) add_tile(html, label, value);
+  if (page.scores.empty()) add_best_scores(html, page);
   if (!page.epochs.empty()) {
     double seconds = 0;
     for (const EpochRow& row : page.epochs) seconds += row.seconds;
@@ -132,84 +115,9 @@ void add_curves(Html& html, const RunPage& page) {
     const Measure& measure = page.task.best_measure();
     said += ", held-out " + measure.title + " " + measure.text(page.task.best_score(last.eval));
   }
-  add_svg(html, svg_of_charts(training_curves(page.task, page.epochs)), said + ".");
+  html.figure(svg_of_charts(training_curves(page.task, page.epochs)), said + ".");
   add_epoch_table(html, page);
   html.close();
-}
-
-void add_calibration(Html& html, const EvaluatedModel& model) {
-  const Calibration calibration = model.calibration();
-  open_section(html, "calibration", "Calibration");
-  const double over = calibration.overconfidence();
-  html.element(
-      "p",
-      "Of the predictions made with a confidence of 80 %, 80 % should be right. Here the two "
-      "differ by " +
-          percent_text(calibration.expected_error()) + " on average (expected calibration error, " +
-          std::to_string(Calibration::kBins) + " bins) and by " +
-          percent_text(calibration.maximum_error()) + " at most; on the whole the model is " +
-          (over > 0 ? "too sure of itself by " : "too cautious by ") +
-          percent_text(std::abs(over)) + ".");
-  add_svg(html, calibration.svg(),
-          "Reliability diagram: accuracy over confidence, and how many images have which "
-          "confidence. Expected calibration error " +
-              percent_text(calibration.expected_error()) + ".");
-  html.close();
-}
-
-void add_class_table(Html& html, const std::vector<ClassReport::Row>& rows) {
-  html.open("div", {{"class", "scroll"}}).open("table");
-  html.head_row(
-      {"class", "images", "correct", "recall, %", "precision, %", "most often taken for"});
-  html.open("tbody");
-  for (const ClassReport::Row& row : rows) {
-    html.row({row.name, std::to_string(row.images), std::to_string(row.correct),
-              fixed_text(row.recall(), 2), fixed_text(row.precision(), 2), row.confused_with});
-  }
-  html.close().close().close();
-}
-
-void add_classes(Html& html, const EvaluatedModel& model) {
-  const ClassReport report = model.class_report();
-  std::vector<ClassReport::Row> rows = report.rows();
-  open_section(html, "classes", "Classes");
-  const std::string said = "Confusion matrix of " + std::to_string(rows.size()) +
-                           " classes: rows are true classes, columns predictions.";
-  if (rows.size() <= kMostDrawnClasses) {
-    add_svg(html, svg_of_confusion(report.matrix()), said);
-  } else if (report.is_whole()) {
-    html.open("div", {{"class", "figure"}});
-    html.image("image/png", encode_png(image_of_confusion(report.matrix())), said).close();
-  }
-  if (rows.size() > kManyClasses) {
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.recall() < b.recall(); });
-    html.open("details").element("summary", "All classes, the worst recognised first");
-    add_class_table(html, rows);
-    html.close();
-  } else {
-    add_class_table(html, rows);
-  }
-  html.close();
-}
-
-void add_mistakes(Html& html, const RunPage& page) {
-  open_section(html, "mistakes", "Worst mistakes");
-  html.element("p", page.mistakes.empty() ? "There are none."
-                                          : "The wrong predictions made with the most confidence, "
-                                            "as the model saw the images.");
-  html.open("div", {{"class", "gallery"}});
-  for (const Mistake& mistake : page.mistakes) {
-    const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
-    html.open("figure");
-    html.image("image/png", encode_png(mistake.image),
-               mistake.name + ": " + mistake.label + ", taken for " + mistake.prediction,
-               {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
-    html.open("figcaption").text("is ").element("b", mistake.label).text("taken for ");
-    html.element("b", mistake.prediction, {{"class", "wrong"}});
-    html.text("with " + percent_text(100 * mistake.what.confidence)).close().close();
-  }
-  html.close().close();
 }
 
 void add_samples(Html& html, const RunPage& page) {
@@ -249,11 +157,7 @@ void add_navigation(Html& html, const RunPage& page) {
   };
   link("#curves", "Curves");
   if (page.picture.height > 0) link("#pictures", page.task.pictures);
-  if (page.evaluation) {
-    link("#calibration", "Calibration");
-    link("#classes", "Classes");
-    link("#mistakes", "Worst mistakes");
-  }
+  for (const Section& section : page.details) link("#" + section.id, section.heading);
   link("#samples", "Training images");
   link("#settings", "Settings");
   html.close().close();
@@ -286,16 +190,16 @@ std::string html_of(const RunPage& page) {
   html.close().open("main");
   html.open("section", {{"id", "summary"}, {"aria-label", "Summary"}});
   add_summary(html, page);
-  if (!page.evaluation && !page.no_evaluation.empty()) {
+  if (!page.no_evaluation.empty()) {
     html.element("p", page.no_evaluation, {{"class", "note"}});
   }
   html.close();
   add_curves(html, page);
   if (page.picture.height > 0) add_picture(html, page);
-  if (page.evaluation) {
-    add_calibration(html, *page.evaluation);
-    add_classes(html, *page.evaluation);
-    add_mistakes(html, page);
+  for (const Section& section : page.details) {
+    open_section(html, section.id, section.heading);
+    section.write(html);
+    html.close();
   }
   add_samples(html, page);
   add_settings(html, page);

@@ -2,17 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "report/evaluations.h"
-#include "report/mistakes.h"
+#include "data/image.h"
+#include "report/html.h"
 #include "settings/options.h"
 #include "train/run_log.h"
 
 namespace fovea {
+
+/// A part of the page, with a link to it.
+struct Section {
+  std::string id, heading;
+  std::function<void(Html&)> write;  ///< what stands below the heading
+};
 
 /// All that the page shows. What is absent is left out, or replaced by the note that says why.
 struct RunPage {
@@ -25,9 +31,10 @@ struct RunPage {
   TaskInfo task;
   std::vector<EpochRow> epochs;
 
-  std::optional<EvaluatedModel> evaluation;
-  std::string no_evaluation;
-  std::vector<Mistake> mistakes;
+  /// What an evaluation found, label and value; none: those of the best epoch in the log are shown.
+  std::vector<std::pair<std::string, std::string>> scores;
+  std::vector<Section> details;  ///< of the evaluation
+  std::string no_evaluation;     ///< why there is none, or ""
 
   Image picture;  ///< what the model made of held-out images after picture_epoch; empty: none
   std::int64_t picture_epoch = 0;

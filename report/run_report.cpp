@@ -5,13 +5,16 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "models/pretrained.h"
+#include "report/classifier_sections.h"
 #include "report/page.h"
 #include "settings/pipeline.h"
 #include "train/run_options.h"
 #include "train/setup.h"
 #include "train/tasks.h"
+#include "train/weights_info.h"
 
 namespace fovea {
 namespace {
@@ -52,6 +55,11 @@ struct Run {
   WeightsInfo info{};
 };
 
+void require_whole(const EvaluationPass& pass) {
+  check(pass.complete, "it was asked to stop");
+  pass.require_finite();
+}
+
 void load_model_of(Run& run, RunPage& page) {
   const fs::path weights = find_run_weights(run.paths, run.options);
   run.model = load_model(weights, {DType::f32, parse_device(run.config.device)});
@@ -65,31 +73,46 @@ void load_model_of(Run& run, RunPage& page) {
   page.facts.emplace_back("weights", which);
 }
 
+/// Scores and sections of a classifier; returns how many images were looked at.
+std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& test,
+                                 const EvaluateOptions& how, RunPage& page) {
+  EvaluatedModel evaluated;
+  evaluated.result = evaluate(*run.model, test, {how, /*keep_predictions=*/true});
+  require_whole(evaluated.result);
+  evaluated.classes = test->class_names();
+  page.scores = scores_of(evaluated);
+  page.details =
+      sections_of(evaluated, worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
+                                            evaluation_transform(*run.model, how)));
+  return evaluated.result.samples;
+}
+
+/// The same of any other task.
+std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
+                           const EvaluateOptions& how, RunPage& page) {
+  const auto task = make_task(run.config, run.model->info(), test->size());
+  const Task::Evaluated evaluated = task->evaluate(*run.model, test, how);
+  require_whole(evaluated.pass);
+  for (std::size_t i = 0; i < evaluated.scores.size(); ++i) {
+    const Measure& measure = page.task.measures.at(i);
+    page.scores.emplace_back(measure.title, measure.text(evaluated.scores[i]));
+  }
+  return evaluated.pass.samples;
+}
+
 void evaluate_model_of(Run& run, RunPage& page) {
-  const TrainConfig& config = run.config;
-  const std::shared_ptr<const Dataset> test = open_dataset(dataset_options(config), Split::test);
-  EvaluateOptions how = evaluate_options(config);
+  const auto test = open_dataset(dataset_options(run.config), Split::test);
+  EvaluateOptions how = evaluate_options(run.config);
   how.normalization = run.info.normalization;
   how.crop = run.info.crop;
-  how.keep_predictions = true;
   how.on_batch = [&](std::int64_t done) {
     return !run.options.on_progress || run.options.on_progress(done, test->size());
   };
-  EvaluatedModel evaluated;
-  evaluated.result = evaluate(*run.model, test, how);
-  check(evaluated.result.complete, "it was asked to stop");
-  evaluated.result.require_finite();
-  evaluated.model = run.model->info().name;
-  evaluated.dataset = config.dataset;
-  evaluated.size = {run.model->info().img_size[0], run.model->info().img_size[1]};
-  evaluated.classes = test->class_names();
-  page.facts.emplace_back("evaluated on", std::to_string(evaluated.result.metrics.samples) +
-                                              " images of " + config.dataset + " at " +
-                                              std::to_string(evaluated.size.height) + " x " +
-                                              std::to_string(evaluated.size.width));
-  page.mistakes = worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
-                                 {evaluated.size, run.info.normalization, run.info.crop});
-  page.evaluation = std::move(evaluated);
+  const auto evaluate_it = page.task.classifies ? evaluate_classifier : evaluate_task;
+  const std::int64_t samples = evaluate_it(run, test, how, page);
+  const auto [height, width] = run.model->info().img_size;
+  page.facts.emplace_back("evaluated on", text_of(samples, " images of ", run.config.dataset,
+                                                  " at ", height, " x ", width));
 }
 
 /// That of the last epoch that left one.
@@ -147,7 +170,7 @@ fs::path write_run_report(const RunPaths& paths, const RunReportOptions& options
   add_picture(paths, page);
   page.settings = settings_of(fields_of(run.config));
   attempt([&] { load_model_of(run, page); }, page.no_evaluation, "Not evaluated");
-  if (run.model != nullptr && options.evaluate && page.task.classifies) {
+  if (run.model != nullptr && options.evaluate) {
     attempt([&] { evaluate_model_of(run, page); }, page.no_evaluation, "Not evaluated");
   }
   attempt([&] { add_samples(run, page); }, page.samples_note, "No training images");

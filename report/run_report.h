@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "train/checkpoint.h"
+#include "train/run_paths.h"
 
 namespace fovea {
 

@@ -44,6 +44,12 @@ std::vector<std::int64_t> decide(const Tensor& logits, const std::vector<Categor
         "decide: got logits ", logits.shape(), " and ", categories.size(),
         " categories, expected f32 [N, K] and one or more");
   const std::int64_t classes = logits.size(1);
+  for (const Category& c : categories) {
+    for (const std::int64_t k : c.classes) {
+      check(k >= 0 && k < classes, "decide: category ", c.name, " has class ", k,
+            ", expected 0 to ", classes - 1);
+    }
+  }
   const Tensor rows = logits.contiguous();
   std::vector<std::int64_t> decisions;
   for (std::int64_t i = 0; i < rows.size(0); ++i) {

@@ -13,7 +13,7 @@
 namespace fovea {
 
 /// Of each row of logits f32 [N, K] the category with the largest mean of the softmax over its
-/// classes; of equal ones the first.
+/// classes; of equal ones the first. Throws where a category has a class that no column is of.
 [[nodiscard]] std::vector<std::int64_t> decide(const Tensor& logits,
                                                const std::vector<Category>& categories);
 

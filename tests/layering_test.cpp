@@ -93,6 +93,23 @@ Objections reaches_into_ops(const File& file) {
   });
 }
 
+/// Of train and the page about a run, what serves any task; the tasks' own files know their own.
+Objections knows_a_task(const File& file) {
+  const bool serves_all =
+      (file.folder() == "train" &&
+       !matches(file.path,
+                "train/(tasks\\.cpp|class.*|objective\\..*|evaluate\\..*|metrics\\..*|"
+                "masked_autoencoding\\..*|hole_filling\\..*)")) ||
+      matches(file.path, "report/(page|run_report\\.h|html|compare).*");
+  if (!serves_all) return {};
+  return lines_where(file, [](const std::string& line) {
+    return matches(
+        included(line),
+        "train/(class.*|objective|evaluate|metrics|masked_autoencoding|hole_filling)\\.h|"
+        "models/mae\\.h|report/classifier_sections\\.h");
+  });
+}
+
 bool is_kernel(const std::string& path) {
   return matches(path, "ops/[a-z]+/((cpu|cuda)[a-z_0-9]*\\.(cpp|h)|[a-z_0-9]*\\.cuh?)");
 }
@@ -243,6 +260,11 @@ std::vector<Rule> rules() {
         {"ops/b.h",
          {"[[nodiscard]] Tensor f(const Tensor& a, std::pair<int, int> b, int c, int d, int e,",
           "                       FOptions options = {});"}}}},
+      {"what is trained is known behind the seam of tasks alone",
+       knows_a_task,
+       {{"train/trainer.cpp", {"#include \"train/classification.h\""}},
+        {"train/plan.h", {"#include \"train/hole_filling.h\""}},
+        {"report/page.cpp", {"#include \"train/metrics.h\""}}}},
   };
   for (const Place& place : kPlaces) {
     all[4].broken.push_back({"models/third_party.cmake", {std::string(place.text) + "x>"}});

@@ -17,9 +17,16 @@ TaskInfo classification_info(const ClassificationOptions& options) {
   if (options.objective.distillation != Distillation::none) {
     info.loss_parts = {"labels", "teacher"};
   }
+  const auto accuracy = [](const char* name, const char* title) {
+    return Measure{.name = name,
+                   .title = title,
+                   .chart = "Accuracy on held-out images",
+                   .is_percent = true,
+                   .more_is_better = true};
+  };
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
-                   {.name = "top1", .title = "top-1", .is_percent = true, .more_is_better = true},
-                   {.name = "top5", .title = "top-5", .is_percent = true, .more_is_better = true}};
+                   accuracy("top1", "top-1"),
+                   accuracy("top5", "top-5")};
   info.best = 1;
   info.next_steps =
       "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
@@ -56,7 +63,7 @@ TaskLoss Classification::loss(Model& model, const Batch& batch, Context& ctx) co
 Task::Evaluated Classification::evaluate(Model& model,
                                          const std::shared_ptr<const Dataset>& dataset,
                                          const EvaluateOptions& options) const {
-  const Evaluation result = fovea::evaluate(model, dataset, options);
+  const Evaluation result = fovea::evaluate(model, dataset, {options});
   const Metrics& metrics = result.metrics;
   return {{metrics.loss(), metrics.top1(), metrics.top5()}, result};
 }

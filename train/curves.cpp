@@ -21,14 +21,15 @@ void add_series(Chart& chart, const std::string& name, std::span<const EpochRow>
   if (!series.x.empty()) chart.series.push_back(std::move(series));
 }
 
+/// Those that are drawn under `heading`.
 void add_measures(Chart& chart, const TaskInfo& task, std::span<const EpochRow> rows,
-                  bool in_percent) {
+                  const std::string& heading) {
   const auto eval = [](const EpochRow& row) -> auto& { return row.eval; };
   const auto ema = [](const EpochRow& row) -> auto& { return row.ema; };
   const auto add_all = [&](const auto& get, const std::string& ending) {
     for (std::size_t i = 0; i < task.measures.size(); ++i) {
       const Measure& measure = task.measures[i];
-      if (measure.is_percent != in_percent) continue;
+      if (measure.chart != heading) continue;
       const std::string name = measure.is_loss ? "held out" : measure.title;
       add_series(chart, name + ending, rows, i, get);
     }
@@ -40,7 +41,8 @@ void add_measures(Chart& chart, const TaskInfo& task, std::span<const EpochRow> 
 }  // namespace
 
 std::vector<Chart> training_curves(const TaskInfo& task, std::span<const EpochRow> rows) {
-  Chart loss{"Loss", "epochs", "mean loss per sample", {}};
+  std::vector<Chart> charts{{"Loss", "epochs", "mean loss per sample", {}}};
+  Chart& loss = charts.front();
   Series whole{"training", {}, {}};
   for (const EpochRow& row : rows) {
     whole.x.push_back(static_cast<double>(row.epoch + 1));
@@ -52,13 +54,17 @@ std::vector<Chart> training_curves(const TaskInfo& task, std::span<const EpochRo
         loss, "training, " + task.loss_parts[i], rows, i,
         [](const EpochRow& row) -> auto& { return row.train_parts; });
   }
-  add_measures(loss, task, rows, false);
-  Chart percent{"Accuracy on held-out images", "epochs", "percent", {}};
-  add_measures(percent, task, rows, true);
-  const bool has_percent = std::any_of(task.measures.begin(), task.measures.end(),
-                                       [](const Measure& m) { return m.is_percent; });
-  if (!has_percent) return {std::move(loss)};
-  return {std::move(loss), std::move(percent)};
+  add_measures(loss, task, rows, "");
+  for (const Measure& measure : task.measures) {
+    const bool is_drawn = measure.chart.empty() ||
+                          std::any_of(charts.begin(), charts.end(),
+                                      [&](const Chart& c) { return c.title == measure.chart; });
+    if (is_drawn) continue;
+    Chart chart{measure.chart, "epochs", measure.is_percent ? "percent" : measure.title, {}};
+    add_measures(chart, task, rows, measure.chart);
+    charts.push_back(std::move(chart));
+  }
+  return charts;
 }
 
 }  // namespace fovea

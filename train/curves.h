@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// Charts of a run's log: one of the loss with what an evaluation measures in its unit, and one of
-/// the measures in percent, where there are such.
+/// Charts of a run's log: one of the loss with what an evaluation measures in its unit, and one for
+/// each Measure::chart.
 [[nodiscard]] std::vector<Chart> training_curves(const TaskInfo& task,
                                                  std::span<const EpochRow> rows);
 

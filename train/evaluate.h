@@ -16,9 +16,14 @@ struct Evaluation : EvaluationPass {
   Tensor logits{};                      ///< f32 [N, K], row i of image i; 0 where it is broken
 };
 
+/// What of it is wanted beside the metrics.
+struct ClassifierOptions : EvaluateOptions {
+  bool keep_predictions = false, keep_logits = false;
+};
+
 /// Runs without a tape, in evaluation mode, on the device of the model's parameters.
 [[nodiscard]] Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
-                                  const EvaluateOptions& options);
+                                  const ClassifierOptions& options);
 
 /// Writes each row of a batch's logits [B, K], of any float dtype and device, to that row of `all`,
 /// f32 [N, K], which is its image's: `indices` i64 [B].

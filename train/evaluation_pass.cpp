@@ -1,7 +1,10 @@
 // The loader's batches, one after another.
 #include "train/evaluation_pass.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <vector>
 
 #include "base/error.h"
 #include "data/loading/loader.h"
@@ -45,6 +48,17 @@ EvaluationPass evaluate_batches(
   }
   pass.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return pass;
+}
+
+std::int64_t nonfinite_rows(const Tensor& logits) {
+  const std::vector<double> values = logits.detach().to(Device{}).to_vector();
+  const std::int64_t classes = logits.size(1);
+  std::int64_t rows = 0;
+  for (std::int64_t b = 0; b < logits.size(0); ++b) {
+    const double* const row = values.data() + b * classes;
+    rows += std::all_of(row, row + classes, [](double v) { return std::isfinite(v); }) ? 0 : 1;
+  }
+  return rows;
 }
 
 }  // namespace fovea

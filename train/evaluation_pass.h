@@ -21,9 +21,7 @@ struct EvaluateOptions {
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
   DType activations = DType::f32;
-  double bad_image_limit = 0;     ///< broken images are left out up to this share; more throw
-  bool keep_predictions = false;  ///< classification: fill Evaluation::predictions
-  bool keep_logits = false;       ///< classification: fill Evaluation::logits
+  double bad_image_limit = 0;  ///< broken images are left out up to this share; more throw
   /// Called after each batch with the images done; false stops.
   std::function<bool(std::int64_t done)> on_batch{};
 };
@@ -51,5 +49,8 @@ EvaluationPass evaluate_batches(
     const Model& model, const std::shared_ptr<const Dataset>& dataset,
     const EvaluateOptions& options,
     const std::function<std::int64_t(const Batch& batch, Context& ctx)>& measure);
+
+/// How many rows of logits [B, K] hold a NaN or an infinity.
+[[nodiscard]] std::int64_t nonfinite_rows(const Tensor& logits);
 
 }  // namespace fovea

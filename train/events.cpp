@@ -10,7 +10,6 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <utility>
 
 #include "base/crc32c.h"
 #include "base/error.h"

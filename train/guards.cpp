@@ -3,22 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fovea {
-namespace {
-
-template <class... Parts>
-std::string text_of(const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  return text.str();
-}
-
-}  // namespace
-
 double z_score(double loss, const std::vector<double>& losses) {
   const auto count = static_cast<double>(losses.size());
   double sum = 0, squares = 0;

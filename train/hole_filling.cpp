@@ -128,6 +128,8 @@ Tensor fill_holes(const Tensor& images, const Tensor& hidden, std::int64_t patch
         "fill_holes: got images ", images.dtype(), " ", images.shape(), " on ",
         to_string(images.device()), ", expected f32 [B, C, H, W] on the CPU");
   const std::int64_t B = images.size(0), C = images.size(1), H = images.size(2), W = images.size(3);
+  check(patch_size >= 1 && H % patch_size == 0 && W % patch_size == 0, "fill_holes: got images ",
+        images.shape(), " and patches of ", patch_size, " pixels, expected whole patches");
   const Shape expected{B, H / patch_size * (W / patch_size)};
   check(hidden.shape() == expected && hidden.dtype() == DType::f32, "fill_holes: got hidden ",
         hidden.dtype(), " ", hidden.shape(), ", expected f32 ", expected);

@@ -9,8 +9,8 @@
 #include "models/hub_config.h"
 #include "models/pretrained.h"
 #include "ops/arithmetic.h"
-#include "train/checkpoint.h"
 #include "train/jax_init.h"
+#include "train/weights_info.h"
 #include "train/weights_table.h"
 
 namespace fovea {

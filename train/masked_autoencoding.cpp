@@ -14,7 +14,6 @@
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "train/hole_filling.h"
-#include "train/metrics.h"
 
 namespace fovea {
 namespace {
@@ -56,27 +55,30 @@ Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
   return mask_noise({kEvaluationStream, 0}, indices, patches);
 }
 
-MaeViews::MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
+MaeErrors::MaeErrors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
   const Tensor there = images.to(model.device());
   const Masking masking(noise.to(model.device()), c.kept());
   const Tensor pixels = model.reconstruct(there, masking, ctx).pixels;
-  const Tensor hidden = masking.hidden.to(Device{});
+  hidden = masking.hidden.to(Device{});
   filled = fill_holes(images, hidden, c.image.patch_size);
-
-  const PatchTargets targets(images, c), guess(filled, c);
   loss = model.loss(there, masking, pixels).item();
-  const Tensor restored = guess.values().to(model.device());
-  fill_loss = model.loss(there, masking, restored).item();
+  const Tensor guess = PatchTargets(filled, c).values().to(model.device());
+  fill_loss = model.loss(there, masking, guess).item();
   if (!all_finite(pixels)) nonfinite = nonfinite_rows(ops::reshape(pixels, {images.size(0), -1}));
+  predicted = pixels.to(Device{}).to(DType::f32);
+}
 
+MaeViews::MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx)
+    : MaeErrors(model, images, noise, ctx) {
+  const NoGrad no_grad;
+  const MaeConfig& c = model.config();
   const Tensor mask = ops::reshape(hidden, {hidden.size(0), hidden.size(1), 1});
-  const Tensor values = patch_pixels(images, c.image.patch_size);
-  const Tensor predicted = targets.to_pixels(pixels.to(Device{}).to(DType::f32));
-  const Tensor kept = values * (mask * -1.0 + 1.0);
+  const Tensor kept = patch_pixels(images, c.image.patch_size) * (mask * -1.0 + 1.0);
+  const Tensor colours = PatchTargets(images, c).to_pixels(predicted);
   seen = images_of_patches(kept, c.image);
-  reconstructed = images_of_patches(kept + predicted * mask, c.image);
+  reconstructed = images_of_patches(kept + colours * mask, c.image);
 }
 
 MaskedAutoencoding::MaskedAutoencoding(TaskInfo info, const ModelInfo& model, std::uint64_t seed)
@@ -104,11 +106,11 @@ Task::Evaluated MaskedAutoencoding::evaluate(Model& model,
   Mae& mae = as_mae(model);
   double loss = 0, fill = 0;
   const auto measure = [&](const Batch& batch, Context& ctx) {
-    const MaeViews views(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
+    const MaeErrors errors(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
     const auto images = static_cast<double>(batch.size());
-    loss += views.loss * images;
-    fill += views.fill_loss * images;
-    return views.nonfinite;
+    loss += errors.loss * images;
+    fill += errors.fill_loss * images;
+    return errors.nonfinite;
   };
   const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
   const auto images = static_cast<double>(std::max<std::int64_t>(1, pass.samples));

@@ -17,16 +17,24 @@ namespace fovea {
 /// What is hidden of held-out images: the same in every epoch and run.
 [[nodiscard]] Tensor held_out_noise(const Tensor& indices, std::int64_t patches);
 
-/// What a model makes of images [B, C, H, W], each f32 of their shape, on the CPU.
-struct MaeViews {
-  Tensor seen;                 ///< hidden patches in the mean colour, 0
-  Tensor reconstructed;        ///< hidden patches as predicted
-  Tensor filled;               ///< hidden patches as fill_holes() fills them
+/// How far off a model is in images [B, C, H, W], beside filling. Tensors are f32 on the CPU.
+struct MaeErrors {
+  Tensor hidden;               ///< [B, N], see Masking
+  Tensor predicted;            ///< [B, N, P P C], as MaeOutput::pixels
+  Tensor filled;               ///< [B, C, H, W]: the images, hidden patches by fill_holes()
   double loss = 0;             ///< of the prediction
   double fill_loss = 0;        ///< the same error of the filling
   std::int64_t nonfinite = 0;  ///< images with a predicted value that is no finite number
 
   /// noise [B, N] says what is hidden; images and noise on the CPU. In evaluation.
+  MaeErrors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx);
+};
+
+/// The same to be looked at: images f32 [B, C, H, W] on the CPU.
+struct MaeViews : MaeErrors {
+  Tensor seen;           ///< hidden patches in the mean colour, 0
+  Tensor reconstructed;  ///< hidden patches as predicted
+
   MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx);
 };
 

@@ -44,17 +44,6 @@ std::vector<std::int64_t> label_ranks(const Tensor& logits, const Tensor& labels
   return ranks;
 }
 
-std::int64_t nonfinite_rows(const Tensor& logits) {
-  const std::vector<double> values = rows_of(logits);
-  const std::int64_t classes = logits.size(1);
-  std::int64_t rows = 0;
-  for (std::int64_t b = 0; b < logits.size(0); ++b) {
-    const double* const row = values.data() + b * classes;
-    rows += std::all_of(row, row + classes, [](double v) { return std::isfinite(v); }) ? 0 : 1;
-  }
-  return rows;
-}
-
 void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels) {
   for (const std::int64_t rank : label_ranks(logits, labels)) {
     if (rank < 1) ++metrics.correct1;

@@ -33,9 +33,6 @@ struct Metrics {
 /// counts as K.
 [[nodiscard]] std::vector<std::int64_t> label_ranks(const Tensor& logits, const Tensor& labels);
 
-/// How many rows of logits [B, K] hold a NaN or an infinity.
-[[nodiscard]] std::int64_t nonfinite_rows(const Tensor& logits);
-
 /// Adds hits (not the loss) of one batch.
 void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels);
 

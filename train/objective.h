@@ -3,63 +3,15 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "models/model.h"
 #include "ops/loss.h"
 #include "settings/choices.h"
+#include "train/class_losses.h"
 #include "train/task.h"
-#include "train/training_sizes.h"
+#include "train/teacher.h"
 
 namespace fovea {
-
-/// What a batch should be taken for.
-struct Targets {
-  Tensor labels;     ///< i64 [B]
-  Tensor soft;       ///< [B, K] instead, of a mixed batch; smoothing is inside; or undefined
-  Tensor indices{};  ///< i64 [B], of the samples in their data set; only stored logits ask for it
-};
-
-/// Binary cross-entropy per class, as timm's BinaryCrossEntropy.
-struct BceOptions {
-  double smoothing = 0;                ///< of targets that are made from labels
-  std::optional<double> threshold{};   ///< targets above it become 1, others 0
-  std::optional<double> pos_weight{};  ///< of the part that pulls towards 1
-  bool sum_classes = false;            ///< summed over the classes, mean over the batch
-};
-/// A scalar. logits [B, K].
-[[nodiscard]] Tensor bce_loss(const Tensor& logits, const Targets& targets,
-                              const BceOptions& options);
-
-/// As timm's JsdCrossEntropy (Hendrycks et al. 2020, AugMix).
-struct JsdOptions {
-  std::int64_t splits = 3;  ///< rows of each image, one after another: LoaderOptions::splits
-  double smoothing = 0;     ///< of the labels
-  double alpha = 12;        ///< weight of the divergence
-};
-/// A scalar: of each image's first row the cross-entropy with its label, and alpha times the
-/// Jensen-Shannon divergence between the predictions for all its rows. logits [B, K], labels [B].
-[[nodiscard]] Tensor jsd_loss(const Tensor& logits, const Tensor& labels,
-                              const JsdOptions& options);
-
-/// What a teacher says of a batch.
-class Teacher {
- public:
-  virtual ~Teacher() = default;
-  /// [B, K], without a tape.
-  [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
-};
-
-/// Where a teacher's logits come from: computed by a model, or stored.
-struct TeacherOptions {
-  std::string checkpoint{};   ///< weights of the model
-  std::string weights_key{};  ///< of that file, see read_weights()
-  std::string model{};        ///< its registry name; empty: the checkpoint says it
-  std::string logits{};       ///< instead of a model: a safetensors file with "logits" [N, K]
-  TrainingSizes sizes{};      ///< of the images that it will see
-  DType activations = DType::f32;
-  Device device{};
-};
 
 struct ObjectiveOptions {
   double smoothing = 0;             ///< of the labels in cross-entropy

@@ -64,19 +64,19 @@ void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
 }
 
 PendingFile RunRecorder::weights(const std::string& which, const TrainState& state,
-                                 const Scores& scores) {
+                                 std::int64_t epoch, const Scores& scores) const {
   const bool averaged = which.ends_with("_ema");
-  info_.scores.clear();
+  WeightsInfo info = info_;
+  info.epoch = epoch;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    info_.scores[task_.measures.at(i).name] = scores[i];
+    info.scores[task_.measures.at(i).name] = scores[i];
   }
   return weights_file(paths_.weights(which), *state.model,
-                      averaged ? state.ema->averages() : state_of(*state.model), info_);
+                      averaged ? state.ema->averages() : state_of(*state.model), info);
 }
 
-RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) {
-  info_.epoch = row.epoch;
-  Files files{weights("last", state, row.eval)};
+RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) const {
+  Files files{weights("last", state, row.epoch, row.eval)};
   const PendingFile last = files.front();
   const auto add_copy = [&](const std::filesystem::path& path) {
     files.push_back(last);
@@ -85,9 +85,9 @@ RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState
   if (state.progress.best.epoch == row.epoch) add_copy(paths_.weights("best"));
   if (contains(kept_epochs(), row.epoch)) add_copy(paths_.epoch_weights(row.epoch));
   if (state.ema == nullptr) return files;
-  files.push_back(weights("last_ema", state, row.ema));
+  files.push_back(weights("last_ema", state, row.epoch, row.ema));
   if (state.progress.best_ema.epoch == row.epoch) {
-    files.push_back(weights("best_ema", state, row.ema));
+    files.push_back(weights("best_ema", state, row.epoch, row.ema));
   }
   return files;
 }
@@ -117,9 +117,9 @@ void RunRecorder::write(Files files) {
 void RunRecorder::save(const TrainState& state) { write({run_state_file(paths_.state(), state)}); }
 
 void RunRecorder::stop(const TrainState& state) {
-  info_.epoch = state.progress.finished_epochs;
-  Files files{weights("last", state, {})};
-  if (state.ema != nullptr) files.push_back(weights("last_ema", state, {}));
+  const std::int64_t epoch = state.progress.finished_epochs;
+  Files files{weights("last", state, epoch, {})};
+  if (state.ema != nullptr) files.push_back(weights("last_ema", state, epoch, {}));
   files.push_back(run_state_file(paths_.state(), state));
   write(std::move(files));
   finish();

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "train/checkpoint.h"
 #include "train/events.h"
 #include "train/run_log.h"
+#include "train/run_paths.h"
+#include "train/run_state.h"
+#include "train/weights_info.h"
 #include "train/writer.h"
 
 namespace fovea {
@@ -48,9 +50,9 @@ class RunRecorder {
   using Files = std::vector<PendingFile>;
 
   /// last, and best where this epoch is the best; the same for the averages.
-  [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state);
+  [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state) const;
   [[nodiscard]] PendingFile weights(const std::string& which, const TrainState& state,
-                                    const Scores& scores);
+                                    std::int64_t epoch, const Scores& scores) const;
   void log_scores(const std::string& group, const Scores& scores, std::int64_t step);
   /// The epochs whose weights should be there.
   [[nodiscard]] std::vector<std::int64_t> kept_epochs() const;

@@ -6,7 +6,8 @@
 
 #include "base/files.h"
 #include "settings/recipes.h"
-#include "train/checkpoint.h"
+#include "train/run_paths.h"
+#include "train/run_state.h"
 #include "train/setup.h"
 #include "train/tasks.h"
 

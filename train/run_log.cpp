@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "train/checkpoint.h"
+#include "train/run_paths.h"
 
 namespace fovea {
 namespace fs = std::filesystem;
@@ -162,7 +162,7 @@ std::string format_step(const TaskInfo& task, const StepRow& row) {
   return line + "}\n";
 }
 
-RunLog::RunLog(const fs::path& folder, TaskInfo task, Progress done)
+RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
     : csv_path_(RunPaths{folder}.log()), task_(std::move(task)) {
   if (done.epochs > 0 && fs::exists(csv_path_)) {
     epochs_ = parse_epochs(task_, read_file(csv_path_), csv_path_.string());

@@ -48,7 +48,7 @@ struct StepRow {
 class RunLog {
  public:
   /// How far a continued run had come when its state was saved.
-  struct Progress {
+  struct LoggedSoFar {
     std::int64_t epochs = 0;  ///< finished ones
     std::int64_t steps = 0;
   };
@@ -56,8 +56,8 @@ class RunLog {
   /// that the files end up as those of a run that was never interrupted. Throws Error when a file
   /// is no log of such a task or cannot be written.
   RunLog(const std::filesystem::path& folder, TaskInfo task)
-      : RunLog(folder, std::move(task), Progress{}) {}
-  RunLog(const std::filesystem::path& folder, TaskInfo task, Progress done);
+      : RunLog(folder, std::move(task), LoggedSoFar{}) {}
+  RunLog(const std::filesystem::path& folder, TaskInfo task, LoggedSoFar done);
 
   /// Rewrites log.csv atomically: it never holds half a row.
   void epoch(const EpochRow& row);

@@ -40,24 +40,6 @@ StepOptions step_options(const TrainConfig& config) {
   return options;
 }
 
-ObjectiveOptions objective_options(const TrainConfig& config) {
-  ObjectiveOptions options;
-  options.smoothing = config.smoothing;
-  if (config.bce_loss) {
-    options.bce = BceOptions{config.smoothing, config.bce_target_thresh, config.bce_pos_weight,
-                             config.bce_sum};
-  }
-  if (config.jsd_loss) options.jsd = JsdOptions{config.aug_splits, config.smoothing};
-  options.distillation = config.distillation_type;
-  options.alpha = config.distillation_alpha;
-  options.tau = config.distillation_tau;
-  options.kd_reduction = config.kd_reduction;
-  options.teacher = {config.teacher_checkpoint,  config.teacher_weights_key, config.teacher,
-                     config.teacher_logits,      training_sizes(config),     config.precision,
-                     parse_device(config.device)};
-  return options;
-}
-
 OptimizerOptions optimizer_options(const TrainConfig& config) {
   OptimizerOptions options = default_options(config.opt);
   options.weight_decay = config.weight_decay;

@@ -3,7 +3,6 @@
 
 #include "settings/config.h"
 #include "train/initial_weights.h"
-#include "train/objective.h"
 #include "train/trainer.h"
 
 namespace fovea {
@@ -12,7 +11,6 @@ namespace fovea {
 [[nodiscard]] TrainerOptions trainer_options(const TrainConfig& config);
 
 [[nodiscard]] StepOptions step_options(const TrainConfig& config);
-[[nodiscard]] ObjectiveOptions objective_options(const TrainConfig& config);
 [[nodiscard]] OptimizerOptions optimizer_options(const TrainConfig& config);
 [[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);
 /// What of the settings of the rate is not taken as it stands, for the user to know.

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
+#include "settings/pipeline.h"
 #include "train/run_options.h"
 #include "train/tasks.h"
 
@@ -48,15 +49,6 @@ void freeze_parameters(const TrainConfig& config, const Model& model,
                     " are trained");
 }
 
-std::string time_stamp() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
-  return text;
-}
-
 }  // namespace
 
 DatasetOptions dataset_options(const TrainConfig& config) {
@@ -67,6 +59,7 @@ DatasetOptions dataset_options(const TrainConfig& config) {
   options.val_split = config.val_split;
   options.class_map = config.class_map;
   options.index_cache = config.index_cache;
+  options.labelled = task_info(config).classifies;
   options.classes = config.classes;
   options.fraction = config.fraction;
   options.fraction_rule = config.fraction_rule;
@@ -87,8 +80,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   if (task_info(config).classifies) overrides["num_classes"] = dataset.classes();
   std::unique_ptr<Model> model;
   try {
-    model = make_model(config.model, overrides, static_cast<std::uint64_t>(config.seed),
-                       {DType::f32, device});
+    model = make_model(config.model, overrides, seed_of(config), {DType::f32, device});
   } catch (const Error& error) {  // a name, a setting or a value that the model does not know
     throw UsageError(error.what());
   }
@@ -112,8 +104,8 @@ Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<M
 fs::path make_run_folder(const TrainConfig& config) {
   fs::path folder = config.output;
   if (folder.empty()) {
-    const fs::path base =
-        fs::path("runs") / (time_stamp() + "-" + config.dataset + "-" + config.model);
+    const fs::path base = fs::path("runs") / (local_time_text(std::time(nullptr), "%Y%m%d-%H%M%S") +
+                                              "-" + config.dataset + "-" + config.model);
     folder = base;
     for (int i = 2; fs::exists(folder); ++i) folder = base.string() + "-" + std::to_string(i);
   }

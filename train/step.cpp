@@ -24,10 +24,12 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + ", ..." : text;
 }
 
-std::string nonfinite_loss(double loss) {
-  return std::string("training: the loss is ") + (std::isnan(loss) ? "NaN" : "infinite") +
-         "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help, "
-         "--skip-nonfinite leaves such steps out";
+/// `of` tells which step it is where that is no longer the one under way.
+void require_finite(double loss, const std::string& of = "") {
+  if (std::isfinite(loss)) return;
+  fail("training: the loss", of, " is ", std::isnan(loss) ? "NaN" : "infinite",
+       "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help, "
+       "--skip-nonfinite leaves such steps out");
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
   model_.store().zero_grad();
   keep_buffers();
   images_ = 0;
-  unread_.emplace_back();
+  unread_.emplace_back().number = progress.step;
   for (std::int64_t i = 0; i < batches; ++i) {
     Batch batch;
     {
@@ -82,7 +84,7 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
     loss = task_->loss(model_, batch, ctx);
     numbers.losses.emplace_back(loss, batch.size());
     if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
-      check(guard_.skips_nonfinite(), nonfinite_loss(numbers.losses.back().read()));
+      if (!guard_.skips_nonfinite()) require_finite(numbers.losses.back().read());
       return;  // the step will be skipped
     }
   }
@@ -131,12 +133,16 @@ void TrainStep::StepNumbers::add_losses(Progress& progress) {
 
 void TrainStep::settle(Progress& progress) {
   for (StepNumbers& step : std::exchange(unread_, {})) {
+    const bool is_late = step.number != progress.step;  // its gradients are gone
+    const std::string of = is_late ? " of step " + std::to_string(step.number) : "";
     const double loss = step.loss();
     gradient_norm_ = step.gradient_norm();
-    check(std::isfinite(loss), nonfinite_loss(loss));
-    check(std::isfinite(gradient_norm_), "training: gradients that are not finite: ",
-          list_of(parameters_with_bad_gradient(model_.store())),
-          "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
+    require_finite(loss, of);
+    if (!std::isfinite(gradient_norm_)) {
+      fail("training: gradients", of, " that are not finite",
+           is_late ? "" : ": " + list_of(parameters_with_bad_gradient(model_.store())),
+           "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
+    }
     step.add_losses(progress);
     guard_.accept(loss, progress.guard);
   }

@@ -12,8 +12,8 @@
 #include "optim/ema.h"
 #include "optim/gradients.h"
 #include "optim/optimizer.h"
-#include "train/checkpoint.h"
 #include "train/guards.h"
+#include "train/run_progress.h"
 #include "train/task.h"
 #include "train/timers.h"
 
@@ -40,6 +40,11 @@ struct StepOptions {
   bool detect_anomaly = false;
   std::uint64_t seed = 0;
 };
+
+/// Steps that so many batches make, `group` at a time: what is left at the end makes a smaller one.
+[[nodiscard]] constexpr std::int64_t steps_of(std::int64_t batches, std::int64_t group) {
+  return (batches + group - 1) / group;
+}
 
 class TrainStep {
  public:
@@ -81,6 +86,7 @@ class TrainStep {
   };
   /// What is to be known of a step. Reading waits for the device.
   struct StepNumbers {
+    std::int64_t number = 0;  ///< Progress::step while it ran
     std::vector<BatchLoss> losses;
     Tensor squares;  ///< of the gradients' sums
     double scale = 1, norm = 0;

@@ -22,6 +22,7 @@ struct Measure {
   std::string name;      ///< in logs, "eval_top1", and in tags, "eval/top1"
   std::string title;     ///< for people: "top-1"
   bool is_loss = false;  ///< what training makes small, of held-out images
+  std::string chart{};   ///< heading of the chart that it is drawn in with others; "": the losses'
   bool is_percent = false;
   bool more_is_better = false;
 

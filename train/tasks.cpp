@@ -7,45 +7,16 @@
 
 #include "models/registry.h"
 #include "settings/pipeline.h"
-#include "train/classification.h"
+#include "train/classification_options.h"
+#include "train/finetune_command.h"
 #include "train/masked_autoencoding.h"
-#include "train/run_options.h"
 
 namespace fovea {
 namespace {
 
-ClassificationOptions classification_options(const TrainConfig& config, std::int64_t classes) {
-  ClassificationOptions options;
-  options.objective = objective_options(config);
-  if (mixes(config)) options.mix = mix_options(config, classes);
-  options.mix_epochs = config.mixup_off_epoch;
-  options.seed = seed_of(config);
-  return options;
-}
-
-/// The flags of a classifier that goes on from the encoder of such a run.
-std::string classifier_flags(const TrainConfig& config) {
-  std::string encoder = config.model.substr(config.model.find('_') + 1);
-  const std::size_t image = encoder.find_last_of('_') + 1;
-  if (encoder.find_first_not_of("0123456789x", image) != std::string::npos) encoder += "_224";
-  std::string text = "--model " + encoder;
-  TrainConfig own = config;
-  for (const char* const name :
-       {"img-size", "patch-size", "embed-dim", "depth", "num-heads", "mlp-ratio"}) {
-    std::string key = name;
-    std::replace(key.begin(), key.end(), '-', '_');
-    const std::string& value = own.model_settings[key];
-    if (!value.empty()) text += std::string(" --") + name + " " + value;
-  }
-  return text + " --global-pool avg --layer-decay 0.75";
-}
-
 TaskInfo masked_info(const TrainConfig& config) {
   TaskInfo info = masked_autoencoding_info();
-  const bool small = config.dataset == "builtin" || config.dataset.starts_with("cifar");
-  info.next_steps += std::string("  ./run ") + (small ? "train_cifar" : "train_imagenet") +
-                     " --dataset " + config.dataset + " --finetune RUN \\\n    " +
-                     classifier_flags(config) + "\n";
+  info.next_steps += "  " + finetune_command(config) + "\n";
   return info;
 }
 

@@ -40,8 +40,7 @@ void Trainer::resume(const std::filesystem::path& state_file) {
 void Trainer::check_place(const Progress& progress, const std::string& file) const {
   const Cursor at = progress.cursor;
   const std::int64_t batches = loader_->batches_per_epoch(), steps = steps_per_epoch();
-  const std::int64_t group = options_.grad_accum_steps;
-  const std::int64_t whole_steps = progress.step - (at.batch + group - 1) / group;
+  const std::int64_t whole_steps = progress.step - steps_of(at.batch, options_.grad_accum_steps);
   const std::int64_t whole_batches = progress.forward - at.batch;
   const bool fits = at.batch < batches && whole_steps % steps == 0 &&
                     whole_steps / steps == at.epoch && whole_batches % batches == 0 &&
@@ -78,8 +77,7 @@ TrainState Trainer::state() {
 }
 
 std::int64_t Trainer::steps_per_epoch() const {
-  const std::int64_t group = options_.grad_accum_steps;
-  return (loader_->batches_per_epoch() + group - 1) / group;
+  return steps_of(loader_->batches_per_epoch(), options_.grad_accum_steps);
 }
 
 Stopwatch Trainer::started() { return {.before = step_.times()}; }
@@ -131,10 +129,9 @@ void Trainer::after_step(const TrainWatch& watch) {
   for (const BrokenImage& image : loader_->take_bad_images())
     note_bad_images({image.message}, watch);
   if (watch.on_step) watch.on_step(position());
-  if (progress_.step % options_.log_interval == 0) log_interval(watch);
-  const bool recovery =
-      options_.recovery_interval > 0 && progress_.step % options_.recovery_interval == 0;
-  if (!recovery || !watch.on_save) return;
+  const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
+  if (is_due(options_.log_interval)) log_interval(watch);
+  if (!is_due(options_.recovery_interval) || !watch.on_save) return;
   require_finite();
   watch.on_save(state());
 }

@@ -12,8 +12,8 @@
 #include "data/loading/training_images.h"
 #include "models/model.h"
 #include "optim/schedule.h"
-#include "train/checkpoint.h"
 #include "train/run_log.h"
+#include "train/run_state.h"
 #include "train/step.h"
 #include "train/training_sizes.h"
 

@@ -7,7 +7,6 @@
 #include "engine/autograd.h"
 #include "engine/rng.h"
 #include "settings/options.h"
-#include "train/evaluate.h"
 
 namespace fovea {
 

@@ -1,7 +1,6 @@
 // Finding, checking and reading CIFAR's binary files.
 #include "data/sources/cifar.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "base/error.h"

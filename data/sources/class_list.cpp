@@ -1,7 +1,6 @@
 // Reading class maps and synset names.
 #include "data/sources/class_list.h"
 
-#include <sstream>
 #include <utility>
 
 #include "base/error.h"

@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSplitItself = ".";  // the class of pictures that lie in no class folder
+
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -42,7 +44,9 @@ ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   const fs::path train = find_split_folder(options, Split::train);
   const fs::path& from = train.empty() ? root : train;
   std::vector<std::string> names = folders_below(from);
-  check(!names.empty(), from.string(), ": holds no folders, expected one for each class");
+  check(!names.empty() || !options.labelled, from.string(),
+        ": holds no folders, expected one for each class");
+  if (names.empty()) names.emplace_back(kSplitItself);
   return {std::move(names), from.string()};
 }
 
@@ -92,6 +96,7 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   if (root_.empty()) fail_without_split(options, split);
   const ClassList classes = classes_of(options, root_);
   names_ = shown_names(classes, options.data_dir);
+  if (classes.find(kSplitItself)) names_ = {"picture"};
   index_ = load_folder_index(root_, index_file(options.index_cache, root_));
   add_images(classes, /*may_drop=*/!options.class_map.empty());
   check(!images_.empty(), root_.string(), ": holds no pictures, expected ",
@@ -108,7 +113,8 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   for (std::size_t i = 0; i < index_.files.size(); ++i) {
     const FolderIndex::File& file = index_.files[i];
     const std::string& directory = index_.directories[file.directory].path;
-    if (directory == ".") continue;  // beside the class folders: no picture of a class
+    const bool is_beside = directory == kSplitItself && !classes.find(kSplitItself);
+    if (is_beside) continue;  // the class folders: no picture of a class
     if (const auto label = labels[file.directory]) {
       images_.push_back({static_cast<std::int64_t>(i), *label});
       seen[*label] = true;
@@ -148,7 +154,8 @@ std::int64_t ImageFolder::label(std::int64_t index) const { return entry(index).
 
 std::string ImageFolder::describe(std::int64_t index) const {
   const FolderIndex::File& file = index_.files[entry(index).file];
-  return (root_ / index_.directories[file.directory].path / file.name).string();
+  const std::string& directory = index_.directories[file.directory].path;
+  return ((directory == kSplitItself ? root_ : root_ / directory) / file.name).string();
 }
 
 std::optional<std::string> ImageFolder::file(std::int64_t index) const {

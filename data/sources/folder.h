@@ -1,4 +1,5 @@
-// ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**.
+// ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**; of tasks that
+// need no labels also pictures in <data-dir>/train and <data-dir>/val themselves.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +13,8 @@
 namespace fovea {
 
 /// Classes are the folders of the training split in the order of their names (bytes), or the lines
-/// of options.class_map; images stand in the order of their paths.
+/// of options.class_map; images stand in the order of their paths. Without class folders
+/// all pictures are of one class, unless options.labelled.
 class ImageFolder : public FileDataset {
  public:
   /// The folder is options.train_split or val_split, or else train, and val or validation. Throws

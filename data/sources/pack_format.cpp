@@ -1,7 +1,6 @@
 // Reading and writing the parts of a pack.
 #include "data/sources/pack_format.h"
 
-#include <limits>
 #include <utility>
 
 #include "base/crc32c.h"

@@ -15,6 +15,7 @@
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_state.h"
+#include "train/run_paths.h"
 
 namespace fovea {
 namespace {
@@ -159,6 +160,38 @@ TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   CHECK_THROWS_AS(static_cast<void>(load_trained(request)), UsageError);
 }
 
+TEST_CASE("a checkpoint that names more classes than it has outputs is refused") {
+  const TemporaryFolder folder;
+  const auto model = make_model("vit_tiny_patch16_32", {{"depth", 1}, {"num_classes", 3}}, 1);
+  LoadRequest request;
+  request.checkpoint = (folder / "weights.safetensors").string();
+  WeightsInfo info;
+  info.classes = {"a", "b", "c"};
+  weights_file(request.checkpoint, *model, state_of(*model), info).write();
+  CHECK(load_trained(request).info.classes == info.classes);
+  for (const std::size_t count : {std::size_t{2}, std::size_t{2000}}) {
+    info.classes.assign(count, "x");
+    weights_file(request.checkpoint, *model, state_of(*model), info).write();
+    CHECK(contains(message_of([&] { static_cast<void>(load_trained(request)); }),
+                   "names " + std::to_string(count) + " classes, expected 3"));
+  }
+}
+
+TEST_CASE("--model-args changes what a checkpoint was trained with") {
+  const TemporaryFolder folder;
+  const auto mae = make_model("mae_vit_tiny_patch16_32", {{"depth", 1}, {"decoder_depth", 1}}, 1);
+  LoadRequest request;
+  request.checkpoint = (folder / "mae.safetensors").string();
+  save_model(request.checkpoint, *mae);
+  request.model_args = R"({"mask_ratio": 0.5})";
+  const LoadedModel loaded = load_trained(request);
+  CHECK(nlohmann::json::parse(loaded.model->info().config).at("mask_ratio") == 0.5);
+  request.model_args = R"({"mask_ratoi": 0.5})";
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(request)); }), "mask_ratio"));
+  request.model_args = "0.5";
+  CHECK_THROWS_AS(static_cast<void>(load_trained(request)), UsageError);
+}
+
 TEST_CASE("a checkpoint of torch.save says its classes and its pooling by its tensors") {
   const TemporaryFolder folder;
   const auto model =
@@ -190,7 +223,7 @@ TEST_CASE("a run's weights, a bare file, and what is not there") {
   info.epoch = 4;
   for (const char* name : {"best", "last", "last_ema"}) {
     info.scores = {{"top1", name == std::string("best") ? 2 : 1}};
-    save_weights(RunPaths{folder.path()}.weights(name), *model, state_of(*model), info);
+    weights_file(RunPaths{folder.path()}.weights(name), *model, state_of(*model), info).write();
   }
   LoadRequest request;
   request.checkpoint = folder.path().string();

@@ -64,6 +64,9 @@ TEST_CASE("numbers are printed fixed, general, shortest and as percents") {
 }
 
 TEST_CASE("cells of CSV are quoted where they must be") {
+  CHECK(shell_word("runs/a-1_b.png") == "runs/a-1_b.png");
+  CHECK(shell_word("it's a run") == "'it'\\''s a run'");
+  CHECK(shell_word("") == "''");
   CHECK(csv_cell("plain text") == "plain text");
   CHECK(csv_cell("4x4, \"no\"") == "\"4x4, \"\"no\"\"\"");
   CHECK(csv_cell("a\nb") == "\"a\nb\"");

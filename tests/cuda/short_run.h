@@ -37,7 +37,7 @@ inline ShortRun short_run(const TrainConfig& config, const StopAndGoOn& how = {}
   watch.on_step = [&](const EpochPosition&) { ++steps; };
   watch.should_stop = [&] { return steps == how.stop_after; };
   watch.on_stop = [&](const TrainState& state) {
-    if (!how.to.empty()) save_run_state(how.to, state);
+    if (!how.to.empty()) run_state_file(how.to, state).write();
   };
   trainer.fit(watch);
   return run;

@@ -63,6 +63,29 @@ TEST_CASE("the test split counts classes as the training split does") {
   CHECK(contains(message, "has the class \"fox\", which the training split does not have"));
 }
 
+TEST_CASE("what needs no labels takes folders without classes") {
+  const TemporaryFolder folder;
+  for (const char* const file : {"train/b.png", "train/a.png", "val/c.png"}) {
+    fs::create_directories((folder / file).parent_path());
+    write_picture(folder / file, 1);
+  }
+  DatasetOptions options = photographs(folder.path(), "auto");
+  CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
+                 "holds no folders, expected one for each class"));
+  options.labelled = false;
+  const auto train = open_dataset(options, Split::train);
+  CHECK(train->class_names() == std::vector<std::string>{"picture"});
+  CHECK(labels_of(*train) == std::vector<std::int64_t>{0, 0});
+  CHECK(train->describe(0) == (folder / "train/a.png").string());
+  CHECK(open_dataset(options, Split::test)->size() == 1);
+  // Where there are class folders, they are classes.
+  write_picture(folder / "train/cat/d.png", 1);
+  fs::create_directories(folder / "val/cat");
+  const auto classes = open_dataset(options, Split::train);
+  CHECK(classes->class_names() == std::vector<std::string>{"cat"});
+  CHECK(classes->size() == 1);
+}
+
 TEST_CASE("files of other kinds in class folders are counted, kept in the index too") {
   const TemporaryFolder folder;
   for (const char* name : {"cat", "dog"}) fs::create_directories(folder / "train" / name);

@@ -2,6 +2,7 @@
 #include "engine/tensor.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -133,4 +134,9 @@ TEST_CASE("devices are parsed, and CUDA is refused with a reason where there is 
   CHECK(parse_device("cpu").is_cpu());
   CHECK_THROWS_AS((void)parse_device("gpu"), Error);
   CHECK_THROWS_AS((void)parse_device("cuda:x"), Error);
+}
+
+TEST_CASE("memory that the machine does not have is refused before it is used") {
+  const std::int64_t bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  CHECK_THROWS_AS(static_cast<void>(empty({bytes / 4}, {DType::f32, {}})), OutOfMemory);
 }

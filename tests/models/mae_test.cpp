@@ -272,6 +272,7 @@ TEST_CASE("a mask that hides nothing or everything is refused, with the ratios t
   }
   CHECK_THROWS_AS(tiny({{"img_size", {2, 2}}}), Error);
   CHECK_THROWS_AS(tiny({{"pos_embed", "none"}}), Error);
+  CHECK_THROWS_AS(tiny({{"decoder_depth", 0}}), Error);  // hidden patches would see no encoder
   CHECK_THROWS_AS(tiny({{"decoder_embed_dim", 9}, {"decoder_num_heads", 3}}), Error);  // sincos
 }
 

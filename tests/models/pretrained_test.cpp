@@ -94,12 +94,29 @@ TEST_CASE("position embeddings are resized to the model's grid, prefix rows kept
   CHECK(back->store().find("pos_embed").to_vector() == reduced.to_vector());
 }
 
-TEST_CASE("a fixed table is the model's own") {
+TEST_CASE("a fixed table is the model's own, but in fine-tuning it comes with the encoder") {
   const auto a = tiny({{"pos_embed", "sincos"}}, 1);
   const auto b = tiny({{"pos_embed", "sincos"}, {"img_size", {12, 8}}}, 2);
-  const std::vector<double> table = b->store().find("pos_embed").to_vector();
+  const Tensor table = b->store().find("pos_embed");
+  const std::vector<double> own = table.to_vector();
   CHECK(load_state(*b, state_of(*a)).kept == std::vector<std::string>{"pos_embed"});
-  CHECK(b->store().find("pos_embed").to_vector() == table);
+  CHECK(table.to_vector() == own);
+  LoadOptions finetune;
+  finetune.finetune = true;
+  CHECK(load_state(*b, state_of(*a), {}, finetune).resized ==
+        std::vector<std::string>{"pos_embed"});
+  CHECK(table.to_vector() ==
+        ops::resample_pos_embed(a->store().find("pos_embed"), 1, {2, 2}, {3, 2}).to_vector());
+}
+
+TEST_CASE("a learned table is resized although it is frozen") {
+  const auto a = tiny({}, 1), b = tiny({{"img_size", {12, 8}}}, 2);
+  const Tensor table = b->store().find("pos_embed");
+  table.set_requires_grad(false);
+  CHECK(load_state(*b, state_of(*a)).resized == std::vector<std::string>{"pos_embed"});
+  const NoGrad no_grad;
+  CHECK(table.to_vector() ==
+        ops::resample_pos_embed(a->store().find("pos_embed"), 1, {2, 2}, {3, 2}).to_vector());
 }
 
 TEST_CASE("sin-cos check values: columns first, then rows") {

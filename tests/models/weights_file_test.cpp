@@ -119,3 +119,16 @@ TEST_CASE("one of several sets of weights is taken by its key, and only there") 
   CHECK(contains(message_of([&] { static_cast<void>(list_weights(folder / "broken.pth")); }),
                  "is no file of torch.save"));
 }
+
+TEST_CASE("safetensors are read by their content, whatever they are called") {
+  const TemporaryFolder folder;
+  const auto model = make_model_from_config(small_models().front(), 1);
+  for (const char* const name : {"weights.bin", "weights.pth", "weights"}) {
+    CAPTURE(std::string(name));
+    save_model(folder / name, *model);
+    CHECK(read_weights(folder / name).tensors.size() == state_of(*model).size());
+  }
+  // What begins as nothing is taken for what its name says.
+  write_file_atomically(folder / "damaged.pth", std::string(100, 'x'));
+  CHECK(contains(message_of([&] { (void)read_weights(folder / "damaged.pth"); }), "torch.save"));
+}

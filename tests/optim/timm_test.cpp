@@ -14,7 +14,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tests/support/temporary_folder.h"
-#include "train/objective.h"
+#include "train/class_losses.h"
 
 namespace fovea {
 namespace {

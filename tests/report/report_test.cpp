@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "data/evaluation.h"
+#include "report/classifier_sections.h"
 #include "report/evaluations.h"
 #include "report/html.h"
 #include "report/mistakes.h"
@@ -48,8 +49,8 @@ RunPage page() {
   row.eval = {1, 50, 90};
   page.task = classification_info({});
   page.epochs = {row};
-  page.evaluation = evaluated();
-  page.mistakes = {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}};
+  page.scores = scores_of(evaluated());
+  page.details = sections_of(evaluated(), {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}});
   page.samples = Image(9, 9);
   page.sample_side = 4;
   page.samples_note = kNasty;
@@ -214,8 +215,10 @@ TEST_CASE("a page without evaluation, images or epochs says so") {
 
 TEST_CASE("many classes become pixels, and a table that is folded away") {
   RunPage many = page();
-  many.evaluation->classes.clear();
-  for (int k = 0; k < 120; ++k) many.evaluation->classes.push_back("class " + std::to_string(k));
+  EvaluatedModel model = evaluated();
+  model.classes.clear();
+  for (int k = 0; k < 120; ++k) model.classes.push_back("class " + std::to_string(k));
+  many.details = sections_of(model, {});
   const std::string html = html_of(many);
   check_page(html);
   CHECK(HtmlCheck(html).count("details") == 2);
@@ -272,6 +275,8 @@ TEST_CASE("a masked autoencoder's run: its own columns, tags, pictures and secti
   CHECK(contains(html, "Reconstructions"));
   CHECK(contains(html, "Held-out images after epoch 1."));
   CHECK(contains(html, "loss of filling by distance"));
+  CHECK(contains(html, "2000 images of builtin at 32 x 32"));
+  CHECK(contains(html, "<dt>loss of filling by distance</dt>"));  // measured, not from the log
   for (const char* part : {">top-1", "Not evaluated", "id=\"mistakes\"", "id=\"calibration\""}) {
     CHECK_MESSAGE(!contains(html, part), std::string(part));
   }

@@ -56,6 +56,10 @@ TEST_CASE("a decision is the category with the largest mean probability, not the
   CHECK(decision({-1e30, -1e30, -1e30, 1e30, 0}) == 0);  // both 0
   CHECK(decision({1e4, -1e4, -1e4, 0, 1e4}) == 1);       // no overflow
   CHECK(contains(message_of([&] { (void)decide(zeros({5}), categories); }), "expected f32 [N, K]"));
+  CHECK(contains(message_of([&] {
+                   (void)decide(zeros({2, 4}), categories);
+                 }),
+                 "category one has class 4, expected 0 to 3"));
 }
 
 TEST_CASE("shape bias counts where either was chosen, and broken pictures nowhere") {

@@ -9,7 +9,7 @@
 #include "ops/view.h"
 #include "settings/pipeline.h"
 #include "tests/support/tiny_run.h"
-#include "train/objective.h"
+#include "train/classification_options.h"
 #include "train/resolve.h"
 
 namespace fovea {

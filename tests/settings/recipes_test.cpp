@@ -150,6 +150,13 @@ TEST_CASE("the Pixel Transformer's MAE on CIFAR: absolute rates, layer-wise in b
   CHECK(fine.layer_decay == 0.65);
   CHECK(fine.weight_decay == 0.02);
   CHECK(fine.drop_path == 0.3);
+  CHECK(c.batch_size == 4096);
+  CHECK(c.auto_batch);  // the default for CIFAR's masked autoencoders should run anywhere
+  CHECK(c.std == std::vector<double>{0.2023, 0.1994, 0.2010});
+  CHECK(fine.std == c.std);
+  CHECK(fine.mean == c.mean);
+  TrainConfig hour = recipe("cifar_mae_hour"), probe = recipe("cifar_mae_hour_linprobe");
+  CHECK(hour.std == probe.std);
 }
 
 TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {

@@ -212,7 +212,7 @@ void check_run(const Ablation& row) {
   {
     Trainer first = make_trainer(config);
     static_cast<void>(losses(first, 17));
-    save_run_state(folder / "state.safetensors", first.state());
+    run_state_file(folder / "state.safetensors", first.state()).write();
   }
   Trainer second = make_trainer(config);
   second.resume(folder / "state.safetensors");

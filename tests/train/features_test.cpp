@@ -12,6 +12,7 @@
 #include "settings/pipeline.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/classification_options.h"
 #include "train/evaluate.h"
 #include "train/speed.h"
 #include "train/training_sizes.h"
@@ -59,7 +60,7 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
   Trainer teacher = make_trainer(config);
   save_model(folder / "teacher.safetensors", teacher.model());
   const auto data = tiny_data().train;
-  EvaluateOptions options;
+  ClassifierOptions options;
   options.batch_size = 16;
   options.normalization = normalization_of(config);
   options.keep_logits = true;
@@ -128,7 +129,7 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   config.max_steps = 15;  // in the third epoch
   Trainer first = make_trainer(config);
   CHECK_FALSE(first.fit({}));
-  save_run_state(folder / "state.safetensors", first.state());
+  run_state_file(folder / "state.safetensors", first.state()).write();
   config.max_steps = 0;
   Trainer second = make_trainer(config);
   second.resume(folder / "state.safetensors");

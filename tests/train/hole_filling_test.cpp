@@ -66,4 +66,11 @@ TEST_CASE("channels are filled apart, and what is visible stays to the bit") {
   }
 }
 
+TEST_CASE("images that are not made of whole patches are refused") {
+  const Tensor images = zeros({1, 1, 5, 4});
+  for (const std::int64_t patch : {0, 2, 3}) {
+    CHECK_THROWS_AS(static_cast<void>(fill_holes(images, zeros({1, 4}), patch)), Error);
+  }
+}
+
 }  // namespace fovea

@@ -252,7 +252,7 @@ TEST_CASE("a run that is resumed does not need the files that it started from") 
   save_model(config.finetune, make_trainer(plain_config()).model());
   Trainer trainer = make_trainer(config);
   trainer.train_step();
-  save_run_state(folder / "state", trainer.state());
+  run_state_file(folder / "state", trainer.state()).write();
   std::filesystem::remove(config.finetune);
   CHECK(contains(message_of([&] { make_trainer(config); }), "features.safetensors"));
 

@@ -1,8 +1,7 @@
 // The table of tasks, and what a finished run says.
 #include <doctest/doctest.h>
 
-#include <sstream>
-
+#include "base/text.h"
 #include "models/pretrained.h"
 #include "settings/recipes.h"
 #include "tests/support/temporary_folder.h"
@@ -15,12 +14,28 @@
 namespace fovea {
 namespace {
 
-/// The flags of a command line of values, without the program.
+/// The words of a command line as a shell reads it, where quotes are single ones.
+std::vector<std::string> shell_words(const std::string& text) {
+  std::vector<std::string> words;
+  bool quoted = false, inside = false;
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (!quoted && (c == ' ' || c == '\n' || c == '\\')) {
+      inside = false;
+      continue;
+    }
+    if (!inside) words.emplace_back();
+    inside = true;
+    if (c != '\'') words.back() += c;
+  }
+  return words;
+}
+
+/// The flags of a command, without the program.
 std::vector<Setting> flags_in(const std::string& text, const std::string& run) {
   std::vector<Setting> flags;
-  std::istringstream words(text.substr(text.find(" --")));
-  for (std::string word; words >> word;) {
-    if (word == "\\") continue;
+  for (const std::string& word : shell_words(text.substr(text.find(" --")))) {
     if (word.starts_with("--")) {
       flags.push_back({word.substr(2), ""});
     } else {
@@ -39,13 +54,17 @@ TrainConfig recipe(const std::string& dataset) {
 TEST_CASE("the command that a masked autoencoder's run ends with loads its encoder") {
   const TemporaryFolder folder;
   TrainConfig c = recipe("builtin");
+  c.data_dir = (folder / "a folder").string();
+  c.model_settings["model_args"] = R"({"qkv_bias": false, "mask_ratio": 0.5})";
   const Datasets data = open_datasets(c);
   std::vector<std::string> notices;
   save_model(folder / "best.safetensors", *build_model(c, *data.train, notices));
 
   const std::string said = task_info(c).next_steps;
   const std::string command = said.substr(said.find("./run train_cifar"));
+  for (const std::string& line : lines_of(command)) CHECK(line.size() <= 100);
   const TrainConfig next = resolve_run(flags_in(command, folder.path().string())).config;
+  CHECK(next.data_dir == c.data_dir);
   const auto classifier = build_model(next, *data.train, notices);
   CHECK_NOTHROW(set_initial_weights(initial_weights(next), *classifier, notices));
   CHECK(classifier->info().num_classes == 10);
@@ -53,7 +72,10 @@ TEST_CASE("the command that a masked autoencoder's run ends with loads its encod
 }
 
 TEST_CASE("photographs go on with train_imagenet, at the official names' 224 pixels") {
-  const std::string said = task_info(recipe("folder")).next_steps;
+  TrainConfig c = recipe("folder");
+  c.train_split = "training";
+  const std::string said = task_info(c).next_steps;
+  CHECK(said.find("--train-split training") != std::string::npos);
   CHECK(said.find("./run train_imagenet --dataset folder") != std::string::npos);
   CHECK(said.find("--model vit_base_patch16_224 ") != std::string::npos);
 }

@@ -71,7 +71,7 @@ void check_resume(const TrainConfig& config, std::int64_t stop_after, bool in_ev
     Trainer first = make_trainer(config);
     REQUIRE_FALSE(first.fit(watch_into(parts, stop_after, in_evaluation)));
     CHECK(parts.stops == 1);
-    save_run_state(folder / "state.safetensors", first.state());
+    run_state_file(folder / "state.safetensors", first.state()).write();
   }
   Trainer second = make_trainer(config);
   second.resume(folder / "state.safetensors");

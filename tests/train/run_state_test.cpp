@@ -1,5 +1,5 @@
-// State and weight files: what they hold, and that a wrong one changes nothing.
-#include "train/checkpoint.h"
+// State files: what they hold, and that a wrong one changes nothing.
+#include "train/run_state.h"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +8,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/resolve.h"
+#include "train/run_paths.h"
 
 namespace fovea {
 namespace {
@@ -33,7 +34,7 @@ TEST_CASE("a state holds every tensor under its kind, and the settings") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());
   trainer.train_step();
-  save_run_state(folder / "state.safetensors", trainer.state());
+  run_state_file(folder / "state.safetensors", trainer.state()).write();
   const SafetensorsFile file = read_safetensors(folder / "state.safetensors");
   for (const char* name :
        {"param/head.weight", "m/head.weight", "v/head.weight", "ema/head.weight"}) {
@@ -49,7 +50,7 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
   {
     Trainer trainer = make_trainer(tiny_config());
     trainer.train_step();
-    save_run_state(file, trainer.state());
+    run_state_file(file, trainer.state()).write();
   }
   TrainConfig wider = tiny_config();
   wider.model_settings["embed_dim"] = "16";
@@ -79,7 +80,7 @@ TEST_CASE("every flipped bit of a state is noticed, and nothing changes") {
   const auto file = folder / "state.safetensors";
   Trainer trainer = make_trainer(tiny_config());
   trainer.train_step();
-  save_run_state(file, trainer.state());
+  run_state_file(file, trainer.state()).write();
   const std::string bytes = read_file(file);
   for (std::size_t at = 8; at < bytes.size(); at += bytes.size() / 97) {
     CAPTURE(at);
@@ -98,7 +99,7 @@ TEST_CASE("a state whose counts no run could have is refused") {
   const auto failure = [&](const std::function<void(Progress&)>& change) {
     TrainState state = trainer.state();
     change(state.progress);
-    save_run_state(file, state);
+    run_state_file(file, state).write();
     return resume_failure(tiny_config(), file);
   };
   CHECK(
@@ -115,30 +116,6 @@ TEST_CASE("a state whose counts no run could have is refused") {
   CHECK(contains(failure([](Progress& p) { p.best.epoch = 3; }), "best epoch of 3"));
 }
 
-TEST_CASE("weights carry what evaluation and prediction need") {
-  const TemporaryFolder folder;
-  Trainer trainer = make_trainer(tiny_config());
-  WeightsInfo info;
-  info.dataset = "builtin";
-  info.classes = {"a", "b, \"c\""};
-  info.normalization = {{0.1F, 0.2F, 0.3F}, {1, 2, 3}};
-  info.epoch = 4;
-  info.scores = {{"top1", 12.5}};
-  const auto file = folder / "best.safetensors";
-  save_weights(file, trainer.model(), state_of(trainer.model()), info);
-  const WeightsInfo read = read_weights_info(file);
-  CHECK(read.dataset == info.dataset);
-  CHECK(read.classes == info.classes);
-  CHECK(read.normalization.mean == info.normalization.mean);
-  CHECK(read.normalization.deviation == info.normalization.deviation);
-  CHECK(read.epoch == 4);
-  CHECK(read.scores == info.scores);
-  const std::unique_ptr<Model> model = load_model(file);
-  CHECK(model->info().config == trainer.model().info().config);
-  CHECK(model->store().find("head.weight").to_vector() ==
-        trainer.model().store().find("head.weight").to_vector());
-}
-
 TEST_CASE("a folder that holds a run is refused, naming --resume auto, which continues it") {
   const TemporaryFolder folder;
   const std::string output = folder.path().string();
@@ -146,7 +123,7 @@ TEST_CASE("a folder that holds a run is refused, naming --resume auto, which con
   CHECK(resolve_run(flags).state.empty());  // nothing to continue: starts anew
 
   Trainer trainer = make_trainer(config_of(output));
-  save_run_state(RunPaths{folder.path()}.state(), trainer.state());
+  run_state_file(RunPaths{folder.path()}.state(), trainer.state()).write();
   CHECK(contains(message_of([&] {
                    static_cast<void>(resolve_run({{"output", output}}));
                  }),
@@ -162,7 +139,7 @@ TEST_CASE("continuing: what a state depends on must not change, the rest may and
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());
   const std::string file = (folder / "state.safetensors").string();
-  save_run_state(file, trainer.state());
+  run_state_file(file, trainer.state()).write();
   const auto refusal = [&](const std::string& name, const std::string& text) {
     return message_of([&] { static_cast<void>(resolve_run({{"resume", file}, {name, text}})); });
   };
@@ -177,7 +154,7 @@ TEST_CASE("continuing: what a state depends on must not change, the rest may and
   CHECK(contains(refusal("resume", (folder / "none").string()), "does not exist"));
 
   const TemporaryFolder other;
-  save_run_state(RunPaths{other.path()}.state(), trainer.state());
+  run_state_file(RunPaths{other.path()}.state(), trainer.state()).write();
   CHECK(contains(refusal("output", other.path().string()), "already holds another run"));
 }
 

@@ -1,0 +1,36 @@
+// What `evaluate` is asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/loading.h"
+#include "data/dataset.h"
+#include "settings/options.h"
+#include "train/evaluate.h"
+
+namespace fovea {
+
+struct EvaluateRequest {
+  std::vector<std::string> checkpoints;
+  LoadRequest load;
+  DatasetOptions data;
+  std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
+  std::string precision = "f32", on_bad_image = "stop";
+  std::int64_t batch_size = 128, workers = 2, threads = 0;
+
+  /// Those of --img-size, as many as commas say; "" is the model's own.
+  [[nodiscard]] std::vector<std::string> sizes() const;
+  /// One checkpoint at one size.
+  [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
+  /// The images of the split, of the data set that is named or that the checkpoint learned from.
+  [[nodiscard]] std::shared_ptr<const Dataset> open_images(const LoadedModel& trained) const;
+  [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
+};
+
+[[nodiscard]] Fields fields_of(EvaluateRequest& request);
+/// Throws UsageError on what does not go together.
+void check_request(const EvaluateRequest& request);
+
+}  // namespace fovea

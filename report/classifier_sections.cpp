@@ -1,0 +1,102 @@
+// Calibration, confusion, mistakes.
+#include "report/classifier_sections.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::size_t kManyClasses = 40;        // more are folded away
+constexpr std::size_t kMostDrawnClasses = 100;  // more become pixels
+
+void add_calibration(Html& html, const EvaluatedModel& model) {
+  const Calibration calibration = model.calibration();
+  const double over = calibration.overconfidence();
+  html.element(
+      "p",
+      "Of the predictions made with a confidence of 80 %, 80 % should be right. Here the two "
+      "differ by " +
+          percent_text(calibration.expected_error()) + " on average (expected calibration error, " +
+          std::to_string(Calibration::kBins) + " bins) and by " +
+          percent_text(calibration.maximum_error()) + " at most; on the whole the model is " +
+          (over > 0 ? "too sure of itself by " : "too cautious by ") +
+          percent_text(std::abs(over)) + ".");
+  html.figure(calibration.svg(),
+              "Reliability diagram: accuracy over confidence, and how many images have which "
+              "confidence. Expected calibration error " +
+                  percent_text(calibration.expected_error()) + ".");
+}
+
+void add_class_table(Html& html, const std::vector<ClassReport::Row>& rows) {
+  html.open("div", {{"class", "scroll"}}).open("table");
+  html.head_row(
+      {"class", "images", "correct", "recall, %", "precision, %", "most often taken for"});
+  html.open("tbody");
+  for (const ClassReport::Row& row : rows) {
+    html.row({row.name, std::to_string(row.images), std::to_string(row.correct),
+              fixed_text(row.recall(), 2), fixed_text(row.precision(), 2), row.confused_with});
+  }
+  html.close().close().close();
+}
+
+void add_classes(Html& html, const EvaluatedModel& model) {
+  const ClassReport report = model.class_report();
+  std::vector<ClassReport::Row> rows = report.rows();
+  const std::string said = "Confusion matrix of " + std::to_string(rows.size()) +
+                           " classes: rows are true classes, columns predictions.";
+  if (rows.size() <= kMostDrawnClasses) {
+    html.figure(svg_of_confusion(report.matrix()), said);
+  } else if (report.is_whole()) {
+    html.open("div", {{"class", "figure"}});
+    html.image("image/png", encode_png(image_of_confusion(report.matrix())), said).close();
+  }
+  if (rows.size() > kManyClasses) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.recall() < b.recall(); });
+    html.open("details").element("summary", "All classes, the worst recognised first");
+    add_class_table(html, rows);
+    html.close();
+  } else {
+    add_class_table(html, rows);
+  }
+}
+
+void add_mistakes(Html& html, const std::vector<Mistake>& mistakes) {
+  html.element("p", mistakes.empty() ? "There are none."
+                                     : "The wrong predictions made with the most confidence, "
+                                       "as the model saw the images.");
+  html.open("div", {{"class", "gallery"}});
+  for (const Mistake& mistake : mistakes) {
+    const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
+    html.open("figure");
+    html.image("image/png", encode_png(mistake.image),
+               mistake.name + ": " + mistake.label + ", taken for " + mistake.prediction,
+               {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
+    html.open("figcaption").text("is ").element("b", mistake.label).text("taken for ");
+    html.element("b", mistake.prediction, {{"class", "wrong"}});
+    html.text("with " + percent_text(100 * mistake.what.confidence)).close().close();
+  }
+  html.close();
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> scores_of(const EvaluatedModel& model) {
+  const Metrics& metrics = model.result.metrics;
+  return {{"top-1", percent_text(metrics.top1())},
+          {"top-5", percent_text(metrics.top5())},
+          {"loss", fixed_text(metrics.loss(), 4)},
+          {"calibration error", percent_text(model.calibration().expected_error())}};
+}
+
+std::vector<Section> sections_of(const EvaluatedModel& model,
+                                 const std::vector<Mistake>& mistakes) {
+  return {{"calibration", "Calibration", [model](Html& html) { add_calibration(html, model); }},
+          {"classes", "Classes", [model](Html& html) { add_classes(html, model); }},
+          {"mistakes", "Worst mistakes", [mistakes](Html& html) { add_mistakes(html, mistakes); }}};
+}
+
+}  // namespace fovea

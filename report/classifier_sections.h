@@ -1,0 +1,21 @@
+// What the page about a run says of an evaluated classifier.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/evaluations.h"
+#include "report/mistakes.h"
+#include "report/page.h"
+
+namespace fovea {
+
+/// Accuracy, loss and calibration, label and value.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> scores_of(
+    const EvaluatedModel& model);
+/// Calibration, classes, worst mistakes.
+[[nodiscard]] std::vector<Section> sections_of(const EvaluatedModel& model,
+                                               const std::vector<Mistake>& mistakes);
+
+}  // namespace fovea

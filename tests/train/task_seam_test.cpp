@@ -1,0 +1,139 @@
+// What is trained is behind one seam: a task that has no labels, no classes and no accuracy passes
+// through step, trainer, log, curves and resume like those that are built in.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "models/registry.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_run.h"
+#include "train/curves.h"
+#include "train/recorder.h"
+
+namespace fovea {
+namespace {
+
+/// Says how bright an image is, in red, green and blue: targets are made from the image.
+class Brightness : public Task {
+ public:
+  Brightness() {
+    info_.loss_parts = {"red", "green", "blue"};
+    info_.measures = {{.name = "error", .title = "error of the brightness", .chart = "Brightness"},
+                      {.name = "red", .title = "red", .chart = "Brightness"}};
+    info_.pictures = "First pixels";
+    info_.next_steps = "  look at RUN\n";
+  }
+
+  [[nodiscard]] const TaskInfo& info() const override { return info_; }
+  [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override {
+    batch.targets = ops::mean(batch.images, {2, 3});
+    batch.labels = {};
+    return batch;
+  }
+  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
+    CHECK_FALSE(batch.labels.defined());
+    const Tensor off = model.forward(batch.images, ctx).logits - batch.targets;
+    const Tensor squares = ops::mean(off * off, {0});
+    TaskLoss loss{ops::mean(squares)};
+    for (std::int64_t c = 0; c < 3; ++c) loss.parts.push_back(ops::select(squares, 0, c));
+    return loss;
+  }
+  [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
+  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+                                   const EvaluateOptions& options) const override {
+    Scores sums(2);
+    const auto measure = [&](const Batch& batch, Context& ctx) {
+      const TaskLoss found = loss(model, prepare(batch, {}), ctx);
+      sums[0] += found.total.item() * static_cast<double>(batch.size());
+      sums[1] += found.parts[0].item() * static_cast<double>(batch.size());
+      return std::int64_t{0};
+    };
+    const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
+    for (double& sum : sums) sum /= static_cast<double>(pass.samples);
+    return {sums, pass};
+  }
+  [[nodiscard]] std::optional<Image> picture(Model&, const std::shared_ptr<const Dataset>& dataset,
+                                             const EvaluateOptions&) const override {
+    Image first(1, 1);
+    std::copy_n(dataset->get(0).image.at(0, 0), 3, first.at(0, 0));
+    return first;
+  }
+
+ private:
+  TaskInfo info_;
+};
+
+TrainConfig config_of_run() {
+  TrainConfig config = plain_config();
+  config.smoothing = 0;
+  config.epochs = 3;
+  return config;
+}
+
+Trainer brightness_trainer(const TrainConfig& config) {
+  auto model = make_model(
+      config.model,
+      {{"patch_size", 8}, {"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"num_classes", 3}},
+      1);
+  return {trainer_options(config), tiny_data(), std::move(model), std::make_unique<Brightness>()};
+}
+
+}  // namespace
+
+TEST_CASE("a task without labels or classes is trained, logged and drawn") {
+  const TemporaryFolder folder;
+  Trainer trainer = brightness_trainer(config_of_run());
+  RunRecorder recorder(folder.path(), trainer.task(), {}, trainer.progress());
+  std::vector<EpochRow> rows;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) { recorder.step(row); };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
+    rows.push_back(row);
+    recorder.epoch(row, state);
+  };
+  watch.on_picture = [&](std::int64_t epoch, const Image& image) {
+    recorder.picture(epoch, image);
+  };
+  REQUIRE(trainer.fit(watch));
+  CHECK(rows.back().train_loss < rows.front().train_loss);
+  CHECK(contains(read_file(folder / "log.csv"),
+                 "epoch,train_loss,train_red,train_green,train_blue,eval_error,eval_red,lr,"));
+  CHECK(contains(read_file(folder / "steps.jsonl"), "\"loss_blue\""));
+  CHECK(std::filesystem::exists(folder / "pictures/epoch-2.png"));
+
+  const auto least = std::min_element(
+      rows.begin(), rows.end(),
+      [](const EpochRow& a, const EpochRow& b) { return a.eval.front() < b.eval.front(); });
+  CHECK(trainer.progress().best.epoch == least->epoch);
+  CHECK(trainer.progress().best.score == least->eval.front());
+
+  const std::vector<Chart> charts = training_curves(trainer.task(), rows);
+  REQUIRE(charts.size() == 2);
+  CHECK(charts[0].series.size() == 4);  // the whole and its parts
+  CHECK(charts[1].title == "Brightness");
+  CHECK(charts[1].y_label == "error of the brightness");
+  CHECK(charts[1].series.size() == 2);
+}
+
+TEST_CASE("such a task goes on where it was stopped, with the same bits") {
+  const TemporaryFolder folder;
+  const TrainConfig config = config_of_run();
+  TrainConfig stopped = config;
+  stopped.max_steps = 8;  // in the second epoch
+  Trainer whole = brightness_trainer(config), first = brightness_trainer(stopped);
+  REQUIRE(whole.fit({}));
+  TrainWatch watch;
+  watch.on_stop = [&](const TrainState& state) { run_state_file(folder / "state", state).write(); };
+  REQUIRE_FALSE(first.fit(watch));
+  Trainer second = brightness_trainer(config);
+  second.resume(folder / "state");
+  REQUIRE(second.fit({}));
+  CHECK(bits_of(second) == bits_of(whole));
+}
+
+}  // namespace fovea

@@ -1,0 +1,35 @@
+// The files of a run directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace fovea {
+
+struct RunPaths {
+  std::filesystem::path folder;
+
+  [[nodiscard]] std::filesystem::path config() const { return folder / "config.json"; }
+  [[nodiscard]] std::filesystem::path state() const { return folder / "state.safetensors"; }
+  /// last, best, last_ema or best_ema.
+  [[nodiscard]] std::filesystem::path weights(const std::string& which) const {
+    return folder / (which + ".safetensors");
+  }
+  /// Of an epoch among the best, see --checkpoint-hist.
+  [[nodiscard]] std::filesystem::path epoch_weights(std::int64_t epoch) const {
+    return folder / ("checkpoint-" + std::to_string(epoch) + ".safetensors");
+  }
+  [[nodiscard]] std::filesystem::path log() const { return folder / "log.csv"; }
+  [[nodiscard]] std::filesystem::path steps() const { return folder / "steps.jsonl"; }
+  [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
+  /// What the model made of held-out images after an epoch, where its task has such a picture.
+  [[nodiscard]] std::filesystem::path epoch_picture(std::int64_t epoch) const {
+    return pictures() / ("epoch-" + std::to_string(epoch) + ".png");
+  }
+  [[nodiscard]] std::filesystem::path pictures() const { return folder / "pictures"; }
+  [[nodiscard]] std::filesystem::path curves() const { return folder / "curves.svg"; }
+  [[nodiscard]] std::filesystem::path report() const { return folder / "report.html"; }
+};
+
+}  // namespace fovea
