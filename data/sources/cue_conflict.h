@@ -20,9 +20,9 @@ struct CueConflict {
 };
 
 /// The pictures <folder>/<shape>/<shape>N-<texture>M.<ending>, where shape and texture are names of
-/// categories and N and M numbers, in the order of their paths. Those whose shape and texture agree
-/// are left out, which the notice says. Throws on pictures with other names, and where a category
-/// has no picture.
+/// categories, which do not end in a digit, and N and M numbers, in the order of their paths. Those
+/// whose shape and texture agree are left out, which the notice says. Throws on pictures with other
+/// names, and where a category has no picture.
 [[nodiscard]] CueConflict open_cue_conflict(const std::filesystem::path& folder,
                                             const std::vector<std::string>& categories);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The op table, the device tests, a golden and three training steps of each family on the PTX that nvcc makes of
-# the kernels, run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt: a second opinion beside the
-# emulator.
+# the kernels, run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt that is no part of this
+# repository: a second opinion beside the emulator.
 #   FOVEA_PTXSIM=DIR tests/cuda/ptxsim.sh [BUILD_DIR]      DIR: the folder with ptxsim's run.sh
 # Exits 77, "skipped", without it or without nvcc.
 set -euo pipefail
