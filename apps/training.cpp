@@ -215,14 +215,18 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
     if (!part->notice().empty()) run.notices.push_back(part->notice());
   }
   Console console(program.name);
-  if (config.verify_data || config.plan) {
+  const auto print_notices = [&] {
     for (const std::string& notice : run.notices) console.print("note: " + notice);
+  };
+  if (config.verify_data) {
+    print_notices();
+    return verify(data, console);
   }
-  if (config.verify_data) return verify(data, console);
   try {
-    if (config.plan) return show_plan(config, data, console);
     if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
-    return build_and_train(run, data, console);
+    if (!config.plan) return build_and_train(run, data, console);
+    print_notices();
+    return show_plan(config, data, console);
   } catch (const OutOfMemory& error) {
     fail(error.what(), ": ", what_fits(config, data));
   }

@@ -14,8 +14,9 @@
 
 namespace fovea {
 
-/// One device's memory. `System` has allocate(bytes) -> pointer or null, free(pointer), name() and
-/// total(); and a type Place: what was freed in one place is handed out again there alone.
+/// One device's memory. `System` has allocate(bytes, held) -> pointer or null, `held` being the
+/// bytes that it gave before, free(pointer), name() and total(); and a type Place: what was freed
+/// in one place is handed out again there alone.
 template <class System>
 class CachingAllocator {
  public:
@@ -84,10 +85,10 @@ class CachingAllocator {
   }
 
   void* from_system(std::size_t size) {
-    void* data = system_.allocate(size);
+    void* data = system_.allocate(size, stats_.reserved_bytes);
     if (data == nullptr) {
       drop_cache([](const Place&) { return true; });
-      data = system_.allocate(size);
+      data = system_.allocate(size, stats_.reserved_bytes);
     }
     if (data == nullptr) {
       throw OutOfMemory({static_cast<std::int64_t>(size), stats_.current_bytes,

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/system_memory.h"
@@ -17,9 +18,9 @@ struct CpuMemory {
   struct Place {
     friend auto operator<=>(const Place&, const Place&) = default;
   };
-  static void* allocate(std::size_t size) {
+  static void* allocate(std::size_t size, std::int64_t held) {
     constexpr std::size_t kHugePage = std::size_t{1} << 21;
-    if (!is_there(size)) return nullptr;
+    if (!is_there(size, held)) return nullptr;
     const bool large = size >= 2 * kHugePage;
     const std::size_t alignment = large ? kHugePage : 64;
     void* const data =
@@ -28,12 +29,15 @@ struct CpuMemory {
     return data;
   }
   /// Linux grants memory that it does not have, and kills who uses it: a run that is too large for
-  /// the machine should end with a word instead.
-  static bool is_there(std::size_t size) {
-    constexpr std::size_t kWorthAsking = std::size_t{1} << 26;
+  /// the machine should end with a word instead. What it granted before and nobody wrote to yet is
+  /// not missing from what is available; a part is left for what is not counted here.
+  static bool is_there(std::size_t size, std::int64_t held) {
+    constexpr std::size_t kWorthAsking = std::size_t{1} << 26, kLeft = 32;
     if (size < kWorthAsking) return true;
     const std::int64_t available = available_memory();
-    return available == 0 || static_cast<std::int64_t>(size) <= available;
+    const std::int64_t granted = std::max<std::int64_t>(0, held - resident_memory());
+    return available == 0 ||
+           static_cast<std::int64_t>(size + total() / kLeft) + granted <= available;
   }
   static void free(void* data) { std::free(data); }
   static const char* name() { return "the CPU"; }

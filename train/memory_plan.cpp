@@ -14,6 +14,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kFewImages = 4;  // of the smaller one of the two batches that are measured
+constexpr std::int64_t kLeftToOthers = 16;  // a part of the machine's memory: other programs grow
 
 std::int64_t bytes_of(const Tensor& t) { return t.defined() ? t.byte_count() : 0; }
 
@@ -54,11 +55,13 @@ MemoryPlan plan_memory(Probe& probe) {
 Room room_of(const TrainConfig& config) {
   const Device device = parse_device(config.device);
   require_device(device);
+  release_cached_memory(device);  // of a run that failed, what it had is free again
   Room room;
   if (device.is_cpu()) room.program = resident_memory();
   const std::int64_t free = free_memory(device);
   const std::int64_t own = device.is_cpu() ? room.program : memory_stats(device).reserved_bytes;
   if (free > 0) room.available = free + own;
+  if (device.is_cpu()) room.available -= room.available / kLeftToOthers;
   return room;
 }
 

@@ -42,7 +42,7 @@ struct DeviceMemory {
   using Place = cuda::Place;
   int device = 0;
 
-  void* allocate(std::size_t size) const {
+  void* allocate(std::size_t size, std::int64_t /*held*/) const {
     void* data = nullptr;
     set_device(device);
     const cudaError_t status = cudaMalloc(&data, size);
