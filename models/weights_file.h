@@ -1,6 +1,6 @@
 // Files of weights, of either kind: safetensors, or what torch.save writes (.pth, .pt, .bin), which
-// the papers' own checkpoints are. The first bytes tell which it is, and where they are neither's the
-// name does.
+// the papers' own checkpoints are. The first bytes tell which it is, and where they are neither's
+// the name does.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**; of tasks that
-// need no labels also pictures in <data-dir>/train and <data-dir>/val themselves.
+// ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**; of tasks
+// that need no labels also pictures in <data-dir>/train and <data-dir>/val themselves.
 #pragma once
 
 #include <filesystem>
