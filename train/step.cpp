@@ -132,15 +132,17 @@ void TrainStep::StepNumbers::add_losses(Progress& progress) {
 }
 
 void TrainStep::settle(Progress& progress) {
-  for (StepNumbers& step : std::exchange(unread_, {})) {
-    const bool is_late = step.number != progress.step;  // its gradients are gone
-    const std::string of = is_late ? " of step " + std::to_string(step.number) : "";
+  std::vector<StepNumbers> unread = std::exchange(unread_, {});
+  for (StepNumbers& step : unread) {
+    const bool has_gradients = &step == &unread.back();  // those of earlier steps are gone
+    const std::string of =
+        step.number == progress.step ? "" : " of step " + std::to_string(step.number);
     const double loss = step.loss();
     gradient_norm_ = step.gradient_norm();
     require_finite(loss, of);
     if (!std::isfinite(gradient_norm_)) {
       fail("training: gradients", of, " that are not finite",
-           is_late ? "" : ": " + list_of(parameters_with_bad_gradient(model_.store())),
+           has_gradients ? ": " + list_of(parameters_with_bad_gradient(model_.store())) : "",
            "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
     }
     step.add_losses(progress);

@@ -19,6 +19,13 @@ TrainConfig config_of(const std::string& output) {
   return config;
 }
 
+/// The state of a tiny run after its first step.
+void save_one_step(const std::filesystem::path& file) {
+  Trainer trainer = make_trainer(tiny_config());
+  trainer.train_step();
+  run_state_file(file, trainer.state()).write();
+}
+
 /// What goes wrong when a trainer of `config` resumes `file`; checks that nothing changed.
 std::string resume_failure(const TrainConfig& config, const std::filesystem::path& file) {
   Trainer trainer = make_trainer(config);
@@ -47,11 +54,7 @@ TEST_CASE("a state holds every tensor under its kind, and the settings") {
 TEST_CASE("a state of another run is refused with every difference, and nothing changes") {
   const TemporaryFolder folder;
   const auto file = folder / "state.safetensors";
-  {
-    Trainer trainer = make_trainer(tiny_config());
-    trainer.train_step();
-    run_state_file(file, trainer.state()).write();
-  }
+  save_one_step(file);
   TrainConfig wider = tiny_config();
   wider.model_settings["embed_dim"] = "16";
   CHECK(contains(resume_failure(wider, file),
@@ -78,9 +81,7 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
 TEST_CASE("every flipped bit of a state is noticed, and nothing changes") {
   const TemporaryFolder folder;
   const auto file = folder / "state.safetensors";
-  Trainer trainer = make_trainer(tiny_config());
-  trainer.train_step();
-  run_state_file(file, trainer.state()).write();
+  save_one_step(file);
   const std::string bytes = read_file(file);
   for (std::size_t at = 8; at < bytes.size(); at += bytes.size() / 97) {
     CAPTURE(at);
