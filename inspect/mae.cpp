@@ -1,6 +1,8 @@
 // mae: images as they are, as the encoder sees them, reconstructed, and filled from visible
 // neighbours, side by side (MAE fig. 2).
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "inspect/command.h"
 #include "train/masked_autoencoding.h"

@@ -7,11 +7,11 @@
 #include <limits>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "figures/plot.h"
 #include "figures/svg.h"
-#include "inspect/output.h"
 #include "train/evaluate.h"
 
 namespace fovea {

@@ -33,7 +33,7 @@ std::string StepGuard::objection(double loss, double gradient_norm, const GuardS
 void StepGuard::accept(double loss, GuardState& state) const {
   state.in_row = 0;
   if (!options_.zscore) return;
-  if (state.losses.size() == kWindow) state.losses.erase(state.losses.begin());
+  if (state.losses.size() == GuardState::kWindow) state.losses.erase(state.losses.begin());
   state.losses.push_back(loss);
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "train/guard_state.h"
+
 namespace fovea {
 
 struct GuardOptions {
@@ -14,18 +16,11 @@ struct GuardOptions {
   std::int64_t most_in_row = 10;   ///< skipped steps in a row; one more stops the run
 };
 
-/// What the guard remembers. Saved with a run.
-struct GuardState {
-  std::vector<double> losses;  ///< of the last steps that were taken, the oldest first
-  std::int64_t in_row = 0;     ///< steps skipped just now
-  std::int64_t skipped = 0;    ///< in the whole run
-};
-
 /// Judges steps by their loss (mean over the step's batches) and the norm of their gradients.
 class StepGuard {
  public:
-  /// Losses that a z-score is taken over, and how many there must be before it means something.
-  static constexpr std::size_t kWindow = 128, kFewest = 16;
+  /// Losses that there must be before a z-score means something.
+  static constexpr std::size_t kFewest = 16;
 
   explicit StepGuard(GuardOptions options) : options_(options) {}
 

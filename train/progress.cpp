@@ -50,16 +50,6 @@ std::string tail_of(const ProgressState& state) {
 
 }  // namespace
 
-std::string format_duration(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
-  const long s = std::lround(seconds);
-  const long minutes = s / 60, hours = minutes / 60, days = hours / 24;
-  if (days > 0) return print_to_string("%ldd %02ld:%02ld", days, hours % 24, minutes % 60);
-  if (hours > 0) return print_to_string("%ld:%02ld:%02ld", hours, minutes % 60, s % 60);
-  if (minutes > 0) return print_to_string("%ld:%02ld", minutes, s % 60);
-  return print_to_string("%lds", s);
-}
-
 std::string format_status(const ProgressState& state) { return state.label + " " + tail_of(state); }
 
 std::string format_progress(const ProgressState& state, int width) {

@@ -18,8 +18,6 @@ struct ProgressState {
   std::string note;    ///< "loss 1.234 lr 5.0e-04 wait 1%"
 };
 
-/// "7s", "3:07", "1:02:03", "2d 03:04".
-[[nodiscard]] std::string format_duration(double seconds);
 /// "epoch 3/20  52% 1234 img/s eta 3:07 loss ..."
 [[nodiscard]] std::string format_status(const ProgressState& state);
 /// The same with a bar: "epoch 3/20 [######......]  52% ...", at most `width` columns. When there

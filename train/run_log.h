@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "train/task.h"
+#include "train/task_info.h"
 #include "train/timers.h"
 
 namespace fovea {

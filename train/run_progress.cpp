@@ -88,8 +88,8 @@ GuardState guard_from(const json& j) {
   s.losses = j.at("losses").get<std::vector<double>>();
   s.in_row = j.at("in_row").get<std::int64_t>();
   s.skipped = j.at("skipped").get<std::int64_t>();
-  check(s.losses.size() <= StepGuard::kWindow, "the guard remembers ", s.losses.size(),
-        " losses, expected at most ", StepGuard::kWindow);
+  check(s.losses.size() <= GuardState::kWindow, "the guard remembers ", s.losses.size(),
+        " losses, expected at most ", GuardState::kWindow);
   return s;
 }
 

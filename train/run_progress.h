@@ -6,7 +6,7 @@
 
 #include "data/loading/sampler.h"
 #include "optim/schedule.h"
-#include "train/guards.h"
+#include "train/guard_state.h"
 #include "train/loss_sums.h"
 
 namespace fovea {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -1,5 +1,5 @@
-// Numbers as people read them.
-#include "train/task.h"
+// Measures as text.
+#include "train/task_info.h"
 
 #include "base/text.h"
 

@@ -1,14 +1,11 @@
-// What an analysis leaves: files in one folder, and tables as CSV.
+// Tables as CSV.
 #pragma once
 
 #include <charconv>
-#include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 namespace fovea {
 
@@ -42,23 +39,5 @@ class Csv {
 
   std::string text_;
 };
-
-/// A folder, made when the first file is written.
-class OutputFolder {
- public:
-  explicit OutputFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-  void write(const std::string& name, std::string_view content);
-  [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
-
- private:
-  std::filesystem::path folder_;
-  std::vector<std::filesystem::path> files_;
-};
-
-/// "0.0123": three digits that count.
-[[nodiscard]] std::string short_number(double value);
-/// "007": for names of files that sort.
-[[nodiscard]] std::string padded(std::int64_t number);
 
 }  // namespace fovea
