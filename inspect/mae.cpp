@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "inspect/command.h"
-#include "train/masked_autoencoding.h"
+#include "train/tasks/masked_autoencoding.h"
 
 namespace fovea::inspect {
 namespace {

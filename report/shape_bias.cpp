@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "figures/plot.h"
 #include "figures/svg.h"
-#include "train/evaluate.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 namespace {

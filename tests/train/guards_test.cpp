@@ -1,5 +1,5 @@
 // Steps that go wrong: how they are told, and what the run does about them.
-#include "train/guards.h"
+#include "train/loop/guards.h"
 
 #include <doctest/doctest.h>
 
