@@ -80,7 +80,7 @@ std::string graph_dot(const Tensor& root) {
 
 std::vector<std::string> graph_op_names(const Tensor& root) {
   std::set<std::string> names;
-  for (const auto& node : tape_of(root)) names.insert(node->name);
+  for (const auto& node : tape_of(root)) names.emplace(node->name);
   return {names.begin(), names.end()};
 }
 

@@ -1,6 +1,8 @@
 // Choosing a table.
 #include "ops/kernels.h"
 
+#include <string>
+
 #include "engine/cuda/runtime.h"
 
 namespace fovea::ops {
@@ -10,10 +12,13 @@ extern const Kernels kernels;
 
 const Kernels& kernels(Device device) {
   if (!device.is_cpu()) {
+    kernels_place() = kCudaPlace;
     fovea::cuda::set_device(device.index);
     return cuda::kernels;
   }
   static const Kernels& chosen = cpu::kernels_of(cpu_isa());
+  static const std::string place = "the CPU with " + std::string(to_string(cpu_isa()));
+  kernels_place() = place.c_str();
   return chosen;
 }
 

@@ -12,8 +12,9 @@
 namespace fovea::ops {
 
 void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
+  const OpLabel op("adamw_");
   kernels(tensors.parameter.device())
-      .update.adamw({.arrays = detail::arrays_of("adamw_", tensors, detail::Moments::two),
+      .update.adamw({.arrays = detail::arrays_of(op, tensors, detail::Moments::two),
                      .adam = detail::adam_numbers(rates, options, rates.lr),
                      .keep = 1 - rates.lr * rates.weight_decay});
   detail::bump_versions(tensors, detail::Moments::two);

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "engine/op_label.h"
 #include "ops/update.h"
 #include "ops/update/call.h"
 

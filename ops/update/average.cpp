@@ -5,8 +5,9 @@
 namespace fovea::ops {
 
 void average_(const Tensor& average, const Tensor& value, double decay, double scale) {
-  detail::require_updatable("average_", "an average", average);
-  detail::require_like("average_", "a value", value, average);
+  const OpLabel op("average_");
+  detail::require_updatable(op, "an average", average);
+  detail::require_like(op, "a value", value, average);
   kernels(average.device())
       .update.average({.dtype = average.dtype(),
                        .count = average.numel(),

@@ -30,8 +30,6 @@ struct AdamNumbers {
 
 /// p <- keep p - d.
 struct AdamWCall {
-  static constexpr const char* kOp = "adamw_";
-
   UpdateArrays arrays;
   AdamNumbers adam;
   double keep = 1;
@@ -39,8 +37,6 @@ struct AdamWCall {
 
 /// u = d + decay p; p stays as it is.
 struct LambCall {
-  static constexpr const char* kOp = "lamb_";
-
   UpdateArrays arrays;
   AdamNumbers adam;
   double decay = 0;
@@ -50,16 +46,12 @@ struct LambCall {
 
 /// g <- scale g + decay p,  m <- momentum m + g,  p <- p - rate (g_part g + m_part m).
 struct SgdCall {
-  static constexpr const char* kOp = "sgd_";
-
   UpdateArrays arrays;
   double scale = 1, decay = 0, momentum = 0, rate = 0, g_part = 0, m_part = 1;
 };
 
 /// g <- scale g,  p <- keep p - rate sign(b1 m + c1 g),  m <- b2 m + c2 g.
 struct LionCall {
-  static constexpr const char* kOp = "lion_";
-
   UpdateArrays arrays;
   double scale = 1, keep = 1, rate = 0, b1 = 0, c1 = 1, b2 = 0, c2 = 1;
 };
@@ -67,8 +59,6 @@ struct LionCall {
 /// p <- keep p - rate r u, with r = trust sqrt(first sum / second sum) of `squares` as LambCall
 /// leaves them; r = 1 where there are none, or a sum is 0.
 struct MoveCall {
-  static constexpr const char* kOp = "lamb_, lars_ or muon_";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* p = nullptr;
@@ -80,8 +70,6 @@ struct MoveCall {
 
 /// average <- keep average + rest (scale value).
 struct AverageCall {
-  static constexpr const char* kOp = "average_";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* average = nullptr;
@@ -91,8 +79,6 @@ struct AverageCall {
 
 /// sums [blocks]: of the squares of each kUpdateBlock elements of x, which has any float dtype.
 struct SquaresCall {
-  static constexpr const char* kOp = "sum_of_squares";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   const void* x = nullptr;
@@ -101,8 +87,6 @@ struct SquaresCall {
 
 /// g <- min(max(g, -limit), limit); NaN stays NaN.
 struct ClipValuesCall {
-  static constexpr const char* kOp = "clip_values_";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* g = nullptr;
@@ -112,7 +96,6 @@ struct ClipValuesCall {
 /// Rows g of [units, length] with scale |g| >= limit are multiplied by limit / max(scale |g|,
 /// kSmallestGradient), where limit = factor max(|p|, kSmallestWeights).
 struct ClipUnitsCall {
-  static constexpr const char* kOp = "clip_units_";
   static constexpr double kSmallestWeights = 1e-3, kSmallestGradient = 1e-6;
 
   DType dtype = DType::f32;

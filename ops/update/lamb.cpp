@@ -13,7 +13,8 @@
 namespace fovea::ops {
 
 void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
-  const UpdateArrays arrays = detail::arrays_of("lamb_", tensors, detail::Moments::two);
+  const OpLabel op("lamb_");
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::two);
   const Tensor& p = tensors.parameter;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
   const Tensor u = empty(p.shape(), p.options());

@@ -12,7 +12,8 @@
 namespace fovea::ops {
 
 void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options) {
-  const UpdateArrays arrays = detail::arrays_of("lars_", tensors, detail::Moments::one);
+  const OpLabel op("lars_");
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::one);
   const Tensor& p = tensors.parameter;
   const bool adapts = p.rank() > 1;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;

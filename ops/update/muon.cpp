@@ -47,7 +47,8 @@ Tensor orthogonalise(const Tensor& m, double eps) {
 }  // namespace
 
 void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options) {
-  const UpdateArrays arrays = detail::arrays_of("muon_", tensors, detail::Moments::one);
+  const OpLabel op("muon_");
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::one);
   const Tensor& m = tensors.m;
   check(m.rank() >= 2 && arrays.count > 0, "muon_: got a parameter ", m.shape(),
         ", expected a matrix or filters");

@@ -9,10 +9,11 @@
 namespace fovea::ops {
 
 void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options) {
+  const OpLabel op("sgd_");
   const bool nesterov = options.nesterov;
   // m is 0 before the first step, so there momentum m + g = g.
   kernels(tensors.parameter.device())
-      .update.sgd({.arrays = detail::arrays_of("sgd_", tensors, detail::Moments::one),
+      .update.sgd({.arrays = detail::arrays_of(op, tensors, detail::Moments::one),
                    .scale = rates.gradient_scale,
                    .decay = rates.weight_decay,
                    .momentum = options.momentum,
