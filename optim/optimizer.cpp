@@ -65,12 +65,24 @@ void Optimizer::step(double lr, double gradient_scale) {
   const NoGrad no_grad;
   ++steps_done_;
   if (options_.kind == OptimizerKind::lamb) gradient_scale = clip_for_lamb(gradient_scale);
+  if (slots_.empty()) return;
+  write_step(lr, gradient_scale);
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (!gradient.defined()) continue;
     const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
-    update(slot, gradient, {lr * slot.lr_scale, decay, gradient_scale, steps_done_});
+    update(slot, gradient, {*now_, slot.lr_scale, decay});
   }
+}
+
+void Optimizer::write_step(double lr, double gradient_scale) {
+  const ops::StepNumbers numbers{.lr = lr,
+                                 .gradient_scale = gradient_scale,
+                                 .step = steps_done_,
+                                 .beta1 = options_.beta1,
+                                 .beta2 = options_.beta2};
+  if (now_) return now_->write(numbers);
+  now_.emplace(slots_.front().parameter.tensor.device(), numbers);
 }
 
 void Optimizer::update(const Slot& slot, const Tensor& gradient,

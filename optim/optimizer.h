@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,12 +77,14 @@ class Optimizer {
     Tensor m, v;  ///< v is undefined for sgd, lars, lion and Muon's matrices
     double lr_scale = 1;
   };
+  void write_step(double lr, double gradient_scale);
   void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
   [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   std::int64_t steps_done_ = 0;
+  std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
 };
 
 }  // namespace fovea

@@ -15,11 +15,12 @@ void require_rate(std::string_view op, double rate) {
 }
 
 /// Per sample 0 or 1 / (1 - rate), shaped to broadcast against x: [B, 1, ...].
-Tensor sample_scale(const Tensor& x, double rate, RandomKey key) {
+Tensor sample_scale(const Tensor& x, double rate, const StepKey& key) {
   Shape shape = x.shape();
   for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
   const TensorOptions options{acc_dtype(x.dtype()), x.device()};  // not rounded to bf16
-  return map(SampleScale{key, static_cast<float>(rate), 1 / (1 - rate)}, shape, options);
+  return map(SampleScale{key.on(x.device()), static_cast<float>(rate), 1 / (1 - rate)}, shape,
+             options);
 }
 
 /// map() to x's shape in `dtype`, even where the scale beside it is f32.
@@ -32,17 +33,17 @@ Tensor map_as(DType dtype, const Tensor& x, F f, const Inputs&... inputs) {
 
 }  // namespace
 
-Tensor dropout(const Tensor& x, double rate, RandomKey key) {
+Tensor dropout(const Tensor& x, double rate, const StepKey& key) {
   const OpLabel op("dropout", {{"rate", rate}});
   require_float(op, x);
   require_rate(op, rate);
   if (rate == 0) return x;
-  const Dropout drop{key, static_cast<float>(rate), 1 / (1 - rate)};
-  return record(op, map(drop, x), {x}, {},
+  const Dropout drop{key.on(x.device()), static_cast<float>(rate), 1 / (1 - rate)};
+  return record(op, map(drop, x), {x}, {key.step_on(x.device())},
                 [drop](const GradArgs& g) -> Grads { return {map(drop, g.dy)}; });
 }
 
-Tensor drop_path(const Tensor& x, double rate, RandomKey key) {
+Tensor drop_path(const Tensor& x, double rate, const StepKey& key) {
   const OpLabel op("drop_path", {{"rate", rate}});
   require_float(op, x);
   require_rate(op, rate);
@@ -55,7 +56,8 @@ Tensor drop_path(const Tensor& x, double rate, RandomKey key) {
                 });
 }
 
-Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate, RandomKey key) {
+Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate,
+                     const StepKey& key) {
   const OpLabel op("add_drop_path", {{"rate", rate}});
   require_float(op, residual);
   require_rate(op, rate);

@@ -16,9 +16,7 @@ void lion_(const UpdateTensors& tensors, const UpdateRates& rates, const LionOpt
   const OpLabel op("lion_");
   kernels(tensors.parameter.device())
       .update.lion({.arrays = detail::arrays_of(op, tensors, detail::Moments::one),
-                    .scale = rates.gradient_scale,
-                    .keep = 1 - rates.lr * rates.weight_decay,
-                    .rate = rates.lr,
+                    .rates = detail::rates_of(op, tensors, rates),
                     .b1 = options.beta1,
                     .c1 = 1 - options.beta1,
                     .b2 = options.beta2,
