@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/autograd.h"
@@ -44,8 +45,10 @@ OptimizerOptions default_options(OptimizerKind kind) {
   return options;
 }
 
-Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : options_(options) {
-  const LayerScales scales(store, options_.layer_decay, options_.layer_decay_norm);
+Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options)
+    : options_(std::move(options)) {
+  const LayerScales by_layer(store, options_.layer_decay, options_.layer_decay_norm);
+  const NamedRates by_name(store, options_.named_rates);
   for (const Parameter& parameter : store.parameters()) {
     const Tensor& p = parameter.tensor;
     if (!p.requires_grad()) continue;
@@ -53,7 +56,7 @@ Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : op
           parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
     Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};
     if (has_second_moment(slot.kind)) slot.v = zeros(p.shape(), p.options());
-    slot.lr_scale = scales.of(parameter);
+    slot.lr_scale = by_layer.of(parameter) * by_name.of(parameter);
     if (parameter.role == Role::distillation_token && !options_.decay_dist_token) {
       slot.parameter.decay = Decay::no;
     }

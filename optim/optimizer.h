@@ -13,6 +13,7 @@
 #include "models/scope.h"
 #include "ops/update.h"
 #include "optim/layer_decay.h"
+#include "optim/named_rates.h"
 
 namespace fovea {
 
@@ -42,7 +43,8 @@ struct OptimizerOptions {
   double momentum = 0.9;                          ///< sgd, momentum, lars, muon
   double layer_decay = 1;  ///< rates fall by this factor per layer, see layer_decay.h
   LastNorm layer_decay_norm = LastNorm::with_block;
-  bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in newest timm
+  std::vector<NamedRate> named_rates{};  ///< multiply with each other and with layer_decay's
+  bool decay_dist_token = true;          ///< false: DeiT's dist_token is exempt, as in newest timm
 };
 /// With the kind's own betas and eps: PyTorch's for AdamW, timm's for the others.
 [[nodiscard]] OptimizerOptions default_options(OptimizerKind kind);
