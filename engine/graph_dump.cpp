@@ -1,4 +1,4 @@
-// The tape as text or Graphviz.
+// The tape as nodes and as text; graph_drawing.cpp draws it.
 #include "engine/graph_dump.h"
 
 #include <algorithm>
@@ -56,25 +56,6 @@ std::string graph_text(const Tensor& root) {
     const auto kib = static_cast<double>(saved_bytes(*node, counted)) / 1024;
     out << ", saves " << std::fixed << std::setprecision(1) << kib << " KiB\n";
   }
-  return out.str();
-}
-
-std::string graph_dot(const Tensor& root) {
-  std::ostringstream out;
-  out << "digraph tape {\n  node [shape=box, fontname=\"sans-serif\"];\n";
-  for (const auto& node : tape_of(root)) {
-    out << "  n" << node->sequence << " [label=\"" << node->name << "\\n"
-        << node->output_shape << "\"];\n";
-    for (const Tensor& input : node->inputs) {
-      if (input.node()) {
-        out << "  n" << input.node()->sequence << " -> n" << node->sequence << ";\n";
-      } else if (!input.name().empty()) {
-        out << "  \"" << input.name() << "\" [shape=ellipse];\n  \"" << input.name() << "\" -> n"
-            << node->sequence << ";\n";
-      }
-    }
-  }
-  out << "}\n";
   return out.str();
 }
 
