@@ -3,8 +3,8 @@
 #pragma once
 
 #include "engine/parallel.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/conv/call.h"
 #include "ops/conv/cpu_lines.h"
 #include "ops/conv/cpu_products.h"

@@ -6,7 +6,7 @@
 // and image: panel after panel of kPanel channels, and of each the phases of columns, which are
 // then woven into rows of dx. Of dw, one task is kTaps taps of one strip of kStrip outputs; the
 // batch is cut into slices, each with a gradient of its own, which are added in order at the end.
-#include "ops/common/transpose.h"
+#include "ops/common/cpu/transpose.h"
 #include "ops/conv/cpu.h"
 #include "ops/conv/cpu_dense.h"
 

@@ -2,7 +2,7 @@
 // as many images at a time as 64 MiB hold.
 #include <algorithm>
 
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
 #include "ops/product/cuda.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/elementwise/call.h"
 #include "ops/elementwise/functor_list.h"
 

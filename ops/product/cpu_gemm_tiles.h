@@ -27,9 +27,9 @@
 #pragma once
 
 #include "engine/parallel.h"
-#include "ops/common/prefetch.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/prefetch.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/product/call.h"
 #include "ops/product/cpu_gemm_finish.h"
 #include "ops/product/cpu_gemm_micro.h"

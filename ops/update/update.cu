@@ -1,6 +1,6 @@
 // The optimizers' steps, averages and clipping on CUDA. Sums of squares are of the same blocks as
 // on the CPU, each added by one thread block in a fixed order.
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/update/formulas.h"
 
 namespace fovea::ops::cuda {
