@@ -111,7 +111,9 @@ const Row kRows[] = {
      [](const Tensor& x) {
        return ops::resize(x, {4, 6}, {.mode = ops::ResizeMode::bilinear});
      }},
-    {"drop_path rate=0.25", {2, 3}, [](const Tensor& x) { return ops::drop_path(x, 0.25, {1}); }},
+    {"drop_path rate=0.25",
+     {2, 3},
+     [](const Tensor& x) { return ops::drop_path(x, 0.25, RandomKey{1}); }},
     {"max axis=1 keepdim=0", {2, 3}, [](const Tensor& x) { return ops::max(x, -1); }},
     {"to dtype=bf16", {2}, [](const Tensor& x) { return x.to(DType::bf16); }},
 };
