@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "models/config_reader.h"
 #include "models/hub_config.h"
 #include "models/pretrained.h"

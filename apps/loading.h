@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "models/model.h"
 #include "settings/options.h"
 #include "train/weights_info.h"

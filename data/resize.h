@@ -1,4 +1,5 @@
-// Resizing with Pillow's filters, bit for bit.
+// Resizing with Pillow's filters, bit for bit: of 8-bit and f32 images; u16, which Pillow does not
+// resize so, is computed as f32 and rounded.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "inspect/attention_maps.h"
 #include "inspect/images.h"
 #include "inspect/output.h"

@@ -9,7 +9,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "inspect/output.h"
 #include "report/mistakes.h"
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "data/augment/mixup.h"
-#include "data/augment/pipeline.h"
-#include "data/evaluation.h"
+#include "data/augment/training_pipeline.h"
+#include "data/evaluation_transform.h"
 #include "settings/config.h"
 
 namespace fovea {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/sources/builtin.h"
 #include "tests/data/hash.h"
 
@@ -107,7 +107,7 @@ TEST_CASE("any number of workers and any queue gives the same bytes") {
 TEST_CASE("augmentation differs between epochs, not between batch sizes") {
   const auto image_of = [](std::int64_t batch_size, std::int64_t epoch, std::int64_t index) {
     LoaderOptions o = options(batch_size, 0);
-    o.shuffle = false;
+    o.epoch.shuffle = false;
     Loader loader(builtin(12), training_pipeline({}), o, {epoch, index / batch_size});
     const Tensor images = loader.next().images;
     const std::int64_t values = 3 * 32 * 32;
@@ -141,7 +141,7 @@ TEST_CASE("evaluation shows every image once, in order, and ends") {
 
 TEST_CASE("training shows every image at most once an epoch and drops the rest") {
   LoaderOptions o = options(4, 2);
-  o.repeat = false;
+  o.epoch.endless = false;
   Loader loader(std::make_shared<Fake>(11), {}, o);
   const auto shown = labels(loader);
   CHECK(shown.size() == 8);
@@ -162,19 +162,19 @@ TEST_CASE("batches are f32 [B, 3, H, W] and i64 [B]") {
 
 TEST_CASE("splits: an image as its steps leave it, then variations of that") {
   Pipeline pipeline;
-  pipeline.steps.emplace_back([](Image image, Rng& rng) {
+  pipeline.steps.push_back(color_step([](Image image, Rng& rng) {
     image.at(0, 0)[0] = static_cast<std::uint8_t>(rng.below(256));  // where it was cropped
     return image;
-  });
-  pipeline.variations.emplace_back([](Image image, Rng& rng) {
+  }));
+  pipeline.variations.push_back(color_step([](Image image, Rng& rng) {
     image.at(0, 1)[0] = static_cast<std::uint8_t>(100 + rng.below(156));
     return image;
-  });
+  }));
   pipeline.finish = [](float* values, ImageSize, Rng&) { values[2] = 1000; };
   pipeline.normalization = {{0, 0, 0}, {1.0F / 255, 1.0F / 255, 1.0F / 255}};
   LoaderOptions o = options(4, 2);
-  o.splits = 3;
-  o.unfinished_every = 3;
+  o.rows.splits = 3;
+  o.rows.unfinished_every = 3;
   Loader loader(std::make_shared<Fake>(90), pipeline, o);
   const Batch batch = loader.next();
   REQUIRE(batch.images.shape() == Shape{12, 3, 4, 4});
@@ -217,16 +217,6 @@ TEST_CASE("a loader is torn down while its queue is full, empty or being filled"
     Loader loader(builtin(100), training_pipeline({}), options(5, 4));
     for (int k = 0; k < i % 4; ++k) (void)loader.next();
   }
-}
-
-TEST_CASE("waiting is counted") {
-  Loader loader(builtin(100), training_pipeline({}), options(50, 0));
-  CHECK(loader.wait_seconds() == 0);
-  (void)loader.next();
-  const double once = loader.wait_seconds();
-  CHECK(once > 0);
-  (void)loader.next();
-  CHECK(loader.wait_seconds() > once);
 }
 
 TEST_CASE("the loader refuses options that make no batch") {
