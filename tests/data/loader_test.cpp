@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
+#include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "data/augment/training_pipeline.h"
@@ -199,6 +202,56 @@ TEST_CASE("an error in a worker reaches the consumer at its batch, and the rest 
     Loader loader(fake, {}, evaluation_loader_options(3, workers));
     CHECK(loader.next().labels.at(0) == 0);
     CHECK_THROWS_WITH_AS((void)loader.next(), "loader: sample 5 of epoch 0: cannot read it", Error);
+    CHECK(loader.next().labels.at(0) == 6);
+  }
+}
+
+TEST_CASE("what prepares batches works in the workers, once for each, and from any start") {
+  // Draws by the batch's place alone, as tasks do.
+  std::mutex mutex;
+  std::multiset<std::pair<std::int64_t, std::int64_t>> places;
+  std::set<std::thread::id> threads;
+  const auto noisy = [&](Batch batch, Cursor at) {
+    const auto stream = static_cast<std::uint64_t>(100 * at.epoch + at.batch);
+    batch.set("noise", rand_uniform({batch.size(), 2}, {0, 1}, {5, stream}));
+    const std::lock_guard lock(mutex);
+    places.emplace(at.epoch, at.batch);
+    threads.insert(std::this_thread::get_id());
+    return batch;
+  };
+  std::vector<std::uint64_t> expected;
+  for (const int workers : {0, 1, 3}) {
+    CAPTURE(workers);
+    places.clear();
+    threads.clear();
+    std::vector<std::uint64_t> found;
+    {
+      Loader loader(builtin(50), training_pipeline({}), options(8, workers), {0, 2}, noisy);
+      for (int i = 0; i < 12; ++i) {
+        const Batch batch = loader.next();
+        found.push_back(tests::hash_of(batch.images));
+        found.push_back(tests::hash_of(batch.at("noise")));
+      }
+    }  // what was made ahead is counted as well
+    if (workers == 0) expected = found;
+    CHECK(found == expected);
+    const bool here = threads.contains(std::this_thread::get_id());
+    CHECK(here == (workers == 0));
+    CHECK(places.size() >= 12);
+    for (std::int64_t i = 2; i < 14; ++i) CHECK(places.count({i / 6, i % 6}) == 1);
+  }
+}
+
+TEST_CASE("an error in preparing a batch reaches the consumer at its batch, which it names") {
+  for (const int workers : {0, 2}) {
+    const auto refuse = [](Batch batch, Cursor at) {
+      check(at.batch != 1, "no noise for it");
+      return batch;
+    };
+    Loader loader(std::make_shared<Fake>(12), {}, evaluation_loader_options(3, workers), {},
+                  refuse);
+    CHECK(loader.next().labels.at(0) == 0);
+    CHECK_THROWS_WITH_AS((void)loader.next(), "loader: batch 1 of epoch 0: no noise for it", Error);
     CHECK(loader.next().labels.at(0) == 6);
   }
 }
