@@ -9,7 +9,7 @@
 // A rule for cpu*.cpp: nothing is defined outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3 or
 // v4) or an anonymous one, and no inline function of a header is called that could be emitted as a
 // shared symbol: the linker keeps one copy, which another processor could not run.
-// tests/isa_symbols.sh checks the objects.
+// tests/programs/isa_symbols.sh checks the objects.
 #pragma once
 
 #include "engine/device.h"

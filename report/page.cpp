@@ -6,9 +6,8 @@
 #include "base/text.h"
 #include "figures/plot.h"
 #include "report/page_style.h"
-#include "train/curves.h"
-#include "train/progress.h"
-#include "train/recorder.h"
+#include "train/run/curves.h"
+#include "train/run/recorder.h"
 
 namespace fovea {
 namespace {

@@ -1,5 +1,5 @@
-// What the settings say about augmentation: timm's flags, as options of data/transforms.h and
-// data/augment/mixup.h. docs/augmentation.md explains them.
+// What the settings say about augmentation: timm's flags, as options of
+// data/augment/training_pipeline.h and data/augment/mixup.h. docs/augmentation.md explains them.
 #pragma once
 
 #include "data/augment/mixup.h"

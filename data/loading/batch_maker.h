@@ -39,7 +39,7 @@ class BatchMaker {
   [[nodiscard]] Made make(const std::vector<std::int64_t>& order, Cursor at) const;
 
  private:
-  /// What the random steps of one sample depend on, beside the seed.
+  /// What the random steps of one sample depend on, apart from the seed.
   struct Draw {
     std::int64_t epoch, index, repeat;
     std::int64_t place;  ///< in the epoch; only what is left unfinished depends on it
