@@ -1,5 +1,5 @@
-// Resizing with Pillow's filters, bit for bit: of 8-bit and f32 images; u16, which Pillow does not
-// resize so, is computed as f32 and rounded.
+// Resizing with Pillow's filters: 8-bit images bit for bit. Other values are computed in f64, and
+// rounded where they are whole.
 #pragma once
 
 #include <cstdint>

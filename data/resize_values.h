@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-/// The two passes of a separable resize in f64, horizontally first, as Pillow does it for f32
-/// images; u16 is rounded, half up, after both. An axis without weights stays as it is.
+/// The two passes of a separable resize in f64, horizontally first; u16 is rounded, half up, after
+/// both. An axis without weights stays as it is.
 [[nodiscard]] Image resize_values(const Image& image, const AxisWeights* rows,
                                   const AxisWeights* columns);
 

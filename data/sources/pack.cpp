@@ -38,6 +38,8 @@ ImageSize limited(ImageSize size, std::int64_t limit) {
 
 pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptions& options) {
   Sample sample = dataset.get(index);
+  check(sample.targets.empty(), "pack: got boxes or dense maps with image ", index,
+        ", expected pictures with labels");
   Image& image = sample.image;
   const ImageSize size = image.size();
   const ImageSize wanted = limited(size, options.short_side);
