@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// Members of the batch beside images, labels and indices:
+/// Members of the batch apart from images, labels and indices:
 ///   where images are padded  mask        f32 [B, H, W], 1 on the image, 0 on what was added
 ///   where samples have boxes boxes       f32 [B, M, 4], x0 y0 x1 y1 in pixels
 ///                            box_labels  i64 [B, M]

@@ -1,4 +1,5 @@
-// What a batch holds beside images and labels: padded images with their mask, boxes, dense maps.
+// What a batch holds apart from images and labels: padded images with their mask, boxes, dense
+// maps.
 #include <doctest/doctest.h>
 
 #include <algorithm>
