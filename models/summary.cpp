@@ -131,8 +131,6 @@ SummaryNode summarize(Model& model) {
   return root;
 }
 
-namespace {}  // namespace
-
 MemoryCost measure_memory(Model& model) {
   MemoryCost cost;
   for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
@@ -151,10 +149,10 @@ MemoryCost measure_memory(Model& model) {
   training.training = true;
   cost.forward = peak_of([&] {
     const NoGrad no_grad;
-    static_cast<void>(model.forward(image, evaluation));
+    static_cast<void>(model.probe(image, evaluation));
   });
   cost.step = peak_of([&] {
-    backward(ops::sum(model.forward(image, training).logits));
+    backward(ops::sum(model.probe(image, training)));
     model.finish_backward();
   });
   model.store().zero_grad();
