@@ -15,8 +15,7 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys, but for the first letters of `permute`'s and
-/// `head`'s.
+/// Names are those of the configuration keys, which are flat: head.batch_norm is head_batch_norm.
 struct ViTConfig {
   PatchConfig image;
   TokenEmbeddingConfig tokens;
