@@ -7,7 +7,7 @@ list(REMOVE_ITEM libraries fovea_apps fovea_golden)  # of the programs alone
 get_property(dependencies GLOBAL PROPERTY FOVEA_DEPENDENCY_TARGETS)
 install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(folder base engine data models figures optim settings train inspect report)
+foreach(folder base engine formats data models figures optim settings train inspect report)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION include/fovea
           FILES_MATCHING PATTERN "*.h" PATTERN "cuda" EXCLUDE)
 endforeach()

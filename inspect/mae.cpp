@@ -1,10 +1,12 @@
 // mae: images as they are, as the encoder sees them, reconstructed, and filled from visible
 // neighbours, side by side (MAE fig. 2).
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "inspect/command.h"
 #include "models/model_as.h"
-#include "train/masked_autoencoding.h"
+#include "train/tasks/masked_autoencoding.h"
 
 namespace fovea::inspect {
 namespace {

@@ -2,7 +2,9 @@
 #include "models/cpvt.h"
 
 #include "engine/autograd.h"
-#include "models/weights_file.h"
+#include "formats/weights_file.h"
+#include "models/layers/recompute.h"
+#include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 

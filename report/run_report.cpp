@@ -7,16 +7,16 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "figures/contact_sheet.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
-#include "models/pretrained.h"
 #include "report/classifier_sections.h"
 #include "report/page.h"
 #include "settings/pipeline.h"
-#include "train/run_options.h"
-#include "train/setup.h"
-#include "train/tasks.h"
-#include "train/weights_info.h"
+#include "train/run/weights_info.h"
+#include "train/start/run_options.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {

@@ -9,7 +9,7 @@
 #include "data/sources/cue_conflict.h"
 #include "engine/tensor.h"
 #include "models/classifier.h"
-#include "train/evaluation_pass.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 

@@ -38,7 +38,7 @@ class DropPath {
   explicit DropPath(double rate) : rate_(rate) {}
 
   [[nodiscard]] Branch operator()(Branch branch, Context& ctx) const {
-    const RandomKey key = ctx.next_key();
+    const StepKey key = ctx.next_key();
     if (!ctx.training || rate_ == 0) return branch;
     return Branch([branch = std::move(branch), rate = rate_, key](const Tensor& x) {
       return ops::add_drop_path(x, branch, rate, key);

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/model_as.h"
-#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/ops.h"
 

@@ -7,10 +7,10 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/mae.h"
 #include "models/model_as.h"
-#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"

@@ -6,7 +6,7 @@
 
 #include "data/augment/blur.h"
 #include "engine/autograd.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "models/registry.h"
 #include "optim/ema.h"
 #include "optim/gradients.h"
@@ -14,7 +14,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tests/support/temporary_folder.h"
-#include "train/class_losses.h"
+#include "train/tasks/class_losses.h"
 
 namespace fovea {
 namespace {

@@ -1,0 +1,131 @@
+// Which patches are hidden, and what is made of them.
+#include "train/tasks/masked_autoencoding.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "figures/contact_sheet.h"
+#include "models/model_as.h"
+#include "ops/arithmetic.h"
+#include "ops/view.h"
+#include "train/tasks/hole_filling.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kMaskStream = 0x6D61736B;    // "mask": of training
+constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": of held-out images
+constexpr std::int64_t kImagesShown = 8;
+
+}  // namespace
+
+TaskInfo masked_autoencoding_info() {
+  TaskInfo info;
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
+                   {.name = "fill", .title = "loss of filling by distance"}};
+  info.pictures = "Reconstructions";
+  info.next_steps = "  ./run inspect mae RUN          what it makes of hidden patches\n";
+  return info;
+}
+
+Tensor mask_noise(const RandomKey& key, const Tensor& indices, std::int64_t patches) {
+  std::map<std::int64_t, std::uint64_t> met;
+  std::vector<Tensor> rows;
+  for (std::int64_t b = 0; b < indices.size(0); ++b) {
+    const std::int64_t index = indices.data<std::int64_t>()[b];
+    const RandomKey own{key.seed,
+                        stream_of(key.stream, static_cast<std::uint64_t>(index), met[index]++)};
+    rows.push_back(rand_uniform({1, patches}, {0, 1}, own));
+  }
+  return ops::cat(rows, 0);
+}
+
+Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
+  return mask_noise({kEvaluationStream, 0}, indices, patches);
+}
+
+MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
+  const NoGrad no_grad;
+  const MaeConfig& c = model.config();
+  const Tensor there = images.to(model.device());
+  const Masking masking(noise.to(model.device()), c.kept());
+  const Tensor pixels = model.reconstruct(there, masking, ctx).pixels;
+  MaeErrors errors;
+  errors.hidden = masking.hidden.to(Device{});
+  errors.filled = fill_holes(images, errors.hidden, c.image.patch_size);
+  errors.loss = model.loss(there, masking, pixels).item();
+  const Tensor guess = PatchTargets(errors.filled, c).values().to(model.device());
+  errors.fill_loss = model.loss(there, masking, guess).item();
+  if (!all_finite(pixels)) {
+    errors.nonfinite = nonfinite_rows(ops::reshape(pixels, {images.size(0), -1}));
+  }
+  errors.predicted = pixels.to(Device{}).to(DType::f32);
+  return errors;
+}
+
+MaeViews show_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
+  const NoGrad no_grad;
+  const MaeConfig& c = model.config();
+  MaeViews views;
+  views.errors = measure_errors(model, images, noise, ctx);
+  const Tensor& hidden = views.errors.hidden;
+  const Tensor mask = ops::reshape(hidden, {hidden.size(0), hidden.size(1), 1});
+  const Tensor kept = patch_pixels(images, c.image.patch_size) * (mask * -1.0 + 1.0);
+  const Tensor colours = PatchTargets(images, c).to_pixels(views.errors.predicted);
+  views.seen = images_of_patches(kept, c.image);
+  views.reconstructed = images_of_patches(kept + colours * mask, c.image);
+  return views;
+}
+
+MaskedAutoencoding::MaskedAutoencoding(TaskInfo info, Model& model, std::uint64_t seed)
+    : model_(model_as<Mae>(model)), info_(std::move(info)), seed_(seed) {}
+
+Batch MaskedAutoencoding::prepare(Batch batch, const BatchPlace& place) const {
+  const RandomKey key{stream_of(kMaskStream, seed_), static_cast<std::uint64_t>(place.step)};
+  batch.noise = mask_noise(key, batch.indices, patches());
+  return batch;
+}
+
+TaskLoss MaskedAutoencoding::loss(const Batch& batch, Context& ctx) const {
+  const Masking masking(batch.noise, model_.config().kept());
+  const Tensor pixels = model_.reconstruct(batch.images, masking, ctx).pixels;
+  return {model_.loss(batch.images, masking, pixels)};
+}
+
+Task::Evaluated MaskedAutoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                             const EvaluateOptions& options) const {
+  double loss = 0, fill = 0;
+  const auto measure = [&](const Batch& batch, Context& ctx) {
+    const MaeErrors errors =
+        measure_errors(model_, batch.images, held_out_noise(batch.indices, patches()), ctx);
+    const auto images = static_cast<double>(batch.size());
+    loss += errors.loss * images;
+    fill += errors.fill_loss * images;
+    return errors.nonfinite;
+  };
+  const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
+  const auto images = static_cast<double>(std::max<std::int64_t>(1, pass.samples));
+  return {{loss / images, fill / images}, pass};
+}
+
+std::optional<Image> MaskedAutoencoding::picture(const std::shared_ptr<const Dataset>& dataset,
+                                                 const EvaluateOptions& options) const {
+  EvaluateOptions few = options;
+  few.batch_size = std::min(kImagesShown, dataset->size());
+  few.on_batch = [](std::int64_t) { return false; };
+  std::optional<Image> picture;
+  const auto show = [&](const Batch& batch, Context& ctx) {
+    const MaeViews views =
+        show_errors(model_, batch.images, held_out_noise(batch.indices, patches()), ctx);
+    const Tensor rows = ops::cat({batch.images, views.seen, views.reconstructed}, 0);
+    picture = contact_sheet(rows, options.normalization, batch.size());
+    return std::int64_t{0};
+  };
+  static_cast<void>(evaluate_batches(model_, dataset, few, show));
+  return picture;
+}
+
+}  // namespace fovea
