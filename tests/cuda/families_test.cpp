@@ -169,9 +169,10 @@ TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and pictur
   };
   const auto end_on = [](const char* device) {
     TrainConfig config = config_of(kFamilies.back(), device, DType::f32);
-    config.batch_size = 25;  // two steps
     config.max_steps = 0;
-    Trainer trainer = make_trainer(config);
+    const Datasets data = tiny_data(8, 8);  // two steps
+    std::vector<std::string> notices;
+    Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
     End end;
     TrainWatch watch;
     watch.on_epoch = [&](const EpochRow& row, const TrainState&) { end.scores = row.eval; };
