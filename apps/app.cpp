@@ -10,10 +10,10 @@
 #include <new>
 #include <system_error>
 
+#include "base/fields.h"
 #include "base/output.h"
 #include "base/text.h"
 #include "data/loading/loader.h"
-#include "settings/options.h"
 
 namespace fovea {
 namespace {

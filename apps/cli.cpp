@@ -1,4 +1,4 @@
-// From fields to CLI11 options and back to texts; train/options checks the values.
+// From fields to CLI11 options and back to texts; base/fields.h checks the values.
 #include "apps/cli.h"
 
 #include <CLI/CLI.hpp>

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "settings/options.h"
-#include "train/resolve.h"
+#include "base/fields.h"
+#include "train/start/resolve.h"
 
 namespace fovea {
 

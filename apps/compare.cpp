@@ -8,8 +8,8 @@
 #include "apps/cli.h"
 #include "base/files.h"
 #include "report/compare.h"
-#include "train/run_paths.h"
-#include "train/tasks.h"
+#include "train/run/run_paths.h"
+#include "train/start/tasks.h"
 
 namespace {
 

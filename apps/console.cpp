@@ -9,7 +9,7 @@
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "settings/recipes.h"
-#include "train/tasks.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {

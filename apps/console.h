@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "apps/progress_line.h"
 #include "settings/config.h"
-#include "train/progress.h"
-#include "train/recorder.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
+#include "train/run/recorder.h"
 
 namespace fovea {
 

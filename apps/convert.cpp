@@ -7,9 +7,9 @@
 #include "apps/cli.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/safetensors.h"
-#include "models/hub_config.h"
-#include "models/weights_file.h"
+#include "formats/safetensors.h"
+#include "formats/weights_file.h"
+#include "models/checkpoints/hub_config.h"
 
 namespace {
 

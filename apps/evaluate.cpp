@@ -8,12 +8,12 @@
 #include "apps/cli.h"
 #include "apps/console.h"
 #include "apps/evaluate_request.h"
+#include "apps/progress_line.h"
 #include "base/files.h"
 #include "engine/parallel.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "report/evaluations.h"
 #include "report/measured_bias.h"
-#include "train/progress.h"
 
 namespace {
 

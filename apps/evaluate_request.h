@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "apps/loading.h"
+#include "base/fields.h"
 #include "data/dataset.h"
-#include "settings/options.h"
-#include "train/evaluate.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 

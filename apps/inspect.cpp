@@ -5,10 +5,10 @@
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "apps/loading.h"
+#include "apps/progress_line.h"
 #include "engine/parallel.h"
 #include "inspect/inspect.h"
 #include "models/registry.h"
-#include "train/progress.h"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "data/evaluation.h"
+#include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/config_reader.h"
-#include "models/hub_config.h"
-#include "models/pretrained.h"
-#include "train/run_paths.h"
+#include "train/run/run_paths.h"
 
 namespace fovea {
 namespace {

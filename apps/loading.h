@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "data/evaluation.h"
 #include "models/model.h"
-#include "settings/options.h"
-#include "train/weights_info.h"
+#include "train/run/weights_info.h"
 
 namespace fovea {
 

@@ -4,12 +4,12 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
+#include "apps/progress_line.h"
+#include "apps/signals.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "data/sources/pack.h"
 #include "engine/parallel.h"
-#include "train/progress.h"
-#include "train/signals.h"
 
 namespace {
 

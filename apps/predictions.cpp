@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "inspect/output.h"
 
 namespace fovea {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
+#include "apps/progress_line.h"
 #include "engine/parallel.h"
 #include "report/run_report.h"
-#include "train/progress.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include "apps/cli.h"
 #include "apps/console.h"
+#include "apps/signals.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "data/sources/verify.h"
@@ -11,13 +12,12 @@
 #include "report/run_report.h"
 #include "settings/pipeline.h"
 #include "settings/recipes.h"
-#include "train/plan.h"
-#include "train/run_options.h"
-#include "train/run_profile.h"
-#include "train/setup.h"
-#include "train/signals.h"
-#include "train/speed.h"
-#include "train/tasks.h"
+#include "train/plan/plan.h"
+#include "train/plan/product_rate.h"
+#include "train/plan/run_profile.h"
+#include "train/start/run_options.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "train/resolve.h"
+#include "train/start/resolve.h"
 
 namespace fovea {
 

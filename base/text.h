@@ -65,4 +65,12 @@ template <class... Parts>
 /// Bytes as text, RFC 4648: for data: addresses.
 [[nodiscard]] std::string base64(std::string_view bytes);
 
+/// "7s", "3:07", "1:02:03", "2d 03:04"; "?" where that is not a length of time.
+[[nodiscard]] std::string format_duration(double seconds);
+
+/// "0.0123": three digits that count.
+[[nodiscard]] std::string short_number(double value);
+/// "007": for names of files that sort.
+[[nodiscard]] std::string three_digits(std::int64_t number);
+
 }  // namespace fovea

@@ -68,10 +68,10 @@ training() {  # folder of the programs
       short_run 10 cpu bf16 "$folder/cpu-bf16" && short_run 10 cuda bf16 "$folder/cuda-bf16" &&
       short_run 5 cpu f32 "$folder/cpu-first" && short_run 10 cuda f32 "$folder/cpu-first" &&
       short_run 5 cuda f32 "$folder/cuda-first" && short_run 10 cpu f32 "$folder/cuda-first" &&
-      tests/same_losses.py "$folder/cuda" "$folder/cpu" &&
-      tests/same_losses.py "$folder/cuda-bf16" "$folder/cpu-bf16" --within 2e-2 &&
-      tests/same_losses.py "$folder/cpu-first" "$folder/cpu" &&
-      tests/same_losses.py "$folder/cuda-first" "$folder/cpu" || return 1
+      tests/programs/same_losses.py "$folder/cuda" "$folder/cpu" &&
+      tests/programs/same_losses.py "$folder/cuda-bf16" "$folder/cpu-bf16" --within 2e-2 &&
+      tests/programs/same_losses.py "$folder/cpu-first" "$folder/cpu" &&
+      tests/programs/same_losses.py "$folder/cuda-first" "$folder/cpu" || return 1
   done
   rm -rf "$folder"
 }

@@ -13,6 +13,7 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
+#include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "bench/peer_process.h"
@@ -20,7 +21,6 @@
 #include "bench/workload.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
-#include "settings/options.h"
 
 using namespace fovea;
 using namespace fovea::bench;

@@ -16,7 +16,7 @@
 #include "ops/ops.h"
 #include "optim/optimizer.h"
 #include "settings/config.h"
-#include "train/tasks.h"
+#include "train/start/tasks.h"
 
 namespace fovea::bench {
 namespace {

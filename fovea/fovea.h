@@ -12,8 +12,8 @@
 #include "engine/parallel.h"
 #include "engine/profile.h"
 #include "engine/rng.h"
-#include "engine/safetensors.h"
 #include "engine/tensor.h"
+#include "formats/safetensors.h"
 
 // ops: all of them
 #include "ops/ops.h"
@@ -29,6 +29,7 @@
 // models: by name, from files, or made of layers; json holds their settings
 #include <nlohmann/json.hpp>
 
+#include "models/checkpoints/pretrained.h"
 #include "models/layers/attention.h"
 #include "models/layers/block.h"
 #include "models/layers/class_head.h"
@@ -38,7 +39,6 @@
 #include "models/layers/patch_embed.h"
 #include "models/layers/pos_embed.h"
 #include "models/model.h"
-#include "models/pretrained.h"
 #include "models/registry.h"
 #include "models/summary.h"
 
@@ -51,7 +51,7 @@
 
 // train: whole runs and their parts
 #include "settings/config.h"
-#include "train/evaluate.h"
-#include "train/setup.h"
-#include "train/task.h"
-#include "train/trainer.h"
+#include "train/loop/task.h"
+#include "train/loop/trainer.h"
+#include "train/start/setup.h"
+#include "train/tasks/classifier_evaluation.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/config_reader.h"
-#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/loss.h"
 

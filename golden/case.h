@@ -1,5 +1,5 @@
 // One golden file while it is being checked: its configuration, its tensors, which of them have
-// been looked at, and the comparisons made so far. Private to train/golden/.
+// been looked at, and the comparisons made so far. Private to golden/.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "golden/golden.h"
 #include "models/model.h"
 

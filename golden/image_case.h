@@ -1,5 +1,5 @@
 // One case of a golden file of images: its arguments, its inputs, and what came out. Private to
-// train/golden/.
+// golden/.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // One case of a golden file of ops: its arguments, its inputs, and what came out. Private to
-// train/golden/.
+// golden/.
 #pragma once
 
 #include <map>

@@ -2,7 +2,9 @@
 // between patches (CPVT fig. 3 to 6, PiT fig. 8).
 #include <algorithm>
 
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "inspect/command.h"
 
 namespace fovea::inspect {
@@ -33,7 +35,9 @@ bool is_chosen(const std::vector<std::int64_t>& chosen, std::int64_t number) {
 }
 
 /// The file's common part: "attention-003".
-std::string stem(const std::string& what, std::int64_t image) { return what + "-" + padded(image); }
+std::string stem(const std::string& what, std::int64_t image) {
+  return what + "-" + three_digits(image);
+}
 
 constexpr std::int64_t kRawPixels = 256;
 
@@ -108,7 +112,7 @@ class QueryPicture {
     grid_.rows.push_back(std::move(row));
     const std::vector<double>& shown = maps.front().values;
     const std::vector<double> patches(shown.begin() + layout.prefix, shown.end());
-    output_.write(stem("attention", image_) + "-layer" + padded(block.block() + 1) + ".png",
+    output_.write(stem("attention", image_) + "-layer" + three_digits(block.block() + 1) + ".png",
                   raw_png({patches, grid.width, range_of(patches), Palette::viridis}));
   }
 
@@ -158,7 +162,7 @@ class MatrixPicture {
     for (const HeadMap& map : with_mean(std::move(maps))) {
       const ColorRange range = range_of(map.values);
       const HeatMap heat{map.values, N, range, Palette::viridis};
-      const std::string name = stem("matrix", image_) + "-layer" + padded(block.block() + 1) +
+      const std::string name = stem("matrix", image_) + "-layer" + three_digits(block.block() + 1) +
                                (map.name == "mean" ? "-mean" : "-" + map.name.substr(5));
       Tile tile;
       tile.map = paint(heat);

@@ -11,7 +11,7 @@
 #include "ops/matmul.h"
 #include "ops/softmax.h"
 #include "ops/view.h"
-#include "train/evaluate.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
+#include "base/output_folder.h"
 #include "data/evaluation.h"
 #include "inspect/attention_maps.h"
 #include "inspect/images.h"
-#include "inspect/output.h"
 #include "models/model.h"
-#include "settings/options.h"
 
 namespace fovea {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "figures/plot.h"
 #include "inspect/command.h"

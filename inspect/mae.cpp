@@ -1,9 +1,11 @@
 // mae: images as they are, as the encoder sees them, reconstructed, and filled from visible
 // neighbours, side by side (MAE fig. 2).
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "inspect/command.h"
-#include "train/masked_autoencoding.h"
+#include "train/tasks/masked_autoencoding.h"
 
 namespace fovea::inspect {
 namespace {

@@ -1,7 +1,9 @@
 // pos-embed and peg-kernels: what can be read off the parameters alone.
 #include <cmath>
 
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "inspect/command.h"
 #include "models/cpvt.h"
 

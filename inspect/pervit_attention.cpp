@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "inspect/position_maps.h"
 
 namespace fovea::inspect {
@@ -81,7 +83,7 @@ void pervit_attention(const Inspection& what, OutputFolder& output) {
     }
   });
   for (const auto& [block, grid] : pictures) {
-    output.write("pervit-attention-layer" + padded(block + 1) + ".svg", svg_of_tiles(grid));
+    output.write("pervit-attention-layer" + three_digits(block + 1) + ".svg", svg_of_tiles(grid));
   }
   output.write("pervit-attention.csv", csv.text());
 }

@@ -1,5 +1,6 @@
 // pervit-nonlocality and pervit-impact: per head, averaged over images (PerViT eq. 12, 13, fig. 7,
 // 8).
+#include "base/csv.h"
 #include "base/error.h"
 #include "figures/plot.h"
 #include "inspect/command.h"

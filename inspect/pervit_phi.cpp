@@ -2,7 +2,9 @@
 // initialisation make it (fig. 2 bottom).
 #include <algorithm>
 
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/autograd.h"
 #include "inspect/position_maps.h"
 #include "models/pervit.h"

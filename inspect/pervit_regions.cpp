@@ -4,7 +4,9 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "figures/plot.h"
 #include "figures/svg.h"
 #include "inspect/position_maps.h"

@@ -2,8 +2,8 @@
 #include "models/cpvt.h"
 
 #include "engine/autograd.h"
+#include "formats/weights_file.h"
 #include "models/layers/recompute.h"
-#include "models/weights_file.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "train/metrics.h"
+#include "train/tasks/metrics.h"
 
 namespace fovea {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "figures/plot.h"
-#include "train/metrics.h"
+#include "train/tasks/metrics.h"
 
 namespace fovea {
 

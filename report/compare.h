@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "figures/plot.h"
-#include "train/run_log.h"
+#include "train/run/run_log.h"
 
 namespace fovea {
 

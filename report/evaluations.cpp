@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/output_folder.h"
 #include "data/evaluation.h"
-#include "inspect/output.h"
 #include "report/mistakes.h"
 
 namespace fovea {

@@ -11,7 +11,7 @@
 #include "data/evaluation.h"
 #include "report/calibration.h"
 #include "report/class_report.h"
-#include "train/evaluate.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 

@@ -5,9 +5,10 @@
 #include <iomanip>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/files.h"
+#include "base/output_folder.h"
 #include "base/text.h"
-#include "inspect/output.h"
 
 namespace fovea {
 ShownCues open_cues(const CueRequest& request, const std::vector<std::string>& class_names) {

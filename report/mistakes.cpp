@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/evaluation.h"
 #include "figures/colormap.h"
 #include "figures/svg.h"
-#include "inspect/output.h"
 
 namespace fovea {
 namespace {

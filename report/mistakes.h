@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "data/evaluation.h"
 #include "data/transforms.h"
-#include "train/metrics.h"
+#include "train/tasks/metrics.h"
 
 namespace fovea {
 

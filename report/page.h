@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/fields.h"
 #include "data/image.h"
 #include "report/html.h"
-#include "settings/options.h"
-#include "train/run_log.h"
+#include "train/run/run_log.h"
 
 namespace fovea {
 

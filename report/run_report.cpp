@@ -7,14 +7,14 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "figures/contact_sheet.h"
-#include "models/pretrained.h"
+#include "models/checkpoints/pretrained.h"
 #include "report/classifier_sections.h"
 #include "report/page.h"
 #include "settings/pipeline.h"
-#include "train/run_options.h"
-#include "train/setup.h"
-#include "train/tasks.h"
-#include "train/weights_info.h"
+#include "train/run/weights_info.h"
+#include "train/start/run_options.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "train/run_paths.h"
+#include "train/run/run_paths.h"
 
 namespace fovea {
 

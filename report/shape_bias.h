@@ -8,7 +8,7 @@
 #include "data/sources/category_map.h"
 #include "data/sources/cue_conflict.h"
 #include "engine/tensor.h"
-#include "train/evaluation_pass.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "data/augment/mixup.h"
 #include "data/augment/pipeline.h"
 #include "data/dataset.h"
@@ -18,7 +19,6 @@
 #include "optim/schedule.h"
 #include "settings/choices.h"
 #include "settings/model_settings.h"
-#include "settings/options.h"
 
 namespace fovea {
 

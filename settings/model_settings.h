@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "settings/options.h"
+#include "base/fields.h"
 
 namespace fovea {
 

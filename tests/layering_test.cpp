@@ -55,63 +55,83 @@ std::string included(const std::string& line) {
   return std::regex_match(line, match, include) ? match[1].str() : "";
 }
 
-/// The folders that a folder may include, itself always. bench, examples and tests may all.
+bool is_build_file(const std::string& path) {
+  return matches(path, ".*(CMakeLists\\.txt|\\.cmake|\\.in)");
+}
+
+/// The rooms that a room may include, itself always. bench, examples and tests may all.
 const std::map<std::string, std::set<std::string>> kBelow = [] {
   std::map<std::string, std::set<std::string>> below = {
       {"base", {}},
       {"engine", {"base"}},
+      {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
       {"data", {"base", "engine"}},
-      {"models", {"base", "engine", "ops"}},
+      {"models", {"base", "engine", "formats", "ops"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},
       {"settings", {"base", "engine", "ops", "data", "models", "optim"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "ops", "data", "models", "figures", "optim", "settings"});
+    besides.insert(
+        {"base", "engine", "formats", "ops", "data", "models", "figures", "optim", "settings"});
     below[room] = std::move(besides);
   };
-  add("train", {});
-  add("golden", {"train"});
-  add("inspect", {"train"});
-  add("report", {"train", "inspect"});
-  add("fovea", {"train"});
-  add("apps", {"train", "golden", "inspect", "report"});
+  add("train/run", {});
+  add("train/loop", {"train/run"});
+  add("train/tasks", {"train/run", "train/loop"});
+  add("train/start", {"train/run", "train/loop", "train/tasks"});
+  add("train/plan", {"train/run", "train/loop", "train/start"});  // of any task
+  const std::set<std::string> train = {"train/run", "train/loop", "train/tasks", "train/start",
+                                       "train/plan"};
+  for (const char* room : {"golden", "inspect", "report"}) add(room, train);
+  add("fovea", train);
+  add("apps", train);
+  below["apps"].insert({"golden", "inspect", "report"});
   return below;
 }();
 
+/// The room of a path: the longest row that it lies under; "" outside of all.
+std::string room_of(const std::string& path) {
+  for (std::string folder = path; folder.find('/') != std::string::npos;) {
+    folder.resize(folder.rfind('/'));
+    if (kBelow.contains(folder)) return folder;
+  }
+  return "";
+}
+
 Objections includes_what_is_above(const File& file) {
-  const auto below = kBelow.find(file.folder());
+  const auto below = kBelow.find(room_of(file.path));
   if (below == kBelow.end()) return {};
   return lines_where(file, [&](const std::string& line) {
-    const std::string target = included(line), folder = target.substr(0, target.find('/'));
-    return kBelow.contains(folder) && folder != below->first && !below->second.contains(folder);
+    const std::string room = room_of(included(line));
+    return !room.empty() && room != below->first && !below->second.contains(room);
   });
+}
+
+/// A folder with rows of its own has no files beside them.
+Objections stands_between_rooms(const File& file) {
+  if (file.folder() != "train" || !room_of(file.path).empty()) return {};
+  if (is_build_file(file.path)) return {};
+  return {"train/ has rooms; this file is in none of them"};
 }
 
 /// Families, their common parts and the tables: whatever of ops/ is not on its shelf of headers.
 Objections reaches_into_ops(const File& file) {
-  if (!kBelow.contains(file.folder()) && file.folder() != "examples") return {};
+  if (room_of(file.path).empty() && file.folder() != "examples") return {};
   if (file.folder() == "ops") return {};
   return lines_where(file, [](const std::string& line) {
     return matches(included(line), "ops/(kernels\\.h|[a-z_0-9]+/.*)");
   });
 }
 
-/// Of train and the page about a run, what serves any task; the tasks' own files know their own.
+/// What serves runs of any task: the loop, plans, and the page about a run.
 Objections knows_a_task(const File& file) {
-  const bool serves_all =
-      (file.folder() == "train" &&
-       !matches(file.path,
-                "train/(tasks\\.cpp|class.*|objective\\..*|evaluate\\..*|metrics\\..*|"
-                "masked_autoencoding\\..*|hole_filling\\..*)")) ||
-      matches(file.path, "report/(page|run_report\\.h|html|compare).*");
-  if (!serves_all) return {};
+  if (!matches(file.path, "train/(run|loop|plan)/.*|report/(page|run_report\\.h|html|compare).*")) {
+    return {};
+  }
   return lines_where(file, [](const std::string& line) {
-    return matches(
-        included(line),
-        "train/(class.*|objective|evaluate|metrics|masked_autoencoding|hole_filling)\\.h|"
-        "models/mae\\.h|report/classifier_sections\\.h");
+    return matches(included(line), "train/tasks/.*|models/mae\\.h|report/classifier_sections\\.h");
   });
 }
 
@@ -158,18 +178,14 @@ const std::vector<Place> kPlaces = {
     {"__CUDACC__", "engine/device\\.h"},
     {"__CUDA_ARCH__", "ops/common/math\\.h"},
     {"-ffast-math", "no file"},
-    {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},         // dispatch on dtypes
-    {"0x7fffu +", "engine/dtype\\.h"},                                       // rounding to bf16
-    {".dump(", "base/json\\.cpp|engine/safetensors_header\\.cpp|tests/.*"},  // throws on no UTF-8
+    {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},          // dispatch on dtypes
+    {"0x7fffu +", "engine/dtype\\.h"},                                        // rounding to bf16
+    {".dump(", "base/json\\.cpp|formats/safetensors_header\\.cpp|tests/.*"},  // throws on no UTF-8
     {"create_directories(", "base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},  // syncs nothing
     {"mmap(",
      "tests/cuda/emulator/memory\\.cpp"},  // of a file that is cut short it ends the program
     {"extern const Kernels kernels;", "ops/kernels\\.cpp|ops/tables\\.cpp\\.in"},
 };
-
-bool is_build_file(const std::string& path) {
-  return matches(path, ".*(CMakeLists\\.txt|\\.cmake|\\.in)");
-}
 
 Objections stands_elsewhere(const File& file) {
   return lines_where(file, [&](const std::string& line) {
@@ -238,12 +254,17 @@ std::vector<Rule> rules() {
        includes_what_is_above,
        {{"engine/a.cpp", {"#include \"ops/view.h\""}},
         {"data/a.h", {"#include \"models/vit.h\""}},
-        {"models/a.h", {"#include \"train/step.h\"  // why"}},
+        {"models/a.h", {"#include \"train/loop/step.h\"  // why"}},
+        {"train/loop/a.h", {"#include \"train/tasks/metrics.h\""}},
+        {"train/plan/a.h", {"#include \"train/tasks/hole_filling.h\""}},
         {"report/a.h", {"#include \"fovea/fovea.h\""}}}},
+      {"a folder of rooms holds nothing else",
+       stands_between_rooms,
+       {{"train/a.h", {"// A file."}}}},
       {"families and tables stay private to ops",
        reaches_into_ops,
        {{"models/a.h", {"#include \"ops/attention/call.h\""}},
-        {"train/a.cpp", {"#include \"ops/kernels.h\""}},
+        {"train/run/a.cpp", {"#include \"ops/kernels.h\""}},
         {"examples/a.cpp", {"#include \"ops/common/math.h\""}}}},
       {"ops compute below the border alone",
        computes_above_the_border,
@@ -270,12 +291,11 @@ std::vector<Rule> rules() {
           "                       FOptions options = {});"}}}},
       {"what is trained is known behind the seam of tasks alone",
        knows_a_task,
-       {{"train/trainer.cpp", {"#include \"train/classification.h\""}},
-        {"train/plan.h", {"#include \"train/hole_filling.h\""}},
-        {"report/page.cpp", {"#include \"train/metrics.h\""}}}},
+       {{"train/loop/trainer.cpp", {"#include \"models/mae.h\""}},
+        {"report/page.cpp", {"#include \"train/tasks/metrics.h\""}}}},
   };
   for (const Place& place : kPlaces) {
-    all[4].broken.push_back({"models/third_party.cmake", {std::string(place.text) + "x>"}});
+    all[5].broken.push_back({"models/third_party.cmake", {std::string(place.text) + "x>"}});
   }
   return all;
 }
@@ -290,7 +310,7 @@ std::vector<File> files_of_the_tree() {
     files.push_back(std::move(file));
   };
   std::set<std::string> folders{"tests", "bench", "examples", "cmake"};
-  for (const auto& [room, below] : kBelow) folders.insert(room);
+  for (const auto& [room, below] : kBelow) folders.insert(room.substr(0, room.find('/')));
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
       const bool listed = kinds.contains(entry.path().extension().string()) ||
@@ -307,7 +327,7 @@ std::set<std::string> product_files_with(const std::vector<File>& files, const s
   const std::regex pattern(".*\\b(" + word + ")\\b.*");
   std::set<std::string> found;
   for (const File& file : files) {
-    if (!kBelow.contains(file.folder())) continue;
+    if (room_of(file.path).empty()) continue;
     for (const std::string& line : file.lines) {
       if (std::regex_match(line, pattern)) found.insert(file.path);
     }

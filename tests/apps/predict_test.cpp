@@ -10,12 +10,12 @@
 #include "apps/predictions.h"
 #include "base/files.h"
 #include "data/evaluation.h"
-#include "engine/safetensors.h"
-#include "models/pretrained.h"
+#include "formats/safetensors.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_state.h"
-#include "train/run_paths.h"
+#include "train/run/run_paths.h"
 
 namespace fovea {
 namespace {

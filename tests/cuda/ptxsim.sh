@@ -31,7 +31,7 @@ beside_the_cpu() {  # steps, the model's settings...
   "$sim/run.sh" "$build" train_cifar "${train[@]}" --device cuda --output "$folder/cuda" >/dev/null
   "$build/train_cifar" "${train[@]}" --output "$folder/cpu" >/dev/null
   printf '%s: ' "$3"
-  tests/same_losses.py "$folder/cuda" "$folder/cpu"
+  tests/programs/same_losses.py "$folder/cuda" "$folder/cpu"
 }
 beside_the_cpu 10 --model linear
 beside_the_cpu 3 --model vit_tiny_patch4_32 --patch-size 8 "${small[@]}"

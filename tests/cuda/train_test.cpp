@@ -14,7 +14,7 @@
 #include "tests/cuda/seeds.h"
 #include "tests/cuda/short_run.h"
 #include "tests/support/temporary_folder.h"
-#include "train/plan.h"
+#include "train/plan/plan.h"
 
 using namespace fovea;
 using tests::short_run;

@@ -6,7 +6,7 @@
 //   FOVEA_FAULT_BELOW=FOLDER                      counts calls about files below it alone
 //   FOVEA_FAULT_COUNTS=FILE                       at the end: a line "KIND CALLS" for each kind
 //
-// tests/faults.py runs a training once for each call that it makes.
+// tests/programs/faults.py runs a training once for each call that it makes.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "tests/support/temporary_folder.h"
-#include "train/classification.h"
-#include "train/curves.h"
+#include "train/run/curves.h"
+#include "train/tasks/classification.h"
 
 using namespace fovea;
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "models/hub_config.h"
+#include "models/checkpoints/hub_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "engine/torch/objects.h"
-#include "engine/torch/selection.h"
+#include "formats/torch/objects.h"
+#include "formats/torch/selection.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "engine/safetensors.h"
-#include "engine/safetensors_header.h"
+#include "formats/safetensors.h"
+#include "formats/safetensors_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

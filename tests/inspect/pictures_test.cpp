@@ -4,11 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/csv.h"
+#include "base/output_folder.h"
 #include "data/image.h"
 #include "figures/colormap.h"
 #include "figures/plot.h"
 #include "figures/svg.h"
-#include "inspect/output.h"
 #include "inspect/tiles.h"
 #include "tests/support/temporary_folder.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "data/image.h"
-#include "engine/safetensors.h"
-#include "train/events.h"
+#include "formats/events.h"
+#include "formats/safetensors.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 Needs torch, timm, numpy and safetensors; build the targets `convert`, `evaluate`, `predict` and `inspect` first. Each case is written by
 PyTorch in its zip form and in its older one, turned into safetensors by `convert`, and compared bit for bit with what
 PyTorch holds. A file of 5 GB, most of it a hole, must be read in 1 GiB of memory; a whole model of timm's must be
-evaluated as its safetensors are, and the papers' names load. --fixtures writes the small files of tests/engine/torch_files anew.
+evaluated as its safetensors are, and the papers' names load. --fixtures writes the small files of tests/formats/torch_files anew.
 """
 import argparse
 import collections
@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 FORMS = {"zip": True, "old": False}
-# What fovea has no type for is held in another one (engine/stored_type.h).
+# What fovea has no type for is held in another one (formats/stored_type.h).
 HELD = {torch.float16: torch.float32, torch.bool: torch.uint8, torch.int32: torch.int64, torch.int16: torch.int64,
         torch.int8: torch.int64, torch.uint16: torch.int64, torch.uint32: torch.int64,
         torch.uint64: torch.int64}

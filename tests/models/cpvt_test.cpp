@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
-#include "models/pretrained.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"

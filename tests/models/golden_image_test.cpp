@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "golden/golden.h"
 #include "tests/support/temporary_folder.h"
 

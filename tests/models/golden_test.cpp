@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/temporary_folder.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 
 using namespace fovea;
 namespace fs = std::filesystem;

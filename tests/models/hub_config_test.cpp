@@ -1,13 +1,13 @@
 // Folders as timm pushes them to a hub: their config.json, their weights, and what is refused.
-#include "models/hub_config.h"
+#include "models/checkpoints/hub_config.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "engine/safetensors.h"
-#include "models/pretrained.h"
+#include "formats/safetensors.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_state.h"

@@ -10,7 +10,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
-#include "models/pretrained.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"

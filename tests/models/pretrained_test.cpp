@@ -6,9 +6,9 @@
 
 #include "base/temporary_folder.h"
 #include "engine/autograd.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/permutation.h"
-#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/resize.h"
 

@@ -7,8 +7,8 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/mae.h"
-#include "models/pretrained.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"

@@ -6,7 +6,7 @@
 
 #include "data/augment/blur.h"
 #include "engine/autograd.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "models/registry.h"
 #include "optim/ema.h"
 #include "optim/gradients.h"
@@ -15,7 +15,7 @@
 #include "optim/schedule.h"
 #include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
-#include "train/class_losses.h"
+#include "train/tasks/class_losses.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "train/classification.h"
+#include "train/tasks/classification.h"
 
 using namespace fovea;
 

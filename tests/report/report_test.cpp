@@ -17,8 +17,8 @@
 #include "tests/support/html_check.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/classification.h"
-#include "train/recorder.h"
+#include "train/run/recorder.h"
+#include "train/tasks/classification.h"
 
 namespace fovea {
 namespace {

@@ -9,8 +9,8 @@
 #include "ops/view.h"
 #include "settings/pipeline.h"
 #include "tests/support/tiny_run.h"
-#include "train/classification_options.h"
-#include "train/resolve.h"
+#include "train/start/classification_options.h"
+#include "train/start/resolve.h"
 
 namespace fovea {
 namespace {

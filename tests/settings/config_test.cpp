@@ -10,8 +10,8 @@
 #include "base/files.h"
 #include "settings/recipes.h"
 #include "tests/support/temporary_folder.h"
-#include "train/resolve.h"
-#include "train/run_options.h"
+#include "train/start/resolve.h"
+#include "train/start/run_options.h"
 
 namespace fovea {
 namespace {

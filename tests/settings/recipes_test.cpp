@@ -9,8 +9,8 @@
 #include "models/registry.h"
 #include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
-#include "train/resolve.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
+#include "train/start/resolve.h"
 
 namespace fovea {
 namespace {

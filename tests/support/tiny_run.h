@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "data/sources/builtin.h"
-#include "models/pretrained.h"
-#include "train/run_options.h"
-#include "train/setup.h"
-#include "train/trainer.h"
+#include "models/checkpoints/pretrained.h"
+#include "train/loop/trainer.h"
+#include "train/start/run_options.h"
+#include "train/start/setup.h"
 
 namespace fovea {
 

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "settings/pipeline.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/classification_options.h"
-#include "train/evaluate.h"
-#include "train/speed.h"
-#include "train/training_sizes.h"
+#include "train/loop/training_sizes.h"
+#include "train/plan/product_rate.h"
+#include "train/start/classification_options.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 namespace {

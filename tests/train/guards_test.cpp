@@ -1,5 +1,5 @@
 // Steps that go wrong: how they are told, and what the run does about them.
-#include "train/guards.h"
+#include "train/loop/guards.h"
 
 #include <doctest/doctest.h>
 
@@ -62,7 +62,7 @@ TEST_CASE("the window holds the last losses") {
   const StepGuard guard(options);
   GuardState state = calm(guard, 128);
   guard.accept(7, state);
-  CHECK(state.losses.size() == StepGuard::kWindow);
+  CHECK(state.losses.size() == GuardState::kWindow);
   CHECK(state.losses.back() == 7);
   CHECK(state.losses.front() == 1.9);
 }

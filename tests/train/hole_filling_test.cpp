@@ -1,5 +1,5 @@
 // Filling holes by what is visible around them.
-#include "train/hole_filling.h"
+#include "train/tasks/hole_filling.h"
 
 #include <doctest/doctest.h>
 

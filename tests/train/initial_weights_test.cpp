@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"

@@ -1,5 +1,5 @@
 // The second task: what is hidden, and that a run of it behaves like any other.
-#include "train/masked_autoencoding.h"
+#include "train/tasks/masked_autoencoding.h"
 
 #include <doctest/doctest.h>
 
@@ -14,8 +14,8 @@
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/resolve.h"
-#include "train/tasks.h"
+#include "train/start/resolve.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {

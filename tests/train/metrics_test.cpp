@@ -1,12 +1,12 @@
 // Counting hits, and the weighting by samples.
-#include "train/metrics.h"
+#include "train/tasks/metrics.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "base/error.h"
-#include "train/evaluate.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 namespace {

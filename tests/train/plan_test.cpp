@@ -1,6 +1,6 @@
 // What a plan promises: exact bytes of the model's tensors, and a line through small batches that
 // meets the peak of a larger one. And the file that --profile leaves.
-#include "train/plan.h"
+#include "train/plan/plan.h"
 
 #include <doctest/doctest.h>
 
@@ -14,8 +14,8 @@
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/run_profile.h"
-#include "train/tasks.h"
+#include "train/plan/run_profile.h"
+#include "train/start/tasks.h"
 
 using namespace fovea;
 

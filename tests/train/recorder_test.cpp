@@ -1,5 +1,5 @@
 // What a run leaves on disk, written at once or in the background.
-#include "train/recorder.h"
+#include "train/run/recorder.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include "figures/contact_sheet.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/classification.h"
+#include "train/tasks/classification.h"
 
 namespace fovea {
 namespace {

@@ -1,5 +1,5 @@
 // log.csv and steps.jsonl: their text, and that a continued run ends with the same files.
-#include "train/run_log.h"
+#include "train/run/run_log.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/support/temporary_folder.h"
-#include "train/classification.h"
+#include "train/tasks/classification.h"
 
 using namespace fovea;
 

@@ -1,14 +1,14 @@
 // State files: what they hold, and that a wrong one changes nothing.
-#include "train/run_state.h"
+#include "train/run/run_state.h"
 
 #include <doctest/doctest.h>
 
 #include "base/files.h"
-#include "engine/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/resolve.h"
-#include "train/run_paths.h"
+#include "train/run/run_paths.h"
+#include "train/start/resolve.h"
 
 namespace fovea {
 namespace {

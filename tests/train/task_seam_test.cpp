@@ -12,8 +12,8 @@
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/curves.h"
-#include "train/recorder.h"
+#include "train/run/curves.h"
+#include "train/run/recorder.h"
 
 namespace fovea {
 namespace {

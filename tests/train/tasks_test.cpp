@@ -2,14 +2,14 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
-#include "models/pretrained.h"
+#include "models/checkpoints/pretrained.h"
 #include "settings/recipes.h"
 #include "tests/support/temporary_folder.h"
-#include "train/initial_weights.h"
-#include "train/resolve.h"
-#include "train/run_options.h"
-#include "train/setup.h"
-#include "train/tasks.h"
+#include "train/start/initial_weights.h"
+#include "train/start/resolve.h"
+#include "train/start/run_options.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {

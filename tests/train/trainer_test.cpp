@@ -1,6 +1,6 @@
 // The training loop: what it learns, that its bits depend on nothing but the settings, and how it
 // stops.
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // What weights say of themselves.
-#include "train/weights_info.h"
+#include "train/run/weights_info.h"
 
 #include <doctest/doctest.h>
 
-#include "models/pretrained.h"
+#include "models/checkpoints/pretrained.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 

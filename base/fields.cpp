@@ -1,0 +1,208 @@
+// Reading, checking and printing of single settings.
+#include "base/fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/files.h"
+#include "base/names.h"
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+template <class... Parts>
+[[noreturn]] void refuse(const Parts&... parts) {
+  std::ostringstream message;
+  (message << ... << parts);
+  throw UsageError(message.str());
+}
+
+[[noreturn]] void refuse_value(const Field& field, std::string_view text) {
+  refuse("--", field.name, ": got ", text.empty() ? "nothing" : text, ", expected ",
+         expected_text(field));
+}
+
+template <class T>
+T parse_number(const Field& field, std::string_view text) {
+  const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+  std::optional<T> value;
+  if constexpr (std::is_integral_v<T>) {
+    value = parse_integer(digits);
+  } else {
+    value = parse_real(digits);
+  }
+  const double number = value ? static_cast<double>(*value) : NAN;
+  if (!std::isfinite(number) || number < field.low || number > field.high) {
+    refuse_value(field, text);
+  }
+  return *value;
+}
+
+bool parse_bool(const Field& field, std::string_view text) {
+  if (text == "true" || text == "1" || text == "on" || text == "yes") return true;
+  if (text == "false" || text == "0" || text == "off" || text == "no") return false;
+  refuse_value(field, text);
+}
+
+std::vector<double> parse_list(const Field& field, std::string_view text) {
+  if (field.may_be_empty && (text.empty() || text == "none")) return {};
+  std::vector<double> values;
+  for (const std::string& word : words_of(text, ",")) {
+    values.push_back(parse_number<double>(field, word));
+  }
+  if (values.empty() || (field.count != 0 && values.size() != field.count)) {
+    refuse_value(field, text);
+  }
+  return values;
+}
+
+struct Setter {
+  const Field& field;
+  std::string_view text;
+
+  void operator()(bool* target) const { *target = parse_bool(field, text); }
+  void operator()(std::int64_t* target) const { *target = parse_number<std::int64_t>(field, text); }
+  void operator()(double* target) const { *target = parse_number<double>(field, text); }
+  void operator()(std::optional<double>* target) const {
+    *target = text == "none" ? std::nullopt : std::optional(parse_number<double>(field, text));
+  }
+  void operator()(std::string* target) const {
+    if (field.yes_no && !text.empty()) {
+      *target = parse_bool(field, text) ? "true" : "false";
+      return;
+    }
+    if (!field.choices.empty()) require_choice();
+    *target = text;
+  }
+  void operator()(const NamedTarget& target) const {
+    require_choice();
+    target.set(target.value, text);
+  }
+  void operator()(std::vector<double>* target) const { *target = parse_list(field, text); }
+
+  void require_choice() const {
+    const auto& choices = field.choices;
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+    refuse("--", field.name, ": got ", text, ", expected ", expected_text(field),
+           did_you_mean(text, choices));
+  }
+};
+
+struct Printer {
+  std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
+  std::string operator()(const std::int64_t* value) const { return std::to_string(*value); }
+  std::string operator()(const double* value) const { return shortest_text(*value); }
+  std::string operator()(const std::optional<double>* value) const {
+    return value->has_value() ? shortest_text(**value) : "none";
+  }
+  std::string operator()(const std::string* value) const { return *value; }
+  std::string operator()(const NamedTarget& target) const { return target.get(target.value); }
+  std::string operator()(const std::vector<double>* values) const {
+    std::string text;
+    for (const double value : *values)
+      text.append(text.empty() ? "" : ",").append(shortest_text(value));
+    return values->empty() ? "none" : text;
+  }
+};
+
+std::string range_text(const Field& field) {
+  const bool low = std::isfinite(field.low), high = std::isfinite(field.high);
+  if (low && high) return ", " + shortest_text(field.low) + " to " + shortest_text(field.high);
+  if (low) return ", at least " + shortest_text(field.low);
+  return high ? ", at most " + shortest_text(field.high) : "";
+}
+
+}  // namespace
+
+Field& FieldGroup::add(std::string name, Field::Target target, std::string help) {
+  fields_.push_back(
+      {.name = std::move(name), .group = name_, .target = target, .help = std::move(help)});
+  return fields_.back();
+}
+
+Field& FieldGroup::number(std::string name, Field::Target target, std::string help, Range range) {
+  Field& field = add(std::move(name), target, std::move(help));
+  field.low = range.low;
+  field.high = range.high;
+  return field;
+}
+
+void FieldGroup::choice(std::string name, std::string* target, std::string help,
+                        std::vector<std::string> choices) {
+  add(std::move(name), target, std::move(help)).choices = std::move(choices);
+}
+
+void FieldGroup::once(std::string name, Field::Target target, std::string help) {
+  add(std::move(name), target, std::move(help)).saved = false;
+}
+
+const Field& find_field(const Fields& fields, std::string_view name, std::string_view where) {
+  std::string wanted(name);
+  std::replace(wanted.begin(), wanted.end(), '_', '-');
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& field) { return field.name == wanted; });
+  if (found != fields.end()) return *found;
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  refuse(where, ": unknown setting ", name, did_you_mean(wanted, names));
+}
+
+void set_field(const Field& field, std::string_view text) {
+  std::visit(Setter{field, text}, field.target);
+}
+
+std::string field_text(const Field& field) { return std::visit(Printer{}, field.target); }
+
+std::string expected_text(const Field& field) {
+  if (std::holds_alternative<bool*>(field.target) || field.yes_no) return "true or false";
+  if (std::holds_alternative<std::int64_t*>(field.target)) return "an integer" + range_text(field);
+  if (std::holds_alternative<double*>(field.target)) return "a finite number" + range_text(field);
+  if (std::holds_alternative<std::optional<double>*>(field.target)) {
+    return "none or a finite number" + range_text(field);
+  }
+  if (std::holds_alternative<std::vector<double>*>(field.target)) {
+    const std::string how_many = field.count == 0 ? "" : std::to_string(field.count) + " ";
+    return (field.may_be_empty ? "none or " : "") + how_many +
+           "finite numbers separated by commas" + range_text(field);
+  }
+  if (field.choices.empty()) return "a text";
+  return "one of " + joined(field.choices, ", ");
+}
+
+std::string settings_table(const Fields& fields, const Fields& usual) {
+  Fields changed;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (field_text(fields[i]) != field_text(usual.at(i))) changed.push_back(fields[i]);
+  }
+  return settings_table(changed);
+}
+
+std::string settings_table(const Fields& fields) {
+  constexpr std::size_t kWidth = 80;
+  std::ostringstream out;
+  std::string group, line;
+  const auto finish = [&] {
+    if (!line.empty()) out << line << '\n';
+  };
+  for (const Field& field : fields) {
+    const std::string value = field_text(field);
+    if (value.empty()) continue;
+    const std::string item = field.name + " " + value;
+    const bool new_group = field.group != group;
+    if (new_group || line.size() + 3 + item.size() > kWidth) {
+      finish();
+      std::string heading = new_group ? field.group : "";
+      heading.resize(14, ' ');
+      line = "  " + heading + item;
+      group = field.group;
+    } else {
+      line += "   " + item;
+    }
+  }
+  finish();
+  return out.str();
+}
+
+}  // namespace fovea

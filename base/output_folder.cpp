@@ -1,0 +1,14 @@
+// Each file is written as a whole.
+#include "base/output_folder.h"
+
+#include "base/files.h"
+
+namespace fovea {
+
+void OutputFolder::write(const std::string& name, std::string_view content) {
+  make_folder(folder_);
+  write_file_atomically(folder_ / name, content);
+  files_.push_back(folder_ / name);
+}
+
+}  // namespace fovea

@@ -1,0 +1,117 @@
+// The form before PyTorch 1.6, which torch.save still writes when asked to.
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "formats/torch/contents.h"
+#include "formats/torch/objects.h"
+
+namespace fovea {
+namespace {
+
+/// LONG1 of ten bytes, 0x1950a86a20f9469cfc6c, and STOP. Before them stand PROTO and, from protocol
+/// 4 on, FRAME.
+constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+constexpr std::size_t kProtoBytes = 2, kFrameBytes = 9;
+constexpr std::int64_t kProtocol = 1001;
+
+/// Where the magic number's pickle ends; 0 where there is none.
+std::uint64_t magic_end(const ByteSource& source) {
+  const std::string start = source.text_at(
+      0, std::min<std::uint64_t>(source.size(), kProtoBytes + kFrameBytes + kMagic.size()));
+  const std::size_t at = start.find(kMagic);
+  const bool is_first = at == kProtoBytes || at == kProtoBytes + kFrameBytes;
+  return start.starts_with('\x80') && is_first ? at + kMagic.size() : 0;
+}
+
+/// The pickles of a file one after another, behind the magic number.
+class Stream {
+ public:
+  Stream(const ByteSource& source, const std::string& where)
+      : where_(where),
+        start_(magic_end(source)),
+        text_(source.text_at(start_, std::min(source.size() - start_, kMostPickleBytes))) {}
+
+  Pickle next() {
+    Pickle pickle = parse_pickle(std::string_view(text_).substr(used_), where_);
+    used_ += pickle.end;
+    return pickle;
+  }
+  /// Where the next byte stands in the file.
+  [[nodiscard]] std::uint64_t at() const { return start_ + used_; }
+
+ private:
+  const std::string& where_;
+  std::uint64_t start_;
+  std::string text_;
+  std::size_t used_ = 0;
+};
+
+void check_system(const Pickle& system, const std::string& where) {
+  const PickleValue& facts = system.at(system.root);
+  for (std::size_t i = 0; facts.kind == PickleKind::dict && i + 1 < facts.items.size(); i += 2) {
+    if (system.at(facts.items[i]).text != "little_endian") continue;
+    check(system.at(facts.items[i + 1]).integer == 1, where,
+          ": its numbers are not little-endian, as those of most machines are");
+  }
+}
+
+/// Every storage that the object names. The data tell their count of elements, not their size.
+std::map<std::string, TorchStorage> storages_of(const Pickle& object, const std::string& where) {
+  std::map<std::string, TorchStorage> storages;
+  for (PickleRef ref = 0; ref < object.values.size(); ++ref) {
+    const auto storage = storage_of(object, ref, where);
+    if (!storage) continue;
+    const auto [found, is_new] = storages.emplace(storage->key, *storage);
+    check(is_new || (found->second.type == storage->type && found->second.bytes == storage->bytes),
+          where, ": names the storage ", in_quotes(storage->key), " as two different ones");
+  }
+  return storages;
+}
+
+/// The count of elements stands before them.
+ByteRange read_range(const ByteSource& source, std::uint64_t at, const TorchStorage& storage,
+                     const std::string& where) {
+  const std::string named = where + ": the storage " + in_quotes(storage.key) + " ";
+  std::uint64_t count = 0;
+  check(sizeof(count) <= source.size() - at, named, "is missing (is the file truncated?)");
+  source.read_at(at, std::as_writable_bytes(std::span(&count, 1)));
+  const std::uint64_t size = storage.type ? size_of(*storage.type) : 1, begin = at + sizeof(count);
+  check(count == storage.bytes / size, named, "has ", count, " elements where it lies, and ",
+        storage.bytes / size, " where it is named");
+  check(storage.bytes <= source.size() - begin, named, "of ", storage.bytes,
+        " bytes ends outside of the file (is the file truncated?)");
+  return {begin, storage.bytes};
+}
+
+}  // namespace
+
+bool has_old_form(const ByteSource& source) { return magic_end(source) > 0; }
+
+TorchContents open_old_form(const ByteSource& source, const std::string& where) {
+  Stream stream(source, where);
+  const Pickle protocol = stream.next();
+  check(protocol.at(protocol.root).integer == kProtocol, where, ": is of protocol ",
+        protocol.at(protocol.root).integer, ", expected ", kProtocol);
+  check_system(stream.next(), where);
+  TorchContents contents;
+  contents.object = stream.next();
+  const Pickle keys = stream.next();
+  check(keys.at(keys.root).kind == PickleKind::list, where, ": has no list of its storages");
+  const std::map<std::string, TorchStorage> storages = storages_of(contents.object, where);
+  std::uint64_t at = stream.at();
+  for (const PickleRef ref : keys.at(keys.root).items) {
+    const auto named = storages.find(keys.at(ref).text);
+    check(named != storages.end(), where, ": holds the storage ", in_quotes(keys.at(ref).text),
+          ", which its object does not name");
+    const ByteRange range = read_range(source, at, named->second, where);
+    check(contents.storages.emplace(named->first, range).second, where, ": holds the storage ",
+          in_quotes(named->first), " twice");
+    at = range.offset + range.size;
+  }
+  check(at == source.size(), where, ": ", source.size() - at, " bytes follow its last storage");
+  return contents;
+}
+
+}  // namespace fovea

@@ -1,0 +1,318 @@
+// The machine: a stack of values, the MARKs on it, and a memo of values that are used again.
+#include "formats/torch/pickle.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "formats/torch/pickle_opcodes.h"
+
+namespace fovea {
+namespace {
+
+std::string_view name_of_opcode(unsigned char code) {
+  const auto* const found =
+      std::find_if(kPickleOpcodes.begin(), kPickleOpcodes.end(),
+                   [&](const PickleOpcode& opcode) { return opcode.code == code; });
+  return found == kPickleOpcodes.end() ? "" : found->name;
+}
+
+class Machine {
+ public:
+  Machine(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}
+
+  Pickle run() {
+    while (!stopped_) {
+      start_ = at_;
+      step(read<unsigned char>());
+    }
+    require(stack_.size() == 1 && marks_.empty(), "ends with ", stack_.size(), " values and ",
+            marks_.size(), " open MARKs, expected one value");
+    pickle_.root = stack_.back();
+    pickle_.end = at_;
+    return std::move(pickle_);
+  }
+
+ private:
+  using Kind = PickleKind;
+
+  /// One instruction. Python's documentation of each stands in Lib/pickletools.py.
+  void step(unsigned char code) {
+    if (push_constant(code) || push_data(code) || collect(code) || remember(code)) return;
+    switch (code) {
+      case 0x80: {  // PROTO
+        const int version = read<std::uint8_t>();
+        return require(version <= 5, "is of protocol ", version, ", expected at most 5");
+      }
+      case 0x95: {  // FRAME: a hint of how much to read at once
+        const auto length = read<std::uint64_t>();
+        return require(length <= bytes_.size() - at_, "has a FRAME of ", length, " bytes, but ",
+                       bytes_.size() - at_, " follow");
+      }
+      case 'c': {  // GLOBAL
+        const std::string module = line();
+        return global(module, line());
+      }
+      case 0x93: {  // STACK_GLOBAL
+        const std::string name = pop_text();
+        return global(pop_text(), name);
+      }
+      case 'R':   // REDUCE
+      case 0x81:  // NEWOBJ
+        return call();
+      case 'b':  // BUILD: the state of what a call gave, or further attributes of a dict
+        pop();
+        return static_cast<void>(top_of({Kind::call, Kind::dict, Kind::global}));
+      case 'Q':  // BINPERSID
+        return push_with(Kind::persistent, {pop()});
+      case '.':  // STOP
+        stopped_ = true;
+        return;
+      default:
+        refuse(code);
+    }
+  }
+
+  bool push_constant(unsigned char code) {
+    switch (code) {
+      case 'N':  // NONE
+        return push({}), true;
+      case 0x88:  // NEWTRUE
+      case 0x89:  // NEWFALSE
+        return push_integer(Kind::boolean, code == 0x88 ? 1 : 0), true;
+      case 'J':  // BININT
+        return push_integer(Kind::integer, read<std::int32_t>()), true;
+      case 'K':  // BININT1
+        return push_integer(Kind::integer, read<std::uint8_t>()), true;
+      case 'M':  // BININT2
+        return push_integer(Kind::integer, read<std::uint16_t>()), true;
+      case 0x8a:  // LONG1
+        return push_long(), true;
+      case 'G': {  // BINFLOAT, big-endian
+        PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
+        value.real = std::bit_cast<double>(__builtin_bswap64(read<std::uint64_t>()));
+        return push(std::move(value)), true;
+      }
+      case '}':  // EMPTY_DICT
+        return push_with(Kind::dict, {}), true;
+      case ']':  // EMPTY_LIST
+        return push_with(Kind::list, {}), true;
+      case ')':  // EMPTY_TUPLE
+        return push_with(Kind::tuple, {}), true;
+      case 0x8f:  // EMPTY_SET
+        return push_with(Kind::set, {}), true;
+      default:
+        return false;
+    }
+  }
+
+  bool push_data(unsigned char code) {
+    const bool is_short = code == 0x8c;  // SHORT_BINUNICODE; else BINUNICODE or BINBYTES
+    if (!is_short && code != 'X' && code != 'B') return false;
+    const std::uint32_t length = is_short ? read<std::uint8_t>() : read<std::uint32_t>();
+    PickleValue value{.kind = code == 'B' ? Kind::bytes : Kind::text, .text = {}, .items = {}};
+    value.text = take(length);
+    push(std::move(value));
+    return true;
+  }
+
+  /// MARK, and what gathers values.
+  bool collect(unsigned char code) {
+    switch (code) {
+      case '(':  // MARK
+        require(marks_.size() < kMostPickleMarks, "has more than ", kMostPickleMarks,
+                " open MARKs, which is nested deeper than any checkpoint");
+        return marks_.push_back(stack_.size()), true;
+      case 't':  // TUPLE
+        return push_with(Kind::tuple, pop_marked()), true;
+      case 0x85:  // TUPLE1
+      case 0x86:  // TUPLE2
+      case 0x87:  // TUPLE3
+        return push_with(Kind::tuple, pop_many(code - 0x84u)), true;
+      case 'a':  // APPEND
+        return extend({pop()}), true;
+      case 'e':  // APPENDS
+        return extend(pop_marked()), true;
+      case 's':  // SETITEM
+        return set_items(pop_many(2)), true;
+      case 'u':  // SETITEMS
+        return set_items(pop_marked()), true;
+      default:
+        return false;
+    }
+  }
+
+  bool remember(unsigned char code) {
+    switch (code) {
+      case 'q':  // BINPUT
+        return put(read<std::uint8_t>()), true;
+      case 'r':  // LONG_BINPUT
+        return put(read<std::uint32_t>()), true;
+      case 0x94:  // MEMOIZE
+        return put(static_cast<std::uint32_t>(memo_.size())), true;
+      case 'h':  // BINGET
+        return get(read<std::uint8_t>()), true;
+      case 'j':  // LONG_BINGET
+        return get(read<std::uint32_t>()), true;
+      default:
+        return false;
+    }
+  }
+
+  template <class... Parts>
+  void require(bool ok, const Parts&... parts) const {
+    if (!ok) fail(where_, ": the pickle ", parts..., " (at its byte ", start_, ")");
+  }
+
+  [[noreturn]] void refuse(unsigned char code) const {
+    const std::string_view name = name_of_opcode(code);
+    fail(where_, ": the pickle has the instruction ",
+         name.empty() ? "of code " + std::to_string(code) : std::string(name), " at its byte ",
+         start_, ", which torch.save does not write");
+  }
+
+  std::string take(std::size_t count) {
+    require(count <= bytes_.size() - at_, "is cut short: ", count, " bytes are wanted, ",
+            bytes_.size() - at_, " follow");
+    at_ += count;
+    return std::string(bytes_.substr(at_ - count, count));
+  }
+
+  template <class T>
+  T read() {
+    require(sizeof(T) <= bytes_.size() - at_, "is cut short");
+    T value;
+    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+
+  std::string line() {
+    const std::size_t end = bytes_.find('\n', at_);
+    require(end != std::string_view::npos, "is cut short in a name");
+    std::string text(bytes_.substr(at_, end - at_));
+    at_ = end + 1;
+    return text;
+  }
+
+  void push(PickleValue value) {
+    require(pickle_.values.size() < kMostPickleValues, "has more than ", kMostPickleValues,
+            " values");
+    stack_.push_back(static_cast<PickleRef>(pickle_.values.size()));
+    pickle_.values.push_back(std::move(value));
+  }
+
+  void push_with(Kind kind, std::vector<PickleRef> items) {
+    push({.kind = kind, .text = {}, .items = std::move(items)});
+  }
+
+  void push_integer(Kind kind, std::int64_t number) {
+    push({.kind = kind, .integer = number, .text = {}, .items = {}});
+  }
+
+  /// Two's complement, little-endian, of any length.
+  void push_long() {
+    const std::string digits = take(read<std::uint8_t>());
+    require(digits.size() <= 8, "has an integer of ", digits.size(), " bytes, expected at most 8");
+    const bool negative = !digits.empty() && static_cast<unsigned char>(digits.back()) >= 0x80;
+    std::uint64_t bits = negative ? ~std::uint64_t{0} : 0;
+    std::memcpy(&bits, digits.data(), digits.size());
+    push_integer(Kind::integer, static_cast<std::int64_t>(bits));
+  }
+
+  void global(const std::string& module, const std::string& name) {
+    push({.kind = Kind::global, .text = module + "." + name, .items = {}});
+  }
+
+  /// What the last MARK left.
+  [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+
+  std::vector<PickleRef> pop_many(std::size_t count) {
+    require(stack_.size() - floor() >= count, "takes ", count, " values where there are ",
+            stack_.size() - floor());
+    std::vector<PickleRef> taken(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
+    stack_.resize(stack_.size() - count);
+    return taken;
+  }
+
+  PickleRef pop() { return pop_many(1).front(); }
+
+  std::string pop_text() {
+    const PickleValue& value = pickle_.at(pop());
+    require(value.kind == Kind::text, "has a name that is no text");
+    return value.text;
+  }
+
+  std::vector<PickleRef> pop_marked() {
+    require(!marks_.empty(), "gathers values without a MARK");
+    std::vector<PickleRef> taken = pop_many(stack_.size() - marks_.back());
+    marks_.pop_back();
+    return taken;
+  }
+
+  PickleValue& top_of(std::initializer_list<Kind> kinds) {
+    require(stack_.size() > floor(), "changes a value where there is none");
+    PickleValue& value = pickle_.values[stack_.back()];
+    require(std::find(kinds.begin(), kinds.end(), value.kind) != kinds.end(),
+            "changes a value of a kind that cannot be changed");
+    return value;
+  }
+
+  void add_to(PickleValue& target, const std::vector<PickleRef>& items) {
+    if (target.kind == Kind::call) return;
+    target.items.insert(target.items.end(), items.begin(), items.end());
+  }
+
+  void extend(const std::vector<PickleRef>& items) {
+    add_to(top_of({Kind::list, Kind::call}), items);
+  }
+
+  void set_items(const std::vector<PickleRef>& items) {
+    require(items.size() % 2 == 0, "has a key without a value");
+    add_to(top_of({Kind::dict, Kind::call}), items);
+  }
+
+  /// An OrderedDict comes to be empty, and is filled by SETITEMS.
+  void call() {
+    const std::vector<PickleRef> both = pop_many(2);
+    const PickleValue &who = pickle_.at(both[0]), &arguments = pickle_.at(both[1]);
+    const bool is_callable = who.kind == Kind::global || who.kind == Kind::call ||
+                             who.kind == Kind::persistent;  // a class with its source, in old files
+    require(is_callable, "calls what cannot be called");
+    require(arguments.kind == Kind::tuple, "calls with arguments that are no tuple");
+    const bool is_dict = who.text == "collections.OrderedDict" && arguments.items.empty();
+    push_with(is_dict ? Kind::dict : Kind::call, is_dict ? std::vector<PickleRef>{} : both);
+  }
+
+  void put(std::uint32_t index) {
+    require(stack_.size() > floor(), "remembers a value where there is none");
+    memo_[index] = stack_.back();
+  }
+
+  void get(std::uint32_t index) {
+    const auto found = memo_.find(index);
+    require(found != memo_.end(), "recalls value ", index, ", which it never remembered");
+    stack_.push_back(found->second);
+  }
+
+  std::string_view bytes_;
+  const std::string& where_;
+  std::size_t at_ = 0, start_ = 0;  ///< the next byte, and where its instruction began
+  bool stopped_ = false;
+  Pickle pickle_;
+  std::vector<PickleRef> stack_;
+  std::vector<std::size_t> marks_;  ///< how many values lay below each
+  std::unordered_map<std::uint32_t, PickleRef> memo_;
+};
+
+}  // namespace
+
+Pickle parse_pickle(std::string_view bytes, const std::string& where) {
+  return Machine(bytes.substr(0, kMostPickleBytes), where).run();
+}
+
+}  // namespace fovea

@@ -1,0 +1,156 @@
+// Walks from name to name, without recursion and to each dictionary once: a pickle's values may
+// hold each other in circles.
+#include "formats/torch/selection.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "formats/torch/objects.h"
+
+namespace fovea {
+namespace {
+
+using Kind = PickleKind;
+
+constexpr std::string_view kOutermost = ".";
+constexpr int kMostNames = 8;  ///< that lead to a dictionary
+
+/// A dictionary, and how names lead to it. Its path is put together when it is shown: a file may
+/// have a million places and few names for them.
+struct Place {
+  std::size_t parent;       ///< among the places; of the outermost dictionary itself
+  const std::string* name;  ///< in the parent
+  PickleRef ref;
+  int names;  ///< that lead to it
+};
+
+/// A dictionary that tensors are the better part of.
+struct Choice {
+  std::size_t place;
+  std::size_t tensors;
+};
+
+struct Choices {
+  std::vector<Place> places;
+  std::vector<Choice> choices;
+};
+
+/// f(name, value) of each entry whose key is a text.
+template <class F>
+void for_each_name(const Pickle& pickle, PickleRef dictionary, const F& f) {
+  const std::vector<PickleRef>& items = pickle.at(dictionary).items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (pickle.at(items[i]).kind == Kind::text) f(pickle.at(items[i]).text, items[i + 1]);
+  }
+}
+
+std::size_t count_tensors(const Pickle& pickle, PickleRef dictionary) {
+  std::size_t count = 0;
+  for_each_name(pickle, dictionary,
+                [&](const std::string&, PickleRef value) { count += is_tensor(pickle, value); });
+  return count;
+}
+
+Choices find_choices(const Pickle& pickle) {
+  Choices found{{{0, nullptr, pickle.root, 0}}, {}};
+  std::set<PickleRef> seen{pickle.root};
+  for (std::size_t i = 0; i < found.places.size(); ++i) {
+    const Place place = found.places[i];
+    if (pickle.at(place.ref).kind != Kind::dict) continue;
+    const std::size_t tensors = count_tensors(pickle, place.ref);
+    if (tensors > 0 && 4 * tensors >= pickle.at(place.ref).items.size()) {
+      found.choices.push_back({i, tensors});
+    }
+    if (place.names == kMostNames) continue;
+    for_each_name(pickle, place.ref, [&](const std::string& name, PickleRef value) {
+      if (pickle.at(value).kind != Kind::dict || !seen.insert(value).second) return;
+      found.places.push_back({i, &name, value, place.names + 1});
+    });
+  }
+  return found;
+}
+
+std::string path_of(const Choices& all, std::size_t place) {
+  if (all.places[place].name == nullptr) return std::string(kOutermost);
+  std::string path = *all.places[place].name;
+  for (std::size_t i = all.places[place].parent; all.places[i].name != nullptr;
+       i = all.places[i].parent) {
+    path = *all.places[i].name + "." + path;
+  }
+  return path;
+}
+
+std::string list_of(const Choices& all) {
+  constexpr std::size_t kMost = 20;
+  const std::vector<Choice>& choices = all.choices;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(choices.size(), kMost); ++i) {
+    text += (i > 0 ? ", " : "") + in_quotes(path_of(all, choices[i].place)) + " (" +
+            std::to_string(choices[i].tensors) +
+            (choices[i].tensors == 1 ? " tensor)" : " tensors)");
+  }
+  if (choices.size() > kMost) text += " and " + std::to_string(choices.size() - kMost) + " more";
+  return text;
+}
+
+/// Follows names that may hold dots themselves: the whole rest of the key before a part of it.
+std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
+  PickleRef at = pickle.root;
+  while (!key.empty()) {
+    if (pickle.at(at).kind != Kind::dict) return {};
+    std::optional<PickleRef> next;
+    std::size_t used = 0;
+    for_each_name(pickle, at, [&](const std::string& name, PickleRef value) {
+      const bool leads = key == name || (key.starts_with(name) && key[name.size()] == '.');
+      if (!leads || name.empty() || name.size() < used) return;
+      next = value;
+      used = name.size();
+    });
+    if (!next) return {};
+    at = *next;
+    key.remove_prefix(std::min(used + 1, key.size()));
+  }
+  return at;
+}
+
+/// A file without a single choice.
+[[noreturn]] void complain(const Pickle& pickle, const std::string& where) {
+  const bool is_dict = pickle.at(pickle.root).kind == Kind::dict;
+  check(is_dict, where, ": holds ", describe_value(pickle, pickle.root),
+        ", expected a dictionary of tensors, as torch.save(model.state_dict(), FILE) writes it");
+  std::string names;
+  for_each_name(pickle, pickle.root, [&](const std::string& name, PickleRef value) {
+    if (names.size() > 300) return;
+    names += (names.empty() ? "" : ", ") + in_quotes(name) + " is " + describe_value(pickle, value);
+  });
+  fail(where, ": holds no dictionary of tensors", names.empty() ? "" : "; ", names);
+}
+
+}  // namespace
+
+PickleRef select_dictionary(const Pickle& pickle, std::string_view key, const std::string& where) {
+  const Choices all = find_choices(pickle);
+  const std::size_t count = all.choices.size();
+  if (key.empty()) {
+    if (count == 0) complain(pickle, where);
+    if (count > 1) {
+      fail(where, ": holds ", count, " dictionaries of tensors; --weights-key takes one of ",
+           list_of(all));
+    }
+    return all.places[all.choices.front().place].ref;
+  }
+  const std::optional<PickleRef> named = key == kOutermost ? pickle.root : follow(pickle, key);
+  const bool is_dict = named && pickle.at(*named).kind == Kind::dict;
+  if (is_dict && count_tensors(pickle, *named) > 0) return *named;
+  if (count == 0) complain(pickle, where);
+  const std::string what =
+      named ? " is " + describe_value(pickle, *named) + " without tensors" : " is not in it";
+  fail(where, ": ", in_quotes(std::string(key)), what, ", expected one of ", list_of(all));
+}
+
+}  // namespace fovea

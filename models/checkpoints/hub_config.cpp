@@ -1,0 +1,210 @@
+// timm's names and settings in our terms.
+#include "models/checkpoints/hub_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "models/config_reader.h"
+#include "models/registry.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Settings that only training asks for, or that change nothing at a model's own size.
+bool says_nothing(std::string_view key) {
+  constexpr std::array kSilent{
+      "drop_rate",       "drop_path_rate", "attn_drop_rate", "proj_drop_rate",   "pos_drop_rate",
+      "patch_drop_rate", "weight_init",    "fix_init",       "dynamic_img_size", "dynamic_img_pad"};
+  return std::find(kSilent.begin(), kSilent.end(), key) != kSilent.end();
+}
+
+/// One of timm's model_args (or its "global_pool") as a setting of ours.
+void apply_argument(json& config, const std::string& key, const json& value) {
+  static const std::map<std::string, json> usual{{"class_token", true},
+                                                 {"qkv_bias", true},
+                                                 {"no_embed_class", false},
+                                                 {"pos_embed", "learned"}};
+  json ours = value;
+  if (key == "pos_embed" && value == "learn") ours = "learned";
+  if (value.is_null() || says_nothing(key)) return;
+  const auto found = usual.find(key);
+  if (found != usual.end() && ours == found->second) return;
+  if (key == "global_pool" && value == "token") return;
+  // A plain DeiT is a ViT, and only ViTs have these settings.
+  if (config["family"] == "deit" && !config.value("distilled", false)) {
+    constexpr std::array kOfViT{"global_pool", "fc_norm", "class_token", "no_embed_class",
+                                "pos_embed"};
+    if (std::find(kOfViT.begin(), kOfViT.end(), key) != kOfViT.end()) {
+      config["family"] = "vit";
+      config.erase("distilled");
+    }
+  }
+  config[key] = ours;
+}
+
+void read_colors(ConfigReader& r, const json& object, const char* key,
+                 std::array<float, 3>& values) {
+  static_cast<void>(r.is_null(key));
+  if (!object.contains(key) || object.at(key).is_null()) return;
+  const json& given = object.at(key);
+  const bool three = given.is_array() && given.size() == 3 &&
+                     std::all_of(given.begin(), given.end(), [](const json& value) {
+                       return value.is_number() && std::abs(value.get<double>()) < 1e6;
+                     });
+  check(three, key, ": got ", json_text(given), ", expected three numbers of a usual size");
+  for (std::size_t c = 0; c < 3; ++c) values[c] = given[c].get<float>();
+}
+
+std::string text_of(const json& object, const char* key, const std::string& otherwise) {
+  if (!object.contains(key) || object.at(key).is_null()) return otherwise;
+  check(object.at(key).is_string(), key, ": got ", json_text(object.at(key)), ", expected a text");
+  return object.at(key).get<std::string>();
+}
+
+void read_preprocessing(const json& object, HubConfig& hub) {
+  ConfigReader r("pretrained_cfg", object);
+  read_colors(r, object, "mean", hub.mean);
+  read_colors(r, object, "std", hub.deviation);
+  for (const float value : hub.deviation) {
+    check(value > 0, "std: got ", value, ", expected three positive numbers");
+  }
+  r.read("crop_pct", hub.crop_pct, 1e-3, 1);
+  hub.interpolation = text_of(object, "interpolation", hub.interpolation);
+  hub.crop_mode = text_of(object, "crop_mode", hub.crop_mode);
+}
+
+/// "input_size": [channels, height, width].
+void read_input_size(const json& object, json& config) {
+  if (!object.contains("input_size") || object.at("input_size").is_null()) return;
+  const json& size = object.at("input_size");
+  check(size.is_array() && size.size() == 3, "input_size: got ", json_text(size),
+        ", expected [channels, height, width]");
+  config["in_chans"] = size[0];
+  config["img_size"] = json{size[1], size[2]};
+}
+
+/// "label_names" is a list, or an object from numbers to names; "label_descriptions" goes from
+/// names to what people call it.
+std::vector<std::string> read_classes(const json& root) {
+  std::vector<std::string> classes;
+  if (!root.contains("label_names")) return classes;
+  const json& names = root.at("label_names");
+  check(names.is_array() || names.is_object(), "label_names: expected a list or an object");
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string key = std::to_string(k);
+    const bool there = names.is_array() || names.contains(key);
+    const json name = !there ? json() : names.is_array() ? names[k] : names.at(key);
+    classes.push_back(name.is_string() ? name.get<std::string>() : "class " + key);
+    const auto all = root.find("label_descriptions");
+    if (all == root.end() || !all->is_object()) continue;
+    const auto description = all->find(classes.back());
+    if (description != all->end() && description->is_string()) classes.back() = *description;
+  }
+  return classes;
+}
+
+json preset_of(const std::string& architecture) {
+  try {
+    return preset(architecture);
+  } catch (const Error&) {
+    fail("architecture: got \"", architecture,
+         "\", which no model here is; expected timm's vit_SIZE_patchP_IMAGE, "
+         "deit_SIZE_patchP_IMAGE or deit_SIZE_distilled_patchP_IMAGE, SIZE being tiny, small, base "
+         "or large");
+  }
+}
+
+HubConfig read_hub_config(const json& root) {
+  HubConfig hub;
+  hub.architecture = text_of(root, "architecture", "");
+  hub.architecture = hub.architecture.substr(0, hub.architecture.find('.'));
+  json config = preset_of(hub.architecture);
+  // Older files have these keys at the top.
+  const bool nested = root.contains("pretrained_cfg") && root.at("pretrained_cfg").is_object();
+  const json& pretrained = nested ? root.at("pretrained_cfg") : root;
+  read_preprocessing(pretrained, hub);
+  read_input_size(pretrained, config);
+  if (pretrained.contains("num_classes")) config["num_classes"] = pretrained.at("num_classes");
+  if (root.contains("num_classes")) config["num_classes"] = root.at("num_classes");
+  if (root.contains("global_pool")) apply_argument(config, "global_pool", root.at("global_pool"));
+  if (root.contains("model_args")) {
+    const json& arguments = root.at("model_args");
+    check(arguments.is_object(), "model_args: got ", json_text(arguments), ", expected an object");
+    for (const auto& [key, value] : arguments.items()) apply_argument(config, key, value);
+  }
+  hub.config = json_text(config);
+  hub.classes = read_classes(root);
+  return hub;
+}
+
+}  // namespace
+
+HubConfig parse_hub_config(std::string_view text, const std::string& where) {
+  const json root = parse_json(text);
+  check(root.is_object(), where, ": is not a JSON object");
+  try {
+    return read_hub_config(root);
+  } catch (const Error& error) {
+    fail(where, ": ", error.what());
+  }
+}
+
+std::optional<HubConfig> find_hub_config(const fs::path& weights) {
+  const fs::path path = weights.parent_path() / "config.json";
+  if (!fs::is_regular_file(path)) return {};
+  const std::string text = read_file(path);
+  const json root = parse_json(text);
+  if (!root.is_object() || !root.contains("architecture")) return {};
+  return parse_hub_config(text, path.string());
+}
+
+fs::path weights_in(const fs::path& path) {
+  if (!fs::is_directory(path)) return path;
+  for (const char* name :
+       {"model.safetensors", "best.safetensors", "last.safetensors", "pytorch_model.bin"}) {
+    if (fs::is_regular_file(path / name)) return path / name;
+  }
+  fail(path.string(), ": holds no weights, expected model.safetensors or pytorch_model.bin as on ",
+       "hubs, or best.safetensors or last.safetensors of a run");
+}
+
+std::string foreign_parts(const std::vector<std::string>& names) {
+  struct Part {
+    const char *in_name, *meaning;
+  };
+  constexpr std::array kParts{
+      Part{"reg_token", "register tokens, which models here do not have"},
+      Part{".ls1.", "layer scale (DeiT III, CaiT), which models here do not have"},
+      Part{".gamma_1", "layer scale in older names, which models here do not have"},
+      Part{"norm_pre.", "a norm before the blocks (CLIP), which models here do not have"},
+      Part{".q_norm.", "norms of queries and keys, which models here do not have"},
+      Part{"attn_pool.", "attention pooling (SigLIP, MAP), which models here do not have"},
+      Part{".fc1_g.", "gated MLPs, which models here do not have"},
+      Part{".mlp.w12.", "gated MLPs, which models here do not have"},
+      Part{"rel_pos", "relative positions of another kind than the models here have"},
+      Part{"pre_logits.", "a representation layer, which models here do not have"},
+      Part{"fc_norm.", "a norm after average pooling: global_pool avg"},
+      Part{"head_dist.", "a distillation head: a deit_..._distilled model"},
+      Part{"dist_token", "a distillation token: a deit_..._distilled model"},
+      Part{"encoder.layer.", "the naming of Hugging Face's transformers; expected timm's"},
+  };
+  std::string text;
+  for (const Part& part : kParts) {
+    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+      return name.find(part.in_name) != std::string::npos;
+    });
+    if (found == names.end()) continue;
+    text.append(text.empty() ? "" : "; ").append(*found).append(" speaks of ").append(part.meaning);
+  }
+  return text;
+}
+
+}  // namespace fovea

@@ -1,0 +1,89 @@
+// Rows that a warp goes along, a few neighbouring elements a lane: 16 bytes at a time where that is
+// possible.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+#include "ops/common/cuda/block_reduce.cuh"
+
+namespace fovea::ops::cuda {
+
+/// N neighbouring elements, one access for every 16 bytes where N is more than one.
+template <int N, class T>
+struct Items {
+  T v[N];
+
+  __device__ static Items load(const T* from) {
+    using Pack = fovea::cuda::Pack<T>;
+    Items items;
+    if constexpr (N == 1) {
+      items.v[0] = *from;
+    } else {
+      static_assert(N % Pack::kSize == 0);
+      for (int i = 0; i < N; i += Pack::kSize) {
+        const Pack pack = fovea::cuda::load_pack(from + i);
+        for (int j = 0; j < Pack::kSize; ++j) items.v[i + j] = pack.v[j];
+      }
+    }
+    return items;
+  }
+  __device__ void store(T* to) const {
+    using Pack = fovea::cuda::Pack<T>;
+    if constexpr (N == 1) {
+      *to = v[0];
+    } else {
+      for (int i = 0; i < N; i += Pack::kSize) {
+        Pack pack;
+        for (int j = 0; j < Pack::kSize; ++j) pack.v[j] = v[i + j];
+        fovea::cuda::store_pack(to + i, pack);
+      }
+    }
+  }
+};
+
+/// Whether all rows of `width` elements behind these pointers begin at multiples of 16 bytes.
+template <class T>
+bool are_packable(std::int64_t width, std::initializer_list<const void*> rows) {
+  std::uintptr_t bits = static_cast<std::uintptr_t>(width) * sizeof(T);
+  for (const void* row : rows) bits |= reinterpret_cast<std::uintptr_t>(row);
+  return bits % 16 == 0;
+}
+
+/// Calls f(number of items as a type's ::value).
+template <class T, class F>
+void with_items(bool packable, const F& f) {
+  if (packable) {
+    f(std::integral_constant<int, fovea::cuda::Pack<T>::kSize>{});
+  } else {
+    f(std::integral_constant<int, 1>{});
+  }
+}
+
+/// The row of this warp, in a grid of blocks_of_rows(rows) blocks of kRowBlock threads. It may lie
+/// behind the last one.
+__device__ inline std::int64_t warp_row() {
+  return static_cast<std::int64_t>(blockIdx.x) * kRowWarps + threadIdx.x / kWarp;
+}
+inline unsigned blocks_of_rows(std::int64_t rows) {
+  return static_cast<unsigned>((rows + kRowWarps - 1) / kRowWarps);
+}
+
+/// Starts choose(items)(call), a warp for each of call.rows, with as many items as the rows of
+/// call.width elements behind these pointers allow.
+template <class T, class Call, class Choose>
+void launch_rows(const Call& call, std::initializer_list<const void*> rows, const Choose& choose) {
+  if (call.rows == 0) return;
+  with_items<T>(are_packable<T>(call.width, rows), [&](auto items) {
+    launch(current_stream(), choose(items), blocks_of_rows(call.rows), kRowBlock, 0, call);
+  });
+}
+
+/// Calls f(position of N items) for all of a row, which this warp's lanes share.
+template <int N, class F>
+__device__ void along_row(std::int64_t width, const F& f) {
+  for (std::int64_t i = threadIdx.x % kWarp * N; i < width; i += kWarp * N) f(i);
+}
+
+}  // namespace fovea::ops::cuda

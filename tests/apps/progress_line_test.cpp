@@ -1,0 +1,63 @@
+// The text of the progress line, and what reaches a file that is no terminal.
+#include "apps/progress_line.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace fovea;
+
+TEST_CASE("durations are short") {
+  CHECK(format_duration(0) == "0s");
+  CHECK(format_duration(59.4) == "59s");
+  CHECK(format_duration(59.6) == "1:00");
+  CHECK(format_duration(187) == "3:07");
+  CHECK(format_duration(3723) == "1:02:03");
+  CHECK(format_duration(2 * 86400 + 3 * 3600 + 240) == "2d 03:04");
+  CHECK(format_duration(-1) == "?");
+  CHECK(format_duration(1e300) == "?");
+  CHECK(format_duration(0.0 / 0.0) == "?");
+}
+
+TEST_CASE("the line fits its width: the bar gives way first, then the end") {
+  const ProgressState state{.label = "epoch 3/20",
+                            .done = 25,
+                            .total = 100,
+                            .seconds = 10,
+                            .img_s = 1234,
+                            .note = "loss 1.5"};
+  CHECK(format_status(state) == "epoch 3/20  25% 1234 img/s eta 30s loss 1.5");
+  CHECK(format_progress(state, 200) ==
+        "epoch 3/20 [#######.......................]  25% 1234 img/s eta 30s loss 1.5");
+  CHECK(format_progress(state, 54) == "epoch 3/20 [##......]  25% 1234 img/s eta 30s loss 1.5");
+  CHECK(format_progress(state, 45) == "epoch 3/20  25% 1234 img/s eta 30s loss 1.5");
+  for (int width = 0; width < 100; ++width) {
+    CAPTURE(width);
+    CHECK(format_progress(state, width).size() <= static_cast<std::size_t>(width));
+  }
+}
+
+TEST_CASE("the ends of a loop") {
+  CHECK(format_status({.label = "test", .done = 0, .total = 10, .note = ""}) == "test   0%");
+  CHECK(format_status({.label = "test", .done = 10, .total = 10, .seconds = 61, .note = ""}) ==
+        "test 100% in 1:01");
+  CHECK(format_status({.label = "none", .done = 0, .total = 0, .note = ""}) == "none   0%");
+}
+
+TEST_CASE("a file gets whole lines at the interval and no control characters") {
+  const TemporaryFolder folder;
+  const int file = ::open((folder / "out").c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(file >= 0);
+  {
+    ProgressLine often(file, std::chrono::seconds(0)), seldom(file, std::chrono::hours(1));
+    often.update({.label = "a", .done = 1, .total = 2, .seconds = 1, .note = ""});
+    seldom.update({.label = "b", .done = 1, .total = 2, .seconds = 1, .note = ""});
+    often.print("done");
+  }
+  ::close(file);
+  CHECK(read_file(folder / "out") == "a  50% eta 1s\ndone\n");
+}

@@ -1,0 +1,184 @@
+// The machine of pickles: what it understands, what it refuses, and that nothing runs.
+#include "formats/torch/pickle.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "formats/torch/pickle_opcodes.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/torch_bytes.h"
+
+using namespace fovea;
+using namespace fovea::tests;
+
+namespace {
+
+using Kind = PickleKind;
+
+Pickle parse(const std::string& bytes) { return parse_pickle(bytes, "file"); }
+
+PickleValue root_of(const std::string& body) {
+  const Pickle pickle = parse(py_pickle(body));
+  return pickle.at(pickle.root);
+}
+
+std::string message(const std::string& body) {
+  return message_of([&] { static_cast<void>(parse(py_pickle(body))); });
+}
+
+}  // namespace
+
+TEST_CASE("numbers and texts") {
+  CHECK(root_of("N").kind == Kind::none);
+  CHECK(root_of("\x88").integer == 1);
+  CHECK(root_of("\x89").kind == Kind::boolean);
+  CHECK(root_of("J" + little<std::int32_t>(-70000)).integer == -70000);
+  CHECK(root_of("K\xff").integer == 255);
+  CHECK(root_of("M\xff\xff").integer == 65535);
+  CHECK(root_of("\x8a\x01\xff").integer == -1);
+  CHECK(root_of("\x8a\x02\xff\x01").integer == 511);
+  CHECK(root_of(std::string("\x8a\x00", 2)).integer == 0);
+  CHECK(root_of(py_integer(INT64_MIN)).integer == INT64_MIN);
+  CHECK(root_of(std::string("G\x3f\xf8\0\0\0\0\0\0", 9)).real == 1.5);
+  CHECK(root_of(py_text("caf\xc3\xa9")).text == "caf\xc3\xa9");
+  CHECK(root_of("\x8c\x02hi").text == "hi");
+  CHECK(root_of("B" + little<std::uint32_t>(2) + std::string("\0b", 2)).text ==
+        std::string("\0b", 2));
+  CHECK(root_of("\x8f").kind == Kind::set);
+}
+
+TEST_CASE("tuples, lists, dictionaries and what is remembered") {
+  const Pickle pickle = parse(py_pickle("]q\x05(K\x01K\x02\x86" + py_text("k") + "eNa"));
+  const PickleValue& list = pickle.at(pickle.root);
+  REQUIRE(list.items.size() == 3);
+  CHECK(pickle.at(list.items[0]).items.size() == 2);
+  CHECK(pickle.at(list.items[1]).text == "k");
+  CHECK(root_of(py_dict({{"a", "N"}, {"b", "N"}})).items.size() == 4);
+  CHECK(root_of("c"
+                "collections\nOrderedDict\n)R" +
+                py_text("a") + "Ns")
+            .items.size() == 2);
+  CHECK(root_of(py_text("collections") + py_text("OrderedDict") + "\x93)R").kind == Kind::dict);
+  const Pickle twice = parse(py_pickle("]\x94(h" + std::string(1, '\0') + "j" +
+                                       little<std::uint32_t>(0) + "e"));  // it holds itself
+  CHECK(twice.at(twice.root).items == std::vector<PickleRef>{twice.root, twice.root});
+  CHECK(root_of("Nr" + little<std::uint32_t>(0xffffffff)).kind == Kind::none);
+  CHECK(parse("\x80\x04\x95" + little<std::uint64_t>(2) + "N.rest").end == 13);
+}
+
+TEST_CASE("what a pickle would call is only noted: nothing runs") {
+  const TemporaryFolder folder;
+  const std::string marker = (folder / "ran").string();
+  const std::string arguments = "(" + py_text("touch '" + marker + "'") + "t";
+  for (const std::string& body : {
+           py_global("os", "system") + arguments + "R",
+           py_global("posix", "system") + arguments + "R",
+           py_global("subprocess", "Popen") + arguments + "\x81",
+           py_text("os") + py_text("system") + "\x93" + arguments + "R",
+           py_global("__builtin__", "getattr") + arguments + "R" + arguments + "R",
+           py_global("os", "system") + arguments + "R}" + py_text("x") + "Nsb",
+       }) {
+    CHECK(root_of(body).kind == Kind::call);
+  }
+  CHECK_FALSE(std::filesystem::exists(marker));
+}
+
+TEST_CASE("what is done to an unknown object is dropped") {
+  const std::string object = py_call(py_global("argparse", "Namespace"), {});
+  CHECK(root_of(object + "}b").items.size() == 2);
+  CHECK(root_of(object + "(" + py_text("k") + "Nu").items.size() == 2);
+  CHECK(root_of(object + "(NNe").items.size() == 2);
+  CHECK(root_of(object + "Na").items.size() == 2);
+}
+
+TEST_CASE("every instruction that torch.save does not write is refused by its name") {
+  const std::set<std::string_view> understood{
+      "PROTO",      "FRAME",        "MARK",        "STOP",
+      "EMPTY_DICT", "EMPTY_LIST",   "EMPTY_TUPLE", "EMPTY_SET",
+      "TUPLE",      "TUPLE1",       "TUPLE2",      "TUPLE3",
+      "APPEND",     "APPENDS",      "SETITEM",     "SETITEMS",
+      "BININT",     "BININT1",      "BININT2",     "BINFLOAT",
+      "BINUNICODE", "BINGET",       "BINPUT",      "BINPERSID",
+      "LONG1",      "LONG_BINGET",  "LONG_BINPUT", "SHORT_BINUNICODE",
+      "MEMOIZE",    "NONE",         "NEWTRUE",     "NEWFALSE",
+      "GLOBAL",     "STACK_GLOBAL", "REDUCE",      "NEWOBJ",
+      "BUILD",      "BINBYTES"};
+  std::set<int> codes;
+  for (const PickleOpcode& opcode : kPickleOpcodes) {
+    codes.insert(opcode.code);
+    const std::string said = message(std::string(1, static_cast<char>(opcode.code)) + "\n\n\n");
+    CAPTURE(opcode.name);
+    const bool is_refused = contains(said, "the instruction " + std::string(opcode.name) + " at");
+    CHECK(is_refused != understood.contains(opcode.name));
+  }
+  CHECK(codes.size() == 68);
+  for (int code = 0; code < 256; ++code) {
+    if (codes.contains(code)) continue;
+    CHECK(contains(message(std::string(1, static_cast<char>(code))),
+                   "code " + std::to_string(code) + " at its byte 2"));
+  }
+}
+
+TEST_CASE("depth costs no stack, and has a limit where Python would nest") {
+  std::string nested = "N";
+  for (int i = 0; i < 1'000'000; ++i) nested += "\x85";
+  CHECK(root_of(nested).kind == Kind::tuple);
+  std::string dicts, ends;
+  for (int i = 0; i < 100'000; ++i) {
+    dicts += "}" + py_text("k");
+    ends += "s";
+  }
+  CHECK(root_of(dicts + "N" + ends).kind == Kind::dict);
+  CHECK(contains(message(std::string(1001, '(')), "more than 1000 open MARKs"));
+}
+
+TEST_CASE("what no writer leaves is refused") {
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
+           {"X" + little<std::uint32_t>(0xffffffff) + "abc", "is cut short: 4294967295 bytes"},
+           {"B" + little<std::uint32_t>(10), "is cut short"},
+           {"\x8a\x09"
+            "123456789",
+            "an integer of 9 bytes"},
+           {"\x8a\xff", "is cut short"},
+           {"cos", "is cut short in a name"},
+           {"h\x07", "recalls value 7"},
+           {"j" + little<std::uint32_t>(7), "recalls value 7"},
+           {"q\x01", "remembers a value where there is none"},
+           {"(q\x01", "remembers a value where there is none"},
+           {"NNt", "gathers values without a MARK"},
+           {"(N\x86", "takes 2 values where there are 1"},
+           {"a", "takes 1 values where there are 0"},
+           {"NNa", "of a kind that cannot be changed"},
+           {"N(NNu", "of a kind that cannot be changed"},
+           {"](NNu", "of a kind that cannot be changed"},
+           {"}(Nu", "a key without a value"},
+           {"N}b", "of a kind that cannot be changed"},
+           {"(}b", "changes a value where there is none"},
+           {"N)R", "calls what cannot be called"},
+           {py_global("a", "b") + "NR", "arguments that are no tuple"},
+           {"NN\x93", "a name that is no text"},
+           {"", "ends with 0 values"},
+           {"NN", "ends with 2 values"},
+           {"(N", "1 open MARKs"},
+           {"\x80\x06", "protocol 6"},
+           {"\x95" + little<std::uint64_t>(9), "a FRAME of 9 bytes, but 1 follow"}}) {
+    const std::string& body = row.first;
+    const std::string& part = row.second;
+    CAPTURE(part);
+    CHECK_MESSAGE(contains(message(body), part), message(body));
+    CHECK(message(body).starts_with("file: the pickle "));
+  }
+  CHECK(contains(message(std::string(kMostPickleValues + 1, '}')), "more than 4194304 values"));
+}
+
+TEST_CASE("a pickle that is cut anywhere is refused") {
+  const std::string whole = py_pickle(
+      py_dict({{"a", PyTensor{}.bytes()}, {"b", "\x8c\x02hi"}, {"c", "(K\x01\x88M\x01\x01t"}}));
+  static_cast<void>(parse(whole));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CAPTURE(size);
+    CHECK_FALSE(message_of([&] { static_cast<void>(parse(whole.substr(0, size))); }).empty());
+  }
+}

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Gives the programs what users give them by mistake, and worse, and looks at how they take it.
+
+    tests/programs/bad_input.py [--build build]
+
+Each case must end with exit code 1 or 2 within seconds, say one line on standard error that begins with
+"error: " and names what is wrong, and leave no half-written file behind. Prints a table.
+"""
+import argparse
+import io
+import json
+import os
+import pathlib
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from tiny_training import PROGRAMS, tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORD = 3073
+
+
+def safetensors(header, body=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + body
+
+
+def entry(shape, begin, end, dtype="F32"):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+# What a checkpoint may not be: name, content, a word of the message.
+HOSTILE = [
+    ("empty file", b"", ""),
+    ("truncated header", safetensors({"a": entry([1], 0, 4)}, b"1234")[:20], ""),
+    ("truncated data", safetensors({"a": entry([4], 0, 16)}, b"1234"), ""),
+    ("header longer than the file", safetensors(b"{}", length=2**40), ""),
+    ("header of 2^63 bytes", safetensors(b"{}", length=2**63), ""),
+    ("not JSON", safetensors(b"{'a': 1}"), ""),
+    ("JSON nested 100000 deep", safetensors(b'{"a":' + b"[" * 100000 + b"]" * 100000 + b"}"), ""),
+    ("not UTF-8", safetensors(b'{"\xff\xfe": {"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', b"1234"), ""),
+    ("overlapping tensors", safetensors({"a": entry([2], 0, 8), "b": entry([2], 4, 12)}, b"x" * 12), ""),
+    ("a hole between tensors", safetensors({"a": entry([1], 0, 4), "b": entry([1], 8, 12)}, b"x" * 12), ""),
+    ("offsets past the end", safetensors({"a": entry([4], 0, 16)}, b"x" * 8), ""),
+    ("negative offsets", safetensors({"a": entry([1], -4, 0)}), ""),
+    ("unknown dtype", safetensors({"a": entry([1], 0, 4, "F31")}, b"1234"), "F31"),
+    ("duplicate names", safetensors(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},'
+                                    b'"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}', b"x" * 8), ""),
+    ("a shape of 2^60", safetensors({"a": entry([2**60], 0, 4)}, b"1234"), ""),
+    ("a shape whose product overflows", safetensors({"a": entry([2**40, 2**40], 0, 4)}, b"1234"), ""),
+    ("bytes after the last tensor", safetensors({"a": entry([1], 0, 4)}, b"x" * 40), ""),
+]
+
+
+def torch_zip(pickle, storage=b"1234", method=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("archive/data.pkl", pickle)
+        archive.writestr("archive/data/0", storage)
+    return file.getvalue()
+
+
+def torch_tensor(count=1, sizes=(1,), strides=(1,)):
+    """A pickle of {"x": tensor}."""
+    def number(n):
+        return b"\x8a\x08" + struct.pack("<q", n)
+
+    def numbers(several):
+        return b"(" + b"".join(map(number, several)) + b"t"
+
+    def text(t):
+        return b"X" + struct.pack("<I", len(t)) + t
+    return (b"\x80\x02}" + text(b"x") + b"ctorch._utils\n_rebuild_tensor_v2\n((" + text(b"storage") +
+            b"ctorch\nFloatStorage\n" + text(b"0") + text(b"cpu") + number(count) + b"tQ" + number(0) +
+            numbers(sizes) + numbers(strides) + b"\x89NtRs.")
+
+
+# What a checkpoint of PyTorch may not be.
+HOSTILE_TORCH = [
+    ("os.system", torch_zip(b"\x80\x02cos\nsystem\n(X\x0b\x00\x00\x00touch RAN_XtR."), "system"),
+    ("os.system beside a key", torch_zip(b"\x80\x02}X\x05\x00\x00\x00modelcos\nsystem\n(X\x0b\x00\x00\x00touch RAN_XtRs."),
+     "system"),
+    ("an instruction of Python alone", torch_zip(b"\x80\x02(S'x'\nios\nsystem\n."), "STRING"),
+    ("compressed", torch_zip(torch_tensor(), method=zipfile.ZIP_DEFLATED), "compressed"),
+    ("truncated", torch_zip(torch_tensor())[:-1], "truncated"),
+    ("a tensor larger than its storage", torch_zip(torch_tensor(sizes=(9,))), "beyond"),
+    ("a storage larger than its bytes", torch_zip(torch_tensor(count=9, sizes=(9,))), "36"),
+    ("2^60 times one element", torch_zip(torch_tensor(sizes=(2**60,), strides=(0,))), ""),
+    ("marks nested 100000 deep", torch_zip(b"\x80\x02" + b"(" * 100000), "MARK"),
+    ("text", b"this is no checkpoint", "torch.save"),
+]
+
+
+class Cases:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.failed, self.rows = build, folder, 0, 0
+
+    def run(self, what, command, word="", limit_bytes=None, codes=(1, 2)):
+        def limits():
+            if limit_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+        before = {p for p in self.folder.rglob("*")}
+        try:
+            result = subprocess.run([self.build / command[0], *command[1:]], capture_output=True, text=True,
+                                    timeout=120, preexec_fn=limits, errors="replace")
+            problem = self.problem(result, word, codes, before)
+            message = [line for line in result.stderr.splitlines() if line.startswith("error: ")] or [""]
+        except subprocess.TimeoutExpired:
+            problem, message = "did not end", [""]
+        self.rows += 1
+        self.failed += bool(problem)
+        print(f"{'FAIL' if problem else 'ok':4} {what:38} {problem or message[0][:150]}", flush=True)
+
+    def problem(self, result, word, codes, before):
+        lines = result.stderr.strip().splitlines()
+        if result.returncode not in codes:
+            return f"exit code {result.returncode}: {result.stderr.strip()[-200:]}"
+        if len(lines) != 1 or not lines[0].startswith("error: "):
+            return f"{len(lines)} error lines: {result.stderr.strip()[-200:]}"
+        if word and word not in lines[0]:
+            return f"'{word}' is not in: {lines[0]}"
+        left = [p for p in self.folder.rglob("*") if p not in before and ".tmp" in p.name]
+        return f"left {left}" if left else ""
+
+
+def train(program, *flags):
+    return [program, "--max-steps", "1", *tiny_model(program), "--batch-size", "8", "--workers", "0", *flags]
+
+
+# What the models of the other program are answered with, and what labels and masks need.
+OWN_FLAGS = {
+    "train_cifar": [(["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--mixup", "2e400"], "mixup"),
+                    (["--model", "vit_tinny_patch4_32"], "vit_tiny"), (["--mask-ratio", "0.5"], "mask")],
+    "train_mae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                  (["--model", "mae_vit_tinny_patch8_32"], "mae_vit_tiny"), (["--smoothing", "0.1"], "--smoothing"),
+                  (["--linear-probe"], "--linear-probe"), (["--mask-ratio", "1"], "hides 16 of 16"),
+                  (["--mask-ratio", "0"], "hides 0 of 16"), (["--mask-ratio", "nan"], "mask"),
+                  (["--mask-ratio", "-0.5"], "mask_ratio"), (["--norm-pix-loss=maybe"], "norm"),
+                  (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
+                  (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
+                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "one patch")],
+}
+
+
+def cifar_cases(cases, program, folder):
+    records = bytes([3]) + bytes(RECORD - 1)
+    for name, content, word in [("wrong size", records + b"x", "got 3074 bytes"),
+                                ("truncated", records[:-1], "got 3072 bytes"), ("empty", b"", "got 0 bytes"),
+                                ("label 10", bytes([10]) + bytes(RECORD - 1), "record 0 has label 10")]:
+        directory = folder / f"cifar {name}"
+        directory.mkdir()
+        for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+            (directory / file).write_bytes(content)
+        cases.run(f"{program}: CIFAR: {name}", train(program, "--dataset", "cifar10", "--data-dir", directory,
+                                                     "--output", folder / "run"), word)
+    cases.run(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
+                                                            folder / "none", "--output", folder / "run"),
+              "no such folder")
+
+
+def flag_cases(cases, program, folder):
+    out = ["--output", folder / "run"]
+    for flags, word in [(["--lr", "nan"], "lr"), (["--lr", "inf"], "lr"), (["--lr", "-1"], "lr"),
+                        (["--batch-size", "0"], "batch-size"), (["--epochs", "x"], "epochs"),
+                        (["--epoch", "3"], "epochs"), (["--device", "cuda:99"], "cuda:99"),
+                        (["--device", "tpu"], "cpu"), (["--threads", "-1"], "threads"),
+                        (["--dataset", "cifar11"], "cifar10"), *OWN_FLAGS[program]]:
+        cases.run(f"{program} {' '.join(flags)}", train(program, *flags, *out), word)
+    for name, text, word in [("unknown key", '{"epoch": 3}', "epochs"), ("not JSON", "{", ""),
+                             ("a string for a number", '{"epochs": "many"}', "epochs"),
+                             ("nested 100000 deep", "[" * 100000, "")]:
+        path = folder / f"{name}.json"
+        path.write_text(text)
+        cases.run(f"{program}: config: {name}", train(program, "--config", path, *out), word)
+
+
+def a_run(cases, program, folder):
+    """A finished run on four images, and its weights."""
+    taken, data = folder / "taken", folder / "small set"
+    data.mkdir()
+    for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+        (data / file).write_bytes((bytes([3]) + bytes(RECORD - 1)) * 4)
+    command = train(program, "--dataset", "cifar10", "--data-dir", data, "--output", taken, "--epochs", "1",
+                    "--warmup-epochs", "0")
+    subprocess.run([cases.build / program, *command[3:]], check=True, capture_output=True)
+    return taken, taken / "last.safetensors"
+
+
+def run_cases(cases, program, folder):
+    """Folders and weights of runs."""
+    locked = folder / "locked"
+    locked.write_text("a file where a directory should be")
+    out = ["--output", folder / "run"]
+    cases.run(f"{program}: output: a file is in the way", train(program, "--output", locked), "locked")
+    cases.run(f"{program}: output: below a file", train(program, "--output", locked / "run"), "locked")
+    cases.run(f"{program}: disk full (file-size limit)", train(program, "--output", folder / "small"),
+              limit_bytes=4096, codes=(1,))
+    taken, weights = a_run(cases, program, folder)
+    cases.run(f"{program}: output: holds a run already", train(program, "--output", taken), "--resume auto")
+    cases.run(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
+    cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
+                                                            weights), "blocks.1")
+    for name, content, word in HOSTILE:
+        path = folder / "hostile.safetensors"
+        path.write_bytes(content)
+        cases.run(f"{program}: checkpoint: {name}", train(program, *out, "--initial-checkpoint", path),
+                  word or "hostile.safetensors")
+
+
+def task_cases(cases, folder):
+    """What was trained for one task is asked for the other."""
+    classifier, encoder = (folder / program / "taken" for program in ("train_cifar", "train_mae"))
+    cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is no masked autoencoder")
+    cases.run("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
+    cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
+    cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
+                                                  "--checkpoint", encoder], "inspect mae")
+    for program, run in (("train_cifar", encoder), ("train_mae", classifier)):
+        cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
+        cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
+                                                            "--initial-checkpoint", run))
+
+
+def file_cases(cases, folder):
+    weights = folder / "train_cifar/taken/last.safetensors"
+    cases.run("predict: no such image", ["predict", folder / "none.png", "--checkpoint", weights], "none.png")
+    text = folder / "text.png"
+    text.write_text("this is no picture")
+    cases.run("predict: text as an image", ["predict", text, "--checkpoint", weights], "text.png")
+    hub = folder / "hub"
+    hub.mkdir()
+    cases.run("evaluate: a folder without weights", ["evaluate", hub], "model.safetensors")
+    (hub / "model.safetensors").write_bytes(safetensors({}))
+    for name, config, word in [("another architecture", {"architecture": "resnet50"}, "resnet50"),
+                               ("a crop-pct of 2", {"architecture": "vit_tiny_patch16_224", "crop_pct": 2}, "crop_pct"),
+                               ("no tensors", {"architecture": "vit_tiny_patch16_224"}, "missing")]:
+        (hub / "config.json").write_text(json.dumps(config))
+        cases.run(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
+    cases.run("report: no run", ["report", hub], "")
+    for name, content, word in HOSTILE_TORCH:
+        path = folder / "hostile.pth"
+        path.write_bytes(content)
+        cases.run(f"torch.save: {name}", ["convert", path, "--output", folder / "converted"], word or "hostile.pth",
+                  codes=(1,))
+        assert not pathlib.Path("RAN_X").exists() and not (folder / "converted").exists()
+    there = folder / "there.safetensors"
+    there.write_text("kept")
+    cases.run("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")
+
+
+def cue_cases(cases, folder):
+    """Of `evaluate --shape-bias`, with the weights that run_cases leaves."""
+    cues, class_map = folder / "cues", folder / "map.txt"
+    evaluate = ["evaluate", folder / "train_cifar/taken/last.safetensors", "--shape-bias"]
+    mapped = [*evaluate, cues, "--class-map", class_map]
+    class_map.write_text("cat: 3\ndog: 5\n")
+    (cues / "cat").mkdir(parents=True)
+    cases.run("shape bias: an empty folder", mapped, "SHAPE/SHAPEn-TEXTUREm")
+    for name, word in [("cat1.png", "cat1-dog2"), ("cat1-dgo2.png", "did you mean dog?"),
+                       ("cat1-dog2.png", 'no pictures of the category "dog"')]:
+        (cues / "cat" / name).write_text("this is no picture")
+        cases.run(f"shape bias: {name}", mapped, word)
+        (cues / "cat" / name).unlink()
+    for name in ["cat/cat1-dog2.png", "dog/dog1-cat2.png"]:
+        (cues / name).parent.mkdir(exist_ok=True)
+        (cues / name).write_text("this is no picture")
+    cases.run("shape bias: text as pictures", mapped, ".png: not a picture")
+    cases.run("shape bias: every picture broken", [*mapped, "--on-bad-image", "skip"], "all 2 pictures are broken")
+    cases.run("shape bias: no map", [*evaluate, cues], "class map")
+    cases.run("shape bias: drawn pictures of other classes", [*evaluate, "builtin"], "disc")
+    cases.run("shape bias: with a data set", [*mapped, "--dataset", "cifar10"], "--dataset")
+    for text, word in [("cat: 10\ndog: 5\n", "has 10 classes"), ("cat 3\n", "name: index"), ("cat: 3\n", "two or more")]:
+        class_map.write_text(text)
+        cases.run(f"class map: {text.splitlines()[0]}", mapped, word)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        cases = Cases(options.build.resolve(), pathlib.Path(folder))
+        for program in PROGRAMS:
+            (cases.folder / program).mkdir()
+            for part in (cifar_cases, flag_cases, run_cases):
+                part(cases, program, cases.folder / program)
+        task_cases(cases, cases.folder)
+        file_cases(cases, cases.folder)
+        cue_cases(cases, cases.folder)
+        if os.path.exists("/dev/full"):
+            cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
+                                                  "/dev/full"], "/dev/full")
+    print(f"{cases.rows} cases, {cases.failed} failed")
+    return 1 if cases.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What a newcomer sees first of every program: --help, --version, lists of models, the start of a training.
+
+    tests/programs/first_screens.py [--build build]
+
+Prints a line a check; exits 1 when one fails.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
+
+PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
+            "convert", "parity", "gradcheck", "fovea_bench"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHORT = ["--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]
+
+
+class Checks:
+    def __init__(self, build):
+        self.build, self.failed = build, 0
+
+    def run(self, program, *flags):
+        done = subprocess.run([self.build / program, *flags], capture_output=True, text=True, timeout=300)
+        return done.returncode, done.stdout, done.stderr
+
+    def that(self, what, ok, seen=""):
+        self.failed += not ok
+        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else ': ' + seen}", flush=True)
+
+
+def flags_without_words(text):
+    """Flags of a --help text that no description follows, in their line or the next."""
+    lines = text.splitlines()
+    bare = []
+    for line, following in zip(lines, lines[1:] + [""]):
+        flag = re.match(r"  (-\S+)( \S+)?(?P<words> +\S.*)?$", line)
+        if flag and not flag["words"] and not following.startswith(" " * 20):
+            bare.append(flag[1])
+    return bare
+
+
+def check_every_program(checks):
+    for program in PROGRAMS:
+        code, text, _ = checks.run(program, "--help")
+        flags = len(re.findall(r"^  -", text, re.MULTILINE))
+        bare = flags_without_words(text)
+        checks.that(f"{program} --help says what each flag means", code == 0 and flags >= 2 and not bare, str(bare))
+        code, text, _ = checks.run(program, "--version")
+        checks.that(f"{program} --version", code == 0 and re.fullmatch(r"fovea \d+\.\d+\.\d+ \(.+\)\n", text), text)
+        code, _, error = checks.run(program, "--no-such-flag")
+        checks.that(f"{program} --no-such-flag: one line", code == 2 and error.count("\n") == 1, error)
+
+
+def check_lists_of_models(checks):
+    for program in ["train_cifar", "train_imagenet", "train_mae", "summary"]:
+        _, everything, _ = checks.run(program, "--list-models")
+        code, tiny, _ = checks.run(program, "--list-models", "*tiny*")
+        names = tiny.split()
+        wanted = [name for name in everything.split() if "tiny" in name]
+        checks.that(f"{program} --list-models *tiny*", code == 0 and names == wanted and names != [], tiny)
+        code, _, error = checks.run(program, "--list-models", "xyz")
+        checks.that(f"{program} --list-models xyz", code != 0 and "xyz" in error, error)
+    code, _, error = checks.run("train_cifar", "--model", "nope")
+    checks.that("--model nope: no proposal where nothing is near",
+                code == 2 and "nope" in error and "mean" not in error and "--list-models" in error, error)
+
+
+def check_verbs(checks):
+    text = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60).stdout
+    checks.that("./run names its verbs", "train_cifar" in text, text)
+    checks.that("./run fits a terminal of 80 columns", max(map(len, text.splitlines())) <= 80, text)
+
+
+def check_start_of_training(checks, program, folder):
+    tiny = [*tiny_model(program), *SHORT]
+    code, text, error = checks.run(program, *tiny, "--output", folder / "a")
+    lines = (text + error).splitlines()
+    checks.that(f"{program}: the first screen fits one of 24 lines", code == 0 and len(lines) <= 24, "\n".join(lines))
+    checks.that("and 80 columns", max(map(len, lines)) <= 80, max(lines, key=len))
+    checks.that("it shows what differs from the recipe, nothing else",
+                "batch-size 8" in text + error and "weight-decay" not in text + error, text + error)
+    _, text, error = checks.run(program, *tiny, "--output", folder / "b", "--verbose")
+    checks.that("--verbose shows every setting", "weight-decay" in text + error, text + error)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    checks = Checks(parser.parse_args().build.resolve())
+    check_every_program(checks)
+    check_lists_of_models(checks)
+    check_verbs(checks)
+    for program in TRAINING_PROGRAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            check_start_of_training(checks, program, pathlib.Path(folder))
+    sys.exit(checks.failed > 0)
+
+
+if __name__ == "__main__":
+    main()

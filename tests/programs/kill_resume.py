@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Kills a training run at random moments, also while it saves, and shows that nothing is lost.
+
+    tests/programs/kill_resume.py [--kills 100] [--build build] [--seed 1] [--program train_mae]...
+
+Of each program a run is started with --resume auto and --recovery-interval 3, killed by SIGKILL after a random time,
+looked at, and started again, until it was killed as often as asked and then to its end. After each kill
+the state must be whole, and its step a multiple of the interval (or the end of an epoch) that does not
+fall behind an earlier one. In the end every weight must equal, bit for bit, that of a run that was never killed.
+"""
+import argparse
+import json
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from tiny_training import PROGRAMS, tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INTERVAL = 3
+EPOCH = 20000 // 16  # steps; the end of an epoch is saved as well
+
+
+def command(build, program, output, steps):
+    mixing = ["--mixup", "0.8"] if program == "train_cifar" else []
+    return [build / program, *tiny_model(program, 48, 2, 3), "--batch-size", "16", "--epochs", "1000",
+            "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--model-ema", *mixing,
+            "--drop-path", "0.1", "--workers", "1", "--output", output, "--resume", "auto"]
+
+
+def header(path):
+    """The JSON header of a safetensors file, checked against the file's size."""
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    parsed = json.loads(data[8:8 + length])
+    ends = [entry["data_offsets"][1] for name, entry in parsed.items() if name != "__metadata__"]
+    if 8 + length + max(ends) != len(data):
+        raise ValueError(f"{path} is cut short")
+    return parsed
+
+
+def tensors(path):
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    body = data[8 + length:]
+    return {name: body[slice(*entry["data_offsets"])]
+            for name, entry in json.loads(data[8:8 + length]).items() if name != "__metadata__"}
+
+
+def run_to_end(build, program, output, steps):
+    result = subprocess.run(command(build, program, output, steps), capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"error: the run ended with {result.returncode}:\n{result.stderr}")
+
+
+def kill_often(options, program, rng, output):
+    """Starts and kills the run of that folder; its state's step, and how many saves were cut short."""
+    step, kills, during_save = 0, 0, 0
+    while kills < options.kills:
+        process = subprocess.Popen(command(options.build, program, output, 10**6), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.02, 1.5))
+        process.send_signal(signal.SIGKILL)
+        if process.wait() != -signal.SIGKILL:
+            sys.exit(f"error: the run of {program} ended by itself before it was killed")
+        kills += 1
+        during_save += any(".tmp-" in path.name for path in output.iterdir()) if output.exists() else 0
+        state = output / "state.safetensors"
+        if not state.exists():
+            continue
+        now = json.loads(header(state)["__metadata__"]["progress"])["step"]
+        if now < step or (now % INTERVAL != 0 and now % EPOCH != 0):
+            sys.exit(f"error: after kill {kills} the state is at step {now}, before it was at {step}")
+        step = now
+        print(f"\r{program}: kill {kills}: state at step {step}", end="", flush=True)
+    print()
+    return step, during_save
+
+
+def check_program(options, program, rng, folder):
+    killed, whole = folder / "killed", folder / "whole"
+    step, during_save = kill_often(options, program, rng, killed)
+    steps = step + 2 * INTERVAL + 1
+    run_to_end(options.build, program, killed, steps)
+    run_to_end(options.build, program, whole, steps)
+    for name in ("state.safetensors", "last.safetensors"):
+        ours, reference = tensors(killed / name), tensors(whole / name)
+        different = sorted(k for k in reference if ours.get(k) != reference[k])
+        if different or ours.keys() != reference.keys():
+            sys.exit(f"error: {program}: {name} differs from that of an uninterrupted run: {different[:5]}")
+    print(f"{program}: {options.kills} kills ({during_save} of them left an unfinished file beside the state), "
+          f"{steps} steps: every tensor equals the uninterrupted run's")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--program", action="append", choices=PROGRAMS, help="not all of them")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    for program in options.program or PROGRAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            check_program(options, program, rng, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    main()

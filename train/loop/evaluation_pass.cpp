@@ -1,0 +1,64 @@
+// The loader's batches, one after another.
+#include "train/loop/evaluation_pass.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "data/loading/loader.h"
+#include "engine/autograd.h"
+
+namespace fovea {
+
+void EvaluationPass::require_finite(const std::string& where) const {
+  check(nonfinite == 0, where, "the model's outputs for ", nonfinite, " of ", samples,
+        " images are not finite");
+}
+
+EvaluationTransform evaluation_transform(const Model& model, const EvaluateOptions& options) {
+  const auto [height, width] = model.info().img_size;
+  return {{height, width}, options.normalization, options.crop};
+}
+
+EvaluationPass evaluate_batches(
+    const Model& model, const std::shared_ptr<const Dataset>& dataset,
+    const EvaluateOptions& options,
+    const std::function<std::int64_t(const Batch& batch, Context& ctx)>& measure) {
+  const auto start = std::chrono::steady_clock::now();
+  LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
+  load.on_bad_image = OnBadImage::drop;
+  load.bad_image_limit = options.bad_image_limit;
+  Loader loader(dataset, evaluation_pipeline(evaluation_transform(model, options)), load);
+
+  EvaluationPass pass;
+  const NoGrad no_grad;
+  while (pass.complete && loader.has_next()) {
+    const Batch batch = loader.next();
+    if (batch.size() == 0) continue;
+    Context ctx;
+    ctx.activations = options.activations;
+    pass.nonfinite += measure(batch, ctx);
+    pass.samples += batch.size();
+    if (options.on_batch) pass.complete = options.on_batch(pass.samples);
+  }
+  for (const BrokenImage& image : loader.take_bad_images()) {
+    pass.bad_images.push_back(image.message);
+  }
+  pass.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return pass;
+}
+
+std::int64_t nonfinite_rows(const Tensor& logits) {
+  const std::vector<double> values = logits.detach().to(Device{}).to_vector();
+  const std::int64_t classes = logits.size(1);
+  std::int64_t rows = 0;
+  for (std::int64_t b = 0; b < logits.size(0); ++b) {
+    const double* const row = values.data() + b * classes;
+    rows += std::all_of(row, row + classes, [](double v) { return std::isfinite(v); }) ? 0 : 1;
+  }
+  return rows;
+}
+
+}  // namespace fovea

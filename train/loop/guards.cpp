@@ -1,0 +1,49 @@
+// Judging single steps.
+#include "train/loop/guards.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace fovea {
+double z_score(double loss, const std::vector<double>& losses) {
+  const auto count = static_cast<double>(losses.size());
+  double sum = 0, squares = 0;
+  for (const double value : losses) sum += value;
+  const double mean = sum / count;
+  for (const double value : losses) squares += (value - mean) * (value - mean);
+  const double deviation = std::max(std::sqrt(squares / count), 1e-3 * std::abs(mean));
+  return (loss - mean) / std::max(deviation, 1e-12);
+}
+
+std::string StepGuard::objection(double loss, double gradient_norm, const GuardState& state) const {
+  if (options_.skip_nonfinite && !std::isfinite(loss)) return text_of("its loss is ", loss);
+  if (options_.skip_nonfinite && !std::isfinite(gradient_norm)) {
+    return text_of("the norm of its gradients is ", gradient_norm);
+  }
+  if (!options_.zscore || state.losses.size() < kFewest) return {};
+  const double z = z_score(loss, state.losses);
+  if (z <= *options_.zscore) return {};
+  return text_of("its loss of ", loss, " is a spike, ", z, " deviations above the last ",
+                 state.losses.size());
+}
+
+void StepGuard::accept(double loss, GuardState& state) const {
+  state.in_row = 0;
+  if (!options_.zscore) return;
+  if (state.losses.size() == GuardState::kWindow) state.losses.erase(state.losses.begin());
+  state.losses.push_back(loss);
+}
+
+void StepGuard::skip(const std::string& reason, GuardState& state) const {
+  ++state.skipped;
+  ++state.in_row;
+  check(state.in_row <= options_.most_in_row, "training: ", state.in_row,
+        " steps in a row had to be skipped, the last because ", reason,
+        "; --detect-anomaly says where NaN arises; a lower --lr, --clip-grad 1 or a longer warm-up "
+        "may help; --resume goes on from the last saved state with other settings");
+}
+
+}  // namespace fovea

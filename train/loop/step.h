@@ -1,0 +1,121 @@
+// One optimizer step: forward and backward passes of its batches, clipping, update, averages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/loading/batch.h"
+#include "models/model.h"
+#include "optim/ema.h"
+#include "optim/gradients.h"
+#include "optim/optimizer.h"
+#include "train/loop/guards.h"
+#include "train/loop/task.h"
+#include "train/run/run_progress.h"
+#include "train/run/timers.h"
+
+namespace fovea {
+
+struct EmaOptions {
+  double decay = 0.9998;
+  bool warmup = false;
+};
+
+struct ClipOptions {
+  ClipMode mode = ClipMode::norm;
+  double limit = 1;
+};
+
+struct StepOptions {
+  OptimizerOptions optimizer{};
+  std::optional<ClipOptions> clip{};
+  std::optional<EmaOptions> ema{};
+  GuardOptions guard{};
+  DType activations = DType::f32;
+  bool recompute_blocks = false;  ///< Context::recompute_blocks
+  bool any_size = false;          ///< images may have another size than the model's
+  bool detect_anomaly = false;
+  std::uint64_t seed = 0;
+};
+
+/// Steps that so many batches make, `group` at a time: what is left at the end makes a smaller one.
+[[nodiscard]] constexpr std::int64_t steps_of(std::int64_t batches, std::int64_t group) {
+  return (batches + group - 1) / group;
+}
+
+class TrainStep {
+ public:
+  /// The model is trained where its parameters are.
+  TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task);
+
+  /// Of `batches` batches at rate `lr`. Counts forward passes and updates.
+  void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
+  /// Adds the losses of all steps so far to progress.epoch and .interval. Throws on a loss or
+  /// gradient that is not finite, unless such steps are skipped. run() does it on the CPU, and
+  /// where an update depends on these numbers; else a device is not waited for until this is
+  /// called.
+  void settle(Progress& progress);
+
+  [[nodiscard]] const Task& task() const { return *task_; }
+  [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
+  [[nodiscard]] Ema* ema() { return ema_.get(); }
+  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last settled
+  [[nodiscard]] std::int64_t images() const { return images_; }          ///< of the last step
+  /// All time spent so far.
+  [[nodiscard]] StageTimes& times() { return times_; }
+
+  /// Told why a step was skipped.
+  std::function<void(const std::string& reason)> on_skip{};
+  /// Shown the images of each batch as the model sees them.
+  std::function<void(const Tensor& images)> on_images{};
+
+ private:
+  /// The mean loss of a batch and its parts, perhaps still on the device.
+  struct BatchLoss {
+    BatchLoss(const TaskLoss& loss, std::int64_t count);
+
+    Tensor on_device;  ///< [1 + parts]
+    std::int64_t samples = 0;
+    double total = 0;
+    std::vector<double> parts{};
+
+    double read();  ///< the total
+  };
+  /// What is to be known of a step. Reading waits for the device.
+  struct StepNumbers {
+    std::int64_t number = 0;  ///< Progress::step while it ran
+    std::vector<BatchLoss> losses;
+    Tensor squares;  ///< of the gradients' sums
+    double scale = 1, norm = 0;
+
+    double loss();
+    double gradient_norm();
+    void add_losses(Progress& progress);
+  };
+
+  [[nodiscard]] bool reads_at_once() const;
+  [[nodiscard]] bool accept(Progress& progress);
+  void forward_backward(const Batch& given, Progress& progress);
+  void update(std::int64_t batches, double lr, Progress& progress);
+  void keep_buffers();
+  void restore_buffers() const;
+  [[nodiscard]] double clip(const Tensor& squares, double scale);
+  void check_first_gradients() const;
+
+  StepOptions options_;
+  Model& model_;
+  std::unique_ptr<const Task> task_;
+  Optimizer optimizer_;
+  std::unique_ptr<Ema> ema_;
+  StepGuard guard_;
+  StageTimes times_;
+  std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
+  std::vector<StepNumbers> unread_;
+  double gradient_norm_ = 0;
+  std::int64_t images_ = 0;
+};
+
+}  // namespace fovea

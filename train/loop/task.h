@@ -1,0 +1,65 @@
+// What a model is trained for: what it takes from the data, its loss, what an evaluation measures
+// and which of that is best. The step, the trainer, and with them schedules, clipping, averages,
+// guards, logs and resume, know no more of it than this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/image.h"
+#include "data/loading/batch.h"
+#include "models/model.h"
+#include "train/loop/evaluation_pass.h"
+#include "train/run/task_info.h"
+
+namespace fovea {
+
+/// Where in the run a batch comes. All that a task draws at random must follow from this, the run's
+/// seed and the sample, so that a run which was stopped goes on with the same bits.
+struct BatchPlace {
+  std::int64_t step = 0;     ///< steps of the run before that of this batch
+  std::int64_t forward = 0;  ///< batches of the run before it
+  std::int64_t epoch = 0;    ///< finished ones
+};
+
+/// One value each, with their tape.
+struct TaskLoss {
+  Tensor total;                 ///< to be made small
+  std::vector<Tensor> parts{};  ///< in the order of TaskInfo::loss_parts
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  [[nodiscard]] virtual const TaskInfo& info() const = 0;
+  /// What is done to a batch, on the CPU, before it is copied to the model's device: its images
+  /// changed, its targets made, its noise drawn.
+  [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
+  /// The batch is where the model is.
+  [[nodiscard]] virtual TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const = 0;
+  /// Whether a trainable parameter rightly has no gradient.
+  [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
+
+  /// Scores of a model on all of a data set, and how the pass over it went.
+  struct Evaluated {
+    Scores scores;
+    EvaluationPass pass;
+  };
+  [[nodiscard]] virtual Evaluated evaluate(Model& model,
+                                           const std::shared_ptr<const Dataset>& dataset,
+                                           const EvaluateOptions& options) const = 0;
+  /// What the model makes of some images of a data set, to be looked at; none where
+  /// info().pictures is "".
+  [[nodiscard]] virtual std::optional<Image> picture(
+      Model& /*model*/, const std::shared_ptr<const Dataset>& /*dataset*/,
+      const EvaluateOptions& /*options*/) const {
+    return {};
+  }
+};
+
+}  // namespace fovea

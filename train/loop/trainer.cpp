@@ -1,0 +1,320 @@
+// One epoch, one run. The state of a run is its tensors and a handful of counters.
+#include "train/loop/trainer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fovea {
+
+Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
+                 std::unique_ptr<const Task> task)
+    : options_(std::move(options)),
+      data_(std::move(data)),
+      model_(std::move(model)),
+      step_(options_.step, *model_, std::move(task)),
+      epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)) {
+  start_loader();
+}
+
+ImageSize Trainer::own_size() const {
+  return {model_->info().img_size[0], model_->info().img_size[1]};
+}
+
+void Trainer::start_loader() {
+  loader_.reset();  // its threads end before the next ones start
+  loader_size_ = training_size(options_.sizes, own_size(), progress_.cursor.epoch);
+  loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
+  loader_->on_wait = on_wait_;
+}
+
+void Trainer::resume(const std::filesystem::path& state_file) {
+  TrainState loaded = state();
+  load_run_state(state_file, loaded,
+                 [&](const Progress& progress) { check_place(progress, state_file.string()); });
+  progress_ = loaded.progress;
+  start_loader();
+}
+
+/// Throws unless a run over this very data could stand there.
+void Trainer::check_place(const Progress& progress, const std::string& file) const {
+  const Cursor at = progress.cursor;
+  const std::int64_t batches = loader_->batches_per_epoch(), steps = steps_per_epoch();
+  const std::int64_t whole_steps = progress.step - steps_of(at.batch, options_.grad_accum_steps);
+  const std::int64_t whole_batches = progress.forward - at.batch;
+  const bool fits = at.batch < batches && whole_steps % steps == 0 &&
+                    whole_steps / steps == at.epoch && whole_batches % batches == 0 &&
+                    whole_batches / batches == at.epoch;
+  check(fits, file, ": stands at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
+        " steps of ", progress.forward, " batches, but an epoch has ", steps, " and ", batches,
+        " here: is this another data set?");
+}
+
+/// Throws unless all of the state is finite: nothing could go on from such a one, and it would
+/// replace one from which something can.
+void Trainer::require_finite() {
+  settle();
+  const std::vector<std::string> names = nonfinite_tensors(state());
+  if (names.empty()) return;
+  refuse_to_save(std::to_string(names.size()) +
+                 " tensors hold a NaN or an infinity, the first is " + names.front());
+}
+
+void Trainer::refuse_to_save(const std::string& what) const {
+  fail("training: after step ", progress_.step, " (epoch ", progress_.finished_epochs, ") ", what,
+       "; this is not saved, and what was saved before stands: --resume auto goes on from there, a "
+       "lower --lr or --clip-grad 1 may help");
+}
+
+TrainState Trainer::state() {
+  TrainState state;
+  state.model = model_.get();
+  state.optimizer = &step_.optimizer();
+  state.ema = step_.ema();
+  state.progress = progress_;
+  state.config = options_.settings;
+  return state;
+}
+
+std::int64_t Trainer::steps_per_epoch() const {
+  return steps_of(loader_->batches_per_epoch(), options_.grad_accum_steps);
+}
+
+Stopwatch Trainer::started() { return {.before = step_.times()}; }
+
+bool Trainer::fit(const TrainWatch& watch) {
+  connect(watch);
+  interval_watch_ = started();
+  while (progress_.finished_epochs < epochs_) {
+    if (!train_epoch(watch) || !finish_epoch(watch)) {
+      require_finite();
+      if (watch.on_stop) watch.on_stop(state());
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Lets the step report to whoever watches this run.
+void Trainer::connect(const TrainWatch& watch) {
+  step_.on_skip = [this, &watch](const std::string& reason) {
+    if (!watch.on_notice) return;
+    watch.on_notice("step " + std::to_string(progress_.step) + " skipped: " + reason + " (" +
+                    std::to_string(progress_.guard.skipped) + " so far)");
+  };
+  on_wait_ = watch.on_notice;
+  loader_->on_wait = on_wait_;
+  step_.on_images = {};
+  if (progress_.forward > 0 || !watch.on_first_images) return;
+  step_.on_images = [this, &watch](const Tensor& images) {
+    if (progress_.forward == 0) watch.on_first_images(images);
+  };
+}
+
+bool Trainer::train_epoch(const TrainWatch& watch) {
+  if (training_size(options_.sizes, own_size(), progress_.cursor.epoch) != loader_size_)
+    start_loader();
+  epoch_watch_ = started();
+  const double seconds_before = progress_.epoch_seconds;
+  while (progress_.cursor.epoch == progress_.finished_epochs) {
+    if (must_stop(watch)) return false;
+    train_step();
+    progress_.epoch_seconds = seconds_before + epoch_watch_.seconds(step_.times());
+    after_step(watch);
+  }
+  return !must_stop(watch);
+}
+
+void Trainer::after_step(const TrainWatch& watch) {
+  for (const BrokenImage& image : loader_->take_bad_images())
+    note_bad_images({image.message}, watch);
+  if (watch.on_step) watch.on_step(position());
+  const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
+  if (is_due(options_.log_interval)) log_interval(watch);
+  if (!is_due(options_.recovery_interval) || !watch.on_save) return;
+  require_finite();
+  watch.on_save(state());
+}
+
+/// Each broken image is spoken of once.
+void Trainer::note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch) {
+  for (const std::string& message : messages)
+    if (bad_images_.insert(message).second && watch.on_notice)
+      watch.on_notice("broken image left out: " + message);
+}
+
+bool Trainer::must_stop(const TrainWatch& watch) const {
+  const bool enough = options_.max_steps > 0 && progress_.step >= options_.max_steps;
+  return enough || (watch.should_stop && watch.should_stop());
+}
+
+double Trainer::rate_now() const {
+  return learning_rate(options_.schedule, progress_.step, steps_per_epoch(), progress_.plateau);
+}
+
+void Trainer::train_step() {
+  lr_ = rate_now();
+  const std::int64_t batches =
+      std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
+  naming_the_step([&] { step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
+  progress_.cursor = loader_->cursor();
+  ++progress_.step;
+  for (Stopwatch* watch : {&epoch_watch_, &interval_watch_}) {
+    watch->images += step_.images();
+    ++watch->steps;
+  }
+}
+
+void Trainer::naming_the_step(const std::function<void()>& act) const {
+  const std::string place = " (step " + std::to_string(progress_.step) + ", epoch " +
+                            std::to_string(progress_.finished_epochs) + ")";
+  try {
+    act();
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(error, place);
+  } catch (const Error& error) {
+    fail(error.what(), place);
+  }
+}
+
+void Trainer::settle() {
+  naming_the_step([this] { step_.settle(progress_); });
+}
+
+/// The loader's next batch; with --overfit-batch the run's first one, over and over.
+Batch Trainer::next_batch() {
+  Batch batch = loader_->next();
+  if (!options_.overfit_batch) return batch;
+  if (!only_batch_) only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
+  return *only_batch_;
+}
+
+void Trainer::log_interval(const TrainWatch& watch) {
+  settle();
+  const double seconds = interval_watch_.seconds(step_.times());
+  StepRow row;
+  row.step = progress_.step;
+  row.epoch = progress_.finished_epochs;
+  row.loss = progress_.interval.mean();
+  row.loss_parts = progress_.interval.mean_parts();
+  row.lr = lr_;
+  row.img_s = static_cast<double>(interval_watch_.images) / seconds;
+  row.time = {seconds, step_.times() - interval_watch_.before};
+  row.grad_norm = step_.gradient_norm();
+  row.mfu = utilisation(row.img_s);
+  row.bad_images = static_cast<std::int64_t>(bad_images_.size());
+  if (watch.on_interval) watch.on_interval(row);
+  progress_.interval = {};
+  interval_watch_ = started();
+}
+
+/// Multiply-adds count two, and the backward pass twice the forward one.
+void Trainer::set_peak_rate(double flops) {
+  peak_rate_ = flops;
+  image_flops_ = 3 * 2 * static_cast<double>(model_->multiply_adds());
+}
+
+/// None at other sizes than the model's own, whose multiply-adds are not known.
+std::optional<double> Trainer::utilisation(double images_per_second) const {
+  if (peak_rate_ <= 0 || loader_size_ != own_size()) return {};
+  return images_per_second * image_flops_ / peak_rate_;
+}
+
+EpochPosition Trainer::position() {
+  EpochPosition at;
+  at.epoch = progress_.finished_epochs;
+  at.epochs = epochs_;
+  at.steps = steps_per_epoch();
+  at.step = progress_.step - at.epoch * at.steps;
+  at.seconds = epoch_watch_.seconds(step_.times());
+  at.steps_timed = epoch_watch_.steps;
+  at.loss = progress_.epoch.mean();
+  at.lr = lr_;
+  at.img_s = static_cast<double>(epoch_watch_.images) / at.seconds;
+  at.wait_share = (step_.times() - epoch_watch_.before).wait / at.seconds;
+  return at;
+}
+
+Task::Evaluated Trainer::evaluate(const TrainWatch& watch) {
+  EvaluateOptions options = options_.evaluation;
+  options.on_batch = [&](std::int64_t done) {
+    if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
+    return !(watch.should_stop && watch.should_stop());
+  };
+  const StageTimer timer(step_.times().evaluate, "evaluate");
+  Task::Evaluated result = step_.task().evaluate(*model_, data_.test, options);
+  note_bad_images(result.pass.bad_images, watch);
+  return result;
+}
+
+bool Trainer::finish_epoch(const TrainWatch& watch) {
+  require_finite();  // before an evaluation that could say nothing
+  EpochRow row = epoch_row();
+  if (!evaluate_into(row, watch)) return false;
+  note_best(row.eval, progress_.best);
+  if (!row.ema.empty()) note_best(row.ema, progress_.best_ema);
+  note_metric(options_.schedule, row.epoch, task().best_score(row.eval),
+              task().best_measure().more_is_better, progress_.plateau);
+  show_picture(watch);
+  ++progress_.finished_epochs;
+  progress_.epoch = {};
+  progress_.epoch_seconds = 0;
+  if (watch.on_epoch) watch.on_epoch(row, state());
+  return true;
+}
+
+/// What training alone says of the epoch just trained.
+EpochRow Trainer::epoch_row() {
+  EpochRow row;
+  row.epoch = progress_.finished_epochs;
+  row.train_loss = progress_.epoch.mean();
+  row.train_parts = progress_.epoch.mean_parts();
+  row.lr =
+      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
+  row.seconds = progress_.epoch_seconds;
+  row.img_s = row.seconds > 0 ? static_cast<double>(progress_.epoch.samples) / row.seconds : 0;
+  row.time = {epoch_watch_.seconds(step_.times()), step_.times() - epoch_watch_.before};
+  row.mfu = utilisation(row.img_s);
+  return row;
+}
+
+/// Weights may be finite and too large to compute with.
+Task::Evaluated Trainer::evaluate_to_save(const TrainWatch& watch) {
+  Task::Evaluated result = evaluate(watch);
+  try {
+    result.pass.require_finite();
+  } catch (const Error& error) {
+    refuse_to_save(error.what());
+  }
+  return result;
+}
+
+/// False when it was stopped.
+bool Trainer::evaluate_into(EpochRow& row, const TrainWatch& watch) {
+  const Task::Evaluated plain = evaluate_to_save(watch);
+  if (!plain.pass.complete) return false;
+  row.eval = plain.scores;
+  row.seconds += plain.pass.seconds;
+  if (step_.ema() == nullptr) return true;
+  const SwappedWeights averaged(model_->store(), step_.ema()->averages());
+  const Task::Evaluated ema = evaluate_to_save(watch);
+  if (!ema.pass.complete) return false;
+  row.ema = ema.scores;
+  row.seconds += ema.pass.seconds;
+  return true;
+}
+
+void Trainer::note_best(const Scores& scores, BestEpoch& best) const {
+  const double score = task().best_score(scores);
+  if (best.epoch >= 0 && !task().is_better(score, best.score)) return;
+  best = {progress_.finished_epochs, score};
+}
+
+void Trainer::show_picture(const TrainWatch& watch) {
+  if (task().pictures.empty() || !watch.on_picture) return;
+  const StageTimer timer(step_.times().evaluate, "evaluate");
+  const auto picture = step_.task().picture(*model_, data_.test, options_.evaluation);
+  if (picture) watch.on_picture(progress_.finished_epochs, *picture);
+}
+
+}  // namespace fovea

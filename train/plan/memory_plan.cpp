@@ -1,0 +1,111 @@
+// Measured with the very step that training uses.
+#include "train/plan/memory_plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/system_memory.h"
+#include "base/text.h"
+#include "engine/device.h"
+#include "settings/pipeline.h"
+#include "train/start/tasks.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kFewImages = 4;  // of the smaller one of the two batches that are measured
+constexpr std::int64_t kLeftToOthers = 16;  // a part of the machine's memory: other programs grow
+
+std::int64_t bytes_of(const Tensor& t) { return t.defined() ? t.byte_count() : 0; }
+
+MemoryPlan measured(const TrainConfig& config, const Datasets& data) {
+  Probe probe(config, data);
+  return plan_memory(probe);
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(Probe& probe) {
+  MemoryPlan plan;
+  for (const Parameter& p : probe.model().store().parameters()) {
+    plan.weights += bytes_of(p.tensor);
+    if (p.tensor.requires_grad()) plan.gradients += bytes_of(p.tensor);
+  }
+  for (const Parameter& b : probe.model().store().buffers()) plan.weights += bytes_of(b.tensor);
+  for (const auto& [name, tensor] : probe.step().optimizer().state())
+    plan.optimizer += bytes_of(tensor);
+  if (probe.step().ema() != nullptr) {
+    for (const auto& [name, tensor] : probe.step().ema()->averages())
+      plan.averages += bytes_of(tensor);
+  }
+
+  const std::int64_t unit = probe.task().batch_multiple;
+  const std::int64_t few = unit * std::max<std::int64_t>(1, kFewImages / unit);
+  const std::int64_t less = probe.peak_of(few), more = probe.peak_of(2 * few);
+  plan.per_image = std::max<std::int64_t>(0, (more - less) / few);
+  plan.per_batch = std::max<std::int64_t>(0, more - 2 * few * plan.per_image - plan.gradients);
+  if (!probe.model().device().is_cpu()) return plan;
+  const auto [height, width] = probe.largest_size();
+  const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config().workers) + 1;
+  const std::int64_t values = splits_of(probe.config()) * 3 * height * width;
+  plan.loader_image = ahead * values * static_cast<std::int64_t>(sizeof(float));
+  return plan;
+}
+
+Room room_of(const TrainConfig& config) {
+  const Device device = parse_device(config.device);
+  require_device(device);
+  release_cached_memory(device);  // of a run that failed, what it had is free again
+  Room room;
+  if (device.is_cpu()) room.program = resident_memory();
+  const std::int64_t free = free_memory(device);
+  const std::int64_t own = device.is_cpu() ? room.program : memory_stats(device).reserved_bytes;
+  if (free > 0) room.available = free + own;
+  if (device.is_cpu()) room.available -= room.available / kLeftToOthers;
+  return room;
+}
+
+std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
+  const std::int64_t each = std::max<std::int64_t>(1, per_image + loader_image);
+  return std::max<std::int64_t>(0, (available - total(0)) / each);
+}
+
+std::string what_fits(const TrainConfig& config, const Datasets& data) {
+  const std::string less = "a smaller --img-size or model, or --grad-checkpointing, takes less";
+  const Room room = room_of(config);
+  if (room.available == 0) return less;  // not known
+  std::int64_t most = 0;
+  try {
+    MemoryPlan memory = measured(config, data);
+    memory.program = room.program;
+    most = memory.largest_batch(room.available);
+  } catch (const OutOfMemory&) {
+    return "not even " + std::to_string(2 * kFewImages) + " images fit; " + less;
+  }
+  if (most < task_info(config).batch_multiple) return "not even the smallest batch fits; " + less;
+  const std::string size = "--batch-size " + std::to_string(most);
+  if (most < config.batch_size) return size + " fits; --auto-batch finds it and accumulates";
+  return size +
+         " fits as the program stands now: did something else take memory, or was it "
+         "--val-batch-size?";
+}
+
+void fit_batch_size(TrainConfig& config, const Datasets& data) {
+  const Room room = room_of(config);
+  if (room.available == 0) return;
+  MemoryPlan memory = measured(config, data);
+  memory.program = room.program;
+  const std::int64_t most = std::min(memory.largest_batch(room.available), config.batch_size);
+  const std::int64_t least = task_info(config).batch_multiple;
+  for (std::int64_t size = most; size >= least; --size) {
+    if (config.batch_size % size != 0 || size % least != 0) continue;
+    config.grad_accum_steps *= config.batch_size / size;
+    config.batch_size = size;
+    return;
+  }
+  fail("--auto-batch: ", config.model, " needs ", megabytes_text(memory.total(least)),
+       " for a batch of ", least, ", but ", megabytes_text(room.available),
+       " are available; a smaller ", "--img-size or model, or --grad-checkpointing, takes less");
+}
+
+}  // namespace fovea

@@ -1,0 +1,137 @@
+// Times are those of the very step and evaluation that the run has.
+#include "train/plan/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "settings/pipeline.h"
+#include "train/start/run_options.h"
+
+namespace fovea {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Three steps on images of the data set, after one that warms up: the median of their seconds and
+/// what they waited for data. Of a step of many batches two stand for all.
+std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
+  const std::int64_t all = probe.config().grad_accum_steps, taken = std::min<std::int64_t>(all, 2);
+  const double times = static_cast<double>(all) / static_cast<double>(taken);
+  std::array<double, 4> seconds{};
+  double waited = 0;
+  for (double& s : seconds) {
+    const StageTimes before = probe.step().times();
+    const auto start = Clock::now();
+    probe.run([&] { return loader.next(); }, taken);
+    s = times * since(start);
+    if (&s != seconds.data()) waited += times * (probe.step().times() - before).wait / 3;
+  }
+  std::sort(seconds.begin() + 1, seconds.end());
+  return {seconds[2], std::min(waited, seconds[2])};
+}
+
+/// The mean over the epochs, whose images may differ in size.
+void measure_steps(Probe& probe, Plan& plan) {
+  constexpr std::int64_t kMostEpochs = 10'000;  // enough to know how often each size comes
+  const std::int64_t epochs = std::min(plan.epochs, kMostEpochs);
+  const TrainingSizes sizes = training_sizes(probe.config());
+  std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // by height
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    const ImageSize size = training_size(sizes, probe.own_size(), epoch);
+    auto& [known, share] = shares[size.height];
+    known = size;
+    share += 1 / static_cast<double>(epochs);
+  }
+  for (const auto& [height, at] : shares) {
+    const auto loader =
+        training_loader(training_images(probe.config()), probe.data().train, at.first);
+    plan.steps_per_epoch = steps_of(loader->batches_per_epoch(), probe.config().grad_accum_steps);
+    const auto [seconds, waited] = time_steps(probe, *loader);
+    plan.seconds_per_step += at.second * seconds;
+    plan.wait_per_step += at.second * waited;
+  }
+}
+
+/// From the first batch. Averaged weights are evaluated besides.
+void measure_evaluation(Probe& probe, Plan& plan) {
+  EvaluateOptions one = evaluate_options(probe.config());
+  one.on_batch = [](std::int64_t) { return false; };
+  const auto start = Clock::now();
+  const EvaluationPass pass =
+      probe.step().task().evaluate(probe.model(), probe.data().test, one).pass;
+  const double passes = probe.config().model_ema ? 2 : 1;
+  plan.evaluation_seconds = passes * since(start) * static_cast<double>(probe.data().test->size()) /
+                            static_cast<double>(std::max<std::int64_t>(pass.samples, 1));
+}
+
+}  // namespace
+
+Plan make_plan(const TrainConfig& config, const Datasets& data) {
+  Plan plan;
+  const Room room = room_of(config);
+  plan.available = room.available;
+  Probe probe(config, data);
+  plan.parameters = probe.model().store().parameter_count();
+  plan.flops_per_image = 2 * static_cast<double>(probe.model().multiply_adds());
+  plan.batch_size = config.batch_size;
+  plan.epochs = total_epochs(schedule_options(config), config.cooldown_epochs);
+  plan.memory = plan_memory(probe);
+  plan.memory.program = room.program;
+  plan.largest_batch =
+      plan.available == 0 ? plan.batch_size : plan.memory.largest_batch(plan.available);
+  if (!plan.fits()) return plan;
+  measure_steps(probe, plan);
+  measure_evaluation(probe, plan);
+  return plan;
+}
+
+std::string plan_table(const Plan& plan) {
+  const MemoryPlan& m = plan.memory;
+  const std::int64_t B = plan.batch_size;
+  std::string text;
+  const auto row = [&](const std::string& name, const std::string& value) {
+    text += "  " + name + std::string(name.size() < 26 ? 26 - name.size() : 1, ' ') + value + "\n";
+  };
+  row("parameters", std::to_string(plan.parameters));
+  row("forward pass of an image", fixed_text(plan.flops_per_image * 1e-9, 3) + " GFLOP");
+  const auto memory = [&](const std::string& name, std::int64_t bytes,
+                          const std::string& more = "") {
+    const std::string value = megabytes_text(bytes);
+    row(name, std::string(value.size() < 13 ? 13 - value.size() : 0, ' ') + value + more);
+  };
+  memory("weights", m.weights);
+  memory("gradients", m.gradients);
+  memory("optimizer", m.optimizer);
+  if (m.averages > 0) memory("averaged weights", m.averages);
+  memory("activations, workspace", m.per_batch + B * m.per_image);
+  if (m.loader_image > 0) memory("batches made ahead", B * m.loader_image);
+  if (m.program > 0) memory("program and data set", m.program);
+  memory("all together", m.total(B), " with batches of " + std::to_string(B));
+  if (plan.available > 0) {
+    memory("available", plan.available,
+           ", enough for batches of " + std::to_string(plan.largest_batch));
+  }
+  if (plan.seconds_per_step <= 0) return text;
+  row("a step", fixed_text(plan.seconds_per_step, 3) + " s, of which " +
+                    fixed_text(plan.wait_per_step, 3) + " s wait for data");
+  row("an epoch",
+      std::to_string(plan.steps_per_epoch) + " steps, " +
+          format_duration(static_cast<double>(plan.steps_per_epoch) * plan.seconds_per_step) +
+          ", and " + format_duration(plan.evaluation_seconds) + " to evaluate");
+  const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(plan.total_seconds());
+  row("all " + std::to_string(plan.epochs) + " epochs", format_duration(plan.total_seconds()) +
+                                                            ", started now until " +
+                                                            local_time_text(end, "%Y-%m-%d %H:%M"));
+  return text;
+}
+
+}  // namespace fovea

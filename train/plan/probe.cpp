@@ -1,0 +1,80 @@
+// Its batches come from the training images by the run's own loader.
+#include "train/plan/probe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/autograd.h"
+#include "ops/arithmetic.h"
+#include "ops/index.h"
+#include "settings/pipeline.h"
+#include "train/start/run_options.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
+
+namespace fovea {
+namespace {
+
+/// So many rows, from the first on over and over.
+Batch repeated(Batch batch, std::int64_t rows) {
+  const std::int64_t have = batch.size();
+  if (have == rows) return batch;
+  const Tensor which = empty({rows}, {DType::i64, {}});
+  for (std::int64_t i = 0; i < rows; ++i) which.data<std::int64_t>()[i] = i % have;
+  for (Tensor* const part : {&batch.images, &batch.labels, &batch.indices, &batch.targets}) {
+    if (part->defined()) *part = ops::index_select(*part, 0, which);
+  }
+  return batch;
+}
+
+}  // namespace
+
+Probe::Probe(TrainConfig config, Datasets data)
+    : config_(std::move(config)), data_(std::move(data)) {
+  std::vector<std::string> notices;
+  model_ = build_model(config_, *data_.train, notices);
+  if (config_.resume.empty())
+    set_initial_weights(initial_weights(config_), *model_, notices);  // are the files there?
+  step_ = std::make_unique<TrainStep>(step_options(config_), *model_,
+                                      make_task(config_, model_->info(), data_.train->size()));
+}
+
+ImageSize Probe::own_size() const {
+  return {model_->info().img_size[0], model_->info().img_size[1]};
+}
+
+ImageSize Probe::largest_size() const {
+  ImageSize size = own_size();
+  for (const double side : config_.train_img_sizes) {
+    size.height = std::max(size.height, static_cast<std::int64_t>(side));
+    size.width = std::max(size.width, static_cast<std::int64_t>(side));
+  }
+  return size;
+}
+
+Batch Probe::first_samples(std::int64_t samples) const {
+  TrainingImages images = training_images(config_);
+  images.loader.batch_size = std::min(samples, data_.train->size());
+  images.loader.workers = 0;
+  const auto loader = training_loader(images, data_.train, largest_size());
+  return repeated(loader->next(), samples * images.loader.splits);
+}
+
+void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
+  step_->run(next, batches, 0, progress_);
+  step_->settle(progress_);
+}
+
+std::int64_t Probe::peak_of(std::int64_t samples) {
+  const Batch batch = first_samples(samples);
+  const auto same = [&] { return batch; };
+  run(same, 1);  // kept workspaces and shadows of the weights are made once
+  model_->store().zero_grad();
+  const Device device = model_->device();
+  reset_peak_memory(device);
+  const std::int64_t before = memory_stats(device).current_bytes;
+  run(same, 1);
+  return memory_stats(device).peak_bytes - before;
+}
+
+}  // namespace fovea

@@ -1,0 +1,167 @@
+// Which file is written when.
+#include "train/run/recorder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "data/image.h"
+#include "figures/contact_sheet.h"
+#include "figures/plot.h"
+#include "models/checkpoints/pretrained.h"
+#include "train/run/curves.h"
+
+namespace fovea {
+namespace {
+
+bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
+  return std::find(epochs.begin(), epochs.end(), epoch) != epochs.end();
+}
+
+}  // namespace
+
+RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
+                         const Progress& progress, RecorderOptions options)
+    : paths_{folder},
+      task_(std::move(task)),
+      info_(std::move(info)),
+      options_(options),
+      log_(folder, task_, {progress.finished_epochs, progress.step}),
+      events_(folder) {
+  if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
+}
+
+void RunRecorder::step(const StepRow& row) {
+  log_.step(row);
+  events_.scalar("train/loss", row.loss, row.step);
+  for (std::size_t i = 0; i < row.loss_parts.size(); ++i) {
+    events_.scalar("train/loss_" + task_.loss_parts.at(i), row.loss_parts[i], row.step);
+  }
+  events_.scalar("train/lr", row.lr, row.step);
+  events_.scalar("train/img_s", row.img_s, row.step);
+  if (row.grad_norm) events_.scalar("train/grad_norm", *row.grad_norm, row.step);
+  if (row.mfu) events_.scalar("train/mfu", *row.mfu, row.step);
+  events_.flush();
+}
+
+void RunRecorder::log_scores(const std::string& group, const Scores& scores, std::int64_t step) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    events_.scalar(group + "/" + task_.measures.at(i).name, scores[i], step);
+  }
+}
+
+void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
+  log_.epoch(row);
+  const std::int64_t step = state.progress.step;
+  events_.scalar("epoch/train_loss", row.train_loss, step);
+  log_scores("eval", row.eval, step);
+  log_scores("eval_ema", row.ema, step);
+  events_.flush();
+  write_file_atomically(paths_.curves(), svg_of_charts(training_curves(task_, log_.epochs())));
+  Files files = weights_of(row, state);
+  files.push_back(run_state_file(paths_.state(), state));
+  write(std::move(files));
+}
+
+PendingFile RunRecorder::weights(const std::string& which, const TrainState& state,
+                                 std::int64_t epoch, const Scores& scores) const {
+  const bool averaged = which.ends_with("_ema");
+  WeightsInfo info = info_;
+  info.epoch = epoch;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    info.scores[task_.measures.at(i).name] = scores[i];
+  }
+  return weights_file(paths_.weights(which), *state.model,
+                      averaged ? state.ema->averages() : state_of(*state.model), info);
+}
+
+RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) const {
+  Files files{weights("last", state, row.epoch, row.eval)};
+  const PendingFile last = files.front();
+  const auto add_copy = [&](const std::filesystem::path& path) {
+    files.push_back(last);
+    files.back().path = path;
+  };
+  if (state.progress.best.epoch == row.epoch) add_copy(paths_.weights("best"));
+  if (contains(kept_epochs(), row.epoch)) add_copy(paths_.epoch_weights(row.epoch));
+  if (state.ema == nullptr) return files;
+  files.push_back(weights("last_ema", state, row.epoch, row.ema));
+  if (state.progress.best_ema.epoch == row.epoch) {
+    files.push_back(weights("best_ema", state, row.epoch, row.ema));
+  }
+  return files;
+}
+
+std::vector<std::int64_t> RunRecorder::kept_epochs() const {
+  return best_epochs(task_, log_.epochs(), options_.history);
+}
+
+void RunRecorder::write(Files files) {
+  std::vector<std::filesystem::path> obsolete;
+  const std::vector<std::int64_t> kept = kept_epochs();
+  for (const EpochRow& row : log_.epochs()) {
+    const bool dropped = options_.history > 0 && !contains(kept, row.epoch);
+    if (dropped) obsolete.push_back(paths_.epoch_weights(row.epoch));
+  }
+  for (const PendingFile& file : files) written_.insert(file.path);
+  for (const auto& path : obsolete) written_.erase(path);
+  const auto job = [obsolete](const Files& ready) {
+    for (const PendingFile& file : ready) file.write();
+    for (const auto& path : obsolete) std::filesystem::remove(path);
+  };
+  if (writer_ == nullptr) return job(files);
+  for (PendingFile& file : files) file.detach_from_run();
+  writer_->submit([job, ready = std::move(files)] { job(ready); });
+}
+
+void RunRecorder::save(const TrainState& state) { write({run_state_file(paths_.state(), state)}); }
+
+void RunRecorder::stop(const TrainState& state) {
+  const std::int64_t epoch = state.progress.finished_epochs;
+  Files files{weights("last", state, epoch, {})};
+  if (state.ema != nullptr) files.push_back(weights("last_ema", state, epoch, {}));
+  files.push_back(run_state_file(paths_.state(), state));
+  write(std::move(files));
+  finish();
+}
+
+void RunRecorder::first_images(const Tensor& images) {
+  write_png(paths_.first_batch(), contact_sheet(images, info_.normalization));
+}
+
+void RunRecorder::picture(std::int64_t epoch, const Image& picture) const {
+  make_folder(paths_.pictures());
+  write_png(paths_.epoch_picture(epoch), picture);
+}
+
+void RunRecorder::require_files() const {
+  std::set<std::filesystem::path> files = written_;
+  files.insert({paths_.log(), paths_.steps()});
+  for (const std::filesystem::path& file : files) {
+    check(
+        std::filesystem::exists(file), file.string(),
+        ": is missing: something else removed it while the run went on; what else is in the folder "
+        "is whole");
+  }
+}
+
+void RunRecorder::finish() {
+  if (writer_ != nullptr) writer_->finish();
+}
+
+std::vector<std::int64_t> best_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows,
+                                      std::int64_t count) {
+  std::vector<EpochRow> ranked = rows;
+  std::erase_if(ranked, [](const EpochRow& row) { return row.eval.empty(); });
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const EpochRow& a, const EpochRow& b) {
+    return task.is_better(task.best_score(a.eval), task.best_score(b.eval));
+  });
+  if (std::ssize(ranked) > count) ranked.resize(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> epochs;
+  epochs.reserve(ranked.size());
+  for (const EpochRow& row : ranked) epochs.push_back(row.epoch);
+  std::sort(epochs.begin(), epochs.end());
+  return epochs;
+}
+
+}  // namespace fovea

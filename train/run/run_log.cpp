@@ -1,0 +1,190 @@
+// Numbers are written in the shortest form that reads back as the same double, in every locale.
+#include "train/run/run_log.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "train/run/run_paths.h"
+
+namespace fovea {
+namespace fs = std::filesystem;
+namespace {
+
+/// A column of log.csv after `epoch`: a number of every row, or one of a group that a row has all
+/// or nothing of.
+struct Column {
+  using Group = std::vector<double> EpochRow::*;
+
+  std::string name;
+  std::variant<double EpochRow::*, Group> field;
+  std::size_t index = 0;  ///< in its group
+  std::size_t count = 1;  ///< of its group
+};
+
+/// The one list that writing and reading follow.
+std::vector<Column> columns_of(const TaskInfo& task) {
+  std::vector<Column> columns{{"train_loss", &EpochRow::train_loss}};
+  const auto add_measures = [&](const std::string& prefix, Column::Group group) {
+    for (std::size_t i = 0; i < task.measures.size(); ++i) {
+      columns.push_back({prefix + task.measures[i].name, group, i, task.measures.size()});
+    }
+  };
+  for (std::size_t i = 0; i < task.loss_parts.size(); ++i) {
+    columns.push_back(
+        {"train_" + task.loss_parts[i], &EpochRow::train_parts, i, task.loss_parts.size()});
+  }
+  add_measures("eval_", &EpochRow::eval);
+  columns.push_back({"lr", &EpochRow::lr});
+  add_measures("ema_", &EpochRow::ema);
+  columns.push_back({"img_s", &EpochRow::img_s});
+  columns.push_back({"seconds", &EpochRow::seconds});
+  return columns;
+}
+
+std::string cell_of(const EpochRow& row, const Column& column) {
+  if (const auto* number = std::get_if<double EpochRow::*>(&column.field)) {
+    return shortest_text(row.*(*number));
+  }
+  const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
+  if (group.empty()) return "";
+  check(group.size() == column.count, "log: got ", group.size(), " numbers for the ", column.count,
+        " columns like ", column.name);
+  return shortest_text(group[column.index]);
+}
+
+std::string header_line(const std::vector<Column>& columns) {
+  std::string line = "epoch";
+  for (const Column& column : columns) line.append(",").append(column.name);
+  return line;
+}
+
+/// False when `text` is no value of that column.
+bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
+  const auto* number = std::get_if<double EpochRow::*>(&column.field);
+  if (text.empty()) return number == nullptr;
+  const std::optional<double> value = parse_real(text);
+  if (!value) return false;
+  if (number != nullptr) {
+    row.*(*number) = *value;
+  } else {
+    (row.*std::get<Column::Group>(column.field)).push_back(*value);
+  }
+  return true;
+}
+
+/// False when `line` is no row.
+bool parse_row(std::string_view line, const std::vector<Column>& columns, EpochRow& row) {
+  const std::vector<std::string> cells = split_text(line, ',');
+  if (cells.size() != columns.size() + 1 || !parse_integer(cells[0])) return false;
+  row.epoch = *parse_integer(cells[0]);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!parse_cell(cells[i + 1], columns[i], row)) return false;
+  }
+  return std::all_of(columns.begin(), columns.end(), [&](const Column& column) {
+    const auto* group = std::get_if<Column::Group>(&column.field);
+    return group == nullptr || (row.**group).empty() || (row.**group).size() == column.count;
+  });
+}
+
+/// The lines of steps.jsonl up to `last_step`; a line that a kill cut off ends the log.
+std::string steps_until(std::string_view content, std::int64_t last_step) {
+  std::string kept;
+  for (const std::string& line : lines_of(content.substr(0, content.rfind('\n') + 1))) {
+    const auto parsed = parse_json(line);
+    if (!parsed.is_object() || !parsed.contains("step")) break;
+    const auto& step = parsed["step"];
+    if (!step.is_number_integer() || step.get<std::int64_t>() > last_step) break;
+    kept.append(line).append("\n");
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows) {
+  const std::vector<Column> columns = columns_of(task);
+  std::string csv = header_line(columns) + "\n";
+  for (const EpochRow& row : rows) {
+    csv += std::to_string(row.epoch);
+    for (const Column& column : columns) csv.append(",").append(cell_of(row, column));
+    csv += '\n';
+  }
+  return csv;
+}
+
+std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
+                                   const std::string& name) {
+  std::vector<Column> columns = columns_of(task);
+  const std::string expected = header_line(columns);
+  if (!csv.starts_with(expected + "\n")) {  // a run of a version that did not log them
+    std::erase_if(columns, [](const Column& column) {
+      const auto* group = std::get_if<Column::Group>(&column.field);
+      return group != nullptr && *group == &EpochRow::train_parts;
+    });
+  }
+  const std::string header = header_line(columns) + "\n";
+  check(csv.starts_with(header), name,
+        ": the first line is no header of such a run's log, expected ", expected);
+  csv.remove_prefix(header.size());
+  std::vector<EpochRow> rows;
+  for (const std::string& line : lines_of(csv)) {
+    const bool is_row = parse_row(line, columns, rows.emplace_back());
+    check(is_row, name, ": line ", rows.size() + 1, " is not a row of a training log");
+  }
+  return rows;
+}
+
+std::string format_step(const TaskInfo& task, const StepRow& row) {
+  const TimeShares& time = row.time;
+  const auto number = [](double value) {
+    return std::isfinite(value) ? shortest_text(value) : "null";
+  };
+  std::string line = "{\"step\":" + std::to_string(row.step) +
+                     ",\"epoch\":" + std::to_string(row.epoch) + ",\"loss\":" + number(row.loss);
+  for (std::size_t i = 0; i < row.loss_parts.size(); ++i) {
+    line.append(",\"loss_" + task.loss_parts.at(i) + "\":").append(number(row.loss_parts[i]));
+  }
+  line +=
+      ",\"lr\":" + number(row.lr) + ",\"img_s\":" + number(row.img_s) +
+      ",\"wait_s\":" + number(time.stages.wait) + ",\"forward_s\":" + number(time.stages.forward) +
+      ",\"backward_s\":" + number(time.stages.backward) +
+      ",\"optimizer_s\":" + number(time.stages.optimizer) + ",\"other_s\":" + number(time.other());
+  if (row.mfu) line += ",\"mfu\":" + number(*row.mfu);
+  if (row.grad_norm) line += ",\"grad_norm\":" + number(*row.grad_norm);
+  if (row.bad_images > 0) line += ",\"bad_images\":" + std::to_string(row.bad_images);
+  return line + "}\n";
+}
+
+RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
+    : csv_path_(RunPaths{folder}.log()), task_(std::move(task)) {
+  if (done.epochs > 0 && fs::exists(csv_path_)) {
+    epochs_ = parse_epochs(task_, read_file(csv_path_), csv_path_.string());
+    std::erase_if(epochs_, [&](const EpochRow& row) { return row.epoch >= done.epochs; });
+  }
+  write_file_atomically(csv_path_, format_epochs(task_, epochs_));
+
+  const fs::path steps_path = RunPaths{folder}.steps();
+  const bool has_steps = done.steps > 0 && fs::exists(steps_path);
+  write_file_atomically(steps_path,
+                        has_steps ? steps_until(read_file(steps_path), done.steps) : std::string());
+  steps_ = AppendFile(steps_path);
+}
+
+void RunLog::epoch(const EpochRow& row) {
+  epochs_.push_back(row);
+  write_file_atomically(csv_path_, format_epochs(task_, epochs_));
+}
+
+void RunLog::step(const StepRow& row) {
+  steps_.append(format_step(task_, row));
+  steps_.flush();
+}
+
+}  // namespace fovea

@@ -1,0 +1,134 @@
+// Counters, sums and what schedules and guards remember, as JSON.
+#include "train/run/run_progress.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const LossSums& sums) {
+  return {{"samples", sums.samples}, {"loss_sum", sums.total}, {"parts", sums.parts}};
+}
+
+json to_json(const BestEpoch& best) { return {{"epoch", best.epoch}, {"score", best.score}}; }
+
+/// Throws where the counts could not have come from a run.
+void check_progress(const Progress& p) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // steps and images beyond any run
+  for (const auto& [name, count] : {std::pair("step", p.step),
+                                    {"updates", p.updates},
+                                    {"forward", p.forward},
+                                    {"finished_epochs", p.finished_epochs},
+                                    {"cursor_epoch", p.cursor.epoch},
+                                    {"cursor_batch", p.cursor.batch},
+                                    {"epoch.samples", p.epoch.samples},
+                                    {"interval.samples", p.interval.samples}}) {
+    check(count >= 0 && count <= kMost, name, ": got ", count, ", expected 0 to ", kMost);
+  }
+  check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
+        " steps of ", p.forward, " batches, expected no more of the former");
+  const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
+  check(p.cursor.epoch == p.finished_epochs || between, "got a place in epoch ", p.cursor.epoch,
+        ", batch ", p.cursor.batch, " after ", p.finished_epochs, " finished epochs");
+  for (const BestEpoch& best : {p.best, p.best_ema}) {
+    check(best.epoch >= -1 && best.epoch < std::max<std::int64_t>(p.finished_epochs, 1),
+          "got a best epoch of ", best.epoch, " after ", p.finished_epochs);
+  }
+  check(p.epoch.is_finite() && p.interval.is_finite(), "got sums of losses that are not finite");
+  check(p.guard.in_row >= 0 && p.guard.skipped >= 0 && p.plateau.bad_epochs >= 0,
+        "got negative counts of skipped steps or bad epochs");
+}
+
+LossSums sums_from(const json& j) {
+  LossSums sums;
+  sums.samples = j.at("samples").get<std::int64_t>();
+  sums.total = j.at("loss_sum").get<double>();
+  sums.parts = j.value("parts", std::vector<double>{});  // earlier versions had none
+  return sums;
+}
+
+/// States of earlier versions, which classified only, have "best_top1" and "best_epoch".
+BestEpoch best_from(const json& j, const std::string& name) {
+  if (!j.contains(name)) return {j.at(name + "_epoch"), j.at(name + "_top1")};
+  return {j.at(name).at("epoch"), j.at(name).at("score")};
+}
+
+json to_json(const PlateauState& s) {
+  return {{"lowered", s.lowered},
+          {"lr", s.lr},
+          {"has_best", s.has_best},
+          {"best", s.best},
+          {"bad_epochs", s.bad_epochs}};
+}
+
+PlateauState plateau_from(const json& j) {
+  PlateauState s;
+  s.lowered = j.at("lowered").get<bool>();
+  s.lr = j.at("lr").get<double>();
+  s.has_best = j.at("has_best").get<bool>();
+  s.best = j.at("best").get<double>();
+  s.bad_epochs = j.at("bad_epochs").get<std::int64_t>();
+  return s;
+}
+
+json to_json(const GuardState& s) {
+  return {{"losses", s.losses}, {"in_row", s.in_row}, {"skipped", s.skipped}};
+}
+
+GuardState guard_from(const json& j) {
+  GuardState s;
+  s.losses = j.at("losses").get<std::vector<double>>();
+  s.in_row = j.at("in_row").get<std::int64_t>();
+  s.skipped = j.at("skipped").get<std::int64_t>();
+  check(s.losses.size() <= GuardState::kWindow, "the guard remembers ", s.losses.size(),
+        " losses, expected at most ", GuardState::kWindow);
+  return s;
+}
+
+}  // namespace
+
+std::string format_run_progress(const Progress& p) {
+  return json_text(json{{"step", p.step},
+                        {"updates", p.updates},
+                        {"forward", p.forward},
+                        {"finished_epochs", p.finished_epochs},
+                        {"cursor_epoch", p.cursor.epoch},
+                        {"cursor_batch", p.cursor.batch},
+                        {"epoch", to_json(p.epoch)},
+                        {"epoch_seconds", p.epoch_seconds},
+                        {"interval", to_json(p.interval)},
+                        {"best", to_json(p.best)},
+                        {"best_ema", to_json(p.best_ema)},
+                        {"plateau", to_json(p.plateau)},
+                        {"guard", to_json(p.guard)}});
+}
+
+Progress parse_run_progress(const std::string& text) {
+  const json j = parse_json(text);
+  Progress p;
+  p.step = j.at("step").get<std::int64_t>();
+  p.updates = j.value("updates", p.step);  // states of earlier versions skipped none
+  p.forward = j.at("forward").get<std::int64_t>();
+  p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
+  p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();
+  p.cursor.batch = j.at("cursor_batch").get<std::int64_t>();
+  p.epoch = sums_from(j.at("epoch"));
+  p.epoch_seconds = j.at("epoch_seconds").get<double>();
+  p.interval = sums_from(j.at("interval"));
+  p.best = best_from(j, "best");
+  p.best_ema = best_from(j, "best_ema");
+  if (j.contains("plateau")) p.plateau = plateau_from(j.at("plateau"));
+  if (j.contains("guard")) p.guard = guard_from(j.at("guard"));
+  check_progress(p);
+  return p;
+}
+
+}  // namespace fovea

@@ -1,0 +1,129 @@
+// Names in the file: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata: "fovea" (the
+// format), "progress", "settings" and the model's own keys, each JSON, and "crc32c" of all of it.
+#include "train/run/run_state.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "models/checkpoints/pretrained.h"
+
+namespace fovea {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+
+constexpr const char* kFormat = "state-2";
+constexpr const char* kFormatWithoutSum = "state-1";  // of earlier versions
+
+/// Handles to everything that the state consists of.
+Tensors tensors_of(const TrainState& state) {
+  Tensors tensors;
+  for (const Parameter& p : state.model->store().parameters()) {
+    tensors["param/" + p.name] = p.tensor.detach();
+  }
+  for (const Parameter& p : state.model->store().buffers()) {
+    tensors["buffer/" + p.name] = p.tensor.detach();
+  }
+  tensors.merge(state.optimizer->state());
+  if (state.ema != nullptr) {
+    for (const auto& [name, average] : state.ema->averages()) tensors["ema/" + name] = average;
+  }
+  return tensors;
+}
+
+SafetensorsFile read_run_state(const std::filesystem::path& path) {
+  SafetensorsFile file = read_safetensors(path);
+  const auto format = file.metadata.find("fovea");
+  check(format != file.metadata.end(), path.string(),
+        ": is no state of a run (a run directory's state.safetensors)");
+  if (format->second == kFormatWithoutSum) return file;
+  check(format->second == kFormat, path.string(), ": has format ", format->second, ", expected ",
+        kFormat);
+  check(value_or(file.metadata, "crc32c", "") == checksum_of(file.tensors, file.metadata),
+        path.string(),
+        ": damaged: its checksum is wrong; the weights files beside it may be whole: ",
+        "--initial-checkpoint starts a new run from one");
+  return file;
+}
+
+/// One line per difference of names, shapes and dtypes among the tensors of one kind ("m/").
+std::vector<std::string> differences(const Tensors& mine, const Tensors& saved,
+                                     const std::string& kind) {
+  std::vector<std::string> lines;
+  const auto note = [&](const auto&... parts) { lines.push_back(text_of(parts...)); };
+  for (const auto& [name, tensor] : mine) {
+    if (!name.starts_with(kind)) continue;
+    const auto found = saved.find(name);
+    if (found == saved.end()) {
+      note("missing ", name, " ", tensor.shape());
+    } else if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
+      note(name, " is ", found->second.dtype(), " ", found->second.shape(), ", expected ",
+           tensor.dtype(), " ", tensor.shape());
+    }
+  }
+  for (const auto& [name, tensor] : saved) {
+    if (name.starts_with(kind) && !mine.contains(name)) {
+      note("unexpected ", name, " ", tensor.shape());
+    }
+  }
+  return lines;
+}
+
+/// Throws one Error with all differences of the parameters; of what hangs on them (moments,
+/// averages) only where the parameters agree.
+void require_same(const Tensors& mine, const Tensors& saved, const std::string& path) {
+  for (const char* kind : {"param/", "buffer/", ""}) {
+    const std::vector<std::string> lines = differences(mine, saved, kind);
+    std::string text;
+    for (const std::string& line : lines) text.append(text.empty() ? " " : "; ").append(line);
+    check(lines.empty(), path, ": does not fit this run, ", lines.size(), " tensors differ:", text);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> nonfinite_tensors(const TrainState& state) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_of(state)) {
+    if (!all_finite(tensor)) names.push_back(name);
+  }
+  return names;
+}
+
+PendingFile run_state_file(const std::filesystem::path& path, const TrainState& state) {
+  PendingFile file{path, tensors_of(state), metadata_of(*state.model)};
+  file.metadata["fovea"] = kFormat;
+  file.metadata["progress"] = format_run_progress(state.progress);
+  file.metadata["settings"] = state.config;
+  return file;
+}
+
+void load_run_state(const std::filesystem::path& path, TrainState& state,
+                    const std::function<void(const Progress&)>& accept) {
+  const SafetensorsFile file = read_run_state(path);
+  const Tensors mine = tensors_of(state);
+  require_same(mine, file.tensors, path.string());
+  Progress progress;
+  try {
+    progress = parse_run_progress(value_or(file.metadata, "progress", ""));
+  } catch (const std::exception& error) {  // of the JSON, or of the counts in it
+    fail(path.string(), ": its progress cannot be read: ", error.what());
+  }
+  if (accept) accept(progress);
+  const NoGrad no_grad;
+  for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
+  state.optimizer->set_steps_done(progress.updates);
+  state.progress = progress;
+}
+
+std::string read_state_config(const std::filesystem::path& path) {
+  const SafetensorsFile file = read_run_state(path);
+  const auto found = file.metadata.find("settings");
+  check(found != file.metadata.end(), path.string(), ": its metadata has no settings");
+  return found->second;
+}
+
+}  // namespace fovea

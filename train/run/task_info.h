@@ -1,0 +1,45 @@
+// What the logs, charts and reports of a run know about its task, without its model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+/// A number that an evaluation measures.
+struct Measure {
+  std::string name;      ///< in logs, "eval_top1", and in tags, "eval/top1"
+  std::string title;     ///< for people: "top-1"
+  bool is_loss = false;  ///< what training makes small, of held-out images
+  std::string chart{};   ///< heading of the chart that it is drawn in with others; "": the losses'
+  bool is_percent = false;
+  bool more_is_better = false;
+
+  /// "93.75 %" or "0.1234".
+  [[nodiscard]] std::string text(double value) const;
+};
+
+/// In the order of TaskInfo::measures; empty: not measured.
+using Scores = std::vector<double>;
+
+/// What a task measures, and how that is named and shown.
+struct TaskInfo {
+  std::vector<std::string> loss_parts{};  ///< beside the whole, as in logs: "train_<part>"
+  std::vector<Measure> measures;
+  std::size_t best = 0;     ///< the measure that chooses the best epoch and steers plateaus
+  std::string pictures{};   ///< heading of the picture that an epoch ends with, or ""
+  std::string next_steps;   ///< what to type when a run is done, RUN standing for its folder
+  bool classifies = false;  ///< the model has an output for each class of the data set
+  std::int64_t batch_multiple = 1;  ///< images of a batch that belong together
+  std::string prepared{};           ///< what prepare() does to images, for people, or ""
+
+  [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
+  [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }
+  [[nodiscard]] bool is_better(double score, double than) const {
+    return best_measure().more_is_better ? score > than : score < than;
+  }
+};
+
+}  // namespace fovea

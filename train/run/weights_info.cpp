@@ -1,0 +1,107 @@
+// Metadata of weights, and what takes its place where other programs wrote them.
+#include "train/run/weights_info.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/pretrained.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+std::array<float, 3> channel_values(const std::string& text, std::array<float, 3> otherwise) {
+  const json values = parse_json(text);
+  if (!values.is_array() || values.size() != 3) return otherwise;
+  for (std::size_t c = 0; c < 3; ++c) {
+    if (!values[c].is_number()) return otherwise;
+    otherwise[c] = values[c].get<float>();
+  }
+  return otherwise;
+}
+
+double number_or(const Metadata& metadata, const std::string& key, double otherwise) {
+  const json value = parse_json(value_or(metadata, key, ""));
+  return value.is_number() ? value.get<double>() : otherwise;
+}
+
+/// Of weights that another program wrote.
+WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
+  WeightsInfo info;
+  info.normalization = kImageNetNormalization;
+  info.crop.mode = CropMode::center;
+  const std::optional<HubConfig> hub = find_hub_config(path);
+  if (!hub) return info;
+  for (const std::string& name : hub->classes) info.classes.push_back(visible_text(name));
+  info.normalization = {hub->mean, hub->deviation};
+  info.crop.crop_pct = hub->crop_pct;
+  info.crop.mode = parse_name<CropMode>("crop_mode", hub->crop_mode);
+  info.crop.filter = parse_name<Filter>("interpolation", hub->interpolation);
+  return info;
+}
+
+}  // namespace
+
+PendingFile weights_file(const std::filesystem::path& path, const Model& model,
+                         const std::map<std::string, Tensor>& values, const WeightsInfo& info) {
+  PendingFile file{path, values, metadata_of(model)};
+  Metadata& metadata = file.metadata;
+  metadata["dataset"] = info.dataset;
+  metadata["classes"] = json_text(json(info.classes));
+  metadata["mean"] = json_text(json(info.normalization.mean));
+  metadata["std"] = json_text(json(info.normalization.deviation));
+  metadata["crop_pct"] = json_text(json(info.crop.crop_pct));
+  metadata["crop_mode"] = name_of(info.crop.mode);
+  metadata["interpolation"] = name_of(info.crop.filter);
+  metadata["epoch"] = std::to_string(info.epoch);
+  metadata["scores"] = json_text(json(info.scores));
+  return file;
+}
+
+WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path) {
+  if (!metadata.contains("config")) return foreign_weights_info(path);
+  WeightsInfo info;
+  info.dataset = visible_text(value_or(metadata, "dataset", ""));
+  const json classes = parse_json(value_or(metadata, "classes", "[]"));
+  if (classes.is_array()) {
+    for (const json& name : classes) {
+      if (name.is_string()) info.classes.push_back(visible_text(name.get<std::string>()));
+    }
+  }
+  Normalization& n = info.normalization;
+  n.mean = channel_values(value_or(metadata, "mean", ""), n.mean);
+  n.deviation = channel_values(value_or(metadata, "std", ""), n.deviation);
+  for (const float deviation : n.deviation) {
+    check(deviation > 0, path.string(), ": its std is not positive");
+  }
+  info.crop.crop_pct = number_or(metadata, "crop_pct", info.crop.crop_pct);
+  check(info.crop.crop_pct > 0 && info.crop.crop_pct <= 1, path.string(), ": its crop_pct is ",
+        info.crop.crop_pct, ", expected more than 0 and at most 1");
+  info.crop.mode =
+      parse_name<CropMode>("crop_mode", value_or(metadata, "crop_mode", name_of(info.crop.mode)));
+  info.crop.filter = parse_name<Filter>(
+      "interpolation", value_or(metadata, "interpolation", name_of(info.crop.filter)));
+  const double epoch = number_or(metadata, "epoch", -1);
+  if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
+  if (metadata.contains("top1")) info.scores["top1"] = number_or(metadata, "top1", 0);  // earlier
+  const json scores = parse_json(value_or(metadata, "scores", "{}"));
+  if (scores.is_object()) {
+    for (const auto& [name, score] : scores.items()) {
+      if (score.is_number()) info.scores[visible_text(name)] = score.get<double>();
+    }
+  }
+  return info;
+}
+
+WeightsInfo read_weights_info(const std::filesystem::path& path) {
+  return weights_info(read_safetensors(path).metadata, path);
+}
+
+}  // namespace fovea

@@ -1,0 +1,37 @@
+// The weights files of a run: official names only, and in their metadata how to build the model and
+// how to prepare an image for it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/evaluation.h"
+#include "data/transforms.h"
+#include "models/model.h"
+#include "train/run/pending_file.h"
+
+namespace fovea {
+
+/// What `evaluate` and `predict` need to know beside the weights.
+struct WeightsInfo {
+  std::string dataset;
+  std::vector<std::string> classes;
+  Normalization normalization = kCifarNormalization;
+  EvaluationCrop crop{};
+  std::int64_t epoch = -1;
+  std::map<std::string, double> scores{};  ///< held out, by the measures' names
+};
+
+/// `values` by official names: the model's own or averages.
+[[nodiscard]] PendingFile weights_file(const std::filesystem::path& path, const Model& model,
+                                       const std::map<std::string, Tensor>& values,
+                                       const WeightsInfo& info);
+/// What weights_file() noted in a file's metadata; of files of another origin what timm's
+/// config.json beside `path` says, and ImageNet's usual values where there is none.
+[[nodiscard]] WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path);
+[[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
+
+}  // namespace fovea

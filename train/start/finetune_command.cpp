@@ -1,0 +1,71 @@
+// The flags that make the classifier's blocks those of the encoder.
+#include "train/start/finetune_command.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/json.h"
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::size_t kLineWidth = 100;
+
+/// "mae_vit_base_patch16" and "mae_pit_tiny_32" without their first part, and with a size.
+std::string encoder_of(const std::string& model) {
+  std::string encoder = model.substr(model.find('_') + 1);
+  const std::size_t image = encoder.find_last_of('_') + 1;
+  const bool has_size = encoder.find_first_not_of("0123456789x", image) == std::string::npos;
+  return has_size ? encoder : encoder + "_224";
+}
+
+/// Those of --model-args that an encoder knows.
+std::string encoder_args(const std::string& text) {
+  if (text.empty()) return "";
+  nlohmann::json args = parse_json(text);
+  for (const char* const own : {"mask_ratio", "norm_pix_loss", "pos_embed", "decoder_embed_dim",
+                                "decoder_depth", "decoder_num_heads"}) {
+    args.erase(own);
+  }
+  return args.empty() ? "" : json_text(args);
+}
+
+}  // namespace
+
+std::string finetune_command(const TrainConfig& config) {
+  std::vector<std::string> flags;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) flags.push_back("--" + name + " " + shell_word(value));
+  };
+  add("dataset", config.dataset);
+  add("data-dir", config.data_dir);
+  add("train-split", config.train_split);
+  add("val-split", config.val_split);
+  add("class-map", config.class_map);
+  add("finetune", "RUN");
+  add("model", encoder_of(config.model));
+  TrainConfig own = config;
+  for (const std::string name :
+       {"img-size", "patch-size", "embed-dim", "depth", "num-heads", "mlp-ratio"}) {
+    std::string key = name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    add(name, own.model_settings[key]);
+  }
+  add("model-args", encoder_args(own.model_settings["model_args"]));
+  add("global-pool", "avg");
+  add("layer-decay", "0.75");
+
+  const bool small = config.dataset == "builtin" || config.dataset.starts_with("cifar");
+  std::string text = small ? "./run train_cifar" : "./run train_imagenet";
+  std::size_t line = text.size();
+  for (const std::string& flag : flags) {
+    const bool fits = line + 1 + flag.size() + 2 <= kLineWidth;  // two for the end of the line
+    text += (fits ? " " : " \\\n    ") + flag;
+    line = (fits ? line + 1 : 4) + flag.size();
+  }
+  return text;
+}
+
+}  // namespace fovea

@@ -1,0 +1,70 @@
+// Values, files, heads.
+#include "train/start/initial_weights.h"
+
+#include <optional>
+#include <sstream>
+
+#include "engine/autograd.h"
+#include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/pretrained.h"
+#include "models/cpvt.h"
+#include "ops/arithmetic.h"
+#include "train/run/weights_info.h"
+#include "train/start/jax_init.h"
+#include "train/start/weights_table.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Weights expect colours as they were trained with; here those are settings of the run.
+void note_other_colors(const Normalization& own, const fs::path& weights, const Metadata& metadata,
+                       std::vector<std::string>& notices) {
+  if (!metadata.contains("mean") && !find_hub_config(weights)) return;  // nothing says which
+  const Normalization theirs = weights_info(metadata, weights).normalization;
+  if (own.mean == theirs.mean && own.deviation == theirs.deviation) return;
+  std::ostringstream text;
+  const auto list = [&text](const char* flag, const std::array<float, 3>& v) {
+    text << " --" << flag << ' ' << v[0] << ',' << v[1] << ',' << v[2];
+  };
+  text << weights.string() << ": was trained with";
+  list("mean", theirs.mean);
+  list("std", theirs.deviation);
+  text << ", and this run has others";
+  notices.push_back(text.str());
+}
+
+void load_weights_file(const InitialWeights& from, Model& model,
+                       std::vector<std::string>& notices) {
+  LoadOptions options;
+  options.finetune = from.new_head;
+  options.weights_key = from.weights_key;
+  if (from.checkpoint.empty()) return;
+  const fs::path path = weights_in(from.checkpoint);
+  const WeightsList list = list_weights(path, from.weights_key);
+  note_other_colors(from.colors, path, list.metadata, notices);
+  const LoadReport report = load_weights(model, path, options);
+  notices.push_back(loading_table(path, list, model, report));
+}
+
+void change_heads(const InitialWeights& from, const Model& model) {
+  const NoGrad no_grad;
+  for (const Parameter& p : model.store().parameters()) {
+    if (!is_head(p.role)) continue;
+    if (from.head_scale) p.tensor.copy_(p.tensor * *from.head_scale);
+    if (from.head_bias && p.tensor.rank() == 1) p.tensor.fill_(*from.head_bias);
+  }
+}
+
+}  // namespace
+
+void set_initial_weights(const InitialWeights& from, Model& model,
+                         std::vector<std::string>& notices) {
+  if (from.values == InitialValues::jax) initialise_as_jax(model, from.seed);
+  load_weights_file(from, model, notices);
+  if (!from.pegs.empty()) load_pegs(model, from.pegs);
+  change_heads(from, model);
+}
+
+}  // namespace fovea

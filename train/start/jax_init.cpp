@@ -1,0 +1,69 @@
+// --init jax: the values of the original ViT as timm states them. Linear layers xavier
+// over the whole matrix (q, k and v as one), biases 0 but N(1e-6) in the MLP, the patch projection
+// LeCun normal, tokens N(1e-6), heads 0. Position embeddings, norms and PEGs are as without it.
+#include "train/start/jax_init.h"
+
+#include <cmath>
+
+#include "base/fields.h"
+#include "engine/autograd.h"
+#include "models/checkpoints/pretrained.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kJaxStream = 0x6A6178;  // "jax"
+
+/// Normal, cut at two deviations, with variance 1 / fan_in after the cut.
+Init lecun_normal(std::int64_t fan_in) {
+  constexpr double kDeviationOfCut = 0.87962566103423978;  // of a unit normal cut at -2 and 2
+  const double deviation = std::sqrt(1 / static_cast<double>(fan_in)) / kDeviationOfCut;
+  return [deviation](const Tensor& parameter, RandomKey key) {
+    Rng rng(key.seed, key.stream);
+    std::vector<double> values(static_cast<std::size_t>(parameter.numel()));
+    for (double& value : values) {
+      do value = rng.normal();
+      while (std::abs(value) > 2);
+      value *= deviation;
+    }
+    parameter.copy_(from_values(parameter.shape(), values));
+  };
+}
+
+/// What to set a parameter to; empty: it stays as it is.
+Init jax_init(Role role, const Shape& shape) {
+  const bool bias = shape.rank() == 1;
+  switch (role) {
+    case Role::head:
+    case Role::distillation_head:
+      return constant(0);
+    case Role::token:
+    case Role::distillation_token:
+      return normal(1e-6);
+    case Role::patches:
+      return bias ? constant(0) : lecun_normal(shape.numel() / shape[0]);
+    case Role::attention:
+      return bias ? constant(0) : xavier(shape[1], shape[0]);
+    case Role::mlp:
+      return bias ? normal(1e-6) : xavier(shape[1], shape[0]);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+void initialise_as_jax(const Model& model, std::uint64_t seed) {
+  if (!model.store().find(Role::attention).defined()) {
+    throw UsageError("--init jax: is for ViT, DeiT, CPVT and PiT, not for " + model.info().name);
+  }
+  const NoGrad no_grad;
+  std::uint64_t index = 0;
+  for (const Parameter& p : model.store().parameters()) {
+    const Init init = jax_init(p.role, p.tensor.shape());
+    if (init) init(p.tensor, {seed, stream_of(kJaxStream, index)});
+    ++index;
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,32 @@
+// Everything that a run needs, made from its settings.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "settings/config.h"
+#include "train/loop/trainer.h"
+
+namespace fovea {
+
+/// What the settings say about the data set.
+[[nodiscard]] DatasetOptions dataset_options(const TrainConfig& config);
+[[nodiscard]] Datasets open_datasets(const TrainConfig& config);
+
+/// The model as it is born, with the parameters fixed that --freeze and --linear-probe name; see
+/// initial_weights.h for what a new run starts with. `notices` gets a line for what is frozen and
+/// for choices that are probably not meant.
+[[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
+                                                 std::vector<std::string>& notices);
+
+/// A trainer as the settings want it.
+[[nodiscard]] Trainer make_trainer(const TrainConfig& config, Datasets data,
+                                   std::unique_ptr<Model> model);
+
+/// The run's folder, made if need be: --output, or a new one under runs/, named after time, data
+/// set and model.
+[[nodiscard]] std::filesystem::path make_run_folder(const TrainConfig& config);
+
+}  // namespace fovea

@@ -1,0 +1,83 @@
+// Columns as wide as their widest entry.
+#include "train/start/weights_table.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <vector>
+
+namespace fovea {
+namespace {
+
+using Row = std::array<std::string, 4>;  // name, in the file, in the model, what happened
+
+std::string text_of(const Shape& shape) {
+  std::ostringstream text;
+  text << shape;
+  return text.str();
+}
+
+std::string text_of(const std::vector<Row>& rows) {
+  std::array<std::size_t, 4> width{};
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    text += "\n ";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::string cell = row[c];
+      if (c + 1 < row.size()) cell.resize(width[c], ' ');
+      text += "  " + cell;
+    }
+  }
+  return text;
+}
+
+std::map<std::string, std::string> shapes_in(const WeightsList& list) {
+  std::map<std::string, std::string> shapes;
+  for (const StoredEntry& entry : list.entries) {
+    shapes[official_name(entry.name)] = text_of(entry.shape);
+  }
+  return shapes;
+}
+
+std::string shape_in(const std::map<std::string, std::string>& shapes, const std::string& name) {
+  const auto found = shapes.find(name);
+  return found == shapes.end() ? "-" : found->second;
+}
+
+}  // namespace
+
+std::string loading_table(const std::filesystem::path& path, const WeightsList& list,
+                          const Model& model, const LoadReport& report) {
+  const std::map<std::string, std::string> in_file = shapes_in(list);
+  std::vector<Row> rows{{"tensor", "file", "model", ""}};
+  const auto add = [&](const std::string& name, const char* what) {
+    const Tensor own = model.store().find(name);
+    rows.push_back(
+        {name, shape_in(in_file, name), own.defined() ? text_of(own.shape()) : "-", what});
+  };
+  for (const std::string& name : report.resized) add(name, "resized to the model's grid");
+  for (const std::string& name : report.kept) add(name, "starts anew");
+  int decoder = 0;  // MAE's: too many to list
+  for (const auto& [name, shape] : in_file) {
+    if (model.store().find(name).defined()) continue;
+    if (name.starts_with("decoder_")) {
+      ++decoder;
+    } else {
+      add(name, "left out");
+    }
+  }
+  if (decoder > 0) {
+    rows.push_back({"decoder_*", std::to_string(decoder) + " tensors", "-", "left out"});
+  }
+  const std::size_t total = model.store().parameters().size() + model.store().buffers().size();
+  const std::size_t copied = total - report.resized.size() - report.kept.size();
+  std::ostringstream text;
+  text << path.string() << ": copied " << copied << " of " << total << " tensors";
+  if (rows.size() > 1) text << "; the others:" << text_of(rows);
+  return text.str();
+}
+
+}  // namespace fovea

@@ -1,0 +1,63 @@
+// Composed of ops, in f32 or better.
+#include "train/tasks/class_losses.h"
+
+#include "base/error.h"
+#include "ops/activation.h"
+#include "ops/arithmetic.h"
+#include "ops/index.h"
+#include "ops/loss.h"
+#include "ops/reduce.h"
+#include "ops/softmax.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+/// Losses are computed in f32 or better.
+Tensor widened(const Tensor& logits) {
+  return logits.dtype() == DType::f64 ? logits : logits.to(DType::f32);
+}
+
+/// [B, K]: 1 - s + s / K for the label, s / K elsewhere.
+Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothing) {
+  const double off = smoothing / static_cast<double>(classes);
+  return ops::one_hot(labels, classes, DType::f64) * (1 - smoothing) + off;
+}
+
+}  // namespace
+
+Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& options) {
+  const std::int64_t classes = logits.size(1);
+  const Tensor z = widened(logits);
+  Tensor wanted = targets.soft.defined()
+                      ? targets.soft
+                      : smooth_targets(targets.labels, classes, options.smoothing);
+  wanted = wanted.to(z.dtype());
+  if (options.threshold) {
+    wanted = ops::greater(wanted, full({1}, *options.threshold, z.options())).to(z.dtype());
+  }
+  Tensor mean;
+  if (options.pos_weight) {  // -w t log sigmoid(z) - (1 - t) log(1 - sigmoid(z))
+    mean = -ops::mean(wanted * ops::logsigmoid(z) * *options.pos_weight +
+                      (wanted * -1.0 + 1.0) * ops::logsigmoid(-z));
+  } else {
+    mean = ops::bce_with_logits(z, wanted);
+  }
+  return options.sum_classes ? mean * static_cast<double>(classes) : mean;
+}
+
+Tensor jsd_loss(const Tensor& logits, const Tensor& labels, const JsdOptions& options) {
+  const std::int64_t rows = logits.size(0), classes = logits.size(1), splits = options.splits;
+  check(splits >= 2 && rows % splits == 0, "jsd_loss: got ", rows, " rows in splits of ", splits,
+        ", expected a multiple of at least 2");
+  const Shape shape{rows / splits, splits, classes};
+  const Tensor z = ops::reshape(widened(logits), shape);
+  const Tensor first = ops::select(ops::reshape(labels, {rows / splits, splits}), 1, 0);
+  const Tensor log_p = ops::log_softmax(z), p = ops::softmax(z);
+  const Tensor mixture = ops::clamp(ops::mean(p, {1}, true), 1e-7, 1);
+  const Tensor divergence = ops::sum(p * (log_p - ops::log(mixture)));
+  return ops::cross_entropy(ops::select(z, 1, 0), first, options.smoothing) +
+         divergence * (options.alpha / static_cast<double>(rows));
+}
+
+}  // namespace fovea

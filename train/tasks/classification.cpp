@@ -1,0 +1,75 @@
+// Mixing is drawn for each batch by its place in the run.
+#include "train/tasks/classification.h"
+
+#include <utility>
+
+#include "train/tasks/classifier_evaluation.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kMixStream = 0x6D6978;  // "mix"
+
+}  // namespace
+
+TaskInfo classification_info(const ClassificationOptions& options) {
+  TaskInfo info;
+  if (options.objective.distillation != Distillation::none) {
+    info.loss_parts = {"labels", "teacher"};
+  }
+  const auto accuracy = [](const char* name, const char* title) {
+    return Measure{.name = name,
+                   .title = title,
+                   .chart = "Accuracy on held-out images",
+                   .is_percent = true,
+                   .more_is_better = true};
+  };
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
+                   accuracy("top1", "top-1"),
+                   accuracy("top5", "top-5")};
+  info.best = 1;
+  info.next_steps =
+      "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
+      "  ./run predict IMAGE --checkpoint RUN\n";
+  info.classifies = true;
+  if (options.mix) {
+    info.batch_multiple = 2;
+    info.prepared = "one draw of mixing";
+  }
+  return info;
+}
+
+Classification::Classification(const ClassificationOptions& options, const ModelInfo& model,
+                               std::int64_t samples)
+    : options_(options),
+      info_(classification_info(options)),
+      objective_(options.objective, model, samples) {}
+
+Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
+  const bool in_time = options_.mix_epochs == 0 || place.epoch < options_.mix_epochs;
+  if (!options_.mix || !in_time) return batch;
+  Rng rng(options_.seed, stream_of(kMixStream, static_cast<std::uint64_t>(place.forward)));
+  MixedBatch mixed = mix(batch, *options_.mix, rng);
+  batch.images = std::move(mixed.images);
+  batch.targets = std::move(mixed.targets);
+  return batch;
+}
+
+TaskLoss Classification::loss(Model& model, const Batch& batch, Context& ctx) const {
+  const ModelOutput output = model.forward(batch.images, ctx);
+  return objective_(output, {batch.labels, batch.targets, batch.indices}, batch.images);
+}
+
+Task::Evaluated Classification::evaluate(Model& model,
+                                         const std::shared_ptr<const Dataset>& dataset,
+                                         const EvaluateOptions& options) const {
+  const Evaluation result = fovea::evaluate(model, dataset, {options});
+  const Metrics& metrics = result.metrics;
+  return {{metrics.loss(), metrics.top1(), metrics.top5()}, result};
+}
+
+bool Classification::is_unused(const Parameter& parameter) const {
+  return objective_.is_unused(parameter);
+}
+
+}  // namespace fovea

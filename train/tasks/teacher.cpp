@@ -1,0 +1,89 @@
+// A model, or what one said before.
+#include "train/tasks/teacher.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "formats/safetensors.h"
+#include "models/checkpoints/pretrained.h"
+#include "models/registry.h"
+#include "ops/index.h"
+
+namespace fovea {
+namespace {
+
+/// A fovea model that looks at the same images as the student, mixed as they are.
+class ModelTeacher : public Teacher {
+ public:
+  ModelTeacher(const TeacherOptions& options, const ModelInfo& student)
+      : model_(load(options, student)),
+        activations_(options.activations),
+        any_size_(!options.sizes.sides.empty()) {
+    const ModelInfo& teacher = model_->info();
+    try_training_sizes(options.sizes, *model_, "teacher " + options.checkpoint);
+    check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
+          "teacher ", options.checkpoint, ": has ", teacher.num_classes, " classes and ",
+          teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.num_classes,
+          " and ", student.img_size[0], "x", student.img_size[1]);
+  }
+
+  [[nodiscard]] Tensor logits(const Tensor& images, const Tensor&) const override {
+    const NoGrad no_grad;
+    Context ctx;
+    ctx.activations = activations_;
+    ctx.any_size = any_size_;
+    return model_->forward(images, ctx).logits;
+  }
+
+ private:
+  static std::unique_ptr<Model> load(const TeacherOptions& options, const ModelInfo& student) {
+    const TensorOptions where{DType::f32, options.device};
+    if (options.model.empty()) return load_model(options.checkpoint, where, options.weights_key);
+    const nlohmann::json sizes{{"num_classes", student.num_classes},
+                               {"img_size", student.img_size}};
+    std::unique_ptr<Model> teacher = make_model(options.model, sizes, 0, where);
+    LoadOptions how;
+    how.weights_key = options.weights_key;
+    load_weights(*teacher, options.checkpoint, how);
+    return teacher;
+  }
+
+  std::unique_ptr<Model> model_;
+  DType activations_;
+  bool any_size_;
+};
+
+/// What some teacher said of every training image, in the data set's order: tensor "logits".
+class StoredTeacher : public Teacher {
+ public:
+  StoredTeacher(const TeacherOptions& options, const ModelInfo& student, std::int64_t samples)
+      : device_(options.device) {
+    const SafetensorsFile file = read_safetensors(options.logits);
+    const auto found = file.tensors.find("logits");
+    check(found != file.tensors.end(), options.logits, ": there is no tensor \"logits\"");
+    const Shape expected{samples, student.num_classes};
+    check(found->second.shape() == expected && is_float(found->second.dtype()), options.logits,
+          ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected numbers ",
+          expected, ", training images by classes");
+    logits_ = found->second.to(DType::f32);
+  }
+
+  [[nodiscard]] Tensor logits(const Tensor&, const Tensor& indices) const override {
+    check(indices.defined(), "teacher: the batch does not say which images it holds");
+    return ops::index_select(logits_, 0, indices).to(device_);
+  }
+
+ private:
+  Device device_;
+  Tensor logits_;  ///< f32 [N, K], on the CPU
+};
+
+}  // namespace
+
+std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options, const ModelInfo& student,
+                                      std::int64_t samples) {
+  if (options.logits.empty()) return std::make_unique<ModelTeacher>(options, student);
+  return std::make_unique<StoredTeacher>(options, student, samples);
+}
+
+}  // namespace fovea

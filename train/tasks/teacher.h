@@ -1,0 +1,37 @@
+// What another classifier says of the training images, for distillation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "models/model.h"
+#include "train/loop/training_sizes.h"
+
+namespace fovea {
+
+/// What a teacher says of a batch.
+class Teacher {
+ public:
+  virtual ~Teacher() = default;
+  /// [B, K], without a tape.
+  [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
+};
+
+/// Where a teacher's logits come from: computed by a model, or stored.
+struct TeacherOptions {
+  std::string checkpoint{};   ///< weights of the model
+  std::string weights_key{};  ///< of that file, see read_weights()
+  std::string model{};        ///< its registry name; empty: the checkpoint says it
+  std::string logits{};       ///< instead of a model: a safetensors file with "logits" [N, K]
+  TrainingSizes sizes{};      ///< of the images that it will see
+  DType activations = DType::f32;
+  Device device{};
+};
+
+/// Reads its weights, or its stored logits of all `samples` training images. A model must see
+/// images of the student's size and know as many classes.
+[[nodiscard]] std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options,
+                                                    const ModelInfo& student, std::int64_t samples);
+
+}  // namespace fovea
