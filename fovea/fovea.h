@@ -20,11 +20,12 @@
 
 // data: images from data sets to batches
 #include "data/augment/mixup.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/image.h"
 #include "data/loading/loader.h"
+#include "data/sample.h"
 
 // models: by name, from files, or made of layers; json holds their settings
 #include <nlohmann/json.hpp>
