@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 
 #include "apps/app.h"
-#include "settings/config.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {
 
 CommandLine parse(std::vector<std::string> words, const std::string& arguments = "") {
-  TrainConfig config;
+  TrainConfig config = config_for(TaskKind::classification);
   words.insert(words.begin(), "program");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -82,7 +82,7 @@ TEST_CASE("--help lists every setting with its default") {
     static_cast<void>(parse({"--help"}));
     FAIL("no help was shown");
   } catch (const HelpRequest& help) {
-    TrainConfig config;
+    TrainConfig config = config_for(TaskKind::classification);
     for (const Field& field : fields_of(config)) {
       CAPTURE(field.name);
       CHECK(help.text.find("--" + field.name) != std::string::npos);

@@ -53,16 +53,16 @@ const std::vector<Family> kFamilies = {
 TrainConfig config_of(const Family& family, const char* device, DType precision) {
   const bool is_mae = std::string(family.model).starts_with("mae_");
   TrainConfig c = is_mae ? tiny_mae_config() : tiny_config();
-  c.model = family.model;
-  c.model_settings = {};
-  for (const auto& [key, value] : family.settings) c.model_settings[key] = value;
-  c.precision = precision;
-  c.device = device;
-  c.batch_size = 4;
-  c.max_steps = 10;
-  c.epochs = 1;
-  c.warmup_epochs = 0;
-  c.log_interval = 1;
+  c.model.name = family.model;
+  c.model.settings = {};
+  for (const auto& [key, value] : family.settings) c.model.settings[key] = value;
+  c.run.precision = precision;
+  c.run.device = device;
+  c.images.loader.batch_size = 4;
+  c.loop.max_steps = 10;
+  c.schedule.epochs = 1;
+  c.schedule.warmup_epochs = 0;
+  c.loop.log_interval = 1;
   return c;
 }
 
@@ -125,8 +125,8 @@ TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and pictur
   };
   const auto end_on = [](const char* device) {
     TrainConfig config = config_of(kFamilies.back(), device, DType::f32);
-    config.batch_size = 25;  // two steps
-    config.max_steps = 0;
+    config.images.loader.batch_size = 25;  // two steps
+    config.loop.max_steps = 0;
     Trainer trainer = make_trainer(config);
     End end;
     TrainWatch watch;
@@ -152,7 +152,7 @@ TEST_CASE("between two losses that are shown the host does not wait") {
   for (const Family& family : kFamilies) {
     CAPTURE(std::string(family.model));
     TrainConfig config = config_of(family, "cuda", DType::f32);
-    config.log_interval = 10;
+    config.loop.log_interval = 10;
     Trainer trainer = make_trainer(config);
     std::vector<std::int64_t> waits;  // after each step
     TrainWatch watch;
