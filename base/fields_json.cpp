@@ -23,10 +23,20 @@ std::string list_text(const Field& field, const Json& list) {
   return text;
 }
 
+/// {"head": 10, "blocks": 0.5} as "head=10 blocks=0.5".
+std::string pairs_text(const Json& object) {
+  std::string text;
+  for (const auto& [name, value] : object.items()) {
+    text.append(text.empty() ? "" : " ").append(name).append("=").append(json_text(value));
+  }
+  return text.empty() ? "none" : text;
+}
+
 /// A JSON value as the text that would stand after the flag.
 std::string text_of(const Field& field, const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "none";
+  if (value.is_object() && field.holds<Field::Texts>()) return pairs_text(value);
   if (value.is_boolean() || value.is_number() || value.is_object()) return json_text(value);
   if (value.is_array() && value.empty() && field.may_be_empty) return "none";
   const std::string text = value.is_array() ? list_text(field, value) : "";

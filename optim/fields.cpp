@@ -2,6 +2,10 @@
 #include "optim/fields.h"
 
 #include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -18,6 +22,40 @@ Access<Field::Numbers> betas(OptimizerOptions* options) {
             if (numbers.empty()) return;
             options->beta1 = numbers.at(0);
             options->beta2 = numbers.at(1);
+          }};
+}
+
+/// Where PATTERN ends is the last "=": names of parameters have none.
+NamedRate parse_rate(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("--lr-scale: got " + text +
+                     ", expected PATTERN=FACTOR, as in head=10: " + why);
+  };
+  if (equals == std::string::npos || equals == 0) refuse("the pattern and \"=\" come first");
+  const std::optional<double> factor = parse_real(text.substr(equals + 1));
+  if (!factor || !std::isfinite(*factor) || *factor < 0) {
+    refuse("the factor is a finite number of at least 0");
+  }
+  NamedRate rate{text.substr(0, equals), factor.value_or(1)};
+  try {
+    static_cast<void>(std::regex(rate.pattern));
+  } catch (const std::regex_error& error) {
+    refuse("the pattern is not a regular expression: " + std::string(error.what()));
+  }
+  return rate;
+}
+
+Access<Field::Texts> named_rates(std::vector<NamedRate>* rates) {
+  return {[=] {
+            Field::Texts texts;
+            for (const auto& [pattern, factor] : *rates)
+              texts.push_back(pattern + "=" + shortest_text(factor));
+            return texts;
+          },
+          [=](const Field::Texts& texts) {
+            rates->clear();
+            for (const std::string& text : texts) rates->push_back(parse_rate(text));
           }};
 }
 
@@ -47,6 +85,10 @@ void add_fields(Fields& fields, OptimizerOptions& options) {
       "layer-decay-norm", &options.layer_decay_norm,
       "the norm behind the blocks learns like the last block, as in timm, or like the head, as "
       "in MAE's code");
+  g.add("lr-scale", named_rates(&options.named_rates),
+        "PATTERN=FACTOR, repeatable: parameters whose name has a match of the regular expression "
+        "learn at so many times the rate; factors multiply with each other and with layer-decay's")
+      .may_be_empty = true;
   g.add("no-decay-dist", opposite(&options.decay_dist_token),
         "DeiT: no weight decay of dist_token, as newest timm");
 }

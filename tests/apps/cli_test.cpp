@@ -59,6 +59,8 @@ TEST_CASE("flags in all their forms") {
 TEST_CASE("the last of several wins, negative numbers are values") {
   CHECK(value_of(parse({"--epochs", "3", "--epochs", "5"}), "epochs") == "5");
   CHECK(value_of(parse({"--lr", "-1"}), "lr") == "-1");
+  CHECK(value_of(parse({"--lr-scale", "head=10", "--lr-scale=norm=2"}), "lr-scale") ==
+        "head=10 norm=2");  // but of these all count
 }
 
 TEST_CASE("arguments without a flag, where the program takes them") {

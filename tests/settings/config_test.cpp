@@ -224,6 +224,37 @@ TEST_CASE("an optimizer's own averaging factors and eps, until others are asked 
   CHECK(betas_of(c).empty());
 }
 
+TEST_CASE("rates by patterns of names: repeated, in JSON a list or an object") {
+  const auto rates_of = [](const std::vector<Setting>& flags) {
+    std::string text;
+    for (const auto& [pattern, factor] : resolve_run(flags).config.step.optimizer.named_rates)
+      text += pattern + ":" + std::to_string(factor).substr(0, 4) + " ";
+    return text;
+  };
+  CHECK(rates_of({}).empty());
+  CHECK(rates_of({{"lr-scale", "head=10 ^blocks.0=0.5"}}) == "head:10.0 ^blocks.0:0.50 ");
+  CHECK(rates_of({{"lr-scale", "a=b=2"}}) == "a=b:2.00 ");
+  TrainConfig c = config_for(TaskKind::classification);
+  const Fields fields = fields_of(c);
+  for (const char* json :
+       {R"({"lr-scale": ["head=10", "norm=2"]})", R"({"lr-scale": {"head": 10, "norm": 2}})",
+        R"({"lr-scale": "head=10 norm=2"})"}) {
+    set(c, "lr-scale", "none");
+    apply_json(fields, json, "f.json");
+    CHECK(field_text(find_field(fields, "lr-scale", "")) == "head=10 norm=2");
+  }
+  TrainConfig again = config_for(TaskKind::classification);
+  apply_json(fields_of(again), to_json(fields), "config.json");
+  CHECK(again.step.optimizer.named_rates.size() == 2);
+  CHECK(refusal("lr-scale", "head") ==
+        "--lr-scale: got head, expected PATTERN=FACTOR, as in head=10: the pattern and \"=\" come "
+        "first");
+  for (const char* bad : {"=2", "head=", "head=nan", "head=-1", "head=x", "he(ad=2"}) {
+    CAPTURE(std::string(bad));
+    CHECK(refusal("lr-scale", bad).find("PATTERN=FACTOR") != std::string::npos);
+  }
+}
+
 TEST_CASE("the rate for larger steps grows as asked") {
   TrainConfig c = config_for(TaskKind::classification);
   c.rate.base = 0.1;

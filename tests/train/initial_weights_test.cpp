@@ -168,6 +168,10 @@ TEST_CASE("expressions that are none, or that match nothing, are refused") {
   CHECK(contains(message_of([&] { notices_of(config); }), "expression 2 of"));
   config.frozen.patterns = ".";
   CHECK(contains(message_of([&] { notices_of(config); }), "nothing is left to train"));
+  config = plain_config();
+  config.step.optimizer.named_rates = {{"head", 2}, {"hea_d", 2}};
+  CHECK(contains(message_of([&] { notices_of(config); }), "--lr-scale: "));
+  CHECK(contains(message_of([&] { notices_of(config); }), "'hea_d' matches no parameter"));
 }
 
 TEST_CASE("fine-tuning at another size and class count says all in one table, and trains") {

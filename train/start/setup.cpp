@@ -45,6 +45,15 @@ void freeze_parameters(const FrozenOptions& options, const Model& model, Notices
   notices.add("frozen: ", frozen, " parameters; ", left, " are trained");
 }
 
+/// Each --lr-scale must mean some parameter.
+void check_rates(const std::vector<NamedRate>& rates, const Model& model) {
+  try {
+    static_cast<void>(NamedRates(model.store(), rates));
+  } catch (const Error& error) {
+    throw UsageError(std::string("--lr-scale: ") + error.what());
+  }
+}
+
 }  // namespace
 
 Datasets open_datasets(const TrainConfig& config) {
@@ -73,6 +82,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
                 " see little; --patch-size 4 is usual here");
   }
   freeze_parameters(config.frozen, *model, notices);
+  check_rates(config.step.optimizer.named_rates, *model);
   try_training_sizes(config.sizes, *model, name);
   return model;
 }
