@@ -7,7 +7,7 @@
 #include "apps/pictures.h"
 #include "apps/predictions.h"
 #include "base/files.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/parallel.h"
@@ -48,7 +48,7 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   }
   LoaderOptions load =
       evaluation_loader_options(request.batch_size, static_cast<int>(request.workers));
-  load.on_bad_image = OnBadImage::drop;
+  load.bad_images.then = OnBadImage::drop;
   Loader loader(std::make_shared<PictureFiles>(files), evaluation_pipeline(trained.preparation()),
                 load);
   const NoGrad no_grad;

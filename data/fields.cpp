@@ -56,17 +56,18 @@ void add_fields(Fields& fields, DatasetOptions& options) {
 void add_fields(Fields& fields, TrainingImages& options) {
   LoaderOptions& loader = options.loader;
   FieldGroup g(fields, "Data");
-  g.number("aug-repeats", zero_for_one(&loader.repeats),
+  g.number("aug-repeats", zero_for_one(&loader.epoch.repeats),
            "times that an image comes in a row, augmented anew; 0: once", {0, 100})
       .fixed = true;
-  g.number("shuffle-buffer", &loader.shuffle_buffer,
+  g.number("shuffle-buffer", &loader.epoch.shuffle_buffer,
            "images through which tar files are shuffled, file by file; 0: all at once",
            {0, kMaxImages})
       .fixed = true;
   g.add("fast-decode", &options.shrink_large,
         "decode large JPEGs at 1/2, 1/4 or 1/8 for training: faster, slightly other pixels");
-  const Access<bool> resplit([&loader] { return loader.unfinished_every > 0; },
-                             [&loader](bool value) { loader.unfinished_every = value ? 2 : 0; });
+  const Access<bool> resplit(
+      [&loader] { return loader.rows.unfinished_every > 0; },
+      [&loader](bool value) { loader.rows.unfinished_every = value ? 2 : 0; });
   FieldGroup(fields, "Augment")
       .add("resplit", resplit,
            "no erasing in the first split of each image; without splits: in every second image of "
@@ -76,7 +77,7 @@ void add_fields(Fields& fields, TrainingImages& options) {
       .fixed = true;
 }
 
-void add_split_fields(Fields& fields, LoaderOptions& options) {
+void add_split_fields(Fields& fields, RowOptions& options) {
   const Access<std::int64_t> splits(
       zero_for_one(&options.splits).get, [&options](std::int64_t value) {
         check_usage(value != 1, "--aug-splits: got 1, expected 0 or at least 2");

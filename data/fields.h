@@ -4,7 +4,7 @@
 #include "base/fields.h"
 #include "data/augment/mixup.h"
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/loading/training_images.h"
 
 namespace fovea {
@@ -14,7 +14,7 @@ void add_fields(Fields& fields, DatasetOptions& options);
 /// But for its augmentation.
 void add_fields(Fields& fields, TrainingImages& options);
 /// Several rows per image, for losses that compare them.
-void add_split_fields(Fields& fields, LoaderOptions& options);
+void add_split_fields(Fields& fields, RowOptions& options);
 void add_fields(Fields& fields, AugmentOptions& options);
 void add_fields(Fields& fields, EvaluationCrop& options);
 void add_fields(Fields& fields, Normalization& options);

@@ -130,7 +130,7 @@ void add_samples(const Run& run, RunPage& page) {
   check(run.model != nullptr, "the size of the model's images is not known");
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   LoaderOptions& loading = config.images.loader;
-  const std::int64_t shown = kSamplesShown / loading.splits;
+  const std::int64_t shown = kSamplesShown / loading.rows.splits;
   config.task->forget_files();  // a teacher has no part in what is shown
   const std::unique_ptr<const Task> task = make_task(config, *run.model, train->size());
   const std::int64_t unit = task->info().batch_multiple;
@@ -140,7 +140,7 @@ void add_samples(const Run& run, RunPage& page) {
   const Batch batch = task->prepare(loader->next(), {});
   page.samples_note = "The first images of the first epoch, after augmentation";
   if (!task->info().prepared.empty()) page.samples_note += " and " + task->info().prepared;
-  if (loading.splits > 1) page.samples_note += ", the splits of each one after another";
+  if (loading.rows.splits > 1) page.samples_note += ", the splits of each one after another";
   page.samples_note += ".";
   page.samples = contact_sheet(batch.images, config.run.normalization);
   page.sample_side = batch.images.size(2);

@@ -27,7 +27,7 @@ namespace fovea {
 struct TrainConfig {
   RunContext run{};
   DatasetOptions data{};
-  TrainingImages images{.loader = {.shuffle_buffer = 5000}};
+  TrainingImages images{.loader = {.epoch = {.shuffle_buffer = 5000}}};
   TrainingSizes sizes{};
   EvaluateOptions evaluation{.batch_size = 0};  ///< 0: training's
   ModelChoice model{};

@@ -12,11 +12,11 @@ namespace {
 void check_images(const TrainConfig& config) {
   const TrainingImages& images = config.images;
   check_options(images.augment);
-  const std::int64_t splits = images.loader.splits;
+  const std::int64_t splits = images.loader.rows.splits;
   check_usage(splits == 1 || varies(images.augment), "--aug-splits: got ", splits,
               " equal rows of each image; --aa, --color-jitter, --grayscale-prob, "
               "--gaussian-blur-prob or --reprob vary them");
-  check_usage(images.loader.unfinished_every == 0 || images.augment.erase.probability > 0,
+  check_usage(images.loader.rows.unfinished_every == 0 || images.augment.erase.probability > 0,
               "--resplit is about erasing: it needs --reprob");
 }
 

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "data/augment/pipeline.h"
-#include "data/evaluation.h"
+#include "data/augment/training_pipeline.h"
+#include "data/evaluation_transform.h"
 #include "data/fields.h"
 #include "ops/view.h"
 #include "tests/support/tiny_run.h"
@@ -184,10 +184,10 @@ TEST_CASE("splits are refused where they would be mixed, and the losses where th
 TEST_CASE("split batches reach the model, the clean images unerased, and are learnt from") {
   TrainConfig config = plain_config();
   config.images.augment.policy = "augmix-m5";
-  config.images.loader.splits = 3;
+  config.images.loader.rows.splits = 3;
   classification_of(config).objective.jsd_loss = true;
   config.images.augment.erase.probability = 1;
-  config.images.loader.unfinished_every = 2;
+  config.images.loader.rows.unfinished_every = 2;
   config.loop.overfit_batch = true;
   config.schedule.epochs = 6;
   config.loop.log_interval = 6;
@@ -203,7 +203,7 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
 
   TrainConfig bare = config;
   bare.images.augment.erase.probability = 0;
-  bare.images.loader.unfinished_every = 0;
+  bare.images.loader.rows.unfinished_every = 0;
   const auto data = tiny_data().train;
   const Tensor erased = training_loader(training_images(config), data, {32, 32})->next().images;
   const Tensor whole = training_loader(training_images(bare), data, {32, 32})->next().images;
@@ -227,10 +227,10 @@ TEST_CASE("without splits every second image of an epoch is left unerased, also 
     TrainConfig config = plain_config();
     config.images.loader.batch_size = batch_size;
     config.images.augment.erase.probability = 1;
-    config.images.loader.unfinished_every = 2;
+    config.images.loader.rows.unfinished_every = 2;
     TrainConfig bare = config;
     bare.images.augment.erase.probability = 0;
-    bare.images.loader.unfinished_every = 0;
+    bare.images.loader.rows.unfinished_every = 0;
     const auto data = tiny_data().train;
     const auto erasing = training_loader(training_images(config), data, {32, 32});
     const auto plain = training_loader(training_images(bare), data, {32, 32});

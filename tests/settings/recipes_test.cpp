@@ -97,7 +97,7 @@ TEST_CASE("DeiT, CPVT and PerViT show an image of ImageNet three times in a row,
     CAPTURE(name);
     const bool repeats = name.starts_with("imagenet_deit") || name.starts_with("imagenet_cpvt") ||
                          name.starts_with("imagenet_pervit");
-    CHECK(recipe(name).images.loader.repeats == (repeats ? 3 : 1));
+    CHECK(recipe(name).images.loader.epoch.repeats == (repeats ? 3 : 1));
     ++(repeats ? thrice : once);
   }
   CHECK(thrice >= 16);
@@ -131,7 +131,7 @@ TEST_CASE(
   CHECK(fine.step.optimizer.layer_decay_norm == LastNorm::with_head);
   CHECK(fine.schedule.epochs == 50);
   CHECK(fine.model.drop_path == 0.2);
-  CHECK(fine.images.loader.repeats == 1);
+  CHECK(fine.images.loader.epoch.repeats == 1);
   CHECK(!fine.step.ema.keep);
 
   const TrainConfig probe = recipe("imagenet_mae_base_linprobe");

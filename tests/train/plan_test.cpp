@@ -40,7 +40,7 @@ TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   TrainConfig config = plain_config();
   config.schedule.epochs = 4;
   config.loop.grad_accum_steps = 4;
-  config.images.loader.repeats = 2;
+  config.images.loader.epoch.repeats = 2;
   config.schedule.warmup_prefix = true;
   config.loop.cooldown_epochs = 2;
   const Plan plan = make_plan(config, tiny_data());
@@ -61,7 +61,7 @@ TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   config = plain_config();
   const MemoryPlan whole = make_plan(config, tiny_data()).memory;
   config.images.augment.policy = "v0";
-  config.images.loader.splits = 3;
+  config.images.loader.rows.splits = 3;
   const MemoryPlan split = make_plan(config, tiny_data()).memory;
   CHECK(split.loader_image == 3 * whole.loader_image);
   CHECK(split.per_image > 2 * whole.per_image);

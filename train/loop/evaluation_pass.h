@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/loading/batch.h"
 #include "data/transforms.h"
 #include "models/model.h"

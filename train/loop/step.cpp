@@ -70,7 +70,7 @@ bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard
 
 void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   const BatchPlace place{progress.step, progress.forward, progress.finished_epochs};
-  const Batch batch = uploaded(task_->prepare(given, place), model_.device());
+  const Batch batch = task_->prepare(given, place).uploaded(model_.device());
   if (on_images) on_images(batch.images);
   Context ctx;
   ctx.training = true;

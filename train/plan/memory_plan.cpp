@@ -46,7 +46,7 @@ MemoryPlan plan_memory(Probe& probe) {
   if (!probe.model().device().is_cpu()) return plan;
   const auto [height, width] = probe.largest_size();
   const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config().run.workers) + 1;
-  const std::int64_t values = probe.config().images.loader.splits * 3 * height * width;
+  const std::int64_t values = probe.config().images.loader.rows.splits * 3 * height * width;
   plan.loader_image = ahead * values * static_cast<std::int64_t>(sizeof(float));
   return plan;
 }

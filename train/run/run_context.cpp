@@ -52,10 +52,10 @@ TrainingImages images_of(TrainingImages images, const RunContext& context) {
   LoaderOptions& loader = images.loader;
   loader.seed = context.seed;
   loader.workers = static_cast<int>(context.workers);
-  loader.on_bad_image = OnBadImage::replace;
-  loader.bad_image_limit = context.bad_image_limit;
-  if (loader.unfinished_every > 0)  // one of an image's rows, or every second image
-    loader.unfinished_every = std::max<std::int64_t>(2, loader.splits);
+  loader.bad_images.then = OnBadImage::replace;
+  loader.bad_images.limit = context.bad_image_limit;
+  if (loader.rows.unfinished_every > 0)  // one of an image's rows, or every second image
+    loader.rows.unfinished_every = std::max<std::int64_t>(2, loader.rows.splits);
   images.augment.normalization = context.normalization;
   if (images.augment.policy == "none") images.augment.policy.clear();
   return images;

@@ -27,7 +27,7 @@ struct BceOptions {
 
 /// As timm's JsdCrossEntropy (Hendrycks et al. 2020, AugMix).
 struct JsdOptions {
-  std::int64_t splits = 3;  ///< rows of each image, one after another: LoaderOptions::splits
+  std::int64_t splits = 3;  ///< rows of each image, one after another: RowOptions::splits
   double alpha = 12;        ///< weight of the divergence
 };
 /// A scalar: of each image's first row the cross-entropy with its label, and alpha times the

@@ -66,7 +66,7 @@ void check_teacher(const ClassificationOptions& options) {
 
 void check_mixing(const MixOptions& mix, const LoaderOptions& loader) {
   check_options(mix);
-  check_usage(loader.splits == 1 || !mixes(mix), "--aug-splits: got ", loader.splits,
+  check_usage(loader.rows.splits == 1 || !mixes(mix), "--aug-splits: got ", loader.rows.splits,
               " with mixing on; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: an image and "
               "its variations would be mixed with others");
   check_usage(!mixes(mix) || loader.batch_size % 2 == 0, "--batch-size: got ", loader.batch_size,
@@ -81,7 +81,7 @@ std::unique_ptr<TaskSettings> ClassificationSettings::clone() const {
 
 void ClassificationSettings::add_fields(Fields& fields, TrainConfig& config) {
   fovea::add_fields(fields, config.sizes);
-  add_split_fields(fields, config.images.loader);
+  add_split_fields(fields, config.images.loader.rows);
   add_classifier_fields(fields, config.weights);
   add_probe_fields(fields, config.frozen);
   FieldGroup g(fields, "Regularise");
@@ -96,7 +96,7 @@ void ClassificationSettings::add_fields(Fields& fields, TrainConfig& config) {
 void ClassificationSettings::check(const TrainConfig& config) const {
   const LoaderOptions& loader = config.images.loader;
   check_mixing(options.mix, loader);
-  check_losses(options.objective, loader.splits);
+  check_losses(options.objective, loader.rows.splits);
   check_teacher(options);
 }
 
@@ -106,7 +106,7 @@ TaskInfo ClassificationSettings::info(const TrainConfig&) const {
 
 std::unique_ptr<const Task> ClassificationSettings::make(const TrainConfig& config, Model& model,
                                                          std::int64_t samples) const {
-  const TrainingSplit training{samples, config.images.loader.splits, config.sizes, config.run};
+  const TrainingSplit training{samples, config.images.loader.rows.splits, config.sizes, config.run};
   return std::make_unique<Classification>(options, model.info(), training);
 }
 

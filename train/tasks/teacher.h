@@ -30,7 +30,7 @@ struct TeacherOptions {
 /// What a loss may have to know of the images of training and of the run.
 struct TrainingSplit {
   std::int64_t samples = 0;
-  std::int64_t splits = 1;  ///< LoaderOptions::splits
+  std::int64_t splits = 1;  ///< RowOptions::splits
   TrainingSizes sizes{};
   RunContext run{};
 };
