@@ -57,7 +57,7 @@ TrainConfig config_of(const Family& family, const char* device, DType precision)
   c.model.settings = {};
   for (const auto& [key, value] : family.settings) c.model.settings[key] = value;
   c.run.precision = precision;
-  c.run.device = device;
+  c.run.device = parse_device(device);
   c.images.loader.batch_size = 4;
   c.loop.max_steps = 10;
   c.schedule.epochs = 1;

@@ -28,7 +28,7 @@ TrainConfig linear_config(const std::string& device) {
   TrainConfig c = plain_config();
   c.model.name = "linear";
   c.model.settings = {};
-  c.run.device = device;
+  c.run.device = parse_device(device);
   c.schedule.epochs = 2;
   c.loop.log_interval = 1;
   classification_of(c).mix.mixup = 0.8;
