@@ -151,7 +151,7 @@ void Workload::State::train() {
   model->store().zero_grad();
   const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
   const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
-  backward(task->loss(*model, drawn, context).total);
+  backward(task->loss(drawn, context).total);
   model->finish_backward();
   optimizer->step(1e-4);
   ++context.step;
@@ -165,7 +165,7 @@ void Workload::step() {
     s.train();
   } else {
     const NoGrad no_grad;
-    (void)s.model->forward(s.batch.images, s.context);
+    (void)s.model->probe(s.batch.images, s.context);
   }
   wait_for(s.spec.device);
 }

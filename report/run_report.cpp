@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "report/classifier_sections.h"
 #include "report/page.h"
 #include "train/run/weights_info.h"
@@ -74,7 +76,8 @@ void load_model_of(Run& run, RunPage& page) {
 std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& test,
                                  const EvaluateOptions& how, RunPage& page) {
   EvaluatedModel evaluated;
-  evaluated.result = evaluate(*run.model, test, {how, /*keep_predictions=*/true});
+  evaluated.result =
+      evaluate(model_as<Classifier>(*run.model), test, {how, /*keep_predictions=*/true});
   require_whole(evaluated.result);
   evaluated.classes = test->class_names();
   page.scores = scores_of(evaluated);
@@ -88,7 +91,7 @@ std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>&
 std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                            const EvaluateOptions& how, RunPage& page) {
   const auto task = make_task(run.config, *run.model, test->size());
-  const Task::Evaluated evaluated = task->evaluate(*run.model, test, how);
+  const Task::Evaluated evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
   for (std::size_t i = 0; i < evaluated.scores.size(); ++i) {
     const Measure& measure = page.task.measures.at(i);

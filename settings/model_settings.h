@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/fields.h"
-#include "settings/choices.h"
+#include "models/task_kind.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 
 #include "base/fields.h"
 #include "models/model.h"
-#include "settings/choices.h"
+#include "models/task_kind.h"
 #include "train/loop/task.h"
 
 namespace fovea {

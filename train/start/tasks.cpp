@@ -16,8 +16,7 @@ namespace {
 struct TaskRow {
   TaskKind kind;
   std::unique_ptr<TaskSettings> (*settings)();
-  const char* model;                                 ///< what is trained: "a classifier"
-  const char* models;                                ///< and several of them
+  const char* models;                                ///< what is trained: "classifiers"
   const char* programs;                              ///< who does: "./run train_mae trains"
   const char *builtin, *small_images, *photographs;  ///< the recipes
 };
@@ -27,11 +26,10 @@ const std::array kTasks{
             []() -> std::unique_ptr<TaskSettings> {
               return std::make_unique<ClassificationSettings>();
             },
-            "a classifier", "classifiers", "./run train_cifar and ./run train_imagenet train",
-            "builtin", "cifar", "imagenet_deit_tiny"},
-    TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "a masked autoencoder",
-            "masked autoencoders", "./run train_mae trains", "builtin_mae", "cifar_mae",
-            "imagenet_mae_base"},
+            "classifiers", "./run train_cifar and ./run train_imagenet train", "builtin", "cifar",
+            "imagenet_deit_tiny"},
+    TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
+            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base"},
 };
 
 const TaskRow& row_of(TaskKind kind) {
@@ -50,8 +48,7 @@ OtherSettings settings_of(const TaskRow& row, const TaskRow& asker) {
 
 TaskKind task_kind(const std::string& model) {
   try {
-    return preset(model).at("family") == "mae" ? TaskKind::masked_autoencoding
-                                               : TaskKind::classification;
+    return task_of(model);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -103,8 +100,8 @@ std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
 
 void check_task(const std::string& model, TaskKind program) {
   const TaskRow& row = row_of(task_kind(model));
-  check_usage(row.kind == program, "--model: ", model, " is ", row.model, "; ", row.programs,
-              " it");
+  check_usage(row.kind == program, "--model: ", model, " is ", noun_of(row.kind), "; ",
+              row.programs, " it");
 }
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/augment/mixup.h"
+#include "models/classifier.h"
 #include "settings/config.h"
 #include "settings/task_settings.h"
 #include "train/loop/task.h"
@@ -40,19 +41,19 @@ class ClassificationSettings : public TaskSettings {
 
 class Classification : public Task {
  public:
-  /// Reads a teacher where there is to be one.
-  Classification(const ClassificationOptions& options, const ModelInfo& model,
-                 const TrainingSplit& training);
+  /// Reads a teacher where there is to be one. Throws where the model is not a classifier.
+  Classification(const ClassificationOptions& options, Model& model, const TrainingSplit& training);
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
-  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;
   /// Cross-entropy without smoothing, top-1, top-5.
-  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override;
 
  private:
+  Classifier& model_;
   ClassificationOptions options_;
   std::uint64_t seed_;
   TaskInfo info_;

@@ -107,7 +107,7 @@ TaskInfo ClassificationSettings::info(const TrainConfig&) const {
 std::unique_ptr<const Task> ClassificationSettings::make(const TrainConfig& config, Model& model,
                                                          std::int64_t samples) const {
   const TrainingSplit training{samples, config.images.loader.rows.splits, config.sizes, config.run};
-  return std::make_unique<Classification>(options, model.info(), training);
+  return std::make_unique<Classification>(options, model, training);
 }
 
 void ClassificationSettings::forget_files() { options.objective.distillation = Distillation::none; }

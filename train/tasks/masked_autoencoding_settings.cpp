@@ -21,7 +21,7 @@ class Settings : public TaskSettings {
   }
   [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
                                                  std::int64_t /*samples*/) const override {
-    return std::make_unique<MaskedAutoencoding>(info(config), model.info(), config.run.seed);
+    return std::make_unique<MaskedAutoencoding>(info(config), model, config.run.seed);
   }
 };
 

@@ -6,6 +6,8 @@
 #include "engine/autograd.h"
 #include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/index.h"
 
@@ -17,7 +19,7 @@ class ModelTeacher : public Teacher {
  public:
   ModelTeacher(const TeacherOptions& options, const ModelInfo& student,
                const TrainingSplit& training)
-      : model_(load(options, student, training.run.device)),
+      : model_(model_as<Classifier>(load(options, student, training.run.device))),
         activations_(training.run.precision),
         any_size_(!training.sizes.sides.empty()) {
     const ModelInfo& teacher = model_->info();
@@ -50,7 +52,7 @@ class ModelTeacher : public Teacher {
     return teacher;
   }
 
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Classifier> model_;
   DType activations_;
   bool any_size_;
 };
