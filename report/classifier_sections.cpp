@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::size_t kManyClasses = 40;        // more are folded away
+constexpr std::size_t kManyClasses = 40;       // more are folded away
 constexpr std::size_t kMaxDrawnClasses = 100;  // more become pixels
 
 void add_calibration(Html& html, const EvaluatedModel& model) {
