@@ -12,11 +12,9 @@
 namespace fovea {
 namespace {
 
-bool is_switch(const Field& field) {
-  return field.yes_no || std::holds_alternative<bool*>(field.target);
-}
+bool is_switch(const Field& field) { return field.yes_no || field.holds<bool>(); }
 bool is_list(const Field& field) {
-  return std::holds_alternative<std::vector<double>*>(field.target);
+  return field.holds<Field::Numbers>() || field.holds<Field::Texts>();
 }
 
 CLI::Option* add_field(CLI::App& app, const Field& field) {
@@ -62,7 +60,7 @@ void refuse_rest(std::vector<std::string> rest, const CommandSpec& spec) {
     if (!word.starts_with('-')) continue;
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
     const std::string name = word.substr(dashes, word.find('=') - dashes);
-    static_cast<void>(find_field(spec.fields, name, word));
+    static_cast<void>(find_field(spec.fields, name, word, spec.others));
     throw UsageError(word + ": write --" + name);
   }
   if (!rest.empty()) throw UsageError(rest.front() + ": belongs to no flag");
@@ -104,9 +102,10 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   }
   for (const auto& [field, option] : options) {
     if (option->count() == 0) continue;
+    const char* const separator = field->holds<Field::Texts>() ? " " : ",";
     std::string text;
     for (const std::string& part : option->results()) {
-      text = is_list(*field) && !text.empty() ? text + "," + part : part;
+      text = is_list(*field) && !text.empty() ? text + separator + part : part;
     }
     line.settings.push_back({field->name, text});
   }

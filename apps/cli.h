@@ -14,7 +14,8 @@ struct CommandSpec {
   std::string description;  ///< stands first in --help
   std::string arguments;    ///< what stands without a flag, e.g. "IMAGE..."; empty: nothing may
   Fields fields;            ///< flags, and as their values what --help shows as defaults
-  std::vector<std::string> models{};  ///< for --list-models [PATTERN], which it knows if any
+  std::vector<OtherSettings> others{};  ///< flags that other programs have
+  std::vector<std::string> models{};    ///< for --list-models [PATTERN], which it knows if any
 };
 
 struct CommandLine {

@@ -17,11 +17,9 @@ using namespace fovea;
 
 /// A log alone, without settings, is a classifier's: other programs write such ones too.
 TaskInfo task_of_run(const RunPaths& run) {
-  TrainConfig config;
-  if (std::filesystem::exists(run.config())) {
-    apply_json(fields_of(config), read_file(run.config()), run.config().string());
-  }
-  return task_info(config);
+  const std::filesystem::path path = run.config();
+  if (!std::filesystem::exists(path)) return task_info(config_for(TaskKind::classification));
+  return task_info(saved_config(read_file(path), path.string()));
 }
 
 std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
-#include "settings/recipes.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
@@ -22,11 +21,13 @@ std::string scientific(double value) {
 
 /// What makes this run another than its recipe's, or everything.
 std::string settings_of(TrainConfig config) {
-  if (config.verbose) return settings_table(fields_of(config));
-  TrainConfig recipe;
-  apply_json(fields_of(recipe), recipe_of(config.dataset, task_kind(config.model)), "recipe");
-  recipe.dataset = config.dataset;
-  const std::string recipe_name = "the recipe of " + config.dataset;
+  if (config.request.verbose) return settings_table(fields_of(config));
+  const std::string& dataset = config.data.name;
+  const TaskKind task = config.task->kind();
+  TrainConfig recipe = config_for(task);
+  apply_json(fields_of(recipe), recipe_of(dataset, task), "recipe", settings_of_others(task));
+  recipe.data.name = dataset;
+  const std::string recipe_name = "the recipe of " + dataset;
   const std::string table = settings_table(fields_of(config), fields_of(recipe));
   if (table.empty()) return "settings  those of " + recipe_name + " (--verbose shows them)\n";
   return "settings  those of " + recipe_name + " (--verbose shows them), but for\n" + table;
@@ -63,8 +64,7 @@ std::string scores_text(const TaskInfo& task, const Scores& scores) {
   return text;
 }
 
-void Console::introduce(TrainConfig config, Trainer& trainer,
-                        const std::vector<std::string>& notices) {
+void Console::introduce(TrainConfig config, Trainer& trainer, const Notices& notices) {
   epochs_ = trainer.epochs();
   task_ = trainer.task();
   Model& model = trainer.model();
@@ -74,15 +74,15 @@ void Console::introduce(TrainConfig config, Trainer& trainer,
        << " parameters,\n          "
        << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"
-       << "data      " << config.dataset << ", " << trainer.data().train->size() << " + "
+       << "data      " << config.data.name << ", " << trainer.data().train->size() << " + "
        << trainer.data().test->size() << " images"
-       << (task_.classifies ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
-                            : "")
+       << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
+                              : "")
        << '\n'
-       << "machine   " << config.device << ", " << num_threads() << " threads, "
-       << to_string(cpu_isa()) << ", " << to_string(config.precision);
+       << "machine   " << device_name(config.run.device) << ", " << num_threads() << " threads, "
+       << to_string(cpu_isa()) << ", " << to_string(config.run.precision);
   print(text.str());
-  for (const std::string& notice : notices) print("note: " + notice);
+  for (const std::string& notice : notices.texts()) print("note: " + notice);
 }
 
 void Console::step(const EpochPosition& at) {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "apps/progress_line.h"
 #include "settings/config.h"
@@ -23,7 +22,7 @@ class Console {
 
   void print(const std::string& text) { line_.print(text); }
   /// Settings, model and data, before the first step.
-  void introduce(TrainConfig config, Trainer& trainer, const std::vector<std::string>& notices);
+  void introduce(TrainConfig config, Trainer& trainer, const Notices& notices);
   void step(const EpochPosition& at);
   void evaluation(std::int64_t done, std::int64_t total);
   void verifying(const std::string& split, std::int64_t done, std::int64_t total);

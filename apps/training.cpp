@@ -10,12 +10,10 @@
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "report/run_report.h"
-#include "settings/pipeline.h"
-#include "settings/recipes.h"
 #include "train/plan/plan.h"
 #include "train/plan/product_rate.h"
 #include "train/plan/run_profile.h"
-#include "train/start/run_options.h"
+#include "train/start/initial_weights.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
@@ -31,12 +29,15 @@ std::vector<std::string> models_of(const TrainingProgram& program) {
 }
 
 ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** argv) {
-  TrainConfig shown;  // the defaults in --help
-  apply_json(fields_of(shown), recipe_of(program.defaults.dataset, program.defaults.task),
-             "recipe");
-  shown.dataset = program.defaults.dataset;
+  const TaskKind task = program.defaults.task;
+  const std::string& dataset = program.defaults.dataset;
+  const std::vector<OtherSettings> others = settings_of_others(task);
+  TrainConfig shown = config_for(task);  // the defaults in --help
+  apply_json(fields_of(shown), recipe_of(dataset, task), "recipe", others);
+  shown.data.name = dataset;
   const CommandLine line = parse_command_line(
-      argc, argv, {program.name, program.description, "", fields_of(shown), models_of(program)});
+      argc, argv,
+      {program.name, program.description, "", fields_of(shown), others, models_of(program)});
   return resolve_run(line.settings, program.defaults);
 }
 
@@ -61,9 +62,10 @@ int verify(const Datasets& data, Console& console) {
 }
 
 int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console) {
-  check(!config.use_ema || trainer.state().ema != nullptr, "--use-ema: this run keeps no averages");
+  const bool averages = config.request.use_ema;
+  check(!averages || trainer.state().ema != nullptr, "--use-ema: this run keeps no averages");
   std::optional<SwappedWeights> averaged;
-  if (config.use_ema) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
+  if (averages) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
   const Task::Evaluated result = trainer.evaluate();
   result.pass.require_finite();
   console.print(scores_text(trainer.task(), result.scores).substr(2));
@@ -73,7 +75,8 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
 /// --plan: exit code 1 where the batch does not fit.
 int show_plan(const TrainConfig& config, const Datasets& data, Console& console) {
   const Plan plan = make_plan(config, data);
-  console.print("plan of " + config.model + " on " + config.dataset + "\n\n" + plan_table(plan));
+  console.print("plan of " + config.model.name + " on " + config.data.name + "\n\n" +
+                plan_table(plan));
   check(plan.fits(), "--batch-size ", plan.batch_size, " does not fit into memory; ",
         plan.largest_batch > 0 ? "--batch-size " + std::to_string(plan.largest_batch) + " does, "
                                : "not even one image does; ",
@@ -92,13 +95,13 @@ FolderLock lock_run_folder(const std::filesystem::path& folder, Console& console
 }
 
 /// What there is to say about it is added to `notices`.
-void choose_batch_size(TrainConfig& config, const Datasets& data,
-                       std::vector<std::string>& notices) {
-  const std::int64_t wanted = config.batch_size;
+void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notices) {
+  const std::int64_t& batch_size = config.images.loader.batch_size;
+  const std::int64_t wanted = batch_size;
   fit_batch_size(config, data);
-  if (config.batch_size == wanted) return;
-  notices.push_back("--auto-batch: batches of " + std::to_string(config.batch_size) + ", " +
-                    std::to_string(config.grad_accum_steps) + " of them a step");
+  if (batch_size == wanted) return;
+  notices.add("--auto-batch: batches of ", batch_size, ", ", config.loop.grad_accum_steps,
+              " of them a step");
 }
 
 TrainWatch watch_of(Console& console, RunRecorder& recorder, RunProfile& profile) {
@@ -150,32 +153,32 @@ int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lo
         ": another run was finished there meanwhile; take another --output");
   write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
   WeightsInfo info;
-  info.dataset = config.dataset;
+  info.dataset = config.data.name;
   info.classes = trainer.data().train->class_names();
-  info.normalization = normalization_of(config);
-  info.crop = evaluation_crop(config);
-  RunRecorder recorder(folder, trainer.task(), info, trainer.progress(),
-                       {config.checkpoint_hist, config.async_checkpoint});
-  trainer.set_peak_rate(measured_product_rate(config.precision, parse_device(config.device)));
+  info.normalization = config.run.normalization;
+  info.crop = config.evaluation.crop;
+  RunRecorder recorder(folder, trainer.task(), info, trainer.progress(), config.files);
+  trainer.set_peak_rate(measured_product_rate(config.run.precision, config.run.device));
   console.print(
       "run       " + folder.string() +
       (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
 
-  RunProfile profile(config.profile, folder / "profile.json");
+  const std::int64_t traced = config.request.profile;
+  RunProfile profile(traced, folder / "profile.json");
   TrainWatch watch = watch_of(console, recorder, profile);
-  if (config.save_images) {
+  if (config.request.save_images) {
     watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
   }
   const SignalRequest signals;  // until here nothing would be lost
   const bool finished = trainer.fit(watch);
   if (profile.cut_short()) {
-    console.print("note: --profile " + std::to_string(config.profile) +
+    console.print("note: --profile " + std::to_string(traced) +
                   ": the run ended before so many steps after the first two; nothing is traced");
   }
   recorder.finish();
   recorder.require_files();
   if (finished) {
-    if (config.report) write_report(recorder.paths(), console);
+    if (config.request.report) write_report(recorder.paths(), console);
     console.finish(recorder.paths(), trainer.progress());
     return 0;
   }
@@ -186,19 +189,19 @@ int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lo
 int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
   const TrainConfig& config = run.config;
   std::optional<FolderLock> lock;  // before the state is read, which another run might replace
-  if (!run.state.empty() && !config.eval) lock = lock_run_folder(make_run_folder(config), console);
+  if (!run.state.empty() && !config.request.eval)
+    lock = lock_run_folder(make_run_folder(config), console);
   std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
-  if (run.state.empty()) set_initial_weights(initial_weights(config), *model, run.notices);
+  if (run.state.empty()) set_initial_weights(config.weights, config.run, *model, run.notices);
   Trainer trainer = make_trainer(config, data, std::move(model));
   if (!run.state.empty()) trainer.resume(run.state);
-  for (const std::string& notice : schedule_notices(config)) run.notices.push_back(notice);
+  note_schedule(config, run.notices);
   if (trainer.progress().finished_epochs >= trainer.epochs()) {
-    run.notices.push_back(
-        "nothing is left to train: " + std::to_string(trainer.progress().finished_epochs) + " of " +
-        std::to_string(trainer.epochs()) + " epochs are done; --epochs says more");
+    run.notices.add("nothing is left to train: ", trainer.progress().finished_epochs, " of ",
+                    trainer.epochs(), " epochs are done; --epochs says more");
   }
   console.introduce(config, trainer, run.notices);
-  if (config.eval) return evaluate_only(config, trainer, console);
+  if (config.request.eval) return evaluate_only(config, trainer, console);
 
   return train(run, trainer, std::move(lock), console);
 }
@@ -208,23 +211,24 @@ int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
 int run_training(const TrainingProgram& program, int argc, char** argv) {
   ResolvedRun run = read_command_line(program, argc, argv);
   TrainConfig& config = run.config;
-  if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+  if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
 
   Datasets data = open_datasets(config);
   for (const auto& part : {data.train, data.test}) {
-    if (!part->notice().empty()) run.notices.push_back(part->notice());
+    if (!part->notice().empty()) run.notices.add(part->notice());
   }
   Console console(program.name);
   const auto print_notices = [&] {
-    for (const std::string& notice : run.notices) console.print("note: " + notice);
+    for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);
   };
-  if (config.verify_data) {
+  if (config.request.verify_data) {
     print_notices();
     return verify(data, console);
   }
   try {
-    if (config.auto_batch && run.state.empty()) choose_batch_size(config, data, run.notices);
-    if (!config.plan) return build_and_train(run, data, console);
+    if (config.request.auto_batch && run.state.empty())
+      choose_batch_size(config, data, run.notices);
+    if (!config.request.plan) return build_and_train(run, data, console);
     print_notices();
     return show_plan(config, data, console);
   } catch (const OutOfMemory& error) {

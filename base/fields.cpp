@@ -62,25 +62,30 @@ struct Setter {
   const Field& field;
   std::string_view text;
 
-  void operator()(bool* target) const { *target = parse_bool(field, text); }
-  void operator()(std::int64_t* target) const { *target = parse_number<std::int64_t>(field, text); }
-  void operator()(double* target) const { *target = parse_number<double>(field, text); }
-  void operator()(std::optional<double>* target) const {
-    *target = text == "none" ? std::nullopt : std::optional(parse_number<double>(field, text));
+  void operator()(const Access<bool>& target) const { target.set(parse_bool(field, text)); }
+  void operator()(const Access<std::int64_t>& target) const {
+    target.set(parse_number<std::int64_t>(field, text));
   }
-  void operator()(std::string* target) const {
+  void operator()(const Access<double>& target) const {
+    target.set(parse_number<double>(field, text));
+  }
+  void operator()(const Access<std::optional<double>>& target) const {
+    target.set(text == "none" ? std::nullopt : std::optional(parse_number<double>(field, text)));
+  }
+  void operator()(const Access<std::string>& target) const {
     if (field.yes_no && !text.empty()) {
-      *target = parse_bool(field, text) ? "true" : "false";
+      target.set(parse_bool(field, text) ? "true" : "false");
       return;
     }
     if (!field.choices.empty()) require_choice();
-    *target = text;
+    target.set(std::string(text));
   }
-  void operator()(const NamedTarget& target) const {
-    require_choice();
-    target.set(target.value, text);
+  void operator()(const Access<Field::Numbers>& target) const {
+    target.set(parse_list(field, text));
   }
-  void operator()(std::vector<double>* target) const { *target = parse_list(field, text); }
+  void operator()(const Access<Field::Texts>& target) const {
+    target.set(text == "none" ? Field::Texts() : words_of(text));
+  }
 
   void require_choice() const {
     const auto& choices = field.choices;
@@ -91,21 +96,29 @@ struct Setter {
 };
 
 struct Printer {
-  std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
-  std::string operator()(const std::int64_t* value) const { return std::to_string(*value); }
-  std::string operator()(const double* value) const { return shortest_text(*value); }
-  std::string operator()(const std::optional<double>* value) const {
-    return value->has_value() ? shortest_text(**value) : "none";
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return shortest_text(value); }
+  std::string operator()(const std::optional<double>& value) const {
+    return value ? shortest_text(*value) : "none";
   }
-  std::string operator()(const std::string* value) const { return *value; }
-  std::string operator()(const NamedTarget& target) const { return target.get(target.value); }
-  std::string operator()(const std::vector<double>* values) const {
+  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const Field::Numbers& values) const {
     std::string text;
-    for (const double value : *values)
+    for (const double value : values)
       text.append(text.empty() ? "" : ",").append(shortest_text(value));
-    return values->empty() ? "none" : text;
+    return values.empty() ? "none" : text;
+  }
+  std::string operator()(const Field::Texts& values) const {
+    return values.empty() ? "none" : joined(values, " ");
   }
 };
+
+const Field* named(const Fields& fields, std::string_view name) {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
 
 std::string range_text(const Field& field) {
   const bool low = std::isfinite(field.low), high = std::isfinite(field.high);
@@ -117,33 +130,63 @@ std::string range_text(const Field& field) {
 }  // namespace
 
 Field& FieldGroup::add(std::string name, Field::Target target, std::string help) {
-  fields_.push_back(
-      {.name = std::move(name), .group = name_, .target = target, .help = std::move(help)});
+  fields_.push_back({.name = std::move(name),
+                     .group = name_,
+                     .target = std::move(target),
+                     .help = std::move(help)});
   return fields_.back();
 }
 
 Field& FieldGroup::number(std::string name, Field::Target target, std::string help, Range range) {
-  Field& field = add(std::move(name), target, std::move(help));
+  Field& field = add(std::move(name), std::move(target), std::move(help));
   field.low = range.low;
   field.high = range.high;
   return field;
 }
 
-void FieldGroup::choice(std::string name, std::string* target, std::string help,
-                        std::vector<std::string> choices) {
-  add(std::move(name), target, std::move(help)).choices = std::move(choices);
+Field& FieldGroup::choice(std::string name, Access<std::string> target, std::string help,
+                          std::vector<std::string> choices) {
+  Field& field = add(std::move(name), std::move(target), std::move(help));
+  field.choices = std::move(choices);
+  return field;
 }
 
-void FieldGroup::once(std::string name, Field::Target target, std::string help) {
-  add(std::move(name), target, std::move(help)).saved = false;
+Field& FieldGroup::once(std::string name, Field::Target target, std::string help) {
+  Field& field = add(std::move(name), std::move(target), std::move(help));
+  field.saved = false;
+  return field;
 }
 
-const Field& find_field(const Fields& fields, std::string_view name, std::string_view where) {
+Access<std::int64_t> whole(double* variable) {
+  return {[variable] { return static_cast<std::int64_t>(*variable); },
+          [variable](std::int64_t value) { *variable = static_cast<double>(value); }};
+}
+
+Fields grouped(const Fields& fields, std::string_view last) {
+  std::vector<std::string> groups;
+  for (const Field& field : fields) {
+    if (std::find(groups.begin(), groups.end(), field.group) == groups.end())
+      groups.push_back(field.group);
+  }
+  std::stable_partition(groups.begin(), groups.end(),
+                        [last](const std::string& group) { return group != last; });
+  Fields sorted;
+  for (const std::string& group : groups) {
+    for (const Field& field : fields) {
+      if (field.group == group) sorted.push_back(field);
+    }
+  }
+  return sorted;
+}
+
+const Field& find_field(const Fields& fields, std::string_view name, std::string_view where,
+                        const std::vector<OtherSettings>& others) {
   std::string wanted(name);
   std::replace(wanted.begin(), wanted.end(), '_', '-');
-  const auto found = std::find_if(fields.begin(), fields.end(),
-                                  [&](const Field& field) { return field.name == wanted; });
-  if (found != fields.end()) return *found;
+  if (const Field* const found = named(fields, wanted)) return *found;
+  for (const OtherSettings& other : others) {
+    if (named(other.fields, wanted) != nullptr) refuse("--", wanted, ": ", other.owner);
+  }
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
   refuse(where, ": unknown setting ", name, did_you_mean(wanted, names));
@@ -153,16 +196,17 @@ void set_field(const Field& field, std::string_view text) {
   std::visit(Setter{field, text}, field.target);
 }
 
-std::string field_text(const Field& field) { return std::visit(Printer{}, field.target); }
+std::string field_text(const Field& field) {
+  return std::visit([](const auto& target) { return Printer{}(target.get()); }, field.target);
+}
 
 std::string expected_text(const Field& field) {
-  if (std::holds_alternative<bool*>(field.target) || field.yes_no) return "true or false";
-  if (std::holds_alternative<std::int64_t*>(field.target)) return "an integer" + range_text(field);
-  if (std::holds_alternative<double*>(field.target)) return "a finite number" + range_text(field);
-  if (std::holds_alternative<std::optional<double>*>(field.target)) {
-    return "none or a finite number" + range_text(field);
-  }
-  if (std::holds_alternative<std::vector<double>*>(field.target)) {
+  if (field.holds<bool>() || field.yes_no) return "true or false";
+  if (field.holds<std::int64_t>()) return "an integer" + range_text(field);
+  if (field.holds<double>()) return "a finite number" + range_text(field);
+  if (field.holds<std::optional<double>>()) return "none or a finite number" + range_text(field);
+  if (field.holds<Field::Texts>()) return "none or texts separated by blanks";
+  if (field.holds<Field::Numbers>()) {
     const std::string how_many = field.count == 0 ? "" : std::to_string(field.count) + " ";
     return (field.may_be_empty ? "none or " : "") + how_many +
            "finite numbers separated by commas" + range_text(field);

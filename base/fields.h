@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,17 +36,54 @@ void check_usage(bool ok, const Parts&... parts) {
   throw UsageError(message.str());
 }
 
-/// A member of an enumeration behind its names (base/names.h).
-struct NamedTarget {
-  void* value;
-  std::string (*get)(const void* value);
-  void (*set)(void* value, std::string_view name);  ///< `name` is one of the field's choices
+namespace detail {
+
+/// Whether a field that reads and writes T can stand for a variable of type U.
+template <class U, class T>
+inline constexpr bool kStandsFor = std::is_same_v<U, T> ||
+                                   (std::is_same_v<T, std::int64_t> && std::is_integral_v<U> &&
+                                    !std::is_same_v<U, bool>) ||
+                                   (std::is_same_v<T, std::string> &&
+                                    std::is_same_v<U, std::filesystem::path>);
+
+}  // namespace detail
+
+/// Reads and writes one setting: a variable, or something that is kept in another form than it is
+/// said.
+template <class T>
+struct Access {
+  std::function<T()> get;
+  std::function<void(const T& value)> set;  ///< may throw UsageError
+
+  Access(std::function<T()> getter, std::function<void(const T& value)> setter)
+      : get(std::move(getter)), set(std::move(setter)) {}
+  template <class U>
+  requires detail::kStandsFor<U, T> Access(
+      U* variable)  // NOLINT: a pointer is what most fields are made from
+      : get([variable] { return read(*variable); }),
+        set([variable](const T& value) { *variable = static_cast<U>(value); }) {}
+
+ private:
+  template <class U>
+  static T read(const U& variable) {
+    if constexpr (std::is_same_v<U, std::filesystem::path>) {
+      return variable.string();
+    } else {
+      return static_cast<T>(variable);
+    }
+  }
 };
+
+/// Whole numbers in a variable that is computed with as a real one.
+[[nodiscard]] Access<std::int64_t> whole(double* variable);
 
 /// One setting, bound to the variable that holds it.
 struct Field {
-  using Target = std::variant<bool*, std::int64_t*, double*, std::optional<double>*, std::string*,
-                              std::vector<double>*, NamedTarget>;
+  using Numbers = std::vector<double>;
+  using Texts = std::vector<std::string>;
+  using Target = std::variant<Access<bool>, Access<std::int64_t>, Access<double>,
+                              Access<std::optional<double>>, Access<std::string>, Access<Numbers>,
+                              Access<Texts>>;  ///< texts are separated by blanks
 
   std::string name;   ///< as a flag, without the dashes in front: "batch-size"
   std::string group;  ///< heading in --help
@@ -50,13 +91,30 @@ struct Field {
   std::string help;
   double low = -std::numeric_limits<double>::infinity();  ///< of numbers, both ends included
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices{};  ///< of strings and names; empty: any
-  std::size_t count = 0;               ///< of lists; 0: any
+  std::vector<std::string> choices{};  ///< of texts and names; empty: any
+  std::size_t count = 0;               ///< of lists of numbers; 0: any
   bool may_be_empty = false;           ///< of lists: "none" is none
   bool yes_no = false;                 ///< a text that is true, false or empty: not said
   bool saved = true;                   ///< belongs to what a run is; stands in config.json
+  bool fixed = false;                  ///< a saved state needs it as it was
+
+  template <class T>
+  [[nodiscard]] bool holds() const {
+    return std::holds_alternative<Access<T>>(target);
+  }
 };
 using Fields = std::vector<Field>;
+
+/// The same fields with each group in one place: in the order of their first fields, but for the
+/// one that comes last.
+[[nodiscard]] Fields grouped(const Fields& fields, std::string_view last);
+
+/// Settings that something else has. A flag of such a name is answered with whose it is.
+struct OtherSettings {
+  std::string owner;             ///< "a setting of classifiers"
+  std::shared_ptr<void> values;  ///< what the fields are bound to
+  Fields fields;                 ///< their values ask for nothing
+};
 
 /// Adds settings under one heading of --help.
 class FieldGroup {
@@ -71,31 +129,30 @@ class FieldGroup {
   Field& add(std::string name, Field::Target target, std::string help);
   /// A number, or a list of numbers.
   Field& number(std::string name, Field::Target target, std::string help, Range range);
-  void choice(std::string name, std::string* target, std::string help,
-              std::vector<std::string> choices);
+  Field& choice(std::string name, Access<std::string> target, std::string help,
+                std::vector<std::string> choices);
   /// One of an enumeration's members, or of those that are named.
   template <class Enum>
-  void choice(std::string name, Enum* target, std::string help,
-              std::vector<std::string> choices = names_of<Enum>()) {
-    const NamedTarget named{
-        target, [](const void* value) { return name_of(*static_cast<const Enum*>(value)); },
-        [](void* value, std::string_view text) {
-          *static_cast<Enum*>(value) = *find_named<Enum>(text);
-        }};
-    add(std::move(name), named, std::move(help)).choices = std::move(choices);
+  requires std::is_enum_v<Enum> Field& choice(std::string name, Enum* target, std::string help,
+                                              std::vector<std::string> choices = names_of<Enum>()) {
+    const Access<std::string> named(
+        [target] { return name_of(*target); },
+        [target](const std::string& text) { *target = *find_named<Enum>(text); });
+    return choice(std::move(name), named, std::move(help), std::move(choices));
   }
   /// Does not say what a run is, but what to do with it now: not saved.
-  void once(std::string name, Field::Target target, std::string help);
+  Field& once(std::string name, Field::Target target, std::string help);
 
  private:
   Fields& fields_;
   std::string name_;
 };
 
-/// Throws UsageError, naming the nearest known one, when there is no such field. `_` reads as `-`;
-/// `where` begins the message.
+/// Throws UsageError when there is no such field: naming the nearest known one, or whose it is
+/// where it is among `others`. `_` reads as `-`; `where` begins the message.
 [[nodiscard]] const Field& find_field(const Fields& fields, std::string_view name,
-                                      std::string_view where);
+                                      std::string_view where,
+                                      const std::vector<OtherSettings>& others = {});
 
 /// Parses and stores. Numbers must be finite, of the field's type and in its range; lists are
 /// separated by commas or blanks. Throws UsageError.
@@ -108,10 +165,22 @@ void set_field(const Field& field, std::string_view text);
 
 /// Sets fields from a JSON object of names and values. Unknown names are errors; the name "about"
 /// is free for remarks and ignored. `where` (a path) begins every message.
-void apply_json(const Fields& fields, std::string_view json, const std::string& where);
-/// The same from a file, which may name another one beside it that it "extends": that one's
-/// settings come first.
-void apply_json_file(const Fields& fields, const std::filesystem::path& path);
+///
+/// A name among `others` may be there with the value that asks for nothing; another value is an
+/// error.
+void apply_json(const Fields& fields, std::string_view json, const std::string& where,
+                const std::vector<OtherSettings>& others = {});
+/// Of a run that has been saved: what is said of `others` does not count, whatever it is.
+void apply_saved_json(const Fields& fields, std::string_view json, const std::string& where,
+                      const std::vector<OtherSettings>& others);
+/// As apply_json(), from a file, which may name another one next to it that it "extends": that
+/// one's settings come first.
+void apply_json_file(const Fields& fields, const std::filesystem::path& path,
+                     const std::vector<OtherSettings>& others = {});
+/// The text of one setting in a JSON object; "" where it says nothing of it. Throws UsageError
+/// where it is not such an object.
+[[nodiscard]] std::string text_in_json(const Field& field, std::string_view json,
+                                       const std::string& where);
 /// The reverse, for config.json: only `saved` fields, and of texts those that are not empty.
 /// `about` is a JSON value, or empty.
 [[nodiscard]] std::string to_json(const Fields& fields, const std::string& about = {});

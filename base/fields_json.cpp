@@ -1,4 +1,5 @@
 // Settings from and to JSON. A value may be written as JSON or as the text after the flag.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/fields.h"
@@ -10,19 +11,35 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Items up to the first of another type, as after the flag.
+std::string list_text(const Field& field, const Json& list) {
+  const bool of_texts = field.holds<Field::Texts>();
+  std::string text;
+  for (const Json& item : list) {
+    if (of_texts ? !item.is_string() : !item.is_number()) break;
+    text.append(text.empty() ? "" : of_texts ? " " : ",");
+    text.append(of_texts ? item.get<std::string>() : json_text(item));
+  }
+  return text;
+}
+
+/// {"head": 10, "blocks": 0.5} as "head=10 blocks=0.5".
+std::string pairs_text(const Json& object) {
+  std::string text;
+  for (const auto& [name, value] : object.items()) {
+    text.append(text.empty() ? "" : " ").append(name).append("=").append(json_text(value));
+  }
+  return text.empty() ? "none" : text;
+}
+
 /// A JSON value as the text that would stand after the flag.
 std::string text_of(const Field& field, const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "none";
+  if (value.is_object() && field.holds<Field::Texts>()) return pairs_text(value);
   if (value.is_boolean() || value.is_number() || value.is_object()) return json_text(value);
-  std::string text;
-  if (value.is_array()) {
-    if (value.empty() && field.may_be_empty) return "none";
-    for (const Json& item : value) {
-      if (!item.is_number()) break;
-      text.append(text.empty() ? "" : ",").append(json_text(item));
-    }
-  }
+  if (value.is_array() && value.empty() && field.may_be_empty) return "none";
+  const std::string text = value.is_array() ? list_text(field, value) : "";
   if (text.empty()) {
     throw UsageError(where + ": " + field.name + ": got " + json_text(value) + ", expected " +
                      expected_text(field));
@@ -33,13 +50,11 @@ std::string text_of(const Field& field, const Json& value, const std::string& wh
 Json json_of(const Field& field) {
   return std::visit(
       [](const auto& target) -> Json {
-        using Target = std::decay_t<decltype(target)>;
-        if constexpr (std::is_same_v<Target, NamedTarget>) {
-          return target.get(target.value);
-        } else if constexpr (std::is_same_v<Target, std::optional<double>*>) {
-          return target->has_value() ? Json(**target) : Json();
+        auto value = target.get();
+        if constexpr (std::is_same_v<decltype(value), std::optional<double>>) {
+          return value ? Json(*value) : Json();
         } else {
-          return *target;
+          return value;
         }
       },
       field.target);
@@ -62,24 +77,70 @@ Json parse_object(std::string_view text, const std::string& where) {
 
 }  // namespace
 
-void apply_json(const Fields& fields, std::string_view json, const std::string& where) {
+namespace {
+
+using Others = std::vector<OtherSettings>;
+
+const Field* find_other(const Others& others, std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  for (const OtherSettings& other : others) {
+    for (const Field& field : other.fields) {
+      if (field.name == name) return &field;
+    }
+  }
+  return nullptr;
+}
+
+/// Whether a value is the one that the field has anyhow.
+bool asks_for_nothing(const Field& field, const std::string& text) {
+  const std::string usual = field_text(field);
+  set_field(field, text);
+  const bool same = field_text(field) == usual;
+  if (!same) set_field(field, usual);
+  return same;
+}
+
+void apply(const Fields& fields, std::string_view json, const std::string& where,
+           const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
-    const Field& field = find_field(fields, name, where);
+    const Field* const other = find_other(others, name);
+    if (other != nullptr && !others_count) continue;
     try {
+      if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
+      const Field& field = find_field(fields, name, where, others);
       set_field(field, text_of(field, value, where));
     } catch (const UsageError& error) {
-      throw UsageError(where + ": " + error.what());
+      const std::string message = error.what();
+      throw UsageError(message.starts_with(where) ? message : where + ": " + message);
     }
   }
 }
 
-void apply_json_file(const Fields& fields, const std::filesystem::path& path) {
-  constexpr std::size_t kMostFiles = 8;
+}  // namespace
+
+void apply_json(const Fields& fields, std::string_view json, const std::string& where,
+                const Others& others) {
+  apply(fields, json, where, others, true);
+}
+
+void apply_saved_json(const Fields& fields, std::string_view json, const std::string& where,
+                      const Others& others) {
+  apply(fields, json, where, others, false);
+}
+
+std::string text_in_json(const Field& field, std::string_view json, const std::string& where) {
+  const Json object = parse_object(json, where);
+  return object.contains(field.name) ? text_of(field, object[field.name], where) : "";
+}
+
+void apply_json_file(const Fields& fields, const std::filesystem::path& path,
+                     const Others& others) {
+  constexpr std::size_t kMaxFiles = 8;
   std::vector<std::pair<std::string, std::string>> files;  // path and text, each before its base
   for (std::filesystem::path next = path; !next.empty();) {
-    if (files.size() == kMostFiles) throw UsageError(path.string() + ": extends too many files");
+    if (files.size() == kMaxFiles) throw UsageError(path.string() + ": extends too many files");
     files.emplace_back(next.string(), read_file(next));
     const Json base = parse_object(files.back().second, next.string()).value("extends", Json(""));
     if (!base.is_string()) {
@@ -90,15 +151,14 @@ void apply_json_file(const Fields& fields, const std::filesystem::path& path) {
     next = name.empty() ? std::filesystem::path() : next.parent_path() / name;
   }
   for (; !files.empty(); files.pop_back()) {
-    apply_json(fields, files.back().second, files.back().first);
+    apply_json(fields, files.back().second, files.back().first, others);
   }
 }
 
 std::string to_json(const Fields& fields, const std::string& about) {
   Json object = Json::object();
   for (const Field& field : fields) {
-    const auto* const* text = std::get_if<std::string*>(&field.target);
-    const bool unsaid = text != nullptr && (*text)->empty();
+    const bool unsaid = field.holds<std::string>() && field_text(field).empty();
     if (field.saved && !unsaid) object[field.name] = json_of(field);
   }
   if (!about.empty()) object["about"] = Json::parse(about);

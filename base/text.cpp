@@ -159,6 +159,12 @@ std::string general_text(double value, int digits) {
 
 std::string shortest_text(double value) { return print(value); }
 
+double decimal_of(float value) {
+  char text[32];
+  const char* const end = std::to_chars(text, text + sizeof text, value).ptr;
+  return parse_real({text, static_cast<std::size_t>(end - text)}).value_or(value);
+}
+
 std::string megabytes_text(std::int64_t bytes) {
   return fixed_text(static_cast<double>(bytes) / (1 << 20), 1) + " MB";
 }

@@ -32,6 +32,8 @@ namespace fovea {
 [[nodiscard]] std::string general_text(double value, int digits);
 /// The shortest text that reads back as the same number.
 [[nodiscard]] std::string shortest_text(double value);
+/// The real number that the float's shortest decimal means: 0.1 of 0.1F.
+[[nodiscard]] double decimal_of(float value);
 /// "12.3 MB", of 2^20 bytes each.
 [[nodiscard]] std::string megabytes_text(std::int64_t bytes);
 /// A moment by the clock on the wall here, as strftime() formats it.

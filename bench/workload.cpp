@@ -39,9 +39,8 @@ void wait_for(Device device) {
 
 /// What a model learns: the task that its family is for, labels as they are.
 std::unique_ptr<const Task> plain_task(Model& model) {
-  TrainConfig config;
-  config.model = model.info().name;
-  config.smoothing = 0;
+  TrainConfig config = config_for(task_kind(model.info().name));
+  config.model.name = model.info().name;
   return make_task(config, model, 0);
 }
 

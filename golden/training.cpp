@@ -35,11 +35,13 @@ OptimizerCase read_train_case(json config) {
   ConfigReader r("train config", config);
   r.require("optimizer");
   const bool is_sgd = r.read_name("optimizer", {"adamw", "sgd"}, "adamw") == "sgd";
-  std::array<double, 2> betas{t.optimizer.beta1, t.optimizer.beta2};
+  Moments moments = moments_of(t.optimizer);
+  std::array<double, 2> betas{moments.beta1, moments.beta2};
   r.read_pair("betas", betas, 0, 1);
   t.optimizer.beta1 = betas[0];
   t.optimizer.beta2 = betas[1];
-  r.read("eps", t.optimizer.eps, 0, 1);
+  r.read("eps", moments.eps, 0, 1);
+  t.optimizer.eps = moments.eps;
   r.read("momentum", t.optimizer.momentum, 0, 1);
   bool nesterov = false;
   r.read("nesterov", nesterov);

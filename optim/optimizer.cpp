@@ -36,17 +36,27 @@ bool detail::suits_muon(const Shape& shape) {
   return shorter >= 4 && longer <= 128 * shorter;
 }
 
-OptimizerOptions default_options(OptimizerKind kind) {
-  OptimizerOptions options;
-  options.kind = kind;
-  if (kind == OptimizerKind::lamb) options.eps = 1e-6;
-  if (kind == OptimizerKind::lion) options.beta2 = 0.99;
-  if (kind == OptimizerKind::muon) options.beta2 = 0.95, options.eps = 1e-7;
-  return options;
+Moments moments_of(const OptimizerOptions& options) {
+  Moments own;
+  switch (options.kind) {
+    case OptimizerKind::lamb:
+      own.eps = 1e-6;
+      break;
+    case OptimizerKind::lion:
+      own.beta2 = 0.99;
+      break;
+    case OptimizerKind::muon:
+      own = {own.beta1, 0.95, 1e-7};
+      break;
+    default:
+      break;
+  }
+  return {options.beta1.value_or(own.beta1), options.beta2.value_or(own.beta2),
+          options.eps.value_or(own.eps)};
 }
 
 Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options)
-    : options_(std::move(options)) {
+    : options_(std::move(options)), moments_(moments_of(options_)) {
   const LayerScales by_layer(store, options_.layer_decay, options_.layer_decay_norm);
   const NamedRates by_name(store, options_.named_rates);
   for (const Parameter& parameter : store.parameters()) {
@@ -82,8 +92,8 @@ void Optimizer::write_step(double lr, double gradient_scale) {
   const ops::StepNumbers numbers{.lr = lr,
                                  .gradient_scale = gradient_scale,
                                  .step = steps_done_,
-                                 .beta1 = options_.beta1,
-                                 .beta2 = options_.beta2};
+                                 .beta1 = moments_.beta1,
+                                 .beta2 = moments_.beta2};
   if (now_) return now_->write(numbers);
   now_.emplace(slots_.front().parameter.tensor.device(), numbers);
 }
@@ -91,21 +101,22 @@ void Optimizer::write_step(double lr, double gradient_scale) {
 void Optimizer::update(const Slot& slot, const Tensor& gradient,
                        const ops::UpdateRates& rates) const {
   const OptimizerOptions& o = options_;
+  const Moments& m = moments_;
   const ops::UpdateTensors tensors{slot.parameter.tensor, gradient.contiguous(), slot.m, slot.v};
   switch (slot.kind) {
     case OptimizerKind::adamw:
-      return ops::adamw_(tensors, rates, {o.beta1, o.beta2, o.eps});
+      return ops::adamw_(tensors, rates, {m.beta1, m.beta2, m.eps});
     case OptimizerKind::sgd:
     case OptimizerKind::momentum:
       return ops::sgd_(tensors, rates, {o.momentum, slot.kind == OptimizerKind::sgd});
     case OptimizerKind::lamb:
-      return ops::lamb_(tensors, rates, {o.beta1, o.beta2, o.eps});
+      return ops::lamb_(tensors, rates, {m.beta1, m.beta2, m.eps});
     case OptimizerKind::lars:
       return ops::lars_(tensors, rates, {o.momentum, kTrustOfLars});
     case OptimizerKind::lion:
-      return ops::lion_(tensors, rates, {o.beta1, o.beta2});
+      return ops::lion_(tensors, rates, {m.beta1, m.beta2});
     case OptimizerKind::muon:
-      return ops::muon_(tensors, rates, {o.momentum, o.eps});
+      return ops::muon_(tensors, rates, {o.momentum, m.eps});
   }
 }
 

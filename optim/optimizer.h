@@ -38,16 +38,22 @@ inline constexpr auto kNames<OptimizerKind> =
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
-  double weight_decay = 0.05;                     ///< of parameters born with Decay::yes
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adamw, lamb, lion (no eps), muon
-  double momentum = 0.9;                          ///< sgd, momentum, lars, muon
+  double weight_decay = 0.05;  ///< of parameters born with Decay::yes
+  /// Of adamw, lamb, lion (no eps) and muon. None: the kind's own, see moments_of().
+  std::optional<double> beta1{}, beta2{}, eps{};
+  double momentum = 0.9;   ///< sgd, momentum, lars, muon
   double layer_decay = 1;  ///< rates fall by this factor per layer, see layer_decay.h
   LastNorm layer_decay_norm = LastNorm::with_block;
   std::vector<NamedRate> named_rates{};  ///< multiply with each other and with layer_decay's
   bool decay_dist_token = true;          ///< false: DeiT's dist_token is exempt, as in newest timm
 };
-/// With the kind's own betas and eps: PyTorch's for AdamW, timm's for the others.
-[[nodiscard]] OptimizerOptions default_options(OptimizerKind kind);
+
+/// How moments are averaged, and what is added to the root of the second one.
+struct Moments {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+};
+/// Where the options say nothing, PyTorch's for AdamW and timm's for the others.
+[[nodiscard]] Moments moments_of(const OptimizerOptions& options);
 
 namespace detail {
 /// Whether Muon takes a parameter of this shape; AdamW updates the others.
@@ -84,6 +90,7 @@ class Optimizer {
   [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;
+  Moments moments_;
   std::vector<Slot> slots_;
   std::int64_t steps_done_ = 0;
   std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step

@@ -32,7 +32,8 @@ double milestones_passed(const ScheduleOptions& o, double t, double per_epoch) {
 /// b until the decay, then m + (b - m) (1 - sqrt(x)); t counts from the end of the warm-up.
 double stable_decay(const ScheduleOptions& o, double t, double per_epoch) {
   const double length = (o.epochs - (o.warmup_prefix ? 0 : o.warmup_epochs)) * per_epoch;
-  const double asked = o.decay_epochs < 1 ? o.decay_epochs * length : o.decay_epochs * per_epoch;
+  const double epochs = decay_epochs(o);
+  const double asked = epochs < 1 ? epochs * length : epochs * per_epoch;
   const double decay = std::nearbyint(asked);
   const double x = (t - (length - decay)) / std::max(decay, 1.0);
   if (x <= 0) return o.lr;
@@ -51,7 +52,7 @@ double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
     case ScheduleKind::poly:
       return o.min_lr + (o.lr - o.min_lr) * std::pow(1 - t / length, o.decay_rate);
     case ScheduleKind::step:
-      return o.lr * std::pow(o.decay_rate, std::floor(t / (o.decay_epochs * per_epoch)));
+      return o.lr * std::pow(o.decay_rate, std::floor(t / (decay_epochs(o) * per_epoch)));
     case ScheduleKind::multistep:
       return o.lr * std::pow(o.decay_rate, milestones_passed(o, t, per_epoch));
     case ScheduleKind::plateau:  // what it has seen stands above this
@@ -64,6 +65,10 @@ double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
 }
 
 }  // namespace
+
+double decay_epochs(const ScheduleOptions& options) {
+  return options.decay_epochs.value_or(options.kind == ScheduleKind::wsd ? 0.2 : 90);
+}
 
 bool has_floor(ScheduleKind kind) {
   switch (kind) {

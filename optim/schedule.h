@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/names.h"
@@ -40,14 +41,17 @@ struct ScheduleOptions {
   double warmup_lr = 1e-6;  ///< where the warm-up starts (half_cosine starts at 0)
   double epochs = 300;      ///< without the cool-down, and without a warm-up that comes before
   double warmup_epochs = 5;
-  bool warmup_prefix = false;         ///< the warm-up comes before `epochs`, not inside
-  double decay_epochs = 30;           ///< step: the interval. wsd: the decay; below 1 a share
+  bool warmup_prefix = false;  ///< the warm-up comes before `epochs`, not inside
+  /// step: the interval; wsd: the decay, below 1 a share. None: timm's 90, and the last fifth.
+  std::optional<double> decay_epochs{};
   double decay_rate = 0.1;            ///< step, multistep, plateau; the power of poly
   std::vector<double> milestones{};   ///< multistep: epochs, rising
   std::int64_t patience_epochs = 10;  ///< plateau: epochs without a better score
   bool on_updates = true;             ///< evaluated at every step; else constant within an epoch
   std::int64_t lag = 0;  ///< without on_updates: epoch e runs at the rate of epoch e - lag
 };
+
+[[nodiscard]] double decay_epochs(const ScheduleOptions& options);
 
 /// What a plateau schedule has seen. Saved with a run.
 struct PlateauState {

@@ -12,9 +12,7 @@
 #include "models/model_as.h"
 #include "report/classifier_sections.h"
 #include "report/page.h"
-#include "settings/pipeline.h"
 #include "train/run/weights_info.h"
-#include "train/start/run_options.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
@@ -28,9 +26,8 @@ constexpr std::int64_t kSamplesShown = 32;
 TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) {
   check(fs::exists(run.config()), run.config().string(),
         ": does not exist, expected the folder of a run");
-  TrainConfig config;
-  apply_json(fields_of(config), read_file(run.config()), run.config().string());
-  if (!options.data_dir.empty()) config.data_dir = options.data_dir.string();
+  TrainConfig config = saved_config(read_file(run.config()), run.config().string());
+  if (!options.data_dir.empty()) config.data.data_dir = options.data_dir;
   return config;
 }
 
@@ -64,7 +61,7 @@ void require_whole(const EvaluationPass& pass) {
 
 void load_model_of(Run& run, RunPage& page) {
   const fs::path weights = find_run_weights(run.paths, run.options);
-  run.model = load_model(weights, {DType::f32, parse_device(run.config.device)});
+  run.model = load_model(weights, {DType::f32, run.config.run.device});
   run.info = read_weights_info(weights);
   const ModelInfo& model = run.model->info();
   page.facts.emplace_back(
@@ -111,10 +108,11 @@ void evaluate_model_of(Run& run, RunPage& page) {
   how.on_batch = [&](std::int64_t done) {
     return !run.options.on_progress || run.options.on_progress(done, test->size());
   };
-  const auto evaluate_it = page.task.classifies ? evaluate_classifier : evaluate_task;
-  const std::int64_t samples = evaluate_it(run, test, how, page);
+  const std::int64_t samples = page.task.has_class_report
+                                   ? evaluate_classifier(run, test, how, page)
+                                   : evaluate_task(run, test, how, page);
   const auto [height, width] = run.model->info().img_size;
-  page.facts.emplace_back("evaluated on", text_of(samples, " images of ", run.config.dataset,
+  page.facts.emplace_back("evaluated on", text_of(samples, " images of ", run.config.data.name,
                                                   " at ", height, " x ", width));
 }
 
@@ -134,19 +132,20 @@ void add_samples(const Run& run, RunPage& page) {
   const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
   check(run.model != nullptr, "the size of the model's images is not known");
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
-  const std::int64_t shown = kSamplesShown / splits_of(config);
-  config.distillation_type = Distillation::none;  // a teacher has no part in what is shown
+  LoaderOptions& loading = config.images.loader;
+  const std::int64_t shown = kSamplesShown / loading.rows.splits;
+  config.task->forget_files();  // a teacher has no part in what is shown
   const std::unique_ptr<const Task> task = make_task(config, *run.model, train->size());
   const std::int64_t unit = task->info().batch_multiple;
-  config.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
-  const std::unique_ptr<Loader> loader = training_loader(
-      training_images(config), train, training_size(training_sizes(config), own, 0));
+  loading.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
+  const std::unique_ptr<Loader> loader =
+      training_loader(training_images(config), train, training_size(config, own, 0));
   const Batch batch = task->prepare(loader->next(), {});
   page.samples_note = "The first images of the first epoch, after augmentation";
   if (!task->info().prepared.empty()) page.samples_note += " and " + task->info().prepared;
-  if (splits_of(config) > 1) page.samples_note += ", the splits of each one after another";
+  if (loading.rows.splits > 1) page.samples_note += ", the splits of each one after another";
   page.samples_note += ".";
-  page.samples = contact_sheet(batch.images, normalization_of(config));
+  page.samples = contact_sheet(batch.images, config.run.normalization);
   page.sample_side = batch.images.size(2);
 }
 

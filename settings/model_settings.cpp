@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -20,6 +21,7 @@ using nlohmann::json;
 enum class Kind { value, size, list, yes_no, object };
 
 struct Row {
+  std::optional<TaskKind> task;  ///< of the models that may have it; none: all
   const char* group;
   const char* flag;
   Kind kind;
@@ -27,49 +29,63 @@ struct Row {
   std::vector<std::string> (*names)() = nullptr;  ///< what may be said, where it is an enumeration
 };
 
+constexpr auto kClassifiers = TaskKind::classification;
+constexpr auto kAutoencoders = TaskKind::masked_autoencoding;
+constexpr std::nullopt_t kAll = std::nullopt;
+
 constexpr Row kRows[] = {
-    {"Model", "img-size", Kind::size, "input size, N or HxW (default: the model's)"},
-    {"Model", "patch-size", Kind::value, "side of the square patches"},
-    {"Model", "embed-dim", Kind::value, "width of the tokens"},
-    {"Model", "depth", Kind::value, "number of blocks"},
-    {"Model", "num-heads", Kind::value, "attention heads"},
-    {"Model", "mlp-ratio", Kind::value, "hidden width over width"},
-    {"Model", "class-token", Kind::yes_no, "a token that only collects"},
-    {"Model", "global-pool", Kind::value, "what the head reads", names_of<Pooling>},
-    {"Model", "head-batch-norm", Kind::yes_no, "ViT: the head reads batch-normalised vectors"},
-    {"Model", "pos-embed", Kind::value, "of the tokens", names_of<PosEmbed>},
-    {"Model", "pos-embed-qk-first", Kind::yes_no, "ViT, CPVT: in block 0's queries and keys only"},
-    {"Model", "irpe", Kind::yes_no, "ViT, CPVT: contextual relative positions on the keys"},
-    {"Model", "model-args", Kind::object, "more settings of the model, as a JSON object"},
-    {"MAE", "mask-ratio", Kind::value, "share of the patches that the encoder does not see"},
-    {"MAE", "norm-pix-loss", Kind::yes_no, "targets are a patch less its mean, by its deviation"},
-    {"MAE", "decoder-embed-dim", Kind::value, "width of the decoder's tokens"},
-    {"MAE", "decoder-depth", Kind::value, "blocks of the decoder"},
-    {"MAE", "decoder-num-heads", Kind::value, "its attention heads"},
-    {"CPVT", "peg-positions", Kind::list, "PEGs after these blocks, -1: before the first"},
-    {"CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
-    {"CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
-    {"CPVT", "peg-padding", Kind::value, "none shrinks the grid", names_of<PegPadding>},
-    {"CPVT", "peg-conv", Kind::value, "of the channels", names_of<PegConv>},
-    {"CPVT", "peg-residual", Kind::yes_no, "PEG(x) = conv(x) + x"},
-    {"CPVT", "peg-frozen", Kind::yes_no, "PEGs are not trained"},
-    {"CPVT", "peg-init", Kind::value, "initial values", names_of<PegInit>},
-    {"PerViT", "emb-dims", Kind::list, "width of each stage"},
-    {"PerViT", "depths", Kind::list, "blocks of each stage"},
-    {"PerViT", "convstem-dims", Kind::list, "channels of the convolutional stem"},
-    {"PerViT", "phi-p", Kind::yes_no, "position attention"},
-    {"PerViT", "phi-c", Kind::yes_no, "content attention"},
-    {"PerViT", "conv-stem", Kind::yes_no, "convolutions instead of patches"},
-    {"PerViT", "cpe", Kind::yes_no, "convolutional position encoding"},
-    {"PerViT", "ppe-embed", Kind::value, "of the distance, or learned vectors", names_of<PpeEmbed>},
-    {"PerViT", "ppe-kernel", Kind::value, "1: without neighbours"},
-    {"PerViT", "ppe-layers", Kind::value, "peripheral projections, 1 or 2"},
-    {"PerViT", "ppe-init", Kind::value, "initial values", names_of<PpeInit>},
-    {"PerViT", "ppe-init-noise", Kind::value, "deviation added to the initial projections"},
-    {"PerViT", "ppe-frozen", Kind::yes_no, "position attention is not trained"},
-    {"Pixels", "permute-T", Kind::value, "swaps of pixels, the same in every image"},
-    {"Pixels", "permute-delta", Kind::value, "largest distance of two swapped pixels"},
-    {"Pixels", "permute-seed", Kind::value, "of the swaps"},
+    {kAll, "Model", "img-size", Kind::size, "input size, N or HxW (default: the model's)"},
+    {kAll, "Model", "patch-size", Kind::value, "side of the square patches"},
+    {kAll, "Model", "embed-dim", Kind::value, "width of the tokens"},
+    {kAll, "Model", "depth", Kind::value, "number of blocks"},
+    {kAll, "Model", "num-heads", Kind::value, "attention heads"},
+    {kAll, "Model", "mlp-ratio", Kind::value, "hidden width over width"},
+    {kClassifiers, "Model", "class-token", Kind::yes_no, "a token that only collects"},
+    {kClassifiers, "Model", "global-pool", Kind::value, "what the head reads", names_of<Pooling>},
+    {kClassifiers, "Model", "head-batch-norm", Kind::yes_no,
+     "ViT: the head reads batch-normalised vectors"},
+    {kAll, "Model", "pos-embed", Kind::value, "of the tokens", names_of<PosEmbed>},
+    {kClassifiers, "Model", "pos-embed-qk-first", Kind::yes_no,
+     "ViT, CPVT: in block 0's queries and keys only"},
+    {kClassifiers, "Model", "irpe", Kind::yes_no,
+     "ViT, CPVT: contextual relative positions on the keys"},
+    {kAll, "Model", "model-args", Kind::object, "more settings of the model, as a JSON object"},
+    {kAutoencoders, "MAE", "mask-ratio", Kind::value,
+     "share of the patches that the encoder does not see"},
+    {kAutoencoders, "MAE", "norm-pix-loss", Kind::yes_no,
+     "targets are a patch less its mean, by its deviation"},
+    {kAutoencoders, "MAE", "decoder-embed-dim", Kind::value, "width of the decoder's tokens"},
+    {kAutoencoders, "MAE", "decoder-depth", Kind::value, "blocks of the decoder"},
+    {kAutoencoders, "MAE", "decoder-num-heads", Kind::value, "its attention heads"},
+    {kClassifiers, "CPVT", "peg-positions", Kind::list,
+     "PEGs after these blocks, -1: before the first"},
+    {kClassifiers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
+    {kClassifiers, "CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
+    {kClassifiers, "CPVT", "peg-padding", Kind::value, "none shrinks the grid",
+     names_of<PegPadding>},
+    {kClassifiers, "CPVT", "peg-conv", Kind::value, "of the channels", names_of<PegConv>},
+    {kClassifiers, "CPVT", "peg-residual", Kind::yes_no, "PEG(x) = conv(x) + x"},
+    {kClassifiers, "CPVT", "peg-frozen", Kind::yes_no, "PEGs are not trained"},
+    {kClassifiers, "CPVT", "peg-init", Kind::value, "initial values", names_of<PegInit>},
+    {kClassifiers, "PerViT", "emb-dims", Kind::list, "width of each stage"},
+    {kClassifiers, "PerViT", "depths", Kind::list, "blocks of each stage"},
+    {kClassifiers, "PerViT", "convstem-dims", Kind::list, "channels of the convolutional stem"},
+    {kClassifiers, "PerViT", "phi-p", Kind::yes_no, "position attention"},
+    {kClassifiers, "PerViT", "phi-c", Kind::yes_no, "content attention"},
+    {kClassifiers, "PerViT", "conv-stem", Kind::yes_no, "convolutions instead of patches"},
+    {kClassifiers, "PerViT", "cpe", Kind::yes_no, "convolutional position encoding"},
+    {kClassifiers, "PerViT", "ppe-embed", Kind::value, "of the distance, or learned vectors",
+     names_of<PpeEmbed>},
+    {kClassifiers, "PerViT", "ppe-kernel", Kind::value, "1: without neighbours"},
+    {kClassifiers, "PerViT", "ppe-layers", Kind::value, "peripheral projections, 1 or 2"},
+    {kClassifiers, "PerViT", "ppe-init", Kind::value, "initial values", names_of<PpeInit>},
+    {kClassifiers, "PerViT", "ppe-init-noise", Kind::value,
+     "deviation added to the initial projections"},
+    {kClassifiers, "PerViT", "ppe-frozen", Kind::yes_no, "position attention is not trained"},
+    {kClassifiers, "Pixels", "permute-T", Kind::value, "swaps of pixels, the same in every image"},
+    {kClassifiers, "Pixels", "permute-delta", Kind::value,
+     "largest distance of two swapped pixels"},
+    {kClassifiers, "Pixels", "permute-seed", Kind::value, "of the swaps"},
 };
 
 std::string key_of(const Row& row) {
@@ -100,6 +116,14 @@ json parse(const Row& row, const std::string& text) {
   return value;
 }
 
+void add_field(Fields& fields, const Row& row, std::string* text) {
+  std::string help = row.help;
+  if (row.names != nullptr) help += ": " + joined(row.names(), ", ");
+  Field& field = FieldGroup(fields, row.group).add(row.flag, text, help);
+  field.yes_no = row.kind == Kind::yes_no;
+  field.fixed = true;
+}
+
 }  // namespace
 
 ModelSettings::ModelSettings() {
@@ -107,11 +131,12 @@ ModelSettings::ModelSettings() {
 }
 
 void ModelSettings::add_fields(Fields& fields) {
+  for (const Row& row : kRows) add_field(fields, row, &(*this)[key_of(row)]);
+}
+
+void ModelSettings::add_fields(Fields& fields, TaskKind task) {
   for (const Row& row : kRows) {
-    std::string help = row.help;
-    if (row.names != nullptr) help += ": " + joined(row.names(), ", ");
-    Field& field = FieldGroup(fields, row.group).add(row.flag, &(*this)[key_of(row)], help);
-    field.yes_no = row.kind == Kind::yes_no;
+    if (row.task.value_or(task) == task) add_field(fields, row, &(*this)[key_of(row)]);
   }
 }
 
@@ -137,10 +162,18 @@ json ModelSettings::overrides() const {
   return result;
 }
 
-std::vector<std::string> ModelSettings::names() {
-  std::vector<std::string> names;
-  for (const Row& row : kRows) names.emplace_back(row.flag);
-  return names;
+void add_fields(Fields& fields, ModelChoice& model, TaskKind task) {
+  FieldGroup g(fields, "Model");
+  g.add("model", &model.name, "registry name; --list-models lists them").fixed = true;
+  g.number("drop-path", &model.drop_path, "drop rate of the last block's branches", {0, 0.99});
+  model.settings.add_fields(fields, task);
+}
+
+json ModelChoice::overrides() const {
+  json overrides = settings.overrides();
+  const bool has_blocks = name != "linear";  // the recipes' drop path is no mistake there
+  if (drop_path > 0 && has_blocks) overrides["drop_path"] = drop_path;
+  return overrides;
 }
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The settings of models that have a flag. All are empty at first: then the registry's values hold.
+// Which model is trained, and the settings of models that have a flag.
 #pragma once
 
 #include <map>
@@ -7,17 +7,21 @@
 #include <string_view>
 
 #include "base/fields.h"
+#include "models/task_kind.h"
 
 namespace fovea {
 
-/// Texts by configuration key: "peg_kernel" is --peg-kernel. A model that does
-/// not know a setting refuses it by name when it is built.
+/// Texts by configuration key: "peg_kernel" is --peg-kernel. All are empty at first: then the
+/// registry's values hold. A model that does not know a setting refuses it by name when it is
+/// built.
 class ModelSettings {
  public:
   ModelSettings();
 
-  /// A field for each setting, bound to this object, under headings by model family.
+  /// A field for each setting, bound to this object, under headings by model family; or for those
+  /// that models of that task may have.
   void add_fields(Fields& fields);
+  void add_fields(Fields& fields, TaskKind task);
 
   /// Throws when there is no such setting.
   std::string& operator[](std::string_view key);
@@ -25,11 +29,19 @@ class ModelSettings {
   /// What was set, as a JSON object for make_model(). Throws UsageError.
   [[nodiscard]] nlohmann::json overrides() const;
 
-  /// The flags' names.
-  [[nodiscard]] static std::vector<std::string> names();
-
  private:
   std::map<std::string, std::string, std::less<>> texts_;
 };
+
+struct ModelChoice {
+  std::string name = "vit_tiny_patch4_32";  ///< in the registry
+  ModelSettings settings{};
+  double drop_path = 0;  ///< of the last block's branches
+
+  /// What differs from the registry, as a JSON object for make_model(). Throws UsageError.
+  [[nodiscard]] nlohmann::json overrides() const;
+};
+/// Of models of that task. `model` must live as long as the fields are used.
+void add_fields(Fields& fields, ModelChoice& model, TaskKind task);
 
 }  // namespace fovea

@@ -70,20 +70,19 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"models", {"base", "engine", "formats", "ops"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},
-      {"settings", {"base", "engine", "ops", "data", "models", "optim"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert(
-        {"base", "engine", "formats", "ops", "data", "models", "figures", "optim", "settings"});
+    besides.insert({"base", "engine", "formats", "ops", "data", "models", "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
   add("train/loop", {"train/run"});
-  add("train/tasks", {"train/run", "train/loop"});
-  add("train/start", {"train/run", "train/loop", "train/tasks"});
-  add("train/plan", {"train/run", "train/loop", "train/start"});  // of any task
-  const std::set<std::string> train = {"train/run", "train/loop", "train/tasks", "train/start",
-                                       "train/plan"};
+  add("settings", {"train/run", "train/loop"});  // their options, together
+  add("train/tasks", {"train/run", "train/loop", "settings"});
+  add("train/start", {"train/run", "train/loop", "settings", "train/tasks"});
+  add("train/plan", {"train/run", "train/loop", "settings", "train/start"});  // of any task
+  const std::set<std::string> train = {"train/run",   "train/loop",  "settings",
+                                       "train/tasks", "train/start", "train/plan"};
   for (const char* room : {"golden", "inspect", "report"}) add(room, train);
   add("fovea", train);
   add("apps", train);
@@ -257,6 +256,8 @@ std::vector<Rule> rules() {
         {"data/a.h", {"#include \"models/vit.h\""}},
         {"models/a.h", {"#include \"train/loop/step.h\"  // why"}},
         {"train/loop/a.h", {"#include \"train/tasks/metrics.h\""}},
+        {"train/run/a.h", {"#include \"settings/config.h\""}},
+        {"settings/a.h", {"#include \"train/tasks/classification.h\""}},
         {"train/plan/a.h", {"#include \"train/tasks/hole_filling.h\""}},
         {"report/a.h", {"#include \"fovea/fovea.h\""}}}},
       {"a folder of rooms holds nothing else",
@@ -393,5 +394,26 @@ TEST_CASE("a family of ops is named in one list, and its kernels in one file a s
     CHECK(found.contains("ops/kernels.h"));
     CHECK(found.contains("ops/" + std::string(family) + "/call.h"));
     CHECK(found.size() <= 4);  // and cpu*.cpp, *.cu
+  }
+}
+
+TEST_CASE("a flag stands where its option is declared, where its field is and where it is used") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const char* member : {"patience_epochs", "recovery_interval", "vertical_flip", "zscore",
+                             "mix_epochs", "sum_classes"}) {  // the last two are a task's
+    const std::set<std::string> found = product_files_with(files, member);
+    INFO(member, ": ", joined(found));
+    CHECK(found.size() == 3);
+    for (const std::string& path : found) CHECK_FALSE(matches(path, "(settings|train/start)/.*"));
+  }
+}
+
+TEST_CASE("a task is named by its own files, its row, its program, and what shows its models") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const std::string& path : product_files_with(files, "TaskKind::masked_autoencoding")) {
+    INFO(path);
+    CHECK(matches(path,
+                  "train/tasks/masked_autoencoding.*|train/start/tasks\\.cpp|apps/train_mae\\.cpp|"
+                  "models/.*|settings/model_settings\\.cpp|(golden|inspect)/.*"));
   }
 }

@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 
 #include "apps/app.h"
-#include "settings/config.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {
 
 CommandLine parse(std::vector<std::string> words, const std::string& arguments = "") {
-  TrainConfig config;
+  TrainConfig config = config_for(TaskKind::classification);
   words.insert(words.begin(), "program");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -59,6 +59,8 @@ TEST_CASE("flags in all their forms") {
 TEST_CASE("the last of several wins, negative numbers are values") {
   CHECK(value_of(parse({"--epochs", "3", "--epochs", "5"}), "epochs") == "5");
   CHECK(value_of(parse({"--lr", "-1"}), "lr") == "-1");
+  CHECK(value_of(parse({"--lr-scale", "head=10", "--lr-scale=norm=2"}), "lr-scale") ==
+        "head=10 norm=2");  // but of these all count
 }
 
 TEST_CASE("arguments without a flag, where the program takes them") {
@@ -82,7 +84,7 @@ TEST_CASE("--help lists every setting with its default") {
     static_cast<void>(parse({"--help"}));
     FAIL("no help was shown");
   } catch (const HelpRequest& help) {
-    TrainConfig config;
+    TrainConfig config = config_for(TaskKind::classification);
     for (const Field& field : fields_of(config)) {
       CAPTURE(field.name);
       CHECK(help.text.find("--" + field.name) != std::string::npos);

@@ -81,16 +81,16 @@ constexpr std::size_t kSteps = 4;
 TrainConfig config_of(const Family& family, const char* device, DType precision) {
   const bool is_mae = std::string(family.model).starts_with("mae_");
   TrainConfig c = is_mae ? tiny_mae_config() : tiny_config();
-  c.model = family.model;
-  c.model_settings = {};
-  for (const auto& [key, value] : family.settings) c.model_settings[key] = value;
-  c.precision = precision;
-  c.device = device;
-  c.batch_size = 4;
-  c.max_steps = kSteps;
-  c.epochs = 1;
-  c.warmup_epochs = 0;
-  c.log_interval = 1;
+  c.model.name = family.model;
+  c.model.settings = {};
+  for (const auto& [key, value] : family.settings) c.model.settings[key] = value;
+  c.run.precision = precision;
+  c.run.device = parse_device(device);
+  c.images.loader.batch_size = 4;
+  c.loop.max_steps = kSteps;
+  c.schedule.epochs = 1;
+  c.schedule.warmup_epochs = 0;
+  c.loop.log_interval = 1;
   return c;
 }
 
@@ -169,9 +169,9 @@ TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and pictur
   };
   const auto end_on = [](const char* device) {
     TrainConfig config = config_of(kFamilies.back(), device, DType::f32);
-    config.max_steps = 0;
+    config.loop.max_steps = 0;
     const Datasets data = tiny_data(8, 8);  // two steps
-    std::vector<std::string> notices;
+    Notices notices;
     Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
     End end;
     TrainWatch watch;
@@ -197,7 +197,7 @@ TEST_CASE("between two losses that are shown the host does not wait") {
   for (const Family& family : chosen_families()) {
     CAPTURE(std::string(family.model));
     TrainConfig config = config_of(family, "cuda", DType::f32);
-    config.log_interval = 10;
+    config.loop.log_interval = 10;
     Trainer trainer = make_trainer(config);
     std::vector<std::int64_t> waits;  // after each step
     TrainWatch watch;

@@ -28,13 +28,13 @@ namespace {
 
 TrainConfig linear_config(const std::string& device) {
   TrainConfig c = plain_config();
-  c.model = "linear";
-  c.model_settings = {};
-  c.device = device;
-  c.epochs = 2;
-  c.log_interval = 1;
-  c.mixup = 0.8;
-  c.smoothing = 0.1;
+  c.model.name = "linear";
+  c.model.settings = {};
+  c.run.device = parse_device(device);
+  c.schedule.epochs = 2;
+  c.loop.log_interval = 1;
+  classification_of(c).mix.mixup = 0.8;
+  classification_of(c).objective.smoothing = 0.1;
   return c;
 }
 
@@ -71,16 +71,16 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
     const bool needs_blocks = kind == OptimizerKind::muon || clip == ClipMode::agc;
     for (TrainConfig* c : {&cpu, &cuda}) {
       if (needs_blocks) {
-        c->model = "vit_tiny_patch16_32";
-        for (const char* const key : {"depth", "num_heads"}) c->model_settings[key] = "1";
-        c->model_settings["embed_dim"] = "8";
+        c->model.name = "vit_tiny_patch16_32";
+        for (const char* const key : {"depth", "num_heads"}) c->model.settings[key] = "1";
+        c->model.settings["embed_dim"] = "8";
       }
-      c->opt = kind;
-      c->max_steps = 4;
-      c->warmup_epochs = 0;
-      if (clip) c->clip_grad = 0.05;
-      if (clip) c->grad_accum_steps = 2;
-      if (clip) c->clip_mode = *clip;
+      c->step.optimizer.kind = kind;
+      c->loop.max_steps = 4;
+      c->schedule.warmup_epochs = 0;
+      if (clip) c->step.clip.limit = 0.05;
+      if (clip) c->loop.grad_accum_steps = 2;
+      if (clip) c->step.clip.mode = *clip;
     }
     const std::vector<double> first = short_run(cuda).losses();
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
@@ -138,7 +138,7 @@ TEST_CASE("one-hot rows and the search for NaN do not depend on the order of thr
 TEST_CASE("the host waits for the device when a loss is shown, and not between") {
   const auto waits_of = [](const auto& change) {
     TrainConfig config = linear_config("cuda");
-    config.log_interval = 6;
+    config.loop.log_interval = 6;
     change(config);
     Trainer trainer = make_trainer(config);
     std::vector<std::int64_t> waits;  // after each step
@@ -152,9 +152,9 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
     return waits.back() - waits.front();
   };
   CHECK(waits_of([](TrainConfig&) {}) == 0);
-  CHECK(waits_of([](TrainConfig& c) { c.clip_grad = 0.05; }) == 0);
-  CHECK(waits_of([](TrainConfig& c) { c.opt = OptimizerKind::lamb; }) == 0);
-  CHECK(waits_of([](TrainConfig& c) { c.skip_nonfinite = true; }) > 0);
+  CHECK(waits_of([](TrainConfig& c) { c.step.clip.limit = 0.05; }) == 0);
+  CHECK(waits_of([](TrainConfig& c) { c.step.optimizer.kind = OptimizerKind::lamb; }) == 0);
+  CHECK(waits_of([](TrainConfig& c) { c.step.guard.skip_nonfinite = true; }) > 0);
 }
 
 TEST_CASE("a run stopped on one device goes on on the other") {
@@ -191,7 +191,7 @@ TEST_CASE("what a step takes of the device is measured, and the batch that fits 
   const MemoryPlan memory = make_plan(config, data).memory;
   CHECK(memory.per_image >= 3 * 32 * 32 * 4);  // its pixels
   CHECK(memory.loader_image + memory.program == 0);
-  config.batch_size = 1 << 30;
+  config.images.loader.batch_size = 1 << 30;
   CHECK(what_fits(config, data).find(" fits; --auto-batch") != std::string::npos);
   CHECK(take_findings().empty());
 }

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "base/error.h"
-#include "settings/config.h"
+#include "train/start/tasks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string json(reinterpret_cast<const char*>(data), size);
-  fovea::TrainConfig config;
+  fovea::TrainConfig config = fovea::config_for(fovea::TaskKind::classification);
   const fovea::Fields fields = fovea::fields_of(config);
   try {
     fovea::apply_json(fields, json, "input");
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string written = fovea::to_json(fields);
-  fovea::TrainConfig again;
+  fovea::TrainConfig again = fovea::config_for(fovea::TaskKind::classification);
   const fovea::Fields fields_again = fovea::fields_of(again);
   fovea::apply_json(fields_again, written, "output");
   if (fovea::to_json(fields_again) != written) __builtin_trap();

@@ -105,8 +105,8 @@ TEST_CASE("and so in every optimizer, also where gradients are clipped inside") 
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lars,
                                    OptimizerKind::lion, OptimizerKind::muon}) {
     Fixture plain(kF64), scaled(kF64);
-    run_three_steps(plain, default_options(kind), 1);
-    run_three_steps(scaled, default_options(kind), 4);
+    run_three_steps(plain, {.kind = kind}, 1);
+    run_three_steps(scaled, {.kind = kind}, 4);
     check_values(scaled.w, plain.w.to_vector(), 1e-13);
   }
 }
@@ -117,7 +117,7 @@ TEST_CASE("LARS steps in proportion to a matrix's length, and as momentum with v
   const std::int64_t columns = 40'000;  // more than one block of sums
   const Tensor w = s.param("w", {2, columns}, normal(1)), b = s.param("b", {3}, normal(1));
   const Tensor zero = s.param("zero", {2, 2}, constant(0));
-  OptimizerOptions options = default_options(OptimizerKind::lars);
+  OptimizerOptions options{.kind = OptimizerKind::lars};
   options.weight_decay = 0.01;
   Optimizer optimizer(store, options);
   std::vector<double> values[3], momenta[3];

@@ -81,6 +81,9 @@ TEST_CASE("linear, step and constant") {
   check_rate(rate_at(o, 150), 5.05e-4);
   check_rate(rate_at(o, 300), 1e-5);
   o.kind = ScheduleKind::step;
+  check_rate(rate_at(o, 89.5), 1e-3);  // timm's interval
+  check_rate(rate_at(o, 90), 1e-4);
+  o.decay_epochs = 30;
   check_rate(rate_at(o, 29.5), 1e-3);
   check_rate(rate_at(o, 30), 1e-4);
   check_rate(rate_at(o, 65), 1e-5);

@@ -67,7 +67,7 @@ struct Parameters {
 };
 
 OptimizerOptions options_of(const std::string& name) {
-  return default_options(parse_name<OptimizerKind>("optimizer", name));
+  return {.kind = parse_name<OptimizerKind>("optimizer", name)};
 }
 
 /// The schedule of the reference, by its name there.
@@ -320,14 +320,15 @@ TEST_CASE("a masked autoencoder's rates fall through the encoder; the decoder's 
 }
 
 TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradient") {
-  const std::map<std::string, BceOptions> cases{{"plain", {}},
-                                                {"smooth", {0.1, {}, {}, false}},
-                                                {"threshold", {0.1, 0.2, {}, false}},
-                                                {"sum", {0.1, {}, {}, true}},
-                                                {"weight", {0.1, {}, 2.5, false}}};
+  const std::map<std::string, std::pair<double, BceOptions>> cases{
+      {"plain", {0, {}}},
+      {"smooth", {0.1, {}}},
+      {"threshold", {0.1, {.threshold = 0.2}}},
+      {"sum", {0.1, {.sum_classes = true}}},
+      {"weight", {0.1, {.pos_weight = 2.5}}}};
   for (const auto& known : cases) {
     const std::string& name = known.first;
-    const BceOptions& options = known.second;
+    const auto& [smoothing, options] = known.second;
     for (const std::string kind : {"labels", "soft"}) {
       CAPTURE(name);
       CAPTURE(kind);
@@ -336,7 +337,7 @@ TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradi
       z.set_requires_grad();
       Targets targets{stored("bce/labels"), {}};
       if (kind == "soft") targets = {{}, stored("bce/soft")};
-      const Tensor loss = bce_loss(z, targets, options);
+      const Tensor loss = bce_loss(z, targets, smoothing, options);
       backward(loss);
       CHECK(loss.item() == doctest::Approx(stored(prefix + "loss").item()).epsilon(1e-13));
       CHECK(distance(z.grad(), stored(prefix + "grad")) < 1e-13);
@@ -349,15 +350,15 @@ TEST_CASE("the loss of consistent splits is timm's, and so is its gradient") {
     CAPTURE(smoothing);
     const Tensor z = stored("jsd/logits").clone();
     z.set_requires_grad();
-    const Tensor loss = jsd_loss(z, stored("jsd/labels"), {3, std::stod(smoothing)});
+    const Tensor loss = jsd_loss(z, stored("jsd/labels"), std::stod(smoothing), {3});
     backward(loss);
     CHECK(loss.item() ==
           doctest::Approx(stored("jsd/" + smoothing + "/loss").item()).epsilon(1e-13));
     CHECK(distance(z.grad(), stored("jsd/" + smoothing + "/grad")) < 1e-13);
   }
-  CHECK(
-      contains(message_of([] { (void)jsd_loss(stored("jsd/logits"), stored("jsd/labels"), {4}); }),
-               "15 rows in splits of 4"));
+  CHECK(contains(
+      message_of([] { (void)jsd_loss(stored("jsd/logits"), stored("jsd/labels"), 0, {4}); }),
+      "15 rows in splits of 4"));
 }
 
 TEST_CASE("the blur of --gaussian-blur-prob is torchvision's but for ties in rounding") {

@@ -60,12 +60,12 @@ RunPage page() {
 
 /// Trains, and leaves the files that a page is made of.
 void record_run(TrainConfig config, const std::filesystem::path& folder) {
-  std::vector<std::string> notices;
+  Notices notices;
   const Datasets data = open_datasets(config);
   Trainer trainer = make_trainer(config, data, build_model(config, *data.train, notices));
   write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
   WeightsInfo info;
-  info.dataset = config.dataset;
+  info.dataset = config.data.name;
   info.classes = data.train->class_names();
   RunRecorder recorder(folder, trainer.task(), info, trainer.progress());
   TrainWatch watch;
@@ -82,11 +82,11 @@ void record_run(TrainConfig config, const std::filesystem::path& folder) {
 
 /// Of the built-in pictures, which the page opens again.
 TrainConfig one_epoch(TrainConfig config) {
-  config.fraction = 0.001;
-  config.batch_size = 10;
-  config.epochs = 1;
-  config.warmup_epochs = 0;
-  config.log_interval = 1;
+  config.data.fraction = 0.001;
+  config.images.loader.batch_size = 10;
+  config.schedule.epochs = 1;
+  config.schedule.warmup_epochs = 0;
+  config.loop.log_interval = 1;
   return config;
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("many classes become pixels, and a table that is folded away") {
 TEST_CASE("from a run's folder to its page") {
   const TemporaryFolder folder;
   TrainConfig config = one_epoch(tiny_config());
-  config.model_ema = false;
+  config.step.ema.keep = false;
   record_run(config, folder.path());
 
   const auto file = write_run_report({folder.path()}, {});

@@ -1,15 +1,13 @@
 // timm's augmentation flags: what they become, what is refused, and that runs with all of them are
 // as repeatable as any.
-#include "settings/augmentation.h"
 
 #include <doctest/doctest.h>
 
 #include "data/augment/training_pipeline.h"
 #include "data/evaluation_transform.h"
+#include "data/fields.h"
 #include "ops/view.h"
-#include "settings/pipeline.h"
 #include "tests/support/tiny_run.h"
-#include "train/start/classification_options.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
@@ -33,15 +31,15 @@ std::string error_of(std::vector<Setting> flags) {
 /// Everything random that there is.
 TrainConfig wild_config() {
   TrainConfig c = tiny_config();
-  c.train_crop_mode = TrainCrop::resized;
-  c.train_interpolation = "random";
-  c.aa = "rand-m9-mstd0.5-inc1";
-  c.vflip = 0.2;
-  c.grayscale_prob = 0.2;
-  c.gaussian_blur_prob = 0.2;
-  c.reprob = 0.5;
-  c.recount = 3;
-  c.mixup_mode = MixMode::element;
+  c.images.augment.crop = TrainCrop::resized;
+  c.images.augment.filter.reset();  // drawn
+  c.images.augment.policy = "rand-m9-mstd0.5-inc1";
+  c.images.augment.vertical_flip = 0.2;
+  c.images.augment.grayscale = 0.2;
+  c.images.augment.blur = 0.2;
+  c.images.augment.erase.probability = 0.5;
+  c.images.augment.erase.count = 3;
+  classification_of(c).mix.mode = MixMode::element;
   return c;
 }
 
@@ -49,7 +47,7 @@ TrainConfig wild_config() {
 
 TEST_CASE("DeiT's recipe in full") {
   const TrainConfig c = recipe("imagenet_deit_tiny");
-  const AugmentOptions a = augment_options(c);
+  const AugmentOptions a = c.images.augment;
   CHECK(a.crop == TrainCrop::resized);
   CHECK(a.range.scale_low == 0.08);
   CHECK(a.range.ratio_high == doctest::Approx(4.0 / 3).epsilon(1e-15));
@@ -61,25 +59,25 @@ TEST_CASE("DeiT's recipe in full") {
   CHECK(a.erase.probability == 0.25);
   CHECK(a.erase.fill == EraseFill::pixel);
   CHECK(a.erase.count == 1);
-  const EvaluationCrop e = evaluation_crop(c);
+  const EvaluationCrop e = c.evaluation.crop;
   CHECK(e.crop_pct == 0.875);
   CHECK(e.mode == CropMode::center);
-  const MixOptions m = mix_options(c, 1000);
+  const MixOptions m = classification_of(c).mix;
   CHECK(m.mode == MixMode::batch);
   CHECK(m.mixup == 0.8);
   CHECK(m.cutmix == 1);
 }
 
 TEST_CASE("the recipes on small images") {
-  const AugmentOptions cifar = augment_options(recipe("cifar"));
+  const AugmentOptions cifar = recipe("cifar").images.augment;
   CHECK(cifar.crop == TrainCrop::pad);
   CHECK(cifar.crop_padding == 4);
   CHECK(cifar.policy == "rand-m9-mstd0.5-inc1");
   CHECK(cifar.erase.probability == 0.25);
-  const AugmentOptions hour = augment_options(recipe("cifar_hour"));
+  const AugmentOptions hour = training_images(recipe("cifar_hour")).augment;
   CHECK(hour.policy.empty());
   CHECK(hour.erase.probability == 0);
-  const AugmentOptions pit = augment_options(recipe("cifar_pit_small"));
+  const AugmentOptions pit = recipe("cifar_pit_small").images.augment;
   CHECK(pit.crop == TrainCrop::resized);
   CHECK(pit.filter == Filter::bilinear);
   CHECK(pit.jitter.hue == 0.1);
@@ -87,11 +85,11 @@ TEST_CASE("the recipes on small images") {
   CHECK(pit.grayscale == 0.2);
   CHECK(pit.erase.probability == 0);
   const TrainConfig builtin = recipe("builtin");
-  const AugmentOptions plain = augment_options(builtin);
+  const AugmentOptions plain = builtin.images.augment;
   CHECK(plain.crop_padding == 2);
   CHECK(plain.policy.empty());
   CHECK(!plain.jitter.active());
-  CHECK(!mixes(builtin, 0));
+  CHECK(!mixes(classification_of(builtin).mix));
 }
 
 TEST_CASE("every flag reaches its option") {
@@ -115,7 +113,7 @@ TEST_CASE("every flag reaches its option") {
                                      {"mixup-mode", "pair"},
                                      {"cutmix-minmax", "0.3,0.8"}})
                             .config;
-  const AugmentOptions a = augment_options(c);
+  const AugmentOptions a = c.images.augment;
   CHECK(a.crop == TrainCrop::simple);
   CHECK(a.padding == Padding::reflect);
   CHECK(a.range.scale_low == 0.2);
@@ -124,7 +122,7 @@ TEST_CASE("every flag reaches its option") {
   CHECK(a.range.ratio_high == 2);
   CHECK(!a.filter);
   CHECK(a.vertical_flip == 0.1);
-  CHECK(a.policy.empty());
+  CHECK(training_images(c).augment.policy.empty());  // none
   CHECK(a.jitter.contrast == 0.2);
   CHECK(a.jitter.hue == 0.4);
   CHECK(a.jitter_probability == 0.7);
@@ -133,14 +131,14 @@ TEST_CASE("every flag reaches its option") {
   CHECK(a.erase.probability == 0.4);
   CHECK(a.erase.fill == EraseFill::random);
   CHECK(a.erase.count == 3);
-  const EvaluationCrop e = evaluation_crop(c);
+  const EvaluationCrop e = c.evaluation.crop;
   CHECK(e.crop_pct == 0.95);
   CHECK(e.mode == CropMode::border);
   CHECK(e.filter == Filter::lanczos);
-  const MixOptions m = mix_options(c, 10);
+  const MixOptions m = classification_of(c).mix;
   CHECK(m.mode == MixMode::pair);
   CHECK((*m.cutmix_minmax)[1] == 0.8);
-  CHECK(mixes(c, 0));  // by cutmix-minmax alone
+  CHECK(mixes(m));  // by cutmix-minmax alone
 }
 
 TEST_CASE("wrong settings are refused by name") {
@@ -185,31 +183,31 @@ TEST_CASE("splits are refused where they would be mixed, and the losses where th
 
 TEST_CASE("split batches reach the model, the clean images unerased, and are learnt from") {
   TrainConfig config = plain_config();
-  config.aa = "augmix-m5";
-  config.aug_splits = 3;
-  config.jsd_loss = true;
-  config.reprob = 1;
-  config.resplit = true;
-  config.overfit_batch = true;
-  config.epochs = 6;
-  config.log_interval = 6;
+  config.images.augment.policy = "augmix-m5";
+  config.images.loader.rows.splits = 3;
+  classification_of(config).objective.jsd_loss = true;
+  config.images.augment.erase.probability = 1;
+  config.images.loader.rows.unfinished_every = 2;
+  config.loop.overfit_batch = true;
+  config.schedule.epochs = 6;
+  config.loop.log_interval = 6;
   Trainer trainer = make_trainer(config);
   TrainWatch watch;
   std::vector<double> losses;
   watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
   watch.on_first_images = [&](const Tensor& images) {
-    CHECK(images.size(0) == 3 * config.batch_size);
+    CHECK(images.size(0) == 3 * config.images.loader.batch_size);
   };
   CHECK(trainer.fit(watch));
   CHECK(losses.back() < losses.front());
 
   TrainConfig bare = config;
-  bare.reprob = 0;
-  bare.resplit = false;
+  bare.images.augment.erase.probability = 0;
+  bare.images.loader.rows.unfinished_every = 0;
   const auto data = tiny_data().train;
   const Tensor erased = training_loader(training_images(config), data, {32, 32})->next().images;
   const Tensor whole = training_loader(training_images(bare), data, {32, 32})->next().images;
-  REQUIRE(erased.shape() == Shape{3 * config.batch_size, 3, 32, 32});
+  REQUIRE(erased.shape() == Shape{3 * config.images.loader.batch_size, 3, 32, 32});
   for (std::int64_t row = 0; row < 3; ++row) {  // of the first image: later draws are other ones
     CAPTURE(row);
     const bool equal =
@@ -219,19 +217,20 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
   ModelInfo info;
   info.num_classes = 10;
   const Tensor z = rand_normal({24, 10}, {0, 1}, {1}), y = zeros({24}, {DType::i64, {}});
-  CHECK(Objective(objective_options(config), info, 50)({z, {}}, {y, {}, {}}, z).total.item() ==
-        jsd_loss(z, y, {3, config.smoothing}).item());
+  const ObjectiveOptions& options = classification_of(config).objective;
+  CHECK(Objective(options, info, {50, 3})({z, {}}, {y, {}, {}}, z).total.item() ==
+        jsd_loss(z, y, options.smoothing, {3}).item());
 }
 
 TEST_CASE("without splits every second image of an epoch is left unerased, also in odd batches") {
   for (const std::int64_t batch_size : {1, 3}) {
     TrainConfig config = plain_config();
-    config.batch_size = batch_size;
-    config.reprob = 1;
-    config.resplit = true;
+    config.images.loader.batch_size = batch_size;
+    config.images.augment.erase.probability = 1;
+    config.images.loader.rows.unfinished_every = 2;
     TrainConfig bare = config;
-    bare.reprob = 0;
-    bare.resplit = false;
+    bare.images.augment.erase.probability = 0;
+    bare.images.loader.rows.unfinished_every = 0;
     const auto data = tiny_data().train;
     const auto erasing = training_loader(training_images(config), data, {32, 32});
     const auto plain = training_loader(training_images(bare), data, {32, 32});
@@ -250,11 +249,11 @@ TEST_CASE("a run with every augmentation has the same bits with any number of wo
   TrainConfig config = wild_config();
   Trainer alone = make_trainer(config);
   for (int i = 0; i < 5; ++i) alone.train_step();
-  config.workers = 3;
+  config.run.workers = 3;
   Trainer helped = make_trainer(config);
   for (int i = 0; i < 5; ++i) helped.train_step();
   CHECK(bits_of(alone) == bits_of(helped));
-  config.reprob = 0;
+  config.images.augment.erase.probability = 0;
   Trainer other = make_trainer(config);
   for (int i = 0; i < 5; ++i) other.train_step();
   CHECK(bits_of(alone) != bits_of(other));

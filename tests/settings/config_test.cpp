@@ -4,14 +4,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
 #include "base/files.h"
-#include "settings/recipes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/start/resolve.h"
-#include "train/start/run_options.h"
+#include "train/start/tasks.h"
+#include "train/tasks/classification.h"
 
 namespace fovea {
 namespace {
@@ -22,7 +24,7 @@ void set(TrainConfig& config, const std::string& name, const std::string& text) 
 }
 
 std::string refusal(const std::string& name, const std::string& text) {
-  TrainConfig config;
+  TrainConfig config = config_for(TaskKind::classification);
   try {
     set(config, name, text);
   } catch (const UsageError& error) {
@@ -31,22 +33,28 @@ std::string refusal(const std::string& name, const std::string& text) {
   return "";
 }
 
+std::vector<double> betas_of(const TrainConfig& config) {
+  const OptimizerOptions& options = config.step.optimizer;
+  if (!options.beta1) return {};
+  return {*options.beta1, *options.beta2};
+}
+
 }  // namespace
 
 TEST_CASE("values of every type") {
-  TrainConfig c;
+  TrainConfig c = config_for(TaskKind::classification);
   set(c, "batch-size", "64");
   set(c, "lr", "2.5e-4");
   set(c, "model-ema", "true");
   set(c, "opt_betas", "0.8, 0.95");  // `_` reads as `-`
   set(c, "sched", "step");
-  CHECK(c.batch_size == 64);
-  CHECK(c.lr == 2.5e-4);
-  CHECK(c.model_ema);
-  CHECK(c.opt_betas == std::vector<double>{0.8, 0.95});
-  CHECK(c.sched == ScheduleKind::step);
+  CHECK(c.images.loader.batch_size == 64);
+  CHECK(c.rate.lr == 2.5e-4);
+  CHECK(c.step.ema.keep);
+  CHECK(betas_of(c) == std::vector<double>{0.8, 0.95});
+  CHECK(c.schedule.kind == ScheduleKind::step);
   set(c, "lr", "none");
-  CHECK_FALSE(c.lr.has_value());
+  CHECK_FALSE(c.rate.lr.has_value());
 }
 
 TEST_CASE("numbers are whole, finite and in range") {
@@ -70,15 +78,15 @@ TEST_CASE("unknown names and choices are answered with the nearest known one") {
 }
 
 TEST_CASE("JSON: the same names, strict, and all or nothing said about where") {
-  TrainConfig c;
+  TrainConfig c = config_for(TaskKind::classification);
   const Fields fields = fields_of(c);
   apply_json(fields, R"({"about": 1, "weight_decay": 0.1, "opt-betas": [0.5, 0.6], "lr": null,
                          "model-args": {"class_token": false}, "epochs": "7"})",
              "f.json");
-  CHECK(c.weight_decay == 0.1);
-  CHECK(c.opt_betas == std::vector<double>{0.5, 0.6});
-  CHECK(c.model_settings["model_args"] == R"({"class_token":false})");
-  CHECK(c.epochs == 7);
+  CHECK(c.step.optimizer.weight_decay == 0.1);
+  CHECK(betas_of(c) == std::vector<double>{0.5, 0.6});
+  CHECK(c.model.settings["model_args"] == R"({"class_token":false})");
+  CHECK(c.schedule.epochs == 7);
   for (const char* bad : {R"({"wieght-decay": 0.1})", R"({"epochs": 1.5})", R"({"epochs": []})",
                           R"({"epochs": [[1]]})", R"([1, 2])", "{", "", "\xff\xfe",
                           R"({"lr": 1e999})", R"({"opt-betas": ["a", 1]})"}) {
@@ -91,21 +99,21 @@ TEST_CASE("JSON: the same names, strict, and all or nothing said about where") {
 }
 
 TEST_CASE("what is written can be read, and one-time settings are left out") {
-  TrainConfig a;
+  TrainConfig a = config_for(TaskKind::classification);
   set(a, "lr", "0.1");
   set(a, "mean", "0.1,0.2,0.3");
   set(a, "clip-grad", "1");
   set(a, "output", "somewhere");
   const std::string json = to_json(fields_of(a));
   CHECK(json.find("somewhere") == std::string::npos);
-  TrainConfig b;
+  TrainConfig b = config_for(TaskKind::classification);
   apply_json(fields_of(b), json, "config.json");
   CHECK(to_json(fields_of(b)) == json);
-  CHECK(b.lr == 0.1);
+  CHECK(b.rate.lr == 0.1);
 }
 
 TEST_CASE("every setting has a help text, a group and its own name") {
-  TrainConfig config;
+  TrainConfig config = config_for(TaskKind::classification);
   std::vector<std::string> names;
   for (const Field& field : fields_of(config)) {
     CAPTURE(field.name);
@@ -116,8 +124,8 @@ TEST_CASE("every setting has a help text, a group and its own name") {
   }
   CHECK(settings_table(fields_of(config)).find("batch-size 128") != std::string::npos);
 
-  TrainConfig other;
-  other.lr = 7;
+  TrainConfig other = config_for(TaskKind::classification);
+  other.rate.lr = 7;
   CHECK(settings_table(fields_of(config), fields_of(config)).empty());
   const std::string changed = settings_table(fields_of(other), fields_of(config));
   CHECK(changed.find("lr 7") != std::string::npos);
@@ -129,34 +137,34 @@ TEST_CASE("recipe, then file, then flags") {
   const std::string file = (folder.path() / "c.json").string();
   write_file_atomically(file, R"({"epochs": 5, "mixup": 0.3, "dataset": "cifar10"})");
   const TrainConfig c = resolve_run({{"config", file}, {"epochs", "6"}}).config;
-  CHECK(c.dataset == "cifar10");
-  CHECK(c.epochs == 6);    // the flag
-  CHECK(c.mixup == 0.3);   // the file
-  CHECK(c.cutmix == 1.0);  // the recipe of CIFAR
-  CHECK(c.model == "vit_tiny_patch4_32");
-  CHECK(resolve_run({}).config.dataset == "builtin");
-  CHECK(resolve_run({{"dataset", "cifar100"}}).config.epochs == 200);
+  CHECK(c.data.name == "cifar10");
+  CHECK(c.schedule.epochs == 6);                  // the flag
+  CHECK(classification_of(c).mix.mixup == 0.3);   // the file
+  CHECK(classification_of(c).mix.cutmix == 1.0);  // the recipe of CIFAR
+  CHECK(c.model.name == "vit_tiny_patch4_32");
+  CHECK(resolve_run({}).config.data.name == "builtin");
+  CHECK(resolve_run({{"dataset", "cifar100"}}).config.schedule.epochs == 200);
 }
 
 TEST_CASE("a model asked for by name comes without the changes that the recipe makes to its own") {
-  CHECK(resolve_run({}).config.model_settings["depth"] == "4");
+  CHECK(resolve_run({}).config.model.settings["depth"] == "4");
   TrainConfig c = resolve_run({{"model", "vit_small_patch4_32"}, {"num-heads", "2"}}).config;
-  CHECK(c.model_settings["depth"].empty());
-  CHECK(c.model_settings["num_heads"] == "2");
-  CHECK(model_overrides(resolve_run({{"model", "linear"}}).config) == "{}");
+  CHECK(c.model.settings["depth"].empty());
+  CHECK(c.model.settings["num_heads"] == "2");
+  CHECK(resolve_run({{"model", "linear"}}).config.model.overrides().empty());
 }
 
 TEST_CASE("CIFAR's recipe has every setting of training from scratch") {
   const TrainConfig c = resolve_run({{"dataset", "cifar10"}}).config;
   CHECK(peak_lr(c) == doctest::Approx(2.5e-4).epsilon(1e-12));  // 1e-3 per 512
-  CHECK(c.warmup_epochs == 10);
-  CHECK(c.min_lr == 1e-5);
-  CHECK(c.weight_decay == 0.05);
-  CHECK(c.drop_path == 0.1);
-  CHECK(c.smoothing == 0.1);
-  CHECK(c.mixup == 0.8);
-  CHECK(c.crop_padding == 4);
-  CHECK(c.std == std::vector<double>{0.2470, 0.2435, 0.2616});
+  CHECK(c.schedule.warmup_epochs == 10);
+  CHECK(c.schedule.min_lr == 1e-5);
+  CHECK(c.step.optimizer.weight_decay == 0.05);
+  CHECK(c.model.drop_path == 0.1);
+  CHECK(classification_of(c).objective.smoothing == 0.1);
+  CHECK(classification_of(c).mix.mixup == 0.8);
+  CHECK(c.images.augment.crop_padding == 4);
+  CHECK(c.run.normalization.deviation == std::array{0.2470F, 0.2435F, 0.2616F});
 }
 
 TEST_CASE("settings that do not fit each other are refused") {
@@ -199,7 +207,7 @@ TEST_CASE("settings that do not fit each other are refused") {
 
 TEST_CASE("an optimizer's own averaging factors and eps, until others are asked for") {
   const auto options = [](const std::vector<Setting>& flags) {
-    return optimizer_options(resolve_run(flags).config);
+    return moments_of(resolve_run(flags).config.step.optimizer);
   };
   CHECK(options({}).beta2 == 0.999);
   CHECK(options({{"opt", "lion"}}).beta2 == 0.99);
@@ -208,27 +216,58 @@ TEST_CASE("an optimizer's own averaging factors and eps, until others are asked 
   CHECK(options({{"opt", "lamb"}, {"opt-eps", "1e-3"}, {"opt-betas", "0.5,0.75"}}).eps == 1e-3);
   CHECK(options({{"opt", "lamb"}, {"opt-betas", "0.5,0.75"}}).beta2 == 0.75);
   CHECK(options({{"opt", "lamb"}, {"opt-betas", "none"}}).beta2 == 0.999);
-  TrainConfig c;
+  TrainConfig c = config_for(TaskKind::classification);
   const std::string json = to_json(fields_of(c));  // an empty list goes there and back
   CHECK(json.find("\"opt-betas\": []") != std::string::npos);
   set(c, "opt-betas", "0.1,0.2");
   apply_json(fields_of(c), json, "config.json");
-  CHECK(c.opt_betas.empty());
+  CHECK(betas_of(c).empty());
+}
+
+TEST_CASE("rates by patterns of names: repeated, in JSON a list or an object") {
+  const auto rates_of = [](const std::vector<Setting>& flags) {
+    std::string text;
+    for (const auto& [pattern, factor] : resolve_run(flags).config.step.optimizer.named_rates)
+      text += pattern + ":" + std::to_string(factor).substr(0, 4) + " ";
+    return text;
+  };
+  CHECK(rates_of({}).empty());
+  CHECK(rates_of({{"lr-scale", "head=10 ^blocks.0=0.5"}}) == "head:10.0 ^blocks.0:0.50 ");
+  CHECK(rates_of({{"lr-scale", "a=b=2"}}) == "a=b:2.00 ");
+  TrainConfig c = config_for(TaskKind::classification);
+  const Fields fields = fields_of(c);
+  for (const char* json :
+       {R"({"lr-scale": ["head=10", "norm=2"]})", R"({"lr-scale": {"head": 10, "norm": 2}})",
+        R"({"lr-scale": "head=10 norm=2"})"}) {
+    set(c, "lr-scale", "none");
+    apply_json(fields, json, "f.json");
+    CHECK(field_text(find_field(fields, "lr-scale", "")) == "head=10 norm=2");
+  }
+  TrainConfig again = config_for(TaskKind::classification);
+  apply_json(fields_of(again), to_json(fields), "config.json");
+  CHECK(again.step.optimizer.named_rates.size() == 2);
+  CHECK(refusal("lr-scale", "head") ==
+        "--lr-scale: got head, expected PATTERN=FACTOR, as in head=10: the pattern and \"=\" come "
+        "first");
+  for (const char* bad : {"=2", "head=", "head=nan", "head=-1", "head=x", "he(ad=2"}) {
+    CAPTURE(std::string(bad));
+    CHECK(refusal("lr-scale", bad).find("PATTERN=FACTOR") != std::string::npos);
+  }
 }
 
 TEST_CASE("the rate for larger steps grows as asked") {
-  TrainConfig c;
-  c.lr_base = 0.1;
-  c.lr_base_size = 256;
-  c.batch_size = 1024;
+  TrainConfig c = config_for(TaskKind::classification);
+  c.rate.base = 0.1;
+  c.rate.base_size = 256;
+  c.images.loader.batch_size = 1024;
   CHECK(peak_lr(c) == doctest::Approx(0.4).epsilon(1e-12));
-  c.lr_base_scale = RateScale::sqrt;
+  c.rate.growth = RateGrowth::sqrt;
   CHECK(peak_lr(c) == doctest::Approx(0.2).epsilon(1e-12));
 }
 
 TEST_CASE("the flags that docs/timm-flags.md names are there") {
   const std::string page = read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md");
-  TrainConfig c;
+  TrainConfig c = config_for(TaskKind::classification);
   const Fields fields = fields_of(c);
   std::istringstream lines(page);
   int flags = 0;
@@ -245,11 +284,11 @@ TEST_CASE("the flags that docs/timm-flags.md names are there") {
 }
 
 TEST_CASE("the model's settings that differ from the registry's") {
-  TrainConfig c;
+  TrainConfig c = config_for(TaskKind::classification);
   set(c, "img-size", "32x48");
   set(c, "depth", "2");
   set(c, "model-args", R"({"class_token": false})");
-  CHECK(model_overrides(c) == R"({"class_token":false,"depth":2,"img_size":[32,48]})");
+  CHECK(c.model.overrides().dump() == R"({"class_token":false,"depth":2,"img_size":[32,48]})");
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "tests/support/temporary_folder.h"
 #include "train/loop/trainer.h"
 #include "train/start/resolve.h"
+#include "train/tasks/classification.h"
 
 namespace fovea {
 namespace {
@@ -40,9 +42,8 @@ TEST_CASE("every recipe names a model that can be built, and settings that fit e
     const TrainConfig config = recipe(name);
     check_config(config);
     CHECK(peak_lr(config) > 0);
-    CHECK(preset(config.model).is_object());
-    const auto model =
-        tests::model_of_shapes(config.model, nlohmann::json::parse(model_overrides(config)));
+    CHECK(preset(config.model.name).is_object());
+    const auto model = tests::model_of_shapes(config.model.name, config.model.overrides());
     CHECK(model->store().parameter_count() > 0);
     ++count;
   }
@@ -51,33 +52,34 @@ TEST_CASE("every recipe names a model that can be built, and settings that fit e
 
 TEST_CASE("DeiT's recipe: 1e-3 at a batch of 1024, two epochs at the warm-up's start") {
   const TrainConfig c = recipe("imagenet_deit_small");
-  CHECK(c.model == "deit_small_patch16_224");
+  CHECK(c.model.name == "deit_small_patch16_224");
   CHECK(peak_lr(c) == doctest::Approx(1e-3).epsilon(1e-12));
-  CHECK(c.sched_lag == 1);
-  CHECK(!c.clip_grad);
-  CHECK(c.weight_decay == 0.05);
-  CHECK(c.model_ema_decay == 0.99996);
+  CHECK(c.schedule.lag == 1);
+  CHECK(!c.step.clip.limit);
+  CHECK(c.step.optimizer.weight_decay == 0.05);
+  CHECK(c.step.ema.decay == 0.99996);
 }
 
 TEST_CASE("PerViT's recipes differ in decay, warm-up and drop path, and keep no averages") {
   const TrainConfig tiny = recipe("imagenet_pervit_tiny"),
                     medium = recipe("imagenet_pervit_medium");
-  CHECK(tiny.weight_decay == 0.03);
-  CHECK(tiny.drop_path == 0);
-  CHECK(medium.warmup_epochs == 20);
-  CHECK(medium.drop_path == 0.2);
-  CHECK(!medium.model_ema);
+  CHECK(tiny.step.optimizer.weight_decay == 0.03);
+  CHECK(tiny.model.drop_path == 0);
+  CHECK(medium.schedule.warmup_epochs == 20);
+  CHECK(medium.model.drop_path == 0.2);
+  CHECK(!medium.step.ema.keep);
   CHECK(peak_lr(medium) == doctest::Approx(1e-3).epsilon(1e-12));
 }
 
 TEST_CASE("PiT's recipe on CIFAR: an absolute rate of 0.004, no mixing") {
   const TrainConfig c = recipe("cifar_pit_small");
   CHECK(peak_lr(c) == 0.004);
-  CHECK(c.epochs == 2400);
-  CHECK(c.opt_betas == std::vector<double>{0.9, 0.95});
-  CHECK(c.mixup == 0);
-  CHECK(c.cutmix == 0);
-  CHECK(c.weight_decay == 0.3);
+  CHECK(c.schedule.epochs == 2400);
+  CHECK(c.step.optimizer.beta1 == 0.9);
+  CHECK(c.step.optimizer.beta2 == 0.95);
+  CHECK(classification_of(c).mix.mixup == 0);
+  CHECK(classification_of(c).mix.cutmix == 0);
+  CHECK(c.step.optimizer.weight_decay == 0.3);
 }
 
 TEST_CASE("DeiT, CPVT and PerViT show an image of ImageNet three times in a row, others once") {
@@ -88,7 +90,7 @@ TEST_CASE("DeiT, CPVT and PerViT show an image of ImageNet three times in a row,
     CAPTURE(name);
     const bool repeats = name.starts_with("imagenet_deit") || name.starts_with("imagenet_cpvt") ||
                          name.starts_with("imagenet_pervit");
-    CHECK(recipe(name).aug_repeats == (repeats ? 3 : 0));
+    CHECK(recipe(name).images.loader.epoch.repeats == (repeats ? 3 : 1));
     ++(repeats ? thrice : once);
   }
   CHECK(thrice >= 16);
@@ -99,7 +101,7 @@ TEST_CASE("PiT's models classify the mean of the patches, on ImageNet and on CIF
   for (const char* const name : {"imagenet_pit_small", "imagenet_pit_small_patch2",
                                  "cifar_pit_tiny", "cifar_pit_tiny_patch2"}) {
     CAPTURE(std::string(name));
-    CHECK(preset(recipe(name).model).at("global_pool") == "avg");
+    CHECK(preset(recipe(name).model.name).at("global_pool") == "avg");
   }
 }
 
@@ -107,49 +109,50 @@ TEST_CASE(
     "MAE's recipes: a rate by the batch of 256, then layer-wise, then LARS on a frozen encoder") {
   const TrainConfig base = recipe("imagenet_mae_base");
   CHECK(peak_lr(base) == doctest::Approx(1.5e-4 * 4096 / 256).epsilon(1e-12));
-  CHECK(base.opt_betas == std::vector<double>{0.9, 0.95});
-  CHECK(base.warmup_epochs == 40);
-  CHECK(base.min_lr == 0);
-  CHECK(base.weight_decay == 0.05);
-  CHECK(base.scale == std::vector<double>{0.2, 1});
-  CHECK(!base.model_ema);
-  CHECK(!base.clip_grad);
+  CHECK(base.step.optimizer.beta1 == 0.9);
+  CHECK(base.step.optimizer.beta2 == 0.95);
+  CHECK(base.schedule.warmup_epochs == 40);
+  CHECK(base.schedule.min_lr == 0);
+  CHECK(base.step.optimizer.weight_decay == 0.05);
+  CHECK(base.images.augment.range.scale_low == 0.2);
+  CHECK(!base.step.ema.keep);
+  CHECK(!base.step.clip.limit);
 
   const TrainConfig fine = recipe("imagenet_mae_large_finetune");
   CHECK(peak_lr(fine) == doctest::Approx(1e-3 * 1024 / 256).epsilon(1e-12));
-  CHECK(fine.layer_decay == 0.75);
-  CHECK(fine.layer_decay_norm == LastNorm::with_head);
-  CHECK(fine.epochs == 50);
-  CHECK(fine.drop_path == 0.2);
-  CHECK(fine.aug_repeats == 0);
-  CHECK(!fine.model_ema);
+  CHECK(fine.step.optimizer.layer_decay == 0.75);
+  CHECK(fine.step.optimizer.layer_decay_norm == LastNorm::with_head);
+  CHECK(fine.schedule.epochs == 50);
+  CHECK(fine.model.drop_path == 0.2);
+  CHECK(fine.images.loader.epoch.repeats == 1);
+  CHECK(!fine.step.ema.keep);
 
   const TrainConfig probe = recipe("imagenet_mae_base_linprobe");
-  CHECK(probe.linear_probe);
-  CHECK(probe.opt == OptimizerKind::lars);
+  CHECK(probe.frozen.all_but_heads);
+  CHECK(probe.step.optimizer.kind == OptimizerKind::lars);
   CHECK(peak_lr(probe) == doctest::Approx(0.1 * 16384 / 256).epsilon(1e-12));
-  CHECK(probe.weight_decay == 0);
-  CHECK(probe.mixup == 0);
-  CHECK(probe.smoothing == 0);
+  CHECK(probe.step.optimizer.weight_decay == 0);
+  CHECK(classification_of(probe).mix.mixup == 0);
+  CHECK(classification_of(probe).objective.smoothing == 0);
 }
 
 TEST_CASE("the Pixel Transformer's MAE on CIFAR: absolute rates, layer-wise in both stages") {
   TrainConfig c = recipe("cifar_mae_pit_small"), fine = recipe("cifar_mae_pit_small_finetune");
   CHECK(peak_lr(c) == 0.004);
-  CHECK(c.layer_decay == 0.85);
-  CHECK(c.epochs == 1600);
-  CHECK(c.model_settings["pos_embed"] == "learned");
+  CHECK(c.step.optimizer.layer_decay == 0.85);
+  CHECK(c.schedule.epochs == 1600);
+  CHECK(c.model.settings["pos_embed"] == "learned");
   CHECK(peak_lr(fine) == 0.024);
-  CHECK(fine.layer_decay == 0.65);
-  CHECK(fine.weight_decay == 0.02);
-  CHECK(fine.drop_path == 0.3);
-  CHECK(c.batch_size == 4096);
-  CHECK(c.auto_batch);  // the default for CIFAR's masked autoencoders should run anywhere
-  CHECK(c.std == std::vector<double>{0.2023, 0.1994, 0.2010});
-  CHECK(fine.std == c.std);
-  CHECK(fine.mean == c.mean);
+  CHECK(fine.step.optimizer.layer_decay == 0.65);
+  CHECK(fine.step.optimizer.weight_decay == 0.02);
+  CHECK(fine.model.drop_path == 0.3);
+  CHECK(c.images.loader.batch_size == 4096);
+  CHECK(c.request.auto_batch);  // the default for CIFAR's masked autoencoders should run anywhere
+  CHECK(c.run.normalization.deviation == std::array{0.2023F, 0.1994F, 0.2010F});
+  CHECK(fine.run.normalization.deviation == c.run.normalization.deviation);
+  CHECK(fine.run.normalization.mean == c.run.normalization.mean);
   TrainConfig hour = recipe("cifar_mae_hour"), probe = recipe("cifar_mae_hour_linprobe");
-  CHECK(hour.std == probe.std);
+  CHECK(hour.run.normalization.deviation == probe.run.normalization.deviation);
 }
 
 TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {
@@ -157,8 +160,8 @@ TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {
   write_file_atomically(folder / "base.json", R"({"epochs": 3, "mixup": 0.5})");
   write_file_atomically(folder / "own.json", R"({"extends": "base.json", "mixup": 0.25})");
   const TrainConfig c = resolve_run({{"config", (folder / "own.json").string()}}).config;
-  CHECK(c.epochs == 3);
-  CHECK(c.mixup == 0.25);
+  CHECK(c.schedule.epochs == 3);
+  CHECK(classification_of(c).mix.mixup == 0.25);
   write_file_atomically(folder / "base.json", R"({"extends": "own.json"})");
   CHECK_THROWS_WITH_AS(static_cast<void>(resolve_run({{"config", (folder / "own.json").string()}})),
                        doctest::Contains("too many"), UsageError);

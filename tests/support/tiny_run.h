@@ -11,51 +11,57 @@
 #include "data/sources/builtin.h"
 #include "models/checkpoints/pretrained.h"
 #include "train/loop/trainer.h"
-#include "train/start/run_options.h"
+#include "train/start/initial_weights.h"
 #include "train/start/setup.h"
+#include "train/start/tasks.h"
+#include "train/tasks/classification.h"
 
 namespace fovea {
 
 /// Six steps an epoch, with everything random switched on: crops, mixing, drop path.
 inline TrainConfig tiny_config() {
-  TrainConfig c;
-  c.model = "vit_tiny_patch4_32";
-  c.model_settings["patch_size"] = "8";
-  c.model_settings["depth"] = "2";
-  c.model_settings["embed_dim"] = "12";
-  c.model_settings["num_heads"] = "2";
-  c.drop_path = 0.3;
-  c.batch_size = 8;
-  c.val_batch_size = 16;
-  c.workers = 0;
-  c.epochs = 4;
-  c.warmup_epochs = 1;
-  c.lr = 3e-3;
-  c.mixup = 0.8;
-  c.cutmix = 1.0;
-  c.model_ema = true;
-  c.model_ema_decay = 0.9;
-  c.log_interval = 4;
+  TrainConfig c = config_for(TaskKind::classification);
+  c.model.name = "vit_tiny_patch4_32";
+  c.model.settings["patch_size"] = "8";
+  c.model.settings["depth"] = "2";
+  c.model.settings["embed_dim"] = "12";
+  c.model.settings["num_heads"] = "2";
+  c.model.drop_path = 0.3;
+  c.images.loader.batch_size = 8;
+  c.evaluation.batch_size = 16;
+  c.run.workers = 0;
+  c.schedule.epochs = 4;
+  c.schedule.warmup_epochs = 1;
+  c.rate.lr = 3e-3;
+  ClassificationOptions& task = classification_of(c);
+  task.objective.smoothing = 0.1;
+  task.mix.mixup = 0.8;
+  task.mix.cutmix = 1.0;
+  c.step.ema.keep = true;
+  c.step.ema.decay = 0.9;
+  c.loop.log_interval = 4;
   return c;
 }
 
 /// A masked autoencoder of the same size and data, with averages.
 inline TrainConfig tiny_mae_config() {
   TrainConfig c = tiny_config();
-  c.model = "mae_vit_tiny_patch4_32";
-  c.model_settings["decoder_embed_dim"] = "8";
-  c.model_settings["decoder_depth"] = "1";
-  c.model_settings["decoder_num_heads"] = "2";
-  c.drop_path = c.mixup = c.cutmix = c.smoothing = 0;
+  c.model.name = "mae_vit_tiny_patch4_32";
+  c.model.settings["decoder_embed_dim"] = "8";
+  c.model.settings["decoder_depth"] = "1";
+  c.model.settings["decoder_num_heads"] = "2";
+  c.model.drop_path = 0;
+  c.task = config_for(TaskKind::masked_autoencoding).task;
   return c;
 }
 
 /// The same without randomness in the model and without averages.
 inline TrainConfig plain_config() {
   TrainConfig c = tiny_config();
-  c.drop_path = c.mixup = c.cutmix = 0;
-  c.model_ema = false;
-  c.epochs = 2;
+  c.model.drop_path = 0;
+  classification_of(c).mix.mixup = classification_of(c).mix.cutmix = 0;
+  c.step.ema.keep = false;
+  c.schedule.epochs = 2;
   return c;
 }
 
@@ -67,14 +73,14 @@ inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
 
 /// The model of a new run.
 inline std::unique_ptr<Model> start_model(const TrainConfig& config, const Datasets& data,
-                                          std::vector<std::string>& notices) {
+                                          Notices& notices) {
   std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  set_initial_weights(initial_weights(config), *model, notices);
+  set_initial_weights(config.weights, config.run, *model, notices);
   return model;
 }
 
 inline Trainer make_trainer(const TrainConfig& config) {
-  std::vector<std::string> notices;
+  Notices notices;
   const Datasets data = tiny_data();
   return make_trainer(config, data, start_model(config, data, notices));
 }

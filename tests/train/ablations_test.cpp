@@ -151,16 +151,17 @@ const std::vector<Settings>& ways_to_train_without_labels() {
 
 TrainConfig config_of(const Ablation& row) {
   TrainConfig c = tiny_config();
-  c.model = row.model;
-  c.model_settings = {};
-  for (const auto& [key, text] : tiny_settings(row.model)) c.model_settings[key] = text;
-  for (const auto& [key, text] : row.settings) c.model_settings[key] = text;
-  c.drop_path = c.mixup = c.cutmix = c.hflip = c.smoothing = 0;
-  c.crop_padding = 0;
-  c.lr = 1e-2;
-  c.warmup_epochs = 0;
-  c.epochs = 5;
-  c.log_interval = 1;
+  c.model.name = row.model;
+  c.model.settings = {};
+  for (const auto& [key, text] : tiny_settings(row.model)) c.model.settings[key] = text;
+  for (const auto& [key, text] : row.settings) c.model.settings[key] = text;
+  c.model.drop_path = c.images.augment.flip = 0;
+  c.task = config_for(task_kind(row.model)).task;
+  c.images.augment.crop_padding = 0;
+  c.rate.lr = 1e-2;
+  c.schedule.warmup_epochs = 0;
+  c.schedule.epochs = 5;
+  c.loop.log_interval = 1;
   const Fields fields = fields_of(c);
   for (const auto& [name, text] : row.flags) set_field(find_field(fields, name, "flag"), text);
   check_config(c);

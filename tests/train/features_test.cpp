@@ -11,12 +11,10 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
-#include "settings/pipeline.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/loop/training_sizes.h"
 #include "train/plan/product_rate.h"
-#include "train/start/classification_options.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -57,28 +55,30 @@ class Faulty : public Classifier {
 TEST_CASE("stored logits teach what the model that made them teaches") {
   const TemporaryFolder folder;
   TrainConfig config = plain_config();
-  config.hflip = 0;  // a teacher that is there looks at the same images as when it was asked
-  config.crop_padding = 0;
+  config.images.augment.flip =
+      0;  // a teacher that is there looks at the same images as when it was asked
+  config.images.augment.crop_padding = 0;
   Trainer teacher = make_trainer(config);
   save_model(folder / "teacher.safetensors", teacher.model());
   const auto data = tiny_data().train;
   ClassifierOptions options;
   options.batch_size = 16;
-  options.normalization = normalization_of(config);
+  options.normalization = config.run.normalization;
   options.keep_logits = true;
   const Tensor logits = evaluate(model_as<Classifier>(teacher.model()), data, options).logits;
   write_safetensors(folder / "logits.safetensors", {{"logits", logits}});
 
   for (const Distillation type : {Distillation::soft, Distillation::hard, Distillation::bce}) {
     CAPTURE(name_of(type));
-    config.distillation_type = type;
-    config.seed = 7;
-    config.teacher_logits.clear();
-    config.teacher_checkpoint = (folder / "teacher.safetensors").string();
+    classification_of(config).objective.distillation = type;
+    config.run.seed = 7;
+    classification_of(config).objective.teacher.logits.clear();
+    classification_of(config).objective.teacher.checkpoint =
+        (folder / "teacher.safetensors").string();
     check_config(config);
     Trainer live = make_trainer(config);
-    config.teacher_checkpoint.clear();
-    config.teacher_logits = (folder / "logits.safetensors").string();
+    classification_of(config).objective.teacher.checkpoint.clear();
+    classification_of(config).objective.teacher.logits = (folder / "logits.safetensors").string();
     check_config(config);
     Trainer stored = make_trainer(config);
     const std::vector<double> a = losses_of(live), b = losses_of(stored);
@@ -95,13 +95,13 @@ TEST_CASE(
   const std::vector<double> logits{2, -1, 0.5}, taught{0, 3, -3};
   write_safetensors(folder / "logits.safetensors", {{"logits", from_values({1, 3}, taught)}});
   TrainConfig config = plain_config();
-  config.distillation_type = Distillation::bce;
-  config.distillation_alpha = 1;
-  config.distillation_tau = 3;
-  config.teacher_logits = (folder / "logits.safetensors").string();
+  classification_of(config).objective.distillation = Distillation::bce;
+  classification_of(config).objective.alpha = 1;
+  classification_of(config).objective.tau = 3;
+  classification_of(config).objective.teacher.logits = (folder / "logits.safetensors").string();
   ModelInfo info;
   info.num_classes = 3;
-  const Objective objective(objective_options(config), info, 1);
+  const Objective objective(classification_of(config).objective, info, {1});
   const Tensor first = zeros({1}, {DType::i64, {}});
   const double loss =
       objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).total.item();
@@ -115,11 +115,11 @@ TEST_CASE(
 
 TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   TrainConfig config = plain_config();
-  config.model = "cpvt_tiny_peg0_patch4_32";
-  config.train_img_sizes = {16, 24, 32};
-  config.epochs = 5;
+  config.model.name = "cpvt_tiny_peg0_patch4_32";
+  config.sizes.sides = {16, 24, 32};
+  config.schedule.epochs = 5;
   const auto side = [&](std::int64_t epoch) {
-    return training_size(training_sizes(config), {32, 32}, epoch).height;
+    return training_size(config, {32, 32}, epoch).height;
   };
   CHECK(side(0) == 16);
   CHECK(side(2) == 24);
@@ -128,47 +128,47 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   Trainer straight = make_trainer(config);
   CHECK(straight.fit({}));
   const TemporaryFolder folder;
-  config.max_steps = 15;  // in the third epoch
+  config.loop.max_steps = 15;  // in the third epoch
   Trainer first = make_trainer(config);
   CHECK_FALSE(first.fit({}));
   run_state_file(folder / "state.safetensors", first.state()).write();
-  config.max_steps = 0;
+  config.loop.max_steps = 0;
   Trainer second = make_trainer(config);
   second.resume(folder / "state.safetensors");
   CHECK(second.fit({}));
   CHECK(bits_of(second) == bits_of(straight));
 
-  config.train_size_schedule = SizeSchedule::random;
+  config.sizes.schedule = SizeSchedule::random;
   std::vector<std::int64_t> drawn;
   for (std::int64_t epoch = 0; epoch < 60; ++epoch) drawn.push_back(side(epoch));
   for (const std::int64_t size : {16, 24, 32})
     CHECK(std::count(drawn.begin(), drawn.end(), size) > 5);
   CHECK(side(3) == drawn[3]);
 
-  config.train_size_schedule = SizeSchedule::progressive;
-  config.train_img_sizes = {16, 20, 24, 28, 32};  // as many as epochs: each has its own
+  config.sizes.schedule = SizeSchedule::progressive;
+  config.sizes.sides = {16, 20, 24, 28, 32};  // as many as epochs: each has its own
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) CHECK(side(epoch) == 16 + 4 * epoch);
 }
 
 TEST_CASE("a ViT with learned positions trains at other sizes, and PerViT refuses at once") {
   TrainConfig config = plain_config();
-  config.train_img_sizes = {16, 40};  // patches of 8
+  config.sizes.sides = {16, 40};  // patches of 8
   Trainer trainer = make_trainer(config);
   CHECK(trainer.fit({}));
-  config.train_img_sizes = {16, 20};
+  config.sizes.sides = {16, 20};
   CHECK(contains(message_of([&] { make_trainer(config); }),
                  "--train-img-sizes: vit_tiny_patch4_32 cannot take size 20"));
-  config.model = "pervit_tiny_224";
-  config.model_settings = {};
-  config.train_img_sizes = {224, 256};
+  config.model.name = "pervit_tiny_224";
+  config.model.settings = {};
+  config.sizes.sides = {224, 256};
   CHECK(
       contains(message_of([&] { make_trainer(config); }), "pervit_tiny_224 cannot take size 256"));
 }
 
 TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   TrainConfig config = plain_config();
-  config.skip_nonfinite = true;
-  config.epochs = 2;
+  config.step.guard.skip_nonfinite = true;
+  config.schedule.epochs = 2;
   Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(3, 5));
   std::vector<std::string> notices;
   TrainWatch watch;
@@ -188,13 +188,13 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
 
 TEST_CASE("a skipped step leaves running statistics as they were, and the averages' warm-up too") {
   TrainConfig config = plain_config();
-  config.skip_nonfinite = config.model_ema = config.model_ema_warmup = true;
-  config.max_steps = 3;
-  config.grad_accum_steps = 2;
+  config.step.guard.skip_nonfinite = config.step.ema.keep = config.step.ema.warmup = true;
+  config.loop.max_steps = 3;
+  config.loop.grad_accum_steps = 2;
   Trainer whole = make_trainer(config, tiny_data(), std::make_unique<Faulty>(100, 100));
   CHECK_FALSE(whole.fit({}));
   const double before = whole.model().store().find("seen").item();
-  config.max_steps = 1;
+  config.loop.max_steps = 1;
   Trainer skipping =
       make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 2));  // its second batch
   CHECK_FALSE(skipping.fit({}));
@@ -202,7 +202,7 @@ TEST_CASE("a skipped step leaves running statistics as they were, and the averag
   CHECK(skipping.model().store().find("seen").item() == 0);
   CHECK(before != 0);
 
-  config.max_steps = 2;  // the first update is the second step: the averages are what it gives
+  config.loop.max_steps = 2;  // the first update is the second step: the averages are what it gives
   Trainer second = make_trainer(config, tiny_data(), std::make_unique<Faulty>(0, 2));
   CHECK_FALSE(second.fit({}));
   CHECK(second.progress().updates == 1);
@@ -212,8 +212,8 @@ TEST_CASE("a skipped step leaves running statistics as they were, and the averag
 
 TEST_CASE("too many of them in a row stop the run") {
   TrainConfig config = plain_config();
-  config.skip_nonfinite = true;
-  config.max_skipped = 2;
+  config.step.guard.skip_nonfinite = true;
+  config.step.guard.most_in_row = 2;
   Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
   const std::string message = message_of([&] { static_cast<void>(trainer.fit({})); });
   CHECK(contains(message, "3 steps in a row had to be skipped"));
@@ -222,11 +222,11 @@ TEST_CASE("too many of them in a row stop the run") {
 
 TEST_CASE("overfitting one batch learns it by heart, whatever it is shown in between") {
   TrainConfig config = plain_config();
-  config.overfit_batch = true;
-  config.smoothing = 0;
-  config.lr = 1e-2;
-  config.epochs = 25;
-  config.log_interval = 1;
+  config.loop.overfit_batch = true;
+  classification_of(config).objective.smoothing = 0;
+  config.rate.lr = 1e-2;
+  config.schedule.epochs = 25;
+  config.loop.log_interval = 1;
   Trainer trainer = make_trainer(config);
   const std::vector<double> losses = losses_of(trainer);
   CHECK(losses.front() > 1.5);
@@ -235,7 +235,7 @@ TEST_CASE("overfitting one batch learns it by heart, whatever it is shown in bet
 
 TEST_CASE("the first batch is shown once, as the model sees it") {
   TrainConfig config = tiny_config();
-  config.epochs = 1;
+  config.schedule.epochs = 1;
   Trainer trainer = make_trainer(config);
   std::vector<Shape> seen;
   TrainWatch watch;
@@ -246,7 +246,7 @@ TEST_CASE("the first batch is shown once, as the model sees it") {
 
 TEST_CASE("the stages of a step add up to its time, and the part of the peak is a quotient") {
   TrainConfig config = plain_config();
-  config.log_interval = 6;
+  config.loop.log_interval = 6;
   Trainer trainer = make_trainer(config);
   trainer.set_peak_rate(1e12);
   std::vector<StepRow> rows;
@@ -279,10 +279,10 @@ TEST_CASE("data is the bottleneck when training waits for it") {
 
 TEST_CASE("a cool-down adds epochs at the floor, a prefix the warm-up's") {
   TrainConfig config = plain_config();
-  config.cooldown_epochs = 2;
-  config.warmup_prefix = true;
-  config.warmup_epochs = 1;
-  config.min_lr = 1e-4;
+  config.loop.cooldown_epochs = 2;
+  config.schedule.warmup_prefix = true;
+  config.schedule.warmup_epochs = 1;
+  config.schedule.min_lr = 1e-4;
   Trainer trainer = make_trainer(config);
   std::vector<double> rates;
   TrainWatch watch;
@@ -299,14 +299,14 @@ TEST_CASE("DeiT's distillation token is exempt from decay when asked") {
   for (const bool exempt : {false, true}) {
     CAPTURE(exempt);
     TrainConfig config = plain_config();
-    config.model = "deit_tiny_distilled_patch4_32";
-    config.no_decay_dist = exempt;
-    config.weight_decay = 0.5;
+    config.model.name = "deit_tiny_distilled_patch4_32";
+    config.step.optimizer.decay_dist_token = !exempt;
+    config.step.optimizer.weight_decay = 0.5;
     const auto model = [&] {
-      std::vector<std::string> notices;
+      Notices notices;
       return build_model(config, *tiny_data().train, notices);
     }();
-    Optimizer optimizer(model->store(), optimizer_options(config));
+    Optimizer optimizer(model->store(), config.step.optimizer);
     for (const Parameter& p : model->store().parameters()) {
       p.tensor.set_grad(zeros(p.tensor.shape()));
     }

@@ -16,10 +16,10 @@ namespace fovea {
 namespace {
 
 std::string notices_of(const TrainConfig& config) {
-  std::vector<std::string> notices;
+  Notices notices;
   static_cast<void>(start_model(config, tiny_data(), notices));
   std::string text;
-  for (const std::string& notice : notices) text += notice + "\n";
+  for (const std::string& notice : notices.texts()) text += notice + "\n";
   return text;
 }
 
@@ -29,19 +29,19 @@ TEST_CASE("a run with other colours than its weights were trained with says so")
   const TemporaryFolder folder;
   TrainConfig config = plain_config();
   const std::string file = (folder / "weights.safetensors").string();
-  std::vector<std::string> none;
+  Notices none;
   const auto model = start_model(config, tiny_data(), none);
   save_model(file, *model, {{"mean", "[0.5, 0.5, 0.5]"}, {"std", "[0.25, 0.25, 0.25]"}});
-  config.finetune = file;
+  config.weights.finetune = file;
   CHECK(contains(notices_of(config), "was trained with --mean 0.5,0.5,0.5 --std 0.25,0.25,0.25"));
-  config.mean = {0.5, 0.5, 0.5};
-  config.std = {0.25, 0.25, 0.25};
+  config.run.normalization.mean = {0.5, 0.5, 0.5};
+  config.run.normalization.deviation = {0.25, 0.25, 0.25};
   CHECK_FALSE(contains(notices_of(config), "was trained with"));
 }
 
 TEST_CASE("frozen parameters stay, the others move") {
   TrainConfig config = plain_config();
-  config.freeze = "^blocks\\.0\\. patch_embed";
+  config.frozen.patterns = "^blocks\\.0\\. patch_embed";
   Trainer trainer = make_trainer(config);
   const auto before = bits_of(trainer);
   trainer.train_step();
@@ -56,7 +56,7 @@ TEST_CASE("frozen parameters stay, the others move") {
 
 TEST_CASE("a linear probe trains the head alone") {
   TrainConfig config = plain_config();
-  config.linear_probe = true;
+  config.frozen.all_but_heads = true;
   Trainer trainer = make_trainer(config);
   CHECK(trainer.model().store().parameter_count() == 12 * 10 + 10);
   CHECK(contains(notices_of(config), "; 2 are trained"));
@@ -71,8 +71,8 @@ TEST_CASE("a linear probe on a checkpoint starts from its features and leaves th
     trainer.train_step();
     save_model(file, trainer.model());
   }
-  config.finetune = file;
-  config.linear_probe = true;
+  config.weights.finetune = file;
+  config.frozen.all_but_heads = true;
   Trainer probe = make_trainer(config);
   CHECK(probe.fit({}));
   const SafetensorsFile before = read_safetensors(file);
@@ -85,9 +85,9 @@ TEST_CASE("a linear probe on a checkpoint starts from its features and leaves th
 
 TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
   TrainConfig config = plain_config();
-  config.init = InitialValues::jax;
-  config.model_settings["embed_dim"] = "96";
-  std::vector<std::string> notices;
+  config.weights.values = InitialValues::jax;
+  config.model.settings["embed_dim"] = "96";
+  Notices notices;
   const auto model = start_model(config, tiny_data(), notices);
   const auto deviation = [&](const char* name) {
     double squares = 0;
@@ -111,29 +111,29 @@ TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
   CHECK(deviation("cls_token") == doctest::Approx(1e-6).epsilon(0.3));
   CHECK(deviation("pos_embed") == doctest::Approx(0.02).epsilon(0.1));
   CHECK(deviation("norm.weight") == 1);
-  config.seed = 43;
+  config.run.seed = 43;
   const auto other = start_model(config, tiny_data(), notices);
   CHECK(other->store().find("cls_token").to_vector() !=
         model->store().find("cls_token").to_vector());
-  config.model = "pervit_tiny_32";
-  config.model_settings = {};
+  config.model.name = "pervit_tiny_32";
+  config.model.settings = {};
   CHECK(contains(message_of([&] { notices_of(config); }), "not for pervit_tiny_32"));
 }
 
 TEST_CASE("heads are scaled and their biases set when asked, those of a file too") {
   TrainConfig config = plain_config();
-  std::vector<std::string> notices;
+  Notices notices;
   const auto plain = start_model(config, tiny_data(), notices);
-  config.head_init_scale = 0.5;
-  config.head_init_bias = -2;
+  config.weights.head_scale = 0.5;
+  config.weights.head_bias = -2;
   const auto model = start_model(config, tiny_data(), notices);
   CHECK(model->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 2);
   CHECK(model->store().find("head.bias").at(3) == -2);
   CHECK(model->store().find("blocks.0.mlp.fc1.bias").at(3) == 0);
 
   const TemporaryFolder folder;
-  config.initial_checkpoint = (folder / "half.safetensors").string();
-  save_model(config.initial_checkpoint, *model);
+  config.weights.checkpoint = (folder / "half.safetensors").string();
+  save_model(config.weights.checkpoint, *model);
   const auto loaded = start_model(config, tiny_data(), notices);
   CHECK(loaded->store().find("head.weight").at(7) == plain->store().find("head.weight").at(7) / 4);
 }
@@ -141,12 +141,12 @@ TEST_CASE("heads are scaled and their biases set when asked, those of a file too
 TEST_CASE("a classifier from an encoder begins with a head of deviation 2e-5 and no bias") {
   const TemporaryFolder folder;
   TrainConfig encoder = tiny_mae_config(), config = plain_config();
-  for (TrainConfig* c : {&encoder, &config}) c->model_settings["embed_dim"] = "192";
-  config.finetune = (folder / "encoder.safetensors").string();
-  save_model(config.finetune, make_trainer(encoder).model());
-  config.model_settings["global_pool"] = "avg";
-  config.head_init_scale = 0.001;  // MAE's recipes: of 0.02
-  std::vector<std::string> notices;
+  for (TrainConfig* c : {&encoder, &config}) c->model.settings["embed_dim"] = "192";
+  config.weights.finetune = (folder / "encoder.safetensors").string();
+  save_model(config.weights.finetune, make_trainer(encoder).model());
+  config.model.settings["global_pool"] = "avg";
+  config.weights.head_scale = 0.001;  // MAE's recipes: of 0.02
+  Notices notices;
   const auto model = start_model(config, tiny_data(), notices);
   double squares = 0;
   const std::vector<double> weight = model->store().find("head.weight").to_vector();
@@ -155,19 +155,23 @@ TEST_CASE("a classifier from an encoder begins with a head of deviation 2e-5 and
   CHECK(std::sqrt(squares / 1920) == doctest::Approx(2e-5).epsilon(0.05));
   for (const double value : model->store().find("head.bias").to_vector()) CHECK(value == 0);
   for (const double value : model->store().find("fc_norm.weight").to_vector()) CHECK(value == 1);
-  REQUIRE(notices.size() == 1);
-  CHECK(contains(notices[0], "fc_norm.weight  -           [192]"));
-  CHECK(contains(notices[0], "decoder_*"));
+  REQUIRE(notices.texts().size() == 1);
+  CHECK(contains(notices.texts()[0], "fc_norm.weight  -           [192]"));
+  CHECK(contains(notices.texts()[0], "decoder_*"));
 }
 
 TEST_CASE("expressions that are none, or that match nothing, are refused") {
   TrainConfig config = plain_config();
-  config.freeze = "blocks (";
+  config.frozen.patterns = "blocks (";
   CHECK(contains(message_of([&] { check_config(config); }), "( is no regular expression"));
-  config.freeze = "blocks nothing";
+  config.frozen.patterns = "blocks nothing";
   CHECK(contains(message_of([&] { notices_of(config); }), "expression 2 of"));
-  config.freeze = ".";
+  config.frozen.patterns = ".";
   CHECK(contains(message_of([&] { notices_of(config); }), "nothing is left to train"));
+  config = plain_config();
+  config.step.optimizer.named_rates = {{"head", 2}, {"hea_d", 2}};
+  CHECK(contains(message_of([&] { notices_of(config); }), "--lr-scale: "));
+  CHECK(contains(message_of([&] { notices_of(config); }), "'hea_d' matches no parameter"));
 }
 
 TEST_CASE("fine-tuning at another size and class count says all in one table, and trains") {
@@ -179,9 +183,9 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
     save_model(file, small.model());
   }
   TrainConfig config = plain_config();
-  config.finetune = file;
-  config.model_settings["img_size"] = "64";
-  config.layer_decay = 0.7;
+  config.weights.finetune = file;
+  config.model.settings["img_size"] = "64";
+  config.step.optimizer.layer_decay = 0.7;
   const BuiltinOptions options{.seed = 3, .train_size = 24, .test_size = 8};
   /// The same pictures under a hundred names.
   class Hundred : public Builtin {
@@ -194,13 +198,14 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
   };
   const Datasets data{std::make_shared<Hundred>(Split::train, options),
                       std::make_shared<Hundred>(Split::test, options)};
-  std::vector<std::string> notices;
+  Notices notices;
   auto model = start_model(config, data, notices);
-  REQUIRE(notices.size() == 1);
-  CHECK(contains(notices[0], ": copied 29 of 32 tensors; the others:"));
-  CHECK(contains(notices[0], "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
-  CHECK(contains(notices[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
-  CHECK(contains(notices[0], "head.bias    [10]         [100]        starts anew"));
+  REQUIRE(notices.texts().size() == 1);
+  CHECK(contains(notices.texts()[0], ": copied 29 of 32 tensors; the others:"));
+  CHECK(contains(notices.texts()[0],
+                 "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
+  CHECK(contains(notices.texts()[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
+  CHECK(contains(notices.texts()[0], "head.bias    [10]         [100]        starts anew"));
   CHECK(model->info().img_size == std::array<std::int64_t, 2>{64, 64});
   Trainer trainer = make_trainer(config, data, std::move(model));
   const std::vector<double> losses = losses_of(trainer);
@@ -220,44 +225,44 @@ TEST_CASE("fine-tuning from a checkpoint of torch.save, and a teacher from one")
   write_file_atomically(
       file, tests::torch_zip(tests::py_dict({{"model", student}, {"teacher", teacher}}), storages));
   TrainConfig config = plain_config();
-  config.finetune = file;
+  config.weights.finetune = file;
   CHECK(contains(message_of([&] { notices_of(config); }), "--weights-key takes one of \"model\""));
-  config.weights_key = "model";
+  config.weights.weights_key = "model";
   check_config(config);
   CHECK(notices_of(config) == file + ": copied 32 of 32 tensors\n");
 
-  config.distillation_type = Distillation::soft;
-  config.teacher = "linear";
-  config.teacher_checkpoint = file;
-  config.teacher_weights_key = "model";
+  classification_of(config).objective.distillation = Distillation::soft;
+  classification_of(config).objective.teacher.model = "linear";
+  classification_of(config).objective.teacher.checkpoint = file;
+  classification_of(config).objective.teacher.weights_key = "model";
   CHECK(contains(message_of([&] { make_trainer(config); }), "weights do not fit linear"));
-  config.teacher_weights_key = "teacher";
+  classification_of(config).objective.teacher.weights_key = "teacher";
   check_config(config);
   Trainer taught = make_trainer(config);
   taught.train_step();
 
-  config.teacher_checkpoint.clear();
-  config.teacher.clear();
-  config.distillation_type = Distillation::none;
+  classification_of(config).objective.teacher.checkpoint.clear();
+  classification_of(config).objective.teacher.model.clear();
+  classification_of(config).objective.distillation = Distillation::none;
   CHECK_THROWS_AS(check_config(config), UsageError);
-  config.teacher_weights_key.clear();
-  config.finetune.clear();
+  classification_of(config).objective.teacher.weights_key.clear();
+  config.weights.finetune.clear();
   CHECK_THROWS_AS(check_config(config), UsageError);
 }
 
 TEST_CASE("a run that is resumed does not need the files that it started from") {
   const TemporaryFolder folder;
   TrainConfig config = plain_config();
-  config.finetune = (folder / "features.safetensors").string();
-  save_model(config.finetune, make_trainer(plain_config()).model());
+  config.weights.finetune = (folder / "features.safetensors").string();
+  save_model(config.weights.finetune, make_trainer(plain_config()).model());
   Trainer trainer = make_trainer(config);
   trainer.train_step();
   run_state_file(folder / "state", trainer.state()).write();
-  std::filesystem::remove(config.finetune);
+  std::filesystem::remove(config.weights.finetune);
   CHECK(contains(message_of([&] { make_trainer(config); }), "features.safetensors"));
 
   const Datasets data = tiny_data();
-  std::vector<std::string> notices;
+  Notices notices;
   Trainer resumed = make_trainer(config, data, build_model(config, *data.train, notices));
   resumed.resume(folder / "state");
   CHECK(bits_of(resumed) == bits_of(trainer));
@@ -269,7 +274,7 @@ TEST_CASE("weights that fit whole are said in one line") {
   Trainer trainer = make_trainer(plain_config());
   save_model(file, trainer.model());
   TrainConfig config = plain_config();
-  config.initial_checkpoint = file;
+  config.weights.checkpoint = file;
   CHECK(notices_of(config) == file + ": copied 32 of 32 tensors\n");
 }
 

@@ -131,7 +131,7 @@ TEST_CASE("the loss does not depend on what is hidden from the encoder but throu
 
 TEST_CASE("training lowers the loss, the best epoch is the one with the least, and is the run's") {
   TrainConfig config = tiny_mae_config();
-  config.epochs = 6;
+  config.schedule.epochs = 6;
   Trainer trainer = make_trainer(config);
   std::vector<EpochRow> rows;
   std::set<std::int64_t> pictures;
@@ -158,10 +158,10 @@ TEST_CASE("training lowers the loss, the best epoch is the one with the least, a
 TEST_CASE("a step divided into batches hides the same patches") {
   const auto first_loss = [](std::int64_t batch, std::int64_t group) {
     TrainConfig config = tiny_mae_config();
-    config.batch_size = batch;
-    config.grad_accum_steps = group;
-    config.max_steps = 1;
-    config.log_interval = 1;
+    config.images.loader.batch_size = batch;
+    config.loop.grad_accum_steps = group;
+    config.loop.max_steps = 1;
+    config.loop.log_interval = 1;
     Trainer trainer = make_trainer(config);
     double loss = 0;
     TrainWatch watch;
@@ -172,7 +172,7 @@ TEST_CASE("a step divided into batches hides the same patches") {
   CHECK(first_loss(8, 1) == doctest::Approx(first_loss(4, 2)).epsilon(1e-6));
 }
 
-TEST_CASE("settings that need labels, and models of another task, are refused") {
+TEST_CASE("settings and models of another task are refused, and it is said whose they are") {
   const RunDefaults mae{.task = TaskKind::masked_autoencoding};
   const auto failure = [&](std::vector<Setting> flags, const RunDefaults& defaults) {
     return message_of([&] { static_cast<void>(resolve_run(flags, defaults)); });
@@ -186,9 +186,14 @@ TEST_CASE("settings that need labels, and models of another task, are refused") 
                                                   {"head-init-scale", "2"},
                                                   {"train-img-sizes", "16,32"}}) {
     INFO("flag: ", flag.name);
-    CHECK(contains(failure({flag}, mae), "expected"));
-    CHECK(contains(failure({flag}, mae), flag.name));
+    CHECK(failure({flag}, mae) == "--" + flag.name +
+                                      ": a setting of classifiers; ./run train_mae trains masked "
+                                      "autoencoders");
   }
+  CHECK(failure({{"mask_ratio", "0.5"}}, {}) ==
+        "--mask-ratio: a setting of masked autoencoders; ./run train_cifar and ./run "
+        "train_imagenet train classifiers");
+  CHECK(contains(failure({{"mixupp", "1"}}, mae), "unknown setting"));
   CHECK(contains(failure({{"model", "vit_tiny_patch4_32"}}, mae), "./run train_cifar"));
   CHECK(contains(failure({{"model", "mae_pit_tiny_32"}}, {}), "./run train_mae"));
   CHECK(contains(failure({{"model", "nope"}}, mae), "not known"));

@@ -29,20 +29,20 @@ void write_cifar(const fs::path& folder, int label) {
 /// An epoch with MAE's crop.
 TrainConfig config_on(const std::string& dataset, const fs::path& folder) {
   TrainConfig c = tiny_mae_config();
-  c.dataset = dataset;
-  c.data_dir = folder.string();
-  c.index_cache = "none";
-  c.batch_size = 2;
-  c.epochs = 1;
-  c.warmup_epochs = 0;
-  c.log_interval = 1;
-  c.train_crop_mode = TrainCrop::resized;
-  c.scale = {0.2, 1};
+  c.data.name = dataset;
+  c.data.data_dir = folder.string();
+  c.data.index_cache = "none";
+  c.images.loader.batch_size = 2;
+  c.schedule.epochs = 1;
+  c.schedule.warmup_epochs = 0;
+  c.loop.log_interval = 1;
+  c.images.augment.crop = TrainCrop::resized;
+  c.images.augment.range.scale_low = 0.2;
   return c;
 }
 
 Trainer trainer_on(const TrainConfig& config) {
-  std::vector<std::string> notices;
+  Notices notices;
   const Datasets data = open_datasets(config);
   return make_trainer(config, data, start_model(config, data, notices));
 }
@@ -90,7 +90,7 @@ TEST_CASE("labels are not read: the same pictures under others give the same bit
 TEST_CASE("an evaluation weighs by images, however they come in batches") {
   TrainConfig config = tiny_mae_config();
   const auto scores = [&](std::int64_t batch) {
-    config.val_batch_size = batch;
+    config.evaluation.batch_size = batch;
     return make_trainer(config).evaluate().scores;
   };
   const Scores whole = scores(20), parts = scores(7);  // 7, 7, 6

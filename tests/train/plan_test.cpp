@@ -10,7 +10,6 @@
 #include "base/system_memory.h"
 #include "engine/profile.h"
 #include "engine/storage.h"
-#include "settings/pipeline.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
@@ -39,11 +38,11 @@ TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, 
 
 TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   TrainConfig config = plain_config();
-  config.epochs = 4;
-  config.grad_accum_steps = 4;
-  config.aug_repeats = 2;
-  config.warmup_prefix = true;
-  config.cooldown_epochs = 2;
+  config.schedule.epochs = 4;
+  config.loop.grad_accum_steps = 4;
+  config.images.loader.epoch.repeats = 2;
+  config.schedule.warmup_prefix = true;
+  config.loop.cooldown_epochs = 2;
   const Plan plan = make_plan(config, tiny_data());
   const Trainer trainer = make_trainer(config);
   CHECK(plan.steps_per_epoch == trainer.steps_per_epoch());
@@ -51,18 +50,18 @@ TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   CHECK(plan.epochs == 7);
 
   config = plain_config();
-  config.model = "cpvt_tiny_peg0_patch4_32";
-  config.drop_path = 0;
+  config.model.name = "cpvt_tiny_peg0_patch4_32";
+  config.model.drop_path = 0;
   const MemoryPlan small = make_plan(config, tiny_data()).memory;
-  config.train_img_sizes = {16, 32, 64};
+  config.sizes.sides = {16, 32, 64};
   const MemoryPlan large = make_plan(config, tiny_data()).memory;
   CHECK(large.loader_image == 4 * small.loader_image);
   CHECK(large.per_image > 3 * small.per_image);
 
   config = plain_config();
   const MemoryPlan whole = make_plan(config, tiny_data()).memory;
-  config.aa = "v0";
-  config.aug_splits = 3;
+  config.images.augment.policy = "v0";
+  config.images.loader.rows.splits = 3;
   const MemoryPlan split = make_plan(config, tiny_data()).memory;
   CHECK(split.loader_image == 3 * whole.loader_image);
   CHECK(split.per_image > 2 * whole.per_image);
@@ -72,9 +71,9 @@ TEST_CASE("the peak of a larger batch lies where the plan says") {
   const TrainConfig config = plain_config();
   const Datasets data = tiny_data();
   const MemoryPlan memory = make_plan(config, data).memory;
-  std::vector<std::string> notices;
+  Notices notices;
   const std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  TrainStep step(step_options(config), *model, make_task(config, *model, 50));
+  TrainStep step(step_options(config), config.run, *model, make_task(config, *model, 50));
   Progress progress;
   const auto run = [&](std::int64_t size) {
     const Batch batch{
@@ -109,8 +108,8 @@ TEST_CASE("the largest batch is the one whose total fits") {
 TEST_CASE("a batch that fits stays whole, and the machine's memory is known") {
   TrainConfig config = plain_config();
   fit_batch_size(config, tiny_data());
-  CHECK(config.batch_size == 8);
-  CHECK(config.grad_accum_steps == 1);
+  CHECK(config.images.loader.batch_size == 8);
+  CHECK(config.loop.grad_accum_steps == 1);
   CHECK(available_memory() > 0);
   CHECK(resident_memory() > 1 << 20);
 }

@@ -15,7 +15,7 @@ namespace {
 
 TrainConfig config_of(const std::string& output) {
   TrainConfig config = tiny_config();
-  config.output = output;
+  config.request.output = output;
   return config;
 }
 
@@ -56,17 +56,17 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
   const auto file = folder / "state.safetensors";
   save_one_step(file);
   TrainConfig wider = tiny_config();
-  wider.model_settings["embed_dim"] = "16";
+  wider.model.settings["embed_dim"] = "16";
   CHECK(contains(resume_failure(wider, file),
                  "param/cls_token is f32 [1, 1, 12], expected f32 [1, 1, 16]"));
   TrainConfig deeper = tiny_config();
-  deeper.model_settings["depth"] = "3";
+  deeper.model.settings["depth"] = "3";
   CHECK(contains(resume_failure(deeper, file), "missing param/blocks.2.attn.proj.bias"));
   TrainConfig no_average = tiny_config();
-  no_average.model_ema = false;
+  no_average.step.ema.keep = false;
   CHECK(contains(resume_failure(no_average, file), "unexpected ema/"));
   TrainConfig sgd = tiny_config();
-  sgd.opt = OptimizerKind::sgd;
+  sgd.step.optimizer.kind = OptimizerKind::sgd;
   CHECK(contains(resume_failure(sgd, file), "unexpected v/"));
 
   Trainer trainer = make_trainer(tiny_config());
@@ -131,9 +131,9 @@ TEST_CASE("a folder that holds a run is refused, naming --resume auto, which con
                  "--resume auto"));
   ResolvedRun run = resolve_run(flags);
   CHECK(run.state == RunPaths{folder.path()}.state());
-  CHECK(run.config.model_settings["embed_dim"] ==
+  CHECK(run.config.model.settings["embed_dim"] ==
         "12");  // the run's own settings, not the recipe's
-  CHECK(run.notices.empty());
+  CHECK(run.notices.texts().empty());
 }
 
 TEST_CASE("continuing: what a state depends on must not change, the rest may and is said") {
@@ -148,10 +148,10 @@ TEST_CASE("continuing: what a state depends on must not change, the rest may and
   CHECK(contains(refusal("depth", "3"), "depth 2 -> 3"));
   CHECK(contains(refusal("dataset", "cifar10"), "dataset builtin -> cifar10"));
   const ResolvedRun run = resolve_run({{"resume", file}, {"epochs", "9"}});
-  CHECK(run.config.epochs == 9);
-  CHECK(run.config.output == folder.path().string());
-  REQUIRE(run.notices.size() == 1);
-  CHECK(contains(run.notices[0], "epochs 4 -> 9"));
+  CHECK(run.config.schedule.epochs == 9);
+  CHECK(run.config.request.output == folder.path().string());
+  REQUIRE(run.notices.texts().size() == 1);
+  CHECK(contains(run.notices.texts()[0], "epochs 4 -> 9"));
   CHECK(contains(refusal("resume", (folder / "none").string()), "does not exist"));
 
   const TemporaryFolder other;

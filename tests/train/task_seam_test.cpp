@@ -73,14 +73,14 @@ class Brightness : public Task {
 
 TrainConfig config_of_run() {
   TrainConfig config = plain_config();
-  config.smoothing = 0;
-  config.epochs = 3;
+  classification_of(config).objective.smoothing = 0;
+  config.schedule.epochs = 3;
   return config;
 }
 
 Trainer brightness_trainer(const TrainConfig& config) {
   auto model = make_model(
-      config.model,
+      config.model.name,
       {{"patch_size", 8}, {"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"num_classes", 3}},
       1);
   auto task = std::make_unique<Brightness>(*model);
@@ -128,7 +128,7 @@ TEST_CASE("such a task goes on where it was stopped, with the same bits") {
   const TemporaryFolder folder;
   const TrainConfig config = config_of_run();
   TrainConfig stopped = config;
-  stopped.max_steps = 8;  // in the second epoch
+  stopped.loop.max_steps = 8;  // in the second epoch
   Trainer whole = brightness_trainer(config), first = brightness_trainer(stopped);
   REQUIRE(whole.fit({}));
   TrainWatch watch;

@@ -3,13 +3,12 @@
 
 #include "base/text.h"
 #include "models/checkpoints/pretrained.h"
-#include "settings/recipes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/start/initial_weights.h"
 #include "train/start/resolve.h"
-#include "train/start/run_options.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
+#include "train/tasks/classification.h"
 
 namespace fovea {
 namespace {
@@ -54,26 +53,26 @@ TrainConfig recipe(const std::string& dataset) {
 TEST_CASE("the command that a masked autoencoder's run ends with loads its encoder") {
   const TemporaryFolder folder;
   TrainConfig c = recipe("builtin");
-  c.data_dir = (folder / "a folder").string();
-  c.model_settings["model_args"] = R"({"qkv_bias": false, "mask_ratio": 0.5})";
+  c.data.data_dir = (folder / "a folder").string();
+  c.model.settings["model_args"] = R"({"qkv_bias": false, "mask_ratio": 0.5})";
   const Datasets data = open_datasets(c);
-  std::vector<std::string> notices;
+  Notices notices;
   save_model(folder / "best.safetensors", *build_model(c, *data.train, notices));
 
   const std::string said = task_info(c).next_steps;
   const std::string command = said.substr(said.find("./run train_cifar"));
   for (const std::string& line : lines_of(command)) CHECK(line.size() <= 100);
   const TrainConfig next = resolve_run(flags_in(command, folder.path().string())).config;
-  CHECK(next.data_dir == c.data_dir);
+  CHECK(next.data.data_dir == c.data.data_dir);
   const auto classifier = build_model(next, *data.train, notices);
-  CHECK_NOTHROW(set_initial_weights(initial_weights(next), *classifier, notices));
+  CHECK_NOTHROW(set_initial_weights(next.weights, next.run, *classifier, notices));
   CHECK(classifier->info().num_classes == 10);
-  CHECK(notices.back().find("fc_norm") != std::string::npos);
+  CHECK(notices.texts().back().find("fc_norm") != std::string::npos);
 }
 
 TEST_CASE("photographs go on with train_imagenet, at the official names' 224 pixels") {
   TrainConfig c = recipe("folder");
-  c.train_split = "training";
+  c.data.train_split = "training";
   const std::string said = task_info(c).next_steps;
   CHECK(said.find("--train-split training") != std::string::npos);
   CHECK(said.find("./run train_imagenet --dataset folder") != std::string::npos);
@@ -82,17 +81,17 @@ TEST_CASE("photographs go on with train_imagenet, at the official names' 224 pix
 
 TEST_CASE("what a task knows without a model") {
   TrainConfig c = recipe("builtin");
-  CHECK_FALSE(task_info(c).classifies);
+  CHECK_FALSE(task_info(c).needs_labels);
   CHECK(task_info(c).best_measure().is_loss);
   CHECK(task_info(c).batch_multiple == 1);
-  c.model = "vit_tiny_patch4_32";
-  CHECK(task_info(c).classifies);
+  c = config_for(TaskKind::classification);
+  CHECK(task_info(c).needs_labels);
   CHECK(task_info(c).best_measure().name == "top1");
   CHECK(task_info(c).batch_multiple == 1);
-  c.cutmix = 1;  // an image and its partner
+  classification_of(c).mix.cutmix = 1;  // an image and its partner
   CHECK(task_info(c).batch_multiple == 2);
   CHECK(task_info(c).loss_parts.empty());
-  c.distillation_type = Distillation::hard;
+  classification_of(c).objective.distillation = Distillation::hard;
   CHECK(task_info(c).loss_parts == std::vector<std::string>{"labels", "teacher"});
 }
 

@@ -119,7 +119,7 @@ class Toy : public Classifier {
 };
 
 std::string failure_of(TrainConfig config, Toy::Fault fault) {
-  config.model_ema = false;
+  config.step.ema.keep = false;
   Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Toy>(fault));
   return message_of([&] { trainer.train_step(); });
 }
@@ -137,20 +137,20 @@ TEST_CASE("a run stopped anywhere and continued has the bits of one that was not
 
 TEST_CASE("and so with accumulation, SGD and without averages") {
   TrainConfig config = tiny_config();
-  config.grad_accum_steps = 4;  // groups of 4 and 2 batches
-  config.opt = OptimizerKind::sgd;
-  config.lr = 0.05;
-  config.model_ema = false;
-  config.clip_grad = 0.5;
+  config.loop.grad_accum_steps = 4;  // groups of 4 and 2 batches
+  config.step.optimizer.kind = OptimizerKind::sgd;
+  config.rate.lr = 0.05;
+  config.step.ema.keep = false;
+  config.step.clip.limit = 0.5;
   check_resume(config, 5, false);
 }
 
 TEST_CASE("bits depend neither on the workers nor on the threads") {
   for (TrainConfig config : {tiny_config(), tiny_mae_config()}) {
-    CAPTURE(config.model);
-    config.epochs = 2;
+    CAPTURE(config.model.name);
+    config.schedule.epochs = 2;
     const auto expected = trained_bits(config);
-    config.workers = 2;
+    config.run.workers = 2;
     CHECK(trained_bits(config) == expected);
     const int threads = num_threads();
     for (const int count : {1, 2, 3}) {
@@ -163,20 +163,21 @@ TEST_CASE("bits depend neither on the workers nor on the threads") {
 
 TEST_CASE("another seed is another run") {
   TrainConfig config = tiny_config();
-  config.epochs = 1;
+  config.schedule.epochs = 1;
   const auto expected = trained_bits(config);
-  config.seed = 43;
+  config.run.seed = 43;
   CHECK(trained_bits(config) != expected);
 }
 
 TEST_CASE("it learns: the loss of a few images falls far below chance") {
   TrainConfig config = tiny_config();
-  config.drop_path = config.mixup = config.cutmix = config.hflip = config.smoothing = 0;
-  config.crop_padding = 0;
-  config.model_settings["embed_dim"] = "24";
-  config.model_ema = false;
-  config.epochs = 100;
-  config.lr = 1e-2;
+  config.model.drop_path = config.images.augment.flip = 0;
+  classification_of(config) = {};
+  config.images.augment.crop_padding = 0;
+  config.model.settings["embed_dim"] = "24";
+  config.step.ema.keep = false;
+  config.schedule.epochs = 100;
+  config.rate.lr = 1e-2;
   Trainer trainer = make_trainer(config);
   Record record;
   REQUIRE(trainer.fit(watch_into(record)));
@@ -196,10 +197,11 @@ TEST_CASE("every precision and kind of distillation trains") {
       CAPTURE(name_of(precision));
       CAPTURE(name_of(type));
       TrainConfig config = tiny_config();
-      config.model = "deit_tiny_distilled_patch4_32";
-      config.precision = precision;
-      config.distillation_type = type;
-      config.teacher_checkpoint = (folder / "teacher.safetensors").string();
+      config.model.name = "deit_tiny_distilled_patch4_32";
+      config.run.precision = precision;
+      classification_of(config).objective.distillation = type;
+      classification_of(config).objective.teacher.checkpoint =
+          (folder / "teacher.safetensors").string();
       Trainer trainer = make_trainer(config);
       trainer.train_step();
       CHECK(std::isfinite(trainer.progress().epoch.mean()));
@@ -213,18 +215,19 @@ TEST_CASE("accumulating two half batches is one whole batch, however gradients a
   for (const std::string mode : {"", "norm", "value", "agc"}) {
     CAPTURE(mode);
     TrainConfig whole = tiny_config();
-    whole.drop_path = whole.mixup = whole.cutmix = 0;
-    whole.opt = OptimizerKind::momentum;
-    whole.lr = 1;
-    whole.warmup_lr = 1;  // the first step's rate
-    whole.batch_size = 16;
+    whole.model.drop_path = 0;
+    classification_of(whole).mix.mixup = classification_of(whole).mix.cutmix = 0;
+    whole.step.optimizer.kind = OptimizerKind::momentum;
+    whole.rate.lr = 1;
+    whole.schedule.warmup_lr = 1;  // the first step's rate
+    whole.images.loader.batch_size = 16;
     if (!mode.empty()) {
-      whole.clip_mode = parse_name<ClipMode>("clip mode", mode);
-      whole.clip_grad = 0.01;
+      whole.step.clip.mode = parse_name<ClipMode>("clip mode", mode);
+      whole.step.clip.limit = 0.01;
     }
     TrainConfig halves = whole;
-    halves.batch_size = 8;
-    halves.grad_accum_steps = 2;
+    halves.images.loader.batch_size = 8;
+    halves.loop.grad_accum_steps = 2;
     Trainer a = make_trainer(whole), b = make_trainer(halves);
     a.train_step();
     b.train_step();
@@ -241,12 +244,12 @@ TEST_CASE("accumulating two half batches is one whole batch, however gradients a
 
 TEST_CASE("a loss or a gradient that is not finite stops the run and names the step") {
   TrainConfig config = tiny_config();
-  config.mixup = config.cutmix = 0;
+  classification_of(config).mix.mixup = classification_of(config).mix.cutmix = 0;
   CHECK(failure_of(config, Toy::Fault::none).empty());
   const std::string plain = failure_of(config, Toy::Fault::infinite);
   CHECK(contains(plain, "--detect-anomaly"));
   CHECK(contains(plain, "(step 0, epoch 0)"));
-  config.detect_anomaly = true;
+  config.step.detect_anomaly = true;
   const std::string traced = failure_of(config, Toy::Fault::infinite);
   CHECK(contains(traced, "log"));
   CHECK(contains(traced, "(step 0, epoch 0)"));
@@ -257,7 +260,7 @@ TEST_CASE("weights, moments or averages that are not finite are never handed ove
     CAPTURE(std::string(what));
     for (const bool at_epochs_end : {true, false}) {
       TrainConfig config = tiny_config();
-      config.recovery_interval = at_epochs_end ? 0 : 1;
+      config.loop.recovery_interval = at_epochs_end ? 0 : 1;
       Trainer trainer = make_trainer(config);
       Record record;
       TrainWatch watch = watch_into(record);
@@ -281,14 +284,14 @@ TEST_CASE("weights, moments or averages that are not finite are never handed ove
 
 TEST_CASE("a parameter that no gradient reaches is noticed at the first step") {
   TrainConfig config = tiny_config();
-  config.mixup = config.cutmix = 0;
+  classification_of(config).mix.mixup = classification_of(config).mix.cutmix = 0;
   CHECK(contains(failure_of(config, Toy::Fault::cut_graph),
                  "no gradient reached 1 parameters: unused"));
 }
 
 TEST_CASE("--max-steps stops like a signal does, with a save") {
   TrainConfig config = tiny_config();
-  config.max_steps = 8;
+  config.loop.max_steps = 8;
   Trainer trainer = make_trainer(config);
   Record record;
   CHECK_FALSE(trainer.fit(watch_into(record)));
@@ -298,8 +301,8 @@ TEST_CASE("--max-steps stops like a signal does, with a save") {
 
 TEST_CASE("--recovery-interval saves between the ends of epochs") {
   TrainConfig config = tiny_config();
-  config.recovery_interval = 4;
-  config.epochs = 2;  // 12 steps
+  config.loop.recovery_interval = 4;
+  config.schedule.epochs = 2;  // 12 steps
   Record record;
   Trainer trainer = make_trainer(config);
   CHECK(trainer.fit(watch_into(record)));

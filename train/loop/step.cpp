@@ -34,14 +34,16 @@ void require_finite(double loss, const std::string& of = "") {
 
 }  // namespace
 
-TrainStep::TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task)
+TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& model,
+                     std::unique_ptr<const Task> task)
     : options_(options),
+      run_(run),
       model_(model),
       task_(std::move(task)),
       optimizer_(model.store(), options.optimizer),
       guard_(options.guard) {
-  if (!options_.ema) return;
-  ema_ = std::make_unique<Ema>(model.store(), options_.ema->decay, options_.ema->warmup);
+  const EmaOptions& ema = options_.ema;
+  if (ema.keep) ema_ = std::make_unique<Ema>(model.store(), ema.decay, ema.warmup);
 }
 
 void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
@@ -72,10 +74,10 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   if (on_images) on_images(batch.images);
   Context ctx;
   ctx.training = true;
-  ctx.activations = options_.activations;
+  ctx.activations = run_.precision;
   ctx.recompute_blocks = options_.recompute_blocks;
   ctx.any_size = options_.any_size;
-  ctx.seed = stream_of(kModelStream, options_.seed);
+  ctx.seed = stream_of(kModelStream, run_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
   TaskLoss loss;
   StepNumbers& numbers = unread_.back();
@@ -202,9 +204,9 @@ void TrainStep::restore_buffers() const {
 
 /// What the update should multiply the gradients by so that they are means, and clipped.
 double TrainStep::clip(const Tensor& squares, double scale) {
-  if (!options_.clip) return scale;
-  const double limit = options_.clip->limit;
-  switch (options_.clip->mode) {
+  if (!options_.clip.limit) return scale;
+  const double limit = *options_.clip.limit;
+  switch (options_.clip.mode) {
     case ClipMode::norm:
       if (reads_at_once()) return scale * clip_scale(gradient_norm_, limit);
       clip_by_norm(model_.store(), squares, limit, scale);

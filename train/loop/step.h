@@ -14,31 +14,31 @@
 #include "optim/optimizer.h"
 #include "train/loop/guards.h"
 #include "train/loop/task.h"
+#include "train/run/run_context.h"
 #include "train/run/run_progress.h"
 #include "train/run/timers.h"
 
 namespace fovea {
 
 struct EmaOptions {
+  bool keep = false;  ///< averages besides the weights themselves
   double decay = 0.9998;
   bool warmup = false;
 };
 
 struct ClipOptions {
   ClipMode mode = ClipMode::norm;
-  double limit = 1;
+  std::optional<double> limit{};  ///< none: gradients stay as they are
 };
 
 struct StepOptions {
   OptimizerOptions optimizer{};
-  std::optional<ClipOptions> clip{};
-  std::optional<EmaOptions> ema{};
+  ClipOptions clip{};
+  EmaOptions ema{};
   GuardOptions guard{};
-  DType activations = DType::f32;
   bool recompute_blocks = false;  ///< Context::recompute_blocks
   bool any_size = false;          ///< images may have another size than the model's
   bool detect_anomaly = false;
-  std::uint64_t seed = 0;
 };
 
 /// Steps that so many batches make, `group` at a time: what is left at the end makes a smaller one.
@@ -49,7 +49,8 @@ struct StepOptions {
 class TrainStep {
  public:
   /// The model is trained where its parameters are.
-  TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task);
+  TrainStep(const StepOptions& options, const RunContext& run, Model& model,
+            std::unique_ptr<const Task> task);
 
   /// Of `batches` batches at rate `lr`. Counts forward passes and updates.
   void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
@@ -106,6 +107,7 @@ class TrainStep {
   void check_first_gradients() const;
 
   StepOptions options_;
+  RunContext run_;
   Model& model_;
   std::unique_ptr<const Task> task_;
   Optimizer optimizer_;

@@ -12,7 +12,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
     : options_(std::move(options)),
       data_(std::move(data)),
       model_(std::move(model)),
-      step_(options_.step, *model_, std::move(task)),
+      step_(options_.step, options_.run, *model_, std::move(task)),
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)) {
   start_loader();
 }
@@ -21,9 +21,14 @@ ImageSize Trainer::own_size() const {
   return {model_->info().img_size[0], model_->info().img_size[1]};
 }
 
+ImageSize Trainer::size_of_epoch(std::int64_t epoch) const {
+  return training_size(options_.sizes, own_size(),
+                       {epoch, options_.schedule.epochs, options_.run.seed});
+}
+
 void Trainer::start_loader() {
   loader_.reset();  // its threads end before the next ones start
-  loader_size_ = training_size(options_.sizes, own_size(), progress_.cursor.epoch);
+  loader_size_ = size_of_epoch(progress_.cursor.epoch);
   loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
   loader_->on_wait = on_wait_;
 }
@@ -112,8 +117,7 @@ void Trainer::connect(const TrainWatch& watch) {
 }
 
 bool Trainer::train_epoch(const TrainWatch& watch) {
-  if (training_size(options_.sizes, own_size(), progress_.cursor.epoch) != loader_size_)
-    start_loader();
+  if (size_of_epoch(progress_.cursor.epoch) != loader_size_) start_loader();
   epoch_watch_ = started();
   const double seconds_before = progress_.epoch_seconds;
   while (progress_.cursor.epoch == progress_.finished_epochs) {

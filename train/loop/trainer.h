@@ -23,18 +23,22 @@ struct Datasets {
   std::shared_ptr<const Dataset> train, test;
 };
 
-struct TrainerOptions {
-  StepOptions step{};
+struct LoopOptions {
   std::int64_t grad_accum_steps = 1;  ///< batches of a step
-  ScheduleOptions schedule{};
   std::int64_t cooldown_epochs = 0;
-  TrainingImages images{};
-  TrainingSizes sizes{};
-  EvaluateOptions evaluation{};                           ///< after every epoch
   std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
   std::int64_t max_steps = 0;                             ///< stop after so many; 0: do not
   bool overfit_batch = false;                             ///< the first batch over and over
-  std::string settings{};  ///< JSON of what the run was told, kept in its state
+};
+
+struct TrainerOptions : LoopOptions {
+  RunContext run{};
+  StepOptions step{};
+  ScheduleOptions schedule{};
+  TrainingImages images{};
+  TrainingSizes sizes{};
+  EvaluateOptions evaluation{};  ///< after every epoch
+  std::string settings{};        ///< JSON of what the run was told, kept in its state
 };
 
 /// Where an epoch is, for a progress line.
@@ -125,6 +129,8 @@ class Trainer {
   [[nodiscard]] Stopwatch started();
   void note_best(const Scores& scores, BestEpoch& best) const;
   [[nodiscard]] ImageSize own_size() const;
+  /// Of training images.
+  [[nodiscard]] ImageSize size_of_epoch(std::int64_t epoch) const;
 
   TrainerOptions options_;
   Datasets data_;

@@ -10,17 +10,17 @@
 
 namespace fovea {
 
-ImageSize training_size(const TrainingSizes& sizes, ImageSize usual, std::int64_t epoch) {
+ImageSize training_size(const TrainingSizes& sizes, ImageSize usual, const EpochPlace& place) {
   constexpr std::uint64_t kSizeStream = 0x73697A65;  // "size"
   if (sizes.sides.empty()) return usual;
   const auto count = std::ssize(sizes.sides);
   std::int64_t chosen = 0;
   if (sizes.schedule == SizeSchedule::random) {
-    Rng rng(sizes.seed, stream_of(kSizeStream, static_cast<std::uint64_t>(epoch)));
+    Rng rng(place.seed, stream_of(kSizeStream, static_cast<std::uint64_t>(place.epoch)));
     chosen = rng.below(count);
   } else {  // evenly from the first to the last
-    const auto last = static_cast<double>(std::max<std::int64_t>(sizes.epochs - 1, 1));
-    const double progress = std::min(static_cast<double>(epoch) / last, 1.0);
+    const double last = std::max(place.epochs - 1, 1.0);
+    const double progress = std::min(static_cast<double>(place.epoch) / last, 1.0);
     chosen = std::lround(progress * static_cast<double>(count - 1));
   }
   const std::int64_t side = sizes.sides[static_cast<std::size_t>(chosen)];

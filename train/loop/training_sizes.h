@@ -5,23 +5,32 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "data/image.h"
 #include "models/model.h"
-#include "settings/choices.h"
 
 namespace fovea {
+
+enum class SizeSchedule { progressive, random };
+template <>
+inline constexpr auto kNames<SizeSchedule> = std::to_array<Named<SizeSchedule>>(
+    {{SizeSchedule::progressive, "progressive"}, {SizeSchedule::random, "random"}});
 
 struct TrainingSizes {
   std::vector<std::int64_t> sides{};  ///< of the square images; empty: they have their usual size
   SizeSchedule schedule = SizeSchedule::progressive;
-  std::int64_t epochs = 1;  ///< until the last side is reached
-  std::uint64_t seed = 0;   ///< of random ones
 };
 
-/// Of the training images of an epoch: the side that the schedule says, or `usual` without one. A
-/// function of (seed, epoch).
+/// What the size of an epoch's images may depend on.
+struct EpochPlace {
+  std::int64_t epoch = 0;
+  double epochs = 1;       ///< until the last side is reached
+  std::uint64_t seed = 0;  ///< of random sides
+};
+
+/// Of the training images of an epoch: the side that the schedule says, or `usual` without one.
 [[nodiscard]] ImageSize training_size(const TrainingSizes& sizes, ImageSize usual,
-                                      std::int64_t epoch);
+                                      const EpochPlace& place);
 
 /// Shows `model` an image of each size: better now than epochs later. Throws UsageError naming
 /// `who` where it cannot take one.

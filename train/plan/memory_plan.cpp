@@ -7,7 +7,6 @@
 #include "base/system_memory.h"
 #include "base/text.h"
 #include "engine/device.h"
-#include "settings/pipeline.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
@@ -46,14 +45,14 @@ MemoryPlan plan_memory(Probe& probe) {
   plan.per_batch = std::max<std::int64_t>(0, more - 2 * few * plan.per_image - plan.gradients);
   if (!probe.model().device().is_cpu()) return plan;
   const auto [height, width] = probe.largest_size();
-  const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config().workers) + 1;
-  const std::int64_t values = splits_of(probe.config()) * 3 * height * width;
+  const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config().run.workers) + 1;
+  const std::int64_t values = probe.config().images.loader.rows.splits * 3 * height * width;
   plan.loader_image = ahead * values * static_cast<std::int64_t>(sizeof(float));
   return plan;
 }
 
 Room room_of(const TrainConfig& config) {
-  const Device device = parse_device(config.device);
+  const Device device = config.run.device;
   require_device(device);
   release_cached_memory(device);  // of a run that failed, what it had is free again
   Room room;
@@ -84,7 +83,8 @@ std::string what_fits(const TrainConfig& config, const Datasets& data) {
   }
   if (most < task_info(config).batch_multiple) return "not even the smallest batch fits; " + less;
   const std::string size = "--batch-size " + std::to_string(most);
-  if (most < config.batch_size) return size + " fits; --auto-batch finds it and accumulates";
+  if (most < config.images.loader.batch_size)
+    return size + " fits; --auto-batch finds it and accumulates";
   return size +
          " fits as the program stands now: did something else take memory, or was it "
          "--val-batch-size?";
@@ -95,15 +95,16 @@ void fit_batch_size(TrainConfig& config, const Datasets& data) {
   if (room.available == 0) return;
   MemoryPlan memory = measured(config, data);
   memory.program = room.program;
-  const std::int64_t most = std::min(memory.largest_batch(room.available), config.batch_size);
+  std::int64_t& batch_size = config.images.loader.batch_size;
+  const std::int64_t most = std::min(memory.largest_batch(room.available), batch_size);
   const std::int64_t least = task_info(config).batch_multiple;
   for (std::int64_t size = most; size >= least; --size) {
-    if (config.batch_size % size != 0 || size % least != 0) continue;
-    config.grad_accum_steps *= config.batch_size / size;
-    config.batch_size = size;
+    if (batch_size % size != 0 || size % least != 0) continue;
+    config.loop.grad_accum_steps *= batch_size / size;
+    batch_size = size;
     return;
   }
-  fail("--auto-batch: ", config.model, " needs ", megabytes_text(memory.total(least)),
+  fail("--auto-batch: ", config.model.name, " needs ", megabytes_text(memory.total(least)),
        " for a batch of ", least, ", but ", megabytes_text(room.available),
        " are available; a smaller ", "--img-size or model, or --grad-checkpointing, takes less");
 }

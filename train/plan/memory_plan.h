@@ -44,8 +44,8 @@ struct Room {
 /// after that run's model is gone.
 [[nodiscard]] std::string what_fits(const TrainConfig& config, const Datasets& data);
 
-/// For --auto-batch: the largest batch size that fits and divides `config.batch_size`, which stays
-/// the number of samples of a step: the rest becomes accumulation. Throws when not one image fits.
+/// For --auto-batch: the largest batch size that fits and divides that of the run, which stays the
+/// number of samples of a step: the rest becomes accumulation. Throws when not one image fits.
 void fit_batch_size(TrainConfig& config, const Datasets& data);
 
 }  // namespace fovea

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "settings/pipeline.h"
-#include "train/start/run_options.h"
 
 namespace fovea {
 namespace {
@@ -24,7 +22,8 @@ double since(Clock::time_point start) {
 /// Three steps on images of the data set, after one that warms up: the median of their seconds and
 /// what they waited for data. Of a step of many batches two stand for all.
 std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
-  const std::int64_t all = probe.config().grad_accum_steps, taken = std::min<std::int64_t>(all, 2);
+  const std::int64_t all = probe.config().loop.grad_accum_steps,
+                     taken = std::min<std::int64_t>(all, 2);
   const double times = static_cast<double>(all) / static_cast<double>(taken);
   std::array<double, 4> seconds{};
   double waited = 0;
@@ -41,12 +40,11 @@ std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
 
 /// The mean over the epochs, whose images may differ in size.
 void measure_steps(Probe& probe, Plan& plan) {
-  constexpr std::int64_t kMostEpochs = 10'000;  // enough to know how often each size comes
-  const std::int64_t epochs = std::min(plan.epochs, kMostEpochs);
-  const TrainingSizes sizes = training_sizes(probe.config());
+  constexpr std::int64_t kMaxEpochs = 10'000;  // enough to know how often each size comes
+  const std::int64_t epochs = std::min(plan.epochs, kMaxEpochs);
   std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // by height
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    const ImageSize size = training_size(sizes, probe.own_size(), epoch);
+    const ImageSize size = training_size(probe.config(), probe.own_size(), epoch);
     auto& [known, share] = shares[size.height];
     known = size;
     share += 1 / static_cast<double>(epochs);
@@ -54,7 +52,8 @@ void measure_steps(Probe& probe, Plan& plan) {
   for (const auto& [height, at] : shares) {
     const auto loader =
         training_loader(training_images(probe.config()), probe.data().train, at.first);
-    plan.steps_per_epoch = steps_of(loader->batches_per_epoch(), probe.config().grad_accum_steps);
+    plan.steps_per_epoch =
+        steps_of(loader->batches_per_epoch(), probe.config().loop.grad_accum_steps);
     const auto [seconds, waited] = time_steps(probe, *loader);
     plan.seconds_per_step += at.second * seconds;
     plan.wait_per_step += at.second * waited;
@@ -67,7 +66,7 @@ void measure_evaluation(Probe& probe, Plan& plan) {
   one.on_batch = [](std::int64_t) { return false; };
   const auto start = Clock::now();
   const EvaluationPass pass = probe.step().task().evaluate(probe.data().test, one).pass;
-  const double passes = probe.config().model_ema ? 2 : 1;
+  const double passes = probe.config().step.ema.keep ? 2 : 1;
   plan.evaluation_seconds = passes * since(start) * static_cast<double>(probe.data().test->size()) /
                             static_cast<double>(std::max<std::int64_t>(pass.samples, 1));
 }
@@ -81,8 +80,8 @@ Plan make_plan(const TrainConfig& config, const Datasets& data) {
   Probe probe(config, data);
   plan.parameters = probe.model().store().parameter_count();
   plan.flops_per_image = 2 * static_cast<double>(probe.model().multiply_adds());
-  plan.batch_size = config.batch_size;
-  plan.epochs = total_epochs(schedule_options(config), config.cooldown_epochs);
+  plan.batch_size = config.images.loader.batch_size;
+  plan.epochs = total_epochs(schedule_options(config), config.loop.cooldown_epochs);
   plan.memory = plan_memory(probe);
   plan.memory.program = room.program;
   plan.largest_batch =

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "engine/autograd.h"
-#include "settings/pipeline.h"
-#include "train/start/run_options.h"
+#include "train/start/initial_weights.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
@@ -14,11 +13,11 @@ namespace fovea {
 
 Probe::Probe(TrainConfig config, Datasets data)
     : config_(std::move(config)), data_(std::move(data)) {
-  std::vector<std::string> notices;
+  Notices notices;
   model_ = build_model(config_, *data_.train, notices);
-  if (config_.resume.empty())
-    set_initial_weights(initial_weights(config_), *model_, notices);  // are the files there?
-  step_ = std::make_unique<TrainStep>(step_options(config_), *model_,
+  if (config_.request.resume.empty())  // are the files there?
+    set_initial_weights(config_.weights, config_.run, *model_, notices);
+  step_ = std::make_unique<TrainStep>(step_options(config_), config_.run, *model_,
                                       make_task(config_, *model_, data_.train->size()));
 }
 
@@ -28,9 +27,9 @@ ImageSize Probe::own_size() const {
 
 ImageSize Probe::largest_size() const {
   ImageSize size = own_size();
-  for (const double side : config_.train_img_sizes) {
-    size.height = std::max(size.height, static_cast<std::int64_t>(side));
-    size.width = std::max(size.width, static_cast<std::int64_t>(side));
+  for (const std::int64_t side : config_.sizes.sides) {
+    size.height = std::max(size.height, side);
+    size.width = std::max(size.width, side);
   }
   return size;
 }

@@ -20,6 +20,13 @@ bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
 
 }  // namespace
 
+void add_fields(Fields& fields, RecorderOptions& options) {
+  FieldGroup g(fields, "Run");
+  g.number("checkpoint-hist", &options.history,
+           "epochs whose weights are kept beside last and best: the best ones", {0, 1000});
+  g.add("async-checkpoint", &options.asynchronous, "write files while training goes on");
+}
+
 RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
                          const Progress& progress, RecorderOptions options)
     : paths_{folder},

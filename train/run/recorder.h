@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "formats/events.h"
 #include "train/run/run_log.h"
 #include "train/run/run_paths.h"
@@ -20,6 +21,9 @@ struct RecorderOptions {
   std::int64_t history = 0;   ///< epochs whose weights are kept: the best ones
   bool asynchronous = false;  ///< write checkpoints while training goes on
 };
+
+/// `options` must live as long as the fields are used.
+void add_fields(Fields& fields, RecorderOptions& options);
 
 class RunRecorder {
  public:

@@ -28,12 +28,14 @@ using Scores = std::vector<double>;
 struct TaskInfo {
   std::vector<std::string> loss_parts{};  ///< beside the whole, as in logs: "train_<part>"
   std::vector<Measure> measures;
-  std::size_t best = 0;     ///< the measure that chooses the best epoch and steers plateaus
-  std::string pictures{};   ///< heading of the picture that an epoch ends with, or ""
-  std::string next_steps;   ///< what to type when a run is done, RUN standing for its folder
-  bool classifies = false;  ///< the model has an output for each class of the data set
-  std::int64_t batch_multiple = 1;  ///< images of a batch that belong together
-  std::string prepared{};           ///< what prepare() does to images, for people, or ""
+  std::size_t best = 0;       ///< the measure that chooses the best epoch and steers plateaus
+  std::string pictures{};     ///< heading of the picture that an epoch ends with, or ""
+  std::string next_steps;     ///< what to type when a run is done, RUN standing for its folder
+  bool needs_labels = false;  ///< a data set must say what its images show
+  bool outputs_are_classes = false;  ///< the model has an output for each class of the data set
+  bool has_class_report = false;     ///< the page about a run judges it class by class
+  std::int64_t batch_multiple = 1;   ///< images of a batch that belong together
+  std::string prepared{};            ///< what prepare() does to images, for people, or ""
 
   [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }

@@ -1,4 +1,4 @@
-// Values, files, heads.
+// Initial values, then weights from files, then what is asked for of the heads.
 #include "train/start/initial_weights.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 /// Weights expect colours as they were trained with; here those are settings of the run.
 void note_other_colors(const Normalization& own, const fs::path& weights, const Metadata& metadata,
-                       std::vector<std::string>& notices) {
+                       Notices& notices) {
   if (!metadata.contains("mean") && !find_hub_config(weights)) return;  // nothing says which
   const Normalization theirs = weights_info(metadata, weights).normalization;
   if (own.mean == theirs.mean && own.deviation == theirs.deviation) return;
@@ -32,20 +32,21 @@ void note_other_colors(const Normalization& own, const fs::path& weights, const 
   list("mean", theirs.mean);
   list("std", theirs.deviation);
   text << ", and this run has others";
-  notices.push_back(text.str());
+  notices.add(text.str());
 }
 
-void load_weights_file(const InitialWeights& from, Model& model,
-                       std::vector<std::string>& notices) {
+void load_weights_file(const InitialWeights& from, const Normalization& colors, Model& model,
+                       Notices& notices) {
   LoadOptions options;
-  options.finetune = from.new_head;
+  options.finetune = !from.finetune.empty();
   options.weights_key = from.weights_key;
-  if (from.checkpoint.empty()) return;
-  const fs::path path = weights_in(from.checkpoint);
+  const std::string& file = options.finetune ? from.finetune : from.checkpoint;
+  if (file.empty()) return;
+  const fs::path path = weights_in(file);
   const WeightsList list = list_weights(path, from.weights_key);
-  note_other_colors(from.colors, path, list.metadata, notices);
+  note_other_colors(colors, path, list.metadata, notices);
   const LoadReport report = load_weights(model, path, options);
-  notices.push_back(loading_table(path, list, model, report));
+  notices.add(loading_table(path, list, model, report));
 }
 
 void change_heads(const InitialWeights& from, const Model& model) {
@@ -59,10 +60,10 @@ void change_heads(const InitialWeights& from, const Model& model) {
 
 }  // namespace
 
-void set_initial_weights(const InitialWeights& from, Model& model,
-                         std::vector<std::string>& notices) {
-  if (from.values == InitialValues::jax) initialise_as_jax(model, from.seed);
-  load_weights_file(from, model, notices);
+void set_initial_weights(const InitialWeights& from, const RunContext& run, Model& model,
+                         Notices& notices) {
+  if (from.values == InitialValues::jax) initialise_as_jax(model, run.seed);
+  load_weights_file(from, run.normalization, model, notices);
   if (!from.pegs.empty()) load_pegs(model, from.pegs);
   change_heads(from, model);
 }

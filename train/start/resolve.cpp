@@ -1,11 +1,7 @@
 // The order of precedence, and what may change when a run goes on.
 #include "train/start/resolve.h"
 
-#include <algorithm>
-#include <map>
-
 #include "base/files.h"
-#include "settings/recipes.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
 #include "train/start/setup.h"
@@ -16,125 +12,111 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Settings that a saved state depends on: with others its tensors would not fit, or its place in
-/// the data would mean something else.
-const std::vector<std::string>& fixed_settings() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all = ModelSettings::names();
-    for (const char* name : {"dataset", "model", "opt", "seed", "model-ema", "batch-size",
-                             "grad-accum-steps", "freeze", "linear-probe", "classes", "fraction",
-                             "fraction-rule", "aug-repeats", "shuffle-buffer"}) {
-      all.emplace_back(name);
-    }
-    return all;
-  }();
-  return names;
-}
+using Others = std::vector<OtherSettings>;
 
-void apply(TrainConfig& config, const std::vector<Setting>& flags) {
+void apply(TrainConfig& config, const std::vector<Setting>& flags, const Others& others) {
   const Fields fields = fields_of(config);
-  for (const Setting& flag : flags) set_field(find_field(fields, flag.name, "flag"), flag.text);
+  for (const Setting& flag : flags) {
+    set_field(find_field(fields, flag.name, "flag", others), flag.text);
+  }
 }
 
-void apply_file(TrainConfig& config, const std::string& path) {
-  if (!path.empty()) apply_json_file(fields_of(config), path);
+void apply_file(TrainConfig& config, const std::string& path, const Others& others) {
+  if (!path.empty()) apply_json_file(fields_of(config), path, others);
 }
 
 /// The state that --resume and --output point to; empty when the run starts anew.
 fs::path find_state(const TrainConfig& config) {
-  const fs::path own = config.output.empty() ? fs::path() : RunPaths{config.output}.state();
+  const RunRequest& request = config.request;
+  const fs::path own = request.output.empty() ? fs::path() : RunPaths{request.output}.state();
   const bool has_own = !own.empty() && fs::exists(own);
-  if (config.resume == "auto") {
-    if (config.output.empty()) throw UsageError("--resume auto needs --output DIR");
+  if (request.resume == "auto") {
+    if (request.output.empty()) throw UsageError("--resume auto needs --output DIR");
     return has_own ? own : fs::path();
   }
-  if (!config.resume.empty()) {
-    const fs::path given = config.resume;
+  if (!request.resume.empty()) {
+    const fs::path given = request.resume;
     const fs::path state = fs::is_directory(given) ? RunPaths{given}.state() : given;
     check(fs::exists(state), "--resume: ", state.string(), " does not exist");
-    check(!has_own || config.eval || fs::equivalent(own, state), "--output: ", config.output,
+    check(!has_own || request.eval || fs::equivalent(own, state), "--output: ", request.output,
           " already holds another run than ", state.string());
     return state;
   }
-  check(!has_own || config.eval, "--output: ", config.output,
+  check(!has_own || request.eval, "--output: ", request.output,
         " already holds a run; --resume auto continues it, another --output starts a new one");
   return {};
 }
 
-std::map<std::string, std::string> texts_of(TrainConfig config) {
-  std::map<std::string, std::string> texts;
-  for (const Field& field : fields_of(config)) {
-    if (field.saved) texts[field.name] = field_text(field);
-  }
-  return texts;
-}
-
-/// Refuses changes of fixed settings; returns a line for each other change.
-std::vector<std::string> compare(const TrainConfig& saved, const TrainConfig& now,
-                                 const fs::path& state) {
-  std::vector<std::string> changes;
+/// Refuses changes of settings that a saved state depends on: with others its tensors would not
+/// fit, or its place in the data would mean something else. Notes each other change.
+void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices& notices) {
   std::string refused;
-  const std::map<std::string, std::string> before = texts_of(saved);
-  const std::vector<std::string>& fixed = fixed_settings();
-  for (const auto& [name, text] : texts_of(now)) {
-    if (before.at(name) == text) continue;
-    const std::string change = name + " " + before.at(name) + " -> " + text;
-    if (std::find(fixed.begin(), fixed.end(), name) != fixed.end()) {
+  const Fields before = fields_of(saved);
+  for (const Field& field : fields_of(now)) {
+    const std::string text = field_text(field),
+                      old = field_text(find_field(before, field.name, ""));
+    if (!field.saved || text == old) continue;
+    const std::string change = field.name + " " + old + " -> " + text;
+    if (field.fixed) {
       refused.append(refused.empty() ? " " : ", ").append(change);
     } else {
-      changes.push_back("setting changed since the saved state: " + change);
+      notices.add("setting changed since the saved state: ", change);
     }
   }
   check(refused.empty(), state.string(),
         ": was saved with other settings, and needs them:", refused);
-  return changes;
 }
 
 ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flags,
-                         const std::string& config_file) {
-  ResolvedRun run;
-  run.state = state;
-  TrainConfig saved;
-  apply_json(fields_of(saved), read_state_config(state), state.string());
-  run.config = saved;
-  apply_file(run.config, config_file);
-  apply(run.config, flags);
-  run.notices = compare(saved, run.config, state);
-  if (run.config.output.empty()) run.config.output = state.parent_path().string();
+                         const std::string& config_file, TaskKind task) {
+  const TrainConfig saved = saved_config(read_state_config(state), state.string());
+  check_task(saved.model.name, task);
+  ResolvedRun run{saved, state, {}};
+  const Others others = settings_of_others(task);
+  apply_file(run.config, config_file, others);
+  apply(run.config, flags, others);
+  compare(saved, run.config, state, run.notices);
+  std::string& output = run.config.request.output;
+  if (output.empty()) output = state.parent_path().string();
   return run;
 }
 
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
-  ResolvedRun run;
-  apply_json(fields_of(run.config), recipe_of(wanted.dataset, task), "recipe of " + wanted.dataset);
+  ResolvedRun run{config_for(task), {}, {}};
+  const Others others = settings_of_others(task);
+  const std::string& dataset = wanted.data.name;
+  apply_json(fields_of(run.config), recipe_of(dataset, task), "recipe of " + dataset, others);
   // A model that was asked for by name comes as it is in the registry: the recipe's changes are
   // those of the recipe's model.
-  if (!wanted.model.empty()) run.config.model_settings = {};
-  run.config.dataset = wanted.dataset;
-  apply_file(run.config, wanted.config);
-  apply(run.config, flags);
+  if (!wanted.model.name.empty()) run.config.model.settings = {};
+  run.config.data.name = dataset;
+  apply_file(run.config, wanted.request.config, others);
+  apply(run.config, flags, others);
   return run;
 }
 
 }  // namespace
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
-  TrainConfig wanted;  // says which recipe, file and state the others are read from
-  wanted.dataset.clear();
-  wanted.model.clear();
-  apply(wanted, flags);
-  apply_file(wanted, wanted.config);
-  apply(wanted, flags);
-  if (wanted.dataset.empty()) {
-    wanted.dataset = wanted.data_dir.empty() ? defaults.dataset : defaults.dataset_in_folder;
+  const TaskKind task = defaults.task;
+  const Others others = settings_of_others(task);
+  TrainConfig wanted = config_for(task);  // says which recipe, file and state others are read from
+  std::string& dataset = wanted.data.name;
+  dataset.clear();
+  wanted.model.name.clear();
+  apply(wanted, flags, others);
+  apply_file(wanted, wanted.request.config, others);
+  apply(wanted, flags, others);
+  if (dataset.empty()) {
+    dataset = wanted.data.data_dir.empty() ? defaults.dataset : defaults.dataset_in_folder;
   }
   const fs::path state = find_state(wanted);
-  ResolvedRun run = state.empty() ? start_run(wanted, flags, defaults.task)
-                                  : continue_run(state, flags, wanted.config);
-  check_task(run.config, defaults.task);
+  ResolvedRun run = state.empty() ? start_run(wanted, flags, task)
+                                  : continue_run(state, flags, wanted.request.config, task);
+  check_task(run.config.model.name, task);
   check_config(run.config);
-  if (run.config.dataset == "auto")
-    run.config.dataset = detect_dataset(dataset_options(run.config));
+  std::string& name = run.config.data.name;
+  if (name == "auto") name = detect_dataset(dataset_options(run.config));
   return run;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/notices.h"
 #include "settings/config.h"
 
 namespace fovea {
@@ -23,8 +24,8 @@ struct RunDefaults {
 
 struct ResolvedRun {
   TrainConfig config;
-  std::filesystem::path state;       ///< to go on from; empty: the run starts anew
-  std::vector<std::string> notices;  ///< settings that differ from the saved run's
+  std::filesystem::path state;  ///< to go on from; empty: the run starts anew
+  Notices notices;              ///< settings that differ from the saved run's
 };
 
 /// Throws UsageError on unknown settings, values out of range and settings that do not fit each

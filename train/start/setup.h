@@ -3,23 +3,20 @@
 
 #include <filesystem>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "base/notices.h"
 #include "settings/config.h"
 #include "train/loop/trainer.h"
 
 namespace fovea {
 
-/// What the settings say about the data set.
-[[nodiscard]] DatasetOptions dataset_options(const TrainConfig& config);
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
 /// The model as it is born, with the parameters fixed that --freeze and --linear-probe name; see
 /// initial_weights.h for what a new run starts with. `notices` gets a line for what is frozen and
 /// for choices that are probably not meant.
 [[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
-                                                 std::vector<std::string>& notices);
+                                                 Notices& notices);
 
 /// A trainer as the settings want it.
 [[nodiscard]] Trainer make_trainer(const TrainConfig& config, Datasets data,

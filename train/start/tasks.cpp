@@ -1,4 +1,4 @@
-// A row a task, and each one's part of the settings.
+// One row per task: everything else about it stands behind TaskSettings.
 #include "train/start/tasks.h"
 
 #include <algorithm>
@@ -6,68 +6,43 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
-#include "settings/pipeline.h"
-#include "train/start/classification_options.h"
-#include "train/start/finetune_command.h"
+#include "settings/recipes.h"
+#include "train/tasks/classification.h"
 #include "train/tasks/masked_autoencoding.h"
 
 namespace fovea {
 namespace {
 
-TaskInfo masked_info(const TrainConfig& config) {
-  TaskInfo info = masked_autoencoding_info();
-  info.next_steps += "  " + finetune_command(config) + "\n";
-  return info;
-}
-
-void check_masked(const TrainConfig& c) {
-  const auto refuse = [](bool asked, const char* flag, const char* expected) {
-    check_usage(!asked, flag, ": a masked autoencoder learns without labels; expected ", expected);
-  };
-  refuse(mixes(c), "--mixup, --cutmix", "--mixup 0 --cutmix 0 and no --cutmix-minmax");
-  refuse(c.smoothing > 0, "--smoothing", "0");
-  refuse(c.bce_loss, "--bce-loss", "--no-bce-loss");
-  refuse(c.jsd_loss || c.aug_splits > 0, "--jsd-loss, --aug-splits", "none of them");
-  refuse(c.distillation_type != Distillation::none, "--distillation-type", "none");
-  refuse(c.linear_probe, "--linear-probe", "it with a classifier that reads the encoder");
-  refuse(c.head_init_scale || c.head_init_bias, "--head-init-scale, --head-init-bias",
-         "none of them");
-  check_usage(c.init == InitialValues::timm,
-              "--init: a masked autoencoder has initial values of its own; expected timm");
-  check_usage(c.train_img_sizes.empty(),
-              "--train-img-sizes: the positions of a masked autoencoder have one size; expected "
-              "none, or --img-size");
-}
-
 struct TaskRow {
   TaskKind kind;
-  const char* programs;  ///< who trains it
-  TaskInfo (*info)(const TrainConfig& config);
-  void (*check)(const TrainConfig& config);
-  std::unique_ptr<const Task> (*make)(const TrainConfig& config, Model& model,
-                                      std::int64_t samples);
+  std::unique_ptr<TaskSettings> (*settings)();
+  const char* models;                                ///< what is trained: "classifiers"
+  const char* programs;                              ///< who does: "./run train_mae trains"
+  const char *builtin, *small_images, *photographs;  ///< the recipes
 };
 
 const std::array kTasks{
-    TaskRow{TaskKind::classification, "./run train_cifar and ./run train_imagenet train it",
-            [](const TrainConfig& c) { return classification_info(classification_options(c, 1)); },
-            [](const TrainConfig&) {},
-            [](const TrainConfig& c, Model& model,
-               std::int64_t samples) -> std::unique_ptr<const Task> {
-              return std::make_unique<Classification>(
-                  classification_options(c, model.info().num_classes), model, samples);
-            }},
-    TaskRow{TaskKind::masked_autoencoding, "./run train_mae trains it", masked_info, check_masked,
-            [](const TrainConfig& c, Model& model, std::int64_t) -> std::unique_ptr<const Task> {
-              return std::make_unique<MaskedAutoencoding>(masked_info(c), model, seed_of(c));
-            }}};
+    TaskRow{TaskKind::classification,
+            []() -> std::unique_ptr<TaskSettings> {
+              return std::make_unique<ClassificationSettings>();
+            },
+            "classifiers", "./run train_cifar and ./run train_imagenet train", "builtin", "cifar",
+            "imagenet_deit_tiny"},
+    TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
+            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base"},
+};
 
 const TaskRow& row_of(TaskKind kind) {
   return *std::find_if(kTasks.begin(), kTasks.end(),
                        [&](const TaskRow& row) { return row.kind == kind; });
 }
 
-const TaskRow& row_of(const TrainConfig& config) { return row_of(task_kind(config.model)); }
+/// As they are before anything is said, when a task does nothing that it was not asked for.
+OtherSettings settings_of(const TaskRow& row, const TaskRow& asker) {
+  const auto config = std::make_shared<TrainConfig>(config_for(row.kind));
+  return {std::string("a setting of ") + row.models + "; " + asker.programs + " " + asker.models,
+          config, fields_of(*config)};
+}
 
 }  // namespace
 
@@ -79,18 +54,54 @@ TaskKind task_kind(const std::string& model) {
   }
 }
 
-TaskInfo task_info(const TrainConfig& config) { return row_of(config).info(config); }
+TrainConfig config_for(TaskKind task) {
+  TrainConfig config;
+  config.task = AnyTaskSettings(row_of(task).settings());
+  return config;
+}
+
+std::vector<OtherSettings> settings_of_others(TaskKind task) {
+  TrainConfig own = config_for(task);
+  const Fields fields = fields_of(own);
+  const auto is_own = [&](const Field& other) {
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](const Field& field) { return field.name == other.name; });
+  };
+  std::vector<OtherSettings> others;
+  for (const TaskRow& row : kTasks) {
+    if (row.kind == task) continue;
+    others.push_back(settings_of(row, row_of(task)));
+    std::erase_if(others.back().fields, is_own);
+  }
+  return others;
+}
+
+TrainConfig saved_config(std::string_view json, const std::string& where) {
+  TrainConfig any = config_for(TaskKind::classification);
+  const std::string model = text_in_json(find_field(fields_of(any), "model", where), json, where);
+  const TaskKind task = model.empty() ? TaskKind::classification : task_kind(model);
+  TrainConfig config = config_for(task);
+  apply_saved_json(fields_of(config), json, where, settings_of_others(task));
+  return config;
+}
+
+std::string_view recipe_of(std::string_view dataset, TaskKind task) {
+  const TaskRow& row = row_of(task);
+  if (dataset == "builtin") return recipe_text(row.builtin);
+  return recipe_text(dataset.starts_with("cifar") ? row.small_images : row.photographs);
+}
+
+TaskInfo task_info(const TrainConfig& config) { return config.task->info(config); }
 
 std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
                                       std::int64_t samples) {
-  return row_of(config).make(config, model, samples);
+  return config.task->make(config, model, samples);
 }
 
-void check_task(const TrainConfig& config, TaskKind program) {
-  const TaskRow& row = row_of(config);
-  check_usage(row.kind == program, "--model: ", config.model, " is ", noun_of(row.kind), "; ",
-              row.programs);
-  row.check(config);
+void check_task(const std::string& model, TaskKind program) {
+  const TaskRow& row = row_of(task_kind(model));
+  check_usage(row.kind == program, "--model: ", model, " is ", noun_of(row.kind), "; ",
+              row.programs, " it");
 }
 
 }  // namespace fovea

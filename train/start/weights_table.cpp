@@ -1,4 +1,4 @@
-// Columns as wide as their widest entry.
+// The table of tensors that were not copied as they are.
 #include "train/start/weights_table.h"
 
 #include <algorithm>

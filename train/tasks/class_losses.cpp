@@ -26,12 +26,12 @@ Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothi
 
 }  // namespace
 
-Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& options) {
+Tensor bce_loss(const Tensor& logits, const Targets& targets, double smoothing,
+                const BceOptions& options) {
   const std::int64_t classes = logits.size(1);
   const Tensor z = widened(logits);
-  Tensor wanted = targets.soft.defined()
-                      ? targets.soft
-                      : smooth_targets(targets.labels, classes, options.smoothing);
+  Tensor wanted =
+      targets.soft.defined() ? targets.soft : smooth_targets(targets.labels, classes, smoothing);
   wanted = wanted.to(z.dtype());
   if (options.threshold) {
     wanted = ops::greater(wanted, full({1}, *options.threshold, z.options())).to(z.dtype());
@@ -46,7 +46,8 @@ Tensor bce_loss(const Tensor& logits, const Targets& targets, const BceOptions& 
   return options.sum_classes ? mean * static_cast<double>(classes) : mean;
 }
 
-Tensor jsd_loss(const Tensor& logits, const Tensor& labels, const JsdOptions& options) {
+Tensor jsd_loss(const Tensor& logits, const Tensor& labels, double smoothing,
+                const JsdOptions& options) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1), splits = options.splits;
   check(splits >= 2 && rows % splits == 0, "jsd_loss: got ", rows, " rows in splits of ", splits,
         ", expected a multiple of at least 2");
@@ -56,7 +57,7 @@ Tensor jsd_loss(const Tensor& logits, const Tensor& labels, const JsdOptions& op
   const Tensor log_p = ops::log_softmax(z), p = ops::softmax(z);
   const Tensor mixture = ops::clamp(ops::mean(p, {1}, true), 1e-7, 1);
   const Tensor divergence = ops::sum(p * (log_p - ops::log(mixture)));
-  return ops::cross_entropy(ops::select(z, 1, 0), first, options.smoothing) +
+  return ops::cross_entropy(ops::select(z, 1, 0), first, smoothing) +
          divergence * (options.alpha / static_cast<double>(rows));
 }
 

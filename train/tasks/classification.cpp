@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "data/fields.h"
 #include "models/model_as.h"
 #include "train/tasks/classifier_evaluation.h"
 
@@ -32,8 +33,8 @@ TaskInfo classification_info(const ClassificationOptions& options) {
   info.next_steps =
       "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
       "  ./run predict IMAGE --checkpoint RUN\n";
-  info.classifies = true;
-  if (options.mix) {
+  info.needs_labels = info.outputs_are_classes = info.has_class_report = true;
+  if (mixes(options.mix)) {
     info.batch_multiple = 2;
     info.prepared = "one draw of mixing";
   }
@@ -41,17 +42,21 @@ TaskInfo classification_info(const ClassificationOptions& options) {
 }
 
 Classification::Classification(const ClassificationOptions& options, Model& model,
-                               std::int64_t samples)
+                               const TrainingSplit& training)
     : model_(model_as<Classifier>(model)),
       options_(options),
+      seed_(training.run.seed),
       info_(classification_info(options)),
-      objective_(options.objective, model.info(), samples) {}
+      objective_(options.objective, model.info(), training) {
+  options_.mix.smoothing = options.objective.smoothing;
+  options_.mix.classes = model.info().num_classes;
+}
 
 Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   const bool in_time = options_.mix_epochs == 0 || place.epoch < options_.mix_epochs;
-  if (!options_.mix || !in_time) return batch;
-  Rng rng(options_.seed, stream_of(kMixStream, static_cast<std::uint64_t>(place.forward)));
-  return mix(std::move(batch), *options_.mix, rng);
+  if (!mixes(options_.mix) || !in_time) return batch;
+  Rng rng(seed_, stream_of(kMixStream, static_cast<std::uint64_t>(place.forward)));
+  return mix(std::move(batch), options_.mix, rng);
 }
 
 TaskLoss Classification::loss(const Batch& batch, Context& ctx) const {

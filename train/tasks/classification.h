@@ -2,10 +2,10 @@
 // labels, and with what a teacher says where there is one.
 #pragma once
 
-#include <optional>
-
 #include "data/augment/mixup.h"
 #include "models/classifier.h"
+#include "settings/config.h"
+#include "settings/task_settings.h"
 #include "train/loop/task.h"
 #include "train/tasks/objective.h"
 
@@ -13,19 +13,36 @@ namespace fovea {
 
 struct ClassificationOptions {
   ObjectiveOptions objective{};
-  std::optional<MixOptions> mix{};
-  std::int64_t mix_epochs = 0;  ///< only in so many first epochs; 0: in all
-  std::uint64_t seed = 0;
+  MixOptions mix{.mixup = 0, .cutmix = 0};  ///< its smoothing is the objective's
+  std::int64_t mix_epochs = 0;              ///< only in so many first epochs; 0: in all
 };
+
+/// --smoothing, --mixup, --distillation-type and so on.
+class ClassificationSettings : public TaskSettings {
+ public:
+  ClassificationOptions options{};
+
+  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override;
+  [[nodiscard]] TaskKind kind() const override { return TaskKind::classification; }
+  void add_fields(Fields& fields, TrainConfig& config) override;
+  void check(const TrainConfig& config) const override;
+  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 std::int64_t samples) const override;
+  void forget_files() override;
+};
+
+/// Of a run that trains a classifier.
+[[nodiscard]] ClassificationOptions& classification_of(TrainConfig& config);
+[[nodiscard]] const ClassificationOptions& classification_of(const TrainConfig& config);
 
 /// Parts of the loss: what labels say and what a teacher does, where there is one.
 [[nodiscard]] TaskInfo classification_info(const ClassificationOptions& options);
 
 class Classification : public Task {
  public:
-  /// `samples` is the size of the training split. Reads a teacher where there is to be one.
-  /// Throws where the model is not a classifier.
-  Classification(const ClassificationOptions& options, Model& model, std::int64_t samples);
+  /// Reads a teacher where there is to be one. Throws where the model is not a classifier.
+  Classification(const ClassificationOptions& options, Model& model, const TrainingSplit& training);
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
@@ -38,6 +55,7 @@ class Classification : public Task {
  private:
   Classifier& model_;
   ClassificationOptions options_;
+  std::uint64_t seed_;
   TaskInfo info_;
   Objective objective_;
 };

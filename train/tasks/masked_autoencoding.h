@@ -3,12 +3,16 @@
 #pragma once
 
 #include "models/mae.h"
+#include "settings/task_settings.h"
 #include "train/loop/task.h"
 
 namespace fovea {
 
 /// An evaluation measures the loss, and the same error of holes that fill_holes() fills.
 [[nodiscard]] TaskInfo masked_autoencoding_info();
+
+/// Its settings are all the model's; what a run ends with says how to go on from its encoder.
+[[nodiscard]] std::unique_ptr<TaskSettings> masked_autoencoding_settings();
 
 /// Uniform noise f32 [B, patches] for images of these indices i64 [B] in their data set: a function
 /// of the key, the index and how often the batch had that index before.

@@ -8,10 +8,10 @@
 namespace fovea {
 
 Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
-                     std::int64_t samples)
-    : options_(options) {
+                     const TrainingSplit& training)
+    : options_(options), jsd_{.splits = training.splits} {
   if (options.distillation == Distillation::none) return;
-  teacher_ = make_teacher(options.teacher, student, samples);
+  teacher_ = make_teacher(options.teacher, student, training);
 }
 
 TaskLoss Objective::operator()(const ClassifierOutput& student, const Targets& targets,
@@ -24,10 +24,11 @@ TaskLoss Objective::operator()(const ClassifierOutput& student, const Targets& t
 }
 
 Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
-  if (options_.jsd) return jsd_loss(logits, targets.labels, *options_.jsd);
-  if (options_.bce) return bce_loss(logits, targets, *options_.bce);
+  const double smoothing = options_.smoothing;
+  if (options_.jsd_loss) return jsd_loss(logits, targets.labels, smoothing, jsd_);
+  if (options_.bce_loss) return bce_loss(logits, targets, smoothing, options_.bce);
   if (targets.soft.defined()) return ops::soft_cross_entropy(logits, targets.soft);
-  return ops::cross_entropy(logits, targets.labels, options_.smoothing);
+  return ops::cross_entropy(logits, targets.labels, smoothing);
 }
 
 Tensor Objective::distil(const Tensor& learner, const Tensor& teacher) const {

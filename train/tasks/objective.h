@@ -2,21 +2,30 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
+#include "base/names.h"
 #include "models/classifier.h"
 #include "ops/loss.h"
-#include "settings/choices.h"
 #include "train/loop/task.h"
 #include "train/tasks/class_losses.h"
 #include "train/tasks/teacher.h"
 
 namespace fovea {
 
+/// What a student learns from a teacher: nothing, its softened logits, its decision, its sigmoids.
+enum class Distillation { none, soft, hard, bce };
+template <>
+inline constexpr auto kNames<Distillation> =
+    std::to_array<Named<Distillation>>({{Distillation::none, "none"},
+                                        {Distillation::soft, "soft"},
+                                        {Distillation::hard, "hard"},
+                                        {Distillation::bce, "bce"}});
+
 struct ObjectiveOptions {
-  double smoothing = 0;             ///< of the labels in cross-entropy
-  std::optional<BceOptions> bce{};  ///< instead of cross-entropy over all classes
-  std::optional<JsdOptions> jsd{};  ///< instead, where an image has several rows
+  double smoothing = 0;   ///< of the labels
+  bool bce_loss = false;  ///< instead of cross-entropy over all classes
+  BceOptions bce{};
+  bool jsd_loss = false;  ///< instead, where an image has several rows
   Distillation distillation = Distillation::none;
   double alpha = 0.5;  ///< weight of what the teacher says
   double tau = 1;      ///< temperature
@@ -26,9 +35,10 @@ struct ObjectiveOptions {
 
 class Objective {
  public:
-  /// Reads the teacher's weights, or its stored logits of all `samples` training images, where
-  /// there is to be one; a teacher must see images of the student's size and know as many classes.
-  Objective(const ObjectiveOptions& options, const ModelInfo& student, std::int64_t samples);
+  /// Reads the teacher's weights, or its stored logits of all training images, where there is to
+  /// be one; a teacher must see images of the student's size and know as many classes.
+  Objective(const ObjectiveOptions& options, const ModelInfo& student,
+            const TrainingSplit& training);
 
   /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), with these two as its parts
   /// where there is a teacher. z_d is the distillation head's, or the class head's z of a model
@@ -44,6 +54,7 @@ class Objective {
   [[nodiscard]] Tensor distil(const Tensor& learner, const Tensor& teacher) const;
 
   ObjectiveOptions options_;
+  JsdOptions jsd_;
   std::unique_ptr<Teacher> teacher_;
 };
 

@@ -17,12 +17,13 @@ namespace {
 /// A fovea model that looks at the same images as the student, mixed as they are.
 class ModelTeacher : public Teacher {
  public:
-  ModelTeacher(const TeacherOptions& options, const ModelInfo& student)
-      : model_(model_as<Classifier>(load(options, student))),
-        activations_(options.activations),
-        any_size_(!options.sizes.sides.empty()) {
+  ModelTeacher(const TeacherOptions& options, const ModelInfo& student,
+               const TrainingSplit& training)
+      : model_(model_as<Classifier>(load(options, student, training.run.device))),
+        activations_(training.run.precision),
+        any_size_(!training.sizes.sides.empty()) {
     const ModelInfo& teacher = model_->info();
-    try_training_sizes(options.sizes, *model_, "teacher " + options.checkpoint);
+    try_training_sizes(training.sizes, *model_, "teacher " + options.checkpoint);
     check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
           "teacher ", options.checkpoint, ": has ", teacher.num_classes, " classes and ",
           teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.num_classes,
@@ -38,8 +39,9 @@ class ModelTeacher : public Teacher {
   }
 
  private:
-  static std::unique_ptr<Model> load(const TeacherOptions& options, const ModelInfo& student) {
-    const TensorOptions where{DType::f32, options.device};
+  static std::unique_ptr<Model> load(const TeacherOptions& options, const ModelInfo& student,
+                                     Device device) {
+    const TensorOptions where{DType::f32, device};
     if (options.model.empty()) return load_model(options.checkpoint, where, options.weights_key);
     const nlohmann::json sizes{{"num_classes", student.num_classes},
                                {"img_size", student.img_size}};
@@ -58,12 +60,13 @@ class ModelTeacher : public Teacher {
 /// What some teacher said of every training image, in the data set's order: tensor "logits".
 class StoredTeacher : public Teacher {
  public:
-  StoredTeacher(const TeacherOptions& options, const ModelInfo& student, std::int64_t samples)
-      : device_(options.device) {
+  StoredTeacher(const TeacherOptions& options, const ModelInfo& student,
+                const TrainingSplit& training)
+      : device_(training.run.device) {
     const SafetensorsFile file = read_safetensors(options.logits);
     const auto found = file.tensors.find("logits");
     check(found != file.tensors.end(), options.logits, ": there is no tensor \"logits\"");
-    const Shape expected{samples, student.num_classes};
+    const Shape expected{training.samples, student.num_classes};
     check(found->second.shape() == expected && is_float(found->second.dtype()), options.logits,
           ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected numbers ",
           expected, ", training images by classes");
@@ -83,9 +86,9 @@ class StoredTeacher : public Teacher {
 }  // namespace
 
 std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options, const ModelInfo& student,
-                                      std::int64_t samples) {
-  if (options.logits.empty()) return std::make_unique<ModelTeacher>(options, student);
-  return std::make_unique<StoredTeacher>(options, student, samples);
+                                      const TrainingSplit& training) {
+  if (options.logits.empty()) return std::make_unique<ModelTeacher>(options, student, training);
+  return std::make_unique<StoredTeacher>(options, student, training);
 }
 
 }  // namespace fovea

@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "train/loop/training_sizes.h"
+#include "train/run/run_context.h"
 
 namespace fovea {
 
@@ -24,14 +25,20 @@ struct TeacherOptions {
   std::string weights_key{};  ///< of that file, see read_weights()
   std::string model{};        ///< its registry name; empty: the checkpoint says it
   std::string logits{};       ///< instead of a model: a safetensors file with "logits" [N, K]
-  TrainingSizes sizes{};      ///< of the images that it will see
-  DType activations = DType::f32;
-  Device device{};
 };
 
-/// Reads its weights, or its stored logits of all `samples` training images. A model must see
-/// images of the student's size and know as many classes.
+/// What a loss may have to know of the images of training and of the run.
+struct TrainingSplit {
+  std::int64_t samples = 0;
+  std::int64_t splits = 1;  ///< RowOptions::splits
+  TrainingSizes sizes{};
+  RunContext run{};
+};
+
+/// Reads its weights, or its stored logits of all training images. A model must see images of the
+/// student's size and know as many classes.
 [[nodiscard]] std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options,
-                                                    const ModelInfo& student, std::int64_t samples);
+                                                    const ModelInfo& student,
+                                                    const TrainingSplit& training);
 
 }  // namespace fovea

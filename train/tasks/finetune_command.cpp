@@ -1,5 +1,5 @@
 // The flags that make the classifier's blocks those of the encoder.
-#include "train/start/finetune_command.h"
+#include "train/tasks/finetune_command.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -39,25 +39,26 @@ std::string finetune_command(const TrainConfig& config) {
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) flags.push_back("--" + name + " " + shell_word(value));
   };
-  add("dataset", config.dataset);
-  add("data-dir", config.data_dir);
-  add("train-split", config.train_split);
-  add("val-split", config.val_split);
-  add("class-map", config.class_map);
+  const DatasetOptions& data = config.data;
+  add("dataset", data.name);
+  add("data-dir", data.data_dir.string());
+  add("train-split", data.train_split);
+  add("val-split", data.val_split);
+  add("class-map", data.class_map.string());
   add("finetune", "RUN");
-  add("model", encoder_of(config.model));
-  TrainConfig own = config;
+  add("model", encoder_of(config.model.name));
+  ModelSettings settings = config.model.settings;
   for (const std::string name :
        {"img-size", "patch-size", "embed-dim", "depth", "num-heads", "mlp-ratio"}) {
     std::string key = name;
     std::replace(key.begin(), key.end(), '-', '_');
-    add(name, own.model_settings[key]);
+    add(name, settings[key]);
   }
-  add("model-args", encoder_args(own.model_settings["model_args"]));
+  add("model-args", encoder_args(settings["model_args"]));
   add("global-pool", "avg");
   add("layer-decay", "0.75");
 
-  const bool small = config.dataset == "builtin" || config.dataset.starts_with("cifar");
+  const bool small = data.name == "builtin" || data.name.starts_with("cifar");
   std::string text = small ? "./run train_cifar" : "./run train_imagenet";
   std::size_t line = text.size();
   for (const std::string& flag : flags) {

@@ -1,0 +1,24 @@
+// What a user should be told before a run, in the order in which it came up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+
+namespace fovea {
+
+class Notices {
+ public:
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    texts_.push_back(text_of(parts...));
+  }
+
+  [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,148 @@
+// timm's flags of optimizers and schedules, bound to their options.
+#include "optim/fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kMaxEpochs = 1e9;
+
+Access<Field::Numbers> betas(OptimizerOptions* options) {
+  return {[=]() -> Field::Numbers {
+            if (!options->beta1) return {};
+            return {*options->beta1, *options->beta2};
+          },
+          [=](const Field::Numbers& numbers) {
+            options->beta1 = options->beta2 = std::nullopt;
+            if (numbers.empty()) return;
+            options->beta1 = numbers.at(0);
+            options->beta2 = numbers.at(1);
+          }};
+}
+
+/// Where PATTERN ends is the last "=": names of parameters have none.
+NamedRate parse_rate(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("--lr-scale: got " + text +
+                     ", expected PATTERN=FACTOR, as in head=10: " + why);
+  };
+  if (equals == std::string::npos || equals == 0) refuse("the pattern and \"=\" come first");
+  const std::optional<double> factor = parse_real(text.substr(equals + 1));
+  if (!factor || !std::isfinite(*factor) || *factor < 0) {
+    refuse("the factor is a finite number of at least 0");
+  }
+  NamedRate rate{text.substr(0, equals), factor.value_or(1)};
+  try {
+    static_cast<void>(std::regex(rate.pattern));
+  } catch (const std::regex_error& error) {
+    refuse("the pattern is not a regular expression: " + std::string(error.what()));
+  }
+  return rate;
+}
+
+Access<Field::Texts> named_rates(std::vector<NamedRate>* rates) {
+  return {[=] {
+            Field::Texts texts;
+            for (const auto& [pattern, factor] : *rates)
+              texts.push_back(pattern + "=" + shortest_text(factor));
+            return texts;
+          },
+          [=](const Field::Texts& texts) {
+            rates->clear();
+            for (const std::string& text : texts) rates->push_back(parse_rate(text));
+          }};
+}
+
+Access<bool> opposite(bool* value) {
+  return {[=] { return !*value; }, [=](bool said) { *value = !said; }};
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, OptimizerOptions& options) {
+  FieldGroup g(fields, "Optimizer");
+  g.choice("opt", &options.kind, "optimizer; sgd has Nesterov momentum, momentum plain momentum")
+      .fixed = true;
+  g.number("opt-eps", &options.eps,
+           "added to the root of the second moment (default: the optimizer's)", {0, 1});
+  Field& field = g.number("opt-betas", betas(&options),
+                          "averaging factors of adamw, lamb, lion and muon's AdamW (default: the "
+                          "optimizer's)",
+                          {0, 0.999999999});
+  field.count = 2;
+  field.may_be_empty = true;
+  g.number("momentum", &options.momentum, "of sgd, momentum, lars and muon", {0, 0.999999999});
+  g.number("weight-decay", &options.weight_decay, "of weights, not of biases and norms", {0, 1e3});
+  g.number("layer-decay", &options.layer_decay,
+           "learning rate of a layer over that of the next; 1: equal", {1e-3, 1});
+  g.choice(
+      "layer-decay-norm", &options.layer_decay_norm,
+      "the norm behind the blocks learns like the last block, as in timm, or like the head, as "
+      "in MAE's code");
+  g.add("lr-scale", named_rates(&options.named_rates),
+        "PATTERN=FACTOR, repeatable: parameters whose name has a match of the regular expression "
+        "learn at so many times the rate; factors multiply with each other and with layer-decay's")
+      .may_be_empty = true;
+  g.add("no-decay-dist", opposite(&options.decay_dist_token),
+        "DeiT: no weight decay of dist_token, as newest timm");
+}
+
+void add_fields(Fields& fields, PeakRate& options) {
+  FieldGroup g(fields, "Optimizer");
+  g.number("lr", &options.lr, "learning rate (default: lr-base x samples of a step / lr-base-size)",
+           {0, 1e6});
+  g.number("lr-base", &options.base, "learning rate per lr-base-size samples", {0, 1e6});
+  g.number("lr-base-size", &options.base_size, "see lr-base", {1, 1e9});
+  g.choice("lr-base-scale", &options.growth, "how lr-base grows with the samples of a step");
+}
+
+void add_fields(Fields& fields, ScheduleOptions& options) {
+  FieldGroup g(fields, "Schedule");
+  g.number("epochs", whole(&options.epochs), "passes over the data", {1, kMaxEpochs});
+  g.choice("sched", &options.kind, "course of the learning rate");
+  g.add("sched-on-updates", &options.on_updates, "change it at every step, not every epoch");
+  g.number("sched-lag", &options.lag, "epochs by which a schedule per epoch is late", {0, 1000});
+  g.number("warmup-epochs", &options.warmup_epochs, "length of the linear rise", {0, kMaxEpochs});
+  g.number("warmup-lr", &options.warmup_lr, "where the rise starts", {0, 1e6});
+  g.number("min-lr", &options.min_lr, "where the fall ends", {0, 1e6});
+  g.add("warmup-prefix", &options.warmup_prefix, "the warm-up comes before the epochs, not inside");
+  g.number("decay-epochs", &options.decay_epochs,
+           "step: the interval (default 90); wsd: the decay, a share if below 1 (default 0.2)",
+           {1e-3, kMaxEpochs});
+  g.number("decay-milestones", &options.milestones, "of sched multistep, in epochs",
+           {0, kMaxEpochs});
+  g.number("decay-rate", &options.decay_rate, "of step, multistep and plateau; the power of poly",
+           {0, 100});
+  g.number("patience-epochs", &options.patience_epochs, "of plateau: without a better epoch",
+           {0, kMaxEpochs});
+}
+
+void check_options(const ScheduleOptions& options) {
+  const ScheduleKind kind = options.kind;
+  check_usage(std::is_sorted(options.milestones.begin(), options.milestones.end()),
+              "--decay-milestones: expected rising numbers");
+  check_usage(kind != ScheduleKind::plateau || options.decay_rate < 1, "--decay-rate: got ",
+              options.decay_rate, ", expected less than 1 with --sched plateau");
+  check_usage(kind != ScheduleKind::half_cosine || !options.warmup_prefix,
+              "--warmup-prefix: the warm-up of --sched half-cosine is inside the epochs");
+  if (kind != ScheduleKind::wsd) return;
+  const double length = options.epochs - (options.warmup_prefix ? 0 : options.warmup_epochs);
+  const double decay = decay_epochs(options);
+  check_usage(length > 0 && decay <= length, "--decay-epochs: got ", decay,
+              ", expected at most the ", length, " epochs after the warm-up of --sched wsd");
+}
+
+ScheduleOptions with_peak(ScheduleOptions options, double peak) {
+  options.lr = peak;
+  options.min_lr = std::min(options.min_lr, peak);
+  options.warmup_lr = std::min(options.warmup_lr, peak);
+  return options;
+}
+
+}  // namespace fovea

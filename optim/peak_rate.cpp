@@ -1,0 +1,13 @@
+// Goyal et al. 2017 scale the rate with the batch; the square root keeps the noise of Adam's steps.
+#include "optim/peak_rate.h"
+
+#include <cmath>
+
+namespace fovea {
+
+double peak_lr(const PeakRate& rate, std::int64_t samples) {
+  const double ratio = static_cast<double>(samples) / static_cast<double>(rate.base_size);
+  return rate.lr.value_or(rate.base * (rate.growth == RateGrowth::sqrt ? std::sqrt(ratio) : ratio));
+}
+
+}  // namespace fovea

@@ -1,0 +1,67 @@
+// Weights from files, heads and what is frozen.
+#include "settings/initial_weights.h"
+
+#include "base/text.h"
+
+namespace fovea {
+
+void add_fields(Fields& fields, InitialWeights& options) {
+  FieldGroup g(fields, "Run");
+  g.add("finetune", &options.finetune,
+        "start from these weights (.safetensors, or .pth, .pt, .bin of PyTorch); head and size may "
+        "differ");
+  g.add("initial-checkpoint", &options.checkpoint, "start from exactly these weights");
+  g.add("weights-key", &options.weights_key,
+        "which weights of such a PyTorch file, where it holds several: model, model_ema, ...");
+}
+
+void add_classifier_fields(Fields& fields, InitialWeights& options) {
+  FieldGroup g(fields, "Model");
+  g.choice("init", &options.values, "initial values: timm's, or those of the original ViT in JAX");
+  g.number("head-init-scale", &options.head_scale,
+           "initial values of the heads are multiplied by it", {0, 1e6});
+  g.number("head-init-bias", &options.head_bias, "initial value of the heads' biases", {-1e6, 1e6});
+  FieldGroup(fields, "Run")
+      .add("peg-load", &options.pegs, "start CPVT's PEGs from these weights; see peg-frozen");
+}
+
+void check_options(const InitialWeights& options) {
+  check_usage(options.finetune.empty() || options.checkpoint.empty(),
+              "--finetune and --initial-checkpoint: expected one of them");
+  check_usage(
+      options.weights_key.empty() || !options.finetune.empty() || !options.checkpoint.empty(),
+      "--weights-key ", options.weights_key, " needs --finetune FILE or --initial-checkpoint FILE");
+}
+
+std::vector<std::regex> FrozenOptions::expressions() const {
+  std::vector<std::regex> expressions;
+  for (const std::string& word : words_of(patterns)) {
+    try {
+      expressions.emplace_back(word);
+    } catch (const std::regex_error& error) {
+      throw UsageError("--freeze: " + word + " is no regular expression: " + error.what());
+    }
+  }
+  return expressions;
+}
+
+void add_fields(Fields& fields, FrozenOptions& options) {
+  FieldGroup(fields, "Optimizer")
+      .add("freeze", &options.patterns,
+           "regular expressions, separated by blanks: parameters whose name has a match are fixed")
+      .fixed = true;
+}
+
+void add_probe_fields(Fields& fields, FrozenOptions& options) {
+  FieldGroup(fields, "Optimizer")
+      .add("linear-probe", &options.all_but_heads, "train the heads alone")
+      .fixed = true;
+}
+
+void check_options(const FrozenOptions& options) {
+  check_usage(options.patterns.empty() || !options.all_but_heads,
+              "--freeze and --linear-probe: expected one of them");
+  static_cast<void>(options.expressions());
+}
+
+}  // namespace fovea

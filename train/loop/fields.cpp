@@ -1,0 +1,111 @@
+// Clipping, averages and guards; when to log, save and stop; sizes and batches.
+#include "train/loop/fields.h"
+
+#include <cmath>
+
+#include "data/fields.h"
+#include "optim/fields.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kMaxCount = 1e9;
+
+Access<Field::Numbers> whole_numbers(std::vector<std::int64_t>* values) {
+  return {[=] { return Field::Numbers(values->begin(), values->end()); },
+          [=](const Field::Numbers& numbers) {
+            values->clear();
+            for (const double number : numbers) {
+              check_usage(number == std::floor(number), "--train-img-sizes: got ", number,
+                          ", expected whole numbers");
+              values->push_back(static_cast<std::int64_t>(number));
+            }
+          }};
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, StepOptions& options) {
+  FieldGroup(fields, "Model")
+      .add("grad-checkpointing", &options.recompute_blocks,
+           "keep only the blocks' inputs and compute them again in the backward pass: less memory");
+  add_fields(fields, options.optimizer);
+  FieldGroup optimizer(fields, "Optimizer");
+  optimizer.number("clip-grad", &options.clip.limit, "clip gradients there: see clip-mode",
+                   {1e-12, 1e12});
+  optimizer.choice("clip-mode", &options.clip.mode,
+                   "clip-grad bounds the norm of all gradients, each value, or each unit's norm "
+                   "over that of its weights");
+  FieldGroup averages(fields, "Regularise");
+  averages.add("model-ema", &options.ema.keep, "keep averaged weights too").fixed = true;
+  averages.number("model-ema-decay", &options.ema.decay, "factor of the old average",
+                  {0, 0.999999999});
+  averages.add("model-ema-warmup", &options.ema.warmup, "a smaller factor at first");
+  FieldGroup run(fields, "Run");
+  run.add("skip-nonfinite", &options.guard.skip_nonfinite,
+          "leave out steps whose loss or gradient is not finite, instead of stopping");
+  run.number("spike-zscore", &options.guard.zscore,
+             "leave out steps whose loss is so many deviations above the last ones", {0.1, 1e6});
+  run.number("max-skipped", &options.guard.most_in_row, "steps left out in a row; one more stops",
+             {0, kMaxCount});
+  run.add("detect-anomaly", &options.detect_anomaly,
+          "stop at the first NaN and say where it arose");
+}
+
+void add_fields(Fields& fields, LoopOptions& options) {
+  FieldGroup(fields, "Optimizer")
+      .number("grad-accum-steps", &options.grad_accum_steps, "batches per step", {1, 65536})
+      .fixed = true;
+  FieldGroup(fields, "Schedule")
+      .number("cooldown-epochs", &options.cooldown_epochs, "more epochs, at min-lr",
+              {0, kMaxCount});
+  FieldGroup run(fields, "Run");
+  run.number("max-steps", &options.max_steps,
+             "stop after so many steps, as if interrupted; 0: never", {0, kMaxCount})
+      .saved = false;
+  run.number("log-interval", &options.log_interval, "steps between lines of steps.jsonl",
+             {1, kMaxCount});
+  run.number("recovery-interval", &options.recovery_interval,
+             "steps between saved states, beside the ends of epochs; 0: none", {0, kMaxCount});
+  run.add("overfit-batch", &options.overfit_batch,
+          "train on the first batch alone: it must be learnt");
+}
+
+void add_fields(Fields& fields, TrainingSizes& options) {
+  FieldGroup g(fields, "Data");
+  g.number("train-img-sizes", whole_numbers(&options.sides),
+           "sides of the training images, one for each epoch; learned positions are resized",
+           {1, 4096})
+      .may_be_empty = true;
+  g.choice("train-size-schedule", &options.schedule,
+           "from the first of them to the last, or one at random");
+}
+
+void add_fields(Fields& fields, EvaluateOptions& options) {
+  add_fields(fields, options.crop);
+  FieldGroup(fields, "Optimizer")
+      .number("val-batch-size", &options.batch_size, "in evaluation; 0: as batch-size", {0, 65536});
+}
+
+void check_options(const StepOptions& options) {
+  check_usage(options.clip.limit || options.clip.mode == ClipMode::norm, "--clip-mode ",
+              name_of(options.clip.mode), " needs --clip-grad");
+  check_usage(!options.ema.warmup || options.ema.keep, "--model-ema-warmup needs --model-ema");
+}
+
+void check_options(const TrainingSizes& options) {
+  check_usage(options.sides.size() != 1,
+              "--train-img-sizes: expected two or more, or --img-size for one");
+}
+
+EvaluateOptions evaluation_in(const RunContext& run, EvaluateOptions options,
+                              std::int64_t batch_size) {
+  if (options.batch_size == 0) options.batch_size = batch_size;
+  options.workers = static_cast<int>(run.workers);
+  options.normalization = run.normalization;
+  options.activations = run.precision;
+  options.bad_image_limit = run.bad_image_limit;
+  return options;
+}
+
+}  // namespace fovea

@@ -1,0 +1,64 @@
+// The settings that all parts share, and what the loader takes of them.
+#include "train/run/run_context.h"
+
+#include <algorithm>
+
+#include "data/fields.h"
+
+namespace fovea {
+namespace {
+
+Access<std::string> device_access(Device* device) {
+  return {[=] { return device_name(*device); },
+          [=](const std::string& text) {
+            try {
+              *device = parse_device(text);
+            } catch (const Error& error) {
+              throw UsageError(std::string("--device: ") + error.what());
+            }
+          }};
+}
+
+/// What of the data set may be broken: all of it, or a hundredth.
+Access<std::string> stop_or_skip(double* limit) {
+  return {[=] { return *limit < 1 ? "stop" : "skip"; },
+          [=](const std::string& text) { *limit = text == "skip" ? 1 : 0.01; }};
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, RunContext& context) {
+  FieldGroup data(fields, "Data");
+  data.number("workers", &context.workers, "threads that prepare batches; 0: none", {0, 256});
+  data.choice("on-bad-image", stop_or_skip(&context.bad_image_limit),
+              "stop: when more than 1 % of the images are broken; skip: never", {"stop", "skip"});
+  add_fields(fields, context.normalization);
+  FieldGroup run(fields, "Run");
+  run.number("seed", &context.seed, "of everything random", {0, 1e9}).fixed = true;
+  run.add("device", device_access(&context.device), "cpu, cuda or cuda:N");
+  run.add("allow-tf32", &context.allow_tf32,
+          "CUDA: f32 products round their operands to 10 bits behind the point");
+  run.choice("precision", &context.precision, "of activations; parameters stay f32",
+             {"f32", "bf16"});
+  run.number("threads", &context.threads, "for computing; 0: all. Results do not depend on it",
+             {0, 1024});
+}
+
+std::string device_name(Device device) {
+  return device.index == 0 && !device.is_cpu() ? "cuda" : to_string(device);
+}
+
+TrainingImages images_of(TrainingImages images, const RunContext& context) {
+  LoaderOptions& loader = images.loader;
+  loader.seed = context.seed;
+  loader.workers = static_cast<int>(context.workers);
+  loader.bad_images.then = OnBadImage::replace;
+  loader.bad_images.limit = context.bad_image_limit;
+  if (loader.rows.unfinished_every > 0)  // one of an image's rows, or every second image
+    loader.rows.unfinished_every = std::max<std::int64_t>(2, loader.rows.splits);
+  images.augment.normalization = context.normalization;
+  if (images.augment.policy == "none") images.augment.policy.clear();
+  return images;
+}
+
+}  // namespace fovea

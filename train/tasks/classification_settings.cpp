@@ -1,0 +1,123 @@
+// The flags of classifiers: labels and mixing, losses, teachers, heads.
+#include "data/fields.h"
+#include "train/loop/fields.h"
+#include "train/tasks/classification.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kMaxEpochs = 1e9;
+
+void add_loss_fields(FieldGroup& g, ObjectiveOptions& options) {
+  g.add("bce-loss", &options.bce_loss, "binary cross-entropy of each class, not of all together");
+  g.number("bce-target-thresh", &options.bce.threshold, "targets become 1 above it, 0 elsewhere",
+           {0, 1});
+  g.add("bce-sum", &options.bce.sum_classes, "its sum over the classes, not the mean");
+  g.number("bce-pos-weight", &options.bce.pos_weight, "weight of its positive targets", {0, 1e6});
+  g.add("jsd-loss", &options.jsd_loss,
+        "cross-entropy of the first of aug-splits, and Jensen-Shannon divergence between all");
+}
+
+void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
+  FieldGroup g(fields, "Distil");
+  g.choice("distillation-type", &options.distillation, "learn from a teacher too");
+  g.number("distillation-alpha", &options.alpha, "share of the teacher's loss", {0, 1});
+  g.number("distillation-tau", &options.tau, "temperature of soft and bce distillation",
+           {1e-3, 1e3});
+  g.choice("kd-reduction", &options.kd_reduction, "soft loss divided by B K or by B");
+  TeacherOptions& teacher = options.teacher;
+  g.add("teacher", &teacher.model, "registry name (default: as its checkpoint says)");
+  g.add("teacher-checkpoint", &teacher.checkpoint,
+        "its weights: a run, a folder of a hub or a file");
+  g.add("teacher-weights-key", &teacher.weights_key,
+        "which weights of a PyTorch file, as weights-key");
+  g.add("teacher-logits", &teacher.logits,
+        "instead of a teacher: what it said, \"logits\" [images, classes] in a .safetensors file");
+}
+
+void check_losses(const ObjectiveOptions& options, std::int64_t splits) {
+  const BceOptions& bce = options.bce;
+  check_usage(options.bce_loss || !(bce.sum_classes || bce.threshold || bce.pos_weight),
+              "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
+  check_usage(!options.jsd_loss || splits > 1, "--jsd-loss compares splits: it needs --aug-splits");
+  check_usage(!options.jsd_loss || !options.bce_loss,
+              "--jsd-loss and --bce-loss: expected one of them");
+}
+
+void check_teacher(const ClassificationOptions& options) {
+  const Distillation distillation = options.objective.distillation;
+  const TeacherOptions& teacher = options.objective.teacher;
+  const bool has_file = !teacher.checkpoint.empty(), has_logits = !teacher.logits.empty();
+  check_usage(teacher.model.empty() || has_file, "--teacher ", teacher.model,
+              " needs --teacher-checkpoint FILE, its weights");
+  check_usage(teacher.weights_key.empty() || has_file, "--teacher-weights-key ",
+              teacher.weights_key, " needs --teacher-checkpoint FILE");
+  if (distillation == Distillation::none) {
+    check_usage(!has_file && !has_logits, "a teacher needs --distillation-type soft, hard or bce");
+    return;
+  }
+  check_usage(has_file != has_logits, "--distillation-type ", name_of(distillation),
+              " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
+  check_usage(
+      !has_logits || !mixes(options.mix),
+      "--teacher-logits: got mixing too; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: the "
+      "stored logits are of single images");
+}
+
+void check_mixing(const MixOptions& mix, const LoaderOptions& loader) {
+  check_options(mix);
+  check_usage(loader.rows.splits == 1 || !mixes(mix), "--aug-splits: got ", loader.rows.splits,
+              " with mixing on; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: an image and "
+              "its variations would be mixed with others");
+  check_usage(!mixes(mix) || loader.batch_size % 2 == 0, "--batch-size: got ", loader.batch_size,
+              ", expected an even number: mixup and cutmix pair the images of a batch");
+}
+
+}  // namespace
+
+std::unique_ptr<TaskSettings> ClassificationSettings::clone() const {
+  return std::make_unique<ClassificationSettings>(*this);
+}
+
+void ClassificationSettings::add_fields(Fields& fields, TrainConfig& config) {
+  fovea::add_fields(fields, config.sizes);
+  add_split_fields(fields, config.images.loader.rows);
+  add_classifier_fields(fields, config.weights);
+  add_probe_fields(fields, config.frozen);
+  FieldGroup g(fields, "Regularise");
+  g.number("smoothing", &options.objective.smoothing, "label smoothing", {0, 0.999});
+  fovea::add_fields(fields, options.mix);
+  g.number("mixup-off-epoch", &options.mix_epochs, "no mixing from it on; 0: always mix",
+           {0, kMaxEpochs});
+  add_loss_fields(g, options.objective);
+  add_teacher_fields(fields, options.objective);
+}
+
+void ClassificationSettings::check(const TrainConfig& config) const {
+  const LoaderOptions& loader = config.images.loader;
+  check_mixing(options.mix, loader);
+  check_losses(options.objective, loader.rows.splits);
+  check_teacher(options);
+}
+
+TaskInfo ClassificationSettings::info(const TrainConfig&) const {
+  return classification_info(options);
+}
+
+std::unique_ptr<const Task> ClassificationSettings::make(const TrainConfig& config, Model& model,
+                                                         std::int64_t samples) const {
+  const TrainingSplit training{samples, config.images.loader.rows.splits, config.sizes, config.run};
+  return std::make_unique<Classification>(options, model, training);
+}
+
+void ClassificationSettings::forget_files() { options.objective.distillation = Distillation::none; }
+
+ClassificationOptions& classification_of(TrainConfig& config) {
+  return dynamic_cast<ClassificationSettings&>(*config.task).options;
+}
+
+const ClassificationOptions& classification_of(const TrainConfig& config) {
+  return dynamic_cast<const ClassificationSettings&>(*config.task).options;
+}
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// What masked autoencoding has of its own in a run's settings: what follows a run.
+#include "settings/config.h"
+#include "train/tasks/finetune_command.h"
+#include "train/tasks/masked_autoencoding.h"
+
+namespace fovea {
+namespace {
+
+class Settings : public TaskSettings {
+ public:
+  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override {
+    return std::make_unique<Settings>(*this);
+  }
+  [[nodiscard]] TaskKind kind() const override { return TaskKind::masked_autoencoding; }
+  void add_fields(Fields&, TrainConfig&) override {}  // they are the model's
+  void check(const TrainConfig&) const override {}
+  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override {
+    TaskInfo info = masked_autoencoding_info();
+    info.next_steps += "  " + finetune_command(config) + "\n";
+    return info;
+  }
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 std::int64_t /*samples*/) const override {
+    return std::make_unique<MaskedAutoencoding>(info(config), model, config.run.seed);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskSettings> masked_autoencoding_settings() {
+  return std::make_unique<Settings>();
+}
+
+}  // namespace fovea
