@@ -11,6 +11,8 @@
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 
 namespace {
 
@@ -51,6 +53,7 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   load.bad_images.then = OnBadImage::drop;
   Loader loader(std::make_shared<PictureFiles>(files), evaluation_pipeline(trained.preparation()),
                 load);
+  auto& model = model_as<Classifier>(*trained.model);
   const NoGrad no_grad;
   const Device device = parse_device(request.load.device);
   while (loader.has_next()) {
@@ -62,7 +65,7 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
     Context ctx;
     ctx.activations = parse_dtype(request.precision);
     const Tensor logits =
-        trained.model->forward(batch.images.to(device), ctx).logits.to(Device{}).to(DType::f32);
+        model.forward(batch.images.to(device), ctx).logits.to(Device{}).to(DType::f32);
     for (std::int64_t row = 0; row < batch.size(); ++row) {
       auto& picture = predictions.at(static_cast<std::size_t>(batch.indices.at(row)));
       picture.choices = top_choices(logits, row, trained.info.classes, request.topk);

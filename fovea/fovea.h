@@ -31,6 +31,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
 #include "models/layers/attention.h"
 #include "models/layers/block.h"
 #include "models/layers/class_head.h"
@@ -40,6 +41,7 @@
 #include "models/layers/patch_embed.h"
 #include "models/layers/pos_embed.h"
 #include "models/model.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "models/summary.h"
 

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
@@ -21,7 +23,7 @@ namespace {
 /// Says how bright an image is, in red, green and blue: targets are made from the image.
 class Brightness : public Task {
  public:
-  Brightness() {
+  explicit Brightness(Model& model) : model_(model_as<Classifier>(model)) {
     info_.loss_parts = {"red", "green", "blue"};
     info_.measures = {{.name = "error", .title = "error of the brightness", .chart = "Brightness"},
                       {.name = "red", .title = "red", .chart = "Brightness"}};
@@ -35,29 +37,29 @@ class Brightness : public Task {
     batch.labels = {};
     return batch;
   }
-  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override {
     CHECK_FALSE(batch.labels.defined());
-    const Tensor off = model.forward(batch.images, ctx).logits - batch.at("brightness");
+    const Tensor off = model_.forward(batch.images, ctx).logits - batch.at("brightness");
     const Tensor squares = ops::mean(off * off, {0});
     TaskLoss loss{ops::mean(squares)};
     for (std::int64_t c = 0; c < 3; ++c) loss.parts.push_back(ops::select(squares, 0, c));
     return loss;
   }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
-  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override {
     Scores sums(2);
     const auto measure = [&](const Batch& batch, Context& ctx) {
-      const TaskLoss found = loss(model, prepare(batch, {}), ctx);
+      const TaskLoss found = loss(prepare(batch, {}), ctx);
       sums[0] += found.total.item() * static_cast<double>(batch.size());
       sums[1] += found.parts[0].item() * static_cast<double>(batch.size());
       return std::int64_t{0};
     };
-    const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
+    const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
     for (double& sum : sums) sum /= static_cast<double>(pass.samples);
     return {sums, pass};
   }
-  [[nodiscard]] std::optional<Image> picture(Model&, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions&) const override {
     Image first(1, 1);
     std::copy_n(dataset->get(0).image.at(0, 0), 3, first.at(0, 0));
@@ -65,6 +67,7 @@ class Brightness : public Task {
   }
 
  private:
+  Classifier& model_;
   TaskInfo info_;
 };
 
@@ -80,7 +83,8 @@ Trainer brightness_trainer(const TrainConfig& config) {
       config.model,
       {{"patch_size", 8}, {"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"num_classes", 3}},
       1);
-  return {trainer_options(config), tiny_data(), std::move(model), std::make_unique<Brightness>()};
+  auto task = std::make_unique<Brightness>(*model);
+  return {trainer_options(config), tiny_data(), std::move(model), std::move(task)};
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   StepNumbers& numbers = unread_.back();
   {
     const StageTimer timer(times_.forward, "forward");
-    loss = task_->loss(model_, batch, ctx);
+    loss = task_->loss(batch, ctx);
     numbers.losses.emplace_back(loss, batch.size());
     if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
       if (!guard_.skips_nonfinite()) require_finite(numbers.losses.back().read());

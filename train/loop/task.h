@@ -32,6 +32,7 @@ struct TaskLoss {
   std::vector<Tensor> parts{};  ///< in the order of TaskInfo::loss_parts
 };
 
+/// Made from the model that it trains, and to be outlived by it.
 class Task {
  public:
   virtual ~Task() = default;
@@ -41,23 +42,21 @@ class Task {
   /// changed, its targets made, its noise drawn.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// The batch is where the model is.
-  [[nodiscard]] virtual TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const = 0;
+  [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
   /// Whether a trainable parameter rightly has no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
-  /// Scores of a model on all of a data set, and how the pass over it went.
+  /// Scores of the model on all of a data set, and how the pass over it went.
   struct Evaluated {
     Scores scores;
     EvaluationPass pass;
   };
-  [[nodiscard]] virtual Evaluated evaluate(Model& model,
-                                           const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] virtual Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                            const EvaluateOptions& options) const = 0;
   /// What the model makes of some images of a data set, to be looked at; none where
   /// info().pictures is "".
   [[nodiscard]] virtual std::optional<Image> picture(
-      Model& /*model*/, const std::shared_ptr<const Dataset>& /*dataset*/,
-      const EvaluateOptions& /*options*/) const {
+      const std::shared_ptr<const Dataset>& /*dataset*/, const EvaluateOptions& /*options*/) const {
     return {};
   }
 };

@@ -242,7 +242,7 @@ Task::Evaluated Trainer::evaluate(const TrainWatch& watch) {
     return !(watch.should_stop && watch.should_stop());
   };
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  Task::Evaluated result = step_.task().evaluate(*model_, data_.test, options);
+  Task::Evaluated result = step_.task().evaluate(data_.test, options);
   note_bad_images(result.pass.bad_images, watch);
   return result;
 }
@@ -313,7 +313,7 @@ void Trainer::note_best(const Scores& scores, BestEpoch& best) const {
 void Trainer::show_picture(const TrainWatch& watch) {
   if (task().pictures.empty() || !watch.on_picture) return;
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  const auto picture = step_.task().picture(*model_, data_.test, options_.evaluation);
+  const auto picture = step_.task().picture(data_.test, options_.evaluation);
   if (picture) watch.on_picture(progress_.finished_epochs, *picture);
 }
 

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json.h"
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "figures/contact_sheet.h"
+#include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "train/tasks/hole_filling.h"
@@ -21,12 +19,6 @@ namespace {
 constexpr std::uint64_t kMaskStream = 0x6D61736B;    // "mask": of training
 constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": of held-out images
 constexpr std::int64_t kImagesShown = 8;
-
-Mae& as_mae(Model& model) {
-  auto* const mae = dynamic_cast<Mae*>(&model);
-  check(mae != nullptr, "masked autoencoding: ", model.info().name, " is no masked autoencoder");
-  return *mae;
-}
 
 }  // namespace
 
@@ -55,83 +47,84 @@ Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
   return mask_noise({kEvaluationStream, 0}, indices, patches);
 }
 
-MaeErrors::MaeErrors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
+MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
   const Tensor there = images.to(model.device());
   const Masking masking(noise.to(model.device()), c.kept());
   const Tensor pixels = model.reconstruct(there, masking, ctx).pixels;
-  hidden = masking.hidden.to(Device{});
-  filled = fill_holes(images, hidden, c.image.patch_size);
-  loss = model.loss(there, masking, pixels).item();
-  const Tensor guess = PatchTargets(filled, c).values().to(model.device());
-  fill_loss = model.loss(there, masking, guess).item();
-  if (!all_finite(pixels)) nonfinite = nonfinite_rows(ops::reshape(pixels, {images.size(0), -1}));
-  predicted = pixels.to(Device{}).to(DType::f32);
+  MaeErrors errors;
+  errors.hidden = masking.hidden.to(Device{});
+  errors.filled = fill_holes(images, errors.hidden, c.image.patch_size);
+  errors.loss = model.loss(there, masking, pixels).item();
+  const Tensor guess = PatchTargets(errors.filled, c).values().to(model.device());
+  errors.fill_loss = model.loss(there, masking, guess).item();
+  if (!all_finite(pixels)) {
+    errors.nonfinite = nonfinite_rows(ops::reshape(pixels, {images.size(0), -1}));
+  }
+  errors.predicted = pixels.to(Device{}).to(DType::f32);
+  return errors;
 }
 
-MaeViews::MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx)
-    : MaeErrors(model, images, noise, ctx) {
+MaeViews show_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
+  MaeViews views;
+  views.errors = measure_errors(model, images, noise, ctx);
+  const Tensor& hidden = views.errors.hidden;
   const Tensor mask = ops::reshape(hidden, {hidden.size(0), hidden.size(1), 1});
   const Tensor kept = patch_pixels(images, c.image.patch_size) * (mask * -1.0 + 1.0);
-  const Tensor colours = PatchTargets(images, c).to_pixels(predicted);
-  seen = images_of_patches(kept, c.image);
-  reconstructed = images_of_patches(kept + colours * mask, c.image);
+  const Tensor colours = PatchTargets(images, c).to_pixels(views.errors.predicted);
+  views.seen = images_of_patches(kept, c.image);
+  views.reconstructed = images_of_patches(kept + colours * mask, c.image);
+  return views;
 }
 
-MaskedAutoencoding::MaskedAutoencoding(TaskInfo info, const ModelInfo& model, std::uint64_t seed)
-    : info_(std::move(info)), seed_(seed) {
-  nlohmann::json config = parse_json(model.config);
-  config.erase("family");
-  patches_ = read_mae_config(config).image.patches();
-}
+MaskedAutoencoding::MaskedAutoencoding(TaskInfo info, Model& model, std::uint64_t seed)
+    : model_(model_as<Mae>(model)), info_(std::move(info)), seed_(seed) {}
 
 Batch MaskedAutoencoding::prepare(Batch batch, const BatchPlace& place) const {
   const RandomKey key{stream_of(kMaskStream, seed_), static_cast<std::uint64_t>(place.step)};
-  batch.set("noise", mask_noise(key, batch.indices, patches_));
+  batch.set("noise", mask_noise(key, batch.indices, patches()));
   return batch;
 }
 
-TaskLoss MaskedAutoencoding::loss(Model& model, const Batch& batch, Context& ctx) const {
-  const Mae& mae = as_mae(model);
-  const Masking masking(batch.at("noise"), mae.config().kept());
-  return {mae.loss(batch.images, masking, mae.reconstruct(batch.images, masking, ctx).pixels)};
+TaskLoss MaskedAutoencoding::loss(const Batch& batch, Context& ctx) const {
+  const Masking masking(batch.at("noise"), model_.config().kept());
+  const Tensor pixels = model_.reconstruct(batch.images, masking, ctx).pixels;
+  return {model_.loss(batch.images, masking, pixels)};
 }
 
-Task::Evaluated MaskedAutoencoding::evaluate(Model& model,
-                                             const std::shared_ptr<const Dataset>& dataset,
+Task::Evaluated MaskedAutoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const {
-  Mae& mae = as_mae(model);
   double loss = 0, fill = 0;
   const auto measure = [&](const Batch& batch, Context& ctx) {
-    const MaeErrors errors(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
+    const MaeErrors errors =
+        measure_errors(model_, batch.images, held_out_noise(batch.indices, patches()), ctx);
     const auto images = static_cast<double>(batch.size());
     loss += errors.loss * images;
     fill += errors.fill_loss * images;
     return errors.nonfinite;
   };
-  const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
+  const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
   const auto images = static_cast<double>(std::max<std::int64_t>(1, pass.samples));
   return {{loss / images, fill / images}, pass};
 }
 
-std::optional<Image> MaskedAutoencoding::picture(Model& model,
-                                                 const std::shared_ptr<const Dataset>& dataset,
+std::optional<Image> MaskedAutoencoding::picture(const std::shared_ptr<const Dataset>& dataset,
                                                  const EvaluateOptions& options) const {
-  Mae& mae = as_mae(model);
   EvaluateOptions few = options;
   few.batch_size = std::min(kImagesShown, dataset->size());
   few.on_batch = [](std::int64_t) { return false; };
   std::optional<Image> picture;
   const auto show = [&](const Batch& batch, Context& ctx) {
-    const MaeViews views(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
+    const MaeViews views =
+        show_errors(model_, batch.images, held_out_noise(batch.indices, patches()), ctx);
     const Tensor rows = ops::cat({batch.images, views.seen, views.reconstructed}, 0);
     picture = contact_sheet(rows, options.normalization, batch.size());
     return std::int64_t{0};
   };
-  static_cast<void>(evaluate_batches(model, dataset, few, show));
+  static_cast<void>(evaluate_batches(model_, dataset, few, show));
   return picture;
 }
 
