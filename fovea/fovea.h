@@ -41,6 +41,7 @@
 #include "models/layers/patch_embed.h"
 #include "models/layers/pos_embed.h"
 #include "models/model.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "models/summary.h"
 

@@ -10,6 +10,7 @@
 int main() {
   const consumer::Dataset own;
   const auto model = fovea::make_model("linear", {}, /*seed=*/1);
+  auto& classifier = fovea::model_as<fovea::Classifier>(*model);
   fovea::Optimizer optimizer(model->store(), {});
   fovea::Loader loader(fovea::open_dataset({}, fovea::Split::train), fovea::training_pipeline({}),
                        {.batch_size = own.images});
@@ -19,7 +20,7 @@ int main() {
     fovea::Context ctx;
     ctx.training = true;
     const fovea::Tensor loss =
-        fovea::ops::cross_entropy(model->forward(batch.images, ctx).logits, batch.labels);
+        fovea::ops::cross_entropy(classifier.forward(batch.images, ctx).logits, batch.labels);
     model->store().zero_grad();
     fovea::backward(loss);
     optimizer.step(/*lr=*/1e-2);
