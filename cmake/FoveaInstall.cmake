@@ -7,13 +7,12 @@ list(REMOVE_ITEM libraries fovea_apps fovea_golden)  # of the programs alone
 get_property(dependencies GLOBAL PROPERTY FOVEA_DEPENDENCY_TARGETS)
 install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(folder base engine formats data models figures optim settings train inspect report)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION include/fovea
-          FILES_MATCHING PATTERN "*.h" PATTERN "cuda" EXCLUDE)
-endforeach()
-file(GLOB shelf ${CMAKE_SOURCE_DIR}/ops/*.h)  # the families below it are private
-list(REMOVE_ITEM shelf ${CMAKE_SOURCE_DIR}/ops/kernels.h)
-install(FILES ${shelf} DESTINATION include/fovea/ops)
+set(installed_headers ${CMAKE_BINARY_DIR}/installed_headers)
+install(CODE "set(SOURCE \"${CMAKE_SOURCE_DIR}\")
+set(ROOMS base engine formats data models figures optim settings train inspect report)
+set(TARGET \"${installed_headers}\")")
+install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/installed_headers.cmake)
+install(DIRECTORY ${installed_headers}/ DESTINATION include/fovea)
 install(EXPORT fovea-targets NAMESPACE fovea:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/fovea-config.cmake.in
   ${CMAKE_BINARY_DIR}/fovea-config.cmake

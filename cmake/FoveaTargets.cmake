@@ -27,7 +27,7 @@ function(fovea_library name)
   fovea_compile_quickly(fovea_${name})
   fovea_unite(fovea_${name})
   target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
-                             $<INSTALL_INTERFACE:include/fovea>)
+                             $<INSTALL_INTERFACE:include>)
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBRARIES fovea_${name})
 endfunction()
 

@@ -1,8 +1,6 @@
 // Fits y = X w + b by gradient descent: tensors, the tape, and an update by hand.
+#include <fovea/fovea.h>
 #include <cstdio>
-
-#include "engine/autograd.h"
-#include "ops/ops.h"
 
 using namespace fovea;
 

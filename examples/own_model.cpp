@@ -1,15 +1,7 @@
 // A model of one's own: parameters through a Scope, layers as plain values, AdamW, built-in
 // pictures.
+#include <fovea/fovea.h>
 #include <cstdio>
-
-#include "data/augment/training_pipeline.h"
-#include "data/loading/loader.h"
-#include "engine/autograd.h"
-#include "models/classifier.h"
-#include "models/layers/block.h"
-#include "models/layers/patch_embed.h"
-#include "ops/ops.h"
-#include "optim/optimizer.h"
 
 using namespace fovea;
 

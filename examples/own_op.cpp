@@ -1,10 +1,7 @@
 // An op of one's own, with its derivative, checked in f64 like every op of fovea: mish(x) =
 // x tanh(softplus(x)), composed once and, to save memory, written with its own derivative.
+#include <fovea/fovea.h>
 #include <cstdio>
-
-#include "engine/autograd.h"
-#include "engine/gradcheck.h"
-#include "ops/ops.h"
 
 using namespace fovea;
 

@@ -1,12 +1,18 @@
-// Ten training steps of each family on the fake device beside the CPU's.
+// Four training steps of each family on the fake device beside the CPU's. FOVEA_FAMILY names the
+// one family that is tried, so that several processes share the work; all are without it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
 
 #include "data/image.h"
 #include "engine/cuda/runtime.h"
 #include "engine/storage.h"
+#include "models/registry.h"
 #include "tests/cuda/seeds.h"
 #include "tests/cuda/short_run.h"
 #include "tests/support/temporary_folder.h"
@@ -50,6 +56,28 @@ const std::vector<Family> kFamilies = {
       {"norm_pix_loss", "true"}}},
 };
 
+/// The first word of its models' names.
+std::string family_name(const Family& family) {
+  const std::string model(family.model);
+  return model.substr(0, model.find('_'));
+}
+
+bool is_chosen(const std::string& name) {
+  const char* const chosen = std::getenv("FOVEA_FAMILY");
+  return chosen == nullptr || name == chosen;
+}
+
+/// Of all families those that this process is to try.
+std::vector<Family> chosen_families() {
+  std::vector<Family> families;
+  for (const Family& family : kFamilies) {
+    if (is_chosen(family_name(family))) families.push_back(family);
+  }
+  return families;
+}
+
+constexpr std::size_t kSteps = 4;
+
 TrainConfig config_of(const Family& family, const char* device, DType precision) {
   const bool is_mae = std::string(family.model).starts_with("mae_");
   TrainConfig c = is_mae ? tiny_mae_config() : tiny_config();
@@ -59,7 +87,7 @@ TrainConfig config_of(const Family& family, const char* device, DType precision)
   c.run.precision = precision;
   c.run.device = parse_device(device);
   c.images.loader.batch_size = 4;
-  c.loop.max_steps = 10;
+  c.loop.max_steps = kSteps;
   c.schedule.epochs = 1;
   c.schedule.warmup_epochs = 0;
   c.loop.log_interval = 1;
@@ -77,9 +105,21 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b, dou
 
 }  // namespace
 
-TEST_CASE("ten steps of every family have the CPU's losses, and one peak of memory") {
+TEST_CASE("every registered family is tried, by one process each") {
+  std::set<std::string> registered, tried, processes;
+  for (const std::string& model : model_names()) registered.insert(preset(model)["family"]);
+  registered.erase("linear");  // train_test.cpp has it
+  for (const Family& family : kFamilies) tried.insert(family_name(family));
+  std::istringstream names(FOVEA_FAMILIES);
+  for (std::string name; names >> name;) processes.insert(name);
+  CHECK(tried == registered);
+  CHECK(processes == tried);
+  CHECK(!chosen_families().empty());
+}
+
+TEST_CASE("four steps of every family have the CPU's losses, and one peak of memory") {
   constexpr Device kCuda{DeviceType::cuda, 0};
-  for (const Family& family : kFamilies) {
+  for (const Family& family : chosen_families()) {
     CAPTURE(std::string(family.model));
     for (const auto& [precision, epsilon] : {std::pair(DType::f32, 1e-5), {DType::bf16, 2e-2}}) {
       const auto on_cuda = [&, p = precision](std::uint64_t seed) {
@@ -89,7 +129,7 @@ TEST_CASE("ten steps of every family have the CPU's losses, and one peak of memo
         return std::pair(losses, memory_stats(kCuda).peak_bytes);
       };
       const auto [losses, peak] = on_cuda(1);
-      REQUIRE(losses.size() == 10);
+      REQUIRE(losses.size() == kSteps);
       check_close(losses, losses_of(config_of(family, "cpu", precision)), epsilon);
       if (precision != DType::f32) continue;
       CHECK(on_cuda(2) == std::pair(losses, peak));
@@ -98,8 +138,11 @@ TEST_CASE("ten steps of every family have the CPU's losses, and one peak of memo
   CHECK(take_findings().empty());
 }
 
-TEST_CASE("every family goes on where it was stopped on the other device") {
-  for (const Family& family : kFamilies) {
+// What a stop saves is the same for all: of the families one with running buffers, and the other
+// task.
+TEST_CASE("a family goes on where it was stopped on the other device") {
+  for (const Family& family : chosen_families()) {
+    if (family_name(family) != "pervit" && family_name(family) != "mae") continue;
     CAPTURE(std::string(family.model));
     const std::vector<double> whole = losses_of(config_of(family, "cpu", DType::f32));
     for (const bool starts_on_cpu : {true, false}) {
@@ -108,7 +151,7 @@ TEST_CASE("every family goes on where it was stopped on the other device") {
         return config_of(family, on_cpu ? "cpu" : "cuda", DType::f32);
       };
       const std::filesystem::path state = folder / "state.safetensors";
-      std::vector<double> losses = losses_of(config(starts_on_cpu), {5, {}, state});
+      std::vector<double> losses = losses_of(config(starts_on_cpu), {kSteps / 2, {}, state});
       for (const double loss : losses_of(config(!starts_on_cpu), {-1, state, {}})) {
         losses.push_back(loss);
       }
@@ -119,15 +162,17 @@ TEST_CASE("every family goes on where it was stopped on the other device") {
 }
 
 TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and picture") {
+  if (!is_chosen("mae")) return;
   struct End {
     std::vector<double> scores;
     Image picture;
   };
   const auto end_on = [](const char* device) {
     TrainConfig config = config_of(kFamilies.back(), device, DType::f32);
-    config.images.loader.batch_size = 25;  // two steps
     config.loop.max_steps = 0;
-    Trainer trainer = make_trainer(config);
+    const Datasets data = tiny_data(8, 8);  // two steps
+    Notices notices;
+    Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
     End end;
     TrainWatch watch;
     watch.on_epoch = [&](const EpochRow& row, const TrainState&) { end.scores = row.eval; };
@@ -149,7 +194,7 @@ TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and pictur
 }
 
 TEST_CASE("between two losses that are shown the host does not wait") {
-  for (const Family& family : kFamilies) {
+  for (const Family& family : chosen_families()) {
     CAPTURE(std::string(family.model));
     TrainConfig config = config_of(family, "cuda", DType::f32);
     config.loop.log_interval = 10;

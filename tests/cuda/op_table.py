@@ -60,7 +60,8 @@ def main():
     before, rest = PAGE.read_text().split(BEGIN)
     old, after = rest.split(END)
     if options.write:
-        differences = worst_of(lines_of(programs / "gradcheck", "--device", "cuda", "--entries", "1"), (3,))
+        differences = worst_of(lines_of(programs / "gradcheck", "--device", "cuda", "--entries", "1",
+                                       "--directional"), (3,))
         PAGE.write_text(before + BEGIN + table_of(cases, differences) + END + after)
         return 0
     listed = {op: int(rows) for op, rows in re.findall(r"^\| (\w+) \| (\d+) \|", old, re.MULTILINE)}

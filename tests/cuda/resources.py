@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What ptxas makes of the kernels: registers and shared memory, no spills, no stack, no float atomics.
 
-    tests/cuda/resources.py [--write]
+    tests/cuda/resources.py [--write] [--cache FOLDER]
 
 Compiles each .cu file for sm_80 and sm_90 and compares with the table in docs/gpu.md; --write writes it.
 Registers differ from one nvcc to the next: the numbers are compared for the version that the page names,
-the rest always. Exits 77, "skipped", where there is no nvcc.
+the rest always. Exits 77, "skipped", where there is no nvcc. With --cache only those files are compiled
+whose text, or that of a header below them, has changed since their results were put into the folder.
 """
 import argparse
+import hashlib
+import json
 import pathlib
 import re
 import shutil
@@ -20,21 +23,61 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/gpu.md"
 BEGIN, END = "<!-- tests/cuda/resources.py writes this table -->", "<!-- end of the table -->"
 ARCHITECTURES = ["80", "90"]
+FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-O3", "-I", str(ROOT), "-Xptxas", "-v", "--cubin", "--keep"]
+FLOAT_ATOMIC = re.compile(r"\b(atom|red)\.\S*\.(f16|f16x2|bf16|bf16x2|f32|f64)\b")
 
 
 def nvcc(*arguments):
     result = subprocess.run(["nvcc", *arguments], capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"error: nvcc failed:\n{result.stderr}")
-    return result.stderr
+    return result.stdout + result.stderr
 
 
-def compiled(job):
-    source, architecture, folder = job
-    cubin = pathlib.Path(folder) / f"{source.stem}_{source.parent.name}_{architecture}.cubin"
-    text = nvcc("-std=c++20", "--expt-relaxed-constexpr", "-O3", "-I", str(ROOT), "-arch", f"sm_{architecture}",
-                "-Xptxas", "-v", "--cubin", "-o", str(cubin), str(source))
-    return source, architecture, text
+def with_headers(source):
+    """The file and all of the tree that it includes, directly or not, whether a condition leaves it out or not."""
+    seen, waiting = set(), [source]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.exists():
+            continue
+        seen.add(path)
+        waiting += [ROOT / name for name in re.findall(r'^\s*#\s*include "([^"]+)"', path.read_text(), re.MULTILINE)]
+    return sorted(seen)
+
+
+def compiled(source, architecture):
+    """What ptxas says, and the lines of PTX that are float atomics."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = nvcc(*FLAGS, "--keep-dir", folder, "-arch", f"sm_{architecture}", "-o", f"{folder}/kernels.cubin", str(source))
+        ptx = (pathlib.Path(folder) / f"{source.stem}.ptx").read_text()
+    return {"said": said, "atomics": [line.strip() for line in ptx.splitlines() if FLOAT_ATOMIC.search(line)]}
+
+
+class Compiler:
+    """Compiles what the cache does not have yet."""
+
+    def __init__(self, cache, version):
+        self.cache, self.version, self.compilations = cache, version, 0
+
+    def __call__(self, job):
+        source, architecture = job
+        if self.cache is None:
+            return compiled(source, architecture)
+        key = hashlib.sha256(repr((self.version, FLAGS)).encode())
+        for path in with_headers(source):
+            key.update(f"\n{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+        name = f"{source.parent.name}_{source.stem}_{architecture}"
+        entry = self.cache / f"{name}_{key.hexdigest()[:32]}.json"
+        if not entry.exists():
+            result = compiled(source, architecture)
+            self.compilations += 1
+            for old in self.cache.glob(f"{name}_{'?' * 32}.json"):
+                old.unlink()
+            unfinished = entry.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps(result))
+            unfinished.rename(entry)
+        return json.loads(entry.read_text())
 
 
 def kernel_name(mangled):
@@ -60,29 +103,23 @@ def kernels_of(text):
                number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"))
 
 
-def float_atomics(source):
-    with tempfile.TemporaryDirectory() as folder:
-        ptx = pathlib.Path(folder) / "kernels.ptx"
-        nvcc("-std=c++20", "--expt-relaxed-constexpr", "-O3", "-I", str(ROOT), "-arch", "compute_80", "--ptx", "-o",
-             str(ptx), str(source))
-        return [line.strip() for line in ptx.read_text().splitlines()
-                if re.search(r"\b(atom|red)\.\S*\.(f16|f16x2|bf16|bf16x2|f32|f64)\b", line)]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the table")
+    parser.add_argument("--cache", type=pathlib.Path, metavar="FOLDER", help="compile only what is not in here")
     options = parser.parse_args()
     if shutil.which("nvcc") is None:
         print("skipped: no nvcc on PATH")
         return 77
-    version = re.search(r"V([\d.]+)", subprocess.run(["nvcc", "--version"], capture_output=True, text=True).stdout).group(1)
+    version = re.search(r"V([\d.]+)", nvcc("--version")).group(1)
+    if options.cache:
+        options.cache.mkdir(parents=True, exist_ok=True)
     sources = sorted([*ROOT.glob("engine/cuda/*.cu"), *ROOT.glob("ops/*/*.cu")])
-    wrong, rows = [], {}
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        jobs = [(source, a, folder) for source in sources for a in ARCHITECTURES]
-        for source, architecture, text in pool.map(compiled, jobs):
-            for name, registers, shared, stack, spilled in kernels_of(text):
+    jobs = [(source, architecture) for source in sources for architecture in ARCHITECTURES]
+    wrong, rows, compiler = [], {}, Compiler(options.cache, version)
+    with ThreadPoolExecutor(2) as pool:
+        for (source, architecture), result in zip(jobs, pool.map(compiler, jobs)):
+            for name, registers, shared, stack, spilled in kernels_of(result["said"]):
                 row = rows.setdefault((str(source.relative_to(ROOT)), name), {a: [0, 0, 0] for a in ARCHITECTURES})
                 entry = row[architecture]
                 entry[0] += 1
@@ -90,8 +127,7 @@ def main():
                 entry[2] = max(entry[2], shared)
                 if spilled or stack:
                     wrong.append(f"{source.name}: {name} for sm_{architecture}: {stack} bytes of stack, {spilled} spilled")
-        for source, lines in zip(sources, pool.map(float_atomics, sources)):
-            wrong += [f"{source.name}: a float atomic: {line}" for line in lines]
+            wrong += [f"{source.name}: a float atomic for sm_{architecture}: {line}" for line in result["atomics"]]
     table = [f"nvcc {version}; the most over a kernel's instances.", "",
              "| file | kernel | instances | registers, sm_80 | sm_90 | static shared bytes |", "|---|---|---|---|---|---|"]
     for (file, name), row in sorted(rows.items()):
@@ -106,7 +142,8 @@ def main():
         wrong.append("docs/gpu.md has another table; if the change is meant: tests/cuda/resources.py --write")
     elif re.findall(r"`(\w+_kernel)`", old) != re.findall(r"`(\w+_kernel)`", new):
         wrong.append("docs/gpu.md lists other kernels; tests/cuda/resources.py --write with its nvcc")
-    print("\n".join(wrong) or f"{len(rows)} kernels: no spills, no float atomics, no stack")
+    print("\n".join(wrong) or f"{len(rows)} kernels: no spills, no float atomics, no stack"
+          + (f"; {compiler.compilations} of {len(jobs)} compilations were needed" if options.cache else ""))
     return 1 if wrong else 0
 
 

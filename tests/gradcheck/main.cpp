@@ -1,6 +1,7 @@
-// ./run gradcheck [--device D] [--entries N] [--fail-fast] [FILTER]: every op's derivative against
-// central differences, as a table; FILTER keeps the ops with that text in their name. Exits 1 when
-// a check fails or a model uses an op that no row covers, with --fail-fast at once.
+// ./run gradcheck [--device D] [--entries N] [--directional] [--fail-fast] [FILTER]: every op's
+// derivative against central differences, then those of layers and models, as a table; FILTER keeps
+// those with that text in their name. Exits 1 when a check fails or a model uses an op that no row
+// covers, with --fail-fast at once.
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -63,12 +64,14 @@ int run(int argc, char** argv) {
   fovea::CommandSpec spec;
   spec.name = "gradcheck";
   spec.description = "Every op's derivative against central differences, as a table.";
-  spec.arguments = "keeps the ops with that text in their name";
+  spec.arguments = "keeps the ops and models with that text in their name";
   fovea::FieldGroup group(spec.fields, "Checks");
   group.add("fail-fast", &totals.fail_fast, "stop at the first failure");
   group.add("device", &device, "cpu, cuda or cuda:N");
   group.number("entries", &checks.most_entries,
                "derivatives of each input, drawn at random, beside the largest; 0: all", {0, 1e9});
+  group.add("directional", &checks.models_along_a_direction,
+            "of layers and models one derivative, along a random direction, in place of entries");
   const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
   if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected one text at most");
   const std::string filter = arguments.empty() ? "" : arguments.front();
@@ -81,10 +84,8 @@ int run(int argc, char** argv) {
     covered.insert(c.op);
     if (c.op.find(filter) != std::string::npos) totals.count(check_case(c, checks));
   }
-  if (filter.empty()) {
-    for (const CheckRow& row : check_models(checks)) totals.count(row);
-    totals.failed += report_coverage(covered);
-  }
+  check_models(checks, filter, [&](const CheckRow& row) { totals.count(row); });
+  if (filter.empty()) totals.failed += report_coverage(covered);
   std::printf("\n%d checks, %lld derivatives against central differences, %d failed\n", totals.rows,
               totals.entries, totals.failed);
   return totals.failed == 0 && totals.rows > 0 ? 0 : 1;

@@ -1,7 +1,8 @@
-// Layers and whole models in f64: entries of every parameter and of the input, in training mode
-// with drop path on; and the ops that the registered models use.
+// Layers and whole models in f64, in training mode with drop path on: entries of every parameter
+// and of the input, or one derivative along a random direction; and the ops that the registered
+// models use.
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
@@ -12,6 +13,7 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/ops.h"
+#include "tests/gradcheck/direction.h"
 #include "tests/gradcheck/suite.h"
 
 namespace fovea::tests {
@@ -21,14 +23,25 @@ using nlohmann::json;
 
 TensorOptions f64_on(Device device) { return {DType::f64, device}; }
 
-CheckRow check_function(const std::string& op, const std::string& what, const TensorFn& f,
-                        const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+/// What a row checks: a function of its inputs, which `finish_backward` may follow.
+struct Checked {
+  std::string op, what;
+  TensorFn run;
+  std::vector<Tensor> inputs;
+  std::function<void()> finish_backward{};
+};
+
+CheckRow check_function(const CheckOptions& checks, const Checked& c) {
   CheckRow row;
-  row.op = op;
-  row.what = what;
-  row.shapes = std::to_string(inputs.size()) + " tensors";
+  row.op = c.op;
+  row.what = c.what;
+  row.shapes = std::to_string(c.inputs.size()) + " tensors";
+  const GradcheckOptions options{.most_entries = checks.most_entries,
+                                 .after_backward = c.finish_backward};
   try {
-    const GradcheckResult r = gradcheck(f, inputs, options);
+    const GradcheckResult r = checks.models_along_a_direction
+                                  ? check_direction(c.run, c.inputs, options)
+                                  : gradcheck(c.run, c.inputs, options);
     row.f64_error = r.worst;
     row.entries = r.entries;
     if (!r.ok) row.failure = r.message;
@@ -53,8 +66,10 @@ bool is_inside_position_attention(const std::string& name) {
 }
 
 /// The trainable parameters of a store, moved off their initial values so that no gradient is zero
-/// for a trivial reason, and the input.
-std::vector<Tensor> leaves_of(const ParameterStore& store, const Tensor& input) {
+/// for a trivial reason, and the input. Along a direction, parameters that matter too little for
+/// differences of their own are moved with the rest.
+std::vector<Tensor> leaves_of(const CheckOptions& checks, const ParameterStore& store,
+                              const Tensor& input) {
   std::vector<Tensor> leaves;
   std::uint64_t stream = 0;
   const NoGrad no_grad;
@@ -63,7 +78,7 @@ std::vector<Tensor> leaves_of(const ParameterStore& store, const Tensor& input) 
     const Tensor noise =
         rand_normal(p.tensor.shape(), {0, 0.3}, {11, stream++}, p.tensor.options());
     p.tensor.copy_(p.tensor + noise);
-    if (!is_zero_in_theory(p.name)) leaves.push_back(p.tensor);
+    if (checks.models_along_a_direction || !is_zero_in_theory(p.name)) leaves.push_back(p.tensor);
   }
   if (input.defined()) leaves.push_back(input);
   return leaves;
@@ -81,12 +96,12 @@ CheckRow check_block(const CheckOptions& checks) {
   ParameterStore store(1, f64_on(checks.device));
   const Block block(Scope(store) / "block", {.embed_dim = 6, .num_heads = 2, .mlp_ratio = 2}, 0);
   const Tensor x = rand_normal({2, 5, 6}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
-  return check_function("block", "attention and MLP with residuals",
-                        [&](const std::vector<Tensor>& in) {
-                          Context ctx = training_context();
-                          return block(in.back(), ctx);
-                        },
-                        leaves_of(store, x), {.most_entries = checks.most_entries});
+  const auto run = [&](const std::vector<Tensor>& in) {
+    Context ctx = training_context();
+    return block(in.back(), ctx);
+  };
+  return check_function(
+      checks, {"block", "attention and MLP with residuals", run, leaves_of(checks, store, x)});
 }
 
 CheckRow check_position_attention(const CheckOptions& checks, PpeEmbed embed) {
@@ -98,9 +113,9 @@ CheckRow check_position_attention(const CheckOptions& checks, PpeEmbed embed) {
   const Scope s(store);
   PositionAttention position(s / "activation", c, RelativeEncoding(s, c), {0, 1});
   return check_function(
-      "position attention", embed == PpeEmbed::euc ? "distances" : "learned vectors",
-      [&](const std::vector<Tensor>&) { return position(); }, leaves_of(store, {}),
-      {.most_entries = checks.most_entries, .after_backward = [&] { position.finish_backward(); }});
+      checks, {"position attention", embed == PpeEmbed::euc ? "distances" : "learned vectors",
+               [&](const std::vector<Tensor>&) { return position(); }, leaves_of(checks, store, {}),
+               [&] { position.finish_backward(); }});
 }
 
 CheckRow check_peripheral_attention(const CheckOptions& checks) {
@@ -113,13 +128,12 @@ CheckRow check_peripheral_attention(const CheckOptions& checks) {
   PositionAttention position(s / "activation", c, RelativeEncoding(s, c), {0, 1});
   PeripheralAttention attention(s / "attn", 6, c.num_heads, true, std::move(position));
   const Tensor x = rand_normal({2, 9, 6}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
-  return check_function("peripheral attention", "content and position, Phi_p once for both images",
-                        [&](const std::vector<Tensor>& in) {
-                          return Tensor(attention(in.back(), training_context(), 0));
-                        },
-                        leaves_of(store, x),
-                        {.most_entries = checks.most_entries,
-                         .after_backward = [&] { attention.finish_backward(); }});
+  const auto run = [&](const std::vector<Tensor>& in) {
+    return Tensor(attention(in.back(), training_context(), 0));
+  };
+  return check_function(
+      checks, {"peripheral attention", "content and position, Phi_p once for both images", run,
+               leaves_of(checks, store, x), [&] { attention.finish_backward(); }});
 }
 
 struct ModelCase {
@@ -226,21 +240,29 @@ CheckRow check_model(const CheckOptions& checks, const ModelCase& c) {
     Context ctx = training_context();
     return loss_of(*model, in.back(), ctx, c.distil);
   };
-  std::vector<Tensor> leaves = leaves_of(model->store(), x);
-  std::erase_if(leaves, [](const Tensor& t) { return is_inside_position_attention(t.name()); });
-  return check_function(
-      c.config["family"], c.what, run, leaves,
-      {.most_entries = checks.most_entries, .after_backward = [&] { model->finish_backward(); }});
+  std::vector<Tensor> leaves = leaves_of(checks, model->store(), x);
+  if (!checks.models_along_a_direction) {
+    std::erase_if(leaves, [](const Tensor& t) { return is_inside_position_attention(t.name()); });
+  }
+  return check_function(checks, {c.config["family"], c.what, run, std::move(leaves),
+                                 [&] { model->finish_backward(); }});
 }
 
 }  // namespace
 
-std::vector<CheckRow> check_models(const CheckOptions& checks) {
-  std::vector<CheckRow> rows{check_block(checks), check_position_attention(checks, PpeEmbed::euc),
-                             check_position_attention(checks, PpeEmbed::lrn),
-                             check_peripheral_attention(checks)};
-  for (const ModelCase& c : model_cases()) rows.push_back(check_model(checks, c));
-  return rows;
+void check_models(const CheckOptions& checks, const std::string& filter,
+                  const std::function<void(const CheckRow&)>& report) {
+  const auto wants = [&](const std::string& name) {
+    return name.find(filter) != std::string::npos;
+  };
+  if (wants("block")) report(check_block(checks));
+  for (const PpeEmbed embed : {PpeEmbed::euc, PpeEmbed::lrn}) {
+    if (wants("position attention")) report(check_position_attention(checks, embed));
+  }
+  if (wants("peripheral attention")) report(check_peripheral_attention(checks));
+  for (const ModelCase& c : model_cases()) {
+    if (wants(c.config["family"])) report(check_model(checks, c));
+  }
 }
 
 namespace {

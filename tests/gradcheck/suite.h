@@ -1,6 +1,7 @@
 // What the gradient-check suite does with each row of the op table, and with layers and models.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,14 +24,19 @@ struct CheckOptions {
   Device device{};
   /// Of each input, drawn at random, beside the one with the largest derivative; 0: all.
   std::int64_t most_entries = 0;
+  /// Of a layer or model one derivative, along a random direction in all its inputs, in place of
+  /// those of single entries: two passes a model, where entries take four each.
+  bool models_along_a_direction = false;
 };
 
 /// All checks of one row: f64 central differences with contiguous and with strided inputs, f32 and
 /// bf16 against the CPU's f64, 1 thread against 2 bit for bit.
 [[nodiscard]] CheckRow check_case(const OpCase& c, const CheckOptions& options = {});
 
-/// Layers and whole models in f64: every parameter and the input.
-[[nodiscard]] std::vector<CheckRow> check_models(const CheckOptions& options = {});
+/// Layers and whole models in f64: every parameter and the input. Keeps those with `filter` in
+/// their name; each row is reported as soon as it is done.
+void check_models(const CheckOptions& options, const std::string& filter,
+                  const std::function<void(const CheckRow&)>& report);
 
 /// Ops that the registered models put on the tape.
 [[nodiscard]] std::set<std::string> ops_used_by_models();

@@ -13,12 +13,14 @@
 #include "models/registry.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"
+#include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using nlohmann::json;
 using tests::check_error;
 using tests::logits_of;
+using tests::model_of_shapes;
 using tests::worst_difference;
 
 namespace {
@@ -50,7 +52,7 @@ double effect_of_shuffling(const json& more) {
 }
 
 std::int64_t parameters_of(const std::string& name, const json& overrides = json::object()) {
-  return make_model(name, overrides)->store().parameter_count();
+  return model_of_shapes(name, overrides)->store().parameter_count();
 }
 
 }  // namespace
@@ -275,7 +277,7 @@ TEST_CASE("names say where the PEGs stand") {
 
 TEST_CASE("multiply-adds: the PEG is a fraction of a thousandth, a shrunken grid is cheaper") {
   const auto cost = [](const json& overrides) {
-    return make_model("cpvt_tiny_peg0_224", overrides)->multiply_adds();
+    return model_of_shapes("cpvt_tiny_peg0_224", overrides)->multiply_adds();
   };
   const json none{{"peg_positions", json::array()}};
   CHECK(cost(json::object()) - cost(none) == 196 * 192 * 9);

@@ -19,6 +19,7 @@
 #include "optim/optimizer.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"
+#include "tests/support/shapes.h"
 
 using namespace fovea;
 using nlohmann::json;
@@ -110,7 +111,7 @@ TEST_CASE("parameter counts and multiply-adds are those of the official models")
                            Size{"small", 21317672, 842880, 43200, 139744, 4.75},
                            Size{"medium", 43723936, 1373664, 61680, 313296, 9.44}}) {
     INFO(size.name);
-    const auto model = make_model("pervit_" + size.name + "_224", {});
+    const auto model = tests::model_of_shapes("pervit_" + size.name + "_224");
     std::map<std::string, std::int64_t> part;
     for (const Parameter& p : model->store().parameters()) {
       const bool cpe = p.name.find(".conv.proj.") != std::string::npos;
@@ -125,7 +126,9 @@ TEST_CASE("parameter counts and multiply-adds are those of the official models")
     CHECK(part["phi_p"] == size.phi_p);
     CHECK(std::abs(static_cast<double>(model->multiply_adds()) * 1e-9 - size.giga) < 0.005);
   }
-  CHECK(make_model("pervit_tiny_224", {{"num_classes", 10}})->store().parameter_count() == 7312810);
+  CHECK(
+      tests::model_of_shapes("pervit_tiny_224", {{"num_classes", 10}})->store().parameter_count() ==
+      7312810);
   CHECK(preset("pervit_tiny_32")["convstem_dims"] == json({3, 64, 128}));
 }
 

@@ -13,28 +13,22 @@
 #include "models/registry.h"
 #include "models/scope.h"
 #include "models/summary.h"
+#include "tests/support/shapes.h"
 
 using namespace fovea;
 using nlohmann::json;
+using tests::model_of_shapes;
 
 namespace {
 
-struct Counts {
-  std::int64_t parameters, multiply_adds;
-};
-
-/// Every block costs the same, so models of no and of one block tell what the deep one has: ViT-L
-/// would take gigabytes.
-Counts counts_of(const std::string& name, json overrides) {
-  const std::int64_t depth = preset(name)["depth"];
+/// Every block costs the same, so models of no and of one block tell what the deep one costs: a
+/// forward pass counts it.
+std::int64_t multiply_adds_of(const std::string& name) {
   const auto shallow = [&](std::int64_t blocks) {
-    overrides["depth"] = blocks;
-    const auto model = make_model(name, overrides);
-    return Counts{model->store().parameter_count(), model->multiply_adds()};
+    return model_of_shapes(name, {{"depth", blocks}})->multiply_adds();
   };
-  const Counts none = shallow(0), one = shallow(1);
-  return {none.parameters + depth * (one.parameters - none.parameters),
-          none.multiply_adds + depth * (one.multiply_adds - none.multiply_adds)};
+  const std::int64_t depth = preset(name)["depth"], none = shallow(0);
+  return none + depth * (shallow(1) - none);
 }
 
 std::string message_of(const std::string& name, const json& overrides) {
@@ -90,7 +84,7 @@ TEST_CASE("parameter counts are those of the official models") {
   };
   for (const Expected& e : expected) {
     INFO(e.name);
-    CHECK(counts_of(e.name, e.overrides).parameters == e.parameters);
+    CHECK(model_of_shapes(e.name, e.overrides)->store().parameter_count() == e.parameters);
   }
   CHECK(make_model("vit_tiny_patch4_32", ten)->store().parameter_count() == 5362762);
 }
@@ -108,7 +102,7 @@ TEST_CASE("multiply-adds are the published ones") {
   };
   for (const Expected& e : expected) {
     INFO(e.name);
-    const auto counted = static_cast<double>(counts_of(e.name, json::object()).multiply_adds);
+    const auto counted = static_cast<double>(multiply_adds_of(e.name));
     CHECK(std::abs(counted * 1e-9 - e.giga) <= e.tolerance);
   }
 }
@@ -123,7 +117,7 @@ TEST_CASE("every listed name builds") {
     for (const auto& [key, value] : small.items()) {
       if (full.contains(key)) overrides[key] = value;
     }
-    CHECK(make_model(name, overrides)->info().name == name);
+    CHECK(model_of_shapes(name, overrides)->info().name == name);
   }
 }
 

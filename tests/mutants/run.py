@@ -55,7 +55,7 @@ def copy_tree(target):
     """The sources alone, at a fixed place, so that a second run finds its build still warm."""
     target.mkdir(parents=True, exist_ok=True)
     rooms = sorted(path.parent.name for path in ROOT.glob("*/CMakeLists.txt"))
-    for name in ("CMakeLists.txt", "cmake", "recipes", *rooms):
+    for name in ("CMakeLists.txt", "cmake", "recipes", "fovea", *rooms):
         source = ROOT / name
         if source.is_dir():
             for path in source.rglob("*"):

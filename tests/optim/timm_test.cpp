@@ -13,6 +13,7 @@
 #include "optim/layer_decay.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/tasks/class_losses.h"
 
@@ -243,7 +244,7 @@ TEST_CASE("layer-wise rates are timm's, by name") {
 TEST_CASE("the other families: stems and positions are layer 0, heads the last") {
   for (const char* name : {"cpvt_tiny_peg0_patch4_32", "pervit_tiny_32", "pit_tiny_32"}) {
     CAPTURE(std::string(name));
-    const auto model = make_model(name, nlohmann::json::object(), 0);
+    const auto model = tests::model_of_shapes(name);
     const LayerScales scales(model->store(), 0.5);
     for (const Parameter& p : model->store().parameters()) {
       CAPTURE(p.name);
@@ -262,7 +263,7 @@ TEST_CASE("the other families: stems and positions are layer 0, heads the last")
 }
 
 TEST_CASE("MAE's rule counts the last norm after the last block, and nothing else apart") {
-  const auto model = make_model("vit_tiny_patch4_32", {{"depth", 3}}, 0);
+  const auto model = tests::model_of_shapes("vit_tiny_patch4_32", {{"depth", 3}});
   const LayerScales timm(model->store(), 0.5), mae(model->store(), 0.5, LastNorm::with_head);
   for (const Parameter& p : model->store().parameters()) {
     CAPTURE(p.name);
@@ -292,7 +293,7 @@ TEST_CASE("both rules in numbers: a ViT of three blocks, 0.65 a layer") {
                             {"head.bias", "avg", 1, 1}}) {
     CAPTURE(std::string(e.name));
     const auto model =
-        make_model("vit_tiny_patch4_32", {{"depth", 3}, {"global_pool", e.pooling}}, 0);
+        tests::model_of_shapes("vit_tiny_patch4_32", {{"depth", 3}, {"global_pool", e.pooling}});
     const LayerScales timm(model->store(), 0.65), mae(model->store(), 0.65, LastNorm::with_head);
     int found = 0;
     for (const Parameter& p : model->store().parameters()) {
@@ -306,8 +307,8 @@ TEST_CASE("both rules in numbers: a ViT of three blocks, 0.65 a layer") {
 }
 
 TEST_CASE("a masked autoencoder's rates fall through the encoder; the decoder's do not") {
-  const auto model = make_model("mae_vit_tiny_patch4_32",
-                                {{"depth", 3}, {"decoder_depth", 5}, {"pos_embed", "learned"}}, 0);
+  const auto model = tests::model_of_shapes(
+      "mae_vit_tiny_patch4_32", {{"depth", 3}, {"decoder_depth", 5}, {"pos_embed", "learned"}});
   const LayerScales scales(model->store(), 0.5);
   for (const Parameter& p : model->store().parameters()) {
     CAPTURE(p.name);

@@ -166,7 +166,7 @@ def flag_cases(cases, program, folder):
     out = ["--output", folder / "run"]
     for flags, word in [(["--lr", "nan"], "lr"), (["--lr", "inf"], "lr"), (["--lr", "-1"], "lr"),
                         (["--batch-size", "0"], "batch-size"), (["--epochs", "x"], "epochs"),
-                        (["--epoch", "3"], "epochs"), (["--device", "cuda"], "CUDA"),
+                        (["--epoch", "3"], "epochs"), (["--device", "cuda:99"], "cuda:99"),
                         (["--device", "tpu"], "cpu"), (["--threads", "-1"], "threads"),
                         (["--dataset", "cifar11"], "cifar10"), *OWN_FLAGS[program]]:
         cases.run(f"{program} {' '.join(flags)}", train(program, *flags, *out), word)

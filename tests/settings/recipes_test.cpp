@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "models/registry.h"
+#include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/loop/trainer.h"
 #include "train/start/resolve.h"
@@ -31,12 +32,6 @@ TrainConfig recipe(const std::string& name) {
   return resolve_run({{"config", (kFolder / (name + ".json")).string()}}, program).config;
 }
 
-/// Larger models of a family differ from these in their sizes only.
-bool is_small(const std::string& model) {
-  const auto says = [&](const char* size) { return model.find(size) != std::string::npos; };
-  return !says("_base") && !says("_medium") && !says("_large") && !says("_huge");
-}
-
 }  // namespace
 
 TEST_CASE("every recipe names a model that can be built, and settings that fit each other") {
@@ -48,10 +43,8 @@ TEST_CASE("every recipe names a model that can be built, and settings that fit e
     check_config(config);
     CHECK(peak_lr(config) > 0);
     CHECK(preset(config.model.name).is_object());
-    if (is_small(config.model.name)) {
-      const auto model = make_model(config.model.name, config.model.overrides(), 1);
-      CHECK(model->store().parameter_count() > 0);
-    }
+    const auto model = tests::model_of_shapes(config.model.name, config.model.overrides());
+    CHECK(model->store().parameter_count() > 0);
     ++count;
   }
   CHECK(count > 25);

@@ -1,0 +1,38 @@
+# Runs at installation, with SOURCE, ROOMS and TARGET set: writes the public headers to TARGET as they are
+# to be installed. They include each other as <fovea/room/header.h>, so that a program may have folders of
+# its own with the names of fovea's rooms. Fails where a header includes one that is not among them.
+cmake_minimum_required(VERSION 3.24)
+foreach(room ${ROOMS})
+  file(GLOB_RECURSE headers RELATIVE ${SOURCE} ${SOURCE}/${room}/*.h)
+  list(APPEND public ${headers})
+endforeach()
+list(FILTER public EXCLUDE REGEX "/cuda/")
+file(GLOB shelf RELATIVE ${SOURCE} ${SOURCE}/ops/*.h)  # the families below it are private
+list(APPEND public ${shelf})
+list(REMOVE_ITEM public ops/kernels.h)
+
+file(GLOB_RECURSE old RELATIVE ${TARGET} ${TARGET}/*.h)
+list(REMOVE_ITEM old fovea.h ${public})
+foreach(header ${old})
+  file(REMOVE ${TARGET}/${header})
+endforeach()
+
+foreach(header fovea/fovea.h ${public})
+  file(READ ${SOURCE}/${header} text)
+  string(REGEX MATCHALL "#include \"[^\"]+\"" includes "${text}")
+  foreach(include ${includes})
+    string(REGEX REPLACE "#include \"(.*)\"" "\\1" included "${include}")
+    if(NOT included IN_LIST public)
+      message(FATAL_ERROR "${header} includes ${included}, which is not installed")
+    endif()
+  endforeach()
+  string(REGEX REPLACE "#include \"([^\"]+)\"" "#include <fovea/\\1>" text "${text}")
+  string(REGEX REPLACE "^fovea/" "" name ${header})
+  set(old_text "")
+  if(EXISTS ${TARGET}/${name})
+    file(READ ${TARGET}/${name} old_text)
+  endif()
+  if(NOT text STREQUAL old_text)
+    file(WRITE ${TARGET}/${name} "${text}")
+  endif()
+endforeach()

@@ -1,0 +1,60 @@
+// fovea as a library, in one header: #include <fovea/fovea.h> and link fovea::train. The headers
+// below are the rooms' main ones; others are included by their own names,
+// <fovea/inspect/measures.h>.
+#pragma once
+
+// base: what every error is
+#include "base/error.h"
+
+// engine: tensors and their derivatives
+#include "engine/autograd.h"
+#include "engine/gradcheck.h"
+#include "engine/parallel.h"
+#include "engine/profile.h"
+#include "engine/rng.h"
+#include "engine/tensor.h"
+#include "formats/safetensors.h"
+
+// ops: all of them
+#include "ops/ops.h"
+
+// data: images from data sets to batches
+#include "data/augment/mixup.h"
+#include "data/augment/training_pipeline.h"
+#include "data/dataset.h"
+#include "data/evaluation_transform.h"
+#include "data/image.h"
+#include "data/loading/loader.h"
+#include "data/sample.h"
+
+// models: by name, from files, or made of layers; json holds their settings
+#include <nlohmann/json.hpp>
+
+#include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
+#include "models/layers/attention.h"
+#include "models/layers/block.h"
+#include "models/layers/class_head.h"
+#include "models/layers/linear.h"
+#include "models/layers/mlp.h"
+#include "models/layers/norm.h"
+#include "models/layers/patch_embed.h"
+#include "models/layers/pos_embed.h"
+#include "models/model.h"
+#include "models/registry.h"
+#include "models/summary.h"
+
+// optim: from gradients to new parameters
+#include "optim/ema.h"
+#include "optim/gradients.h"
+#include "optim/layer_decay.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+// train: whole runs and their parts
+#include "settings/config.h"
+#include "train/loop/task.h"
+#include "train/loop/trainer.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
+#include "train/tasks/classifier_evaluation.h"
