@@ -57,4 +57,5 @@
 #include "train/loop/task.h"
 #include "train/loop/trainer.h"
 #include "train/start/setup.h"
+#include "train/start/tasks.h"
 #include "train/tasks/classifier_evaluation.h"
