@@ -101,30 +101,40 @@ void choose_batch_size(TrainConfig& config, const Datasets& data,
                     std::to_string(config.grad_accum_steps) + " of them a step");
 }
 
-TrainWatch watch_of(Console& console, RunRecorder& recorder, RunProfile& profile) {
-  TrainWatch watch;
-  watch.on_step = [&](const EpochPosition& at) {
-    console.step(at);
-    const std::string text = profile.step_done();
-    if (!text.empty()) console.print(text);
-  };
-  watch.on_interval = [&](const StepRow& row) { recorder.step(row); };
-  watch.on_evaluate = [&](std::int64_t done, std::int64_t total) {
-    console.evaluation(done, total);
-  };
-  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
-    recorder.epoch(row, state);
-    console.epoch(row, state.progress);
-  };
-  watch.on_picture = [&](std::int64_t epoch, const Image& image) {
-    recorder.picture(epoch, image);
-  };
-  watch.on_save = [&](const TrainState& state) { recorder.save(state); };
-  watch.on_stop = [&](const TrainState& state) { recorder.stop(state); };
-  watch.on_notice = [&](const std::string& text) { console.print("note: " + text); };
-  watch.should_stop = [] { return SignalRequest::pending() != 0; };
-  return watch;
-}
+/// Shows a run on the terminal and keeps it on disk.
+class ShownRun : public RunObserver {
+ public:
+  ShownRun(Console& console, RunRecorder& recorder, RunProfile& profile, bool save_images)
+      : console_(console), recorder_(recorder), profile_(profile), save_images_(save_images) {}
+
+  void step(const EpochPosition& at) override {
+    console_.step(at);
+    const std::string text = profile_.step_done();
+    if (!text.empty()) console_.print(text);
+  }
+  void interval(const StepRow& row) override { recorder_.step(row); }
+  void evaluation(std::int64_t done, std::int64_t total) override {
+    console_.evaluation(done, total);
+  }
+  void picture(std::int64_t epoch, const Image& image) override { recorder_.picture(epoch, image); }
+  void epoch(const EpochRow& row, const TrainState& state) override {
+    recorder_.epoch(row, state);
+    console_.epoch(row, state.progress);
+  }
+  void save(const TrainState& state) override { recorder_.save(state); }
+  void stop(const TrainState& state) override { recorder_.stop(state); }
+  void notice(const std::string& text) override { console_.print("note: " + text); }
+  void first_images(const Tensor& images) override {
+    if (save_images_) recorder_.first_images(images);
+  }
+  [[nodiscard]] bool asks_to_stop() override { return SignalRequest::pending() != 0; }
+
+ private:
+  Console& console_;
+  RunRecorder& recorder_;
+  RunProfile& profile_;
+  bool save_images_;
+};
 
 /// Its failure does not make the run fail, which is complete by then.
 void write_report(const RunPaths& paths, Console& console) {
@@ -162,12 +172,9 @@ int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lo
       (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
 
   RunProfile profile(config.profile, folder / "profile.json");
-  TrainWatch watch = watch_of(console, recorder, profile);
-  if (config.save_images) {
-    watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
-  }
+  ShownRun shown(console, recorder, profile, config.save_images);
   const SignalRequest signals;  // until here nothing would be lost
-  const bool finished = trainer.fit(watch);
+  const bool finished = trainer.fit(shown);
   if (profile.cut_short()) {
     console.print("note: --profile " + std::to_string(config.profile) +
                   ": the run ended before so many steps after the first two; nothing is traced");

@@ -10,6 +10,7 @@
 
 #include "data/sources/builtin.h"
 #include "models/checkpoints/pretrained.h"
+#include "tests/support/train_watch.h"
 #include "train/loop/trainer.h"
 #include "train/start/run_options.h"
 #include "train/start/setup.h"

@@ -81,7 +81,7 @@ TEST_CASE("labels are not read: the same pictures under others give the same bit
     const fs::path files = folder / std::to_string(label);
     write_cifar(files, label);
     Trainer trainer = trainer_on(config_on("cifar10", files));
-    REQUIRE(trainer.fit({}));
+    REQUIRE(trainer.fit());
     return bits_of(trainer);
   };
   CHECK(trained(0) == trained(3));

@@ -126,13 +126,13 @@ TEST_CASE("such a task goes on where it was stopped, with the same bits") {
   TrainConfig stopped = config;
   stopped.max_steps = 8;  // in the second epoch
   Trainer whole = brightness_trainer(config), first = brightness_trainer(stopped);
-  REQUIRE(whole.fit({}));
+  REQUIRE(whole.fit());
   TrainWatch watch;
   watch.on_stop = [&](const TrainState& state) { run_state_file(folder / "state", state).write(); };
   REQUIRE_FALSE(first.fit(watch));
   Trainer second = brightness_trainer(config);
   second.resume(folder / "state");
-  REQUIRE(second.fit({}));
+  REQUIRE(second.fit());
   CHECK(bits_of(second) == bits_of(whole));
 }
 

@@ -44,8 +44,8 @@ TrainStep::TrainStep(const StepOptions& options, Model& model, std::unique_ptr<c
   ema_ = std::make_unique<Ema>(model.store(), options_.ema->decay, options_.ema->warmup);
 }
 
-void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
-                    Progress& progress) {
+std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
+                           Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
   model_.store().zero_grad();
   keep_buffers();
@@ -59,17 +59,15 @@ void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, do
     }
     forward_backward(batch, progress);
   }
-  update(batches, lr, progress);
+  return update(batches, lr, progress);
 }
 
 /// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
 /// the update.
 bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard_.may_skip(); }
 
-void TrainStep::forward_backward(const Batch& given, Progress& progress) {
-  const BatchPlace place{progress.step, progress.forward, progress.finished_epochs};
-  const Batch batch = uploaded(task_->prepare(given, place), model_.device());
-  if (on_images) on_images(batch.images);
+void TrainStep::forward_backward(const Batch& prepared, Progress& progress) {
+  const Batch batch = uploaded(prepared, model_.device());
   Context ctx;
   ctx.training = true;
   ctx.activations = options_.activations;
@@ -150,7 +148,7 @@ void TrainStep::settle(Progress& progress) {
   }
 }
 
-void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
+std::string TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
   {
     const StageTimer timer(times_.backward, "backward");
     model_.finish_backward();
@@ -162,27 +160,28 @@ void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
   if (progress.updates == 0 && (!reads || std::isfinite(numbers.loss()))) check_first_gradients();
   numbers.scale = scale;
   const Tensor squares = numbers.squares = gradient_squares(model_.store());
-  if (reads && !accept(progress)) return;  // `numbers` is gone
+  const std::string objection = reads ? judge(progress) : "";
+  if (!objection.empty()) return objection;
   optimizer_.step(lr, clip(squares, scale));
   progress.updates = optimizer_.steps_done();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
+  return {};
 }
 
-/// Reads the step's numbers. False: it is to be skipped.
-bool TrainStep::accept(Progress& progress) {
+/// Reads the step's numbers. Returns why it is skipped, or "".
+std::string TrainStep::judge(Progress& progress) {
   StepNumbers& numbers = unread_.back();
   gradient_norm_ = numbers.gradient_norm();
   const std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
   if (objection.empty()) {
     settle(progress);
-    return true;
+    return {};
   }
   numbers.add_losses(progress);
   unread_.clear();
   restore_buffers();
   guard_.skip(objection, progress.guard);
-  if (on_skip) on_skip(objection);
-  return false;
+  return objection;
 }
 
 /// A forward pass moves running statistics at once, and one NaN would stay in them for ever.

@@ -51,8 +51,10 @@ class TrainStep {
   /// The model is trained where its parameters are.
   TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task);
 
-  /// Of `batches` batches at rate `lr`. Counts forward passes and updates.
-  void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
+  /// Of `batches` batches at rate `lr`, which come as Task::prepare() left them. Counts forward
+  /// passes and updates. Returns why the step was skipped, or "".
+  std::string run(const std::function<Batch()>& next, std::int64_t batches, double lr,
+                  Progress& progress);
   /// Adds the losses of all steps so far to progress.epoch and .interval. Throws on a loss or
   /// gradient that is not finite, unless such steps are skipped. run() does it on the CPU, and
   /// where an update depends on these numbers; else a device is not waited for until this is
@@ -66,11 +68,6 @@ class TrainStep {
   [[nodiscard]] std::int64_t images() const { return images_; }          ///< of the last step
   /// All time spent so far.
   [[nodiscard]] StageTimes& times() { return times_; }
-
-  /// Told why a step was skipped.
-  std::function<void(const std::string& reason)> on_skip{};
-  /// Shown the images of each batch as the model sees them.
-  std::function<void(const Tensor& images)> on_images{};
 
  private:
   /// The mean loss of a batch and its parts, perhaps still on the device.
@@ -97,9 +94,9 @@ class TrainStep {
   };
 
   [[nodiscard]] bool reads_at_once() const;
-  [[nodiscard]] bool accept(Progress& progress);
-  void forward_backward(const Batch& given, Progress& progress);
-  void update(std::int64_t batches, double lr, Progress& progress);
+  [[nodiscard]] std::string judge(Progress& progress);
+  void forward_backward(const Batch& prepared, Progress& progress);
+  [[nodiscard]] std::string update(std::int64_t batches, double lr, Progress& progress);
   void keep_buffers();
   void restore_buffers() const;
   [[nodiscard]] double clip(const Tensor& squares, double scale);

@@ -25,7 +25,7 @@ void Trainer::start_loader() {
   loader_.reset();  // its threads end before the next ones start
   loader_size_ = training_size(options_.sizes, own_size(), progress_.cursor.epoch);
   loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
-  loader_->on_wait = on_wait_;
+  loader_->on_wait = [this](const std::string& what) { observer_->notice(what); };
 }
 
 void Trainer::resume(const std::filesystem::path& state_file) {
@@ -82,70 +82,68 @@ std::int64_t Trainer::steps_per_epoch() const {
 
 Stopwatch Trainer::started() { return {.before = step_.times()}; }
 
-bool Trainer::fit(const TrainWatch& watch) {
-  connect(watch);
+/// Sets who watches a trainer, for as long as it lives.
+class Trainer::Watched {
+ public:
+  Watched(Trainer& trainer, RunObserver& observer) : trainer_(trainer) {
+    trainer_.observer_ = &observer;
+  }
+  ~Watched() { trainer_.observer_ = &trainer_.nobody_; }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  Trainer& trainer_;
+};
+
+bool Trainer::fit() { return fit(nobody_); }
+
+bool Trainer::fit(RunObserver& observer) {
+  const Watched watched(*this, observer);
   interval_watch_ = started();
   while (progress_.finished_epochs < epochs_) {
-    if (!train_epoch(watch) || !finish_epoch(watch)) {
+    if (!train_epoch() || !finish_epoch()) {
       require_finite();
-      if (watch.on_stop) watch.on_stop(state());
+      observer.stop(state());
       return false;
     }
   }
   return true;
 }
 
-/// Lets the step report to whoever watches this run.
-void Trainer::connect(const TrainWatch& watch) {
-  step_.on_skip = [this, &watch](const std::string& reason) {
-    if (!watch.on_notice) return;
-    watch.on_notice("step " + std::to_string(progress_.step) + " skipped: " + reason + " (" +
-                    std::to_string(progress_.guard.skipped) + " so far)");
-  };
-  on_wait_ = watch.on_notice;
-  loader_->on_wait = on_wait_;
-  step_.on_images = {};
-  if (progress_.forward > 0 || !watch.on_first_images) return;
-  step_.on_images = [this, &watch](const Tensor& images) {
-    if (progress_.forward == 0) watch.on_first_images(images);
-  };
-}
-
-bool Trainer::train_epoch(const TrainWatch& watch) {
+bool Trainer::train_epoch() {
   if (training_size(options_.sizes, own_size(), progress_.cursor.epoch) != loader_size_)
     start_loader();
   epoch_watch_ = started();
   const double seconds_before = progress_.epoch_seconds;
   while (progress_.cursor.epoch == progress_.finished_epochs) {
-    if (must_stop(watch)) return false;
+    if (must_stop()) return false;
     train_step();
     progress_.epoch_seconds = seconds_before + epoch_watch_.seconds(step_.times());
-    after_step(watch);
+    after_step();
   }
-  return !must_stop(watch);
+  return !must_stop();
 }
 
-void Trainer::after_step(const TrainWatch& watch) {
-  for (const BrokenImage& image : loader_->take_bad_images())
-    note_bad_images({image.message}, watch);
-  if (watch.on_step) watch.on_step(position());
+void Trainer::after_step() {
+  for (const BrokenImage& image : loader_->take_bad_images()) note_bad_images({image.message});
+  observer_->step(position());
   const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
-  if (is_due(options_.log_interval)) log_interval(watch);
-  if (!is_due(options_.recovery_interval) || !watch.on_save) return;
+  if (is_due(options_.log_interval)) log_interval();
+  if (!is_due(options_.recovery_interval)) return;
   require_finite();
-  watch.on_save(state());
+  observer_->save(state());
 }
 
 /// Each broken image is spoken of once.
-void Trainer::note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch) {
+void Trainer::note_bad_images(const std::vector<std::string>& messages) {
   for (const std::string& message : messages)
-    if (bad_images_.insert(message).second && watch.on_notice)
-      watch.on_notice("broken image left out: " + message);
+    if (bad_images_.insert(message).second) observer_->notice("broken image left out: " + message);
 }
 
-bool Trainer::must_stop(const TrainWatch& watch) const {
+bool Trainer::must_stop() const {
   const bool enough = options_.max_steps > 0 && progress_.step >= options_.max_steps;
-  return enough || (watch.should_stop && watch.should_stop());
+  return enough || observer_->asks_to_stop();
 }
 
 double Trainer::rate_now() const {
@@ -156,7 +154,13 @@ void Trainer::train_step() {
   lr_ = rate_now();
   const std::int64_t batches =
       std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
-  naming_the_step([&] { step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
+  std::string objection;
+  naming_the_step(
+      [&] { objection = step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
+  if (!objection.empty()) {
+    observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + objection + " (" +
+                      std::to_string(progress_.guard.skipped) + " so far)");
+  }
   progress_.cursor = loader_->cursor();
   ++progress_.step;
   for (Stopwatch* watch : {&epoch_watch_, &interval_watch_}) {
@@ -181,15 +185,22 @@ void Trainer::settle() {
   naming_the_step([this] { step_.settle(progress_); });
 }
 
-/// The loader's next batch; with --overfit-batch the run's first one, over and over.
+/// The loader's next batch; with --overfit-batch the run's first one, over and over. Then what the
+/// task does to it.
 Batch Trainer::next_batch() {
   Batch batch = loader_->next();
-  if (!options_.overfit_batch) return batch;
-  if (!only_batch_) only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
-  return *only_batch_;
+  if (options_.overfit_batch) {
+    if (!only_batch_)
+      only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
+    batch = *only_batch_;
+  }
+  const BatchPlace place{progress_.step, progress_.forward, progress_.finished_epochs};
+  batch = step_.task().prepare(std::move(batch), place);
+  if (progress_.forward == 0) observer_->first_images(batch.images);
+  return batch;
 }
 
-void Trainer::log_interval(const TrainWatch& watch) {
+void Trainer::log_interval() {
   settle();
   const double seconds = interval_watch_.seconds(step_.times());
   StepRow row;
@@ -203,7 +214,7 @@ void Trainer::log_interval(const TrainWatch& watch) {
   row.grad_norm = step_.gradient_norm();
   row.mfu = utilisation(row.img_s);
   row.bad_images = static_cast<std::int64_t>(bad_images_.size());
-  if (watch.on_interval) watch.on_interval(row);
+  observer_->interval(row);
   progress_.interval = {};
   interval_watch_ = started();
 }
@@ -235,31 +246,31 @@ EpochPosition Trainer::position() {
   return at;
 }
 
-Task::Evaluated Trainer::evaluate(const TrainWatch& watch) {
+Task::Evaluated Trainer::evaluate() {
   EvaluateOptions options = options_.evaluation;
   options.on_batch = [&](std::int64_t done) {
-    if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
-    return !(watch.should_stop && watch.should_stop());
+    observer_->evaluation(done, data_.test->size());
+    return !observer_->asks_to_stop();
   };
   const StageTimer timer(step_.times().evaluate, "evaluate");
   Task::Evaluated result = step_.task().evaluate(*model_, data_.test, options);
-  note_bad_images(result.pass.bad_images, watch);
+  note_bad_images(result.pass.bad_images);
   return result;
 }
 
-bool Trainer::finish_epoch(const TrainWatch& watch) {
+bool Trainer::finish_epoch() {
   require_finite();  // before an evaluation that could say nothing
   EpochRow row = epoch_row();
-  if (!evaluate_into(row, watch)) return false;
+  if (!evaluate_into(row)) return false;
   note_best(row.eval, progress_.best);
   if (!row.ema.empty()) note_best(row.ema, progress_.best_ema);
   note_metric(options_.schedule, row.epoch, task().best_score(row.eval),
               task().best_measure().more_is_better, progress_.plateau);
-  show_picture(watch);
+  show_picture();
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
-  if (watch.on_epoch) watch.on_epoch(row, state());
+  observer_->epoch(row, state());
   return true;
 }
 
@@ -279,8 +290,8 @@ EpochRow Trainer::epoch_row() {
 }
 
 /// Weights may be finite and too large to compute with.
-Task::Evaluated Trainer::evaluate_to_save(const TrainWatch& watch) {
-  Task::Evaluated result = evaluate(watch);
+Task::Evaluated Trainer::evaluate_to_save() {
+  Task::Evaluated result = evaluate();
   try {
     result.pass.require_finite();
   } catch (const Error& error) {
@@ -290,14 +301,14 @@ Task::Evaluated Trainer::evaluate_to_save(const TrainWatch& watch) {
 }
 
 /// False when it was stopped.
-bool Trainer::evaluate_into(EpochRow& row, const TrainWatch& watch) {
-  const Task::Evaluated plain = evaluate_to_save(watch);
+bool Trainer::evaluate_into(EpochRow& row) {
+  const Task::Evaluated plain = evaluate_to_save();
   if (!plain.pass.complete) return false;
   row.eval = plain.scores;
   row.seconds += plain.pass.seconds;
   if (step_.ema() == nullptr) return true;
   const SwappedWeights averaged(model_->store(), step_.ema()->averages());
-  const Task::Evaluated ema = evaluate_to_save(watch);
+  const Task::Evaluated ema = evaluate_to_save();
   if (!ema.pass.complete) return false;
   row.ema = ema.scores;
   row.seconds += ema.pass.seconds;
@@ -310,11 +321,11 @@ void Trainer::note_best(const Scores& scores, BestEpoch& best) const {
   best = {progress_.finished_epochs, score};
 }
 
-void Trainer::show_picture(const TrainWatch& watch) {
-  if (task().pictures.empty() || !watch.on_picture) return;
+void Trainer::show_picture() {
+  if (task().pictures.empty()) return;
   const StageTimer timer(step_.times().evaluate, "evaluate");
   const auto picture = step_.task().picture(*model_, data_.test, options_.evaluation);
-  if (picture) watch.on_picture(progress_.finished_epochs, *picture);
+  if (picture) observer_->picture(progress_.finished_epochs, *picture);
 }
 
 }  // namespace fovea

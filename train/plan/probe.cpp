@@ -61,7 +61,10 @@ Batch Probe::first_samples(std::int64_t samples) const {
 }
 
 void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
-  step_->run(next, batches, 0, progress_);
+  const auto prepared = [&] {
+    return step_->task().prepare(next(), {progress_.step, progress_.forward, 0});
+  };
+  step_->run(prepared, batches, 0, progress_);
   step_->settle(progress_);
 }
 
