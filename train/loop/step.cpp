@@ -1,4 +1,5 @@
-// All randomness is addressed by (seed, forward pass), so a step needs no generator's state.
+// What a step does stands in run(), in its order. All randomness is addressed by (seed, forward
+// pass), so a step needs no generator's state.
 #include "train/loop/step.h"
 
 #include <algorithm>
@@ -7,13 +8,18 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
-#include "ops/view.h"
 
 namespace fovea {
 namespace {
 
 // One seed gives independent streams to the loader, the model's random ops and the task.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
+
+/// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
+/// the update.
+bool reads_at_once(const Model& model, const StepGuard& guard) {
+  return model.device().is_cpu() || guard.may_skip();
+}
 
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
@@ -39,7 +45,8 @@ TrainStep::TrainStep(const StepOptions& options, Model& model, std::unique_ptr<c
       model_(model),
       task_(std::move(task)),
       optimizer_(model.store(), options.optimizer),
-      guard_(options.guard) {
+      guard_(options.guard),
+      numbers_(reads_at_once(model, guard_)) {
   if (!options_.ema) return;
   ema_ = std::make_unique<Ema>(model.store(), options_.ema->decay, options_.ema->warmup);
 }
@@ -47,27 +54,48 @@ TrainStep::TrainStep(const StepOptions& options, Model& model, std::unique_ptr<c
 std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
                            Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
+  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
+  begin(progress);
+  for (std::int64_t i = 0; i < batches; ++i) {
+    const Batch batch = upload_next(next);
+    const TaskLoss loss = forward(batch, progress);
+    if (numbers_.loss_is_bad()) continue;  // the step will be skipped
+    backward(loss);
+    images_ += batch.size();
+  }
+  finish_backward();
+
+  const StageTimer timer(times_.optimizer, "optimizer");
+  measure_gradients(scale);
+  const std::string objection = judge(progress);
+  if (!objection.empty()) {
+    leave_out(objection, progress);
+    return objection;
+  }
+  optimizer_.step(lr, clip(scale));
+  progress.updates = optimizer_.steps_done();
+  if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
+  return {};
+}
+
+void TrainStep::begin(const Progress& progress) {
   model_.store().zero_grad();
   keep_buffers();
   images_ = 0;
-  unread_.emplace_back().number = progress.step;
-  for (std::int64_t i = 0; i < batches; ++i) {
-    Batch batch;
-    {
-      const StageTimer timer(times_.wait, "wait");
-      batch = next();
-    }
-    forward_backward(batch, progress);
-  }
-  return update(batches, lr, progress);
+  numbers_.begin(progress.step);
 }
 
-/// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
-/// the update.
-bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard_.may_skip(); }
+Batch TrainStep::upload_next(const std::function<Batch()>& next) {
+  Batch batch;
+  {
+    const StageTimer timer(times_.wait, "wait");
+    batch = next();
+  }
+  return uploaded(batch, model_.device());
+}
 
-void TrainStep::forward_backward(const Batch& prepared, Progress& progress) {
-  const Batch batch = uploaded(prepared, model_.device());
+TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
+  const StageTimer timer(times_.forward, "forward");
   Context ctx;
   ctx.training = true;
   ctx.activations = options_.activations;
@@ -75,66 +103,51 @@ void TrainStep::forward_backward(const Batch& prepared, Progress& progress) {
   ctx.any_size = options_.any_size;
   ctx.seed = stream_of(kModelStream, options_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
-  TaskLoss loss;
-  StepNumbers& numbers = unread_.back();
-  {
-    const StageTimer timer(times_.forward, "forward");
-    loss = task_->loss(model_, batch, ctx);
-    numbers.losses.emplace_back(loss, batch.size());
-    if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
-      if (!guard_.skips_nonfinite()) require_finite(numbers.losses.back().read());
-      return;  // the step will be skipped
-    }
+  TaskLoss loss = task_->loss(model_, batch, ctx);
+  numbers_.current().add_batch(loss, batch.size());
+  if (numbers_.loss_is_bad() && !guard_.skips_nonfinite()) {
+    require_finite(numbers_.current().loss());
   }
-  images_ += batch.size();
+  return loss;
+}
+
+void TrainStep::backward(const TaskLoss& loss) {
   const StageTimer timer(times_.backward, "backward");
-  backward(loss.total);
+  fovea::backward(loss.total);
 }
 
-TrainStep::BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t count) : samples(count) {
-  const NoGrad no_grad;
-  std::vector<Tensor> values{ops::reshape(loss.total.detach(), {1})};
-  for (const Tensor& part : loss.parts) {
-    values.push_back(ops::reshape(part.detach().to(loss.total.dtype()), {1}));
-  }
-  on_device = values.size() == 1 ? values.front() : ops::cat(values, 0);
+void TrainStep::finish_backward() {
+  const StageTimer timer(times_.backward, "backward");
+  model_.finish_backward();
 }
 
-double TrainStep::BatchLoss::read() {
-  if (!on_device.defined()) return total;
-  parts = std::exchange(on_device, {}).to(Device{}).to_vector();
-  total = parts.front();
-  parts.erase(parts.begin());
-  return total;
+void TrainStep::measure_gradients(double scale) {
+  if (optimizer_.steps_done() == 0 && !numbers_.loss_is_bad()) check_first_gradients();
+  numbers_.current().set_gradients(gradient_squares(model_.store()), scale);
 }
 
-double TrainStep::StepNumbers::loss() {
-  double sum = 0;
-  for (BatchLoss& batch : losses) sum += batch.read();
-  return sum / static_cast<double>(losses.size());
+/// Why the step is to be skipped, or "", where that can be told without waiting for a device.
+std::string TrainStep::judge(Progress& progress) {
+  if (!numbers_.at_once()) return {};
+  StepNumbers& numbers = numbers_.current();
+  gradient_norm_ = numbers.gradient_norm();
+  std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
+  if (objection.empty()) settle(progress);
+  return objection;
 }
 
-double TrainStep::StepNumbers::gradient_norm() {
-  if (squares.defined()) norm = scale * std::sqrt(std::exchange(squares, {}).item());
-  return norm;
-}
-
-/// Of those that are finite.
-void TrainStep::StepNumbers::add_losses(Progress& progress) {
-  for (BatchLoss& batch : losses) {
-    if (!std::isfinite(batch.read())) continue;
-    for (LossSums* sums : {&progress.epoch, &progress.interval}) {
-      sums->add(batch.total, batch.parts, batch.samples);
-    }
-  }
+void TrainStep::leave_out(const std::string& objection, Progress& progress) {
+  for (StepNumbers& step : numbers_.take()) step.add_losses(progress);
+  restore_buffers();
+  guard_.skip(objection, progress.guard);
 }
 
 void TrainStep::settle(Progress& progress) {
-  std::vector<StepNumbers> unread = std::exchange(unread_, {});
+  std::vector<StepNumbers> unread = numbers_.take();
   for (StepNumbers& step : unread) {
     const bool has_gradients = &step == &unread.back();  // those of earlier steps are gone
     const std::string of =
-        step.number == progress.step ? "" : " of step " + std::to_string(step.number);
+        step.step() == progress.step ? "" : " of step " + std::to_string(step.step());
     const double loss = step.loss();
     gradient_norm_ = step.gradient_norm();
     require_finite(loss, of);
@@ -146,42 +159,6 @@ void TrainStep::settle(Progress& progress) {
     step.add_losses(progress);
     guard_.accept(loss, progress.guard);
   }
-}
-
-std::string TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
-  {
-    const StageTimer timer(times_.backward, "backward");
-    model_.finish_backward();
-  }
-  const StageTimer timer(times_.optimizer, "optimizer");
-  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
-  const bool reads = reads_at_once();
-  StepNumbers& numbers = unread_.back();
-  if (progress.updates == 0 && (!reads || std::isfinite(numbers.loss()))) check_first_gradients();
-  numbers.scale = scale;
-  const Tensor squares = numbers.squares = gradient_squares(model_.store());
-  const std::string objection = reads ? judge(progress) : "";
-  if (!objection.empty()) return objection;
-  optimizer_.step(lr, clip(squares, scale));
-  progress.updates = optimizer_.steps_done();
-  if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
-  return {};
-}
-
-/// Reads the step's numbers. Returns why it is skipped, or "".
-std::string TrainStep::judge(Progress& progress) {
-  StepNumbers& numbers = unread_.back();
-  gradient_norm_ = numbers.gradient_norm();
-  const std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
-  if (objection.empty()) {
-    settle(progress);
-    return {};
-  }
-  numbers.add_losses(progress);
-  unread_.clear();
-  restore_buffers();
-  guard_.skip(objection, progress.guard);
-  return objection;
 }
 
 /// A forward pass moves running statistics at once, and one NaN would stay in them for ever.
@@ -200,14 +177,12 @@ void TrainStep::restore_buffers() const {
 }
 
 /// What the update should multiply the gradients by so that they are means, and clipped.
-double TrainStep::clip(const Tensor& squares, double scale) {
+double TrainStep::clip(double scale) {
   if (!options_.clip) return scale;
   const double limit = options_.clip->limit;
   switch (options_.clip->mode) {
     case ClipMode::norm:
-      if (reads_at_once()) return scale * clip_scale(gradient_norm_, limit);
-      clip_by_norm(model_.store(), squares, limit, scale);
-      return scale;
+      return clip_norm(limit, scale);
     case ClipMode::value:
       clip_by_value(model_.store(), limit / scale);
       return scale;
@@ -215,6 +190,14 @@ double TrainStep::clip(const Tensor& squares, double scale) {
       clip_adaptively(model_.store(), limit, scale);
       return scale;
   }
+  return scale;
+}
+
+/// A norm that is known becomes part of the update's scale, and the gradients are not touched. One
+/// that only the device knows is applied to the gradients there, so that the host need not wait.
+double TrainStep::clip_norm(double limit, double scale) {
+  if (numbers_.at_once()) return scale * clip_scale(gradient_norm_, limit);
+  clip_by_norm(model_.store(), numbers_.current().squares(), limit, scale);
   return scale;
 }
 

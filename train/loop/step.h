@@ -13,6 +13,7 @@
 #include "optim/gradients.h"
 #include "optim/optimizer.h"
 #include "train/loop/guards.h"
+#include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
 #include "train/run/run_progress.h"
 #include "train/run/timers.h"
@@ -70,36 +71,18 @@ class TrainStep {
   [[nodiscard]] StageTimes& times() { return times_; }
 
  private:
-  /// The mean loss of a batch and its parts, perhaps still on the device.
-  struct BatchLoss {
-    BatchLoss(const TaskLoss& loss, std::int64_t count);
-
-    Tensor on_device;  ///< [1 + parts]
-    std::int64_t samples = 0;
-    double total = 0;
-    std::vector<double> parts{};
-
-    double read();  ///< the total
-  };
-  /// What is to be known of a step. Reading waits for the device.
-  struct StepNumbers {
-    std::int64_t number = 0;  ///< Progress::step while it ran
-    std::vector<BatchLoss> losses;
-    Tensor squares;  ///< of the gradients' sums
-    double scale = 1, norm = 0;
-
-    double loss();
-    double gradient_norm();
-    void add_losses(Progress& progress);
-  };
-
-  [[nodiscard]] bool reads_at_once() const;
+  void begin(const Progress& progress);
+  [[nodiscard]] Batch upload_next(const std::function<Batch()>& next);
+  [[nodiscard]] TaskLoss forward(const Batch& batch, Progress& progress);
+  void backward(const TaskLoss& loss);
+  void finish_backward();
+  void measure_gradients(double scale);
   [[nodiscard]] std::string judge(Progress& progress);
-  void forward_backward(const Batch& prepared, Progress& progress);
-  [[nodiscard]] std::string update(std::int64_t batches, double lr, Progress& progress);
+  void leave_out(const std::string& objection, Progress& progress);
+  [[nodiscard]] double clip(double scale);
+  [[nodiscard]] double clip_norm(double limit, double scale);
   void keep_buffers();
   void restore_buffers() const;
-  [[nodiscard]] double clip(const Tensor& squares, double scale);
   void check_first_gradients() const;
 
   StepOptions options_;
@@ -108,9 +91,9 @@ class TrainStep {
   Optimizer optimizer_;
   std::unique_ptr<Ema> ema_;
   StepGuard guard_;
+  DeferredNumbers numbers_;
   StageTimes times_;
   std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
-  std::vector<StepNumbers> unread_;
   double gradient_norm_ = 0;
   std::int64_t images_ = 0;
 };

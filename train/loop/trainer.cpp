@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "train/loop/best_epoch.h"
 
 namespace fovea {
 
@@ -13,7 +14,8 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
       data_(std::move(data)),
       model_(std::move(model)),
       step_(options_.step, *model_, std::move(task)),
-      epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)) {
+      epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
+      meter_(step_.times()) {
   start_loader();
 }
 
@@ -80,8 +82,6 @@ std::int64_t Trainer::steps_per_epoch() const {
   return steps_of(loader_->batches_per_epoch(), options_.grad_accum_steps);
 }
 
-Stopwatch Trainer::started() { return {.before = step_.times()}; }
-
 /// Sets who watches a trainer, for as long as it lives.
 class Trainer::Watched {
  public:
@@ -100,7 +100,7 @@ bool Trainer::fit() { return fit(nobody_); }
 
 bool Trainer::fit(RunObserver& observer) {
   const Watched watched(*this, observer);
-  interval_watch_ = started();
+  meter_.start_interval();
   while (progress_.finished_epochs < epochs_) {
     if (!train_epoch() || !finish_epoch()) {
       require_finite();
@@ -114,12 +114,11 @@ bool Trainer::fit(RunObserver& observer) {
 bool Trainer::train_epoch() {
   if (training_size(options_.sizes, own_size(), progress_.cursor.epoch) != loader_size_)
     start_loader();
-  epoch_watch_ = started();
-  const double seconds_before = progress_.epoch_seconds;
+  meter_.start_epoch(progress_.epoch_seconds, loader_size_ == own_size());
   while (progress_.cursor.epoch == progress_.finished_epochs) {
     if (must_stop()) return false;
     train_step();
-    progress_.epoch_seconds = seconds_before + epoch_watch_.seconds(step_.times());
+    progress_.epoch_seconds = meter_.epoch_seconds();
     after_step();
   }
   return !must_stop();
@@ -127,7 +126,9 @@ bool Trainer::train_epoch() {
 
 void Trainer::after_step() {
   for (const BrokenImage& image : loader_->take_bad_images()) note_bad_images({image.message});
-  observer_->step(position());
+  EpochPosition at = meter_.position(progress_, epochs_, steps_per_epoch());
+  at.lr = lr_;
+  observer_->step(at);
   const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
   if (is_due(options_.log_interval)) log_interval();
   if (!is_due(options_.recovery_interval)) return;
@@ -163,10 +164,7 @@ void Trainer::train_step() {
   }
   progress_.cursor = loader_->cursor();
   ++progress_.step;
-  for (Stopwatch* watch : {&epoch_watch_, &interval_watch_}) {
-    watch->images += step_.images();
-    ++watch->steps;
-  }
+  meter_.step_done(step_.images());
 }
 
 void Trainer::naming_the_step(const std::function<void()>& act) const {
@@ -202,48 +200,18 @@ Batch Trainer::next_batch() {
 
 void Trainer::log_interval() {
   settle();
-  const double seconds = interval_watch_.seconds(step_.times());
-  StepRow row;
-  row.step = progress_.step;
-  row.epoch = progress_.finished_epochs;
-  row.loss = progress_.interval.mean();
-  row.loss_parts = progress_.interval.mean_parts();
+  StepRow row = meter_.interval_row(progress_);
   row.lr = lr_;
-  row.img_s = static_cast<double>(interval_watch_.images) / seconds;
-  row.time = {seconds, step_.times() - interval_watch_.before};
   row.grad_norm = step_.gradient_norm();
-  row.mfu = utilisation(row.img_s);
   row.bad_images = static_cast<std::int64_t>(bad_images_.size());
   observer_->interval(row);
   progress_.interval = {};
-  interval_watch_ = started();
+  meter_.start_interval();
 }
 
 /// Multiply-adds count two, and the backward pass twice the forward one.
 void Trainer::set_peak_rate(double flops) {
-  peak_rate_ = flops;
-  image_flops_ = 3 * 2 * static_cast<double>(model_->multiply_adds());
-}
-
-/// None at other sizes than the model's own, whose multiply-adds are not known.
-std::optional<double> Trainer::utilisation(double images_per_second) const {
-  if (peak_rate_ <= 0 || loader_size_ != own_size()) return {};
-  return images_per_second * image_flops_ / peak_rate_;
-}
-
-EpochPosition Trainer::position() {
-  EpochPosition at;
-  at.epoch = progress_.finished_epochs;
-  at.epochs = epochs_;
-  at.steps = steps_per_epoch();
-  at.step = progress_.step - at.epoch * at.steps;
-  at.seconds = epoch_watch_.seconds(step_.times());
-  at.steps_timed = epoch_watch_.steps;
-  at.loss = progress_.epoch.mean();
-  at.lr = lr_;
-  at.img_s = static_cast<double>(epoch_watch_.images) / at.seconds;
-  at.wait_share = (step_.times() - epoch_watch_.before).wait / at.seconds;
-  return at;
+  meter_.set_peak_rate(flops, 3 * 2 * static_cast<double>(model_->multiply_adds()));
 }
 
 Task::Evaluated Trainer::evaluate() {
@@ -260,33 +228,17 @@ Task::Evaluated Trainer::evaluate() {
 
 bool Trainer::finish_epoch() {
   require_finite();  // before an evaluation that could say nothing
-  EpochRow row = epoch_row();
+  EpochRow row = meter_.epoch_row(progress_);
+  row.lr =
+      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
   if (!evaluate_into(row)) return false;
-  note_best(row.eval, progress_.best);
-  if (!row.ema.empty()) note_best(row.ema, progress_.best_ema);
-  note_metric(options_.schedule, row.epoch, task().best_score(row.eval),
-              task().best_measure().more_is_better, progress_.plateau);
+  note_scores(task(), options_.schedule, row, progress_);
   show_picture();
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
   observer_->epoch(row, state());
   return true;
-}
-
-/// What training alone says of the epoch just trained.
-EpochRow Trainer::epoch_row() {
-  EpochRow row;
-  row.epoch = progress_.finished_epochs;
-  row.train_loss = progress_.epoch.mean();
-  row.train_parts = progress_.epoch.mean_parts();
-  row.lr =
-      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
-  row.seconds = progress_.epoch_seconds;
-  row.img_s = row.seconds > 0 ? static_cast<double>(progress_.epoch.samples) / row.seconds : 0;
-  row.time = {epoch_watch_.seconds(step_.times()), step_.times() - epoch_watch_.before};
-  row.mfu = utilisation(row.img_s);
-  return row;
 }
 
 /// Weights may be finite and too large to compute with.
@@ -313,12 +265,6 @@ bool Trainer::evaluate_into(EpochRow& row) {
   row.ema = ema.scores;
   row.seconds += ema.pass.seconds;
   return true;
-}
-
-void Trainer::note_best(const Scores& scores, BestEpoch& best) const {
-  const double score = task().best_score(scores);
-  if (best.epoch >= 0 && !task().is_better(score, best.score)) return;
-  best = {progress_.finished_epochs, score};
 }
 
 void Trainer::show_picture() {

@@ -12,6 +12,7 @@
 #include "data/loading/training_images.h"
 #include "models/model.h"
 #include "optim/schedule.h"
+#include "train/loop/epoch_meter.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/step.h"
 #include "train/loop/training_sizes.h"
@@ -68,8 +69,8 @@ class Trainer {
   [[nodiscard]] std::int64_t steps_per_epoch() const;
   [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< with cool-down
 
-  /// The rate of matrix products that a perfect run would reach, in FLOP/s: logs then say which
-  /// part of it the run does (MFU).
+  /// The rate of matrix products that a perfect run would reach, in FLOP/s, as measured on this
+  /// machine: see EpochMeter::set_peak_rate().
   void set_peak_rate(double flops);
 
  private:
@@ -89,13 +90,8 @@ class Trainer {
   [[nodiscard]] Batch next_batch();
   [[nodiscard]] double rate_now() const;
   void log_interval();
-  [[nodiscard]] EpochPosition position();
-  [[nodiscard]] EpochRow epoch_row();
   bool evaluate_into(EpochRow& row);
   void show_picture();
-  [[nodiscard]] std::optional<double> utilisation(double images_per_second) const;
-  [[nodiscard]] Stopwatch started();
-  void note_best(const Scores& scores, BestEpoch& best) const;
   [[nodiscard]] ImageSize own_size() const;
 
   TrainerOptions options_;
@@ -108,11 +104,10 @@ class Trainer {
   std::optional<Batch> only_batch_;   ///< --overfit-batch
   std::set<std::string> bad_images_;  ///< messages about the broken images met so far
   Progress progress_;
-  Stopwatch epoch_watch_, interval_watch_;
+  EpochMeter meter_;
   double lr_ = 0;  ///< of the last step
   RunObserver nobody_;
-  RunObserver* observer_ = &nobody_;        ///< for the time of fit() who watches
-  double peak_rate_ = 0, image_flops_ = 0;  ///< 0: not known; forward and backward of an image
+  RunObserver* observer_ = &nobody_;  ///< for the time of fit() who watches
 };
 
 }  // namespace fovea
