@@ -3,18 +3,14 @@
 
 #include "apps/cli.h"
 #include "apps/console.h"
+#include "apps/live_run.h"
 #include "apps/signals.h"
-#include "base/files.h"
 #include "base/text.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
-#include "report/run_report.h"
-#include "settings/pipeline.h"
 #include "settings/recipes.h"
 #include "train/plan/plan.h"
-#include "train/plan/product_rate.h"
-#include "train/plan/run_profile.h"
 #include "train/start/run_options.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
@@ -81,16 +77,6 @@ int show_plan(const TrainConfig& config, const Datasets& data, Console& console)
   return 0;
 }
 
-/// Two runs in one folder would overwrite each other's files.
-FolderLock lock_run_folder(const std::filesystem::path& folder, Console& console) {
-  FolderLock lock(folder);
-  if (!lock.failure().empty()) {
-    console.print("note: " + folder.string() + " cannot be locked (" + lock.failure() +
-                  "): see to it that no other run writes there");
-  }
-  return lock;
-}
-
 /// What there is to say about it is added to `notices`.
 void choose_batch_size(TrainConfig& config, const Datasets& data,
                        std::vector<std::string>& notices) {
@@ -101,113 +87,51 @@ void choose_batch_size(TrainConfig& config, const Datasets& data,
                     std::to_string(config.grad_accum_steps) + " of them a step");
 }
 
-/// Shows a run on the terminal and keeps it on disk.
-class ShownRun : public RunObserver {
+/// The trainer of a run, where the run begins.
+class ReadyRun {
  public:
-  ShownRun(Console& console, RunRecorder& recorder, RunProfile& profile, bool save_images)
-      : console_(console), recorder_(recorder), profile_(profile), save_images_(save_images) {}
+  ReadyRun(ResolvedRun& run, const Datasets& data, Console& console)
+      : claimed_(claim(run, console)),
+        trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
+    if (!run.state.empty()) trainer_.resume(run.state);
+  }
 
-  void step(const EpochPosition& at) override {
-    console_.step(at);
-    const std::string text = profile_.step_done();
-    if (!text.empty()) console_.print(text);
-  }
-  void interval(const StepRow& row) override { recorder_.step(row); }
-  void evaluation(std::int64_t done, std::int64_t total) override {
-    console_.evaluation(done, total);
-  }
-  void picture(std::int64_t epoch, const Image& image) override { recorder_.picture(epoch, image); }
-  void epoch(const EpochRow& row, const TrainState& state) override {
-    recorder_.epoch(row, state);
-    console_.epoch(row, state.progress);
-  }
-  void save(const TrainState& state) override { recorder_.save(state); }
-  void stop(const TrainState& state) override { recorder_.stop(state); }
-  void notice(const std::string& text) override { console_.print("note: " + text); }
-  void first_images(const Tensor& images) override {
-    if (save_images_) recorder_.first_images(images);
-  }
-  [[nodiscard]] bool asks_to_stop() override { return SignalRequest::pending() != 0; }
+  [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] std::optional<RunFolder> take_folder() { return std::move(claimed_); }
 
  private:
-  Console& console_;
-  RunRecorder& recorder_;
-  RunProfile& profile_;
-  bool save_images_;
+  static std::optional<RunFolder> claim(const ResolvedRun& run, Console& console) {
+    if (run.state.empty() || run.config.eval) return {};
+    return RunFolder(run.config, console);
+  }
+  /// Weights that a state would replace are not looked for.
+  static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
+    std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
+    if (run.state.empty()) set_initial_weights(initial_weights(run.config), *model, run.notices);
+    return model;
+  }
+
+  // A continued run claims its folder before it reads the state there, which another run might
+  // replace; a new one only when all else went well, so that nothing is left of one that did not.
+  std::optional<RunFolder> claimed_;
+  Trainer trainer_;
 };
 
-/// Its failure does not make the run fail, which is complete by then.
-void write_report(const RunPaths& paths, Console& console) {
-  RunReportOptions options;
-  options.on_progress = [&](std::int64_t done, std::int64_t total) {
-    console.evaluation(done, total);
-    return SignalRequest::pending() == 0;
-  };
-  try {
-    static_cast<void>(write_run_report(paths, options));
-  } catch (const std::exception& error) {
-    console.print(std::string("note: no report: ") + error.what());
-  }
-}
-
-/// Trains in a folder that is this run's alone. `lock` is already held by a continued run.
-int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lock,
-          Console& console) {
-  TrainConfig config = run.config;
-  const std::filesystem::path folder = make_run_folder(config);
-  if (!lock) lock = lock_run_folder(folder, console);
-  check(!run.state.empty() || !std::filesystem::exists(RunPaths{folder}.state()), folder.string(),
-        ": another run was finished there meanwhile; take another --output");
-  write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
-  WeightsInfo info;
-  info.dataset = config.dataset;
-  info.classes = trainer.data().train->class_names();
-  info.normalization = normalization_of(config);
-  info.crop = evaluation_crop(config);
-  RunRecorder recorder(folder, trainer.task(), info, trainer.progress(),
-                       {config.checkpoint_hist, config.async_checkpoint});
-  trainer.set_peak_rate(measured_product_rate(config.precision, parse_device(config.device)));
-  console.print(
-      "run       " + folder.string() +
-      (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
-
-  RunProfile profile(config.profile, folder / "profile.json");
-  ShownRun shown(console, recorder, profile, config.save_images);
-  const SignalRequest signals;  // until here nothing would be lost
-  const bool finished = trainer.fit(shown);
-  if (profile.cut_short()) {
-    console.print("note: --profile " + std::to_string(config.profile) +
-                  ": the run ended before so many steps after the first two; nothing is traced");
-  }
-  recorder.finish();
-  recorder.require_files();
-  if (finished) {
-    if (config.report) write_report(recorder.paths(), console);
-    console.finish(recorder.paths(), trainer.progress());
-    return 0;
-  }
-  console.stopped(recorder.paths(), trainer.progress());
-  return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+void add_notices(const TrainConfig& config, const Trainer& trainer,
+                 std::vector<std::string>& notices) {
+  for (const std::string& notice : schedule_notices(config)) notices.push_back(notice);
+  const std::int64_t done = trainer.progress().finished_epochs;
+  if (done < trainer.epochs()) return;
+  notices.push_back("nothing is left to train: " + std::to_string(done) + " of " +
+                    std::to_string(trainer.epochs()) + " epochs are done; --epochs says more");
 }
 
 int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
-  const TrainConfig& config = run.config;
-  std::optional<FolderLock> lock;  // before the state is read, which another run might replace
-  if (!run.state.empty() && !config.eval) lock = lock_run_folder(make_run_folder(config), console);
-  std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
-  if (run.state.empty()) set_initial_weights(initial_weights(config), *model, run.notices);
-  Trainer trainer = make_trainer(config, data, std::move(model));
-  if (!run.state.empty()) trainer.resume(run.state);
-  for (const std::string& notice : schedule_notices(config)) run.notices.push_back(notice);
-  if (trainer.progress().finished_epochs >= trainer.epochs()) {
-    run.notices.push_back(
-        "nothing is left to train: " + std::to_string(trainer.progress().finished_epochs) + " of " +
-        std::to_string(trainer.epochs()) + " epochs are done; --epochs says more");
-  }
-  console.introduce(config, trainer, run.notices);
-  if (config.eval) return evaluate_only(config, trainer, console);
-
-  return train(run, trainer, std::move(lock), console);
+  ReadyRun ready(run, data, console);
+  add_notices(run.config, ready.trainer(), run.notices);
+  console.introduce(run.config, ready.trainer(), run.notices);
+  if (run.config.eval) return evaluate_only(run.config, ready.trainer(), console);
+  return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
 
 }  // namespace
