@@ -62,7 +62,7 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   if (config.use_ema) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
   const Task::Evaluated result = trainer.evaluate();
   result.pass.require_finite();
-  console.print(scores_text(trainer.task(), result.scores).substr(2));
+  console.print(scores_text(trainer.task(), trainer.scores(result)).substr(2));
   return 0;
 }
 

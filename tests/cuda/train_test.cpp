@@ -155,6 +155,25 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
   CHECK(waits_of([](TrainConfig& c) { c.skip_nonfinite = true; }) > 0);
 }
 
+TEST_CASE("an evaluation waits for the device once for each batch") {
+  const auto waits_of = [](TrainConfig config, std::int64_t batch_size) {
+    config.val_batch_size = batch_size;
+    Trainer trainer = make_trainer(config);
+    const std::int64_t before = cuda::traffic().synchronisations;
+    CHECK(trainer.evaluate().sums.count == 20);
+    return cuda::traffic().synchronisations - before;
+  };
+  TrainConfig mae = tiny_mae_config();
+  mae.device = "cuda";
+  for (const char* const key : {"depth", "num_heads", "decoder_num_heads"})
+    mae.model_settings[key] = "1";
+  for (const TrainConfig& config : {linear_config("cuda"), mae}) {
+    CAPTURE(config.model);
+    CHECK(waits_of(config, 10) - waits_of(config, 20) == 1);
+  }
+  CHECK(take_findings().empty());
+}
+
 TEST_CASE("a run stopped on one device goes on on the other") {
   const ShortRun whole = short_run(linear_config("cpu"));
   const TemporaryFolder folder;

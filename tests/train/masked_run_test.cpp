@@ -91,7 +91,8 @@ TEST_CASE("an evaluation weighs by images, however they come in batches") {
   TrainConfig config = tiny_mae_config();
   const auto scores = [&](std::int64_t batch) {
     config.val_batch_size = batch;
-    return make_trainer(config).evaluate().scores;
+    Trainer trainer = make_trainer(config);
+    return trainer.scores(trainer.evaluate());
   };
   const Scores whole = scores(20), parts = scores(7);  // 7, 7, 6
   REQUIRE(whole.size() == 2);

@@ -46,15 +46,16 @@ class Brightness : public Task {
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override {
-    Scores sums(2);
-    const auto measure = [&](const Batch& batch, Context& ctx) {
-      const TaskLoss found = loss(model, prepare(batch, {}), ctx);
-      sums[0] += found.total.item() * static_cast<double>(batch.size());
-      sums[1] += found.parts[0].item() * static_cast<double>(batch.size());
+    ScoreSums sums{{0, 0}};
+    const auto measure = [&](const EvaluationBatch& batch) {
+      const TaskLoss found = loss(model, prepare(batch.there, {}), batch.ctx);
+      const std::int64_t images = batch.host.size();
+      sums += {{found.total.item() * static_cast<double>(images),
+                found.parts[0].item() * static_cast<double>(images)},
+               images};
       return std::int64_t{0};
     };
     const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
-    for (double& sum : sums) sum /= static_cast<double>(pass.samples);
     return {sums, pass};
   }
   [[nodiscard]] std::optional<Image> picture(Model&, const std::shared_ptr<const Dataset>& dataset,
@@ -118,6 +119,29 @@ TEST_CASE("a task without labels or classes is trained, logged and drawn") {
   CHECK(charts[1].title == "Brightness");
   CHECK(charts[1].y_label == "error of the brightness");
   CHECK(charts[1].series.size() == 2);
+}
+
+TEST_CASE("the picture of an epoch is made with the averaged weights where there are some") {
+  TrainConfig config = config_of_run();
+  for (const bool averaged : {true, false}) {
+    config.model_ema = averaged;
+    Trainer trainer = brightness_trainer(config);
+    const Tensor weight = trainer.model().store().find("head.weight");
+    int pictures = 0;
+    TrainWatch watch;
+    std::vector<double> shown;
+    watch.on_picture = [&](std::int64_t, const Image&) {
+      ++pictures;
+      shown = weight.to_vector();
+    };
+    watch.on_epoch = [&](const EpochRow&, const TrainState& state) {
+      const bool is_own = shown == weight.to_vector();
+      CHECK(is_own != averaged);
+      if (averaged) CHECK(shown == state.ema->averages().at("head.weight").to_vector());
+    };
+    REQUIRE(trainer.fit(watch));
+    CHECK(pictures == 3);
+  }
 }
 
 TEST_CASE("such a task goes on where it was stopped, with the same bits") {

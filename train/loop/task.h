@@ -45,14 +45,16 @@ class Task {
   /// Whether a trainable parameter rightly has no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
-  /// Scores of a model on all of a data set, and how the pass over it went.
+  /// What was measured of a model on a data set, or a part of one, and how the pass over it went.
   struct Evaluated {
-    Scores scores;
+    ScoreSums sums;
     EvaluationPass pass;
   };
   [[nodiscard]] virtual Evaluated evaluate(Model& model,
                                            const std::shared_ptr<const Dataset>& dataset,
                                            const EvaluateOptions& options) const = 0;
+  /// The scores that sums over all of a data set make: in general means.
+  [[nodiscard]] virtual Scores scores(const ScoreSums& sums) const { return info().means(sums); }
   /// What the model makes of some images of a data set, to be looked at; none where
   /// info().pictures is "".
   [[nodiscard]] virtual std::optional<Image> picture(

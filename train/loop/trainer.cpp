@@ -125,7 +125,7 @@ bool Trainer::train_epoch() {
 }
 
 void Trainer::after_step() {
-  for (const BrokenImage& image : loader_->take_bad_images()) note_bad_images({image.message});
+  note_bad_images(loader_->take_bad_images());
   EpochPosition at = meter_.position(progress_, epochs_, steps_per_epoch());
   at.lr = lr_;
   observer_->step(at);
@@ -137,9 +137,10 @@ void Trainer::after_step() {
 }
 
 /// Each broken image is spoken of once.
-void Trainer::note_bad_images(const std::vector<std::string>& messages) {
-  for (const std::string& message : messages)
-    if (bad_images_.insert(message).second) observer_->notice("broken image left out: " + message);
+void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
+  for (const BrokenImage& image : images)
+    if (bad_images_.insert(image.message).second)
+      observer_->notice("broken image left out: " + image.message);
 }
 
 bool Trainer::must_stop() const {
@@ -231,9 +232,8 @@ bool Trainer::finish_epoch() {
   EpochRow row = meter_.epoch_row(progress_);
   row.lr =
       learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
-  if (!evaluate_into(row)) return false;
+  if (!evaluate_weights(row)) return false;
   note_scores(task(), options_.schedule, row, progress_);
-  show_picture();
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
@@ -252,18 +252,24 @@ Task::Evaluated Trainer::evaluate_to_save() {
   return result;
 }
 
-/// False when it was stopped.
-bool Trainer::evaluate_into(EpochRow& row) {
-  const Task::Evaluated plain = evaluate_to_save();
-  if (!plain.pass.complete) return false;
-  row.eval = plain.scores;
-  row.seconds += plain.pass.seconds;
-  if (step_.ema() == nullptr) return true;
-  const SwappedWeights averaged(model_->store(), step_.ema()->averages());
-  const Task::Evaluated ema = evaluate_to_save();
-  if (!ema.pass.complete) return false;
-  row.ema = ema.scores;
-  row.seconds += ema.pass.seconds;
+/// Evaluates the weights that the model holds now. False when it was stopped.
+bool Trainer::evaluate_into(EpochRow& row, Scores& scores) {
+  const Task::Evaluated evaluated = evaluate_to_save();
+  scores = this->scores(evaluated);
+  row.seconds += evaluated.pass.seconds;
+  return evaluated.pass.complete;
+}
+
+/// The run's weights, then their averages, where there are some; the picture is made with what was
+/// evaluated last. False when it was stopped.
+bool Trainer::evaluate_weights(EpochRow& row) {
+  if (!evaluate_into(row, row.eval)) return false;
+  std::optional<SwappedWeights> averaged;
+  if (step_.ema() != nullptr) {
+    averaged.emplace(model_->store(), step_.ema()->averages());
+    if (!evaluate_into(row, row.ema)) return false;
+  }
+  show_picture();
   return true;
 }
 

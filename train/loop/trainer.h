@@ -59,6 +59,9 @@ class Trainer {
   void train_step();
   /// On the test split, of the weights that the model holds.
   [[nodiscard]] Task::Evaluated evaluate();
+  [[nodiscard]] Scores scores(const Task::Evaluated& evaluated) const {
+    return step_.task().scores(evaluated.sums);
+  }
   [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
 
   /// Handles to all that a checkpoint holds.
@@ -79,7 +82,7 @@ class Trainer {
   bool train_epoch();
   bool finish_epoch();
   void after_step();
-  void note_bad_images(const std::vector<std::string>& messages);
+  void note_bad_images(const std::vector<BrokenImage>& images);
   void naming_the_step(const std::function<void()>& act) const;
   void settle();
   void require_finite();
@@ -90,7 +93,8 @@ class Trainer {
   [[nodiscard]] Batch next_batch();
   [[nodiscard]] double rate_now() const;
   void log_interval();
-  bool evaluate_into(EpochRow& row);
+  [[nodiscard]] bool evaluate_into(EpochRow& row, Scores& scores);
+  [[nodiscard]] bool evaluate_weights(EpochRow& row);
   void show_picture();
   [[nodiscard]] ImageSize own_size() const;
 

@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/autograd.h"
-#include "engine/copy.h"
+#include "engine/upload.h"
 #include "figures/contact_sheet.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
+#include "train/loop/read_together.h"
 #include "train/tasks/hole_filling.h"
 
 namespace fovea {
@@ -55,19 +56,22 @@ Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
   return mask_noise({kEvaluationStream, 0}, indices, patches);
 }
 
-MaeErrors::MaeErrors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
+MaeErrors::MaeErrors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx,
+                     const Tensor& there) {
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
-  const Tensor there = images.to(model.device());
-  const Masking masking(noise.to(model.device()), c.kept());
-  const Tensor pixels = model.reconstruct(there, masking, ctx).pixels;
-  hidden = masking.hidden.to(Device{});
+  const Tensor seen = there.defined() ? there : upload(images, model.device());
+  const Masking masking(upload(noise, model.device()), c.kept());
+  const Tensor pixels = model.reconstruct(seen, masking, ctx).pixels;
+  hidden = Masking(noise, c.kept()).hidden;  // the same: the device is not asked for it
   filled = fill_holes(images, hidden, c.image.patch_size);
-  loss = model.loss(there, masking, pixels).item();
-  const Tensor guess = PatchTargets(filled, c).values().to(model.device());
-  fill_loss = model.loss(there, masking, guess).item();
-  if (!all_finite(pixels)) nonfinite = nonfinite_rows(ops::reshape(pixels, {images.size(0), -1}));
-  predicted = pixels.to(Device{}).to(DType::f32);
+  const Tensor guess = upload(PatchTargets(filled, c).values(), model.device());
+  const auto read =
+      read_together({model.loss(seen, masking, pixels), model.loss(seen, masking, guess), pixels});
+  loss = read[0].item();
+  fill_loss = read[1].item();
+  nonfinite = nonfinite_rows(ops::reshape(read[2], {images.size(0), -1}));
+  predicted = read[2].to(DType::f32);
 }
 
 MaeViews::MaeViews(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx)
@@ -105,16 +109,16 @@ Task::Evaluated MaskedAutoencoding::evaluate(Model& model,
                                              const EvaluateOptions& options) const {
   Mae& mae = as_mae(model);
   double loss = 0, fill = 0;
-  const auto measure = [&](const Batch& batch, Context& ctx) {
-    const MaeErrors errors(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
-    const auto images = static_cast<double>(batch.size());
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const MaeErrors errors(mae, batch.host.images, held_out_noise(batch.host.indices, patches_),
+                           batch.ctx, batch.there.images);
+    const auto images = static_cast<double>(batch.host.size());
     loss += errors.loss * images;
     fill += errors.fill_loss * images;
     return errors.nonfinite;
   };
   const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
-  const auto images = static_cast<double>(std::max<std::int64_t>(1, pass.samples));
-  return {{loss / images, fill / images}, pass};
+  return {{{loss, fill}, pass.samples}, pass};
 }
 
 std::optional<Image> MaskedAutoencoding::picture(Model& model,
@@ -125,10 +129,11 @@ std::optional<Image> MaskedAutoencoding::picture(Model& model,
   few.batch_size = std::min(kImagesShown, dataset->size());
   few.on_batch = [](std::int64_t) { return false; };
   std::optional<Image> picture;
-  const auto show = [&](const Batch& batch, Context& ctx) {
-    const MaeViews views(mae, batch.images, held_out_noise(batch.indices, patches_), ctx);
-    const Tensor rows = ops::cat({batch.images, views.seen, views.reconstructed}, 0);
-    picture = contact_sheet(rows, options.normalization, batch.size());
+  const auto show = [&](const EvaluationBatch& batch) {
+    const Tensor& images = batch.host.images;
+    const MaeViews views(mae, images, held_out_noise(batch.host.indices, patches_), batch.ctx);
+    const Tensor rows = ops::cat({images, views.seen, views.reconstructed}, 0);
+    picture = contact_sheet(rows, options.normalization, batch.host.size());
     return std::int64_t{0};
   };
   static_cast<void>(evaluate_batches(model, dataset, few, show));
