@@ -1,10 +1,11 @@
-// summary MODEL [--img-size N|HxW] [--num-classes N] ...: the tree of a model with output shapes,
-// parameters and multiply-adds, and the memory that it takes.
+// summary MODEL [--img-size N|HxW] [--num-classes N] [--graph FILE] ...: the tree of a model with
+// output shapes, parameters and multiply-adds, and the memory that it takes; its ops as a drawing.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "apps/app.h"
 #include "apps/cli.h"
+#include "apps/graph_file.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "models/summary.h"
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 struct Request {
   ModelSettings settings;
-  std::string classes, device = "cpu";
+  std::string classes, device = "cpu", graph;
 };
 
 CommandSpec command(Request& request) {
@@ -32,6 +33,10 @@ CommandSpec command(Request& request) {
   FieldGroup model(spec.fields, "Model");
   model.add("num-classes", &request.classes, "logits; 0: no head");
   model.add("device", &request.device, "whose memory is measured: cpu, cuda or cuda:N");
+  model.add(
+      "graph", &request.graph,
+      "draw the ops of a forward pass, with attributes and shapes, into FILE: *.dot, or *.svg "
+      "where Graphviz is installed");
   request.settings.add_fields(spec.fields);
   return spec;
 }
@@ -46,10 +51,17 @@ int summary(int argc, char** argv) {
   if (!request.classes.empty()) {
     overrides["num_classes"] = parse_config_value(request.classes);
   }
+  if (!request.graph.empty()) require_graph_file(request.graph);
+  std::unique_ptr<Model> model;
   try {
-    print_summary(std::cout, *make_model(names.front(), overrides, 0, {DType::f32, device}));
+    model = make_model(names.front(), overrides, 0, {DType::f32, device});
+    print_summary(std::cout, *model);
   } catch (const Error& error) {  // a name or a setting that does not exist
     throw UsageError(error.what());
+  }
+  if (!request.graph.empty()) {
+    write_graph(request.graph, draw_graph(*model));
+    std::cout << "graph         " << request.graph << '\n';
   }
   return 0;
 }

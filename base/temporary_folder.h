@@ -1,4 +1,4 @@
-// A folder of its own, removed at the end: for tests and benchmarks.
+// A folder of its own, removed at the end: for tests, benchmarks, and what another program reads.
 #pragma once
 
 #include <stdlib.h>

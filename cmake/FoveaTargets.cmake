@@ -66,28 +66,6 @@ function(fovea_compile_quickly target)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O1>)
 endfunction()
 
-# x86-64 levels as in the psABI. -fno-math-errno and -fno-trapping-math let loops with sqrt and
-# selects vectorise; unlike -ffast-math they leave NaN and infinity alone.
-set(FOVEA_ISA_FLAGS_v2 -msse4.2)
-set(FOVEA_ISA_FLAGS_v3 -mavx2 -mfma -mbmi2 -mf16c)
-set(FOVEA_ISA_FLAGS_v4 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mbmi2
-    -mf16c -mprefer-vector-width=512)
-
-# fovea_isa_sources(<library> <file>...): compiles each file once per instruction set.
-function(fovea_isa_sources library)
-  foreach(isa v2 v3 v4)
-    set(object fovea_${library}_${isa})
-    add_library(${object} OBJECT ${ARGN})
-    target_compile_definitions(${object} PRIVATE FOVEA_ISA=${isa} FOVEA_ISA_${isa})
-    target_compile_options(${object} PRIVATE ${FOVEA_ISA_FLAGS_${isa}} -fno-math-errno
-                           -fno-trapping-math)
-    target_include_directories(${object} PRIVATE ${CMAKE_SOURCE_DIR})
-    target_link_libraries(${object} PRIVATE fovea_flags)
-    fovea_unite(${object})
-    target_sources(fovea_${library} PRIVATE $<TARGET_OBJECTS:${object}>)
-  endforeach()
-endfunction()
-
 # fovea_app(<name>): apps/<name>.cpp as an executable of that name, linked with everything.
 function(fovea_app name)
   add_executable(${name} ${name}.cpp)

@@ -9,6 +9,7 @@
 #include "engine/copy.h"
 #include "engine/profile.h"
 #include "engine/tensor_impl.h"
+#include "engine/trace.h"
 
 namespace fovea {
 namespace {
@@ -106,6 +107,8 @@ std::vector<Tensor> checked_saved(const Node& node) {
 }
 
 void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
+  const OpsOfTheirOwn apart;
+  const RunningOp naming(node.name.data());
   const std::vector<Tensor> saved = checked_saved(node);
   const Tensor dy = grad.contiguous();
   Grads grads = node.backward(GradArgs(node, dy, saved));
@@ -117,6 +120,32 @@ void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
     if (detecting_anomalies) require_finite(grads[i], "derivative", node.name, node.inputs);
     deliver(input, std::move(grads[i]), node.name, frontier);
   }
+}
+
+/// What the tape keeps of an op, but for its derivative.
+std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
+                                std::span<const Tensor> inputs, std::span<const Tensor> saved) {
+  auto node = std::make_shared<Node>();
+  node->name = op.name();
+  node->attributes.assign(op.attributes().begin(), op.attributes().end());
+  node->multiply_adds = op.multiply_adds;
+  node->sequence = next_sequence++;
+  node->output_shape = output.shape();
+  node->output_dtype = output.dtype();
+  node->inputs.reserve(inputs.size());
+  for (const Tensor& t : inputs) {  // an optional input that is absent is a constant
+    node->inputs.push_back(t.defined() ? t : Tensor(std::make_shared<TensorImpl>()));
+  }
+  for (const Tensor& t : saved) {
+    const Tensor kept = t.defined() ? t.detach() : t;
+    node->saved.push_back({kept, t.defined() ? t.version() : 0});
+  }
+  return node;
+}
+
+void tell_listeners(const OpLabel& op, const Tensor& output, std::span<const Tensor> inputs) {
+  if (is_profiling()) profile_op(op, output);
+  if (is_tracing()) trace_op({op, inputs, output});
 }
 
 }  // namespace
@@ -170,28 +199,22 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward) {
-  if (detecting_anomalies) require_finite(output, "output", op.name, inputs);
-  if (is_profiling()) profile_op(op.name, output);
+  if (detecting_anomalies) require_finite(output, "output", op, inputs);
   bool wanted = false;
   for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
-  if (!recording || !wanted) return output;
-  auto node = std::make_shared<Node>();
-  node->name = op.name;
-  node->multiply_adds = op.multiply_adds;
-  node->sequence = next_sequence++;
-  node->output_shape = output.shape();
-  node->output_dtype = output.dtype();
-  node->inputs.reserve(inputs.size());
-  for (const Tensor& t : inputs) {  // an optional input that is absent is a constant
-    node->inputs.push_back(t.defined() ? t : Tensor(std::make_shared<TensorImpl>()));
+  if (recording && wanted) {
+    std::shared_ptr<Node> node = make_node(op, output, inputs, saved);
+    node->backward = std::move(backward);
+    if (output.requires_grad()) output = output.detach();  // an op that returned its input
+    output.impl()->node = std::move(node);
   }
-  for (const Tensor& t : saved) {
-    const Tensor kept = t.defined() ? t.detach() : t;
-    node->saved.push_back({kept, t.defined() ? t.version() : 0});
-  }
-  node->backward = std::move(backward);
-  if (output.requires_grad()) output = output.detach();  // an op that returned its input
-  output.impl()->node = std::move(node);
+  tell_listeners(op, output, inputs);
+  return output;
+}
+
+Tensor record_constant(const OpLabel& op, const Tensor& output,
+                       std::initializer_list<Tensor> inputs) {
+  tell_listeners(op, output, std::span(inputs.begin(), inputs.size()));
   return output;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/op_label.h"
 #include "engine/tensor.h"
 
 namespace fovea {
@@ -39,24 +40,20 @@ class GradArgs {
 };
 using BackwardFn = std::function<Grads(const GradArgs&)>;
 
-/// What the tape says about an op.
-struct OpLabel {
-  OpLabel(const char* op, std::int64_t count = 0) : name(op), multiply_adds(count) {}
-  OpLabel(std::string_view op, std::int64_t count = 0) : name(op), multiply_adds(count) {}
-
-  std::string_view name;
-  std::int64_t multiply_adds;  ///< of a product's forward pass
-};
-
 /// Puts an op on the tape and returns `output`. `saved` lists every tensor that the derivative
 /// reads (inputs, the output itself, statistics): they are kept without their own tape, so no cycle
 /// can arise, and their versions are checked before use. Gradients may have the broadcast shape of
 /// the output or the input's own. Records nothing when no input requires a gradient, or under
-/// NoGrad.
+/// NoGrad; a trace (engine/trace.h) and a profile are told of the op all the same.
 Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward);
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward);
+
+/// For an op without a derivative, such as a comparison: tells the trace and the profile. Returns
+/// `output`.
+Tensor record_constant(const OpLabel& op, const Tensor& output,
+                       std::initializer_list<Tensor> inputs);
 
 /// True when record() would keep the derivative: lets an op skip work that only backward needs.
 [[nodiscard]] bool needs_tape(std::initializer_list<Tensor> inputs);
@@ -79,7 +76,8 @@ class NoGrad {
   bool before_;
 };
 
-/// While it lives, this thread records again: for a derivative that computes through the tape.
+/// While it lives, this thread records again: for a derivative that computes through the tape. Its
+/// ops have their own names.
 class WithGrad {
  public:
   WithGrad();
@@ -88,6 +86,7 @@ class WithGrad {
   WithGrad& operator=(const WithGrad&) = delete;
 
  private:
+  OpsOfTheirOwn named_;
   bool before_;
 };
 
@@ -112,7 +111,8 @@ class Node {
     std::uint64_t version = 0;
   };
 
-  std::string name;
+  std::string_view name;  ///< static text, and so are the words in `attributes`
+  std::vector<OpAttribute> attributes;
   std::uint64_t sequence = 0;
   Shape output_shape;
   DType output_dtype = DType::f32;

@@ -3,6 +3,7 @@
 #include "engine/copy.h"
 
 #include "engine/cuda/runtime.h"
+#include "engine/kernels.h"
 #include "engine/strided.h"
 
 namespace fovea {
@@ -62,6 +63,7 @@ struct SplitAxes {
 }  // namespace
 
 void copy_into(const Tensor& destination, const Tensor& source) {
+  const RunningOp naming("copy");
   if (!(source.shape() == destination.shape())) {
     const Strides strides =
         broadcast_strides(source.shape(), source.strides(), destination.shape());
@@ -83,6 +85,7 @@ void copy_into(const Tensor& destination, const Tensor& source) {
 }
 
 void add_into(const Tensor& destination, const Tensor& source) {
+  const RunningOp naming("add_into");
   check(destination.shape() == source.shape(), "add_into: shapes ", destination.shape(), " and ",
         source.shape(), " differ");
   check(destination.device() == source.device(), "add_into: devices ", destination.device(),
@@ -98,6 +101,7 @@ void add_into(const Tensor& destination, const Tensor& source) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  const RunningOp naming("sum_to");
   check(broadcast("sum_to", shape, x.shape()) == x.shape(), "sum_to: shape ", shape,
         " does not broadcast to ", x.shape());
   check(is_float(x.dtype()), "sum_to: got ", x.dtype(), ", expected f64, f32 or bf16");
@@ -111,6 +115,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 void fill(const Tensor& destination, double value) {
+  const RunningOp naming("fill_");
   if (destination.numel() > 0) {
     data_kernels(destination.device())
         .fill({destination.dtype(), merged_axes<1>(destination.shape(), {destination.strides()}),
@@ -120,6 +125,7 @@ void fill(const Tensor& destination, double value) {
 }
 
 bool all_finite(const Tensor& x) {
+  const RunningOp naming("all_finite");
   if (!is_float(x.dtype()) || x.numel() == 0) return true;
   const Tensor finite = empty({}, {DType::i64, x.device()});
   data_kernels(x.device())

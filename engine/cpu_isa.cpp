@@ -10,24 +10,33 @@ namespace fovea {
 namespace {
 
 Isa best_isa() {
-  __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  return v4 ? Isa::v4 : v3 ? Isa::v3 : Isa::v2;
+  Isa best = kNames<Isa>.front().value;
+  for (const Named<Isa>& entry : kNames<Isa>) {
+    if (!processor_has(entry.value)) break;
+    best = entry.value;
+  }
+  return best;
+}
+
+/// "v2, v3 or v4".
+std::string all_names() {
+  constexpr std::size_t kCount = kNames<Isa>.size();
+  std::string text;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    text += i == 0 ? "" : i + 1 == kCount ? " or " : ", ";
+    text += kNames<Isa>[i].name;
+  }
+  return text;
 }
 
 Isa choose() {
   const Isa best = best_isa();
   const char* wish = std::getenv("FOVEA_ISA");
   if (wish == nullptr || *wish == '\0') return best;
-  for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
-    if (to_string(isa) != wish) continue;
-    check(isa <= best, "FOVEA_ISA=", wish, ": this processor supports up to ", to_string(best));
-    return isa;
-  }
-  fail("FOVEA_ISA=", wish, ": expected v2, v3 or v4");
+  const std::optional<Isa> wished = find_named<Isa>(wish);
+  check(wished.has_value(), "FOVEA_ISA=", wish, ": expected ", all_names());
+  check(*wished <= best, "FOVEA_ISA=", wish, ": this processor supports up to ", to_string(best));
+  return *wished;
 }
 
 }  // namespace
@@ -37,9 +46,6 @@ Isa cpu_isa() {
   return chosen;
 }
 
-std::string_view to_string(Isa isa) {
-  constexpr std::string_view names[] = {"v2", "v3", "v4"};
-  return names[static_cast<int>(isa)];
-}
+std::string_view to_string(Isa isa) { return kNames<Isa>[static_cast<std::size_t>(isa)].name; }
 
 }  // namespace fovea

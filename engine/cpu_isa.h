@@ -1,13 +1,41 @@
-// Which of the processor's instruction sets is used.
+// The instruction sets of the processor that kernels are compiled for, and which of them is used.
 #pragma once
 
+#include <array>
 #include <string_view>
+
+#include "base/names.h"
 
 namespace fovea {
 
-enum class Isa { v2, v3, v4 };  ///< SSE4.2; AVX2 + FMA; AVX-512 F, BW, CD, DQ, VL
+/// Each has all that those before it have. cmake/FoveaIsas.cmake says how they are compiled, and
+/// which kernels they have of their own.
+enum class Isa {
+  v2,  ///< SSE4.2
+  v3,  ///< AVX2, FMA
+  v4,  ///< AVX-512 F, BW, CD, DQ, VL
+};
+template <>
+inline constexpr auto kNames<Isa> =
+    std::to_array<Named<Isa>>({{Isa::v2, "v2"}, {Isa::v3, "v3"}, {Isa::v4, "v4"}});
 
-/// The best that the processor has, lowered by FOVEA_ISA=v2|v3|v4 in the environment. Throws Error
+/// Whether the processor has what `isa` adds to the one before it.
+[[nodiscard]] inline bool processor_has(Isa isa) {
+  __builtin_cpu_init();
+  switch (isa) {
+    case Isa::v2:
+      return true;
+    case Isa::v3:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::v4:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+  }
+  return false;
+}
+
+/// The best that the processor has, lowered by FOVEA_ISA=<name> in the environment. Throws Error
 /// where that names another, or one that the processor lacks.
 [[nodiscard]] Isa cpu_isa();
 /// "v2", "v3" or "v4".

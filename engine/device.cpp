@@ -13,9 +13,9 @@ Device parse_device(std::string_view text) {
   if (text == "cpu") return {};
   if (text == "cuda") return {DeviceType::cuda, 0};
   if (text.starts_with("cuda:")) {
-    constexpr std::int64_t kMostDevices = 1 << 16;
+    constexpr std::int64_t kMaxDevices = 1 << 16;
     const std::int64_t index = parse_integer(text.substr(5)).value_or(-1);
-    if (index >= 0 && index < kMostDevices) return {DeviceType::cuda, static_cast<int>(index)};
+    if (index >= 0 && index < kMaxDevices) return {DeviceType::cuda, static_cast<int>(index)};
   }
   fail("device: got '", text, "', expected cpu, cuda or cuda:N");
 }

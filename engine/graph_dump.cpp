@@ -1,4 +1,4 @@
-// The tape as text or Graphviz.
+// The tape as nodes and as text; graph_drawing.cpp draws it.
 #include "engine/graph_dump.h"
 
 #include <algorithm>
@@ -59,28 +59,9 @@ std::string graph_text(const Tensor& root) {
   return out.str();
 }
 
-std::string graph_dot(const Tensor& root) {
-  std::ostringstream out;
-  out << "digraph tape {\n  node [shape=box, fontname=\"sans-serif\"];\n";
-  for (const auto& node : tape_of(root)) {
-    out << "  n" << node->sequence << " [label=\"" << node->name << "\\n"
-        << node->output_shape << "\"];\n";
-    for (const Tensor& input : node->inputs) {
-      if (input.node()) {
-        out << "  n" << input.node()->sequence << " -> n" << node->sequence << ";\n";
-      } else if (!input.name().empty()) {
-        out << "  \"" << input.name() << "\" [shape=ellipse];\n  \"" << input.name() << "\" -> n"
-            << node->sequence << ";\n";
-      }
-    }
-  }
-  out << "}\n";
-  return out.str();
-}
-
 std::vector<std::string> graph_op_names(const Tensor& root) {
   std::set<std::string> names;
-  for (const auto& node : tape_of(root)) names.insert(node->name);
+  for (const auto& node : tape_of(root)) names.emplace(node->name);
   return {names.begin(), names.end()};
 }
 

@@ -14,7 +14,9 @@ namespace fovea {
 [[nodiscard]] std::vector<std::shared_ptr<Node>> tape_of(const Tensor& root);
 /// One line per op, last first: "#12 softmax [2, 3, 5, 5] <- #11, saves 1.2 KiB".
 [[nodiscard]] std::string graph_text(const Tensor& root);
-/// The same as a Graphviz digraph: `dot -Tsvg`.
+/// A drawing for Graphviz (`dot -Tsvg`): a box for each op with its attributes, its parameters and
+/// the shape of what it computes, within frames for the modules that parameters' names speak of;
+/// the other leaves that have a name are ellipses.
 [[nodiscard]] std::string graph_dot(const Tensor& root);
 /// The distinct op names on the tape, sorted.
 [[nodiscard]] std::vector<std::string> graph_op_names(const Tensor& root);

@@ -12,6 +12,7 @@ extern const DataKernels data_kernels;
 }
 
 const DataKernels& data_kernels(Device device) {
+  kernels_place() = device.is_cpu() ? "the CPU" : kCudaPlace;
   if (device.is_cpu()) return cpu::data_kernels;
   cuda::set_device(device.index);
   return cuda::data_kernels;

@@ -25,8 +25,6 @@ struct StridedAxes {
 
 /// to[...] = from[...], converted.
 struct CopyCall {
-  static constexpr const char* kOp = "copy";
-
   StridedAxes<2> axes;  ///< of to, from
   DType to_dtype = DType::f32, from_dtype = DType::f32;
   void* to = nullptr;
@@ -35,8 +33,6 @@ struct CopyCall {
 
 /// to[...] += from[...], of float dtypes; added in the wider of the two.
 struct AddCall {
-  static constexpr const char* kOp = "add_into";
-
   StridedAxes<2> axes;  ///< of to, from
   DType to_dtype = DType::f32, from_dtype = DType::f32;
   void* to = nullptr;
@@ -45,8 +41,6 @@ struct AddCall {
 
 /// y[kept] = sum of x[kept, reduced], in f64 and in a fixed order. y is packed.
 struct SumCall {
-  static constexpr const char* kOp = "sum_to";
-
   DType dtype = DType::f32;
   StridedAxes<1> kept, reduced;  ///< of x; `reduced` may be empty (count 0)
   const void* x = nullptr;
@@ -55,8 +49,6 @@ struct SumCall {
 
 /// *finite = whether no x[...] is NaN or infinite, 0 if one is, in the memory of the device.
 struct FiniteCall {
-  static constexpr const char* kOp = "all_finite";
-
   DType dtype = DType::f32;
   StridedAxes<1> axes;
   const void* x = nullptr;
@@ -65,8 +57,6 @@ struct FiniteCall {
 
 /// y[...] = value, converted.
 struct FillCall {
-  static constexpr const char* kOp = "fill_";
-
   DType dtype = DType::f32;
   StridedAxes<1> axes;
   void* y = nullptr;
@@ -81,7 +71,8 @@ struct DataKernels {
   Kernel<FillCall> fill;
 };
 
-/// The kernels of a device; CUDA's run on that device, which becomes this thread's current one.
+/// The kernels of a device, which becomes the one that this thread works on: CUDA's current device,
+/// where what is called of the table runs.
 [[nodiscard]] const DataKernels& data_kernels(Device device);
 
 }  // namespace fovea

@@ -21,13 +21,13 @@
 namespace fovea {
 namespace {
 
-constexpr int kMostThreads = 4096;
+constexpr int kMaxThreads = 4096;
 
 /// OpenMP ends the program, without a word of ours, where threads cannot be started.
 void require_threads(int count) {
   const auto usual = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  check(count <= kMostThreads, "threads: got ", count,
-        " (--threads or OMP_NUM_THREADS), expected at most ", kMostThreads, "; this machine runs ",
+  check(count <= kMaxThreads, "threads: got ", count,
+        " (--threads or OMP_NUM_THREADS), expected at most ", kMaxThreads, "; this machine runs ",
         usual, " at a time");
   std::binary_semaphore end(0);
   std::vector<std::jthread> started;
@@ -53,8 +53,8 @@ int default_threads() {
   if (const char* text = std::getenv("OMP_NUM_THREADS")) {  // "4", or a list for nested loops
     const std::vector<std::string> numbers = words_of(text, ",");
     const auto first = numbers.empty() ? 1 : parse_integer(numbers.front());
-    check(first && *first >= 1 && *first <= kMostThreads, "OMP_NUM_THREADS: got \"", text,
-          "\", expected 1 to ", kMostThreads);
+    check(first && *first >= 1 && *first <= kMaxThreads, "OMP_NUM_THREADS: got \"", text,
+          "\", expected 1 to ", kMaxThreads);
   }
   const int count = omp_get_max_threads();
   require_threads(count);

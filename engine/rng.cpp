@@ -62,14 +62,4 @@ double Rng::beta(double a, double b) {
   return sum > 0 ? x.value / sum : 1 / (1 + std::exp(y.log - x.log));
 }
 
-std::uint64_t stream_of(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  const auto mix = [](std::uint64_t z) {  // Steele et al., SplitMix64
-    z += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  };
-  return mix(mix(mix(a) ^ b) ^ c);
-}
-
 }  // namespace fovea

@@ -81,7 +81,29 @@ struct RandomKey {
   std::uint64_t stream = 0;
 };
 
-/// Mixes values into one stream number (splitmix64 finaliser), e.g. stream_of(epoch, index).
-[[nodiscard]] std::uint64_t stream_of(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0);
+/// The finaliser of SplitMix64 (Steele et al. 2014).
+[[nodiscard]] FOVEA_HD inline std::uint64_t split_mix(std::uint64_t z) {
+  z += 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+/// Mixes values into one stream number, e.g. stream_of(epoch, index).
+[[nodiscard]] FOVEA_HD inline std::uint64_t stream_of(std::uint64_t a, std::uint64_t b = 0,
+                                                      std::uint64_t c = 0) {
+  return split_mix(split_mix(split_mix(a) ^ b) ^ c);
+}
+
+/// A key as kernels are given it. Where there is a step, a number in the device's memory, the
+/// stream is stream_of(*step, stream): the same call draws other numbers when that is written.
+struct KernelKey {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  const std::uint64_t* step = nullptr;
+
+  [[nodiscard]] FOVEA_HD RandomKey now() const {
+    return {seed, step == nullptr ? stream : stream_of(*step, stream)};
+  }
+};
 
 }  // namespace fovea

@@ -73,7 +73,20 @@ Storage::Block::Block(std::size_t size, Device where) : bytes(size), device(wher
                                                  : cuda::allocate(bytes, device.index));
 }
 
+Storage::Block::Block(std::byte* memory, std::size_t size, Device where,
+                      std::function<void()> owner_release)
+    : data(memory),
+      bytes(size),
+      device(where),
+      is_foreign(true),
+      release(std::move(owner_release)) {}
+
 Storage::Block::~Block() {
+  if (is_foreign) {
+    if (device.is_cuda()) cuda::drain(device.index);
+    if (release) release();
+    return;
+  }
   if (data == nullptr) return;
   if (device.is_cpu()) {
     cpu_memory().deallocate(data, bytes, {});
@@ -84,6 +97,12 @@ Storage::Block::~Block() {
 
 Storage::Storage(std::size_t bytes, Device device)
     : block_((require_device(device), std::make_shared<Block>(bytes, device))) {}
+
+Storage::Storage(std::byte* data, std::size_t bytes, Device device, std::function<void()> release) {
+  require_device(device);
+  check(data != nullptr || bytes == 0, "storage: got no memory for ", bytes, " bytes");
+  block_ = std::make_shared<Block>(data, bytes, device, std::move(release));
+}
 
 MemoryStats memory_stats(Device device) {
   return device.is_cpu() ? cpu_memory().stats() : cuda::memory_stats(device.index);

@@ -1,8 +1,10 @@
-// Reference-counted, 64-byte-aligned bytes on a device, from a caching allocator with statistics.
+// Reference-counted bytes on a device: 64-byte-aligned ones from a caching allocator with
+// statistics, or memory that someone else owns.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +19,11 @@ class Storage {
   Storage() = default;
   /// Uninitialised bytes. Throws when the device has not that much memory.
   Storage(std::size_t bytes, Device device);
+  /// Memory of that many bytes on `device` that someone else owns. `release`, which may be empty
+  /// and must not throw, is called once, when the last handle is gone; on CUDA all that this device
+  /// was asked for has been done by then. Where this throws it is not called. Such memory is not
+  /// counted in MemoryStats.
+  Storage(std::byte* data, std::size_t bytes, Device device, std::function<void()> release);
 
   [[nodiscard]] std::byte* data() const { return block_ ? block_->data : nullptr; }
   [[nodiscard]] std::size_t bytes() const { return block_ ? block_->bytes : 0; }
@@ -26,12 +33,14 @@ class Storage {
   void bump_version() const {
     if (block_) ++block_->version;
   }
-  [[nodiscard]] bool unique() const { return block_.use_count() == 1; }
+  /// Whether nobody else sees these bytes: false of memory that someone else owns.
+  [[nodiscard]] bool unique() const { return block_.use_count() == 1 && !block_->is_foreign; }
   friend bool operator==(const Storage&, const Storage&) = default;
 
  private:
   struct Block {
-    Block(std::size_t bytes, Device device);
+    Block(std::size_t size, Device where);
+    Block(std::byte* memory, std::size_t size, Device where, std::function<void()> owner_release);
     ~Block();
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
@@ -40,6 +49,8 @@ class Storage {
     std::size_t bytes = 0;
     std::uint64_t version = 0;
     Device device;
+    bool is_foreign = false;
+    std::function<void()> release{};  ///< of foreign memory
   };
   std::shared_ptr<Block> block_;
 };

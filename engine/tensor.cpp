@@ -88,25 +88,29 @@ std::vector<double> Tensor::to_vector() const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
+  const OpLabel op("clone");
   Tensor copy = empty(shape(), options());
   copy_into(copy, *this);
-  return record("clone", copy, {*this}, {}, [](const GradArgs& g) -> Grads { return {g.dy}; });
+  return record(op, copy, {*this}, {}, [](const GradArgs& g) -> Grads { return {g.dy}; });
 }
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
+  const OpLabel op("to", {{"dtype", to_string(dtype).data()}});
   Tensor converted = empty(shape(), {dtype, device()});
   copy_into(converted, *this);
   if (!is_float(dtype)) return converted;
-  return record("to", converted, {*this}, {},
+  return record(op, converted, {*this}, {},
                 [from = this->dtype()](const GradArgs& g) -> Grads { return {g.dy.to(from)}; });
 }
 
 Tensor Tensor::to(Device device) const {
   if (device == this->device()) return *this;
+  const OpLabel op("to_device",
+                   {{"device", device.is_cpu() ? "cpu" : "cuda"}, {"index", device.index}});
   Tensor moved = empty(shape(), {dtype(), device});
   copy_into(moved, *this);
-  return record("to_device", moved, {*this}, {},
+  return record(op, moved, {*this}, {},
                 [from = this->device()](const GradArgs& g) -> Grads { return {g.dy.to(from)}; });
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -121,6 +123,22 @@ class Tensor {
                                  TensorOptions options = {});
 /// Copies `bytes` (row-major elements of the dtype, host byte order).
 [[nodiscard]] Tensor from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> bytes);
+
+/// Elements that someone else owns, for from_memory().
+struct ForeignMemory {
+  void* data = nullptr;  ///< the first element; null only where there are none
+  Shape shape{};
+  std::optional<Strides> strides{};  ///< in elements, of any sign; none: row-major and packed
+  TensorOptions options{};           ///< the device on which `data` is
+  /// Called once when the last tensor on this memory is gone; must not throw. Empty: the memory
+  /// outlives all tensors.
+  std::function<void()> release{};
+};
+/// A tensor on that memory, not a copy: ops read it and write it. It must be aligned as its
+/// elements are, no more (this library's own is aligned to 64 bytes, which loops like and do not
+/// need). Throws Error where it is not, and where shape and strides do not fit; `release` has not
+/// been called then and will not be.
+[[nodiscard]] Tensor from_memory(ForeignMemory memory);
 
 // Random tensors: element i is a function of (seed, stream, i).
 struct UniformRange {

@@ -9,12 +9,13 @@
 using namespace fovea;
 
 Tensor mish(const Tensor& x) {
+  const OpLabel op("mish");  // first: errors in what follows name it
   Tensor y;
   {
     const NoGrad no_grad;  // keep x alone, not the parts
     y = x * ops::tanh(ops::softplus(x));
   }
-  return record("mish", y, {x}, {x}, [](const GradArgs& g) -> Grads {
+  return record(op, y, {x}, {x}, [](const GradArgs& g) -> Grads {
     const Tensor& x = g.saved[0];
     const Tensor t = ops::tanh(ops::softplus(x));
     return {g.dy * (t + x * (ops::add(ops::neg(t * t), 1.0)) * ops::sigmoid(x))};

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-#include "engine/rng.h"
+#include "engine/step_key.h"
 #include "engine/tensor.h"
 
 namespace fovea {
@@ -17,6 +17,9 @@ struct Context {
   DType activations = DType::f32;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;  ///< counted by the trainer over the run, micro-batches included
+  /// `step` where kernels read it. Made when the first key is drawn; who repeats the calls of a
+  /// pass (a CUDA graph) keeps it, and writes it before each.
+  StepNumber step_number{};
   /// The dtype of what blocks add to: sums of many bf16 branches would lose digits in bf16.
   [[nodiscard]] DType residual() const {
     return activations == DType::bf16 ? DType::f32 : activations;
@@ -30,7 +33,10 @@ struct Context {
   std::function<void(std::string_view, const Tensor&)> tap;
 
   /// A key of its own for every random op of this forward pass, in call order.
-  [[nodiscard]] RandomKey next_key() { return {seed, stream_of(step, 1 + drawn_++)}; }
+  [[nodiscard]] StepKey next_key() {
+    if (!step_number.defined() || step_number.value() != step) step_number = StepNumber(step);
+    return {seed, 1 + drawn_++, step_number};
+  }
   void show(std::string_view name, const Tensor& value) const {
     if (tap) tap(name, value);
   }

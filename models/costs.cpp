@@ -9,7 +9,7 @@ namespace {
 
 /// What a product is called whose operands are no parameters.
 std::string label_of(const Node& op) {
-  return op.name.ends_with("attention") ? "softmax(q k^T) v" : op.name;
+  return std::string(op.name.ends_with("attention") ? "softmax(q k^T) v" : op.name);
 }
 
 /// "blocks.0.attn.qkv" of an op with that module's weight; empty: it has none.

@@ -114,7 +114,8 @@ Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions o
 
 ModelOutput Mae::forward(const Tensor& images, Context& ctx) {
   const Shape shape{images.size(0), config_.image.patches()};
-  const Tensor noise = rand_uniform(shape, {0, 1}, ctx.next_key(), {DType::f32, images.device()});
+  const Tensor noise =
+      rand_uniform(shape, {0, 1}, ctx.next_key().now(), {DType::f32, images.device()});
   return {reconstruct(images, Masking(noise, config_.kept()), ctx).pixels, {}};
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/graph_dump.h"
 #include "ops/reduce.h"
 
 namespace fovea {
@@ -192,6 +193,15 @@ void print_summary(std::ostream& out, Model& model) {
       << megabytes_text(memory.forward) << " forward, " << megabytes_text(memory.step)
       << " forward and backward (" << to_string(model.device()) << ")\nsettings      "
       << info.config << '\n';
+}
+
+std::string draw_graph(Model& model) {
+  const ModelInfo& info = model.info();
+  const Tensor images =
+      zeros({1, info.in_chans, info.img_size[0], info.img_size[1]}, {DType::f32, model.device()});
+  images.set_name("images");
+  Context ctx;
+  return graph_dot(model.forward(images, ctx).logits);
 }
 
 }  // namespace fovea

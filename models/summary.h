@@ -33,4 +33,7 @@ struct MemoryCost {
 [[nodiscard]] SummaryNode summarize(Model& model);
 void print_summary(std::ostream& out, Model& model);
 
+/// The ops of a forward pass of one image, in the modules that they belong to, for Graphviz.
+[[nodiscard]] std::string draw_graph(Model& model);
+
 }  // namespace fovea

@@ -2,18 +2,18 @@
 // repeated and a run resumed.
 #pragma once
 
-#include "engine/rng.h"
+#include "engine/step_key.h"
 #include "engine/tensor.h"
 
 namespace fovea::ops {
 
 /// Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate).
-[[nodiscard]] Tensor dropout(const Tensor& x, double rate, RandomKey key);
+[[nodiscard]] Tensor dropout(const Tensor& x, double rate, const StepKey& key);
 /// The same for whole samples (axis 0): stochastic depth (Huang et al. 2016).
-[[nodiscard]] Tensor drop_path(const Tensor& x, double rate, RandomKey key);
+[[nodiscard]] Tensor drop_path(const Tensor& x, double rate, const StepKey& key);
 /// residual + drop_path(branch), in one pass. The branch may be bf16 beside an f32 residual, which
 /// then keeps the sum's digits.
 [[nodiscard]] Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate,
-                                   RandomKey key);
+                                   const StepKey& key);
 
 }  // namespace fovea::ops

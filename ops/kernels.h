@@ -3,8 +3,9 @@
 // Above it stand shapes, checks, the tape and derivatives (ops/<family>/<family>.cpp); below it the
 // loops, and the threads that run them. A family's call.h says what its kernels are given: plain
 // pointers, sizes and strides, which name no device. Its cpu*.cpp are compiled once for each of the
-// CPU's instruction sets, its *.cu for CUDA; each side defines a table `<family>_kernels`, and
-// tables.cpp.in gathers those of a device.
+// CPU's instruction sets that has this family of its own (cmake/FoveaIsas.cmake; it takes the
+// others from the set below it), its *.cu for CUDA; each side defines a table `<family>_kernels`,
+// and table.cpp.in gathers those of a device or a set.
 //
 // A rule for cpu*.cpp: nothing is defined outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3 or
 // v4) or an anonymous one, and no inline function of a header is called that could be emitted as a
@@ -12,6 +13,7 @@
 // tests/programs/isa_symbols.sh checks the objects.
 #pragma once
 
+#include "engine/cpu_isa.h"
 #include "engine/device.h"
 #include "ops/attention/call.h"
 #include "ops/conv/call.h"
@@ -50,7 +52,14 @@ struct Kernels {
   const UpdateKernels& update = kNoKernels<UpdateKernels>;
 };
 
-/// The kernels of a device; CUDA's run on that device, which becomes this thread's current one.
+/// The kernels of a device, which becomes the one that this thread works on: CUDA's current device,
+/// where what is called of the table runs. Ask anew before each call; do not keep the table while
+/// other devices are asked for.
 [[nodiscard]] const Kernels& kernels(Device device);
+
+namespace cpu {
+/// Those of an instruction set, which the processor may lack.
+[[nodiscard]] const Kernels& kernels_of(Isa isa);
+}  // namespace cpu
 
 }  // namespace fovea::ops

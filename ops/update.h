@@ -1,5 +1,5 @@
 // What changes tensors in place, off the tape: steps of optimizers, averages, clipped gradients.
-// The formulas and their papers stand in ops/update/, a file each; train/ decides which parameters
+// The formulas and their papers are in ops/update/, one file each; optim/ decides which parameters
 // are changed, and at which rates.
 #pragma once
 
@@ -17,13 +17,36 @@ struct UpdateTensors {
   Tensor parameter, gradient, m, v;  ///< v is adamw_'s and lamb_'s alone
 };
 
-/// The numbers of one step, whatever the optimizer.
-struct UpdateRates {
-  double lr = 0, weight_decay = 0;
-  double gradient_scale = 1;  ///< acts as if the gradient had been multiplied by it
-  std::int64_t step = 1;      ///< counts from 1
+/// What changes from one step to the next, whatever the optimizer and the parameter.
+struct StepNumbers {
+  double lr = 0;
+  double gradient_scale = 1;    ///< acts as if the gradient had been multiplied by it
+  std::int64_t step = 1;        ///< counts from 1
+  double beta1 = 0, beta2 = 0;  ///< of Adam and LAMB, whose moments' bias depends on the step
 };
 
+/// These numbers in the memory of a device, where the steps' kernels read them. A handle: copies
+/// are the same memory.
+class UpdateStep {
+ public:
+  UpdateStep(Device device, const StepNumbers& now);
+
+  /// One small copy. Steps that were asked for before read the old numbers.
+  void write(const StepNumbers& now);
+  [[nodiscard]] const StepNumbers& numbers() const { return numbers_; }  ///< as this handle wrote
+  [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< a StepBlock
+
+ private:
+  StepNumbers numbers_{};
+  Tensor memory_;
+};
+
+/// One parameter's part in a step.
+struct UpdateRates {
+  UpdateStep now;
+  double lr_scale = 1;  ///< its rate is lr times this
+  double weight_decay = 0;
+};
 struct AdamOptions {
   double beta1 = 0, beta2 = 0, eps = 0;
 };
@@ -50,8 +73,9 @@ void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptio
 /// Of a matrix, or of filters [O, C, kh, kw] as the matrix [O, C kh kw].
 void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options);
 
-/// average <- decay average + (1 - decay) scale value, of f32 or f64.
-void average_(const Tensor& average, const Tensor& value, double decay, double scale = 1);
+/// average <- decay average + (1 - decay) value, of f32 or f64. decay: one f64 on their device,
+/// which may change while the call stays.
+void average_(const Tensor& average, const Tensor& value, const Tensor& decay);
 
 /// The sum of all squares over tensors of any float dtype on one device, as one f64 there, in an
 /// order that does not depend on the threads. NaN or infinite when an element is. 0 of none.

@@ -36,14 +36,22 @@ double Ema::decay_at(std::int64_t step) const {
                   1 - std::pow(static_cast<double>(std::max<std::int64_t>(step, 1)), -2.0 / 3));
 }
 
+/// All averages are on one device, the model's.
+void Ema::write_decay(double decay) {
+  if (averages_.empty()) return;
+  const Device device = averages_.begin()->second.device();
+  if (!now_.defined()) now_ = empty({1}, {DType::f64, device});
+  now_.copy_(from_values({1}, {decay}, {DType::f64, {}}));
+}
+
 void Ema::update(const ParameterStore& store, std::int64_t step) {
   const NoGrad no_grad;
-  const double decay = decay_at(step);
+  write_decay(decay_at(step));
   for_each_saved(store, [&](const Parameter& p) {
     const Tensor& average = averages_.at(p.name);
     const DType dtype = average.dtype();
     if (dtype == DType::f64 || dtype == DType::f32) {
-      ops::average_(average, p.tensor.contiguous(), decay);
+      ops::average_(average, p.tensor.contiguous(), now_);
     } else {
       average.copy_(p.tensor);
     }

@@ -26,9 +26,12 @@ class Ema {
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
  private:
+  void write_decay(double decay);
+
   double decay_;
   bool warmup_;
   std::map<std::string, Tensor> averages_;
+  Tensor now_;  ///< the decay of the update under way, where kernels read it
 };
 
 /// While it lives, the store holds the averages; then its own values again, bit for bit.

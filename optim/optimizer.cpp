@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/autograd.h"
@@ -44,8 +45,10 @@ OptimizerOptions default_options(OptimizerKind kind) {
   return options;
 }
 
-Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : options_(options) {
-  const LayerScales scales(store, options_.layer_decay, options_.layer_decay_norm);
+Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options)
+    : options_(std::move(options)) {
+  const LayerScales by_layer(store, options_.layer_decay, options_.layer_decay_norm);
+  const NamedRates by_name(store, options_.named_rates);
   for (const Parameter& parameter : store.parameters()) {
     const Tensor& p = parameter.tensor;
     if (!p.requires_grad()) continue;
@@ -53,7 +56,7 @@ Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options) : op
           parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
     Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};
     if (has_second_moment(slot.kind)) slot.v = zeros(p.shape(), p.options());
-    slot.lr_scale = scales.of(parameter);
+    slot.lr_scale = by_layer.of(parameter) * by_name.of(parameter);
     if (parameter.role == Role::distillation_token && !options_.decay_dist_token) {
       slot.parameter.decay = Decay::no;
     }
@@ -65,12 +68,24 @@ void Optimizer::step(double lr, double gradient_scale) {
   const NoGrad no_grad;
   ++steps_done_;
   if (options_.kind == OptimizerKind::lamb) gradient_scale = clip_for_lamb(gradient_scale);
+  if (slots_.empty()) return;
+  write_step(lr, gradient_scale);
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (!gradient.defined()) continue;
     const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
-    update(slot, gradient, {lr * slot.lr_scale, decay, gradient_scale, steps_done_});
+    update(slot, gradient, {*now_, slot.lr_scale, decay});
   }
+}
+
+void Optimizer::write_step(double lr, double gradient_scale) {
+  const ops::StepNumbers numbers{.lr = lr,
+                                 .gradient_scale = gradient_scale,
+                                 .step = steps_done_,
+                                 .beta1 = options_.beta1,
+                                 .beta2 = options_.beta2};
+  if (now_) return now_->write(numbers);
+  now_.emplace(slots_.front().parameter.tensor.device(), numbers);
 }
 
 void Optimizer::update(const Slot& slot, const Tensor& gradient,

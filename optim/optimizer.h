@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "models/scope.h"
 #include "ops/update.h"
 #include "optim/layer_decay.h"
+#include "optim/named_rates.h"
 
 namespace fovea {
 
@@ -41,7 +43,8 @@ struct OptimizerOptions {
   double momentum = 0.9;                          ///< sgd, momentum, lars, muon
   double layer_decay = 1;  ///< rates fall by this factor per layer, see layer_decay.h
   LastNorm layer_decay_norm = LastNorm::with_block;
-  bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in newest timm
+  std::vector<NamedRate> named_rates{};  ///< multiply with each other and with layer_decay's
+  bool decay_dist_token = true;          ///< false: DeiT's dist_token is exempt, as in newest timm
 };
 /// With the kind's own betas and eps: PyTorch's for AdamW, timm's for the others.
 [[nodiscard]] OptimizerOptions default_options(OptimizerKind kind);
@@ -76,12 +79,14 @@ class Optimizer {
     Tensor m, v;  ///< v is undefined for sgd, lars, lion and Muon's matrices
     double lr_scale = 1;
   };
+  void write_step(double lr, double gradient_scale);
   void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
   [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   std::int64_t steps_done_ = 0;
+  std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
 };
 
 }  // namespace fovea

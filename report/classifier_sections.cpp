@@ -30,16 +30,15 @@ void add_calibration(Html& html, const EvaluatedModel& model) {
                   percent_text(calibration.expected_error()) + ".");
 }
 
-void add_class_table(Html& html, const std::vector<ClassReport::Row>& rows) {
-  html.open("div", {{"class", "scroll"}}).open("table");
-  html.head_row(
-      {"class", "images", "correct", "recall, %", "precision, %", "most often taken for"});
-  html.open("tbody");
-  for (const ClassReport::Row& row : rows) {
-    html.row({row.name, std::to_string(row.images), std::to_string(row.correct),
-              fixed_text(row.recall(), 2), fixed_text(row.precision(), 2), row.confused_with});
+void add_class_table(Html& html, const std::vector<ClassReport::Row>& classes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ClassReport::Row& row : classes) {
+    rows.push_back({row.name, std::to_string(row.images), std::to_string(row.correct),
+                    fixed_text(row.recall(), 2), fixed_text(row.precision(), 2),
+                    row.confused_with});
   }
-  html.close().close().close();
+  html.table({"class", "images", "correct", "recall, %", "precision, %", "most often taken for"},
+             rows);
 }
 
 void add_classes(Html& html, const EvaluatedModel& model) {
@@ -50,36 +49,38 @@ void add_classes(Html& html, const EvaluatedModel& model) {
   if (rows.size() <= kMostDrawnClasses) {
     html.figure(svg_of_confusion(report.matrix()), said);
   } else if (report.is_whole()) {
-    html.open("div", {{"class", "figure"}});
-    html.image("image/png", encode_png(image_of_confusion(report.matrix())), said).close();
+    const auto figure = html.inside("div", {{"class", "figure"}});
+    html.image("image/png", encode_png(image_of_confusion(report.matrix())), said);
   }
   if (rows.size() > kManyClasses) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const auto& a, const auto& b) { return a.recall() < b.recall(); });
-    html.open("details").element("summary", "All classes, the worst recognised first");
+    const auto details = html.inside("details");
+    html.element("summary", "All classes, the worst recognised first");
     add_class_table(html, rows);
-    html.close();
   } else {
     add_class_table(html, rows);
   }
+}
+
+void add_mistake(Html& html, const Mistake& mistake) {
+  const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
+  const auto figure = html.inside("figure");
+  html.image("image/png", encode_png(mistake.image),
+             mistake.name + ": " + mistake.label + ", taken for " + mistake.prediction,
+             {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
+  const auto caption = html.inside("figcaption");
+  html.text("is ").element("b", mistake.label).text("taken for ");
+  html.element("b", mistake.prediction, {{"class", "wrong"}});
+  html.text("with " + percent_text(100 * mistake.what.confidence));
 }
 
 void add_mistakes(Html& html, const std::vector<Mistake>& mistakes) {
   html.element("p", mistakes.empty() ? "There are none."
                                      : "The wrong predictions made with the most confidence, "
                                        "as the model saw the images.");
-  html.open("div", {{"class", "gallery"}});
-  for (const Mistake& mistake : mistakes) {
-    const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
-    html.open("figure");
-    html.image("image/png", encode_png(mistake.image),
-               mistake.name + ": " + mistake.label + ", taken for " + mistake.prediction,
-               {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
-    html.open("figcaption").text("is ").element("b", mistake.label).text("taken for ");
-    html.element("b", mistake.prediction, {{"class", "wrong"}});
-    html.text("with " + percent_text(100 * mistake.what.confidence)).close().close();
-  }
-  html.close();
+  const auto gallery = html.inside("div", {{"class", "gallery"}});
+  for (const Mistake& mistake : mistakes) add_mistake(html, mistake);
 }
 
 }  // namespace

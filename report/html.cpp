@@ -62,18 +62,18 @@ Html& Html::image(std::string_view type, std::string_view bytes, std::string_vie
 }
 
 Html& Html::figure(std::string_view svg, std::string_view alternative) {
-  open("div", {{"class", "figure"}});
-  return image("image/svg+xml", svg, alternative).close();
+  const auto figure = inside("div", {{"class", "figure"}});
+  return image("image/svg+xml", svg, alternative);
 }
 
-Html& Html::head_row(const std::vector<std::string>& headings) {
-  open("thead").open("tr");
+void Html::head_row(const std::vector<std::string>& headings) {
+  const auto head = inside("thead");
+  const auto row = inside("tr");
   for (const std::string& heading : headings) element("th", heading, {{"scope", "col"}});
-  return close().close();
 }
 
-Html& Html::row(const std::vector<std::string>& cells) {
-  open("tr");
+void Html::row(const std::vector<std::string>& cells) {
+  const auto row = inside("tr");
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i == 0) {
       element("th", cells[i], {{"scope", "row"}});
@@ -81,7 +81,16 @@ Html& Html::row(const std::vector<std::string>& cells) {
       element("td", cells[i]);
     }
   }
-  return close();
+}
+
+Html& Html::table(const std::vector<std::string>& headings,
+                  const std::vector<std::vector<std::string>>& rows) {
+  const auto scroll = inside("div", {{"class", "scroll"}});
+  const auto table = inside("table");
+  head_row(headings);
+  const auto body = inside("tbody");
+  for (const std::vector<std::string>& cells : rows) row(cells);
+  return *this;
 }
 
 std::string Html::finish() && {

@@ -17,6 +17,23 @@ class Html {
   /// page forbids itself to load anything (content security policy).
   Html(std::string_view title, std::string_view style, std::string_view script);
 
+  /// An element that is open while this lives: what is written meanwhile stands inside it.
+  class Element {
+   public:
+    Element(Html& html, std::string_view tag, const Attributes& attributes) : html_(html) {
+      html_.open(tag, attributes);
+    }
+    ~Element() { html_.close(); }
+    Element(const Element&) = delete;
+    Element& operator=(const Element&) = delete;
+
+   private:
+    Html& html_;
+  };
+  [[nodiscard]] Element inside(std::string_view tag, const Attributes& attributes = {}) {
+    return {*this, tag, attributes};
+  }
+
   Html& open(std::string_view tag, const Attributes& attributes = {});
   Html& close();  ///< the element opened last
   Html& text(std::string_view text);
@@ -28,16 +45,18 @@ class Html {
               const Attributes& attributes = {});
   /// A drawing in a frame of its own.
   Html& figure(std::string_view svg, std::string_view alternative);
-  /// A table's head: a column heading each.
-  Html& head_row(const std::vector<std::string>& headings);
-  /// A row whose first cell is its heading.
-  Html& row(const std::vector<std::string>& cells);
+  /// A table that scrolls sideways where it is wider than the page. The first cell of each row is
+  /// the row's heading.
+  Html& table(const std::vector<std::string>& headings,
+              const std::vector<std::vector<std::string>>& rows);
 
   /// The whole document. Throws when an element was left open.
   [[nodiscard]] std::string finish() &&;
 
  private:
   void tag(std::string_view name, const Attributes& attributes);
+  void head_row(const std::vector<std::string>& headings);
+  void row(const std::vector<std::string>& cells);
 
   std::string html_;
   std::vector<std::string> open_;

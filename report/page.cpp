@@ -12,12 +12,21 @@
 namespace fovea {
 namespace {
 
-void open_section(Html& html, std::string_view id, std::string_view heading) {
-  html.open("section", {{"id", id}}).element("h2", heading);
-}
+/// Of the page, under a heading of its own.
+class PageSection {
+ public:
+  PageSection(Html& html, std::string_view id, std::string_view heading)
+      : element_(html, "section", {{"id", id}}) {
+    html.element("h2", heading);
+  }
+
+ private:
+  Html::Element element_;
+};
 
 void add_tile(Html& html, std::string_view label, std::string_view value) {
-  html.open("div").element("dt", label).element("dd", value).close();
+  const auto tile = html.inside("div");
+  html.element("dt", label).element("dd", value);
 }
 
 /// Of the epoch whose weights are the best ones.
@@ -32,20 +41,27 @@ void add_best_scores(Html& html, const RunPage& page) {
   }
 }
 
-void add_summary(Html& html, const RunPage& page) {
-  html.open("dl", {{"class", "tiles"}});
+void add_tiles(Html& html, const RunPage& page) {
+  const auto tiles = html.inside("dl", {{"class", "tiles"}});
   for (const auto& [label, value] : page.scores) add_tile(html, label, value);
   if (page.scores.empty()) add_best_scores(html, page);
-  if (!page.epochs.empty()) {
-    double seconds = 0;
-    for (const EpochRow& row : page.epochs) seconds += row.seconds;
-    add_tile(html, "epochs", std::to_string(page.epochs.size()));
-    add_tile(html, "time", format_duration(seconds));
+  if (page.epochs.empty()) return;
+  double seconds = 0;
+  for (const EpochRow& row : page.epochs) seconds += row.seconds;
+  add_tile(html, "epochs", std::to_string(page.epochs.size()));
+  add_tile(html, "time", format_duration(seconds));
+}
+
+void add_summary(Html& html, const RunPage& page) {
+  const auto section = html.inside("section", {{"id", "summary"}, {"aria-label", "Summary"}});
+  add_tiles(html, page);
+  {
+    const auto facts = html.inside("dl", {{"class", "facts"}});
+    for (const auto& [label, value] : page.facts) html.element("dt", label).element("dd", value);
   }
-  html.close();
-  html.open("dl", {{"class", "facts"}});
-  for (const auto& [label, value] : page.facts) html.element("dt", label).element("dd", value);
-  html.close();
+  if (!page.no_evaluation.empty()) {
+    html.element("p", page.no_evaluation, {{"class", "note"}});
+  }
 }
 
 /// A number of a group, where the epoch has it.
@@ -81,29 +97,27 @@ std::vector<std::string> epoch_cells(const TaskInfo& task, const EpochRow& row) 
 }
 
 void add_epoch_table(Html& html, const RunPage& page) {
-  html.open("details").element("summary", "All epochs as a table");
-  html.open("div", {{"class", "scroll"}}).open("table");
-  html.head_row(epoch_heads(page.task));
-  html.open("tbody");
-  for (const EpochRow& row : page.epochs) html.row(epoch_cells(page.task, row));
-  html.close().close().close().close();
+  const auto details = html.inside("details");
+  html.element("summary", "All epochs as a table");
+  std::vector<std::vector<std::string>> rows;
+  for (const EpochRow& row : page.epochs) rows.push_back(epoch_cells(page.task, row));
+  html.table(epoch_heads(page.task), rows);
 }
 
 void add_picture(Html& html, const RunPage& page) {
   const std::string said =
       "Held-out images after epoch " + std::to_string(page.picture_epoch + 1) + ".";
-  open_section(html, "pictures", page.task.pictures);
+  const PageSection section(html, "pictures", page.task.pictures);
   html.element("p", said + " Those of the other epochs are in the folder pictures of the run.",
                {{"class", "text"}});
-  html.open("div", {{"class", "figure"}});
-  html.image("image/png", encode_png(page.picture), said, {{"class", "sheet pixels"}}).close();
-  html.close();
+  const auto figure = html.inside("div", {{"class", "figure"}});
+  html.image("image/png", encode_png(page.picture), said, {{"class", "sheet pixels"}});
 }
 
 void add_curves(Html& html, const RunPage& page) {
-  open_section(html, "curves", "Curves");
+  const PageSection section(html, "curves", "Curves");
   if (page.epochs.empty()) {
-    html.element("p", "No epoch is finished yet.", {{"class", "note"}}).close();
+    html.element("p", "No epoch is finished yet.", {{"class", "note"}});
     return;
   }
   const EpochRow& last = page.epochs.back();
@@ -116,50 +130,64 @@ void add_curves(Html& html, const RunPage& page) {
   }
   html.figure(svg_of_charts(training_curves(page.task, page.epochs)), said + ".");
   add_epoch_table(html, page);
-  html.close();
 }
 
 void add_samples(Html& html, const RunPage& page) {
-  open_section(html, "samples", "Training images");
+  const PageSection section(html, "samples", "Training images");
   html.element("p", page.samples_note, {{"class", page.samples.height > 0 ? "text" : "note"}});
-  if (page.samples.height > 0) {
-    const bool small = page.sample_side <= 96;
-    html.open("div", {{"class", "figure"}});
-    html.image("image/png", encode_png(page.samples), "Training images after augmentation, in rows",
-               {{"class", small ? "sheet pixels" : "sheet"}});
-    html.close();
-  }
-  html.close();
+  if (page.samples.height == 0) return;
+  const bool small = page.sample_side <= 96;
+  const auto figure = html.inside("div", {{"class", "figure"}});
+  html.image("image/png", encode_png(page.samples), "Training images after augmentation, in rows",
+             {{"class", small ? "sheet pixels" : "sheet"}});
 }
 
+/// A table for each group; `page.settings` has a group's settings one after another.
 void add_settings(Html& html, const RunPage& page) {
-  open_section(html, "settings", "Settings");
-  std::string group;
+  const PageSection section(html, "settings", "Settings");
+  std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < page.settings.size(); ++i) {
     const RunPage::Setting& setting = page.settings[i];
-    if (i == 0 || setting.group != group) {
-      if (i > 0) html.close().close().close();
-      group = setting.group;
-      html.element("h3", group).open("div", {{"class", "scroll"}}).open("table");
-      html.head_row({"setting", "value", "meaning"}).open("tbody");
-    }
-    html.row({setting.name, setting.value, setting.help});
+    rows.push_back({setting.name, setting.value, setting.help});
+    const bool ends_group =
+        i + 1 == page.settings.size() || page.settings[i + 1].group != setting.group;
+    if (!ends_group) continue;
+    html.element("h3", setting.group).table({"setting", "value", "meaning"}, rows);
+    rows.clear();
   }
-  if (!page.settings.empty()) html.close().close().close();
-  html.close();
 }
 
 void add_navigation(Html& html, const RunPage& page) {
-  html.open("nav", {{"aria-label", "Sections"}}).open("ul");
+  const auto nav = html.inside("nav", {{"aria-label", "Sections"}});
+  const auto list = html.inside("ul");
   const auto link = [&](std::string_view address, std::string_view text) {
-    html.open("li").element("a", text, {{"href", address}}).close();
+    const auto item = html.inside("li");
+    html.element("a", text, {{"href", address}});
   };
   link("#curves", "Curves");
   if (page.picture.height > 0) link("#pictures", page.task.pictures);
   for (const Section& section : page.details) link("#" + section.id, section.heading);
   link("#samples", "Training images");
   link("#settings", "Settings");
-  html.close().close();
+}
+
+void add_header(Html& html, const RunPage& page) {
+  const auto header = html.inside("header");
+  html.element("h1", page.title);
+  add_navigation(html, page);
+}
+
+void add_main(Html& html, const RunPage& page) {
+  const auto main = html.inside("main");
+  add_summary(html, page);
+  add_curves(html, page);
+  if (page.picture.height > 0) add_picture(html, page);
+  for (const Section& details : page.details) {
+    const PageSection section(html, details.id, details.heading);
+    details.write(html);
+  }
+  add_samples(html, page);
+  add_settings(html, page);
 }
 
 }  // namespace
@@ -184,25 +212,8 @@ std::vector<RunPage::Setting> settings_of(const Fields& fields) {
 
 std::string html_of(const RunPage& page) {
   Html html(page.title, kPageStyle, kPageScript);
-  html.open("header").element("h1", page.title);
-  add_navigation(html, page);
-  html.close().open("main");
-  html.open("section", {{"id", "summary"}, {"aria-label", "Summary"}});
-  add_summary(html, page);
-  if (!page.no_evaluation.empty()) {
-    html.element("p", page.no_evaluation, {{"class", "note"}});
-  }
-  html.close();
-  add_curves(html, page);
-  if (page.picture.height > 0) add_picture(html, page);
-  for (const Section& section : page.details) {
-    open_section(html, section.id, section.heading);
-    section.write(html);
-    html.close();
-  }
-  add_samples(html, page);
-  add_settings(html, page);
-  html.close();
+  add_header(html, page);
+  add_main(html, page);
   return std::move(html).finish();
 }
 

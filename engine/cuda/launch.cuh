@@ -35,9 +35,9 @@ __device__ inline std::int64_t grid_threads() {
 
 /// Blocks of `block` threads for `work` items in a grid-stride loop: enough to fill any GPU.
 inline unsigned blocks_for(std::int64_t work, unsigned block) {
-  constexpr std::int64_t kMost = 4096;
+  constexpr std::int64_t kMaxBlocks = 4096;
   const std::int64_t wanted = (work + block - 1) / block;
-  return static_cast<unsigned>(wanted < 1 ? 1 : wanted > kMost ? kMost : wanted);
+  return static_cast<unsigned>(wanted < 1 ? 1 : wanted > kMaxBlocks ? kMaxBlocks : wanted);
 }
 
 /// Combines one value per thread of a warp in a fixed order; every lane gets the result.

@@ -42,6 +42,7 @@ void copy_host_to_device(void*, const void*, std::size_t, int) { fail(kReason); 
 void copy_device_to_host(void*, const void*, std::size_t, int) { fail(kReason); }
 void copy_device_to_device(void*, int, const void*, int, std::size_t) { fail(kReason); }
 void synchronize(int) { fail(kReason); }
+void drain(int) noexcept {}
 Traffic traffic() { return {}; }
 
 extern const DataKernels data_kernels;

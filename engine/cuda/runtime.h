@@ -105,6 +105,8 @@ void copy_device_to_device(void* to, int to_device, const void* from, int from_d
                            std::size_t bytes);
 /// Waits for all streams of a device.
 void synchronize(int device);
+/// The same before memory is handed back; what goes wrong is left to the next call.
+void drain(int device) noexcept;
 
 /// How often the host and a device met, since the program started; of all devices.
 struct Traffic {

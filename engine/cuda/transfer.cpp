@@ -70,4 +70,13 @@ void synchronize(int device) {
   throw_fault(device, current_stream());
 }
 
+void drain(int device) noexcept {
+  ++counters().synchronisations;
+  int before = device;
+  (void)cudaGetDevice(&before);
+  (void)cudaSetDevice(device);
+  (void)cudaDeviceSynchronize();
+  (void)cudaSetDevice(before);
+}
+
 }  // namespace fovea::cuda

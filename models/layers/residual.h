@@ -1,7 +1,7 @@
 // What a branch of a block is added to.
 #pragma once
 
-#include "engine/rng.h"
+#include "engine/step_key.h"
 #include "engine/tensor.h"
 
 namespace fovea {
@@ -12,7 +12,7 @@ namespace fovea {
 struct Residual {
   Tensor x{};
   double rate = 0;
-  RandomKey key{};
+  StepKey key{};
 };
 
 }  // namespace fovea

@@ -141,8 +141,7 @@ void check_bias(std::string_view op, const Tensor& bias, const Shape& scores) {
   check(fits, op, ": bias ", bias.shape(), " does not broadcast to the scores ", scores);
 }
 
-void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
-  constexpr std::string_view op = "attention";
+void check_inputs(std::string_view op, const Tensor& q, const Tensor& k, const Tensor& v) {
   for (const Tensor& t : {q, k, v}) check(t.defined(), op, ": q, k or v is undefined");
   detail::require_float(op, q);
   check(k.dtype() == q.dtype() && v.dtype() == q.dtype(), op, ": q, k, v are ",
@@ -159,17 +158,20 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                  AttentionOptions options) {
-  check_inputs(q, k, v);
-  detail::require_one_device("attention", {q, k, v, bias});
-  check_bias("attention", bias, {q.size(0), q.size(1), q.size(2), k.size(2)});
-  const double scale = scale_of("attention", options, q.size(3));
+  OpLabel op("attention");
+  check_inputs(op, q, k, v);
+  detail::require_one_device(op, {q, k, v, bias});
+  check_bias(op, bias, {q.size(0), q.size(1), q.size(2), k.size(2)});
+  const double scale = scale_of(op, options, q.size(3));
+  op.set({"scale", scale});
   const Heads in{q.detach(), k.detach(), v.detach()};
   const Tensor expanded = expand_bias(bias, in);
   const Tensor out = empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
   const Tensor statistics = compute(in, expanded, out, scale, needs_tape({q, k, v, bias}));
 
-  return record({"attention", 2 * out.numel() * k.size(2)}, out, {q, k, v, bias},
-                {q, k, v, bias, expanded, out, statistics}, [scale](const GradArgs& g) -> Grads {
+  op.multiply_adds = 2 * out.numel() * k.size(2);
+  return record(op, out, {q, k, v, bias}, {q, k, v, bias, expanded, out, statistics},
+                [scale](const GradArgs& g) -> Grads {
                   const auto s = g.saved;
                   const Saved saved{{s[0], s[1], s[2]}, s[3], s[4], s[5], s[6], scale};
                   Heads grads;
@@ -183,7 +185,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
 
 Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
                       AttentionOptions options) {
-  constexpr std::string_view op = "self_attention";
+  OpLabel op("self_attention", {{"heads", heads}});
   detail::require_float(op, qkv);
   detail::require_one_device(op, {qkv, bias});
   check(qkv.rank() == 3 && heads > 0 && qkv.size(2) % (3 * heads) == 0, op, ": got qkv ",
@@ -192,13 +194,15 @@ Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
   check_bias(op, bias, {batch, heads, tokens, tokens});
   const Heads in = split_heads(qkv.detach(), heads);
   const double scale = scale_of(op, options, in.q.size(3));
+  op.set({"scale", scale});
   const Tensor expanded = expand_bias(bias, in);
   const Tensor out = empty({batch, tokens, qkv.size(2) / 3}, qkv.options());
   const bool keep = needs_tape({qkv, bias});
   const Tensor statistics = compute(in, expanded, part_of(out, heads, 1, 0), scale, keep);
 
-  return record({op, 2 * out.numel() * tokens}, out, {qkv, bias},
-                {qkv, bias, expanded, out, statistics}, [heads, scale](const GradArgs& g) -> Grads {
+  op.multiply_adds = 2 * out.numel() * tokens;
+  return record(op, out, {qkv, bias}, {qkv, bias, expanded, out, statistics},
+                [heads, scale](const GradArgs& g) -> Grads {
                   const auto s = g.saved;
                   const Saved saved{split_heads(s[0], heads),   s[1], s[2],
                                     part_of(s[3], heads, 1, 0), s[4], scale};

@@ -16,8 +16,6 @@ struct AttentionView {
 };
 
 struct AttentionCall {
-  static constexpr const char* kOp = "attention";
-
   DType dtype = DType::f32;  ///< of q, k, v and the output; bias and statistics have acc_t of it
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
   std::int64_t width = 0, value_width = 0;  ///< D and E
@@ -30,8 +28,6 @@ struct AttentionCall {
 };
 
 struct AttentionGradCall {
-  static constexpr const char* kOp = "attention";
-
   AttentionCall forward;     ///< with its output and statistics
   AttentionView dy;          ///< [B, H, N, E]
   AttentionView dq, dk, dv;  ///< absent when not needed; overwritten

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ops/common/vectors.h"
+#include "ops/common/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 

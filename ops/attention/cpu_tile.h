@@ -7,10 +7,10 @@
 #include "engine/dtype.h"
 #include "ops/attention/call.h"
 #include "ops/attention/cpu_product.h"
-#include "ops/common/prefetch.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
-#include "ops/common/transpose.h"
+#include "ops/common/cpu/prefetch.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
+#include "ops/common/cpu/transpose.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/attention/call.h"
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/common/math.h"
 
 namespace fovea::ops::cuda {

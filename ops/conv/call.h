@@ -19,8 +19,6 @@ struct Windows {
 /// x [batch, channels, in], weight [outputs, channels / groups, kernel] of x's dtype, y and dy
 /// [batch, outputs, out]. Each kernel reads and writes what its formula names.
 struct DenseConvCall {
-  static constexpr const char* kOp = "conv2d";
-
   Windows windows;
   std::int64_t batch = 0, channels = 0, outputs = 0, groups = 1;
   DType dtype = DType::f32;
@@ -36,8 +34,6 @@ struct DenseConvCall {
 
 /// sums[c] = sum over batch and positions of x [batch, channels, positions].
 struct ChannelSumsCall {
-  static constexpr const char* kOp = "conv2d";
-
   DType dtype = DType::f32;
   std::int64_t batch = 0, channels = 0, positions = 0;
   const void* x = nullptr;
@@ -46,8 +42,6 @@ struct ChannelSumsCall {
 
 /// One filter per channel: weight [channels, kernel], in the sums' dtype as its gradient.
 struct DepthwiseCall {
-  static constexpr const char* kOp = "conv2d";
-
   Windows windows;
   std::int64_t batch = 0, channels = 0;
   DType dtype = DType::f32;
@@ -65,8 +59,6 @@ struct DepthwiseCall {
 /// y[i, j] = bias + sum over (a, b) of weight[a, b] x[i + a - padding, j + b - padding], of vectors
 /// of `channels` elements; weight [kernel, channels].
 struct DepthwiseTokensCall {
-  static constexpr const char* kOp = "depthwise_tokens";
-
   DType dtype = DType::f32;
   std::int64_t batch = 0, channels = 0, prefix = 0;
   std::int64_t in[2], out[2], kernel[2], padding[2];
@@ -79,8 +71,6 @@ struct DepthwiseTokensCall {
 /// dweight [kernel, channels] = sum of dy[i, j] x[i + a - padding, j + b - padding], and dbias, the
 /// sum of dy: for each of `parts` runs of images, one after another.
 struct DepthwiseTokensSumsCall {
-  static constexpr const char* kOp = "depthwise_tokens";
-
   DepthwiseTokensCall forward;
   const void* dy = nullptr;
   std::int64_t parts = 1;

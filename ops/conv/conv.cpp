@@ -164,10 +164,14 @@ template <Then kThen>
 Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias,
                 const Conv2dOptions& options) {
   constexpr bool relu = kThen == Then::relu;
-  const std::string_view op = relu ? "conv2d_relu" : "conv2d";
+  OpLabel op(relu ? "conv2d_relu" : "conv2d", {{"stride", options.stride},
+                                               {"padding", options.padding},
+                                               {"dilation", options.dilation},
+                                               {"groups", options.groups}});
   detail::require_one_device(op, {x, weight, bias});
   detail::require_parameters(op, x, weight, bias);
   const Geometry g = geometry(op, x, weight, bias, options);
+  op.set({"kernel", g.windows.kernel});
   const Tensor packed = x.detach().contiguous();
   const Tensor w = compute_copy(weight, x.dtype()).detach().contiguous();
   const Tensor b = detail::bias_as_used(bias);
@@ -176,8 +180,9 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias,
   if (relu && g.is_depthwise()) y = detail::map(detail::Relu{}, y);
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
-  return record({op, y.numel() * (weight.numel() / g.outputs)}, y, {x, weight, bias},
-                {packed, w, relu ? y : Tensor()}, [g, weight_dtype, bias_dtype](const GradArgs& a) {
+  op.multiply_adds = y.numel() * (weight.numel() / g.outputs);
+  return record(op, y, {x, weight, bias}, {packed, w, relu ? y : Tensor()},
+                [g, weight_dtype, bias_dtype](const GradArgs& a) {
                   const Tensor dy = relu ? detail::map(detail::ReluGrad{}, a.saved[2], a.dy) : a.dy;
                   Grads grads =
                       g.is_depthwise() ? depthwise_gradients(g, a, dy) : dense_gradients(g, a, dy);

@@ -10,51 +10,49 @@ namespace {
 
 /// y, image by image, in blocks of rows.
 template <class T>
-class Forward : DenseConv<T> {
-  using Base = DenseConv<T>;
-  using Base::call, Base::w, Base::l, Base::outputs, Base::channels, Base::window, Base::depth;
-  using Base::fill_offsets, Base::weight;
-  using Base::kSlack, Base::x_image, Base::load_images, Base::batch_grain;
-  using typename Base::A;
+class Forward {
+  using A = typename DenseConv<T>::A;
+  static constexpr std::int64_t kSlack = DenseConv<T>::kSlack;
 
  public:
   explicit Forward(const DenseConvCall& c)
-      : Base(c),
-        panels_(ceil_div(outputs, kPanel)),
-        rows_(larger(1, kBlock / l.pitch)),
-        shared_(c.groups * panels_ * depth * kPanel, depth) {
-    fill_offsets(shared_.offsets);
+      : conv_(c),
+        panels_(ceil_div(conv_.outputs, kPanel)),
+        rows_(larger(1, kBlock / conv_.layout.pitch)),
+        shared_(c.groups * panels_ * conv_.depth * kPanel, conv_.depth) {
+    conv_.fill_offsets(shared_.offsets);
     pack();
   }
 
   void run() const {
-    parallel_for(call.batch, batch_grain(call.batch), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t image = begin; image < end; ++image) multiply(image);
-    });
+    parallel_for(conv_.call.batch, conv_.batch_grain(conv_.call.batch),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t image = begin; image < end; ++image) multiply(image);
+                 });
   }
 
  private:
   /// Weights as [group][panel][depth][kPanel].
   void pack() {
     A* to = shared_.values;
-    for (std::int64_t panel = 0; panel < call.groups * panels_; ++panel) {
+    for (std::int64_t panel = 0; panel < conv_.call.groups * panels_; ++panel) {
       const std::int64_t row = panel % panels_ * kPanel;
-      const std::int64_t first = panel / panels_ * outputs + row;
-      for (std::int64_t k = 0; k < depth; ++k) {
+      const std::int64_t first = panel / panels_ * conv_.outputs + row;
+      for (std::int64_t k = 0; k < conv_.depth; ++k) {
         for (std::int64_t i = 0; i < kPanel; ++i) {
-          const bool exists = row + i < outputs;
-          *to++ = exists ? weight(first + i, k / window, k % window) : A(0);
+          const bool exists = row + i < conv_.outputs;
+          *to++ = exists ? conv_.weight(first + i, k / conv_.window, k % conv_.window) : A(0);
         }
       }
     }
   }
 
   void multiply(std::int64_t image) const {
-    A* const lines = image_lines<A>(x_image() + kSlack);
-    load_images(image, 1, lines);
-    const std::int64_t blocks = ceil_div(w.out[0], rows_);
-    const std::int64_t work = rows_ * l.pitch * depth * outputs;
-    parallel_for(call.groups * blocks, grain(kMinMultiplied, work),
+    A* const lines = image_lines<A>(conv_.x_image() + kSlack);
+    conv_.load_images(image, 1, lines);
+    const std::int64_t blocks = ceil_div(conv_.windows.out[0], rows_);
+    const std::int64_t work = rows_ * conv_.layout.pitch * conv_.depth * conv_.outputs;
+    parallel_for(conv_.call.groups * blocks, grain(kMinMultiplied, work),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      multiply(lines, image, i / blocks, i % blocks * rows_);
@@ -64,36 +62,41 @@ class Forward : DenseConv<T> {
 
   /// Output rows from `row` on of one group of an image.
   void multiply(const A* lines, std::int64_t image, std::int64_t group, std::int64_t row) const {
-    const std::int64_t rows = smaller(rows_, w.out[0] - row), pitch = l.pitch;
+    const std::int64_t rows = smaller(rows_, conv_.windows.out[0] - row),
+                       pitch = conv_.layout.pitch;
     const std::int64_t line = rows_ * pitch + kSlack;
-    Correlation<A> c{
-        .depth = depth, .offsets = shared_.offsets, .out = panel_lines<A>(1, line), .pitch = line};
-    c.x = lines + group * channels * l.channel + row * pitch;
+    Correlation<A> c{.depth = conv_.depth,
+                     .offsets = shared_.offsets,
+                     .out = panel_lines<A>(1, line),
+                     .pitch = line};
+    c.x = lines + group * conv_.channels * conv_.layout.channel + row * pitch;
     for (std::int64_t panel = 0; panel < panels_; ++panel) {
-      const std::int64_t o = panel * kPanel, count = smaller(kPanel, outputs - o);
-      c.weights = shared_.values + (group * panels_ + panel) * depth * kPanel;
+      const std::int64_t o = panel * kPanel, count = smaller(kPanel, conv_.outputs - o);
+      c.weights = shared_.values + (group * panels_ + panel) * conv_.depth * kPanel;
       for (std::int64_t i = 0; i < count; ++i) {
-        prefetch<2, Access::write>(y_row(image, group * outputs + o + i, row), rows * w.out[1]);
+        prefetch<2, Access::write>(y_row(image, group * conv_.outputs + o + i, row),
+                                   rows * conv_.windows.out[1]);
       }
-      correlate(c, count, (rows - 1) * pitch + w.out[1]);
+      correlate(c, count, (rows - 1) * pitch + conv_.windows.out[1]);
       for (std::int64_t i = 0; i < count; ++i) {
-        store(c.out + i * line, rows, image, group * outputs + o + i, row);
+        store(c.out + i * line, rows, image, group * conv_.outputs + o + i, row);
       }
     }
   }
 
   T* y_row(std::int64_t image, std::int64_t o, std::int64_t row) const {
-    return static_cast<T*>(call.y) + ((image * call.outputs + o) * w.out[0] + row) * w.out[1];
+    return static_cast<T*>(conv_.call.y) +
+           ((image * conv_.call.outputs + o) * conv_.windows.out[0] + row) * conv_.windows.out[1];
   }
 
   /// Rows [row, row + rows) of one output of one image.
   void store(const A* line, std::int64_t rows, std::int64_t image, std::int64_t o,
              std::int64_t row) const {
-    const std::int64_t width = w.out[1];
-    const A bias = call.bias != nullptr ? static_cast<const A*>(call.bias)[o] : A(0);
+    const std::int64_t width = conv_.windows.out[1];
+    const A bias = conv_.call.bias != nullptr ? static_cast<const A*>(conv_.call.bias)[o] : A(0);
     T* y = y_row(image, o, row);
-    for (std::int64_t i = 0; i < rows; ++i, line += l.pitch, y += width) {
-      if (call.relu) {
+    for (std::int64_t i = 0; i < rows; ++i, line += conv_.layout.pitch, y += width) {
+      if (conv_.call.relu) {
         for (std::int64_t j = 0; j < width; ++j) {
           const A sum = line[j] + bias;
           y[j] = static_cast<T>(sum < A(0) ? A(0) : sum);  // NaN stays
@@ -104,6 +107,7 @@ class Forward : DenseConv<T> {
     }
   }
 
+  DenseConv<T> conv_;
   std::int64_t panels_, rows_;
   Shared<A> shared_;
 };

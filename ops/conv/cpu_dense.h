@@ -3,8 +3,8 @@
 #pragma once
 
 #include "engine/parallel.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/conv/call.h"
 #include "ops/conv/cpu_lines.h"
 #include "ops/conv/cpu_products.h"
@@ -15,51 +15,53 @@ inline constexpr std::int64_t kBlock = 256;  // outputs of one task, at least a 
 inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that pay for waking a thread
 
 /// Where there is one output along an axis, the stride along it means nothing.
-inline Windows without_idle_strides(Windows w) {
+inline Windows without_idle_strides(Windows windows) {
   for (int axis = 0; axis < 2; ++axis) {
-    if (w.out[axis] == 1) w.stride[axis] = 1;
+    if (windows.out[axis] == 1) windows.stride[axis] = 1;
   }
-  return w;
+  return windows;
 }
 
-/// What all three products share. A group is a convolution of its own.
+/// What all three products know of their convolution, and lay out alike. A group is a convolution
+/// of its own. Each product has one of these as conv_.
 template <class T>
 struct DenseConv {
   using A = acc_t<T>;
   static constexpr std::int64_t kSlack = 2 * kLanes<A>;  // read beyond the last output
 
   const DenseConvCall& call;
-  Windows w;
-  LineLayout l;
+  Windows windows;
+  LineLayout layout;
   std::int64_t channels, outputs;  // of one group
   std::int64_t window, depth;      // taps of a channel, and of all channels of a group
 
   explicit DenseConv(const DenseConvCall& c)
       : call(c),
-        w(without_idle_strides(c.windows)),
-        l(w),
+        windows(without_idle_strides(c.windows)),
+        layout(windows),
         channels(c.channels / c.groups),
         outputs(c.outputs / c.groups),
-        window(w.kernel[0] * w.kernel[1]),
+        window(windows.kernel[0] * windows.kernel[1]),
         depth(channels * window) {}
 
-  [[nodiscard]] std::int64_t x_image() const { return call.channels * l.channel; }
+  [[nodiscard]] std::int64_t x_image() const { return call.channels * layout.channel; }
   /// The chunk size for `count` parts of the batch: as many as pay for a thread, or all where there
   /// are fewer than threads, so that the loops within them are divided. Results do not depend on
   /// it.
   [[nodiscard]] std::int64_t batch_grain(std::int64_t count) const {
     if (count < num_threads()) return larger(1, count);
-    return grain(kMinMultiplied, call.batch / larger(1, count) * call.outputs * depth * l.length);
+    return grain(kMinMultiplied,
+                 call.batch / larger(1, count) * call.outputs * depth * layout.length);
   }
 
   /// x of images [first, first + count).
   void load_images(std::int64_t first, std::int64_t count, A* lines) const {
-    const std::int64_t pixels = w.in[0] * w.in[1];
+    const std::int64_t pixels = windows.in[0] * windows.in[1];
     const T* x = static_cast<const T*>(call.x) + first * call.channels * pixels;
-    parallel_for(count * call.channels, grain(kMinCopied, l.channel),
+    parallel_for(count * call.channels, grain(kMinCopied, layout.channel),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
-                     image_to_lines(w, l, x + i * pixels, lines + i * l.channel);
+                     image_to_lines(windows, layout, x + i * pixels, lines + i * layout.channel);
                    }
                  });
     clear_lines(lines + count * x_image(), kSlack);
@@ -68,9 +70,9 @@ struct DenseConv {
   /// Where the lines of an image's group have each channel's taps.
   void fill_offsets(std::int64_t* offsets) const {
     for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t ky = 0; ky < w.kernel[0]; ++ky) {
-        for (std::int64_t kx = 0; kx < w.kernel[1]; ++kx) {
-          *offsets++ = c * l.channel + l.tap_offset(w, ky, kx);
+      for (std::int64_t ky = 0; ky < windows.kernel[0]; ++ky) {
+        for (std::int64_t kx = 0; kx < windows.kernel[1]; ++kx) {
+          *offsets++ = c * layout.channel + layout.tap_offset(windows, ky, kx);
         }
       }
     }

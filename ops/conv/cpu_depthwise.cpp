@@ -1,7 +1,7 @@
 // Depthwise filters, and sums of channels.
 #include "engine/parallel.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/conv/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

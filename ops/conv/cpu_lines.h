@@ -9,7 +9,7 @@
 // Between two rows of outputs lie a few elements that mean nothing; in dy they are zero.
 #pragma once
 
-#include "ops/common/lanes.h"
+#include "ops/common/cpu/lanes.h"
 #include "ops/conv/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -2,10 +2,10 @@
 // outputs along the vectors, and sums over outputs, with their channels along the vectors.
 #pragma once
 
-#include "ops/common/lanes.h"
-#include "ops/common/prefetch.h"
-#include "ops/common/sizes.h"
-#include "ops/common/vectors.h"
+#include "ops/common/cpu/lanes.h"
+#include "ops/common/cpu/prefetch.h"
+#include "ops/common/cpu/sizes.h"
+#include "ops/common/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 

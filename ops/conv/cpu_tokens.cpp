@@ -1,7 +1,7 @@
 // Depthwise filters on tokens. A token's channels lie side by side, so every tap is a multiply-add
 // of whole vectors and the edges cost nothing.
 #include "engine/parallel.h"
-#include "ops/common/lanes.h"
+#include "ops/common/cpu/lanes.h"
 #include "ops/conv/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

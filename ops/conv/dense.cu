@@ -2,7 +2,7 @@
 // as many images at a time as 64 MiB hold.
 #include <algorithm>
 
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
 #include "ops/product/cuda.h"
@@ -75,9 +75,9 @@ struct Lowered {
 
   /// As many images as take 64 MiB with `elements` each.
   [[nodiscard]] std::int64_t at_once(std::int64_t elements) const {
-    constexpr std::int64_t kMost = std::int64_t{64} << 20;
+    constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
     const auto bytes = static_cast<std::int64_t>(sizeof(A)) * std::max<std::int64_t>(1, elements);
-    return std::clamp<std::int64_t>(kMost / bytes, 1, call.batch);
+    return std::clamp<std::int64_t>(kMaxBytes / bytes, 1, call.batch);
   }
 
   void fill_columns(std::int64_t first, std::int64_t images, T* to) const {

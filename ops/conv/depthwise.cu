@@ -1,5 +1,5 @@
 // Depthwise convolution on CUDA: a thread an element of y or dx, a block a tap's gradient.
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
 

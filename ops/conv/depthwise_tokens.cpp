@@ -13,29 +13,27 @@
 namespace fovea::ops {
 namespace {
 
-constexpr std::string_view kOp = "depthwise_tokens";
-
-void require_arguments(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const DepthwiseTokensOptions& o) {
-  detail::require_one_device(kOp, {x, weight, bias});
-  detail::require_parameters(kOp, x, weight, bias);
+void require_arguments(std::string_view op, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, const DepthwiseTokensOptions& o) {
+  detail::require_one_device(op, {x, weight, bias});
+  detail::require_parameters(op, x, weight, bias);
   const auto [height, width] = o.grid;
-  check(o.prefix >= 0 && o.padding >= 0 && height >= 1 && width >= 1, kOp, ": got grid ", height,
+  check(o.prefix >= 0 && o.padding >= 0 && height >= 1 && width >= 1, op, ": got grid ", height,
         "x", width, ", prefix ", o.prefix, ", padding ", o.padding,
         ", expected at least 1x1, 0 and 0");
-  check(x.rank() == 3 && x.size(1) == o.prefix + height * width, kOp, ": got x ", x.shape(),
+  check(x.rank() == 3 && x.size(1) == o.prefix + height * width, op, ": got x ", x.shape(),
         " for a grid of ", height, "x", width, " after ", o.prefix, " tokens");
   check(weight.rank() == 4 && weight.size(0) == x.size(2) && weight.size(1) == 1 &&
             weight.size(2) >= 1 && weight.size(3) >= 1,
-        kOp, ": got weight ", weight.shape(), ", expected [", x.size(2), ", 1, kh, kw]");
-  check(!bias.defined() || bias.shape() == Shape{x.size(2)}, kOp, ": got bias ",
+        op, ": got weight ", weight.shape(), ", expected [", x.size(2), ", 1, kh, kw]");
+  check(!bias.defined() || bias.shape() == Shape{x.size(2)}, op, ": got bias ",
         bias.defined() ? bias.shape() : Shape{}, ", expected [", x.size(2), "]");
-  check(height + 2 * o.padding >= weight.size(2) && width + 2 * o.padding >= weight.size(3), kOp,
+  check(height + 2 * o.padding >= weight.size(2) && width + 2 * o.padding >= weight.size(3), op,
         ": a kernel of ", weight.size(2), "x", weight.size(3), " does not fit a grid of ", height,
         "x", width, " with padding ", o.padding);
   const bool centred = weight.size(2) == weight.size(3) && weight.size(2) % 2 == 1 &&
                        o.padding <= weight.size(2) / 2;
-  check(!o.residual || centred, kOp, ": a residual needs a square odd kernel that reaches as far ",
+  check(!o.residual || centred, op, ": a residual needs a square odd kernel that reaches as far ",
         "as the padding, got weight ", weight.shape(), " and padding ", o.padding);
 }
 
@@ -132,7 +130,11 @@ Grads gradients(const GradArgs& g, const DepthwiseTokensOptions& o, ParameterDTy
 
 Tensor depthwise_tokens(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const DepthwiseTokensOptions& options) {
-  require_arguments(x, weight, bias, options);
+  OpLabel op("depthwise_tokens", {{"grid", options.grid},
+                                  {"prefix", options.prefix},
+                                  {"padding", options.padding},
+                                  {"residual", options.residual}});
+  require_arguments(op, x, weight, bias, options);
   const Tensor packed = x.detach().contiguous();
   const Tensor b = detail::bias_as_used(bias);
   DepthwiseTokensCall call = call_of(packed, weight, options);
@@ -140,8 +142,9 @@ Tensor depthwise_tokens(const Tensor& x, const Tensor& weight, const Tensor& bia
   const Tensor y = convolve(call, filters(weight, options.residual), x.options());
   const ParameterDTypes dtypes{weight.dtype(), bias.defined() ? bias.dtype() : weight.dtype()};
   const std::int64_t outputs = call.batch * call.channels * call.out[0] * call.out[1];
-  return record({kOp, outputs * call.kernel[0] * call.kernel[1]}, y, {x, weight, bias},
-                {packed, weight},
+  op.set({"kernel", call.kernel});
+  op.multiply_adds = outputs * call.kernel[0] * call.kernel[1];
+  return record(op, y, {x, weight, bias}, {packed, weight},
                 [options, dtypes](const GradArgs& g) { return gradients(g, options, dtypes); });
 }
 

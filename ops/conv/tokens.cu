@@ -1,7 +1,7 @@
 // Depthwise filters on tokens on CUDA: a thread some neighbouring channels of a token, or a channel
 // of a tap's gradient.
-#include "ops/common/planes.cuh"
-#include "ops/common/row_items.cuh"
+#include "ops/common/cuda/planes.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/conv/cuda.h"
 
 namespace fovea::ops::cuda {

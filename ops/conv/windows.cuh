@@ -1,7 +1,7 @@
 // Where the taps of a window lie, for kernels.
 #pragma once
 
-#include "ops/common/planes.cuh"
+#include "ops/common/cuda/planes.cuh"
 #include "ops/conv/call.h"
 
 namespace fovea::ops::cuda {

@@ -10,8 +10,9 @@ using namespace detail;  // NOLINT: pointwise and the functors
 Tensor relu(const Tensor& x) { return pointwise_from_output("relu", x, Relu{}, ReluGrad{}); }
 
 Tensor gelu(const Tensor& x, GeluForm form) {
-  return form == GeluForm::erf ? pointwise("gelu", x, Gelu{}, GeluGrad{})
-                               : pointwise("gelu", x, GeluTanh{}, GeluTanhGrad{});
+  return form == GeluForm::erf
+             ? pointwise({"gelu", {{"form", "erf"}}}, x, Gelu{}, GeluGrad{})
+             : pointwise({"gelu", {{"form", "tanh"}}}, x, GeluTanh{}, GeluTanhGrad{});
 }
 
 Tensor sigmoid(const Tensor& x) {

@@ -33,7 +33,7 @@ void require_mask(std::string_view op, const Tensor& mask) {
 
 /// y = f(a, b) with da = dfa(a, b, dy) and db = dfa(b, a, dy).
 template <class F, class Grad>
-Tensor symmetric(std::string_view op, const Tensor& x, const Tensor& y, F f, Grad grad) {
+Tensor symmetric(const OpLabel& op, const Tensor& x, const Tensor& y, F f, Grad grad) {
   const auto [a, b] = operands(op, x, y);
   return record(op, map(f, a, b), {a, b}, {a, b}, [grad](const GradArgs& g) -> Grads {
     const Tensor &p = g.saved[0], &q = g.saved[1];
@@ -43,59 +43,66 @@ Tensor symmetric(std::string_view op, const Tensor& x, const Tensor& y, F f, Gra
 }
 
 template <class F>
-Tensor compare(std::string_view op, const Tensor& a, const Tensor& b, F f) {
+Tensor compare(const OpLabel& op, const Tensor& a, const Tensor& b, F f) {
   const Tensor y = empty(broadcast(op, a.shape(), b.shape()), {DType::u8, a.device()});
   map_into(y, f, a, b);
-  return y;
+  return record_constant(op, y, {a, b});
 }
 
 }  // namespace
 
 Tensor add(const Tensor& x, const Tensor& y) {
-  const auto [a, b] = operands("add", x, y);
-  return record("add", map(Add{}, a, b), {a, b}, {}, [](const GradArgs& g) -> Grads {
+  const OpLabel op("add");
+  const auto [a, b] = operands(op, x, y);
+  return record(op, map(Add{}, a, b), {a, b}, {}, [](const GradArgs& g) -> Grads {
     return {g.dy, g.dy};
   });
 }
 
 Tensor sub(const Tensor& x, const Tensor& y) {
-  const auto [a, b] = operands("sub", x, y);
-  return record("sub", map(Sub{}, a, b), {a, b}, {}, [](const GradArgs& g) -> Grads {
+  const OpLabel op("sub");
+  const auto [a, b] = operands(op, x, y);
+  return record(op, map(Sub{}, a, b), {a, b}, {}, [](const GradArgs& g) -> Grads {
     return {g.dy, g.needs(1) ? map(Neg{}, g.dy) : Tensor()};
   });
 }
 
 Tensor mul(const Tensor& x, const Tensor& y) {
-  const auto [a, b] = operands("mul", x, y);
-  return record("mul", map(Mul{}, a, b), {a, b}, {a, b}, [](const GradArgs& g) -> Grads {
+  const OpLabel op("mul");
+  const auto [a, b] = operands(op, x, y);
+  return record(op, map(Mul{}, a, b), {a, b}, {a, b}, [](const GradArgs& g) -> Grads {
     return {g.needs(0) ? map(Mul{}, g.dy, g.saved[1]) : Tensor(),
             g.needs(1) ? map(Mul{}, g.dy, g.saved[0]) : Tensor()};
   });
 }
 
 Tensor div(const Tensor& x, const Tensor& y) {
-  const auto [a, b] = operands("div", x, y);
-  return record("div", map(Div{}, a, b), {a, b}, {a, b}, [](const GradArgs& g) -> Grads {
+  const OpLabel op("div");
+  const auto [a, b] = operands(op, x, y);
+  return record(op, map(Div{}, a, b), {a, b}, {a, b}, [](const GradArgs& g) -> Grads {
     return {g.needs(0) ? map(Div{}, g.dy, g.saved[1]) : Tensor(),
             g.needs(1) ? map(DivGradB{}, g.saved[0], g.saved[1], g.dy) : Tensor()};
   });
 }
 
 Tensor add(const Tensor& a, double b) {
-  require_float("add", a);
-  return record("add", map(AddScalar{b}, a), {a}, {},
+  const OpLabel op("add", {{"b", b}});
+  require_float(op, a);
+  return record(op, map(AddScalar{b}, a), {a}, {},
                 [](const GradArgs& g) -> Grads { return {g.dy}; });
 }
 
 Tensor mul(const Tensor& a, double b) {
-  require_float("mul", a);
-  return record("mul", map(MulScalar{b}, a), {a}, {},
+  const OpLabel op("mul", {{"b", b}});
+  require_float(op, a);
+  return record(op, map(MulScalar{b}, a), {a}, {},
                 [b](const GradArgs& g) -> Grads { return {map(MulScalar{b}, g.dy)}; });
 }
 
 Tensor neg(const Tensor& x) {
-  require_float("neg", x);
-  return record("neg", map(Neg{}, x), {x}, {},
+  const OpLabel op("neg");
+  require_float(op, x);
+  return record(op, map(Neg{}, x), {x}, {},
                 [](const GradArgs& g) -> Grads { return {map(Neg{}, g.dy)}; });
 }
 
@@ -103,7 +110,7 @@ Tensor abs(const Tensor& x) { return pointwise("abs", x, Abs{}, AbsGrad{}); }
 
 Tensor clamp(const Tensor& x, double lo, double hi) {
   check(lo <= hi, "clamp: got bounds ", lo, " and ", hi, ", expected lo <= hi");
-  return pointwise("clamp", x, Clamp{lo, hi}, ClampGrad{lo, hi});
+  return pointwise({"clamp", {{"lo", lo}, {"hi", hi}}}, x, Clamp{lo, hi}, ClampGrad{lo, hi});
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
@@ -115,10 +122,11 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 }
 
 Tensor where(const Tensor& mask, const Tensor& x, const Tensor& y) {
-  require_mask("where", mask);
-  const auto [a, b] = operands("where", x, y);
-  (void)broadcast("where", mask.shape(), broadcast("where", a.shape(), b.shape()));
-  return record("where", map(Where{}, mask, a, b), {a, b}, {mask}, [](const GradArgs& g) -> Grads {
+  const OpLabel op("where");
+  require_mask(op, mask);
+  const auto [a, b] = operands(op, x, y);
+  (void)broadcast(op, mask.shape(), broadcast(op, a.shape(), b.shape()));
+  return record(op, map(Where{}, mask, a, b), {a, b}, {mask}, [](const GradArgs& g) -> Grads {
     const Tensor& m = g.saved[0];
     return {g.needs(0) ? map(MaskedKeep{}, m, g.dy) : Tensor(),
             g.needs(1) ? map(MaskedFill{0}, m, g.dy) : Tensor()};
@@ -126,18 +134,20 @@ Tensor where(const Tensor& mask, const Tensor& x, const Tensor& y) {
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
-  require_float("masked_fill", x);
-  require_mask("masked_fill", mask);
-  (void)broadcast("masked_fill", x.shape(), mask.shape());
-  return record("masked_fill", map(MaskedFill{value}, mask, x), {x}, {mask},
+  const OpLabel op("masked_fill", {{"value", value}});
+  require_float(op, x);
+  require_mask(op, mask);
+  (void)broadcast(op, x.shape(), mask.shape());
+  return record(op, map(MaskedFill{value}, mask, x), {x}, {mask},
                 [](const GradArgs& g) -> Grads { return {map(MaskedFill{0}, g.saved[0], g.dy)}; });
 }
 
 Tensor exp(const Tensor& x) { return pointwise_from_output("exp", x, Exp{}, Mul{}); }
 
 Tensor log(const Tensor& x) {
-  require_float("log", x);
-  return record("log", map(Log{}, x), {x}, {x},
+  const OpLabel op("log");
+  require_float(op, x);
+  return record(op, map(Log{}, x), {x}, {x},
                 [](const GradArgs& g) -> Grads { return {map(Div{}, g.dy, g.saved[0])}; });
 }
 
@@ -146,7 +156,7 @@ Tensor rsqrt(const Tensor& x) { return pointwise_from_output("rsqrt", x, Rsqrt{}
 
 Tensor pow(const Tensor& x, double exponent) {
   check(!std::isnan(exponent), "pow: got exponent NaN");
-  return pointwise("pow", x, Pow{exponent}, PowGrad{exponent});
+  return pointwise({"pow", {{"exponent", exponent}}}, x, Pow{exponent}, PowGrad{exponent});
 }
 
 Tensor sin(const Tensor& x) { return pointwise("sin", x, Sin{}, SinGrad{}); }

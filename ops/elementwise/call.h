@@ -9,7 +9,6 @@ namespace fovea::ops {
 /// One elementwise call after broadcasting, axes merged where all strides allow. Every input is
 /// converted to `compute` when it is read and the result to `out_dtype` when it is written.
 struct MapCall {
-  static constexpr const char* kOp = "elementwise";
   static constexpr int kMaxInputs = 4;
 
   int functor_id = 0;  ///< position in detail::AllFunctors

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/elementwise/call.h"
 #include "ops/elementwise/functor_list.h"
 
@@ -30,7 +30,7 @@ void loop(const F& f, std::int64_t first, std::int64_t count, A* __restrict out,
 template <class F, class A>
 void tile(const void* functor, void* out, const void* const* in, std::int64_t first,
           std::int64_t count) {
-  const F f = *static_cast<const F*>(functor);
+  const F f = detail::at_this_step(*static_cast<const F*>(functor));
   A* const y = static_cast<A*>(out);
   const auto x = [&](int i) { return static_cast<const A*>(in[i]); };
   constexpr int kInputs = detail::functor_inputs<F>();

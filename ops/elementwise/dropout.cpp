@@ -15,11 +15,12 @@ void require_rate(std::string_view op, double rate) {
 }
 
 /// Per sample 0 or 1 / (1 - rate), shaped to broadcast against x: [B, 1, ...].
-Tensor sample_scale(const Tensor& x, double rate, RandomKey key) {
+Tensor sample_scale(const Tensor& x, double rate, const StepKey& key) {
   Shape shape = x.shape();
   for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
   const TensorOptions options{acc_dtype(x.dtype()), x.device()};  // not rounded to bf16
-  return map(SampleScale{key, static_cast<float>(rate), 1 / (1 - rate)}, shape, options);
+  return map(SampleScale{key.on(x.device()), static_cast<float>(rate), 1 / (1 - rate)}, shape,
+             options);
 }
 
 /// map() to x's shape in `dtype`, even where the scale beside it is f32.
@@ -32,30 +33,34 @@ Tensor map_as(DType dtype, const Tensor& x, F f, const Inputs&... inputs) {
 
 }  // namespace
 
-Tensor dropout(const Tensor& x, double rate, RandomKey key) {
-  require_float("dropout", x);
-  require_rate("dropout", rate);
+Tensor dropout(const Tensor& x, double rate, const StepKey& key) {
+  const OpLabel op("dropout", {{"rate", rate}});
+  require_float(op, x);
+  require_rate(op, rate);
   if (rate == 0) return x;
-  const Dropout drop{key, static_cast<float>(rate), 1 / (1 - rate)};
-  return record("dropout", map(drop, x), {x}, {},
+  const Dropout drop{key.on(x.device()), static_cast<float>(rate), 1 / (1 - rate)};
+  return record(op, map(drop, x), {x}, {key.step_on(x.device())},
                 [drop](const GradArgs& g) -> Grads { return {map(drop, g.dy)}; });
 }
 
-Tensor drop_path(const Tensor& x, double rate, RandomKey key) {
-  require_float("drop_path", x);
-  require_rate("drop_path", rate);
+Tensor drop_path(const Tensor& x, double rate, const StepKey& key) {
+  const OpLabel op("drop_path", {{"rate", rate}});
+  require_float(op, x);
+  require_rate(op, rate);
   check(x.rank() >= 1, "drop_path: got a scalar, expected samples along axis 0");
   if (rate == 0) return x;
   const Tensor scale = sample_scale(x, rate, key);
-  return record("drop_path", map_as(x.dtype(), x, ScaleOrDrop{}, x, scale), {x}, {scale},
+  return record(op, map_as(x.dtype(), x, ScaleOrDrop{}, x, scale), {x}, {scale},
                 [](const GradArgs& g) -> Grads {
                   return {map_as(g.dy.dtype(), g.dy, ScaleOrDrop{}, g.dy, g.saved[0])};
                 });
 }
 
-Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate, RandomKey key) {
-  require_float("add_drop_path", residual);
-  require_rate("add_drop_path", rate);
+Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate,
+                     const StepKey& key) {
+  const OpLabel op("add_drop_path", {{"rate", rate}});
+  require_float(op, residual);
+  require_rate(op, rate);
   const bool mixed = residual.dtype() == DType::f32 && branch.dtype() == DType::bf16;
   check(residual.shape() == branch.shape() && (mixed || residual.dtype() == branch.dtype()),
         "add_drop_path: residual ", residual.shape(), " of ", residual.dtype(), " and branch ",
@@ -63,14 +68,13 @@ Tensor add_drop_path(const Tensor& residual, const Tensor& branch, double rate, 
   const DType own = branch.dtype();
   check(residual.rank() >= 1, "add_drop_path: got scalars, expected samples along axis 0");
   if (rate == 0) {
-    return record("add_drop_path", map(Add{}, residual, branch), {residual, branch}, {},
+    return record(op, map(Add{}, residual, branch), {residual, branch}, {},
                   [own](const GradArgs& g) -> Grads {
                     return {g.dy, g.needs(1) ? g.dy.to(own) : Tensor()};
                   });
   }
   const Tensor scale = sample_scale(residual, rate, key);
-  return record("add_drop_path",
-                map_as(residual.dtype(), residual, AddScaled{}, residual, branch, scale),
+  return record(op, map_as(residual.dtype(), residual, AddScaled{}, residual, branch, scale),
                 {residual, branch}, {scale}, [own](const GradArgs& g) -> Grads {
                   if (!g.needs(1)) return {g.dy, {}};
                   return {g.dy, map_as(own, g.dy, ScaleOrDrop{}, g.dy, g.saved[0])};

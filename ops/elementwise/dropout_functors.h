@@ -18,24 +18,32 @@ FOVEA_HD inline float uniform_at(RandomKey key, std::int64_t index) {
   return to_uniform(i & 2 ? high : low);
 }
 
+/// The key without the step that its stream has followed.
+FOVEA_HD inline KernelKey resolved(const KernelKey& key) {
+  const RandomKey now = key.now();
+  return {now.seed, now.stream, nullptr};
+}
+
 struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same of dy
   static constexpr bool kIndexed = true;
-  RandomKey key;
+  KernelKey key;
   float rate;
   double scale;
+  [[nodiscard]] FOVEA_HD Dropout at_step() const { return {resolved(key), rate, scale}; }
   template <class T>
   FOVEA_HD T operator()(std::int64_t index, T x) const {
-    return uniform_at(key, index) < rate ? T(0) : x * static_cast<T>(scale);
+    return uniform_at({key.seed, key.stream}, index) < rate ? T(0) : x * static_cast<T>(scale);
   }
 };
 
 struct SampleScale {  // m = u < rate ? 0 : 1 / (1 - rate), made of nothing but the index
   static constexpr bool kIndexed = true;
-  RandomKey key;
+  KernelKey key;
   float rate;
   double scale;
+  [[nodiscard]] FOVEA_HD SampleScale at_step() const { return {resolved(key), rate, scale}; }
   FOVEA_HD double operator()(std::int64_t index) const {
-    return uniform_at(key, index) < rate ? 0 : scale;
+    return uniform_at({key.seed, key.stream}, index) < rate ? 0 : scale;
   }
 };
 

@@ -81,7 +81,8 @@ FOVEA_HD void load_inputs(const MapCall& c, std::int64_t i, [[maybe_unused]] A* 
 }
 
 template <class F, class A>
-__global__ void map_kernel(F f, const __grid_constant__ MapCall args) {
+__global__ void map_kernel(F functor, const __grid_constant__ MapCall args) {
+  const F f = detail::at_this_step(functor);
   constexpr int kInputs = detail::functor_inputs<F>();
   for (std::int64_t i = grid_thread(); i < args.axes.count; i += grid_threads()) {
     A x[kInputs + 1];  // at least one

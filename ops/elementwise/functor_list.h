@@ -36,6 +36,17 @@ concept TakesIndex = F::kIndexed;
 template <class F>
 concept Generator = TakesIndex<F> && std::is_invocable_r_v<double, const F&, std::int64_t>;
 
+/// The functor as it is in this step: one that reads a number in memory has a member at_step().
+/// Kernels ask for it once, before their loop.
+template <class F>
+FOVEA_HD inline F at_this_step(const F& functor) {
+  if constexpr (requires { functor.at_step(); }) {
+    return functor.at_step();
+  } else {
+    return functor;
+  }
+}
+
 /// How many tensors a functor reads: 0 to 4.
 template <class F>
 [[nodiscard]] constexpr int functor_inputs() {

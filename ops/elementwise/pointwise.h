@@ -1,8 +1,6 @@
 // Ops of one input: a functor, its derivative and record() in one line.
 #pragma once
 
-#include <string_view>
-
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/elementwise/map.h"
@@ -11,7 +9,7 @@ namespace fovea::ops::detail {
 
 /// y = f(x) with dx = df(x, dy).
 template <class F, class Grad>
-Tensor pointwise(std::string_view op, const Tensor& x, F f, Grad df) {
+Tensor pointwise(const OpLabel& op, const Tensor& x, F f, Grad df) {
   require_float(op, x);
   return record(op, map(f, x), {x}, {x},
                 [df](const GradArgs& g) -> Grads { return {map(df, g.saved[0], g.dy)}; });
@@ -19,7 +17,7 @@ Tensor pointwise(std::string_view op, const Tensor& x, F f, Grad df) {
 
 /// y = f(x) with dx = df(y, dy): keeps the output, which the next op often keeps anyway.
 template <class F, class Grad>
-Tensor pointwise_from_output(std::string_view op, const Tensor& x, F f, Grad df) {
+Tensor pointwise_from_output(const OpLabel& op, const Tensor& x, F f, Grad df) {
   require_float(op, x);
   const Tensor y = map(f, x);
   return record(op, y, {x}, {y},

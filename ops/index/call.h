@@ -14,8 +14,6 @@ namespace fovea::ops {
 /// have to wait for answers that there is none, and keeps what it finds until the host next waits
 /// (engine/cuda/fault.h); kernels must not trust an index.
 struct FirstOutsideCall {
-  static constexpr const char* kOp = "index";
-
   std::string_view op;  ///< whose index it is; static text
   std::int64_t count = 0, low = 0, limit = 0;
   const std::int64_t* index = nullptr;
@@ -38,8 +36,6 @@ struct IndexPairs {
 
 /// many = one[index].
 struct ReadAtCall {
-  static constexpr const char* kOp = "index";
-
   DType dtype = DType::f32;
   std::int64_t size = 0;  ///< places of `one` along the axis
   IndexPairs pairs;
@@ -49,8 +45,6 @@ struct ReadAtCall {
 
 /// one[index] += many; elements that meet are added in row-major order.
 struct AddAtCall {
-  static constexpr const char* kOp = "index";
-
   DType dtype = DType::f32;  ///< of many; one has acc_dtype
   std::int64_t size = 0;     ///< places of `one` along the axis
   IndexPairs pairs;
@@ -60,8 +54,6 @@ struct AddAtCall {
 
 /// y [count, classes], given as zeros, gets a one in each row.
 struct OneHotCall {
-  static constexpr const char* kOp = "one_hot";
-
   DType dtype = DType::f32;
   std::int64_t count = 0, classes = 0;
   const std::int64_t* ids = nullptr;
@@ -71,8 +63,6 @@ struct OneHotCall {
 /// x is read, or summed, by bucket. buckets [kinds, queries, keys] lie below `count`; negative ones
 /// stand for none.
 struct RelativeCall {
-  static constexpr const char* kOp = "relative";
-
   DType dtype = DType::f32;
   std::int64_t pairs = 0;  ///< of image and head
   std::int64_t queries = 0, keys = 0, kinds = 0, count = 0;

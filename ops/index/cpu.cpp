@@ -3,7 +3,7 @@
 #include "ops/index/cpu.h"
 
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {

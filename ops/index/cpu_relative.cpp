@@ -1,6 +1,6 @@
 // Reading and summing by relative position: one row of one query at a time, queries in parallel.
 #include "engine/parallel.h"
-#include "ops/common/scratch.h"
+#include "ops/common/cpu/scratch.h"
 #include "ops/index/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -13,7 +13,7 @@ namespace {
 
 using detail::require_one_device;
 
-void require_index(std::string_view op, const Tensor& index, std::int64_t size) {
+void require_index(const char* op, const Tensor& index, std::int64_t size) {
   check(index.dtype() == DType::i64, op, ": got an index of dtype ", to_string(index.dtype()),
         ", expected i64");
   const detail::Outside wrong = detail::first_outside(op, detail::packed(index), {0, size});
@@ -55,7 +55,7 @@ Tensor add_at(const Shape& shape, int axis, const Tensor& index, const Tensor& d
 }
 
 /// Records y = x read at `index`, which has y's shape (strides may be 0).
-Tensor recorded_read(std::string_view op, const Tensor& x, int axis, const Tensor& index) {
+Tensor recorded_read(const OpLabel& op, const Tensor& x, int axis, const Tensor& index) {
   return record(op, read_at(x, axis, index), {x}, {index},
                 [shape = x.shape(), axis](const GradArgs& g) -> Grads {
                   return {add_at(shape, axis, g.saved[0], g.dy)};
@@ -72,39 +72,44 @@ Tensor spread(const Tensor& index, const Shape& shape, int axis) {
 }  // namespace
 
 Tensor gather(const Tensor& x, int axis, const Tensor& index) {
-  axis = normalize_axis("gather", axis, x.rank());
-  require_one_device("gather", {x, index});
+  OpLabel op("gather");
+  axis = normalize_axis(op, axis, x.rank());
+  require_one_device(op, {x, index});
+  op.set({"axis", axis});
   check(index.rank() == x.rank(), "gather: got index ", index.shape(), " for x ", x.shape(),
         ", expected equal ranks");
   for (int i = 0; i < x.rank(); ++i) {
     check(i == axis || index.shape()[i] <= x.shape()[i], "gather: index ", index.shape(),
           " is larger than x ", x.shape(), " along axis ", i);
   }
-  require_index("gather", index, x.shape()[axis]);
-  return recorded_read("gather", x, axis, index);
+  require_index(op.name(), index, x.shape()[axis]);
+  return recorded_read(op, x, axis, index);
 }
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
-  axis = normalize_axis("index_select", axis, x.rank());
-  require_one_device("index_select", {x, index});
+  OpLabel op("index_select");
+  axis = normalize_axis(op, axis, x.rank());
+  require_one_device(op, {x, index});
+  op.set({"axis", axis});
   check(index.rank() == 1, "index_select: got index ", index.shape(), ", expected one axis");
-  require_index("index_select", index, x.shape()[axis]);
+  require_index(op.name(), index, x.shape()[axis]);
   Shape shape = x.shape();
   shape[axis] = index.shape()[0];
-  return recorded_read("index_select", x, axis, spread(index, shape, axis));
+  return recorded_read(op, x, axis, spread(index, shape, axis));
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& ids) {
-  require_one_device("embedding", {weight, ids});
+  const OpLabel op("embedding");
+  require_one_device(op, {weight, ids});
   check(weight.rank() == 2, "embedding: got weight ", weight.shape(), ", expected [V, D]");
-  require_index("embedding", ids, weight.shape()[0]);
+  require_index(op.name(), ids, weight.shape()[0]);
   const std::int64_t n = ids.numel(), width = weight.shape()[1];
   const Tensor flat = detail::packed(ids).alias({n}, {1});
   const Tensor index = spread(flat, {n, width}, 0);
   Shape shape = ids.shape();
   shape.push_back(width);
   const Tensor rows = read_at(weight, 0, index);
-  return record("embedding", rows.alias(shape, contiguous_strides(shape)), {weight}, {index},
+  return record(op, rows.alias(shape, contiguous_strides(shape)), {weight}, {index},
                 [from = weight.shape()](const GradArgs& g) -> Grads {
                   const Tensor& at = g.saved[0];
                   const Tensor dy = g.dy.alias(at.shape(), contiguous_strides(at.shape()));
@@ -113,15 +118,16 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
 }
 
 Tensor one_hot(const Tensor& ids, std::int64_t classes, DType dtype) {
+  const OpLabel op("one_hot", {{"classes", classes}});
   check(classes >= 1, "one_hot: got ", classes, " classes, expected at least 1");
-  require_index("one_hot", ids, classes);
+  require_index(op.name(), ids, classes);
   Shape shape = ids.shape();
   shape.push_back(classes);
   const Tensor packed = detail::packed(ids), y = zeros(shape, {dtype, ids.device()});
   kernels(ids.device())
       .index.one_hot({dtype, packed.numel(), classes,
                       reinterpret_cast<const std::int64_t*>(packed.raw()), y.raw()});
-  return y;
+  return record_constant(op, y, {ids});
 }
 
 }  // namespace fovea::ops

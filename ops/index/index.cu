@@ -1,7 +1,7 @@
 // Reading at an index, adding there, and one-hot rows on CUDA. An index out of range is noted for
 // the host (engine/cuda/fault.h), and read or added nowhere.
 #include "engine/cuda/fault.h"
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/index/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -21,8 +21,7 @@ struct Bounds {
 };
 
 /// The first element of a packed i64 tensor that is not within the bounds. `op`: static text.
-[[nodiscard]] inline Outside first_outside(std::string_view op, const Tensor& packed,
-                                           Bounds bounds) {
+[[nodiscard]] inline Outside first_outside(const char* op, const Tensor& packed, Bounds bounds) {
   Outside found;
   kernels(packed.device())
       .index.first_outside({op, packed.numel(), bounds.low, bounds.limit,

@@ -9,8 +9,7 @@ namespace fovea::ops {
 namespace {
 
 /// Returns the buckets, packed.
-Tensor require_buckets(std::string_view op, const Tensor& x, const Tensor& buckets,
-                       std::int64_t count) {
+Tensor require_buckets(const char* op, const Tensor& x, const Tensor& buckets, std::int64_t count) {
   detail::require_one_device(op, {x, buckets});
   detail::require_float(op, x);
   check(buckets.dtype() == DType::i64 && buckets.rank() == 3, op, ": got buckets ", buckets.shape(),
@@ -51,19 +50,21 @@ Tensor sum_rows(const Tensor& x, const Tensor& buckets, std::int64_t count) {
 }  // namespace
 
 Tensor relative_gather(const Tensor& x, const Tensor& buckets) {
+  const OpLabel op("relative_gather");
   check(x.rank() == 4, "relative_gather: got x ", x.shape(), ", expected [B, H, N, R]");
-  const Tensor packed = require_buckets("relative_gather", x, buckets, x.size(3));
-  return record("relative_gather", gather_rows(x, packed), {x}, {packed},
+  const Tensor packed = require_buckets(op.name(), x, buckets, x.size(3));
+  return record(op, gather_rows(x, packed), {x}, {packed},
                 [count = x.size(3)](const GradArgs& g) -> Grads {
                   return {sum_rows(g.dy, g.saved[0], count)};
                 });
 }
 
 Tensor relative_sum(const Tensor& x, const Tensor& buckets, std::int64_t count) {
-  const Tensor packed = require_buckets("relative_sum", x, buckets, count);
+  const OpLabel op("relative_sum", {{"count", count}});
+  const Tensor packed = require_buckets(op.name(), x, buckets, count);
   check(x.size(3) == buckets.size(2), "relative_sum: got x ", x.shape(), " for buckets ",
         buckets.shape(), ", expected as many keys");
-  return record("relative_sum", sum_rows(x, packed, count), {x}, {packed},
+  return record(op, sum_rows(x, packed, count), {x}, {packed},
                 [](const GradArgs& g) -> Grads { return {gather_rows(g.dy, g.saved[0])}; });
 }
 

@@ -1,6 +1,6 @@
 // Reading and summing by relative position on CUDA, a thread a result. Buckets above the limit have
 // been noted for the host (index.cu) and count as none.
-#include "ops/common/planes.cuh"
+#include "ops/common/cuda/planes.cuh"
 #include "ops/index/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -13,8 +13,6 @@ namespace fovea::ops {
 /// With t = s / width + (1 - s) [k = label] for each row of [rows, width]:
 ///   loss = mean over rows of -sum_k t log p,   dx = dy / rows (p - t).
 struct LabelLossCall {
-  static constexpr const char* kOp = "cross_entropy";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0;
   double smoothing = 0;
@@ -31,8 +29,6 @@ struct LabelLossCall {
 ///   dx = dy factor / divisor (p sum_k t - t).
 /// A term with t = 0 is 0.
 struct TargetLossCall {
-  static constexpr const char* kOp = "soft_cross_entropy, soft_distillation or kl_div";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0;
   bool log_target = false;
@@ -49,8 +45,6 @@ enum class ElementLoss : std::uint8_t { squared_error, binary_cross_entropy };
 
 /// loss = mean l(x, t),   dx = dy / n dl/dx. Elements are summed in runs of `run`.
 struct ElementLossCall {
-  static constexpr const char* kOp = "mse or bce_with_logits";
-
   DType dtype = DType::f32;
   ElementLoss kind = ElementLoss::squared_error;
   std::int64_t n = 0, run = 1;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/loss/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::loss {

@@ -16,14 +16,14 @@ const std::int64_t* labels_of(const Tensor& labels) {
 }
 
 /// labels is packed.
-void require_labels(const Tensor& logits, const Tensor& labels) {
-  detail::require_one_device("cross_entropy", {logits, labels});
+void require_labels(const char* op, const Tensor& logits, const Tensor& labels) {
+  detail::require_one_device(op, {logits, labels});
   check(labels.dtype() == DType::i64, "cross_entropy: got labels of ", labels.dtype(),
         ", expected i64; for probabilities there is soft_cross_entropy");
   const std::int64_t B = logits.shape()[0], K = logits.shape()[1];
   check(labels.shape() == Shape{B}, "cross_entropy: got labels of shape ", labels.shape(),
         " for logits ", logits.shape(), ", expected [", B, "]");
-  const detail::Outside wrong = detail::first_outside("cross_entropy", labels, {0, K});
+  const detail::Outside wrong = detail::first_outside(op, labels, {0, K});
   check(!wrong, "cross_entropy: label ", wrong.position, " is ", wrong.value, ", expected 0 to ",
         K - 1);
 }
@@ -51,13 +51,14 @@ Tensor value(const Tensor& log_p, const Tensor& labels, double smoothing) {
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
-  detail::require_matrix("cross_entropy", logits);
+  const OpLabel op("cross_entropy", {{"smoothing", smoothing}});
+  detail::require_matrix(op, logits);
   check(smoothing >= 0 && smoothing <= 1, "cross_entropy: got smoothing ", smoothing,
         ", expected 0 to 1");
   const Tensor label = detail::packed(labels);
-  require_labels(logits, label);
+  require_labels(op.name(), logits, label);
   const Tensor log_p = log_softmax(detail::wide(logits));
-  return record("cross_entropy", value(log_p, label, smoothing), {logits}, {log_p, label},
+  return record(op, value(log_p, label, smoothing), {logits}, {log_p, label},
                 [smoothing, dtype = logits.dtype()](const GradArgs& g) -> Grads {
                   const Tensor dx = empty(g.saved[0].shape(), g.saved[0].options());
                   LabelLossCall call = call_of(g.saved[0], g.saved[1], smoothing);

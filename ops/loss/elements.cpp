@@ -28,7 +28,7 @@ Tensor value(ElementLoss kind, const Tensor& x, const Tensor& target) {
   return loss;
 }
 
-Tensor element_loss(std::string_view op, ElementLoss kind, const Tensor& x, const Tensor& target) {
+Tensor element_loss(const OpLabel& op, ElementLoss kind, const Tensor& x, const Tensor& target) {
   detail::require_same_shape(op, x, target);
   const Tensor at = detail::wide(x), t = detail::packed(target).to(at.dtype());
   return record(op, value(kind, at, t), {x}, {at, t},

@@ -1,7 +1,7 @@
 // Losses on CUDA: a warp a row, or a block a run of elements; their sums are added by one block in
 // a fixed order. The upstream gradient stays on the device.
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/common/math.h"
-#include "ops/common/row_items.cuh"
 #include "ops/loss/call.h"
 #include "ops/loss/elements.h"
 

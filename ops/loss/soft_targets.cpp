@@ -55,12 +55,13 @@ Tensor gradient(const Distributions& d, const Tensor& dy, double factor, double 
 }  // namespace
 
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
-  detail::require_matrix("soft_cross_entropy", logits);
-  detail::require_same_shape("soft_cross_entropy", logits, targets);
+  const OpLabel op("soft_cross_entropy");
+  detail::require_matrix(op, logits);
+  detail::require_same_shape(op, logits, targets);
   const Tensor log_p = log_softmax(detail::wide(logits));
   const Tensor target = detail::packed(targets).to(log_p.dtype());
   const double B = static_cast<double>(logits.shape()[0]);
-  return record("soft_cross_entropy", value({log_p, target}, 1, B), {logits}, {log_p, target},
+  return record(op, value({log_p, target}, 1, B), {logits}, {log_p, target},
                 [B, dtype = logits.dtype()](const GradArgs& g) -> Grads {
                   return {gradient({g.saved[0], g.saved[1]}, g.dy, 1, B).to(dtype)};
                 });
@@ -68,26 +69,30 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
 
 Tensor soft_distillation(const Tensor& student, const Tensor& teacher, double tau,
                          KdReduction reduction) {
-  detail::require_matrix("soft_distillation", student);
-  detail::require_same_shape("soft_distillation", student, teacher);
+  const OpLabel op(
+      "soft_distillation",
+      {{"tau", tau}, {"reduction", reduction == KdReduction::elements ? "elements" : "samples"}});
+  detail::require_matrix(op, student);
+  detail::require_same_shape(op, student, teacher);
   check(tau > 0, "soft_distillation: got tau ", tau, ", expected a positive temperature");
   const Tensor log_s = log_softmax(mul(detail::wide(student), 1 / tau));
   const Tensor log_t = log_softmax(mul(detail::wide(teacher).to(log_s.dtype()), 1 / tau));
   const double n = static_cast<double>(reduction == KdReduction::elements ? student.numel()
                                                                           : student.shape()[0]);
-  return record("soft_distillation", value({log_s, log_t, true}, tau * tau, n), {student},
-                {log_s, log_t}, [tau, n, dtype = student.dtype()](const GradArgs& g) -> Grads {
+  return record(op, value({log_s, log_t, true}, tau * tau, n), {student}, {log_s, log_t},
+                [tau, n, dtype = student.dtype()](const GradArgs& g) -> Grads {
                   const double factor = tau;  // tau^2, and d(s / tau) / ds
                   return {gradient({g.saved[0], g.saved[1], true}, g.dy, factor, n).to(dtype)};
                 });
 }
 
 Tensor kl_div(const Tensor& log_q, const Tensor& log_p) {
-  detail::require_matrix("kl_div", log_q);
-  detail::require_same_shape("kl_div", log_q, log_p);
+  const OpLabel op("kl_div");
+  detail::require_matrix(op, log_q);
+  detail::require_same_shape(op, log_q, log_p);
   const Tensor q = detail::wide(log_q), p = detail::packed(log_p).to(q.dtype());
   const double B = static_cast<double>(q.shape()[0]);
-  return record("kl_div", value({q, p, true}, 1, B), {log_q}, {p},
+  return record(op, value({q, p, true}, 1, B), {log_q}, {p},
                 [B, dtype = log_q.dtype()](const GradArgs& g) -> Grads {  // d log q = -p dy / B
                   const Tensor divisor = scalar(-B, {DType::f64, g.dy.device()});
                   const Tensor scale = div(g.dy.to(DType::f64), divisor).to(g.dy.dtype());

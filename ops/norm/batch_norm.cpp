@@ -14,21 +14,25 @@ void update_running(const Tensor& running, const Tensor& batch, double scale, do
   running.copy_(detail::map(detail::Add{}, kept, added));
 }
 
-void require_running(const RunningStatistics& running, const Tensor& x) {
+void require_running(std::string_view op, const RunningStatistics& running, const Tensor& x) {
   const std::int64_t C = x.size(1);
-  check(running.mean.defined() && running.variance.defined(),
-        "batch_norm: got no running statistics, expected running_mean and running_var [", C, "]");
-  detail::require_one_device("batch_norm", {x, running.mean, running.variance});
-  detail::require_affine("batch_norm", "running_mean", running.mean, C);
-  detail::require_affine("batch_norm", "running_var", running.variance, C);
+  check(running.mean.defined() && running.variance.defined(), op,
+        ": got no running statistics, expected running_mean and running_var [", C, "]");
+  detail::require_one_device(op, {x, running.mean, running.variance});
+  detail::require_affine(op, "running_mean", running.mean, C);
+  detail::require_affine(op, "running_var", running.variance, C);
 }
 
 }  // namespace
 
 Tensor batch_norm(const Tensor& x, const Affine& affine, const RunningStatistics& running,
                   BatchNormOptions options) {
-  const PlaneSets sets = detail::plane_sets("batch_norm", x, affine, 0);
-  require_running(running, x);
+  const OpLabel op("batch_norm", {{"training", options.training},
+                                  {"momentum", options.momentum},
+                                  {"eps", options.eps},
+                                  {"relu", options.relu}});
+  const PlaneSets sets = detail::plane_sets(op, x, affine, 0);
+  require_running(op, running, x);
   detail::Moments moments{running.mean.detach().to(DType::f64),
                           running.variance.detach().to(DType::f64)};
   if (options.training) {
@@ -39,7 +43,7 @@ Tensor batch_norm(const Tensor& x, const Affine& affine, const RunningStatistics
     update_running(running.mean, moments.mean, 1, options.momentum);
     update_running(running.variance, moments.variance, n / (n - 1), options.momentum);
   }
-  return detail::normalise_planes("batch_norm", x, affine, moments,
+  return detail::normalise_planes(op, x, affine, moments,
                                   {.sets = sets,
                                    .eps = options.eps,
                                    .constant_statistics = !options.training,

@@ -11,8 +11,6 @@ namespace fovea::ops {
 
 /// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are results.
 struct LayerNormCall {
-  static constexpr const char* kOp = "layer_norm";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0;
   double eps = 0;
@@ -25,8 +23,6 @@ struct LayerNormCall {
 };
 
 struct LayerNormGradCall {
-  static constexpr const char* kOp = "layer_norm";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0, chunk = 1;
   const void* x = nullptr;
@@ -53,8 +49,6 @@ struct PlaneSets {
 /// One pass over all planes. With h = (x - mean) rstd of a plane's set, w and b of its channel, and
 /// g = dy, or with relu 0 where w h + b is not positive.
 struct PlanesCall {
-  static constexpr const char* kOp = "batch_norm, group_norm or instance_norm";
-
   DType dtype = DType::f32;
   PlaneSets sets;
   bool relu = false;

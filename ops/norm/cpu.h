@@ -1,7 +1,7 @@
 // The kernels of normalisation, and what both of their files do; cpu_planes.cpp has the table.
 #pragma once
 
-#include "ops/common/lanes.h"
+#include "ops/common/cpu/lanes.h"
 #include "ops/norm/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::norm {

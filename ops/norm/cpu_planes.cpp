@@ -1,6 +1,6 @@
 // The passes over planes that batch, group and instance norm are made of.
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/norm/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

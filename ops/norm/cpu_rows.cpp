@@ -1,6 +1,6 @@
 // Layer norm of rows and its derivative.
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/norm/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::norm {

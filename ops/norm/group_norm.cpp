@@ -5,7 +5,7 @@
 namespace fovea::ops {
 namespace {
 
-Tensor normalised(std::string_view op, const Tensor& x, const Affine& affine,
+Tensor normalised(const OpLabel& op, const Tensor& x, const Affine& affine,
                   const detail::PlaneNorm& norm) {
   return detail::normalise_planes(op, x, affine, detail::moments_of(detail::packed(x), norm.sets),
                                   norm);
@@ -14,17 +14,18 @@ Tensor normalised(std::string_view op, const Tensor& x, const Affine& affine,
 }  // namespace
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Affine& affine, double eps) {
-  const PlaneSets sets = detail::plane_sets("group_norm", x, affine, groups);
+  const OpLabel op("group_norm", {{"groups", groups}, {"eps", eps}});
+  const PlaneSets sets = detail::plane_sets(op, x, affine, groups);
   check(groups >= 1 && sets.channels % groups == 0, "group_norm: got ", groups, " groups for ",
         sets.channels, " channels, expected a divisor");
-  return normalised("group_norm", x, affine, {sets, eps});
+  return normalised(op, x, affine, {sets, eps});
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const OpLabel op("instance_norm", {{"eps", eps}});
   const Affine affine{weight, bias};
   const std::int64_t groups = x.rank() >= 2 ? x.size(1) : 1;
-  return normalised("instance_norm", x, affine,
-                    {detail::plane_sets("instance_norm", x, affine, groups), eps});
+  return normalised(op, x, affine, {detail::plane_sets(op, x, affine, groups), eps});
 }
 
 }  // namespace fovea::ops

@@ -62,12 +62,13 @@ LayerNormGrads differentiate(const Rows& r, const Tensor& dy) {
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  detail::require_one_device("layer_norm", {x, weight, bias});
-  detail::require_float("layer_norm", x);
+  const OpLabel op("layer_norm", {{"eps", eps}});
+  detail::require_one_device(op, {x, weight, bias});
+  detail::require_float(op, x);
   check(x.rank() >= 1, "layer_norm: got a scalar, expected [..., C]");
   const std::int64_t C = x.shape()[-1];
-  detail::require_affine("layer_norm", "weight", weight, C);
-  detail::require_affine("layer_norm", "bias", bias, C);
+  detail::require_affine(op, "weight", weight, C);
+  detail::require_affine(op, "bias", bias, C);
 
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const std::int64_t rows = detail::RowSize(x).rows;
@@ -75,7 +76,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                detail::affine_or(bias, C, 0, acc), empty({rows}, acc), empty({rows}, acc)};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   const DType bias_dtype = bias.defined() ? bias.dtype() : acc.dtype;
-  return record("layer_norm", normalise(r, eps), {x, weight, bias}, {r.x, r.weight, r.mean, r.rstd},
+  return record(op, normalise(r, eps), {x, weight, bias}, {r.x, r.weight, r.mean, r.rstd},
                 [C, weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
                   const Rows saved{g.saved[0], g.saved[1], {}, g.saved[2], g.saved[3]};
                   const auto [dx, daffine] = differentiate(saved, g.dy);

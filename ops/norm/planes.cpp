@@ -108,7 +108,7 @@ Moments moments_of(const Tensor& x, const PlaneSets& sets) {
   return {mean.alias({count}, {1}), variance.alias({count}, {1})};
 }
 
-Tensor normalise_planes(std::string_view op, const Tensor& x, const Affine& affine,
+Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,
                         const Moments& moments, const PlaneNorm& norm) {
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const Tensor rstd = map(Rsqrt{}, map(AddScalar{norm.eps}, moments.variance));

@@ -1,5 +1,5 @@
 // Batch, group and instance norm on CUDA: passes over planes, a warp each.
-#include "ops/common/row_items.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/norm/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -8,6 +8,7 @@
 
 #include <string_view>
 
+#include "engine/op_label.h"
 #include "engine/tensor.h"
 #include "ops/norm.h"
 #include "ops/norm/call.h"
@@ -35,7 +36,7 @@ struct PlaneNorm {
   bool relu = false;  ///< y = relu(...), whose derivative computes y again, for x is read anyway
 };
 /// Puts the normalisation of x by those moments on the tape as `op`.
-[[nodiscard]] Tensor normalise_planes(std::string_view op, const Tensor& x, const Affine& affine,
+[[nodiscard]] Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,
                                       const Moments& moments, const PlaneNorm& norm);
 
 }  // namespace fovea::ops::detail

@@ -1,6 +1,6 @@
 // Layer norm on CUDA, a warp a row. The weights' gradients are summed by other threads, each going
 // down the rows of a chunk in order.
-#include "ops/common/row_items.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/norm/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -14,8 +14,6 @@ enum class Order : std::uint8_t { falling, rising, rising_nan_first };
 /// positions [rows, count]: where the first `count` of each row of x [rows, width] stand, in order.
 /// Equal values keep their order.
 struct FirstPositionsCall {
-  static constexpr const char* kOp = "order";
-
   DType dtype = DType::f32;
   Order order = Order::falling;
   std::int64_t rows = 0, width = 0, count = 0;  ///< count at most width
@@ -26,8 +24,6 @@ struct FirstPositionsCall {
 /// values [rows, count] beside x [rows, width]: positions say which elements those are. None occurs
 /// twice in a row.
 struct ValuesAtCall {
-  static constexpr const char* kOp = "order";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0, count = 0;
   const std::int64_t* positions = nullptr;

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "engine/parallel.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/order/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -74,7 +74,7 @@ struct Selection {
 };
 
 /// The first `count` elements along `axis` in `order`, and their positions.
-std::pair<Tensor, Tensor> take(std::string_view op, const Tensor& x, const Selection& s) {
+std::pair<Tensor, Tensor> take(const OpLabel& op, const Tensor& x, const Selection& s) {
   const Tensor rows = detail::axis_to_end(x, s.axis);
   const Tensor positions = find_positions(rows, s.count, s.order);
   Tensor values = detail::axis_from_end(values_at(rows, positions), s.axis);
@@ -89,46 +89,57 @@ std::pair<Tensor, Tensor> take(std::string_view op, const Tensor& x, const Selec
 }
 
 /// The axis of one extreme element: it must hold one.
-int require_filled_axis(std::string_view op, const Tensor& x, int axis) {
+int require_filled_axis(OpLabel& op, const Tensor& x, int axis, bool keepdim) {
   axis = normalize_axis(op, axis, x.rank());
   check(x.shape()[axis] > 0, op, ": axis ", axis, " of shape ", x.shape(),
         " is empty, expected at least one element");
+  op.set({{"axis", axis}, {"keepdim", keepdim}});
   return axis;
 }
 
 }  // namespace
 
 Tensor max(const Tensor& x, int axis, bool keepdim) {
-  axis = require_filled_axis("max", x, axis);
-  return take("max", x, {axis, 1, Order::falling, !keepdim}).first;
+  OpLabel op("max");
+  axis = require_filled_axis(op, x, axis, keepdim);
+  return take(op, x, {axis, 1, Order::falling, !keepdim}).first;
 }
 
 Tensor min(const Tensor& x, int axis, bool keepdim) {
-  axis = require_filled_axis("min", x, axis);
-  return take("min", x, {axis, 1, Order::rising_nan_first, !keepdim}).first;
+  OpLabel op("min");
+  axis = require_filled_axis(op, x, axis, keepdim);
+  return take(op, x, {axis, 1, Order::rising_nan_first, !keepdim}).first;
 }
 
 Tensor argmax(const Tensor& x, int axis, bool keepdim) {
-  axis = require_filled_axis("argmax", x, axis);
+  OpLabel op("argmax");
+  axis = require_filled_axis(op, x, axis, keepdim);
   const Tensor positions =
       detail::axis_from_end(find_positions(detail::axis_to_end(x, axis), 1, Order::falling), axis);
-  return keepdim ? positions : without_axis(positions, axis);
+  return record_constant(op, keepdim ? positions : without_axis(positions, axis), {x});
 }
 
 std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, int axis) {
-  axis = normalize_axis("topk", axis, x.rank());
+  OpLabel op("topk");
+  axis = normalize_axis(op, axis, x.rank());
   check(k >= 0 && k <= x.shape()[axis], "topk: got k = ", k, " for axis ", axis, " of shape ",
         x.shape(), ", expected 0 to ", x.shape()[axis]);
-  return take("topk", x, {axis, k});
+  op.set({{"k", k}, {"axis", axis}});
+  return take(op, x, {axis, k});
 }
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int axis, bool descending) {
-  axis = normalize_axis("sort", axis, x.rank());
-  return take("sort", x, {axis, x.shape()[axis], descending ? Order::falling : Order::rising});
+  OpLabel op("sort");
+  axis = normalize_axis(op, axis, x.rank());
+  op.set({{"axis", axis}, {"descending", descending}});
+  return take(op, x, {axis, x.shape()[axis], descending ? Order::falling : Order::rising});
 }
 
 Tensor argsort(const Tensor& x, int axis, bool descending) {
-  return sort(x.detach(), axis, descending).second;
+  OpLabel op("argsort");
+  axis = normalize_axis(op, axis, x.rank());
+  op.set({{"axis", axis}, {"descending", descending}});
+  return record_constant(op, sort(x.detach(), axis, descending).second, {x});
 }
 
 }  // namespace fovea::ops

@@ -1,6 +1,6 @@
 // Order statistics on CUDA. An element's place is the number of those that stand before it: a
 // thread an element, all of a row.
-#include "ops/common/planes.cuh"
+#include "ops/common/cuda/planes.cuh"
 #include "ops/order/call.h"
 
 namespace fovea::ops::cuda {

@@ -37,8 +37,6 @@ struct PoolWindows {
 
 /// y [planes, out, out] from x [planes, size, size].
 struct PoolCall {
-  static constexpr const char* kOp = "avg_pool2d or max_pool2d";
-
   DType dtype = DType::f32;
   PoolWindows windows;
   const void* x = nullptr;
@@ -48,8 +46,6 @@ struct PoolCall {
 
 /// dx [planes, size, size] of acc, from dy [planes, out, out].
 struct PoolGradCall {
-  static constexpr const char* kOp = "avg_pool2d or max_pool2d";
-
   DType dtype = DType::f32;  ///< of dy
   PoolWindows windows;
   const void* dy = nullptr;

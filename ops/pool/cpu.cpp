@@ -1,6 +1,6 @@
 // Average and max pooling, plane by plane.
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/pool/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

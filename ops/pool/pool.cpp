@@ -29,6 +29,14 @@ PoolWindows windows_of(std::string_view op, const Tensor& x, const Pool2dOptions
           make_axis(op, x.shape()[3], o, 1), o.count_include_pad};
 }
 
+OpLabel label_of(const char* op, const Pool2dOptions& o) {
+  return {op,
+          {{"kernel", o.kernel},
+           {"stride", o.stride},
+           {"padding", o.padding},
+           {"count_include_pad", o.count_include_pad}}};
+}
+
 Shape out_shape(const Tensor& x, const PoolWindows& w) {
   return {x.shape()[0], x.shape()[1], w.height.out, w.width.out};
 }
@@ -45,10 +53,11 @@ Tensor gradient_memory(const Shape& shape, const Tensor& dy) {
 }  // namespace
 
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  const PoolWindows w = windows_of("avg_pool2d", x, options);
+  const OpLabel op = label_of("avg_pool2d", options);
+  const PoolWindows w = windows_of(op, x, options);
   const Tensor packed = detail::packed(x), y = empty(out_shape(x, w), x.options());
   kernels(x.device()).pool.average({x.dtype(), w, packed.raw(), y.raw()});
-  return record("avg_pool2d", y, {x}, {}, [w, shape = x.shape()](const GradArgs& g) -> Grads {
+  return record(op, y, {x}, {}, [w, shape = x.shape()](const GradArgs& g) -> Grads {
     const Tensor dx = gradient_memory(shape, g.dy);
     kernels(dx.device()).pool.average_grad({g.dy.dtype(), w, g.dy.raw(), nullptr, dx.raw()});
     return {dx.to(g.dy.dtype())};
@@ -56,17 +65,17 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
 }
 
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  const PoolWindows w = windows_of("max_pool2d", x, options);
+  const OpLabel op = label_of("max_pool2d", options);
+  const PoolWindows w = windows_of(op, x, options);
   const Tensor packed = detail::packed(x), y = empty(out_shape(x, w), x.options());
   const Tensor positions = empty(y.shape(), {DType::i64, x.device()});
   kernels(x.device()).pool.maximum({x.dtype(), w, packed.raw(), y.raw(), positions_of(positions)});
-  return record(
-      "max_pool2d", y, {x}, {positions}, [w, shape = x.shape()](const GradArgs& g) -> Grads {
-        const Tensor dx = gradient_memory(shape, g.dy);
-        kernels(dx.device())
-            .pool.maximum_grad({g.dy.dtype(), w, g.dy.raw(), positions_of(g.saved[0]), dx.raw()});
-        return {dx.to(g.dy.dtype())};
-      });
+  return record(op, y, {x}, {positions}, [w, shape = x.shape()](const GradArgs& g) -> Grads {
+    const Tensor dx = gradient_memory(shape, g.dy);
+    kernels(dx.device())
+        .pool.maximum_grad({g.dy.dtype(), w, g.dy.raw(), positions_of(g.saved[0]), dx.raw()});
+    return {dx.to(g.dy.dtype())};
+  });
 }
 
 }  // namespace fovea::ops

@@ -1,7 +1,7 @@
 // Average and max pooling on CUDA: a thread a window; derivatives are gathered, a thread a pixel,
 // from the windows over it in their order.
-#include "ops/common/block_reduce.cuh"
-#include "ops/common/planes.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
+#include "ops/common/cuda/planes.cuh"
 #include "ops/pool/call.h"
 
 namespace fovea::ops::cuda {

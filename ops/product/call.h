@@ -37,8 +37,6 @@ enum class GemmBias { none, per_column, per_row };
 
 /// A [m, k] times B [k, n]. dtypes: all f64, or any mixture of f32 and bf16, summed in f32.
 struct GemmCall {
-  static constexpr const char* kOp = "matmul";
-
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch[kGemmBatchAxes] = {1, 1, 1, 1};
   GemmOperand a, b;
@@ -67,16 +65,12 @@ FOVEA_HD inline std::int64_t gemm_batch_offset(const GemmCall& call, const std::
 /// rows of A that `second` reads. They never meet in memory, so first.c has a dtype alone and
 /// second.a nothing; the numbers are those of two calls. Packs all of both B.
 struct GemmPairCall {
-  static constexpr const char* kOp = "mlp";
-
   GemmCall first, second;
 };
 
 /// sums[j] = sum over rows of a packed x [rows, cols], in f64 for f64 and else f32; the order of
 /// addition is fixed.
 struct ColumnSumsCall {
-  static constexpr const char* kOp = "linear";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, cols = 0;
   const void* x = nullptr;
@@ -86,8 +80,6 @@ struct ColumnSumsCall {
 /// Images [batch, channels, grid * patch] and their patches as rows
 /// [batch, grid_y, grid_x, channels, patch_y, patch_x].
 struct PatchesCall {
-  static constexpr const char* kOp = "patch_embed";
-
   std::int64_t batch = 0, channels = 0;
   std::int64_t grid[2], patch[2];
   DType dtype = DType::f32;

@@ -44,8 +44,13 @@ void multiply(const Product& p) {
   float* a = share_a ? b + blocks * p.depth * cols : nullptr;
   for (std::int64_t col = 0; col < n; col += cols) {
     for (std::int64_t block = 0; block < p.blocks; block += blocks) {
-      const Packed packed{
-          col, smaller(cols, n - col), block, smaller(blocks, p.blocks - block), b, a, a_row};
+      const Packed packed{.col = col,
+                          .cols = smaller(cols, n - col),
+                          .block = block,
+                          .blocks = smaller(blocks, p.blocks - block),
+                          .b = b,
+                          .a = a,
+                          .a_row = a_row};
       pack_shared(p, packed);
       multiply_tiles(p, packed);
     }

@@ -1,7 +1,7 @@
 // The innermost product: a tile of C in registers.
 #pragma once
 
-#include "ops/common/prefetch.h"
+#include "ops/common/cpu/prefetch.h"
 #include "ops/product/cpu_gemm_vector.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -11,7 +11,13 @@ std::int64_t packed_size(const Product& p) {
 }
 
 Packed pack_whole(const Product& p, float* to) {
-  const Packed packed{0, p.call.n, 0, p.blocks, to, nullptr, 0};
+  const Packed packed{.col = 0,
+                      .cols = p.call.n,
+                      .block = 0,
+                      .blocks = p.blocks,
+                      .b = to,
+                      .a = nullptr,
+                      .a_row = 0};
   pack_shared(p, packed);
   return packed;
 }
@@ -33,8 +39,22 @@ void product::gemm_pair(const GemmPairCall& call) {
     from.a = {between, first.c.dtype, stride, 1, {}};
     for (std::int64_t row = begin * count; row < smaller(end * count, first.m); row += count) {
       const std::int64_t rows = smaller(count, first.m - row), offset = -row * stride;
-      const Product p1{to, 0, 0, offset, whole1.depth, whole1.blocks, count, first.n};
-      const Product p2{from, offset, 0, 0, whole2.depth, whole2.blocks, count, second.n};
+      const Product p1{.call = to,
+                       .a = 0,
+                       .b = 0,
+                       .c = offset,
+                       .depth = whole1.depth,
+                       .blocks = whole1.blocks,
+                       .tile_rows = count,
+                       .tile_cols = first.n};
+      const Product p2{.call = from,
+                       .a = offset,
+                       .b = 0,
+                       .c = 0,
+                       .depth = whole2.depth,
+                       .blocks = whole2.blocks,
+                       .tile_rows = count,
+                       .tile_cols = second.n};
       multiply_tile(p1, packed1, {row, rows, 0, first.n});
       multiply_tile(p2, packed2, {row, rows, 0, second.n});
     }

@@ -4,12 +4,32 @@
 // k is cut into blocks. B is packed block by block into strips of kNr columns that all threads
 // read. C is cut into tiles of fixed size; the thread that computes a tile packs the rows of A that
 // it needs. bf16 operands become f32 while they are packed.
+//
+//                                     B  k x n   kNr  kNr  kNr
+//                                               +----+----+----+-
+//                                         depth |    |    |    |    block 0 of k, in strips
+//                                               +----+----+----+-
+//                                         depth |    |    |    |    block 1
+//                                               +----+----+----+-
+//   A  m x k
+//        depth     depth                C  m x n
+//      +---------+---------+-                   +---------+-----
+//   kMr|         |         |   panels           |  +----+ |         a tile: tile_rows x tile_cols
+//      +---------+---------+-                   |  |    | |         within it kMr x kNr, summed in
+//   kMr|         |         |                    |  +----+ |         registers over one block
+//      +---------+---------+-                   +---------+-----
+//
+// Packed B is [block][strip][k][kNr]: for each k a strip's columns are adjacent. Packed A is
+// [panel][k][kMr]. The thread that has a tile packs its panels (OwnRows), or all threads share them
+// where a column of A is adjacent in memory (Packed::a), or panels are read where they are
+// (reads_rows, reads_columns).
+// Between two blocks of k a tile's sums are kept in C where that is f32, else in Sums.
 #pragma once
 
 #include "engine/parallel.h"
-#include "ops/common/prefetch.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/prefetch.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/product/call.h"
 #include "ops/product/cpu_gemm_finish.h"
 #include "ops/product/cpu_gemm_micro.h"
@@ -93,14 +113,14 @@ inline Product cut(const GemmCall& call, std::int64_t entry) {
       smaller(kMaxTileRows / kMr, larger(kMinTilePanels, panels / kWantedTiles));
   const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
   const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
-  return {call,
-          gemm_batch_offset(call, call.a.batch, entry),
-          gemm_batch_offset(call, call.b.batch, entry),
-          gemm_batch_offset(call, call.c.batch, entry),
-          ceil_div(call.k, blocks),
-          blocks,
-          tile_panels * kMr,
-          tile_strips * kNr};
+  return {.call = call,
+          .a = gemm_batch_offset(call, call.a.batch, entry),
+          .b = gemm_batch_offset(call, call.b.batch, entry),
+          .c = gemm_batch_offset(call, call.c.batch, entry),
+          .depth = ceil_div(call.k, blocks),
+          .blocks = blocks,
+          .tile_rows = tile_panels * kMr,
+          .tile_cols = tile_strips * kNr};
 }
 
 /// Packs lines of an operand that start at `offset` into strips `stride` apart.
@@ -171,17 +191,17 @@ TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const 
     bias = static_cast<const float*>(call.bias) +
            (call.bias_kind == GemmBias::per_row ? t.row : t.col);
   }
-  return {static_cast<T*>(call.c.data) + at,
-          addend == nullptr ? nullptr : addend + at,
-          z == nullptr ? nullptr : z + at,
-          sums.data,
-          call.c.row,
-          sums.stride,
-          bias,
-          t.rows,
-          t.cols,
-          block == 0,
-          block == p.blocks - 1};
+  return {.c = static_cast<T*>(call.c.data) + at,
+          .addend = addend == nullptr ? nullptr : addend + at,
+          .pre_activation = z == nullptr ? nullptr : z + at,
+          .sum = sums.data,
+          .c_stride = call.c.row,
+          .sum_stride = sums.stride,
+          .bias = bias,
+          .rows = t.rows,
+          .cols = t.cols,
+          .first = block == 0,
+          .last = block == p.blocks - 1};
 }
 
 /// Asks for the lines of a tile, so that they come while it is computed.

@@ -1,6 +1,6 @@
 // Images and their patches as rows: copies in runs of a patch's width.
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/product/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

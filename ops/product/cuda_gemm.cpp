@@ -93,8 +93,8 @@ class Operand {
 
 /// Greatest power of two, at most 256, that divides the address and each step from it.
 int alignment_of(const void* data, const LtMatrix& x, const std::int64_t* batch, int inner) {
-  constexpr std::uint64_t kMost = 256;
-  std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | kMost;
+  constexpr std::uint64_t kMaxAlignment = 256;
+  std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | kMaxAlignment;
   const auto size = static_cast<std::uint64_t>(size_of(x.dtype));
   for (int axis = 0; axis < kGemmBatchAxes; ++axis) {
     if (axis != inner) bits |= size * static_cast<std::uint64_t>(batch[axis]);

@@ -41,17 +41,18 @@ LinearDTypes dtypes_of(const Tensor& weight, const Tensor& bias) {
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& residual) {
-  const Shape shape = detail::linear_shape("linear", x.shape(), weight, bias);
-  detail::require_parameters("linear", x, weight, bias);
-  detail::require_one_device("linear", {x, weight, bias, residual});
-  detail::require_residual("linear", residual, shape, x);
+  OpLabel op("linear");
+  const Shape shape = detail::linear_shape(op, x.shape(), weight, bias);
+  detail::require_parameters(op, x, weight, bias);
+  detail::require_one_device(op, {x, weight, bias, residual});
+  detail::require_residual(op, residual, shape, x);
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const DType dtype = residual.defined() ? residual.dtype() : x.dtype();
   const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;
   const Tensor y =
       product(as_matrix(x), exchanged(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
-  return record({"linear", shape.numel() * x.size(-1)}, with_shape(y, shape),
-                {x, weight, bias, residual}, {x, w},
+  op.multiply_adds = shape.numel() * x.size(-1);
+  return record(op, with_shape(y, shape), {x, weight, bias, residual}, {x, w},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
                   const Tensor dy = g.dy.to(g.saved[0].dtype());
                   Grads grads = linear_gradients(g, as_matrix(dy), dtypes);
@@ -61,15 +62,16 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const T
 }
 
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Shape shape = detail::linear_shape("linear_gelu", x.shape(), weight, bias);
-  detail::require_parameters("linear_gelu", x, weight, bias);
-  detail::require_one_device("linear_gelu", {x, weight, bias});
+  OpLabel op("linear_gelu");
+  const Shape shape = detail::linear_shape(op, x.shape(), weight, bias);
+  detail::require_parameters(op, x, weight, bias);
+  detail::require_one_device(op, {x, weight, bias});
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
   const Tensor y = product(as_matrix(x), exchanged(w), x.dtype(),
                            {.bias = bias_as_used(bias), .gelu = true, .pre_activation = z});
-  return record({"linear_gelu", shape.numel() * x.size(-1)}, with_shape(y, shape),
-                {x, weight, bias}, {x, w, z},
+  op.multiply_adds = shape.numel() * x.size(-1);
+  return record(op, with_shape(y, shape), {x, weight, bias}, {x, w, z},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
                   const Tensor dz = detail::map(detail::GeluGrad{}, g.saved[2], g.dy);
                   return linear_gradients(g, as_matrix(dz), dtypes);

@@ -17,8 +17,8 @@ using detail::exchanged;
 using detail::product;
 using detail::with_shape;
 
-void require_factors(const Tensor& a, const Tensor& b) {
-  detail::require_float("matmul", a);
+void require_factors(std::string_view op, const Tensor& a, const Tensor& b) {
+  detail::require_float(op, a);
   check(a.dtype() == b.dtype(), "matmul: got dtypes ", to_string(a.dtype()), " and ",
         to_string(b.dtype()), ", expected the same; convert one with to(dtype)");
   check(a.device() == b.device(), "matmul: got tensors on ", to_string(a.device()), " and ",
@@ -47,27 +47,28 @@ void allow_tf32(bool on) { tf32_allowed = on; }
 bool is_tf32_allowed() { return tf32_allowed; }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
-  require_factors(a, b);
+  OpLabel op("matmul", {{"transpose_a", transpose.a}, {"transpose_b", transpose.b}});
+  require_factors(op, a, b);
   const Tensor left = transpose.a ? exchanged(a) : a.detach();
   const Tensor right = transpose.b ? exchanged(b) : b.detach();
   check(left.shape()[-1] == right.shape()[-2], "matmul: inner sizes differ: a ", left.shape(),
         " x b ", right.shape(),
         left.shape()[-1] == right.shape()[-1] ? " (did you mean the transposed b?)" : "");
   const Tensor out = multiply(left, right);
-  return record({"matmul", out.numel() * left.size(-1)}, out, {a, b}, {left, right},
-                [transpose](const GradArgs& g) -> Grads {
-                  const Tensor &x = g.saved[0], &y = g.saved[1];
-                  Grads grads(2);
-                  if (g.needs(0)) {
-                    const Tensor dx = multiply(g.dy, exchanged(y));
-                    grads[0] = transpose.a ? exchanged(dx) : dx;
-                  }
-                  if (g.needs(1)) {
-                    const Tensor dy = right_gradient(x, y, g.dy);
-                    grads[1] = transpose.b ? exchanged(dy) : dy;
-                  }
-                  return grads;
-                });
+  op.multiply_adds = out.numel() * left.size(-1);
+  return record(op, out, {a, b}, {left, right}, [transpose](const GradArgs& g) -> Grads {
+    const Tensor &x = g.saved[0], &y = g.saved[1];
+    Grads grads(2);
+    if (g.needs(0)) {
+      const Tensor dx = multiply(g.dy, exchanged(y));
+      grads[0] = transpose.a ? exchanged(dx) : dx;
+    }
+    if (g.needs(1)) {
+      const Tensor dy = right_gradient(x, y, g.dy);
+      grads[1] = transpose.b ? exchanged(dy) : dy;
+    }
+    return grads;
+  });
 }
 
 }  // namespace fovea::ops

@@ -46,6 +46,7 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   if (!in_one_pass(x, w, residual)) {
     return linear(linear_gelu(x, w.fc1, w.bias1), w.fc2, w.bias2, residual);
   }
+  OpLabel op("mlp");
   const Tensor rows = detail::as_matrix(x);
   const Tensor fc1 = compute_copy(w.fc1, x.dtype()), bias1 = detail::bias_as_used(w.bias1);
   const Tensor fc2 = compute_copy(w.fc2, x.dtype()), bias2 = detail::bias_as_used(w.bias2);
@@ -59,7 +60,8 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   second.c = {y.raw(), y.dtype(), second.n, {}};
   if (addend.defined()) second.addend = addend.raw();
   kernels(x.device()).product.gemm_pair({first, second});
-  return y;
+  op.multiply_adds = hidden.numel() * (x.size(-1) + shape[-1]);
+  return record_constant(op, y, {x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
 }
 
 }  // namespace fovea::ops

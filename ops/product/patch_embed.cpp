@@ -62,8 +62,9 @@ struct Grid {
 }  // namespace
 
 Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bias) {
-  detail::require_one_device("patch_embed", {images, weight, bias});
-  detail::require_parameters("patch_embed", images, weight, bias);
+  OpLabel op("patch_embed");
+  detail::require_one_device(op, {images, weight, bias});
+  detail::require_parameters(op, images, weight, bias);
   const Grid grid(images, weight);
   const std::int64_t D = weight.shape()[0];
   check(!bias.defined() || bias.shape() == Shape{D}, "patch_embed: got bias ",
@@ -76,9 +77,10 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
   const Shape weight_shape = weight.shape();
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
-  return record({"patch_embed", tokens.numel() * grid.width()},
-                with_shape(tokens, {images.shape()[0], grid.tokens(), D}), {images, weight, bias},
-                {packed, w}, [=](const GradArgs& g) -> Grads {
+  op.multiply_adds = tokens.numel() * grid.width();
+  op.set({"patch", grid.call.patch});
+  return record(op, with_shape(tokens, {images.shape()[0], grid.tokens(), D}),
+                {images, weight, bias}, {packed, w}, [=](const GradArgs& g) -> Grads {
                   const Tensor dy = detail::as_matrix(g.dy);
                   Grads grads(3);
                   if (g.needs(0)) grads[0] = grid.images(product(dy, g.saved[1], dy.dtype()));

@@ -1,5 +1,5 @@
 // Images and their patches as rows on CUDA, a thread a pixel.
-#include "ops/common/planes.cuh"
+#include "ops/common/cuda/planes.cuh"
 #include "ops/product/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -10,8 +10,6 @@ namespace fovea::ops {
 
 /// x [outer, n, inner] summed over n in runs of `run`: sums [outer, runs, inner].
 struct PartialSumsCall {
-  static constexpr const char* kOp = "sum";
-
   DType dtype = DType::f32;
   std::int64_t outer = 1, n = 1, inner = 1;
   std::int64_t run = 1, runs = 1;
@@ -21,8 +19,6 @@ struct PartialSumsCall {
 
 /// y = x / max(sum |x|, eps) of each row of [rows, width], summed in f64.
 struct L1NormalizeCall {
-  static constexpr const char* kOp = "l1_normalize";
-
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0;
   double eps = 0;

@@ -1,7 +1,7 @@
 // Rows divided by the sum of their magnitudes, in f64.
 #include "engine/parallel.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/common/math.h"
-#include "ops/common/sizes.h"
 #include "ops/reduce/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::reduce {

@@ -1,7 +1,7 @@
 // Sums along a contiguous run, and down the columns of a matrix.
 #include "engine/parallel.h"
-#include "ops/common/lanes.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/lanes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/reduce/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -33,10 +33,12 @@ Tensor backward_rows(const Tensor& x, const Tensor& dy, double eps) {
 }  // namespace
 
 Tensor l1_normalize(const Tensor& x, int axis, double eps) {
-  detail::require_float("l1_normalize", x);
-  axis = normalize_axis("l1_normalize", axis, x.rank());
+  OpLabel op("l1_normalize");
+  detail::require_float(op, x);
+  axis = normalize_axis(op, axis, x.rank());
+  op.set({{"axis", axis}, {"eps", eps}});
   const Tensor rows = detail::axis_to_end(x, axis);
-  return record("l1_normalize", detail::axis_from_end(forward_rows(rows, eps), axis), {x}, {rows},
+  return record(op, detail::axis_from_end(forward_rows(rows, eps), axis), {x}, {rows},
                 [axis, eps](const GradArgs& g) -> Grads {
                   const Tensor dy = detail::axis_to_end(g.dy, axis);
                   return {detail::axis_from_end(backward_rows(g.saved[0], dy, eps), axis)};

@@ -1,5 +1,5 @@
 // Rows divided by the sum of their magnitudes on CUDA, a warp a row, in f64.
-#include "ops/common/row_items.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/reduce/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -20,7 +20,8 @@ struct Reduction {
   Shape result;            ///< kept, or without those axes
   std::int64_t count = 1;  ///< elements per sum
 
-  Reduction(std::string_view op, const Shape& shape, Axes axes, bool keepdim) : kept(shape) {
+  /// Sets what it was asked for in `op`.
+  Reduction(OpLabel& op, const Shape& shape, Axes axes, bool keepdim) : kept(shape) {
     for (const int axis : axes) {
       bool& seen = reduced[normalize_axis(op, axis, shape.rank())];
       check(!seen, op, ": axis ", axis, " is listed twice");
@@ -34,6 +35,16 @@ struct Reduction {
       }
       if (keepdim || !reduced[axis]) result.push_back(kept[axis]);
     }
+    op.set({{"axes", axes_of(shape.rank())}, {"keepdim", keepdim}});
+  }
+
+ private:
+  [[nodiscard]] Shape axes_of(int rank) const {
+    Shape axes;
+    for (int axis = 0; axis < rank; ++axis) {
+      if (reduced[axis]) axes.push_back(axis);
+    }
+    return axes;
   }
 };
 
@@ -115,18 +126,20 @@ void require_input(std::string_view op, const Tensor& x) { detail::require_float
 }  // namespace
 
 Tensor sum(const Tensor& x, Axes axes, bool keepdim) {
-  require_input("sum", x);
-  const Reduction reduction("sum", x.shape(), axes, keepdim);
-  return record("sum", finished(sum_values(x, reduction), reduction, x.dtype()), {x}, {},
+  OpLabel op("sum");
+  require_input(op, x);
+  const Reduction reduction(op, x.shape(), axes, keepdim);
+  return record(op, finished(sum_values(x, reduction), reduction, x.dtype()), {x}, {},
                 [reduction, shape = x.shape()](const GradArgs& g) -> Grads {
                   return {spread(g.dy, reduction, shape)};
                 });
 }
 
 Tensor mean(const Tensor& x, Axes axes, bool keepdim) {
-  require_input("mean", x);
-  const Reduction reduction("mean", x.shape(), axes, keepdim);
-  return record("mean", finished(mean_values(x, reduction), reduction, x.dtype()), {x}, {},
+  OpLabel op("mean");
+  require_input(op, x);
+  const Reduction reduction(op, x.shape(), axes, keepdim);
+  return record(op, finished(mean_values(x, reduction), reduction, x.dtype()), {x}, {},
                 [reduction, shape = x.shape()](const GradArgs& g) -> Grads {
                   const double scale = 1 / static_cast<double>(reduction.count);
                   return {spread(mul(g.dy, scale), reduction, shape)};
@@ -134,13 +147,15 @@ Tensor mean(const Tensor& x, Axes axes, bool keepdim) {
 }
 
 Tensor var(const Tensor& x, Axes axes, double correction, bool keepdim) {
-  require_input("var", x);
-  const Reduction reduction("var", x.shape(), axes, keepdim);
+  OpLabel op("var");
+  require_input(op, x);
+  const Reduction reduction(op, x.shape(), axes, keepdim);
+  op.set({"correction", correction});
   const double n = std::max(0.0, static_cast<double>(reduction.count) - correction);
   const Centre centre(x.detach(), reduction);
   const Tensor deviation = centre.deviation(x.detach());
   const Tensor variance = mul(sum_values(mul(deviation, deviation), reduction), 1 / n);
-  return record("var", finished(variance, reduction, x.dtype()), {x}, {x, centre.mean, centre.rest},
+  return record(op, finished(variance, reduction, x.dtype()), {x}, {x, centre.mean, centre.rest},
                 [reduction, n](const GradArgs& g) -> Grads {  // dx = 2 (x - mean) dy / n
                   const Tensor dy = spread(g.dy, reduction, g.saved[0].shape());
                   const Centre saved(g.saved[1], g.saved[2]);

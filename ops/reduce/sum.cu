@@ -1,6 +1,6 @@
 // Sums of runs on CUDA: a block a run where its elements are neighbours, else a thread a run,
 // beside those of the neighbours.
-#include "ops/common/row_items.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/reduce/cuda.h"
 
 namespace fovea::ops::cuda {

@@ -11,8 +11,6 @@ namespace fovea::ops {
 /// y [outer, rows, inner] from x [outer, columns, inner] by a sparse matrix m [rows, columns]:
 ///   y[o, i, :] = sum_k weight[k] x[o, index[k], :] for begin[i] <= k < begin[i + 1].
 struct ResizeCall {
-  static constexpr const char* kOp = "resize";
-
   DType dtype = DType::f32;
   std::int64_t outer = 0, rows = 0, columns = 0, inner = 0;
   const std::int64_t* begin = nullptr;  ///< [rows + 1]

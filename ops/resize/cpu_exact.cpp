@@ -1,6 +1,6 @@
 // A sparse matrix applied along one axis.
 #include "engine/parallel.h"
-#include "ops/common/sizes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/resize/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -156,14 +156,18 @@ Tensor apply_both(const Tensor& x, const Taps& height, const Taps& width) {
 }  // namespace
 
 Tensor resize(const Tensor& x, std::array<std::int64_t, 2> size, ResizeOptions options) {
-  detail::require_float("resize", x);
+  const OpLabel op("resize",
+                   {{"size", size},
+                    {"mode", options.mode == ResizeMode::bicubic ? "bicubic" : "bilinear"},
+                    {"antialias", options.antialias}});
+  detail::require_float(op, x);
   check(x.rank() == 4 && x.shape()[2] > 0 && x.shape()[3] > 0, "resize: got x ", x.shape(),
         ", expected [B, C, H, W] with H, W >= 1");
   check(size[0] > 0 && size[1] > 0, "resize: got size ", size[0], " x ", size[1],
         ", expected at least 1 x 1");
   const Taps height = make_taps(x.shape()[2], size[0], options);
   const Taps width = make_taps(x.shape()[3], size[1], options);
-  return record("resize", apply_both(x, height, width), {x}, {},
+  return record(op, apply_both(x, height, width), {x}, {},
                 [height, width](const GradArgs& g) -> Grads {
                   return {apply_both(g.dy, transposed(height), transposed(width))};
                 });

@@ -1,5 +1,5 @@
 // A sparse matrix applied along one axis on CUDA, a thread a result.
-#include "ops/common/planes.cuh"
+#include "ops/common/cuda/planes.cuh"
 #include "ops/resize/call.h"
 
 namespace fovea::ops::cuda {

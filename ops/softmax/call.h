@@ -10,8 +10,6 @@ namespace fovea::ops {
 
 /// y = softmax(x), or its logarithm, of each row of [rows, width].
 struct SoftmaxCall {
-  static constexpr const char* kOp = "softmax";
-
   DType dtype = DType::f32;
   bool log = false;
   std::int64_t rows = 0, width = 0;
@@ -21,8 +19,6 @@ struct SoftmaxCall {
 
 /// dx from the output y and its gradient.
 struct SoftmaxGradCall {
-  static constexpr const char* kOp = "softmax";
-
   DType dtype = DType::f32;
   bool log = false;
   std::int64_t rows = 0, width = 0;

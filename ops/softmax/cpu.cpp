@@ -1,9 +1,9 @@
 // Softmax and log-softmax of rows, and their derivatives from the output.
 #include "engine/parallel.h"
-#include "ops/common/lanes.h"
+#include "ops/common/cpu/lanes.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/common/math.h"
-#include "ops/common/scratch.h"
-#include "ops/common/sizes.h"
 #include "ops/softmax/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

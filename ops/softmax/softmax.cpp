@@ -24,9 +24,10 @@ Tensor backward_rows(const Tensor& y, const Tensor& dy, bool log) {
   return dx;
 }
 
-Tensor along_axis(std::string_view op, const Tensor& x, int axis, bool log) {
+Tensor along_axis(OpLabel&& op, const Tensor& x, int axis, bool log) {
   detail::require_float(op, x);
   axis = normalize_axis(op, axis, x.rank());
+  op.set({"axis", axis});
   const Tensor rows = forward_rows(detail::axis_to_end(x, axis), log);
   return record(op, detail::axis_from_end(rows, axis), {x}, {rows},
                 [axis, log](const GradArgs& g) -> Grads {

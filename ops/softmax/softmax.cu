@@ -2,7 +2,7 @@
 // for f64. Sums run in a fixed order.
 #include <cmath>
 
-#include "ops/common/row_items.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/softmax/call.h"
 
 namespace fovea::ops::cuda {

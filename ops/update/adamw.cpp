@@ -12,10 +12,11 @@
 namespace fovea::ops {
 
 void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
+  const OpLabel op("adamw_");
   kernels(tensors.parameter.device())
-      .update.adamw({.arrays = detail::arrays_of("adamw_", tensors, detail::Moments::two),
-                     .adam = detail::adam_numbers(rates, options, rates.lr),
-                     .keep = 1 - rates.lr * rates.weight_decay});
+      .update.adamw({.arrays = detail::arrays_of(op, tensors, detail::Moments::two),
+                     .rates = detail::rates_of(op, tensors, rates),
+                     .adam = detail::adam_numbers(op, rates, options)});
   detail::bump_versions(tensors, detail::Moments::two);
 }
 

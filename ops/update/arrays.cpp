@@ -1,7 +1,5 @@
-// Checks that the tensors of an update fit each other, and Adam's numbers.
+// Checks that the tensors of an update and its step's numbers fit each other.
 #include "ops/update/arrays.h"
-
-#include <cmath>
 
 #include "ops/common/checks.h"
 
@@ -37,15 +35,22 @@ void bump_versions(const UpdateTensors& tensors, Moments moments) {
   if (moments == Moments::two) tensors.v.bump_version();
 }
 
-AdamNumbers adam_numbers(const UpdateRates& rates, const AdamOptions& options, double lr) {
-  const auto t = static_cast<double>(rates.step);
-  return {.scale = rates.gradient_scale,
-          .b1 = options.beta1,
+StepRates rates_of(std::string_view op, const UpdateTensors& tensors, const UpdateRates& rates) {
+  require_one_device(op, {tensors.parameter, rates.now.memory()});
+  return {reinterpret_cast<const StepBlock*>(rates.now.memory().raw()), rates.lr_scale,
+          rates.weight_decay};
+}
+
+AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
+                         const AdamOptions& options) {
+  const StepNumbers& now = rates.now.numbers();
+  check(now.beta1 == options.beta1 && now.beta2 == options.beta2, op, ": got betas ", options.beta1,
+        " and ", options.beta2, ", expected those of the step's numbers, ", now.beta1, " and ",
+        now.beta2);
+  return {.b1 = options.beta1,
           .c1 = 1 - options.beta1,
           .b2 = options.beta2,
           .c2 = 1 - options.beta2,
-          .rate = lr / (1 - std::pow(options.beta1, t)),
-          .root = 1 / std::sqrt(1 - std::pow(options.beta2, t)),
           .eps = options.eps};
 }
 

@@ -1,8 +1,9 @@
-// What the optimizers' steps share above the kernels: checks, versions, and Adam's numbers.
+// What the optimizers' steps share above the kernels: checks, versions, the numbers of a step.
 #pragma once
 
 #include <string_view>
 
+#include "engine/op_label.h"
 #include "ops/update.h"
 #include "ops/update/call.h"
 
@@ -23,8 +24,11 @@ enum class Moments { one, two };
 /// Says that an update has changed the parameter and its moments.
 void bump_versions(const UpdateTensors& tensors, Moments moments);
 
-/// With the moments' bias, which is 1 - beta^t after t steps, taken off a direction of length `lr`.
-[[nodiscard]] AdamNumbers adam_numbers(const UpdateRates& rates, const AdamOptions& options,
-                                       double lr);
+/// The rates as kernels see them; throws unless they are on the parameter's device.
+[[nodiscard]] StepRates rates_of(std::string_view op, const UpdateTensors& tensors,
+                                 const UpdateRates& rates);
+/// Throws unless the step was written for these betas.
+[[nodiscard]] AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
+                                       const AdamOptions& options);
 
 }  // namespace fovea::ops::detail

@@ -22,77 +22,93 @@ struct UpdateArrays {
   void* v = nullptr;
 };
 
-/// Adam's direction d of an element (formulas.h), with g already multiplied by scale:
+/// The numbers of a step that are the same for all parameters. They are in the memory of the
+/// device, and written before each step: calls that were made once can be repeated (as a CUDA graph
+/// is).
+struct StepBlock {
+  double lr = 0;
+  double gradient_scale = 1;
+  double first_bias = 1;   ///< 1 - b1^t after t steps
+  double second_root = 1;  ///< 1 / sqrt(1 - b2^t)
+};
+
+/// The rates of one parameter: of the step's lr, or where `now` is null lr_scale itself.
+struct StepRates {
+  const StepBlock* now = nullptr;
+  double lr_scale = 1, weight_decay = 0;
+
+  [[nodiscard]] FOVEA_HD double lr() const {
+    return now == nullptr ? lr_scale : now->lr * lr_scale;
+  }
+  [[nodiscard]] FOVEA_HD double gradient_scale() const {
+    return now == nullptr ? 1 : now->gradient_scale;
+  }
+};
+
+/// Adam's direction d of an element (formulas.h), with g already multiplied by the step's scale:
 /// m <- b1 m + c1 g,  v <- b2 v + c2 g^2,  d = rate m / (root sqrt(v) + eps).
 struct AdamNumbers {
-  double scale = 1, b1 = 0, c1 = 1, b2 = 0, c2 = 1, rate = 0, root = 1, eps = 0;
+  double b1 = 0, c1 = 1, b2 = 0, c2 = 1, eps = 0;
 };
 
-/// p <- keep p - d.
+/// p <- (1 - lr wd) p - d, with rate = lr / first_bias.
 struct AdamWCall {
-  static constexpr const char* kOp = "adamw_";
-
   UpdateArrays arrays;
+  StepRates rates;
   AdamNumbers adam;
-  double keep = 1;
 };
 
-/// u = d + decay p; p stays as it is.
+/// u = d + wd p, with rate = 1 / first_bias; p stays as it is.
 struct LambCall {
-  static constexpr const char* kOp = "lamb_";
-
   UpdateArrays arrays;
+  StepRates rates;
   AdamNumbers adam;
-  double decay = 0;
   void* u = nullptr;
   double* squares = nullptr;  ///< [2, blocks]: sums of p^2 and u^2 over each kUpdateBlock elements
 };
 
-/// g <- scale g + decay p,  m <- momentum m + g,  p <- p - rate (g_part g + m_part m).
+/// g <- scale g + wd p,  m <- momentum m + g,  p <- p - lr (g_part g + m_part m).
 struct SgdCall {
-  static constexpr const char* kOp = "sgd_";
-
   UpdateArrays arrays;
-  double scale = 1, decay = 0, momentum = 0, rate = 0, g_part = 0, m_part = 1;
+  StepRates rates;
+  double momentum = 0, g_part = 0, m_part = 1;
 };
 
-/// g <- scale g,  p <- keep p - rate sign(b1 m + c1 g),  m <- b2 m + c2 g.
+/// g <- scale g,  p <- (1 - lr wd) p - lr sign(b1 m + c1 g),  m <- b2 m + c2 g.
 struct LionCall {
-  static constexpr const char* kOp = "lion_";
-
   UpdateArrays arrays;
-  double scale = 1, keep = 1, rate = 0, b1 = 0, c1 = 1, b2 = 0, c2 = 1;
+  StepRates rates;
+  double b1 = 0, c1 = 1, b2 = 0, c2 = 1;
 };
 
-/// p <- keep p - rate r u, with r = trust sqrt(first sum / second sum) of `squares` as LambCall
-/// leaves them; r = 1 where there are none, or a sum is 0.
+/// p <- (keep - lr wd) p - lr f0 f1 r u, with r = trust sqrt(first sum / second sum) of `squares`
+/// as LambCall leaves them; r = 1 where there are none, or a sum is 0.
 struct MoveCall {
-  static constexpr const char* kOp = "lamb_, lars_ or muon_";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* p = nullptr;
   const void* u = nullptr;
-  double keep = 1, rate = 0;
+  StepRates rates;
+  double keep = 1;
+  double factors[2] = {1, 1};  ///< f0 and f1
   const double* squares = nullptr;
   double trust = 1;
 };
 
-/// average <- keep average + rest (scale value).
+/// average <- keep average + rest (scale value), `scale` the step's gradient_scale where `now` is
+/// not null, else 1. Where `decay` is not null, it is keep, and 1 - decay is rest.
 struct AverageCall {
-  static constexpr const char* kOp = "average_";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* average = nullptr;
   const void* value = nullptr;
-  double keep = 0, rest = 1, scale = 1;
+  double keep = 0, rest = 1;
+  const double* decay = nullptr;  ///< in the memory of the device
+  const StepBlock* now = nullptr;
 };
 
 /// sums [blocks]: of the squares of each kUpdateBlock elements of x, which has any float dtype.
 struct SquaresCall {
-  static constexpr const char* kOp = "sum_of_squares";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   const void* x = nullptr;
@@ -101,8 +117,6 @@ struct SquaresCall {
 
 /// g <- min(max(g, -limit), limit); NaN stays NaN.
 struct ClipValuesCall {
-  static constexpr const char* kOp = "clip_values_";
-
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* g = nullptr;
@@ -112,7 +126,6 @@ struct ClipValuesCall {
 /// Rows g of [units, length] with scale |g| >= limit are multiplied by limit / max(scale |g|,
 /// kSmallestGradient), where limit = factor max(|p|, kSmallestWeights).
 struct ClipUnitsCall {
-  static constexpr const char* kOp = "clip_units_";
   static constexpr double kSmallestWeights = 1e-3, kSmallestGradient = 1e-6;
 
   DType dtype = DType::f32;

@@ -1,7 +1,7 @@
 // Sums of squares over fixed blocks, and clipping.
 #include "engine/parallel.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/common/math.h"
-#include "ops/common/sizes.h"
 #include "ops/update/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {

@@ -44,8 +44,8 @@ void adamw_block(const AdamWCall& c, const Block<T>& at) {
   T* __restrict const m = at.m;
   T* __restrict const v = at.v;
   const T* __restrict const g = at.g;
-  const AdamStep<T> adam(c.adam);
-  const T keep = static_cast<T>(c.keep);
+  const AdamStep<T> adam(c.adam, *c.rates.now, c.rates.lr());
+  const T keep = static_cast<T>(detail::kept(c.rates));
   for (std::int64_t i = at.begin; i < at.end; ++i) {
     T mi = m[i], vi = v[i];
     const T direction = adam(g[i], mi, vi);
@@ -62,8 +62,8 @@ void lamb_block(const LambCall& c, const Block<T>& at) {
   const T* __restrict const p = at.p;
   const T* __restrict const g = at.g;
   T* __restrict const u = static_cast<T*>(c.u);
-  const AdamStep<T> adam(c.adam);
-  const T decay = static_cast<T>(c.decay);
+  const AdamStep<T> adam(c.adam, *c.rates.now, 1);
+  const T decay = static_cast<T>(c.rates.weight_decay);
   for (std::int64_t i = at.begin; i < at.end; ++i) {
     T mi = m[i], vi = v[i];
     u[i] = adam(g[i], mi, vi) + decay * p[i];
@@ -121,12 +121,13 @@ void sgd(const SgdCall& c) {
 }
 
 void move(const MoveCall& c) {
-  const double r = detail::move_ratio(c, block_count(c.count));
+  const double move_rate = detail::move_rate(c, block_count(c.count));
+  const double move_keep = detail::kept(c.rates, c.keep);
   for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
     using T = decltype(zero);
     T* __restrict const p = static_cast<T*>(c.p);
     const T* __restrict const u = static_cast<const T*>(c.u);
-    const T keep = static_cast<T>(c.keep), rate = static_cast<T>(c.rate * r);
+    const T keep = static_cast<T>(move_keep), rate = static_cast<T>(move_rate);
     for (std::int64_t i = begin; i < end; ++i) p[i] = p[i] * keep - rate * u[i];
   });
 }
@@ -136,9 +137,8 @@ void average(const AverageCall& c) {
     using T = decltype(zero);
     T* __restrict const a = static_cast<T*>(c.average);
     const T* __restrict const x = static_cast<const T*>(c.value);
-    const T keep = static_cast<T>(c.keep), rest = static_cast<T>(c.rest);
-    const T scale = static_cast<T>(c.scale);
-    for (std::int64_t i = begin; i < end; ++i) a[i] = keep * a[i] + rest * (x[i] * scale);
+    const detail::AverageStep<T> step(c);
+    for (std::int64_t i = begin; i < end; ++i) a[i] = step(a[i], x[i]);
   });
 }
 

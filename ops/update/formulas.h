@@ -1,5 +1,6 @@
-// What the optimizers do to one element, for host and device: the numbers of a call, rounded to the
-// parameter's type, and the formula that call.h states.
+// What the optimizers do to one element, for host and device: the numbers of a call and of the
+// step, read where the kernel runs and rounded to the parameter's type, and the formula that call.h
+// states.
 #pragma once
 
 #include "ops/common/math.h"
@@ -7,30 +8,50 @@
 
 namespace fovea::ops::detail {
 
-/// r of a MoveCall, from the sums of `blocks` blocks.
-FOVEA_HD inline double move_ratio(const MoveCall& c, std::int64_t blocks) {
-  if (c.squares == nullptr) return 1;
+FOVEA_HD inline double kept(const StepRates& rates, double keep = 1) {
+  return keep - rates.lr() * rates.weight_decay;
+}
+
+/// lr f0 f1 r of a MoveCall, with the sums of `blocks` blocks.
+FOVEA_HD inline double move_rate(const MoveCall& c, std::int64_t blocks) {
+  const double rate = c.rates.lr() * c.factors[0] * c.factors[1];
+  if (c.squares == nullptr) return rate;
   double first = 0, second = 0;
   for (std::int64_t block = 0; block < blocks; ++block) {
     first += c.squares[block];
     second += c.squares[blocks + block];
   }
-  return first > 0 && second > 0 ? c.trust * math::sqrt(first / second) : 1;
+  return rate * (first > 0 && second > 0 ? c.trust * math::sqrt(first / second) : 1);
 }
 
-/// Moves the moments; returns the direction.
+/// An AverageCall's numbers in this step.
+template <class T>
+struct AverageStep {
+  T keep, rest, scale;
+
+  FOVEA_HD explicit AverageStep(const AverageCall& c)
+      : keep(static_cast<T>(c.decay == nullptr ? c.keep : *c.decay)),
+        rest(static_cast<T>(c.decay == nullptr ? c.rest : 1 - *c.decay)),
+        scale(static_cast<T>(c.now == nullptr ? 1 : c.now->gradient_scale)) {}
+
+  FOVEA_HD T operator()(T average, T value) const {
+    return keep * average + rest * (value * scale);
+  }
+};
+
+/// Moves the moments; returns the direction, of a step of length `lr`.
 template <class T>
 struct AdamStep {
   T scale, b1, c1, b2, c2, rate, root, eps;
 
-  FOVEA_HD explicit AdamStep(const AdamNumbers& n)
-      : scale(static_cast<T>(n.scale)),
+  FOVEA_HD AdamStep(const AdamNumbers& n, const StepBlock& now, double lr)
+      : scale(static_cast<T>(now.gradient_scale)),
         b1(static_cast<T>(n.b1)),
         c1(static_cast<T>(n.c1)),
         b2(static_cast<T>(n.b2)),
         c2(static_cast<T>(n.c2)),
-        rate(static_cast<T>(n.rate)),
-        root(static_cast<T>(n.root)),
+        rate(static_cast<T>(lr / now.first_bias)),
+        root(static_cast<T>(now.second_root)),
         eps(static_cast<T>(n.eps)) {}
 
   FOVEA_HD T operator()(T gradient, T& m, T& v) const {
@@ -46,10 +67,10 @@ struct SgdStep {
   T scale, decay, momentum, rate, g_part, m_part;
 
   FOVEA_HD explicit SgdStep(const SgdCall& c)
-      : scale(static_cast<T>(c.scale)),
-        decay(static_cast<T>(c.decay)),
+      : scale(static_cast<T>(c.rates.gradient_scale())),
+        decay(static_cast<T>(c.rates.weight_decay)),
         momentum(static_cast<T>(c.momentum)),
-        rate(static_cast<T>(c.rate)),
+        rate(static_cast<T>(c.rates.lr())),
         g_part(static_cast<T>(c.g_part)),
         m_part(static_cast<T>(c.m_part)) {}
 
@@ -65,9 +86,9 @@ struct LionStep {
   T scale, keep, rate, b1, c1, b2, c2;
 
   FOVEA_HD explicit LionStep(const LionCall& c)
-      : scale(static_cast<T>(c.scale)),
-        keep(static_cast<T>(c.keep)),
-        rate(static_cast<T>(c.rate)),
+      : scale(static_cast<T>(c.rates.gradient_scale())),
+        keep(static_cast<T>(kept(c.rates))),
+        rate(static_cast<T>(c.rates.lr())),
         b1(static_cast<T>(c.b1)),
         c1(static_cast<T>(c.c1)),
         b2(static_cast<T>(c.b2)),

@@ -10,13 +10,14 @@
 namespace fovea::ops {
 
 Tensor sum_of_squares(std::span<const Tensor> tensors) {
+  const OpLabel op("sum_of_squares");
   const auto blocks_of = [](const Tensor& x) {
     return (x.numel() + kUpdateBlock - 1) / kUpdateBlock;
   };
   std::int64_t blocks = 0;
   for (const Tensor& x : tensors) {
-    detail::require_float("sum_of_squares", x);
-    detail::require_one_device("sum_of_squares", {tensors[0], x});
+    detail::require_float(op, x);
+    detail::require_one_device(op, {tensors[0], x});
     blocks += blocks_of(x);
   }
   const Device device = tensors.empty() ? Device{} : tensors[0].device();
@@ -31,7 +32,8 @@ Tensor sum_of_squares(std::span<const Tensor> tensors) {
 }
 
 void clip_values_(const Tensor& gradient, double limit) {
-  detail::require_updatable("clip_values_", "a gradient", gradient);
+  const OpLabel op("clip_values_");
+  detail::require_updatable(op, "a gradient", gradient);
   kernels(gradient.device())
       .update.clip_values({gradient.dtype(), gradient.numel(), gradient.raw(), limit});
   gradient.bump_version();
@@ -40,9 +42,10 @@ void clip_values_(const Tensor& gradient, double limit) {
 /// Brock et al., "High-Performance Large-Scale Image Recognition Without Normalization", 2021,
 /// equation 3, as timm's adaptive_clip_grad.
 void clip_units_(const Tensor& gradient, const Tensor& parameter, double factor, double scale) {
-  detail::require_updatable("clip_units_", "a gradient", gradient);
+  const OpLabel op("clip_units_");
+  detail::require_updatable(op, "a gradient", gradient);
   const Tensor weights = detail::packed(parameter);
-  detail::require_like("clip_units_", "a parameter", weights, gradient);
+  detail::require_like(op, "a parameter", weights, gradient);
   const std::int64_t units = gradient.rank() <= 1 ? 1 : gradient.size(0);
   kernels(gradient.device())
       .update.clip_units({.dtype = gradient.dtype(),

@@ -13,7 +13,8 @@
 namespace fovea::ops {
 
 void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
-  const UpdateArrays arrays = detail::arrays_of("lamb_", tensors, detail::Moments::two);
+  const OpLabel op("lamb_");
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::two);
   const Tensor& p = tensors.parameter;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
   const Tensor u = empty(p.shape(), p.options());
@@ -21,17 +22,18 @@ void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOpt
   auto* const sums = reinterpret_cast<double*>(squares.raw());
   const bool adapts = rates.weight_decay != 0;
 
+  const StepRates step = detail::rates_of(op, tensors, rates);
   const UpdateKernels& run = kernels(p.device()).update;
   run.lamb({.arrays = arrays,
-            .adam = detail::adam_numbers(rates, options, 1),
-            .decay = rates.weight_decay,
+            .rates = step,
+            .adam = detail::adam_numbers(op, rates, options),
             .u = u.raw(),
             .squares = sums});
   run.move({.dtype = arrays.dtype,
             .count = arrays.count,
             .p = arrays.p,
             .u = u.raw(),
-            .rate = rates.lr,
+            .rates = {step.now, step.lr_scale},
             .squares = adapts ? sums : nullptr});
   detail::bump_versions(tensors, detail::Moments::two);
 }

@@ -12,7 +12,8 @@
 namespace fovea::ops {
 
 void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options) {
-  const UpdateArrays arrays = detail::arrays_of("lars_", tensors, detail::Moments::one);
+  const OpLabel op("lars_");
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::one);
   const Tensor& p = tensors.parameter;
   const bool adapts = p.rank() > 1;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
@@ -20,6 +21,7 @@ void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOpt
   const Tensor squares = empty({2, blocks}, {DType::f64, p.device()});
   auto* const sums = reinterpret_cast<double*>(squares.raw());
 
+  const StepRates step = detail::rates_of(op, tensors, rates);
   const UpdateKernels& run = kernels(p.device()).update;
   run.average({.dtype = arrays.dtype,
                .count = arrays.count,
@@ -27,22 +29,22 @@ void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOpt
                .value = arrays.g,
                .keep = adapts ? rates.weight_decay : 0,
                .rest = 1,
-               .scale = rates.gradient_scale});
+               .now = step.now});
   run.squares({arrays.dtype, arrays.count, p.raw(), sums});
   run.squares({arrays.dtype, arrays.count, u.raw(), sums + blocks});
   run.move({.dtype = arrays.dtype,
             .count = arrays.count,
             .p = arrays.m,
             .u = u.raw(),
+            .rates = {.lr_scale = -1},
             .keep = options.momentum,
-            .rate = -1,
             .squares = adapts ? sums : nullptr,
             .trust = options.trust});
   run.move({.dtype = arrays.dtype,
             .count = arrays.count,
             .p = arrays.p,
             .u = arrays.m,
-            .rate = rates.lr});
+            .rates = {step.now, step.lr_scale}});
   detail::bump_versions(tensors, detail::Moments::one);
 }
 

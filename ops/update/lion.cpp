@@ -13,11 +13,10 @@
 namespace fovea::ops {
 
 void lion_(const UpdateTensors& tensors, const UpdateRates& rates, const LionOptions& options) {
+  const OpLabel op("lion_");
   kernels(tensors.parameter.device())
-      .update.lion({.arrays = detail::arrays_of("lion_", tensors, detail::Moments::one),
-                    .scale = rates.gradient_scale,
-                    .keep = 1 - rates.lr * rates.weight_decay,
-                    .rate = rates.lr,
+      .update.lion({.arrays = detail::arrays_of(op, tensors, detail::Moments::one),
+                    .rates = detail::rates_of(op, tensors, rates),
                     .b1 = options.beta1,
                     .c1 = 1 - options.beta1,
                     .b2 = options.beta2,

@@ -47,11 +47,20 @@ Tensor orthogonalise(const Tensor& m, double eps) {
 }  // namespace
 
 void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options) {
-  const UpdateArrays arrays = detail::arrays_of("muon_", tensors, detail::Moments::one);
+  const OpLabel op("muon_");
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::one);
   const Tensor& m = tensors.m;
   check(m.rank() >= 2 && arrays.count > 0, "muon_: got a parameter ", m.shape(),
         ", expected a matrix or filters");
-  average_(m, tensors.gradient, options.momentum, rates.gradient_scale);
+  const StepRates step = detail::rates_of(op, tensors, rates);
+  kernels(m.device())
+      .update.average({.dtype = arrays.dtype,
+                       .count = arrays.count,
+                       .average = arrays.m,
+                       .value = arrays.g,
+                       .keep = options.momentum,
+                       .rest = 1 - options.momentum,
+                       .now = step.now});
   const std::int64_t rows = m.size(0), columns = arrays.count / rows;
   const Tensor direction = orthogonalise(reshape(m, {rows, columns}), options.eps).contiguous();
   const auto longer = static_cast<double>(std::max(rows, columns));
@@ -60,9 +69,9 @@ void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOpt
                     .count = arrays.count,
                     .p = arrays.p,
                     .u = direction.raw(),
-                    .keep = 1 - rates.lr * rates.weight_decay,
-                    .rate = rates.lr * 0.2 * std::sqrt(longer)});
-  tensors.parameter.bump_version();
+                    .rates = step,
+                    .factors = {0.2, std::sqrt(longer)}});
+  detail::bump_versions(tensors, detail::Moments::one);
 }
 
 }  // namespace fovea::ops

@@ -9,14 +9,13 @@
 namespace fovea::ops {
 
 void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options) {
+  const OpLabel op("sgd_");
   const bool nesterov = options.nesterov;
   // m is 0 before the first step, so there momentum m + g = g.
   kernels(tensors.parameter.device())
-      .update.sgd({.arrays = detail::arrays_of("sgd_", tensors, detail::Moments::one),
-                   .scale = rates.gradient_scale,
-                   .decay = rates.weight_decay,
+      .update.sgd({.arrays = detail::arrays_of(op, tensors, detail::Moments::one),
+                   .rates = detail::rates_of(op, tensors, rates),
                    .momentum = options.momentum,
-                   .rate = rates.lr,
                    .g_part = nesterov ? 1.0 : 0.0,
                    .m_part = nesterov ? options.momentum : 1.0});
   detail::bump_versions(tensors, detail::Moments::one);

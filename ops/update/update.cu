@@ -1,6 +1,6 @@
 // The optimizers' steps, averages and clipping on CUDA. Sums of squares are of the same blocks as
 // on the CPU, each added by one thread block in a fixed order.
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 #include "ops/update/formulas.h"
 
 namespace fovea::ops::cuda {
@@ -11,16 +11,17 @@ using fovea::cuda::grid_threads;
 
 inline constexpr unsigned kUpdateThreads = 256;
 
-/// Calls step(i) for every element.
-template <class Step>
-__global__ void each_kernel(const __grid_constant__ Step step, std::int64_t count) {
+/// Calls step(i) for every element, where step is Step(call): it reads the numbers of the step.
+template <class Step, class Call>
+__global__ void each_kernel(const __grid_constant__ Call call, std::int64_t count) {
+  const Step step(call);
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) step(i);
 }
-template <class Step>
-void for_each_element(const Step& step, std::int64_t count) {
+template <class Step, class Call>
+void for_each_element(const Call& call, std::int64_t count) {
   if (count == 0) return;
-  launch(current_stream(), each_kernel<Step>, blocks_for(count, kUpdateThreads), kUpdateThreads, 0,
-         step, count);
+  launch(current_stream(), each_kernel<Step, Call>, blocks_for(count, kUpdateThreads),
+         kUpdateThreads, 0, call, count);
 }
 
 template <class T>
@@ -28,7 +29,7 @@ struct Arrays {
   T *p, *m, *v;
   const T* g;
 
-  explicit Arrays(const UpdateArrays& a)
+  FOVEA_HD explicit Arrays(const UpdateArrays& a)
       : p(static_cast<T*>(a.p)),
         m(static_cast<T*>(a.m)),
         v(static_cast<T*>(a.v)),
@@ -40,6 +41,11 @@ struct AdamWElement {
   Arrays<T> at;
   detail::AdamStep<T> adam;
   T keep;
+
+  __device__ explicit AdamWElement(const AdamWCall& c)
+      : at(c.arrays),
+        adam(c.adam, *c.rates.now, c.rates.lr()),
+        keep(static_cast<T>(detail::kept(c.rates))) {}
 
   __device__ void operator()(std::int64_t i) const {
     T m = at.m[i], v = at.v[i];
@@ -57,6 +63,12 @@ struct LambElement {
   T decay;
   T* u;
 
+  __device__ explicit LambElement(const LambCall& c)
+      : at(c.arrays),
+        adam(c.adam, *c.rates.now, 1),
+        decay(static_cast<T>(c.rates.weight_decay)),
+        u(static_cast<T*>(c.u)) {}
+
   __device__ void operator()(std::int64_t i) const {
     T m = at.m[i], v = at.v[i];
     u[i] = adam(at.g[i], m, v) + decay * at.p[i];
@@ -71,6 +83,9 @@ struct MomentumElement {
   Arrays<T> at;
   Step step;
 
+  template <class Call>
+  __device__ explicit MomentumElement(const Call& c) : at(c.arrays), step(c) {}
+
   __device__ void operator()(std::int64_t i) const {
     T p = at.p[i], m = at.m[i];
     step(at.g[i], p, m);
@@ -83,17 +98,21 @@ template <class T>
 struct AverageElement {
   T* average;
   const T* value;
-  T keep, rest, scale;
+  detail::AverageStep<T> step;
 
-  __device__ void operator()(std::int64_t i) const {
-    average[i] = keep * average[i] + rest * (value[i] * scale);
-  }
+  __device__ explicit AverageElement(const AverageCall& c)
+      : average(static_cast<T*>(c.average)), value(static_cast<const T*>(c.value)), step(c) {}
+
+  __device__ void operator()(std::int64_t i) const { average[i] = step(average[i], value[i]); }
 };
 
 template <class T>
 struct ClipElement {
   T* g;
   T bound;
+
+  __device__ explicit ClipElement(const ClipValuesCall& c)
+      : g(static_cast<T*>(c.g)), bound(static_cast<T>(c.limit)) {}
 
   __device__ void operator()(std::int64_t i) const {
     const T x = g[i];
@@ -135,8 +154,8 @@ template <class T>
 __global__ void move_kernel(MoveCall c, std::int64_t blocks) {
   auto* const p = static_cast<T*>(c.p);
   const auto* const u = static_cast<const T*>(c.u);
-  const T keep = static_cast<T>(c.keep);
-  const T rate = static_cast<T>(c.rate * detail::move_ratio(c, blocks));
+  const T keep = static_cast<T>(detail::kept(c.rates, c.keep));
+  const T rate = static_cast<T>(detail::move_rate(c, blocks));
   for (std::int64_t i = grid_thread(); i < c.count; i += grid_threads()) {
     p[i] = p[i] * keep - rate * u[i];
   }
@@ -159,38 +178,31 @@ __global__ void clip_units_kernel(ClipUnitsCall c) {
 
 inline void adamw(const AdamWCall& c) {
   dispatch_wide(c.arrays.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for_each_element(
-        AdamWElement<T>{Arrays<T>(c.arrays), detail::AdamStep<T>(c.adam), static_cast<T>(c.keep)},
-        c.arrays.count);
+    for_each_element<AdamWElement<decltype(zero)>>(c, c.arrays.count);
   });
 }
 
 inline void lamb(const LambCall& c) {
   dispatch_wide(c.arrays.dtype, [&](auto zero) {
     using T = decltype(zero);
-    T* const u = static_cast<T*>(c.u);
-    for_each_element(LambElement<T>{Arrays<T>(c.arrays), detail::AdamStep<T>(c.adam),
-                                    static_cast<T>(c.decay), u},
-                     c.arrays.count);
+    for_each_element<LambElement<T>>(c, c.arrays.count);
     sum_squares(c.squares, static_cast<const T*>(c.arrays.p), c.arrays.count);
-    sum_squares(c.squares + block_count(c.arrays.count), static_cast<const T*>(u), c.arrays.count);
+    sum_squares(c.squares + block_count(c.arrays.count), static_cast<const T*>(c.u),
+                c.arrays.count);
   });
 }
 
 inline void lion(const LionCall& c) {
   dispatch_wide(c.arrays.dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Step = detail::LionStep<T>;
-    for_each_element(MomentumElement<T, Step>{Arrays<T>(c.arrays), Step(c)}, c.arrays.count);
+    for_each_element<MomentumElement<T, detail::LionStep<T>>>(c, c.arrays.count);
   });
 }
 
 inline void sgd(const SgdCall& c) {
   dispatch_wide(c.arrays.dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Step = detail::SgdStep<T>;
-    for_each_element(MomentumElement<T, Step>{Arrays<T>(c.arrays), Step(c)}, c.arrays.count);
+    for_each_element<MomentumElement<T, detail::SgdStep<T>>>(c, c.arrays.count);
   });
 }
 
@@ -203,13 +215,8 @@ inline void move(const MoveCall& c) {
 }
 
 inline void average(const AverageCall& c) {
-  dispatch_wide(c.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for_each_element(
-        AverageElement<T>{static_cast<T*>(c.average), static_cast<const T*>(c.value),
-                          static_cast<T>(c.keep), static_cast<T>(c.rest), static_cast<T>(c.scale)},
-        c.count);
-  });
+  dispatch_wide(c.dtype,
+                [&](auto zero) { for_each_element<AverageElement<decltype(zero)>>(c, c.count); });
 }
 
 inline void squares(const SquaresCall& c) {
@@ -219,10 +226,8 @@ inline void squares(const SquaresCall& c) {
 }
 
 inline void clip_values(const ClipValuesCall& c) {
-  dispatch_wide(c.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for_each_element(ClipElement<T>{static_cast<T*>(c.g), static_cast<T>(c.limit)}, c.count);
-  });
+  dispatch_wide(c.dtype,
+                [&](auto zero) { for_each_element<ClipElement<decltype(zero)>>(c, c.count); });
 }
 
 inline void clip_units(const ClipUnitsCall& c) {

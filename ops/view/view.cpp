@@ -38,7 +38,7 @@ Tensor scatter_along(const Shape& shape, int axis, std::int64_t start, std::int6
 }
 
 /// Records elements of x along an axis as a view named `op`.
-Tensor view_along(std::string_view op, const Tensor& x, int axis, const Region& region,
+Tensor view_along(const OpLabel& op, const Tensor& x, int axis, const Region& region,
                   std::int64_t start, std::int64_t step) {
   return record(op, alias(x, region), {x}, {},
                 [shape = x.shape(), axis, start, step](const GradArgs& g) -> Grads {
@@ -47,7 +47,7 @@ Tensor view_along(std::string_view op, const Tensor& x, int axis, const Region& 
 }
 
 /// Records a view whose derivative gives dy the shape of x.
-Tensor view_as(std::string_view op, const Tensor& x, const Shape& shape, const Strides& strides) {
+Tensor view_as(const OpLabel& op, const Tensor& x, const Shape& shape, const Strides& strides) {
   return record(op, x.alias(shape, strides), {x}, {},
                 [from = x.shape()](const GradArgs& g) -> Grads {
                   return {g.dy.alias(from, contiguous_strides(from))};
@@ -157,11 +157,13 @@ PadPlan plan_pad(const Tensor& x, std::span<const std::int64_t> amounts) {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& wanted) {
+  OpLabel op("reshape");
   const Shape shape = inferred(x, wanted);
+  op.set({"shape", shape});
   const auto strides = reshaped_strides(x, shape);
-  if (strides) return view_as("reshape", x, shape, *strides);
+  if (strides) return view_as(op, x, shape, *strides);
   const Tensor packed = x.detach().contiguous().alias(shape, contiguous_strides(shape));
-  return record("reshape", packed, {x}, {}, [from = x.shape()](const GradArgs& g) -> Grads {
+  return record(op, packed, {x}, {}, [from = x.shape()](const GradArgs& g) -> Grads {
     return {g.dy.alias(from, contiguous_strides(from))};
   });
 }
@@ -171,30 +173,35 @@ Tensor permute(const Tensor& x, std::initializer_list<int> order) {
 }
 
 Tensor permute(const Tensor& x, std::span<const int> order) {
+  OpLabel op("permute");
   check(static_cast<int>(order.size()) == x.rank(), "permute: got ", order.size(),
         " axes for shape ", x.shape());
   Shape shape = x.shape();
-  Strides strides = x.strides();
+  Strides strides = x.strides(), axes = strides;
   std::vector<int> inverse(order.size(), -1);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const int axis = normalize_axis("permute", order[i], x.rank());
+    const int axis = normalize_axis(op, order[i], x.rank());
     check(inverse[static_cast<std::size_t>(axis)] < 0, "permute: axis ", axis, " appears twice");
     inverse[static_cast<std::size_t>(axis)] = static_cast<int>(i);
     shape[static_cast<int>(i)] = x.shape()[axis];
+    axes[static_cast<int>(i)] = axis;
     strides[static_cast<int>(i)] = x.strides()[axis];
   }
-  return record("permute", x.alias(shape, strides), {x}, {},
+  op.set({"order", axes});
+  return record(op, x.alias(shape, strides), {x}, {},
                 [inverse](const GradArgs& g) -> Grads { return {permute(g.dy, inverse)}; });
 }
 
 Tensor transpose(const Tensor& x, int a, int b) {
-  a = normalize_axis("transpose", a, x.rank());
-  b = normalize_axis("transpose", b, x.rank());
+  OpLabel op("transpose");
+  a = normalize_axis(op, a, x.rank());
+  b = normalize_axis(op, b, x.rank());
+  op.set({"axes", std::array{a, b}});
   Shape shape = x.shape();
   Strides strides = x.strides();
   std::swap(shape[a], shape[b]);
   std::swap(strides[a], strides[b]);
-  return record("transpose", x.alias(shape, strides), {x}, {},
+  return record(op, x.alias(shape, strides), {x}, {},
                 [a, b](const GradArgs& g) -> Grads { return {transpose(g.dy, a, b)}; });
 }
 
@@ -203,7 +210,8 @@ Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop) {
 }
 
 Tensor slice(const Tensor& x, int axis, Range range) {
-  axis = normalize_axis("slice", axis, x.rank());
+  OpLabel op("slice");
+  axis = normalize_axis(op, axis, x.rank());
   auto [start, stop, step] = range;
   check(step >= 1, "slice: got step ", step, ", expected at least 1");
   const std::int64_t n = x.shape()[axis];
@@ -213,19 +221,22 @@ Tensor slice(const Tensor& x, int axis, Range range) {
   start = position(start);
   stop = std::max(start, position(stop));
   const std::int64_t count = (stop - start) / step + ((stop - start) % step != 0);
-  return view_along("slice", x, axis, region_along(x, axis, start, count, step), start, step);
+  op.set({{"axis", axis}, {"start", start}, {"stop", stop}, {"step", step}});
+  return view_along(op, x, axis, region_along(x, axis, start, count, step), start, step);
 }
 
 Tensor select(const Tensor& x, int axis, std::int64_t index) {
-  axis = normalize_axis("select", axis, x.rank());
+  OpLabel op("select");
+  axis = normalize_axis(op, axis, x.rank());
   const std::int64_t n = x.shape()[axis];
   check(index >= -n && index < n, "select: index ", index, " is out of range for axis ", axis,
         " of ", x.shape());
   if (index < 0) index += n;
+  op.set({{"axis", axis}, {"index", index}});
   Region region = region_along(x, axis, index, 1);
   region.shape.erase(axis);
   region.strides.erase(axis);
-  return record("select", alias(x, region), {x}, {},
+  return record(op, alias(x, region), {x}, {},
                 [shape = x.shape(), axis, index](const GradArgs& g) -> Grads {
                   Shape part = shape;
                   part[axis] = 1;
@@ -235,6 +246,7 @@ Tensor select(const Tensor& x, int axis, std::int64_t index) {
 }
 
 Tensor expand(const Tensor& x, const Shape& wanted) {
+  OpLabel op("expand");
   check(wanted.rank() >= x.rank(), "expand: ", x.shape(), " has more axes than ", wanted);
   Shape shape = wanted;
   for (int i = 1; i <= shape.rank(); ++i) {
@@ -243,34 +255,41 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
     check(shape[-i] >= 0 && (!own || x.shape()[-i] == 1 || x.shape()[-i] == shape[-i]),
           "expand: ", x.shape(), " does not expand to ", wanted);
   }
-  return record("expand", x.alias(shape, broadcast_strides(x.shape(), x.strides(), shape)), {x}, {},
+  op.set({"shape", shape});
+  return record(op, x.alias(shape, broadcast_strides(x.shape(), x.strides(), shape)), {x}, {},
                 [](const GradArgs& g) -> Grads { return {g.dy}; });
 }
 
 Tensor squeeze(const Tensor& x, int axis) {
-  axis = normalize_axis("squeeze", axis, x.rank());
+  OpLabel op("squeeze");
+  axis = normalize_axis(op, axis, x.rank());
   check(x.shape()[axis] == 1, "squeeze: axis ", axis, " of ", x.shape(), " has size ",
         x.shape()[axis], ", expected 1");
   Shape shape = x.shape();
   Strides strides = x.strides();
   shape.erase(axis);
   strides.erase(axis);
-  return view_as("squeeze", x, shape, strides);
+  op.set({"axis", axis});
+  return view_as(op, x, shape, strides);
 }
 
 Tensor unsqueeze(const Tensor& x, int axis) {
-  axis = normalize_axis("unsqueeze", axis, x.rank() + 1);
+  OpLabel op("unsqueeze");
+  axis = normalize_axis(op, axis, x.rank() + 1);
   Shape shape = x.shape();
   Strides strides = x.strides();
   shape.insert(axis, 1);
   strides.insert(axis, 1);
-  return view_as("unsqueeze", x, shape, strides);
+  op.set({"axis", axis});
+  return view_as(op, x, shape, strides);
 }
 
 Tensor cat(const std::vector<Tensor>& tensors, int axis) {
+  OpLabel op("cat");
   check(!tensors.empty(), "cat: got no tensors");
   const Tensor& first = tensors[0];
-  axis = normalize_axis("cat", axis, first.rank());
+  axis = normalize_axis(op, axis, first.rank());
+  op.set({"axis", axis});
   Shape shape = first.shape();
   shape[axis] = 0;
   for (const Tensor& t : tensors) {
@@ -285,13 +304,15 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
     copy_into(alias(y, region_along(y, axis, at, sizes.back())), t);
     at += sizes.back();
   }
-  return record("cat", y, tensors, {},
+  return record(op, y, tensors, {},
                 [sizes, axis](const GradArgs& g) -> Grads { return split(g.dy, sizes, axis); });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int axis) {
+  OpLabel op("stack");
   check(!tensors.empty(), "stack: got no tensors");
-  axis = normalize_axis("stack", axis, tensors[0].rank() + 1);
+  axis = normalize_axis(op, axis, tensors[0].rank() + 1);
+  op.set({"axis", axis});
   Shape shape = tensors[0].shape();
   shape.insert(axis, static_cast<std::int64_t>(tensors.size()));
   const Tensor y = empty(shape, tensors[0].options());
@@ -302,7 +323,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) {
           t.dtype(), ", expected equal");
     copy_into(select(y, axis, static_cast<std::int64_t>(i)), t);
   }
-  return record("stack", y, tensors, {}, [axis](const GradArgs& g) -> Grads {
+  return record(op, y, tensors, {}, [axis](const GradArgs& g) -> Grads {
     Grads parts;
     for (std::int64_t i = 0; i < g.dy.size(axis); ++i) parts.push_back(select(g.dy, axis, i));
     return parts;
@@ -321,13 +342,15 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
   std::vector<Tensor> parts;
   std::int64_t start = 0;
   for (const std::int64_t size : sizes) {
-    parts.push_back(view_along("split", x, axis, region_along(x, axis, start, size), start, 1));
+    const OpLabel op("split", {{"axis", axis}, {"start", start}, {"size", size}});
+    parts.push_back(view_along(op, x, axis, region_along(x, axis, start, size), start, 1));
     start += size;
   }
   return parts;
 }
 
 Tensor pad(const Tensor& x, std::span<const std::int64_t> amounts, double value) {
+  const OpLabel op("pad", {{"amounts", amounts}, {"value", value}});
   const PadPlan plan = plan_pad(x, amounts);
   const Strides out_strides = contiguous_strides(plan.out);
   const Tensor y = full(plan.out, value, x.options());
@@ -339,23 +362,26 @@ Tensor pad(const Tensor& x, std::span<const std::int64_t> amounts, double value)
     for (std::int64_t& amount : negated) amount = -amount;
     return negated;
   }();
-  return record("pad", y, {x}, {},
-                [undo](const GradArgs& g) -> Grads { return {pad(g.dy, undo)}; });
+  return record(op, y, {x}, {}, [undo](const GradArgs& g) -> Grads { return {pad(g.dy, undo)}; });
 }
 
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
-  axis = normalize_axis("roll", axis, x.rank());
+  OpLabel op("roll");
+  axis = normalize_axis(op, axis, x.rank());
   const std::int64_t n = std::max<std::int64_t>(1, x.shape()[axis]);
   const std::int64_t forward = (shift % n + n) % n, back = (n - forward) % n;
-  return record("roll", rolled(x, forward, axis), {x}, {},
+  op.set({{"shift", forward}, {"axis", axis}});
+  return record(op, rolled(x, forward, axis), {x}, {},
                 [back, axis](const GradArgs& g) -> Grads { return {rolled(g.dy, back, axis)}; });
 }
 
 Tensor flip(const Tensor& x, int axis) {
-  axis = normalize_axis("flip", axis, x.rank());
+  OpLabel op("flip");
+  axis = normalize_axis(op, axis, x.rank());
+  op.set({"axis", axis});
   const Tensor y = empty(x.shape(), x.options());
   copy_into(y, reversed(x, axis));
-  return record("flip", y, {x}, {},
+  return record(op, y, {x}, {},
                 [axis](const GradArgs& g) -> Grads { return {reversed(g.dy, axis)}; });
 }
 

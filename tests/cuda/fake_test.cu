@@ -13,8 +13,10 @@
 #include "engine/cuda/runtime.h"
 #include "engine/tensor.h"
 #include "ops/arithmetic.h"
+#include "ops/dropout.h"
 #include "ops/matmul.h"
 #include "ops/product/cuda_lt.h"
+#include "ops/update.h"
 #include "ops/view.h"
 #include "tests/cuda/fake/queues.h"
 
@@ -278,6 +280,67 @@ TEST_CASE("a captured graph replays what was asked for, from a pool of its own")
           cudaGraphDestroy(graph);
           return result;
         }) == std::set<double>{816});
+}
+
+TEST_CASE("a captured step is repeated with other rates, steps and random numbers") {
+  struct Run {
+    Device device;
+    ops::UpdateTensors weights{ones({40}, on()), full({40}, 0.5, on()), zeros({40}, on()),
+                               zeros({40}, on())};
+    Tensor x = ones({40}, on()), y{};
+    ops::UpdateStep now{device, numbers(0)};
+    StepNumber step{0};
+
+    [[nodiscard]] TensorOptions on() const { return {DType::f32, device}; }
+    static ops::StepNumbers numbers(std::int64_t i) {
+      return {.lr = 0.1 * static_cast<double>(i + 1), .step = i + 1, .beta1 = 0.9, .beta2 = 0.99};
+    }
+    void ask() {
+      ops::adamw_(weights, {.now = now, .weight_decay = 0.1}, {0.9, 0.99, 1e-8});
+      y = ops::dropout(x, 0.5, {7, 1, step});
+    }
+    void write(std::int64_t i) {
+      now.write(numbers(i));
+      step.write(static_cast<std::uint64_t>(i));
+    }
+    [[nodiscard]] double result() const {
+      double sum = 1000 * weights.parameter.to(Device{}).at(3);
+      for (const double value : y.to_vector()) sum = value + 1.25 * sum;
+      return sum;
+    }
+  };
+  Run plain{Device{}};
+  double expected = 0;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    plain.write(i);
+    plain.ask();
+    expected += plain.result();
+  }
+  CHECK(results([] {
+          set_device(0);
+          const PrivatePool pool(0);
+          const PrivatePool::Scope scope(pool);
+          Run run{kCuda};
+          run.y = ops::dropout(run.x, 0.5, {7, 1, run.step});  // memory for the capture
+          run.y = {};
+          synchronize(0);
+          const cudaStream_t stream = native(Stream::compute(0));
+          cudaGraph_t graph = nullptr;
+          cudaGraphExec_t executable = nullptr;
+          REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+          run.ask();
+          REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+          REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+          double sum = 0;
+          for (std::int64_t i = 0; i < 3; ++i) {
+            run.write(i);
+            REQUIRE(cudaGraphLaunch(executable, stream) == cudaSuccess);
+            sum += run.result();
+          }
+          cudaGraphExecDestroy(executable);
+          cudaGraphDestroy(graph);
+          return sum;
+        }) == std::set<double>{expected});
 }
 
 TEST_CASE("a capture is spoilt by a call that waits, and by work that is not joined") {

@@ -75,6 +75,31 @@ TEST_CASE("drop_path drops whole samples") {
   CHECK(dropped < x.numel());
 }
 
+TEST_CASE("a key that follows a step draws what the step's number says where the kernel runs") {
+  const Tensor x = rand_normal({64, 9}, {0, 1}, {2});
+  const StepNumber step(5);
+  const StepKey key(42, 3, step);
+  const auto draw = [&](RandomKey fixed) { return ops::dropout(x, 0.5, fixed).to_vector(); };
+  CHECK(ops::dropout(x, 0.5, key).to_vector() == draw({42, stream_of(5, 3)}));
+  CHECK(key.now().stream == stream_of(5, 3));
+  step.write(6);
+  CHECK(ops::dropout(x, 0.5, key).to_vector() == draw({42, stream_of(6, 3)}));
+  CHECK(ops::drop_path(x, 0.5, key).to_vector() ==
+        ops::drop_path(x, 0.5, {42, stream_of(6, 3)}).to_vector());
+  CHECK(key.now().stream == stream_of(6, 3));
+}
+
+TEST_CASE("a derivative draws what its forward drew, or refuses to") {
+  const Tensor x = ones({64, 9}).set_requires_grad();
+  const StepNumber step(5);
+  const Tensor y = ops::dropout(x, 0.5, {42, 3, step});
+  backward(y, ones(y.shape()));
+  CHECK(x.grad().to_vector() == y.to_vector());
+  const Tensor late = ops::dropout(x, 0.5, {42, 3, step});
+  step.write(6);
+  CHECK_THROWS_AS(backward(late, ones(y.shape())), Error);
+}
+
 TEST_CASE("a dropped sample hides NaN and infinity") {
   const Tensor x = full({64, 2}, INFINITY);
   for (const double v : ops::drop_path(x, 0.5, kKey).to_vector()) CHECK_FALSE(std::isnan(v));

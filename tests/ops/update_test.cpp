@@ -26,15 +26,26 @@ ops::UpdateTensors tensors_of(const Shape& shape, TensorOptions options = {}) {
           zeros(shape, options), zeros(shape, options)};
 }
 
-/// Calls f with one step of each optimizer: step(tensors).
+/// Calls f with a step of each optimizer: step(tensors, rates).
+template <class F>
+void for_each_optimizer(const F& f) {
+  using Tensors = ops::UpdateTensors;
+  using Rates = ops::UpdateRates;
+  f([](const Tensors& t, const Rates& rates) { ops::adamw_(t, rates, {0.9, 0.99, 1e-8}); });
+  f([](const Tensors& t, const Rates& rates) { ops::lamb_(t, rates, {0.9, 0.99, 1e-6}); });
+  f([](const Tensors& t, const Rates& rates) { ops::lars_(t, rates, {0.9, 0.001}); });
+  f([](const Tensors& t, const Rates& rates) { ops::lion_(t, rates, {0.9, 0.99}); });
+  f([](const Tensors& t, const Rates& rates) { ops::sgd_(t, rates, {0.9, true}); });
+  f([](const Tensors& t, const Rates& rates) { ops::muon_(t, rates, {0.95, 1e-7}); });
+}
+
+/// Calls f with one step of each: step(tensors).
 template <class F>
 void for_each_step(const F& f) {
-  const ops::UpdateRates rates{.lr = 0.01, .weight_decay = 0.1};
-  f([=](const ops::UpdateTensors& t) { ops::adamw_(t, rates, {0.9, 0.99, 1e-8}); });
-  f([=](const ops::UpdateTensors& t) { ops::lamb_(t, rates, {0.9, 0.99, 1e-6}); });
-  f([=](const ops::UpdateTensors& t) { ops::lion_(t, rates, {0.9, 0.99}); });
-  f([=](const ops::UpdateTensors& t) { ops::sgd_(t, rates, {0.9, true}); });
-  f([=](const ops::UpdateTensors& t) { ops::muon_(t, rates, {0.95, 1e-7}); });
+  const ops::UpdateRates rates{.now = {{}, {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99}},
+                               .weight_decay = 0.1};
+  for_each_optimizer(
+      [&](const auto& step) { f([&](const ops::UpdateTensors& t) { step(t, rates); }); });
 }
 
 }  // namespace
@@ -57,6 +68,32 @@ TEST_CASE("a step has the same bits for any number of threads, and new versions"
   set_num_threads(threads);
 }
 
+TEST_CASE("rates, the gradients' scale and the step are read where the kernels run") {
+  // One block that is written anew gives what a block of those numbers gives: nothing of the first
+  // is part of the calls.
+  for_each_optimizer([](const auto& step) {
+    const ops::StepNumbers now{
+        .lr = 0.02, .gradient_scale = 0.5, .step = 4, .beta1 = 0.9, .beta2 = 0.99};
+    const ops::UpdateTensors t = tensors_of({8, 12}), expected = tensors_of({8, 12});
+    ops::UpdateRates rewritten{.now = {{}, {.lr = 7, .beta1 = 0.9, .beta2 = 0.99}},
+                               .lr_scale = 0.5};
+    rewritten.now.write(now);
+    step(t, rewritten);
+    step(expected, {.now = {{}, now}, .lr_scale = 0.5});
+    CHECK(t.parameter.to_vector() == expected.parameter.to_vector());
+    CHECK(t.parameter.to_vector() != tensors_of({8, 12}).parameter.to_vector());
+  });
+}
+
+TEST_CASE("the betas are those that the step's numbers were written for") {
+  const ops::UpdateTensors t = tensors_of({4});
+  const ops::UpdateRates rates{.now = {{}, {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99}}};
+  CHECK_THROWS_WITH_AS(ops::adamw_(t, rates, {0.9, 0.999, 1e-8}),
+                       "adamw_: got betas 0.9 and 0.999, expected those of the step's numbers, 0.9 "
+                       "and 0.99",
+                       Error);
+}
+
 TEST_CASE("tensors that do not fit each other are refused") {
   for_each_step([](const auto& step) {
     ops::UpdateTensors t = tensors_of({4, 6});
@@ -71,8 +108,9 @@ TEST_CASE("tensors that do not fit each other are refused") {
     CHECK_THROWS_AS(step(tensors_of({4, 6}, {DType::bf16, {}})), Error);
   });
   const ops::UpdateTensors scalars = tensors_of({});
-  CHECK_THROWS_AS(ops::muon_(scalars, {}, {}), Error);
-  CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({4}), 0.5), Error);
+  CHECK_THROWS_AS(ops::muon_(scalars, {.now = {{}, {}}}, {}), Error);
+  CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({4}), scalar(0.5, kF64)), Error);
+  CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({3}), scalar(0.5)), Error);
   CHECK_THROWS_AS((void)ops::sum_of_squares(std::vector{zeros({3}, {DType::i64, {}})}), Error);
 }
 
@@ -81,7 +119,8 @@ TEST_CASE("LAMB's step is lr |p| long where it decays, and as Adam's elsewhere")
   const auto step_of = [](double weight_decay) {
     const ops::UpdateTensors t{from_values({2}, {3, 4}, kF64), from_values({2}, {2, -1}, kF64),
                                zeros({2}, kF64), zeros({2}, kF64)};
-    ops::lamb_(t, {.lr = 0.1, .weight_decay = weight_decay}, {0.9, 0.99, 0});
+    const ops::StepNumbers numbers{.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99};
+    ops::lamb_(t, {.now = {{}, numbers}, .weight_decay = weight_decay}, {0.9, 0.99, 0});
     return t.parameter.to_vector();
   };
   const std::vector<double> plain = step_of(0), decayed = step_of(0.5);

@@ -151,6 +151,53 @@ TEST_CASE("LARS steps in proportion to a matrix's length, and as momentum with v
   for (std::size_t t = 0; t < 3; ++t) check_values(tensors[t], values[t], 1e-12);
 }
 
+TEST_CASE("rates follow patterns of names, whose factors multiply with each other and a layer's") {
+  ParameterStore store(0, kF64);
+  const Scope scope(store);
+  const Tensor head = scope.as(Role::head).param("head.weight", {1}, constant(1), Decay::yes);
+  const Tensor block = (scope.block(0) / "mlp").param("weight", {1}, constant(1), Decay::yes);
+  const auto moved = [&](const std::vector<NamedRate>& rates, double layer_decay = 1) {
+    const NoGrad no_grad;
+    OptimizerOptions options = sgd_options(false);
+    options.weight_decay = 0;
+    options.layer_decay = layer_decay;
+    options.named_rates = rates;
+    Optimizer optimizer(store, options);
+    for (const Tensor& p : {head, block}) {
+      p.fill_(0);
+      p.set_grad(from_values({1}, {-1}, kF64));
+    }
+    optimizer.step(0.5);
+    return std::vector<double>{head.item(), block.item()};
+  };
+  using Moved = std::vector<double>;
+  CHECK(moved({}) == Moved{0.5, 0.5});
+  CHECK(moved({{"^head", 4}}) == Moved{2, 0.5});
+  CHECK(moved({{"weight", 0.5}, {"mlp\\.", 8}}) == Moved{0.25, 2});
+  CHECK(moved({{"mlp", 8}}, 0.5) == Moved{0.5, 2});
+  CHECK(moved({{"head", 0}}) == Moved{0, 0.5});
+}
+
+TEST_CASE("patterns of rates that mean nothing are refused by name") {
+  const Fixture f(kF64);
+  const auto error = [&](NamedRate rate) {
+    OptimizerOptions options;
+    options.named_rates = {{"w", 2}, std::move(rate)};
+    try {
+      const Optimizer optimizer(f.store, options);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(error({"b", 2}).empty());
+  CHECK(error({"blocks", 2}) ==
+        "learning rates: 'blocks' matches no parameter; ./run summary lists their names");
+  CHECK(error({"(b", 2}).find("'(b' is not a regular expression") != std::string::npos);
+  CHECK(error({"b", -1}).find("got factor -1 for 'b'") != std::string::npos);
+  CHECK(error({"b", HUGE_VAL}).find("finite") != std::string::npos);
+}
+
 TEST_CASE("a parameter without a gradient stays, and its version with it") {
   Fixture f(kF64);
   Optimizer optimizer(f.store, adamw_options());

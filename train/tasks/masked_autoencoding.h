@@ -20,7 +20,7 @@ namespace fovea {
 /// How far off a model is in images [B, C, H, W], beside filling. Tensors are f32 on the CPU.
 struct MaeErrors {
   Tensor hidden;               ///< [B, N], see Masking
-  Tensor predicted;            ///< [B, N, P P C], as MaeOutput::pixels
+  Tensor predicted;            ///< [B, N, P P C], see Mae::reconstruct
   Tensor filled;               ///< [B, C, H, W]: the images, hidden patches by fill_holes()
   double loss = 0;             ///< of the prediction
   double fill_loss = 0;        ///< the same error of the filling

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "ops/common/block_reduce.cuh"
+#include "ops/common/cuda/block_reduce.cuh"
 
 namespace fovea::ops::cuda {
 

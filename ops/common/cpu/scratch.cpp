@@ -1,5 +1,5 @@
 // Per-thread buffers that only grow and are freed with their thread.
-#include "ops/common/scratch.h"
+#include "ops/common/cpu/scratch.h"
 
 #include <array>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/common/vectors.h"
+#include "ops/common/cpu/vectors.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 

@@ -37,9 +37,9 @@ __device__ void for_each_point(const PlaneGrid& grid, const F& f) {
 template <class... Params, class... Args>
 void launch_points(const PlaneGrid& grid, void (*kernel)(Params...), Args... args) {
   constexpr unsigned kBlock = 128;
-  constexpr std::int64_t kMostRows = 32768;
+  constexpr std::int64_t kMaxRows = 32768;
   if (grid.planes == 0 || grid.points() == 0) return;
-  const auto rows = static_cast<unsigned>(grid.planes < kMostRows ? grid.planes : kMostRows);
+  const auto rows = static_cast<unsigned>(grid.planes < kMaxRows ? grid.planes : kMaxRows);
   fovea::cuda::launch(fovea::cuda::current_stream(), kernel,
                       dim3(fovea::cuda::blocks_for(grid.points(), kBlock), rows), kBlock, 0, grid,
                       args...);

@@ -1,0 +1,70 @@
+// Graphviz is asked for where an .svg is, and nowhere else.
+#include "apps/graph_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/fields.h"
+#include "base/files.h"
+#include "base/temporary_folder.h"
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Graphviz's program, where PATH has it.
+std::optional<fs::path> graphviz() {
+  const char* const path = std::getenv("PATH");
+  for (const std::string& folder : split_text(path == nullptr ? "" : path, ':')) {
+    const fs::path program = fs::path(folder) / "dot";
+    if (fs::is_regular_file(program) && access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+/// What a command writes to its standard output.
+std::string output_of(const std::string& command) {
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  check(pipe != nullptr, "graph: ", command, " could not be started");
+  std::string output;
+  std::array<char, 4096> buffer;
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.append(buffer.data(), count);
+  }
+  const int status = pclose(pipe);
+  check(status == 0, "graph: ", command, " failed with status ", status);
+  return output;
+}
+
+}  // namespace
+
+void require_graph_file(const fs::path& file) {
+  const std::string kind = file.extension();
+  if (kind != ".dot" && kind != ".svg") {
+    throw UsageError("--graph: got " + file.string() + ", expected a file named *.dot or *.svg");
+  }
+  if (kind == ".svg" && !graphviz()) {
+    throw UsageError(
+        "--graph: an .svg is drawn by Graphviz, whose program dot is not on PATH; "
+        "install it (Debian's package graphviz), or ask for a .dot file");
+  }
+}
+
+void write_graph(const fs::path& file, std::string_view dot) {
+  if (file.extension() == ".dot") return write_file_atomically(file, dot);
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "graph.dot", dot);
+  const std::string program = graphviz().value_or("dot").string();
+  write_file_atomically(file, output_of(shell_word(program) + " -Tsvg " +
+                                        shell_word((folder / "graph.dot").string())));
+}
+
+}  // namespace fovea

@@ -1,0 +1,96 @@
+# The CPU's instruction sets, one row each; engine/cpu_isa.h says when a processor has them.
+#
+# fovea_isa(<name> [ABOVE <name>] [FAMILIES <family>...] FLAGS <flag>...): FAMILIES are the folders of
+# ops/ whose cpu*.cpp are compiled for this set, all unless told otherwise. The kernels of the other
+# families are those of the set that it stands ABOVE. In these sources FOVEA_ISA is the set's name, and
+# FOVEA_ISA_<name> is defined for the set itself and for all below it: the highest is asked for first.
+function(fovea_isa name)
+  cmake_parse_arguments(ARG "" "ABOVE" "FAMILIES;FLAGS" ${ARGN})
+  set(below)
+  if(ARG_ABOVE)
+    get_property(below GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${ARG_ABOVE})
+  endif()
+  set_property(GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${name} ${name} ${below})
+  set_property(GLOBAL PROPERTY FOVEA_ISA_FAMILIES_${name} ${ARG_FAMILIES})
+  set_property(GLOBAL PROPERTY FOVEA_ISA_FLAGS_${name} ${ARG_FLAGS})
+  set_property(GLOBAL APPEND PROPERTY FOVEA_ISAS ${name})
+endfunction()
+
+# x86-64 levels as in the psABI.
+fovea_isa(v2 FLAGS -msse4.2)
+fovea_isa(v3 ABOVE v2 FLAGS -mavx2 -mfma -mbmi2 -mf16c)
+fovea_isa(v4 ABOVE v3 FLAGS -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma
+  -mbmi2 -mf16c -mprefer-vector-width=512)
+
+# fovea_isa_owner(<variable> <isa> <family>): the set whose kernels of a family <isa> uses.
+function(fovea_isa_owner variable isa family)
+  get_property(lineage GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${isa})
+  foreach(owner ${lineage})
+    get_property(families GLOBAL PROPERTY FOVEA_ISA_FAMILIES_${owner})
+    if(NOT families OR family IN_LIST families)
+      set(${variable} ${owner} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "instruction set ${isa}: neither it nor a set below it has the family ${family}")
+endfunction()
+
+# fovea_isa_objects(<target> <isa> <file>...): of the files ops/<family>/*, those of the families that
+# the set has of its own, compiled for it. -fno-math-errno and -fno-trapping-math let loops with sqrt
+# and selects vectorise; unlike -ffast-math they leave NaN and infinity alone.
+function(fovea_isa_objects target isa)
+  set(own)
+  foreach(file ${ARGN})
+    cmake_path(GET file PARENT_PATH folder)
+    cmake_path(GET folder FILENAME family)
+    fovea_isa_owner(owner ${isa} ${family})
+    if(owner STREQUAL isa)
+      list(APPEND own ${file})
+    endif()
+  endforeach()
+  get_property(lineage GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${isa})
+  get_property(flags GLOBAL PROPERTY FOVEA_ISA_FLAGS_${isa})
+  add_library(${target} OBJECT ${own})
+  list(TRANSFORM lineage PREPEND FOVEA_ISA_)
+  target_compile_definitions(${target} PRIVATE FOVEA_ISA=${isa} ${lineage})
+  target_compile_options(${target} PRIVATE ${flags} -fno-math-errno -fno-trapping-math)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE fovea_flags)
+  fovea_unite(${target})
+endfunction()
+
+# fovea_families(<variable> <file>...): the families of sources ops/<family>/*, sorted.
+function(fovea_families variable)
+  set(families ${ARGN})
+  list(TRANSFORM families REPLACE "/[^/]*$" "")
+  list(TRANSFORM families REPLACE ".*/" "")
+  list(REMOVE_DUPLICATES families)
+  list(SORT families)
+  set(${variable} ${families} PARENT_SCOPE)
+endfunction()
+
+# fovea_table(<file> <namespace> <family>=<namespace>...): the kernels of a device or an instruction
+# set, gathered into one table (ops/kernels.h): each family's from a namespace that has them.
+function(fovea_table to namespace)
+  set(DECLARATIONS)
+  set(MEMBERS)
+  foreach(entry ${ARGN})
+    string(REGEX MATCH "^(.*)=(.*)$" matched ${entry})
+    set(family ${CMAKE_MATCH_1})
+    string(APPEND DECLARATIONS "namespace ${CMAKE_MATCH_2} {\nextern "
+      "std::remove_reference_t<decltype(Kernels::${family})> ${family}_kernels;\n}\n")
+    string(APPEND MEMBERS "\n    .${family} = ${CMAKE_MATCH_2}::${family}_kernels,")
+  endforeach()
+  set(NAMESPACE ${namespace})
+  configure_file(${CMAKE_SOURCE_DIR}/ops/table.cpp.in ${to} @ONLY)
+endfunction()
+
+# fovea_cpu_table(<file> <isa> <family>...): the table of an instruction set.
+function(fovea_cpu_table to isa)
+  set(entries)
+  foreach(family ${ARGN})
+    fovea_isa_owner(owner ${isa} ${family})
+    list(APPEND entries "${family}=cpu::${owner}")
+  endforeach()
+  fovea_table(${to} cpu::${isa} ${entries})
+endfunction()

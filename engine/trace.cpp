@@ -1,0 +1,28 @@
+// The thread's innermost trace.
+#include "engine/trace.h"
+
+#include <utility>
+
+namespace fovea {
+namespace {
+
+thread_local OpTrace* current = nullptr;
+
+}  // namespace
+
+OpTrace::OpTrace(Listener listener)
+    : listener_(std::move(listener)), before_(std::exchange(current, this)) {}
+OpTrace::~OpTrace() { current = before_; }
+
+bool is_tracing() { return current != nullptr; }
+
+void trace_op(const TracedOp& op) {
+  // The listener's own ops are not told to it.
+  struct Pause {
+    OpTrace* const paused = std::exchange(current, nullptr);
+    ~Pause() { current = paused; }
+  } const pause;
+  pause.paused->listener_(op);
+}
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// The numbers of a step, with what they say about the moments' bias, in a device's memory.
+#include <cmath>
+
+#include "engine/copy.h"
+#include "ops/update.h"
+#include "ops/update/call.h"
+
+namespace fovea::ops {
+namespace {
+
+constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(StepBlock) / sizeof(double));
+
+StepBlock block_of(const StepNumbers& now) {
+  const auto t = static_cast<double>(now.step);
+  return {.lr = now.lr,
+          .gradient_scale = now.gradient_scale,
+          .first_bias = 1 - std::pow(now.beta1, t),
+          .second_root = 1 / std::sqrt(1 - std::pow(now.beta2, t))};
+}
+
+}  // namespace
+
+UpdateStep::UpdateStep(Device device, const StepNumbers& now)
+    : memory_(empty({kDoubles}, {DType::f64, device})) {
+  write(now);
+}
+
+void UpdateStep::write(const StepNumbers& now) {
+  numbers_ = now;
+  const StepBlock block = block_of(now);
+  copy_into(memory_, from_bytes({kDoubles}, DType::f64, std::as_bytes(std::span(&block, 1))));
+}
+
+}  // namespace fovea::ops

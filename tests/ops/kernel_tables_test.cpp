@@ -1,0 +1,48 @@
+// Tables of instruction sets: a set may have kernels of its own for some families alone. `part` is
+// such a set, declared in tests/CMakeLists.txt: order and pool above v3.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "ops/kernels.h"
+
+using namespace fovea;
+
+namespace fovea::ops::cpu::part {
+extern const Kernels kernels;
+}
+
+TEST_CASE("an instruction set takes the families that it lacks from the set below it") {
+  const ops::Kernels& part = ops::cpu::part::kernels;
+  const ops::Kernels& below = ops::cpu::kernels_of(Isa::v3);
+  CHECK(&part.attention == &below.attention);
+  CHECK(&part.conv == &below.conv);
+  CHECK(&part.elementwise == &below.elementwise);
+  CHECK(&part.index == &below.index);
+  CHECK(&part.loss == &below.loss);
+  CHECK(&part.norm == &below.norm);
+  CHECK(&part.product == &below.product);
+  CHECK(&part.reduce == &below.reduce);
+  CHECK(&part.resize == &below.resize);
+  CHECK(&part.softmax == &below.softmax);
+  CHECK(&part.update == &below.update);
+  static_assert(sizeof(ops::Kernels) == 13 * sizeof(void*), "a family is missing above");
+
+  CHECK(&part.order != &below.order);
+  CHECK(&part.pool != &below.pool);
+  CHECK(static_cast<bool>(part.order.first_positions));
+  CHECK(static_cast<bool>(part.pool.average));
+}
+
+TEST_CASE("the families of such a set compute what they are for") {
+  if (cpu_isa() < Isa::v3) return;  // compiled for AVX2
+  const std::vector<float> x{2, 1, 3, 0};
+  std::vector<std::int64_t> positions(4, -1);
+  ops::cpu::part::kernels.order.first_positions({.order = ops::Order::rising,
+                                                 .rows = 1,
+                                                 .width = 4,
+                                                 .count = 4,
+                                                 .x = x.data(),
+                                                 .positions = positions.data()});
+  CHECK(positions == std::vector<std::int64_t>{3, 1, 0, 2});
+}
