@@ -38,13 +38,27 @@ void require_finite(double loss, const std::string& of = "") {
        "--skip-nonfinite leaves such steps out");
 }
 
+std::vector<std::unique_ptr<TrainedGroup>> groups_of(const Task& task, const ParameterStore& store,
+                                                     const OptimizerOptions& options) {
+  const ParameterSplit split = task.split();
+  for (const Parameter& p : store.parameters()) {
+    check(split.of(p) < split.groups.size(), "training: the task puts ", p.name, " into group ",
+          split.of(p), " of ", split.groups.size());
+  }
+  std::vector<std::unique_ptr<TrainedGroup>> groups;
+  for (std::size_t g = 0; g < split.groups.size(); ++g) {
+    groups.push_back(std::make_unique<TrainedGroup>(store, options, split, g));
+  }
+  return groups;
+}
+
 }  // namespace
 
 TrainStep::TrainStep(const StepOptions& options, Model& model, std::unique_ptr<const Task> task)
     : options_(options),
       model_(model),
       task_(std::move(task)),
-      optimizer_(model.store(), options.optimizer),
+      groups_(groups_of(*task_, model.store(), options.optimizer)),
       guard_(options.guard),
       numbers_(reads_at_once(model, guard_)) {
   if (!options_.ema) return;
@@ -72,8 +86,7 @@ std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batc
     leave_out(objection, progress);
     return objection;
   }
-  optimizer_.step(lr, clip(scale));
-  progress.updates = optimizer_.steps_done();
+  update(lr, scale, progress);
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
   return {};
 }
@@ -82,6 +95,7 @@ void TrainStep::begin(const Progress& progress) {
   model_.store().zero_grad();
   keep_buffers();
   images_ = 0;
+  moved_.assign(groups_.size(), false);
   numbers_.begin(progress.step);
 }
 
@@ -104,6 +118,9 @@ TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
   ctx.seed = stream_of(kModelStream, options_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
   TaskLoss loss = task_->loss(model_, batch, ctx);
+  check(loss.total.defined() && loss.further.size() + 1 == groups_.size(),
+        "training: the task gave ", loss.further.size() + (loss.total.defined() ? 1 : 0),
+        " losses for ", groups_.size(), " groups of parameters; the first cannot rest");
   numbers_.current().add_batch(loss, batch.size());
   if (numbers_.loss_is_bad() && !guard_.skips_nonfinite()) {
     require_finite(numbers_.current().loss());
@@ -113,7 +130,14 @@ TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
 
 void TrainStep::backward(const TaskLoss& loss) {
   const StageTimer timer(times_.backward, "backward");
-  fovea::backward(loss.total);
+  const auto of = [&](std::size_t g) { return g == 0 ? loss.total : loss.further[g - 1]; };
+  std::size_t last = groups_.size() - 1;
+  while (!of(last).defined()) --last;
+  for (std::size_t g = 0; g <= last; ++g) {
+    if (!of(g).defined()) continue;
+    groups_[g]->backward(of(g), g == last ? Tape::freed : Tape::kept);
+    moved_[g] = true;
+  }
 }
 
 void TrainStep::finish_backward() {
@@ -122,8 +146,15 @@ void TrainStep::finish_backward() {
 }
 
 void TrainStep::measure_gradients(double scale) {
-  if (optimizer_.steps_done() == 0 && !numbers_.loss_is_bad()) check_first_gradients();
-  numbers_.current().set_gradients(gradient_squares(model_.store()), scale);
+  gradients_.assign(groups_.size(), {});
+  std::vector<Tensor> squares(groups_.size());
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (rests(g)) continue;
+    const bool is_first = groups_[g]->optimizer().steps_done() == 0;
+    if (is_first && !numbers_.loss_is_bad()) check_first_gradients(*groups_[g]);
+    squares[g] = gradients_[g].squares = groups_[g]->squares();
+  }
+  numbers_.current().set_gradients(std::move(squares), scale);
 }
 
 /// Why the step is to be skipped, or "", where that can be told without waiting for a device.
@@ -131,6 +162,7 @@ std::string TrainStep::judge(Progress& progress) {
   if (!numbers_.at_once()) return {};
   StepNumbers& numbers = numbers_.current();
   gradient_norm_ = numbers.gradient_norm();
+  for (std::size_t g = 0; g < groups_.size(); ++g) gradients_[g].norm = numbers.gradient_norms()[g];
   std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
   if (objection.empty()) settle(progress);
   return objection;
@@ -176,34 +208,25 @@ void TrainStep::restore_buffers() const {
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(buffers_before_[i]);
 }
 
-/// What the update should multiply the gradients by so that they are means, and clipped.
-double TrainStep::clip(double scale) {
-  if (!options_.clip) return scale;
-  const double limit = options_.clip->limit;
-  switch (options_.clip->mode) {
-    case ClipMode::norm:
-      return clip_norm(limit, scale);
-    case ClipMode::value:
-      clip_by_value(model_.store(), limit / scale);
-      return scale;
-    case ClipMode::agc:
-      clip_adaptively(model_.store(), limit, scale);
-      return scale;
+std::vector<TrainedGroup*> TrainStep::groups() {
+  std::vector<TrainedGroup*> all;
+  for (const auto& group : groups_) all.push_back(group.get());
+  return all;
+}
+
+void TrainStep::update(double lr, double scale, Progress& progress) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (rests(g)) continue;
+    TrainedGroup& group = *groups_[g];
+    group.update(lr, options_.clip ? group.clip(*options_.clip, scale, gradients_[g]) : scale);
+    if (g > 0) progress.group_updates[group.name()] = group.optimizer().steps_done();
   }
-  return scale;
+  progress.updates = groups_.front()->optimizer().steps_done();
 }
 
-/// A norm that is known becomes part of the update's scale, and the gradients are not touched. One
-/// that only the device knows is applied to the gradients there, so that the host need not wait.
-double TrainStep::clip_norm(double limit, double scale) {
-  if (numbers_.at_once()) return scale * clip_scale(gradient_norm_, limit);
-  clip_by_norm(model_.store(), numbers_.current().squares(), limit, scale);
-  return scale;
-}
-
-void TrainStep::check_first_gradients() const {
+void TrainStep::check_first_gradients(const TrainedGroup& group) const {
   std::vector<std::string> missing;
-  for (const Parameter& p : parameters_without_gradient(model_.store())) {
+  for (const Parameter& p : parameters_without_gradient(group.parameters())) {
     if (!task_->is_unused(p)) missing.push_back(p.name);
   }
   check(missing.empty(), "training: no gradient reached ", missing.size(),

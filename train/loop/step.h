@@ -10,11 +10,11 @@
 #include "data/loading/batch.h"
 #include "models/model.h"
 #include "optim/ema.h"
-#include "optim/gradients.h"
 #include "optim/optimizer.h"
 #include "train/loop/guards.h"
 #include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
+#include "train/loop/trained_group.h"
 #include "train/run/run_progress.h"
 #include "train/run/timers.h"
 
@@ -23,11 +23,6 @@ namespace fovea {
 struct EmaOptions {
   double decay = 0.9998;
   bool warmup = false;
-};
-
-struct ClipOptions {
-  ClipMode mode = ClipMode::norm;
-  double limit = 1;
 };
 
 struct StepOptions {
@@ -63,7 +58,8 @@ class TrainStep {
   void settle(Progress& progress);
 
   [[nodiscard]] const Task& task() const { return *task_; }
-  [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
+  /// In the order of Task::split(), which has one group in general.
+  [[nodiscard]] std::vector<TrainedGroup*> groups();
   [[nodiscard]] Ema* ema() { return ema_.get(); }
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last settled
   [[nodiscard]] std::int64_t images() const { return images_; }          ///< of the last step
@@ -75,26 +71,28 @@ class TrainStep {
   [[nodiscard]] Batch upload_next(const std::function<Batch()>& next);
   [[nodiscard]] TaskLoss forward(const Batch& batch, Progress& progress);
   void backward(const TaskLoss& loss);
+  [[nodiscard]] bool rests(std::size_t group) const { return !moved_[group]; }
   void finish_backward();
   void measure_gradients(double scale);
   [[nodiscard]] std::string judge(Progress& progress);
   void leave_out(const std::string& objection, Progress& progress);
-  [[nodiscard]] double clip(double scale);
-  [[nodiscard]] double clip_norm(double limit, double scale);
+  void update(double lr, double scale, Progress& progress);
   void keep_buffers();
   void restore_buffers() const;
-  void check_first_gradients() const;
+  void check_first_gradients(const TrainedGroup& group) const;
 
   StepOptions options_;
   Model& model_;
   std::unique_ptr<const Task> task_;
-  Optimizer optimizer_;
+  std::vector<std::unique_ptr<TrainedGroup>> groups_;
+  std::vector<bool> moved_;  ///< the groups that a loss of this step moves
   std::unique_ptr<Ema> ema_;
   StepGuard guard_;
   DeferredNumbers numbers_;
   StageTimes times_;
   std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
   double gradient_norm_ = 0;
+  std::vector<GradientSize> gradients_;  ///< of each group; nothing of one that rests
   std::int64_t images_ = 0;
 };
 

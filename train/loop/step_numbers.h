@@ -1,8 +1,8 @@
 // The losses and the gradients' norms of steps, which a device may still have to compute.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "engine/tensor.h"
@@ -11,17 +11,19 @@
 
 namespace fovea {
 
-/// The mean loss of a batch and its parts. Asking for them waits for the device.
+/// The mean losses of a batch and their parts. Asking for them waits for the device.
 class BatchLoss {
  public:
   BatchLoss(const TaskLoss& loss, std::int64_t samples);
 
+  /// Of the first group of parameters; but where some group's is not finite, that.
   [[nodiscard]] double total();
   /// Counts the batch in both sums of the run, if its loss is finite.
   void add_to(Progress& progress);
 
  private:
-  Tensor on_device_;  ///< [1 + parts]; undefined once it was read
+  Tensor on_device_;  ///< [totals + parts]; undefined once it was read
+  std::size_t totals_ = 1;
   std::int64_t samples_ = 0;
   double total_ = 0;
   std::vector<double> parts_{};
@@ -36,21 +38,23 @@ class StepNumbers {
   void add_batch(const TaskLoss& loss, std::int64_t samples) {
     losses_.emplace_back(loss, samples);
   }
-  /// gradient_squares() of the sum of the batches' gradients, whose mean is `scale` times that.
-  void set_gradients(Tensor squares, double scale);
-  [[nodiscard]] const Tensor& squares() const { return squares_; }
+  /// gradient_squares() of the sum of the batches' gradients, whose mean is `scale` times that: one
+  /// for each group of parameters, undefined of one that rests.
+  void set_gradients(std::vector<Tensor> squares, double scale);
 
   [[nodiscard]] double loss();           ///< mean over the batches so far
-  [[nodiscard]] double gradient_norm();  ///< of the mean
+  [[nodiscard]] double gradient_norm();  ///< of the mean, all groups together
+  /// Of the mean, of each group; 0 of one that rests.
+  [[nodiscard]] const std::vector<double>& gradient_norms();
   /// Adds those that are finite to the sums of the run.
   void add_losses(Progress& progress);
 
  private:
   std::int64_t step_;
   std::vector<BatchLoss> losses_;
-  Tensor squares_;
+  std::vector<Tensor> squares_;
   double scale_ = 1;
-  std::optional<double> norm_{};  ///< none: not read yet
+  std::vector<double> norms_;  ///< empty: not read yet
 };
 
 /// The numbers of the steps that nobody has looked at yet, the oldest first.

@@ -14,6 +14,7 @@
 #include "data/loading/batch.h"
 #include "models/model.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/loop/parameter_groups.h"
 #include "train/run/task_info.h"
 
 namespace fovea {
@@ -30,6 +31,9 @@ struct BatchPlace {
 struct TaskLoss {
   Tensor total;                 ///< to be made small
   std::vector<Tensor> parts{};  ///< in the order of TaskInfo::loss_parts
+  /// What the parameter groups after the first make small, in their order; undefined: that group
+  /// rests. They may share a tape with each other.
+  std::vector<Tensor> further{};
 };
 
 class Task {
@@ -42,6 +46,10 @@ class Task {
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// The batch is where the model is.
   [[nodiscard]] virtual TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const = 0;
+  /// Which parameters learn from which loss. Logs, guards and schedules go by the first group's;
+  /// what they should tell of others belongs to TaskLoss::parts. A model that computes values once
+  /// per step (Model::finish_backward()) has one group.
+  [[nodiscard]] virtual ParameterSplit split() const { return {}; }
   /// Whether a trainable parameter rightly has no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 

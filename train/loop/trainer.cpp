@@ -71,7 +71,11 @@ void Trainer::refuse_to_save(const std::string& what) const {
 TrainState Trainer::state() {
   TrainState state;
   state.model = model_.get();
-  state.optimizer = &step_.optimizer();
+  const std::vector<TrainedGroup*> groups = step_.groups();
+  state.optimizer = &groups.front()->optimizer();
+  for (std::size_t g = 1; g < groups.size(); ++g) {
+    state.further[groups[g]->name()] = &groups[g]->optimizer();
+  }
   state.ema = step_.ema();
   state.progress = progress_;
   state.config = options_.settings;
