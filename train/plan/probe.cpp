@@ -74,6 +74,7 @@ std::int64_t Probe::peak_of(std::int64_t samples) {
   run(same, 1);  // kept workspaces and shadows of the weights are made once
   model_->store().zero_grad();
   const Device device = model_->device();
+  release_cached_memory(device);  // waits: a batch that is still being copied is not yet free
   reset_peak_memory(device);
   const std::int64_t before = memory_stats(device).current_bytes;
   run(same, 1);
