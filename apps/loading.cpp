@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/config_reader.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "models/model.h"
 #include "train/run/weights_info.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/photographs.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/cuda/runtime.h"
@@ -88,7 +88,7 @@ void load_epoch(const std::shared_ptr<const Dataset>& dataset, std::int64_t batc
   LoaderOptions options;
   options.batch_size = batch;
   options.workers = num_threads();
-  options.repeat = options.drop_last = false;
+  options.epoch.endless = options.epoch.drop_last = false;
   Loader loader(dataset, deit_pipeline(), options, {epoch, 0});
   while (loader.has_next()) (void)loader.next();
 }
@@ -139,7 +139,7 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
   }
   s.model = make_model(spec.id, nlohmann::json::object(), 42, {DType::f32, spec.device});
   s.task = plain_task(*s.model);
-  s.batch = uploaded(random_batch(s.model->info(), spec.batch), spec.device);
+  s.batch = random_batch(s.model->info(), spec.batch).uploaded(spec.device);
   s.context.training = spec.mode == "train";
   if (spec.precision == "bf16") s.context.activations = DType::bf16;
 }
@@ -151,7 +151,7 @@ void Workload::State::train() {
   if (!optimizer) optimizer = std::make_unique<Optimizer>(model->store(), OptimizerOptions{});
   model->store().zero_grad();
   const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
-  const Batch drawn = uploaded(task->prepare(batch, place), spec.device);
+  const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
   backward(task->loss(*model, drawn, context).total);
   model->finish_backward();
   optimizer->step(1e-4);

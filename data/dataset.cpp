@@ -1,18 +1,21 @@
 // What data sets have in common, and the choice of one by name.
 #include "data/dataset.h"
 
+#include <array>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "data/geometry.h"
 #include "data/sources/builtin.h"
 #include "data/sources/cifar.h"
 #include "data/sources/folder.h"
 #include "data/sources/pack.h"
 #include "data/sources/subset.h"
 #include "data/sources/tar_shards.h"
-#include "data/transforms.h"
 
 namespace fovea {
 namespace {
@@ -23,26 +26,56 @@ std::filesystem::path data_dir_of(const DatasetOptions& options) {
   return variable != nullptr && *variable != '\0' ? variable : "datasets";
 }
 
-std::shared_ptr<const Dataset> open_whole(const DatasetOptions& options, Split split) {
-  if (options.name == "builtin")
-    return std::make_shared<Builtin>(split, BuiltinOptions{.seed = options.seed});
-  if (options.name == "cifar10")
-    return std::make_shared<Cifar>(CifarKind::cifar10, options.data_dir, split);
-  if (options.name == "cifar100")
-    return std::make_shared<Cifar>(CifarKind::cifar100, options.data_dir, split);
-  if (options.name == "folder") return std::make_shared<ImageFolder>(options, split);
-  if (options.name == "tar") return std::make_shared<TarShards>(options, split);
-  if (options.name == "pack") return std::make_shared<Pack>(options, split);
+using Opened = std::shared_ptr<const Dataset>;
+
+struct Source {
+  std::string_view name;
+  Opened (*open)(const DatasetOptions& options, Split split);
+};
+
+template <class Set>
+Opened open_files(const DatasetOptions& options, Split split) {
+  return std::make_shared<Set>(options, split);
+}
+
+template <CifarKind kind>
+Opened open_cifar(const DatasetOptions& options, Split split) {
+  return std::make_shared<Cifar>(kind, options.data_dir, split);
+}
+
+Opened open_builtin(const DatasetOptions& options, Split split) {
+  return std::make_shared<Builtin>(split, BuiltinOptions{.seed = options.seed});
+}
+
+Opened open_detected(const DatasetOptions& options, Split split);
+
+/// A data set has its row here.
+constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
+                                                 {"cifar10", open_cifar<CifarKind::cifar10>},
+                                                 {"cifar100", open_cifar<CifarKind::cifar100>},
+                                                 {"auto", open_detected},
+                                                 {"folder", open_files<ImageFolder>},
+                                                 {"tar", open_files<TarShards>},
+                                                 {"pack", open_files<Pack>}});
+
+Opened open_whole(const DatasetOptions& options, Split split) {
+  for (const Source& source : kSources)
+    if (source.name == options.name) return source.open(options, split);
   refuse_name("open_dataset", options.name, dataset_names());
+}
+
+Opened open_detected(const DatasetOptions& given, Split split) {
+  DatasetOptions options = given;
+  options.name = detect_dataset(given);
+  return open_whole(options, split);
 }
 
 }  // namespace
 
 Sample Dataset::get(std::int64_t index, const ChooseBox& choose, ImageSize /*shrink_to*/) const {
   Sample sample = get(index);
-  const PixelBox box = choose({sample.image.height, sample.image.width});
-  sample.image = crop(sample.image, box.top, box.left, box.size());
-  return sample;
+  const geometry::Crop part{choose(sample.image.size())};
+  return moved(std::move(sample), part);
 }
 
 std::string FileDataset::bytes(std::int64_t index) const try {
@@ -52,20 +85,36 @@ std::string FileDataset::bytes(std::int64_t index) const try {
 }
 
 Sample FileDataset::get(std::int64_t index) const {
-  return {decode_image(as_u8(bytes(index)), describe(index)), label(index)};
+  return {decode_image(as_u8(bytes(index)), describe(index), decode_options()), label(index),
+          targets(index)};
 }
 
 Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
-  DecodeOptions options;
+  DecodeOptions options = decode_options();
   options.shrink_to = shrink_to;
-  return {decode_image(as_u8(bytes(index)), describe(index), choose, options), label(index)};
+  ImageSize whole;
+  geometry::Crop part{};
+  const ChooseBox note = [&](ImageSize size) {
+    whole = size;
+    return part.box = choose(size);
+  };
+  Sample sample{decode_image(as_u8(bytes(index)), describe(index), note, options), label(index),
+                targets(index)};
+  if (sample.targets.empty()) return sample;
+  const geometry::Resize shrunk{sample.image.size()};  // or the same size
+  sample.targets = moved(std::move(sample.targets), part, whole);
+  sample.targets = moved(std::move(sample.targets), shrunk, part.box.size());
+  return sample;
 }
 
 std::string Dataset::describe(std::int64_t index) const { return "image " + std::to_string(index); }
 
 const std::vector<std::string>& dataset_names() {
-  static const std::vector<std::string> names = {"builtin", "cifar10", "cifar100", "auto",
-                                                 "folder",  "tar",     "pack"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Source& source : kSources) all.emplace_back(source.name);
+    return all;
+  }();
   return names;
 }
 
@@ -89,7 +138,6 @@ std::string detect_dataset(const DatasetOptions& given) {
 std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split split) {
   DatasetOptions options = given;
   options.data_dir = data_dir_of(given);
-  if (options.name == "auto") options.name = detect_dataset(options);
   const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1,
                              options.fraction_rule};
   return select(open_whole(options, split), subset);

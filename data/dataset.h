@@ -9,17 +9,11 @@
 #include <vector>
 
 #include "base/names.h"
-#include "data/image.h"
+#include "data/sample.h"
 
 namespace fovea {
 
 enum class Split { train, test };
-
-/// One picture and what is known of it. Who knows more (a second image, boxes) adds it here.
-struct Sample {
-  Image image;
-  std::int64_t label = 0;
-};
 
 /// An image that could not be read, and why; the message names its file.
 struct BrokenImage {
@@ -36,10 +30,12 @@ class Dataset {
   [[nodiscard]] virtual std::int64_t size() const = 0;
   /// As they may be shown, whatever the files hold: see visible_text().
   [[nodiscard]] virtual const std::vector<std::string>& class_names() const = 0;
-  /// The image as stored, before any augmentation. Throws unless 0 <= index < size().
+  /// The image as stored with what lies in it, before any augmentation. Throws unless 0 <= index <
+  /// size().
   [[nodiscard]] virtual Sample get(std::int64_t index) const = 0;
-  /// The part of it that `choose` says, given the whole image's size. Sources of JPEG files decode
-  /// only that part; the pixels are the same unless `shrink_to` allows others (see DecodeOptions).
+  /// The part of it that `choose` says, and what lies there, given the whole image's size. Sources
+  /// of JPEG files decode only that part; the pixels are the same unless `shrink_to` allows others
+  /// (see DecodeOptions).
   [[nodiscard]] virtual Sample get(std::int64_t index, const ChooseBox& choose,
                                    ImageSize shrink_to) const;
   /// Without decoding, where the source can tell.
@@ -74,6 +70,13 @@ class FileDataset : public Dataset {
   [[nodiscard]] Sample get(std::int64_t index) const override;
   [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
                            ImageSize shrink_to) const override;
+
+ protected:
+  /// What lies in the whole image; a set with boxes or dense maps says it here. What keeps it from
+  /// being read is an ImageError.
+  [[nodiscard]] virtual ImageTargets targets(std::int64_t /*index*/) const { return {}; }
+  /// How its files are decoded; `shrink_to` is not for it to say.
+  [[nodiscard]] virtual DecodeOptions decode_options() const { return {}; }
 
  private:
   /// Of its file; what keeps it from being read is the fault of that image.

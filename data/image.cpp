@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "data/codecs/codec.h"
+#include "data/pixel_value.h"
 #include "data/transforms.h"
 
 namespace fovea {
@@ -71,6 +73,26 @@ std::string expected_formats() {
 }
 
 }  // namespace
+
+std::string to_string(PixelFormat format) {
+  const char* type = format.type == PixelType::u8    ? "u8"
+                     : format.type == PixelType::u16 ? "u16"
+                                                     : "f32";
+  return std::string(type) + " x " + std::to_string(format.channels);
+}
+
+std::vector<std::uint8_t> pixel_of(PixelFormat format, double value) {
+  Image pixel(1, 1, format);
+  with_pixel_type(format, [&](auto zero) {
+    using T = decltype(zero);
+    std::fill_n(pixel.values<T>(0, 0), format.channels, pixel_value<T>(value));
+  });
+  return std::move(pixel.pixels);
+}
+
+void require_rgb8(const Image& image, const char* what) {
+  check(image.is_rgb8(), what, ": got an image of ", to_string(image.format), ", expected u8 x 3");
+}
 
 std::string lowercase_ending(const std::filesystem::path& file) {
   std::string ending = file.extension().string();

@@ -1,11 +1,12 @@
-// Separable resampling of 8-bit images as Pillow does it: horizontally first, each pass rounded to
-// 8 bits, weights in fixed point.
+// Separable resampling as Pillow does it: horizontally first; of 8-bit images each pass is rounded
+// to 8 bits, with weights in fixed point.
 #include "data/resize.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "data/resize_passes.h"
+#include "data/resize_values.h"
 
 namespace fovea {
 namespace {
@@ -78,10 +80,10 @@ struct Axis {
   }
 };
 
-ResizeWeights make_weights(const Axis& axis, const Kernel& kernel) {
+AxisWeights make_weights(const Axis& axis, const Kernel& kernel) {
   const double scale = axis.scale();
   const double stretch = std::max(scale, 1.0), support = kernel.support * stretch;
-  ResizeWeights weights;
+  AxisWeights weights;
   weights.taps = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
   weights.values.resize(static_cast<std::size_t>(weights.taps * axis.outputs));
 
@@ -97,9 +99,7 @@ ResizeWeights make_weights(const Axis& axis, const Kernel& kernel) {
       sum += row[k];
     }
     for (std::int64_t k = 0; k < to - from; ++k) {
-      const double weight = (sum != 0 ? row[k] / sum : row[k]) * (1 << kWeightBits);
-      weights.values[i * weights.taps + k] =
-          static_cast<std::int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5);
+      weights.values[i * weights.taps + k] = sum != 0 ? row[k] / sum : row[k];
     }
     weights.first.push_back(from);
     weights.count.push_back(to - from);
@@ -121,11 +121,18 @@ std::vector<std::int64_t> nearest_indices(const Axis& axis) {
 
 Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) {
   const auto ys = nearest_indices(rows), xs = nearest_indices(columns);
-  Image result(rows.outputs, columns.outputs);
+  Image result(rows.outputs, columns.outputs, image.format);
+  const std::int64_t bytes = image.format.bytes();
   for (std::int64_t y = 0; y < result.height; ++y)
     for (std::int64_t x = 0; x < result.width; ++x)
-      std::copy_n(image.at(ys[y], xs[x]), Image::kChannels, result.at(y, x));
+      std::copy_n(image.at(ys[y], xs[x]), bytes, result.at(y, x));
   return result;
+}
+
+Image resize_bytes(const Image& image, const AxisWeights* rows, const AxisWeights* columns) {
+  if (columns == nullptr) return resize_vertically(image, fixed_point(*rows));
+  const Image wide = resize_horizontally(image, fixed_point(*columns));
+  return rows == nullptr ? wide : resize_vertically(wide, fixed_point(*rows));
 }
 
 }  // namespace
@@ -148,15 +155,15 @@ Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box) {
           " pixels, expected a part of it");
 
   if (filter == Filter::nearest) return resize_nearest(image, rows, columns);
+  if (rows.is_identity() && columns.is_identity()) return image;
   const Kernel kernel = kernel_of(filter);
-  Image result;
-  const Image* source = &image;
-  if (!columns.is_identity()) {
-    result = resize_horizontally(*source, make_weights(columns, kernel));
-    source = &result;
-  }
-  if (rows.is_identity()) return source == &image ? image : result;
-  return resize_vertically(*source, make_weights(rows, kernel));
+  std::optional<AxisWeights> down, across;
+  if (!rows.is_identity()) down = make_weights(rows, kernel);
+  if (!columns.is_identity()) across = make_weights(columns, kernel);
+  const AxisWeights *row_weights = down ? &*down : nullptr,
+                    *column_weights = across ? &*across : nullptr;
+  return image.format.type == PixelType::u8 ? resize_bytes(image, row_weights, column_weights)
+                                            : resize_values(image, row_weights, column_weights);
 }
 
 }  // namespace fovea

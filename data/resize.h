@@ -1,4 +1,5 @@
-// Resizing with Pillow's filters, bit for bit.
+// Resizing with Pillow's filters: 8-bit images bit for bit. Other values are computed in f64, and
+// rounded where they are whole.
 #pragma once
 
 #include <cstdint>

@@ -22,6 +22,11 @@ struct Taps {
   std::int64_t count;
 };
 
+std::int32_t fixed_weight(double value) {
+  const double weight = value * (1 << kWeightBits);
+  return static_cast<std::int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5);
+}
+
 std::uint8_t to_byte(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
@@ -44,6 +49,19 @@ void sum_columns(const RowPair& rows, const ResizeWeights& weights, std::int64_t
     for (std::int64_t k = 0; k < taps.count; ++k)
       for (int c = 0; c < kChannels; ++c) sum[c] += *source++ * taps.weight[k];
     std::transform(sum.begin(), sum.end(), rows.output[r] + x * kChannels, to_byte);
+  }
+}
+
+/// The same of pixels of any number of channels.
+void sum_channels(const RowPair& rows, const ResizeWeights& weights, std::int64_t x, int channels) {
+  const Taps taps = taps_of(weights, x);
+  for (std::size_t r = 0; r < 2; ++r) {
+    for (int c = 0; c < channels; ++c) {
+      const std::uint8_t* source = rows.source[r] + weights.first[x] * channels + c;
+      std::int32_t sum = kHalf;
+      for (std::int64_t k = 0; k < taps.count; ++k) sum += source[k * channels] * taps.weight[k];
+      rows.output[r][x * channels + c] = to_byte(sum);
+    }
   }
 }
 
@@ -115,8 +133,12 @@ void sum_rows(const std::uint8_t* source, std::int64_t stride, const Taps& taps,
 
 #endif
 
-void resize_two_rows(const RowPair& rows, const ResizeWeights& weights) {
+void resize_two_rows(const RowPair& rows, const ResizeWeights& weights, int channels) {
   const auto count = static_cast<std::int64_t>(weights.first.size());
+  if (channels != kChannels) {
+    for (std::int64_t x = 0; x < count; ++x) sum_channels(rows, weights, x, channels);
+    return;
+  }
 #if defined(__x86_64__)
   if (cpu_isa() >= Isa::v3) {
     for (std::int64_t x = 0; x < count; ++x) sum_columns_avx2(rows, weights, x);
@@ -137,9 +159,16 @@ void resize_row(const std::uint8_t* source, std::int64_t stride, const Taps& tap
 
 }  // namespace
 
+ResizeWeights fixed_point(const AxisWeights& weights) {
+  ResizeWeights result{weights.first, weights.count, {}, weights.taps};
+  result.values.resize(weights.values.size());
+  std::transform(weights.values.begin(), weights.values.end(), result.values.begin(), fixed_weight);
+  return result;
+}
+
 Image resize_horizontally(const Image& image, const ResizeWeights& weights) {
-  Image result(image.height, static_cast<std::int64_t>(weights.first.size()));
-  const auto row_bytes = static_cast<std::size_t>(image.width * kChannels);
+  Image result(image.height, static_cast<std::int64_t>(weights.first.size()), image.format);
+  const auto row_bytes = static_cast<std::size_t>(image.width * image.format.bytes());
   std::vector<std::uint8_t> last(row_bytes + 1);  // the last row has nothing behind it
   std::copy_n(image.at(image.height - 1, 0), row_bytes, last.begin());
   const auto row = [&](std::int64_t y) {
@@ -147,14 +176,15 @@ Image resize_horizontally(const Image& image, const ResizeWeights& weights) {
   };
   for (std::int64_t y = 0; y < result.height; y += 2) {
     const std::int64_t second = std::min(y + 1, result.height - 1);
-    resize_two_rows({{row(y), row(second)}, {result.at(y, 0), result.at(second, 0)}}, weights);
+    resize_two_rows({{row(y), row(second)}, {result.at(y, 0), result.at(second, 0)}}, weights,
+                    image.format.channels);
   }
   return result;
 }
 
 Image resize_vertically(const Image& image, const ResizeWeights& weights) {
-  Image result(static_cast<std::int64_t>(weights.first.size()), image.width);
-  const std::int64_t row_bytes = image.width * kChannels;
+  Image result(static_cast<std::int64_t>(weights.first.size()), image.width, image.format);
+  const std::int64_t row_bytes = image.width * image.format.bytes();
   for (std::int64_t y = 0; y < result.height; ++y) {
     resize_row(image.at(weights.first[y], 0), row_bytes, taps_of(weights, y), result.at(y, 0));
   }

@@ -1,11 +1,14 @@
-// Crops, flips and normalisation.
+// Geometry copies whole pixels, so it knows only their size in bytes.
 #include "data/transforms.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -36,7 +39,7 @@ std::vector<std::int64_t> sources(std::int64_t start, std::int64_t count, std::i
 }
 
 /// The image's shape with its shorter side as given (torchvision's Resize: rounded down).
-ImageSize shorter_side(const Image& image, std::int64_t shorter) {
+ImageSize shorter_side(ImageSize image, std::int64_t shorter) {
   const auto longer = [shorter](std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<double>(shorter * a) / static_cast<double>(b));
   };
@@ -45,7 +48,7 @@ ImageSize shorter_side(const Image& image, std::int64_t shorter) {
 }
 
 /// The image's shape, just large enough to cover `size` (timm's ResizeKeepRatio: rounded to even).
-ImageSize covering(const Image& image, ImageSize size) {
+ImageSize covering(ImageSize image, ImageSize size) {
   const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   const double ratio =
       std::min(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
@@ -53,56 +56,101 @@ ImageSize covering(const Image& image, ImageSize size) {
           static_cast<std::int64_t>(std::nearbyint(width / ratio))};
 }
 
+/// Mirrors a row of pixels of `Bytes` bytes each, copied as a whole.
+template <std::size_t Bytes>
+void mirror_row(std::uint8_t* first, std::uint8_t* last) {
+  std::array<std::uint8_t, Bytes> left, right;
+  for (; first < last; first += Bytes, last -= Bytes) {
+    std::memcpy(left.data(), first, Bytes);
+    std::memcpy(right.data(), last, Bytes);
+    std::memcpy(first, right.data(), Bytes);
+    std::memcpy(last, left.data(), Bytes);
+  }
+}
+
+void mirror_row(std::uint8_t* first, std::uint8_t* last, std::int64_t bytes) {
+  for (; first < last; first += bytes, last -= bytes) std::swap_ranges(first, first + bytes, last);
+}
+
+/// By a table of the 256 levels.
+void normalize_rgb8(const Image& image, const Normalization& normalization, float* output) {
+  const std::int64_t area = image.height * image.width;
+  for (int c = 0; c < Image::kChannels; ++c) {
+    std::array<float, 256> table;
+    for (std::size_t v = 0; v < table.size(); ++v)
+      table[v] = (static_cast<float>(v) / 255 - normalization.mean[c]) / normalization.deviation[c];
+    for (std::int64_t i = 0; i < area; ++i)
+      output[c * area + i] = table[image.pixels[i * Image::kChannels + c]];
+  }
+}
+
+/// output[c * area + i] = function(value c of pixel i, c).
+template <class T, class Function>
+void write_planes(const Image& image, float* output, const Function& function) {
+  const std::int64_t area = image.height * image.width;
+  const int channels = image.format.channels;
+  const T* values = image.values<T>(0, 0);
+  for (int c = 0; c < channels; ++c) {
+    for (std::int64_t i = 0; i < area; ++i)
+      output[c * area + i] = function(static_cast<float>(values[i * channels + c]), c);
+  }
+}
+
 }  // namespace
 
 Image crop(const Image& image, std::int64_t top, std::int64_t left, ImageSize size) {
-  Image result(size.height, size.width);
+  Image result(size.height, size.width, image.format);
   const std::int64_t x0 = std::max<std::int64_t>(0, -left);
   const std::int64_t x1 = std::min(size.width, image.width - left);
   if (x0 >= x1) return result;
   for (std::int64_t y = std::max<std::int64_t>(0, -top);
        y < std::min(size.height, image.height - top); ++y)
-    std::copy_n(image.at(y + top, x0 + left), (x1 - x0) * Image::kChannels, result.at(y, x0));
+    std::copy_n(image.at(y + top, x0 + left), (x1 - x0) * image.format.bytes(), result.at(y, x0));
   return result;
 }
 
-Image crop(const Image& image, const PixelBox& box, Padding padding, const Color8& fill) {
+Image crop(const Image& image, const PixelBox& box, Padding padding, PixelBytes fill) {
   const ImageSize size = box.size();
+  const std::int64_t bytes = image.format.bytes();
+  check(fill.empty() || std::ssize(fill) == bytes, "crop: got a fill of ", fill.size(),
+        " bytes, a pixel has ", bytes);
   const bool inside =
       box.top >= 0 && box.left >= 0 && box.bottom <= image.height && box.right <= image.width;
-  const bool black = padding == Padding::constant && fill == Color8{};
+  const auto zero = [](std::uint8_t byte) { return byte == 0; };
+  const bool black = padding == Padding::constant && std::all_of(fill.begin(), fill.end(), zero);
   if (inside || black) return crop(image, box.top, box.left, size);
   const std::vector<std::int64_t> rows = sources(box.top, size.height, image.height, padding);
   const std::vector<std::int64_t> columns = sources(box.left, size.width, image.width, padding);
-  Image result(size.height, size.width);
+  Image result(size.height, size.width, image.format);
   for (std::int64_t y = 0; y < size.height; ++y) {
     for (std::int64_t x = 0; x < size.width; ++x) {
       const bool outside = rows[y] < 0 || columns[x] < 0;
-      std::copy_n(outside ? fill.data() : image.at(rows[y], columns[x]), Image::kChannels,
-                  result.at(y, x));
+      std::copy_n(outside ? fill.data() : image.at(rows[y], columns[x]), bytes, result.at(y, x));
     }
   }
   return result;
 }
 
-Image center_crop(const Image& image, ImageSize size) {
-  return crop(image, centered(image.height, size.height), centered(image.width, size.width), size);
+PixelBox center_box(ImageSize image, ImageSize size) {
+  const std::int64_t top = centered(image.height, size.height);
+  const std::int64_t left = centered(image.width, size.width);
+  return {top, top + size.height, left, left + size.width};
 }
 
-Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding, const Color8& fill) {
+PixelBox center_box_or_pad(ImageSize image, ImageSize size) {
   const auto start = [](std::int64_t whole, std::int64_t part) {
     return whole < part ? -((part - whole) / 2) : centered(whole, part);
   };
   const std::int64_t top = start(image.height, size.height), left = start(image.width, size.width);
-  return crop(image, {top, top + size.height, left, left + size.width}, padding, fill);
+  return {top, top + size.height, left, left + size.width};
 }
 
-ImageSize covering_size(const Image& image, ImageSize size) {
+ImageSize covering_size(ImageSize image, ImageSize size) {
   return size.height == size.width ? shorter_side(image, size.height) : covering(image, size);
 }
 
 Image resized(Image image, ImageSize size, Filter filter) {
-  if (image.height == size.height && image.width == size.width) return image;
+  if (image.size() == size) return image;
   return resize(image, size, filter);
 }
 
@@ -117,61 +165,62 @@ Color8 mean_color(const Normalization& normalization) {
 
 Image flip_horizontal(Image image) {
   if (image.pixels.empty()) return image;
-  std::array<std::uint8_t, Image::kChannels> left, right;  // copied as a whole
+  const std::int64_t bytes = image.format.bytes();
   for (std::int64_t y = 0; y < image.height; ++y) {
     std::uint8_t *first = image.at(y, 0), *last = image.at(y, image.width - 1);
-    for (; first < last; first += sizeof left, last -= sizeof right) {
-      std::memcpy(left.data(), first, sizeof left);
-      std::memcpy(right.data(), last, sizeof right);
-      std::memcpy(first, right.data(), sizeof right);
-      std::memcpy(last, left.data(), sizeof left);
-    }
+    if (bytes == Image::kChannels)
+      mirror_row<Image::kChannels>(first, last);
+    else
+      mirror_row(first, last, bytes);
   }
   return image;
 }
 
 Image flip_vertical(Image image) {
-  const std::int64_t row = image.width * Image::kChannels;
+  const std::int64_t row = image.width * image.format.bytes();
   for (std::int64_t y = 0; y < image.height / 2; ++y)
     std::swap_ranges(image.at(y, 0), image.at(y, 0) + row, image.at(image.height - 1 - y, 0));
   return image;
 }
 
-Image random_crop(const Image& image, std::int64_t padding, Rng& rng, Padding kind) {
-  check(padding >= 0, "random_crop: got padding ", padding, ", expected 0 or more");
-  const std::int64_t top = rng.below(2 * padding + 1) - padding;
-  const std::int64_t left = rng.below(2 * padding + 1) - padding;
-  return crop(image, {top, top + image.height, left, left + image.width}, kind);
+Image turn(const Image& image, int quarters) {
+  check(quarters % 2 == 0 || image.height == image.width, "turn: got an image of ", image.height,
+        " x ", image.width, " for a quarter turn, expected a square one");
+  const int times = (quarters % 4 + 4) % 4;
+  if (times == 0) return image;
+  Image result(image.height, image.width, image.format);
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    for (std::int64_t x = 0; x < image.width; ++x) {
+      const std::int64_t up = image.height - 1 - y, back = image.width - 1 - x;
+      const std::uint8_t* from = times == 1   ? image.at(x, image.width - 1 - y)
+                                 : times == 2 ? image.at(up, back)
+                                              : image.at(image.height - 1 - x, y);
+      std::copy_n(from, image.format.bytes(), result.at(y, x));
+    }
+  }
+  return result;
 }
 
-Image random_flip(Image image, double probability, Rng& rng) {
-  if (rng.uniform() < probability) return flip_horizontal(std::move(image));
-  return image;
+void planar_values(const Image& image, float* output) {
+  if (image.pixels.empty()) return;
+  with_pixel_type(image.format, [&](auto zero) {
+    write_planes<decltype(zero)>(image, output, [](float value, int) { return value; });
+  });
 }
 
 void normalize(const Image& image, const Normalization& normalization, float* output) {
-  const std::int64_t area = image.height * image.width;
-  for (int c = 0; c < Image::kChannels; ++c) {
-    std::array<float, 256> table;
-    for (std::size_t v = 0; v < table.size(); ++v)
-      table[v] = (static_cast<float>(v) / 255 - normalization.mean[c]) / normalization.deviation[c];
-    for (std::int64_t i = 0; i < area; ++i)
-      output[c * area + i] = table[image.pixels[i * Image::kChannels + c]];
-  }
-}
-
-Image Pipeline::place(Image image, Rng& rng) const {
-  for (const Step& step : steps) image = step(std::move(image), rng);
-  return image;
-}
-
-Image Pipeline::vary(Image image, Rng& rng) const {
-  for (const Step& step : variations) image = step(std::move(image), rng);
-  return image;
-}
-
-Image Pipeline::apply(Image image, Rng& rng) const {
-  return vary(place(std::move(image), rng), rng);
+  if (image.is_rgb8()) return normalize_rgb8(image, normalization, output);
+  if (image.pixels.empty()) return;
+  with_pixel_type(image.format, [&](auto zero) {
+    using T = decltype(zero);
+    const float most =
+        std::is_integral_v<T> ? static_cast<float>(std::numeric_limits<T>::max()) : 1;
+    const bool as_colors = image.format.channels == Image::kChannels;
+    write_planes<T>(image, output, [&](float value, int c) {
+      const float x = value / most;
+      return as_colors ? (x - normalization.mean[c]) / normalization.deviation[c] : x;
+    });
+  });
 }
 
 }  // namespace fovea

@@ -1,21 +1,13 @@
-// What happens to one image between the data set and the batch. Random steps draw from the Rng they
-// are given, so a result is a function of (image, rng).
+// Cuts, flips and normalisation of one image, of any format.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
+#include <span>
 
-#include "data/augment/affine.h"
-#include "data/augment/crop.h"
-#include "data/augment/erase.h"
-#include "data/augment/jitter.h"
+#include "base/names.h"
 #include "data/image.h"
 #include "data/resize.h"
-#include "engine/rng.h"
 
 namespace fovea {
 
@@ -29,33 +21,31 @@ template <>
 inline constexpr auto kNames<Padding> = std::to_array<Named<Padding>>(
     {{Padding::constant, "constant"}, {Padding::reflect, "reflect"}, {Padding::edge, "edge"}});
 
+/// The bytes of a pixel, in the image's format; empty: zeros. A Color8 is one of 8-bit RGB.
+using PixelBytes = std::span<const std::uint8_t>;
+
 /// The part at (top, left); what lies outside of the image is black.
 [[nodiscard]] Image crop(const Image& image, std::int64_t top, std::int64_t left, ImageSize size);
 /// The part inside the box; what lies outside of the image is as `padding` says.
 [[nodiscard]] Image crop(const Image& image, const PixelBox& box, Padding padding,
-                         const Color8& fill = {});
-/// The middle part; odd remainders are split as Python's round() does (halves to even).
-[[nodiscard]] Image center_crop(const Image& image, ImageSize size);
+                         PixelBytes fill = {});
+/// The middle part of an image; odd remainders are split as Python's round() does (halves to even).
+[[nodiscard]] PixelBox center_box(ImageSize image, ImageSize size);
 /// The same, with sides that are too short padded first, the odd pixel after the image (timm's
 /// CenterCropOrPad).
-[[nodiscard]] Image center_crop_or_pad(const Image& image, ImageSize size, Padding padding,
-                                       const Color8& fill = {});
+[[nodiscard]] PixelBox center_box_or_pad(ImageSize image, ImageSize size);
 /// The image's shape with the shorter side of a square `size`, or just large enough to cover it: as
 /// timm scales before it crops (torchvision's Resize rounds down, timm's ResizeKeepRatio to even).
-[[nodiscard]] ImageSize covering_size(const Image& image, ImageSize size);
+[[nodiscard]] ImageSize covering_size(ImageSize image, ImageSize size);
 /// The image itself where it has the size.
 [[nodiscard]] Image resized(Image image, ImageSize size, Filter filter);
 [[nodiscard]] Image flip_horizontal(Image image);
 [[nodiscard]] Image flip_vertical(Image image);
+/// Counter-clockwise, so many times 90 degrees; throws on a quarter turn of an image that is not
+/// square.
+[[nodiscard]] Image turn(const Image& image, int quarters);
 
-/// Pads by `padding` pixels all round, black unless said otherwise, and crops the old size at a
-/// random place.
-[[nodiscard]] Image random_crop(const Image& image, std::int64_t padding, Rng& rng,
-                                Padding kind = Padding::constant);
-/// Mirrors with the given probability.
-[[nodiscard]] Image random_flip(Image image, double probability, Rng& rng);
-
-/// y = (x / 255 - mean) / deviation, per channel.
+/// y = (x - mean) / deviation per channel, x being a value of 0 to 1: u8 / 255, u16 / 65535.
 struct Normalization {
   std::array<float, 3> mean, deviation;
 };
@@ -64,26 +54,11 @@ inline constexpr Normalization kCifarNormalization = {{0.4914F, 0.4822F, 0.4465F
 inline constexpr Normalization kImageNetNormalization = {{0.485F, 0.456F, 0.406F},
                                                          {0.229F, 0.224F, 0.225F}};
 
-/// Writes [3, height, width] values.
+/// Writes [C, height, width] values. Images that have not three channels are not normalised: u8 and
+/// u16 come to 0 .. 1, f32 stays as it is.
 void normalize(const Image& image, const Normalization& normalization, float* output);
-
-/// The steps that make an image of a data set ready for a batch, in order.
-struct Pipeline {
-  using Step = std::function<Image(Image image, Rng& rng)>;
-
-  /// The part of the image that the steps begin with; empty: the whole one. Asked first, so that a
-  /// source need decode no more than that.
-  std::function<PixelBox(ImageSize size, Rng& rng)> choose_box;
-  std::vector<Step> steps;       ///< what part of the image is seen, and which way round
-  std::vector<Step> variations;  ///< after them, what it looks like: policy and colours
-  Normalization normalization = kCifarNormalization;
-  /// Works on the normalised values f32 [3, height, width], last; empty: nothing.
-  std::function<void(float* values, ImageSize size, Rng& rng)> finish;
-
-  [[nodiscard]] Image place(Image image, Rng& rng) const;  ///< `steps` alone
-  [[nodiscard]] Image vary(Image image, Rng& rng) const;   ///< `variations` alone
-  [[nodiscard]] Image apply(Image image, Rng& rng) const;  ///< both
-};
+/// The values as they are, [C, height, width].
+void planar_values(const Image& image, float* output);
 
 /// The mean colour in 8 bits, for what lies outside of an image.
 [[nodiscard]] Color8 mean_color(const Normalization& normalization);

@@ -2,7 +2,7 @@
 // pictures.
 #include <cstdio>
 
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "models/layers/block.h"

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
+#include "data/augment/jitter.h"
 #include "data/augment/op.h"
 #include "golden/image_case.h"
 
@@ -40,7 +41,8 @@ void check_op(ImageCase& c, AugmentKind kind, double translate_const) {
   if (c.has("level") && !arguments.empty()) {
     check_level(c, kind, arguments.front(), translate_const);
   }
-  c.compare(apply_augment(kind, c.image(), arguments.empty() ? 0 : arguments.front(), sampling));
+  const double argument = arguments.empty() ? 0 : arguments.front();
+  c.compare(apply_augment(kind, {c.image()}, argument, sampling).image);
 }
 
 JitterKind parse_jitter(const std::string& name) {

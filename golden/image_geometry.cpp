@@ -1,7 +1,7 @@
 // Golden cases of resizing and cropping.
 #include "base/error.h"
 #include "base/names.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "golden/image_case.h"
 
 namespace fovea::golden {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "data/augment/erase.h"
 #include "data/augment/mixup.h"
 #include "golden/image_case.h"
 #include "ops/view.h"

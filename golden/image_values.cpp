@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "data/augment/op.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/image.h"
 #include "golden/image_case.h"
 
@@ -43,8 +43,9 @@ Image apply_step(const nlohmann::json& step, const Image& image, const Sampling&
                               [](const nlohmann::json& v) { return v.is_number(); });
   check(ok, "augment: got ", json_text(step), ", expected op and args");
   const double argument = step["args"].empty() ? 0 : step["args"][0].get<double>();
-  return apply_augment(parse_augment_kind(step["op"].get<std::string>()), image, argument,
-                       sampling);
+  return apply_augment(parse_augment_kind(step["op"].get<std::string>()), {image}, argument,
+                       sampling)
+      .image;
 }
 
 void check_training(ImageCase& c) {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/image.h"
 #include "data/sources/folder_index.h"
 
@@ -53,7 +53,7 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
 
 Image InspectImages::picture(std::int64_t index) const {
   Rng unused(0);
-  return pipeline_.apply(read_(index), unused);
+  return pipeline_.apply({read_(index)}, unused).image;
 }
 
 Tensor InspectImages::batch(std::int64_t first, std::int64_t count) const {

@@ -8,7 +8,7 @@
 
 #include "base/fields.h"
 #include "base/output_folder.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "inspect/attention_maps.h"
 #include "inspect/images.h"
 #include "models/model.h"

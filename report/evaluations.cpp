@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/output_folder.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "report/mistakes.h"
 
 namespace fovea {

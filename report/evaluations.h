@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "report/calibration.h"
 #include "report/class_report.h"
 #include "train/tasks/classifier_evaluation.h"

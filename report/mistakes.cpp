@@ -7,7 +7,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "figures/colormap.h"
 #include "figures/svg.h"
 

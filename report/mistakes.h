@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/transforms.h"
 #include "train/tasks/metrics.h"
 

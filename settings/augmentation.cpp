@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "data/augment/policy.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "settings/pipeline.h"
 
 namespace fovea {

@@ -1,10 +1,10 @@
-// What the settings say about augmentation: timm's flags, as options of data/transforms.h and
-// data/augment/mixup.h. docs/augmentation.md explains them.
+// What the settings say about augmentation: timm's flags, as options of
+// data/augment/training_pipeline.h and data/augment/mixup.h. docs/augmentation.md explains them.
 #pragma once
 
 #include "data/augment/mixup.h"
-#include "data/augment/pipeline.h"
-#include "data/evaluation.h"
+#include "data/augment/training_pipeline.h"
+#include "data/evaluation_transform.h"
 #include "settings/config.h"
 
 namespace fovea {

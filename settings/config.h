@@ -9,9 +9,9 @@
 
 #include "base/fields.h"
 #include "data/augment/mixup.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "engine/dtype.h"
 #include "ops/loss.h"
 #include "optim/gradients.h"

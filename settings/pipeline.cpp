@@ -28,12 +28,12 @@ TrainingImages training_images(const TrainConfig& config) {
   loader.batch_size = config.batch_size;
   loader.workers = static_cast<int>(config.workers);
   loader.seed = seed_of(config);
-  loader.repeats = std::max<std::int64_t>(1, config.aug_repeats);
-  loader.splits = splits_of(config);
-  if (config.resplit) loader.unfinished_every = std::max<std::int64_t>(2, config.aug_splits);
-  loader.shuffle_buffer = config.shuffle_buffer;
-  loader.on_bad_image = OnBadImage::replace;
-  loader.bad_image_limit = bad_image_limit(config);
+  loader.epoch.repeats = std::max<std::int64_t>(1, config.aug_repeats);
+  loader.rows.splits = splits_of(config);
+  if (config.resplit) loader.rows.unfinished_every = std::max<std::int64_t>(2, config.aug_splits);
+  loader.epoch.shuffle_buffer = config.shuffle_buffer;
+  loader.bad_images.then = OnBadImage::replace;
+  loader.bad_images.limit = bad_image_limit(config);
   return images;
 }
 

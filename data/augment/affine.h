@@ -1,15 +1,13 @@
-// Rotating, shearing and shifting 8-bit images as Pillow's Image.transform does it, bit for bit.
+// Affine maps of images as Pillow's Image.transform computes them: of 8-bit RGB bit for bit.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "data/image.h"
 #include "data/resize.h"
+#include "data/transforms.h"
 
 namespace fovea {
-
-using Color8 = std::array<std::uint8_t, Image::kChannels>;
 
 /// Where output pixels come from: (x, y) -> (xx x + xy y + x0, yx x + yy y + y0), in pixels, at
 /// their centres.
@@ -26,15 +24,9 @@ struct Sampling {
 
 /// An image of the same size. Nothing is antialiased. Throws on other filters.
 [[nodiscard]] Image transform(const Image& image, const AffineMap& map, const Sampling& sampling);
-
-/// Counter-clockwise about the centre.
-[[nodiscard]] Image rotate(const Image& image, double degrees, const Sampling& sampling);
-/// Row y is read from `factor * y` pixels further right.
-[[nodiscard]] Image shear_x(const Image& image, double factor, const Sampling& sampling);
-/// Column x is read from `factor * x` pixels further down.
-[[nodiscard]] Image shear_y(const Image& image, double factor, const Sampling& sampling);
-/// Reads `right` pixels further right and `down` pixels further down.
-[[nodiscard]] Image translate(const Image& image, double right, double down,
-                              const Sampling& sampling);
+/// The same of any format; `fill` is a pixel of it. Values that are not bytes are interpolated in
+/// f64, and rounded where they are whole.
+[[nodiscard]] Image transform(const Image& image, const AffineMap& map, Filter filter,
+                              PixelBytes fill);
 
 }  // namespace fovea

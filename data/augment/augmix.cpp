@@ -1,6 +1,8 @@
 // AugMix: the image mixed with several chains of operations.
 #include <algorithm>
+#include <utility>
 
+#include "base/error.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
 
@@ -18,14 +20,15 @@ std::vector<float> draw_weights(std::int64_t count, double alpha, Rng& rng) {
   return weights;
 }
 
-Image run_chain(const AugMix& mix, Image image, Rng& rng) {
+Image run_chain(const AugMix& mix, const Image& image, Rng& rng) {
+  Sample chain{image};
   const std::int64_t depth = mix.depth > 0 ? mix.depth : 1 + rng.below(3);
   for (std::int64_t i = 0; i < depth; ++i) {
     const auto index = rng.below(static_cast<std::int64_t>(mix.kinds.size()));
     const AugmentOp op{mix.kinds[static_cast<std::size_t>(index)], 1, mix.magnitude};
-    image = augment(std::move(image), op, mix.settings, rng);
+    chain = augment(std::move(chain), op, mix.settings, rng);
   }
-  return image;
+  return std::move(chain.image);
 }
 
 /// The shares with which chains are blended in one after another so that in the end each has
@@ -49,6 +52,7 @@ Image mix_blended(const AugMix& mix, const Image& image, const std::vector<float
 /// sum of w_i chain_i in f32, truncated, then blended with the image.
 Image mix_summed(const AugMix& mix, const Image& image, const std::vector<float>& weights,
                  Rng& rng) {
+  require_rgb8(image, "augmix");
   std::vector<float> sum(image.pixels.size());
   for (const float weight : weights) {
     const Image chain = run_chain(mix, image, rng);
@@ -63,11 +67,15 @@ Image mix_summed(const AugMix& mix, const Image& image, const std::vector<float>
 
 }  // namespace
 
-Image AugMix::operator()(const Image& image, Rng& rng) const {
+Sample AugMix::operator()(Sample sample, Rng& rng) const {
+  check(sample.targets.empty(), "augmix: got boxes or dense maps, expected an image alone: the ",
+        "views that it mixes have them at different places");
+  const Image& image = sample.image;
   const std::vector<float> weights = draw_weights(width, alpha, rng);
   const auto share = static_cast<float>(rng.beta(alpha, alpha));
-  if (blended) return mix_blended(*this, image, successive_shares(weights, share), rng);
-  return blend(image, mix_summed(*this, image, weights, rng), share);
+  sample.image = blended ? mix_blended(*this, image, successive_shares(weights, share), rng)
+                         : blend(image, mix_summed(*this, image, weights, rng), share);
+  return sample;
 }
 
 }  // namespace fovea

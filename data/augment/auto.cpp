@@ -1,5 +1,6 @@
 // AutoAugment: the policies that were found by search, and 3-Augment.
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -94,11 +95,11 @@ Sequences three_augment() {
 
 }  // namespace
 
-Image AutoAugment::operator()(Image image, Rng& rng) const {
+Sample AutoAugment::operator()(Sample sample, Rng& rng) const {
   const auto index = rng.below(static_cast<std::int64_t>(sequences.size()));
   for (const AugmentOp& op : sequences[static_cast<std::size_t>(index)])
-    image = augment(std::move(image), op, settings, rng);
-  return image;
+    sample = augment(std::move(sample), op, settings, rng);
+  return sample;
 }
 
 std::vector<std::vector<AugmentOp>> auto_augment_sequences(std::string_view name) {

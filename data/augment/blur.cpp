@@ -97,6 +97,7 @@ void convolve(const std::vector<float>& taps, const T* input, std::int64_t step,
 }  // namespace
 
 Image gaussian_blur(const Image& image, double radius) {
+  require_rgb8(image, "gaussian_blur");
   check(radius >= 0 && radius <= 1000, "gaussian_blur: got radius ", radius,
         ", expected 0 to 1000");
   Image result = image;
@@ -110,6 +111,7 @@ Image gaussian_blur(const Image& image, double radius) {
 }
 
 Image gaussian_filter(const Image& image, std::int64_t taps, double deviation) {
+  require_rgb8(image, "gaussian_filter");
   check(taps >= 1 && taps % 2 == 1, "gaussian_filter: got ", taps, " taps, expected an odd number");
   check(deviation > 0 && deviation <= 1000, "gaussian_filter: got deviation ", deviation,
         ", expected more than 0 and at most 1000");

@@ -67,6 +67,8 @@ Image smooth(const Image& image) {
 Image blend(const Image& a, const Image& b, double share) {
   check(a.height == b.height && a.width == b.width, "blend: got ", a.height, " x ", a.width,
         " and ", b.height, " x ", b.width, ", expected one size");
+  require_rgb8(a, "blend");
+  require_rgb8(b, "blend");
   const float factor = checked(share, "blend");
   Image result(a.height, a.width);
   for (std::size_t i = 0; i < result.pixels.size(); ++i)
@@ -75,6 +77,7 @@ Image blend(const Image& a, const Image& b, double share) {
 }
 
 Image grayscale(const Image& image) {
+  require_rgb8(image, "grayscale");
   Image result(image.height, image.width);
   for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels)
     std::fill_n(result.pixels.data() + i, Image::kChannels, luma(image.pixels.data() + i));
@@ -82,6 +85,7 @@ Image grayscale(const Image& image) {
 }
 
 Image adjust_saturation(const Image& image, double factor) {
+  require_rgb8(image, "adjust_saturation");
   const float f = checked(factor, "adjust_saturation");
   Image result(image.height, image.width);
   for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels) {
@@ -93,15 +97,18 @@ Image adjust_saturation(const Image& image, double factor) {
 }
 
 Image adjust_contrast(const Image& image, double factor) {
+  require_rgb8(image, "adjust_contrast");
   const float f = checked(factor, "adjust_contrast");
   return image.pixels.empty() ? image : blend_with(mean_luma(image), image, f);
 }
 
 Image adjust_brightness(const Image& image, double factor) {
+  require_rgb8(image, "adjust_brightness");
   return blend_with(0, image, checked(factor, "adjust_brightness"));
 }
 
 Image adjust_sharpness(const Image& image, double factor) {
+  require_rgb8(image, "adjust_sharpness");
   return blend(smooth(image), image, checked(factor, "adjust_sharpness"));
 }
 

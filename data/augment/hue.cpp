@@ -78,6 +78,7 @@ void to_rgb(const Hsv& hsv, std::uint8_t* rgb) {
 }  // namespace
 
 Image adjust_hue(const Image& image, double factor) {
+  require_rgb8(image, "adjust_hue");
   check(factor >= -0.5 && factor <= 0.5, "adjust_hue: got factor ", factor,
         ", expected -0.5 to 0.5");
   const int turn = static_cast<int>(factor * 255);

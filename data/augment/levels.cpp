@@ -30,6 +30,7 @@ Table tabulate(const Function& function) {
 }
 
 std::array<Histogram, Image::kChannels> histograms(const Image& image) {
+  require_rgb8(image, "levels");
   std::array<Histogram, Image::kChannels> counts{};
   for (std::size_t i = 0; i < image.pixels.size(); i += Image::kChannels)
     for (std::size_t c = 0; c < Image::kChannels; ++c) ++counts[c][image.pixels[i + c]];
@@ -38,6 +39,7 @@ std::array<Histogram, Image::kChannels> histograms(const Image& image) {
 
 /// A table for each channel.
 Image map_channels(const Image& image, const std::array<Table, Image::kChannels>& tables) {
+  require_rgb8(image, "levels");
   Image result = image;
   for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels)
     for (std::size_t c = 0; c < Image::kChannels; ++c)

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -72,33 +74,38 @@ struct ImageRows {
   [[nodiscard]] std::int64_t values() const { return rows * width; }
 };
 
+/// x becomes what the draw makes of it and its partner.
 template <class T>
-void mix_image(const T* x, const T* partner, const MixDraw& draw, const ImageRows& size, T* y) {
+void mix_image(T* x, const T* partner, const MixDraw& draw, const ImageRows& size) {
   if (!draw.is_cutmix) {
-    for (std::int64_t k = 0; k < size.values(); ++k) y[k] = blend_values(x[k], partner[k], draw);
+    for (std::int64_t k = 0; k < size.values(); ++k) x[k] = blend_values(x[k], partner[k], draw);
     return;
   }
-  std::copy_n(x, size.values(), y);
   for (std::int64_t row = 0; row < size.rows; ++row) {  // all channels, one row of pixels each
     const std::int64_t in_image = row % size.height;
     if (in_image < draw.box.top || in_image >= draw.box.bottom) continue;
     std::copy(partner + row * size.width + draw.box.left,
-              partner + row * size.width + draw.box.right, y + row * size.width + draw.box.left);
+              partner + row * size.width + draw.box.right, x + row * size.width + draw.box.left);
   }
 }
 
+/// Both images of a pair at a time: a copy of the first as it was is all the room that is needed.
 template <class T>
-Tensor mix_all(const Tensor& images, std::span<const MixDraw> draws) {
-  const Tensor source = images.contiguous();
-  Tensor mixed = empty(source.shape(), {source.dtype(), {}});
-  const std::int64_t batch = source.size(0);
-  const ImageRows size{source.size(1) * source.size(2), source.size(2), source.size(3)};
-  for (std::int64_t i = 0; i < batch; ++i) {
-    mix_image(source.data<T>() + i * size.values(),
-              source.data<T>() + (batch - 1 - i) * size.values(), draw_of(draws, i), size,
-              mixed.data<T>() + i * size.values());
+void mix_all(T* images, std::int64_t batch, const ImageRows& size, std::span<const MixDraw> draws) {
+  std::vector<T> before(static_cast<std::size_t>(size.values()));
+  for (std::int64_t i = 0; i < batch / 2; ++i) {
+    const std::int64_t j = batch - 1 - i;
+    T *first = images + i * size.values(), *last = images + j * size.values();
+    std::copy_n(first, size.values(), before.data());
+    mix_image(first, last, draw_of(draws, i), size);
+    mix_image(last, static_cast<const T*>(before.data()), draw_of(draws, j), size);
   }
-  return mixed;
+}
+
+/// The tensor itself where nobody else holds its memory.
+Tensor writable(Tensor images) {
+  const bool own = images.impl().use_count() == 1 && images.storage().unique();
+  return own && images.is_contiguous() ? images : images.detach().clone();
 }
 
 }  // namespace
@@ -151,13 +158,20 @@ std::vector<MixDraw> draw_mixes(const MixOptions& options, const Shape& images, 
   return draws;
 }
 
-Tensor mix_images(const Tensor& images, std::span<const MixDraw> draws) {
+Tensor mix_images(Tensor images, std::span<const MixDraw> draws) {
   check(images.rank() == 4, "mixup: got images ", images.shape(), ", expected [B, C, H, W]");
-  check_draws(draws, images.size(0));
+  const std::int64_t batch = images.size(0);
+  check_draws(draws, batch);
   check(images.dtype() == DType::f32 || images.dtype() == DType::u8, "mixup: got images of ",
         images.dtype(), ", expected f32 or u8");
-  return images.dtype() == DType::u8 ? mix_all<std::uint8_t>(images, draws)
-                                     : mix_all<float>(images, draws);
+  Tensor mixed = writable(std::move(images));
+  const ImageRows size{mixed.size(1) * mixed.size(2), mixed.size(2), mixed.size(3)};
+  if (mixed.dtype() == DType::u8)
+    mix_all(mixed.data<std::uint8_t>(), batch, size, draws);
+  else
+    mix_all(mixed.data<float>(), batch, size, draws);
+  mixed.bump_version();
+  return mixed;
 }
 
 Tensor mix_targets(const Tensor& labels, std::span<const MixDraw> draws,
@@ -182,9 +196,11 @@ Tensor mix_targets(const Tensor& labels, std::span<const MixDraw> draws,
   return targets;
 }
 
-MixedBatch mix(const Batch& batch, const MixOptions& options, Rng& rng) {
+Batch mix(Batch batch, const MixOptions& options, Rng& rng) {
   const std::vector<MixDraw> draws = draw_mixes(options, batch.images.shape(), rng);
-  return {mix_images(batch.images, draws), mix_targets(batch.labels, draws, options)};
+  batch.set("targets", mix_targets(batch.labels, draws, options));
+  batch.images = mix_images(std::move(batch.images), draws);
+  return batch;
 }
 
 }  // namespace fovea

@@ -55,17 +55,15 @@ struct MixDraw {
                                   std::int64_t height, std::int64_t width);
 
 /// Like images, f32 or u8 [B, C, H, W]: mixup lambda x + (1 - lambda) flip(x), or cutmix. `draws`
-/// are one for all or one for each. u8 values are rounded, halves to even.
-[[nodiscard]] Tensor mix_images(const Tensor& images, std::span<const MixDraw> draws);
+/// are one for all or one for each. u8 values are rounded, halves to even. Where nobody else holds
+/// the images, their memory is used again.
+[[nodiscard]] Tensor mix_images(Tensor images, std::span<const MixDraw> draws);
 /// f32 [B, K]: lambda y + (1 - lambda) flip(y), y = 1 - s + s / K for the label, s / K elsewhere.
 [[nodiscard]] Tensor mix_targets(const Tensor& labels, std::span<const MixDraw> draws,
                                  const MixOptions& options);
 
-struct MixedBatch {
-  Tensor images;   ///< f32 [B, 3, H, W]
-  Tensor targets;  ///< f32 [B, K]
-};
-/// Draws and applies. The batch is on the CPU.
-[[nodiscard]] MixedBatch mix(const Batch& batch, const MixOptions& options, Rng& rng);
+/// Draws and applies: images are mixed, in their own memory where they can be, and "targets" f32
+/// [B, K] is added. The batch is on the CPU.
+[[nodiscard]] Batch mix(Batch batch, const MixOptions& options, Rng& rng);
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -45,71 +46,59 @@ double radius_share(const Level& l) { return between(l, 0, 1); }
 
 int integer(double argument) { return static_cast<int>(argument); }
 
+using Picture = const Image&;
+using Move = Geometry (*)(ImageSize size, double argument, const Sampling& sampling);
+
 struct Row {
   std::string_view name;
   double (*argument)(const Level&);
-  bool is_signed, is_geometric;
-  Image (*apply)(const Image& image, double argument, const Sampling& sampling);
+  bool is_signed;
+  Image (*recolor)(Picture image, double argument);  ///< null: it moves pixels
+  Move move = nullptr;
 };
-
-using Picture = const Image&;
-using Sampled = const Sampling&;
 
 /// In the order of AugmentKind.
 constexpr auto kRows = std::to_array<Row>({
-    {"Identity", none, false, false, [](Picture i, double, Sampled) { return i; }},
-    {"AutoContrast", none, false, false,
-     [](Picture i, double, Sampled) { return auto_contrast(i); }},
-    {"Equalize", none, false, false, [](Picture i, double, Sampled) { return equalize(i); }},
-    {"Invert", none, false, false, [](Picture i, double, Sampled) { return invert(i); }},
-    {"Rotate", degrees, true, true, rotate},
-    {"Posterize", bits, false, false,
-     [](Picture i, double a, Sampled) { return posterize(i, integer(a)); }},
-    {"PosterizeIncreasing", bits_increasing, false, false,
-     [](Picture i, double a, Sampled) { return posterize(i, integer(a)); }},
-    {"PosterizeOriginal", bits_original, false, false,
-     [](Picture i, double a, Sampled) { return posterize(i, integer(a)); }},
-    {"Solarize", threshold, false, false,
-     [](Picture i, double a, Sampled) { return solarize(i, integer(a)); }},
-    {"SolarizeIncreasing", threshold_increasing, false, false,
-     [](Picture i, double a, Sampled) { return solarize(i, integer(a)); }},
-    {"SolarizeAdd", addend, false, false,
-     [](Picture i, double a, Sampled) { return solarize_add(i, integer(a)); }},
-    {"Color", factor, false, false,
-     [](Picture i, double a, Sampled) { return adjust_saturation(i, a); }},
-    {"ColorIncreasing", factor_increasing, true, false,
-     [](Picture i, double a, Sampled) { return adjust_saturation(i, a); }},
-    {"Contrast", factor, false, false,
-     [](Picture i, double a, Sampled) { return adjust_contrast(i, a); }},
-    {"ContrastIncreasing", factor_increasing, true, false,
-     [](Picture i, double a, Sampled) { return adjust_contrast(i, a); }},
-    {"Brightness", factor, false, false,
-     [](Picture i, double a, Sampled) { return adjust_brightness(i, a); }},
-    {"BrightnessIncreasing", factor_increasing, true, false,
-     [](Picture i, double a, Sampled) { return adjust_brightness(i, a); }},
-    {"Sharpness", factor, false, false,
-     [](Picture i, double a, Sampled) { return adjust_sharpness(i, a); }},
-    {"SharpnessIncreasing", factor_increasing, true, false,
-     [](Picture i, double a, Sampled) { return adjust_sharpness(i, a); }},
-    {"ShearX", shear, true, true, shear_x},
-    {"ShearY", shear, true, true, shear_y},
-    {"TranslateX", pixels, true, true,
-     [](Picture i, double a, Sampled s) { return translate(i, a, 0, s); }},
-    {"TranslateY", pixels, true, true,
-     [](Picture i, double a, Sampled s) { return translate(i, 0, a, s); }},
-    {"TranslateXRel", share, true, true,
-     [](Picture i, double a,
-        Sampled s) { return translate(i, a * static_cast<double>(i.width), 0, s); }},
-    {"TranslateYRel", share, true, true,
-     [](Picture i, double a,
-        Sampled s) { return translate(i, 0, a * static_cast<double>(i.height), s); }},
-    {"Desaturate", gray_share, false, false,
-     [](Picture i, double a,
-        Sampled) { return adjust_saturation(i, std::clamp(1 - a, 0.0, 1.0)); }},
-    {"GaussianBlur", radius, false, false,
-     [](Picture i, double a, Sampled) { return gaussian_blur(i, a); }},
-    {"GaussianBlurRand", radius_share, false, false,
-     [](Picture i, double a, Sampled) { return gaussian_blur(i, a); }},
+    {"Identity", none, false, [](Picture i, double) { return i; }},
+    {"AutoContrast", none, false, [](Picture i, double) { return auto_contrast(i); }},
+    {"Equalize", none, false, [](Picture i, double) { return equalize(i); }},
+    {"Invert", none, false, [](Picture i, double) { return invert(i); }},
+    {"Rotate", degrees, true, nullptr, rotation},
+    {"Posterize", bits, false, [](Picture i, double a) { return posterize(i, integer(a)); }},
+    {"PosterizeIncreasing", bits_increasing, false,
+     [](Picture i, double a) { return posterize(i, integer(a)); }},
+    {"PosterizeOriginal", bits_original, false,
+     [](Picture i, double a) { return posterize(i, integer(a)); }},
+    {"Solarize", threshold, false, [](Picture i, double a) { return solarize(i, integer(a)); }},
+    {"SolarizeIncreasing", threshold_increasing, false,
+     [](Picture i, double a) { return solarize(i, integer(a)); }},
+    {"SolarizeAdd", addend, false, [](Picture i, double a) { return solarize_add(i, integer(a)); }},
+    {"Color", factor, false, adjust_saturation},
+    {"ColorIncreasing", factor_increasing, true, adjust_saturation},
+    {"Contrast", factor, false, adjust_contrast},
+    {"ContrastIncreasing", factor_increasing, true, adjust_contrast},
+    {"Brightness", factor, false, adjust_brightness},
+    {"BrightnessIncreasing", factor_increasing, true, adjust_brightness},
+    {"Sharpness", factor, false, adjust_sharpness},
+    {"SharpnessIncreasing", factor_increasing, true, adjust_sharpness},
+    {"ShearX", shear, true, nullptr,
+     [](ImageSize, double a, const Sampling& s) { return shear_x(a, s); }},
+    {"ShearY", shear, true, nullptr,
+     [](ImageSize, double a, const Sampling& s) { return shear_y(a, s); }},
+    {"TranslateX", pixels, true, nullptr,
+     [](ImageSize, double a, const Sampling& s) { return translation(a, 0, s); }},
+    {"TranslateY", pixels, true, nullptr,
+     [](ImageSize, double a, const Sampling& s) { return translation(0, a, s); }},
+    {"TranslateXRel", share, true, nullptr,
+     [](ImageSize size, double a,
+        const Sampling& s) { return translation(a * static_cast<double>(size.width), 0, s); }},
+    {"TranslateYRel", share, true, nullptr,
+     [](ImageSize size, double a,
+        const Sampling& s) { return translation(0, a * static_cast<double>(size.height), s); }},
+    {"Desaturate", gray_share, false,
+     [](Picture i, double a) { return adjust_saturation(i, std::clamp(1 - a, 0.0, 1.0)); }},
+    {"GaussianBlur", radius, false, gaussian_blur},
+    {"GaussianBlurRand", radius_share, false, gaussian_blur},
 });
 
 const Row& row_of(AugmentKind kind) { return kRows.at(static_cast<std::size_t>(kind)); }
@@ -144,9 +133,14 @@ double augment_argument(AugmentKind kind, double level, double sign,
   return row_of(kind).argument({level / 10, sign, settings});
 }
 
-Image apply_augment(AugmentKind kind, const Image& image, double argument,
-                    const Sampling& sampling) {
-  return row_of(kind).apply(image, argument, sampling);
+Sample apply_augment(AugmentKind kind, Sample sample, double argument, const Sampling& sampling) {
+  const Row& row = row_of(kind);
+  if (row.move != nullptr) {
+    const Geometry move = row.move(sample.image.size(), argument, sampling);
+    return moved(std::move(sample), move);
+  }
+  sample.image = row.recolor(sample.image, argument);
+  return sample;
 }
 
 AugmentDraw draw_augment(const AugmentOp& op, const AugmentSettings& settings, Rng& rng) {
@@ -159,17 +153,17 @@ AugmentDraw draw_augment(const AugmentOp& op, const AugmentSettings& settings, R
   draw.argument = augment_argument(op.kind, draw.level, sign, settings);
   if (op.kind == AugmentKind::gaussian_blur_rand)
     draw.argument = rng.uniform(0.1, 2 * draw.argument);
-  if (row.is_geometric) {
+  if (row.move != nullptr) {
     draw.filter = settings.filter ? *settings.filter
                                   : (rng.uniform() < 0.5 ? Filter::bilinear : Filter::bicubic);
   }
   return draw;
 }
 
-Image augment(Image image, const AugmentOp& op, const AugmentSettings& settings, Rng& rng) {
+Sample augment(Sample sample, const AugmentOp& op, const AugmentSettings& settings, Rng& rng) {
   const AugmentDraw draw = draw_augment(op, settings, rng);
-  if (!draw.applied) return image;
-  return apply_augment(op.kind, image, draw.argument, {draw.filter, settings.fill});
+  if (!draw.applied) return sample;
+  return apply_augment(op.kind, std::move(sample), draw.argument, {draw.filter, settings.fill});
 }
 
 }  // namespace fovea

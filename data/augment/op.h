@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "data/augment/affine.h"
+#include "data/geometry.h"
 #include "engine/rng.h"
 
 namespace fovea {
@@ -63,9 +63,10 @@ struct AugmentSettings {
 /// threshold, addend, or factor. `sign` is 1 or -1; 0 for operations that take no argument.
 [[nodiscard]] double augment_argument(AugmentKind kind, double level, double sign,
                                       const AugmentSettings& settings);
-/// Applies with a given argument. gaussian_blur_rand takes the radius that was drawn.
-[[nodiscard]] Image apply_augment(AugmentKind kind, const Image& image, double argument,
-                                  const Sampling& sampling);
+/// Applies with a given argument; what lies in the image moves with it. gaussian_blur_rand takes
+/// the radius that was drawn.
+[[nodiscard]] Sample apply_augment(AugmentKind kind, Sample sample, double argument,
+                                   const Sampling& sampling);
 
 /// One step of a policy.
 struct AugmentOp {
@@ -85,7 +86,7 @@ struct AugmentDraw {
 [[nodiscard]] AugmentDraw draw_augment(const AugmentOp& op, const AugmentSettings& settings,
                                        Rng& rng);
 /// Draws and applies.
-[[nodiscard]] Image augment(Image image, const AugmentOp& op, const AugmentSettings& settings,
-                            Rng& rng);
+[[nodiscard]] Sample augment(Sample sample, const AugmentOp& op, const AugmentSettings& settings,
+                             Rng& rng);
 
 }  // namespace fovea

@@ -229,8 +229,8 @@ AugmentPolicy parse_augment_policy(std::string_view text, AugmentSettings settin
   return policy;
 }
 
-Image apply(const AugmentPolicy& policy, Image image, Rng& rng) {
-  return std::visit([&](const auto& p) { return p(std::move(image), rng); }, policy);
+Sample apply(const AugmentPolicy& policy, Sample sample, Rng& rng) {
+  return std::visit([&](const auto& p) { return p(std::move(sample), rng); }, policy);
 }
 
 }  // namespace fovea

@@ -22,7 +22,7 @@ struct RandAugment {
   double magnitude = 10;
   AugmentSettings settings;
 
-  [[nodiscard]] Image operator()(Image image, Rng& rng) const;
+  [[nodiscard]] Sample operator()(Sample sample, Rng& rng) const;
   /// The operations of one image, before each is applied or not.
   [[nodiscard]] std::vector<AugmentKind> draw_kinds(Rng& rng) const;
 };
@@ -32,7 +32,7 @@ struct AutoAugment {
   std::vector<std::vector<AugmentOp>> sequences;
   AugmentSettings settings;
 
-  [[nodiscard]] Image operator()(Image image, Rng& rng) const;
+  [[nodiscard]] Sample operator()(Sample sample, Rng& rng) const;
 };
 
 /// `width` chains of operations, mixed with each other by Dirichlet and with the image by Beta
@@ -46,14 +46,16 @@ struct AugMix {
   bool blended = false;     ///< blend each chain into the result at once
   AugmentSettings settings;
 
-  [[nodiscard]] Image operator()(const Image& image, Rng& rng) const;
+  /// Throws for a sample in whose image something lies: the views that are mixed have it at
+  /// different places.
+  [[nodiscard]] Sample operator()(Sample sample, Rng& rng) const;
 };
 
 /// One operation of uniform strength, in the wide ranges ("TA (Wide)").
 struct TrivialAugment {
   AugmentSettings settings;
 
-  [[nodiscard]] Image operator()(const Image& image, Rng& rng) const;
+  [[nodiscard]] Sample operator()(Sample sample, Rng& rng) const;
   struct Draw {
     AugmentKind kind{};
     double argument = 0;
@@ -72,7 +74,7 @@ using AugmentPolicy = std::variant<RandAugment, AutoAugment, AugMix, TrivialAugm
 /// understood, a value out of range, or a key said twice.
 [[nodiscard]] AugmentPolicy parse_augment_policy(std::string_view text, AugmentSettings settings);
 
-[[nodiscard]] Image apply(const AugmentPolicy& policy, Image image, Rng& rng);
+[[nodiscard]] Sample apply(const AugmentPolicy& policy, Sample sample, Rng& rng);
 
 /// The sequences of "original", "originalr", "v0", "v0r" or "3a". Throws on another name.
 [[nodiscard]] std::vector<std::vector<AugmentOp>> auto_augment_sequences(std::string_view name);

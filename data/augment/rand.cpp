@@ -1,6 +1,7 @@
 // RandAugment.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "data/augment/policy.h"
 
@@ -34,10 +35,10 @@ std::vector<AugmentKind> RandAugment::draw_kinds(Rng& rng) const {
   return drawn;
 }
 
-Image RandAugment::operator()(Image image, Rng& rng) const {
+Sample RandAugment::operator()(Sample sample, Rng& rng) const {
   for (const AugmentKind kind : draw_kinds(rng))
-    image = augment(std::move(image), {kind, probability, magnitude}, settings, rng);
-  return image;
+    sample = augment(std::move(sample), {kind, probability, magnitude}, settings, rng);
+  return sample;
 }
 
 }  // namespace fovea

@@ -1,6 +1,7 @@
 // TrivialAugment, "wide": the ranges of torchvision's TrivialAugmentWide.
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "data/augment/policy.h"
 
@@ -49,10 +50,10 @@ TrivialAugment::Draw TrivialAugment::draw(Rng& rng) {
   return {range.kind, is_factor(range.kind) ? 1 + argument : argument};
 }
 
-Image TrivialAugment::operator()(const Image& image, Rng& rng) const {
+Sample TrivialAugment::operator()(Sample sample, Rng& rng) const {
   const Draw drawn = draw(rng);
   const Filter random = rng.uniform() < 0.5 ? Filter::bilinear : Filter::bicubic;
-  return apply_augment(drawn.kind, image, drawn.argument,
+  return apply_augment(drawn.kind, std::move(sample), drawn.argument,
                        {settings.filter.value_or(random), settings.fill});
 }
 

@@ -72,6 +72,7 @@ bool encode_into(Encoder& encoder, const Image& image, const JpegOptions& option
 }  // namespace
 
 std::string encode_jpeg(const Image& image, const JpegOptions& options) {
+  require_rgb8(image, "encode_jpeg");
   constexpr std::int64_t most = 65500;  // JPEG_MAX_DIMENSION
   check(image.height >= 1 && image.width >= 1 && image.height <= most && image.width <= most,
         "encode_jpeg: got ", image.width, " x ", image.height, " pixels, expected 1 to ", most,

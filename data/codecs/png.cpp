@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "base/error.h"
@@ -70,12 +71,22 @@ void check_rows_fit(const Source& source, const Png& self) {
         png_get_image_height(self.png, self.info), " pixels");
 }
 
-void convert_to_rgb8(const Png& self) {
-  png_set_strip_16(self.png);  // the high byte
+void convert(const Png& self, bool as_stored) {
   png_set_strip_alpha(self.png);
   png_set_expand(self.png);  // palettes and fewer than 8 bits
-  png_set_gray_to_rgb(self.png);
+  if (!as_stored) {
+    png_set_strip_16(self.png);  // the high byte
+    png_set_gray_to_rgb(self.png);
+  } else if (std::endian::native == std::endian::little) {
+    png_set_swap(self.png);  // files begin with the high byte
+  }
   png_set_interlace_handling(self.png);
+}
+
+/// Of the rows that libpng now gives.
+PixelFormat format_of(const Png& self) {
+  const bool wide = png_get_bit_depth(self.png, self.info) == 16;
+  return {wide ? PixelType::u16 : PixelType::u8, png_get_channels(self.png, self.info)};
 }
 
 void point_at_rows(Png& self) {
@@ -94,11 +105,11 @@ bool decode_into(Png& self, const Source& source) {
   const png_uint_32 width = png_get_image_width(self.png, self.info);
   codec::check_size(source, height, width);
   check_rows_fit(source, self);
-  convert_to_rgb8(self);
+  convert(self, source.options.as_stored);
   png_read_update_info(self.png, self.info);
 
-  self.image = Image(height, width);
-  if (png_get_rowbytes(self.png, self.info) != std::size_t{width} * Image::kChannels)
+  self.image = Image(height, width, format_of(self));
+  if (!source.options.as_stored && !self.image.is_rgb8())
     png_error(self.png, "its rows do not become RGB");
   point_at_rows(self);
   png_read_image(self.png, self.rows.data());
@@ -111,11 +122,15 @@ bool encode_from(Png& self) {
   if (setjmp(self.on_error) != 0) return false;
   png_set_write_fn(self.png, &self, append, nullptr);
   png_set_user_limits(self.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  const PixelFormat format = self.image.format;
   png_set_IHDR(self.png, self.info, static_cast<png_uint_32>(self.image.width),
-               static_cast<png_uint_32>(self.image.height), 8, PNG_COLOR_TYPE_RGB,
-               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+               static_cast<png_uint_32>(self.image.height), 8 * static_cast<int>(format.type),
+               format.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_set_rows(self.png, self.info, self.rows.data());
-  png_write_png(self.png, self.info, PNG_TRANSFORM_IDENTITY, nullptr);
+  const bool swaps = format.type == PixelType::u16 && std::endian::native == std::endian::little;
+  png_write_png(self.png, self.info, swaps ? PNG_TRANSFORM_SWAP_ENDIAN : PNG_TRANSFORM_IDENTITY,
+                nullptr);
   return true;
 }
 
@@ -130,6 +145,10 @@ Image codec::decode_png(const Source& source) {
 
 std::string encode_png(const Image& image) {
   check(image.height >= 1 && image.width >= 1, "encode_png: got an empty picture");
+  const PixelFormat format = image.format;
+  check(format.type != PixelType::f32 && (format.channels == 1 || format.channels == 3),
+        "encode_png: got an image of ", to_string(format),
+        ", expected u8 or u16 in one or three channels");
   Png self(/*writes=*/true);
   self.image = image;
   point_at_rows(self);

@@ -17,6 +17,28 @@
 #include "data/codecs/codec.h"
 
 namespace fovea::codec {
+namespace {
+
+/// `channels` are the file's.
+PixelFormat wanted_format(const Source& source, int channels) {
+  const auto size = static_cast<int>(source.bytes.size());
+  const bool is_png = source.bytes.front() == 0x89;
+  if (!source.options.as_stored || !is_png) return {};
+  const bool wide = stbi_is_16_bit_from_memory(source.bytes.data(), size) != 0;
+  return {wide ? PixelType::u16 : PixelType::u8, channels <= 2 ? 1 : 3};  // without alpha
+}
+
+void* load(const Source& source, PixelFormat format) {
+  const auto size = static_cast<int>(source.bytes.size());
+  int width = 0, height = 0, channels = 0;
+  if (format.type == PixelType::u16)
+    return stbi_load_16_from_memory(source.bytes.data(), size, &width, &height, &channels,
+                                    format.channels);
+  return stbi_load_from_memory(source.bytes.data(), size, &width, &height, &channels,
+                               format.channels);
+}
+
+}  // namespace
 
 Image decode_stb(const Source& source) {
   check(source.bytes.size() <= std::numeric_limits<int>::max(), source.name, ": got ",
@@ -29,12 +51,10 @@ Image decode_stb(const Source& source) {
   constexpr std::int64_t most = 4096;  // pixels of a byte: no format here packs more of them
   check_plausible(source, {height, width}, most);
 
-  const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(source.bytes.data(), size, &width, &height, &channels,
-                            Image::kChannels),
-      stbi_image_free);
+  const PixelFormat format = wanted_format(source, channels);
+  const std::unique_ptr<void, void (*)(void*)> pixels(load(source, format), stbi_image_free);
   if (pixels == nullptr) fail(source.name, ": damaged picture: ", stbi_failure_reason());
-  Image image(height, width);
+  Image image(height, width, format);
   std::memcpy(image.pixels.data(), pixels.get(), image.pixels.size());
   return image;
 }

@@ -1,16 +1,90 @@
-// A batch's way to a device.
+// What is done to all members of a batch.
 #include "data/loading/batch.h"
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
 #include "engine/upload.h"
 
 namespace fovea {
+namespace {
 
-Batch uploaded(const Batch& batch, Device device) {
-  Batch there = batch;
-  for (Tensor* const part : {&there.images, &there.labels, &there.targets, &there.noise}) {
-    if (part->defined()) *part = upload(*part, device);
+Tensor rows_of(const Tensor& whole, std::int64_t first, std::int64_t count) {
+  Shape shape = whole.shape();
+  check(first >= 0 && count >= 0 && first + count <= shape[0], "batch: got rows ", first, " to ",
+        first + count, ", expected a part of ", shape[0]);
+  shape[0] = count;
+  return whole.alias(shape, whole.strides(), first * whole.strides()[0]);
+}
+
+Tensor repeated_rows(const Tensor& given, std::int64_t count) {
+  check(given.device().is_cpu(), "batch: rows are repeated on the CPU");
+  const Tensor whole = given.contiguous();
+  const std::int64_t have = whole.size(0);
+  check(have >= 1, "batch: got no rows to repeat");
+  Shape shape = whole.shape();
+  shape[0] = count;
+  Tensor result = empty(shape, whole.options());
+  const auto bytes = static_cast<std::size_t>(whole.byte_count() / have);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(result.raw() + static_cast<std::size_t>(i) * bytes,
+                whole.raw() + static_cast<std::size_t>(i % have) * bytes, bytes);
   }
-  return there;
+  return result;
+}
+
+}  // namespace
+
+Tensor Batch::find(std::string_view name) const {
+  const auto named = [name](const BatchMember& member) { return member.name == name; };
+  const auto found = std::find_if(others.begin(), others.end(), named);
+  return found == others.end() ? Tensor() : found->value;
+}
+
+Tensor Batch::at(std::string_view name) const {
+  Tensor value = find(name);
+  if (value.defined()) return value;
+  std::vector<std::string> names = {"images", "labels", "indices"};
+  for (const BatchMember& member : others) names.push_back(member.name);
+  fail("batch: got no member \"", name, "\", there are ", joined(names, ", "));
+}
+
+void Batch::set(BatchMember member) {
+  for (BatchMember& other : others) {
+    if (other.name != member.name) continue;
+    other = std::move(member);
+    return;
+  }
+  others.push_back(std::move(member));
+}
+
+Batch Batch::mapped(const Change& change) const {
+  Batch result = *this;
+  const auto map = [&change](Tensor& value, bool uploads) {
+    if (value.defined()) value = change(value, uploads);
+  };
+  map(result.images, true);
+  map(result.labels, true);
+  map(result.indices, false);
+  for (BatchMember& member : result.others) map(member.value, member.uploads);
+  return result;
+}
+
+Batch Batch::rows(std::int64_t first, std::int64_t count) const {
+  return mapped([=](const Tensor& value, bool) { return rows_of(value, first, count); });
+}
+
+Batch Batch::repeated(std::int64_t count) const {
+  if (count == size()) return *this;
+  return mapped([=](const Tensor& value, bool) { return repeated_rows(value, count); });
+}
+
+Batch Batch::uploaded(Device device) const {
+  return mapped(
+      [=](const Tensor& value, bool uploads) { return uploads ? upload(value, device) : value; });
 }
 
 }  // namespace fovea

@@ -5,7 +5,6 @@
 #include "data/loading/loader.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -17,137 +16,6 @@
 #include "base/error.h"
 
 namespace fovea {
-namespace {
-
-constexpr std::uint64_t kAugmentStream = 0x6175676D656E74;  // "augment"
-
-Tensor first_rows(const Tensor& whole, std::int64_t rows) {
-  Shape shape = whole.shape();
-  shape[0] = rows;
-  return whole.alias(shape, whole.strides(), 0);
-}
-
-}  // namespace
-
-/// Makes any batch of any epoch. Const: all workers share one.
-class Loader::BatchMaker {
- public:
-  struct Made {
-    Batch batch;
-    std::vector<BrokenImage> bad;  ///< met on the way
-  };
-
-  BatchMaker(std::shared_ptr<const Dataset> dataset, Pipeline pipeline,
-             const LoaderOptions& options)
-      : dataset_(std::move(dataset)), pipeline_(std::move(pipeline)), options_(options) {}
-
-  /// Broken images met so far, by all workers, the same ones again and again.
-  [[nodiscard]] std::int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
-
-  [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const {
-    if (!options_.shuffle) return sequential_order(dataset_->size());
-    const std::vector<std::int64_t> parts = dataset_->parts();
-    return options_.shuffle_buffer > 0 && !parts.empty()
-               ? buffered_order(parts, options_.shuffle_buffer, options_.seed, epoch)
-               : shuffled_order(dataset_->size(), options_.seed, epoch);
-  }
-
-  /// `order` is order(at.epoch).
-  [[nodiscard]] Made make(const std::vector<std::int64_t>& order, Cursor at) const {
-    const std::int64_t begin = at.batch * options_.batch_size;
-    const std::int64_t size = epoch_size(static_cast<std::int64_t>(order.size()), options_.repeats);
-    const std::int64_t count = std::min(options_.batch_size, size - begin);
-    const std::int64_t rows = count * options_.splits;
-    Made made;
-    made.batch.labels = empty({rows}, {DType::i64, {}});
-    made.batch.indices = empty({rows}, {DType::i64, {}});
-    std::int64_t row = 0;
-    for (std::int64_t i = begin; i < begin + count; ++i) {
-      const Draw draw{at.epoch, order[i / options_.repeats], i % options_.repeats, i};
-      row += put(made, row, draw) ? options_.splits : 0;
-    }
-    if (row < rows) {
-      made.batch.labels = first_rows(made.batch.labels, row);
-      made.batch.indices = first_rows(made.batch.indices, row);
-      if (row > 0) made.batch.images = first_rows(made.batch.images, row);
-    }
-    return made;
-  }
-
- private:
-  /// What the random steps of one sample depend on, beside the seed.
-  struct Draw {
-    std::int64_t epoch, index, repeat;
-    std::int64_t place;  ///< in the epoch; only what is left unfinished depends on it
-  };
-
-  /// Writes the sample, or what stands in for it, from row `row` on. False when it is left out.
-  bool put(Made& made, std::int64_t row, Draw draw) const try {
-    for (std::int64_t tries = 0; tries < dataset_->size(); ++tries) {
-      try {
-        write(made.batch, row, draw);
-        return true;
-      } catch (const ImageError& error) {
-        if (options_.on_bad_image == OnBadImage::fail) throw;
-        made.bad.push_back({draw.index, error.what()});
-        broken_.fetch_add(1, std::memory_order_relaxed);
-      }
-      if (options_.on_bad_image == OnBadImage::drop) return false;
-      draw.index = (draw.index + 1) % dataset_->size();
-    }
-    fail("none of the ", dataset_->size(),
-         " images can be read, the last: ", made.bad.back().message);
-  } catch (const std::exception& error) {
-    fail("loader: sample ", draw.index, " of epoch ", draw.epoch, ": ", error.what());
-  }
-
-  void write(Batch& batch, std::int64_t row, const Draw& draw) const {
-    std::uint64_t stream = stream_of(kAugmentStream, static_cast<std::uint64_t>(draw.epoch),
-                                     static_cast<std::uint64_t>(draw.index));
-    if (draw.repeat > 0) stream = stream_of(stream, static_cast<std::uint64_t>(draw.repeat));
-    Rng rng(options_.seed, stream);
-    Sample sample = read(draw.index, rng);
-    Image placed = pipeline_.place(std::move(sample.image), rng);
-    const auto put_split = [&](std::int64_t split, const Image& image) {
-      float* values = put_image(batch, row + split, image);
-      const std::int64_t every = options_.unfinished_every;
-      const bool unfinished = every > 0 && (draw.place * options_.splits + split) % every == 0;
-      if (pipeline_.finish && !unfinished) {
-        pipeline_.finish(values, {image.height, image.width}, rng);
-      }
-      batch.labels.data<std::int64_t>()[row + split] = sample.label;
-      batch.indices.data<std::int64_t>()[row + split] = draw.index;
-    };
-    const std::int64_t last = options_.splits - 1;
-    for (std::int64_t split = 0; split < last; ++split)
-      put_split(split, split == 0 ? placed : pipeline_.vary(placed, rng));
-    put_split(last, pipeline_.vary(std::move(placed), rng));
-  }
-
-  /// Its normalised values in the batch.
-  float* put_image(Batch& batch, std::int64_t row, const Image& image) const {
-    const Shape shape{batch.labels.size(0), Image::kChannels, image.height, image.width};
-    if (!batch.images.defined()) batch.images = empty(shape);
-    check(batch.images.shape() == shape, "its size is ", image.height, " x ", image.width,
-          ", the batch began with ", batch.images.size(2), " x ", batch.images.size(3));
-    float* target =
-        batch.images.data<float>() + row * Image::kChannels * image.height * image.width;
-    normalize(image, pipeline_.normalization, target);
-    return target;
-  }
-
-  [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const {
-    if (!pipeline_.choose_box) return dataset_->get(index);
-    const ChooseBox choose = [&](ImageSize size) { return pipeline_.choose_box(size, rng); };
-    return dataset_->get(index, choose, options_.shrink_to);
-  }
-
-  std::shared_ptr<const Dataset> dataset_;
-  Pipeline pipeline_;
-  LoaderOptions options_;
-  mutable std::atomic<std::int64_t> broken_ = 0;
-};
-
 struct Loader::Workers {
   struct Slot {
     BatchMaker::Made made;
@@ -156,13 +24,13 @@ struct Loader::Workers {
   };
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
 
-  Workers(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, const LoaderOptions& options,
-          Cursor start, std::int64_t batches)
-      : maker(std::move(dataset), std::move(pipeline), options),
+  Workers(std::unique_ptr<const BatchMaker> batch_maker, const LoaderOptions& options, Cursor start,
+          std::int64_t batches)
+      : maker(std::move(batch_maker)),
         first(start.epoch * batches + start.batch),
         batches_per_epoch(batches),
         word_after(options.seconds_without_word),
-        last(options.repeat ? INT64_MAX : (start.epoch + 1) * batches),
+        last(options.epoch.endless ? INT64_MAX : (start.epoch + 1) * batches),
         slots(static_cast<std::size_t>(options.queue)),
         claimed(first),
         consumed(first) {}
@@ -207,7 +75,7 @@ struct Loader::Workers {
     slot.ready = true;
     const Cursor at{number / batches_per_epoch, number % batches_per_epoch};
     try {
-      slot.made = maker.make(*order_of(at.epoch), at);
+      slot.made = maker->make(*order_of(at.epoch), at);
     } catch (...) {
       slot.error = std::current_exception();
     }
@@ -218,22 +86,22 @@ struct Loader::Workers {
   Order order_of(std::int64_t epoch) {
     const std::lock_guard lock(order_mutex);
     if (order == nullptr || order_epoch != epoch) {
-      order = std::make_shared<const std::vector<std::int64_t>>(maker.order(epoch));
+      order = std::make_shared<const std::vector<std::int64_t>>(maker->order(epoch));
       order_epoch = epoch;
     }
     return order;
   }
 
-  /// Waits for batch `consumed` and gives its slot free.
+  /// Waits for batch `consumed` and frees its slot.
   Slot take(const std::function<void(const std::string&)>& tell) {
     if (threads.empty()) return make(consumed++);
     Slot taken;
     {
       std::unique_lock lock(mutex);
       Slot& slot = slots[consumed % slots.size()];
-      const std::int64_t before = maker.broken();
+      const std::int64_t before = maker->broken();
       while (!filled.wait_for(lock, word_after, [&] { return slot.ready; })) {
-        const std::int64_t broken = maker.broken() - before;
+        const std::int64_t broken = maker->broken() - before;
         if (!tell) continue;
         tell(broken == 0 ? "waiting for images"
                          : "waiting for images: " + std::to_string(broken) +
@@ -246,7 +114,7 @@ struct Loader::Workers {
     return taken;
   }
 
-  const BatchMaker maker;
+  const std::unique_ptr<const BatchMaker> maker;
   const std::int64_t first, batches_per_epoch;
   const std::chrono::duration<double> word_after;
   const std::int64_t last;  ///< one past the last number
@@ -270,45 +138,51 @@ LoaderOptions evaluation_loader_options(std::int64_t batch_size, int workers) {
   LoaderOptions options;
   options.batch_size = batch_size;
   options.workers = workers;
-  options.shuffle = options.drop_last = options.repeat = false;
+  options.epoch.shuffle = options.epoch.drop_last = options.epoch.endless = false;
   return options;
 }
 
+namespace {
+
+void check_options(const LoaderOptions& o) {
+  check(o.batch_size >= 1, "loader: got batch size ", o.batch_size, ", expected 1 or more");
+  check(o.workers >= 0 && o.queue >= 0, "loader: got ", o.workers, " workers and a queue of ",
+        o.queue, ", expected 0 or more");
+  check(o.epoch.repeats >= 1 && o.epoch.shuffle_buffer >= 0, "loader: got ", o.epoch.repeats,
+        " repeats and a shuffle buffer of ", o.epoch.shuffle_buffer, ", expected at least 1 and 0");
+  check(o.rows.splits >= 1 && o.rows.unfinished_every >= 0, "loader: got ", o.rows.splits,
+        " splits, unfinished every ", o.rows.unfinished_every, ", expected at least 1 and 0");
+  check(o.rows.pad_multiple >= 0, "loader: got images padded to a multiple of ",
+        o.rows.pad_multiple, ", expected 0 or more");
+}
+
+}  // namespace
+
 Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, LoaderOptions options,
-               Cursor start)
+               Cursor start, PrepareBatch prepare)
     : options_(options), cursor_(start), first_epoch_(start.epoch), images_(dataset->size()) {
-  check(options_.batch_size >= 1, "loader: got batch size ", options_.batch_size,
-        ", expected 1 or more");
-  check(options_.workers >= 0 && options_.queue >= 0, "loader: got ", options_.workers,
-        " workers and a queue of ", options_.queue, ", expected 0 or more");
-  check(options_.repeats >= 1 && options_.shuffle_buffer >= 0, "loader: got ", options_.repeats,
-        " repeats and a shuffle buffer of ", options_.shuffle_buffer,
-        ", expected at least 1 and 0");
-  check(options_.splits >= 1 && options_.unfinished_every >= 0, "loader: got ", options_.splits,
-        " splits, unfinished every ", options_.unfinished_every, ", expected at least 1 and 0");
-  const std::int64_t shown = epoch_size(images_, options_.repeats);
-  batches_ = batch_count(shown, options_.batch_size, options_.drop_last);
+  check_options(options_);
+  const std::int64_t shown = epoch_size(images_, options_.epoch.repeats);
+  batches_ = batch_count(shown, options_.batch_size, options_.epoch.drop_last);
   check(batches_ >= 1, "loader: got ", images_, " images and batch size ", options_.batch_size,
         ", expected at least one whole batch");
   check(start.epoch >= 0 && start.batch >= 0 && start.batch < batches_,
         "loader: got a start at epoch ", start.epoch, ", batch ", start.batch,
         ", expected an epoch of 0 or more and a batch of 0 to ", batches_ - 1);
   if (options_.queue == 0) options_.queue = std::max(1, 2 * options_.workers);
-  workers_ =
-      std::make_unique<Workers>(std::move(dataset), std::move(pipeline), options_, start, batches_);
+  auto maker = std::make_unique<const BatchMaker>(std::move(dataset), std::move(pipeline), options_,
+                                                  std::move(prepare));
+  workers_ = std::make_unique<Workers>(std::move(maker), options_, start, batches_);
   workers_->start(options_.workers);
 }
 
 Loader::~Loader() = default;
 
-bool Loader::has_next() const { return options_.repeat || cursor_.epoch == first_epoch_; }
+bool Loader::has_next() const { return options_.epoch.endless || cursor_.epoch == first_epoch_; }
 
 Batch Loader::next() {
   check(has_next(), "loader: the epoch is over");
-  const auto before = std::chrono::steady_clock::now();
   auto slot = workers_->take(on_wait);
-  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - before;
-  wait_seconds_ += waited.count();
   if (++cursor_.batch == batches_) cursor_ = {cursor_.epoch + 1, 0};
   if (slot.error) std::rethrow_exception(slot.error);
   note(slot.made.bad);
@@ -318,7 +192,7 @@ Batch Loader::next() {
 void Loader::note(const std::vector<BrokenImage>& met) {
   for (const BrokenImage& image : met)
     if (bad_images_.insert(image.index).second) new_bad_images_.push_back(image);
-  const double most = options_.bad_image_limit * static_cast<double>(images_);
+  const double most = options_.bad_images.limit * static_cast<double>(images_);
   if (static_cast<double>(bad_images()) <= most) return;
   throw TooManyBadImages(
       "loader: " + std::to_string(bad_images()) + " of " + std::to_string(images_) +

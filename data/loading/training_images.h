@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/loading/loader.h"
 
 namespace fovea {
@@ -14,9 +14,10 @@ struct TrainingImages {
   bool shrink_large = false;  ///< large JPEGs may be decoded smaller (DecodeOptions::shrink_to)
 };
 
-/// Batches of images of `size`, from `start` on.
+/// Batches of images of `size`, from `start` on, prepared where `prepare` is given.
 [[nodiscard]] std::unique_ptr<Loader> training_loader(TrainingImages images,
                                                       const std::shared_ptr<const Dataset>& dataset,
-                                                      ImageSize size, Cursor start = {});
+                                                      ImageSize size, Cursor start = {},
+                                                      PrepareBatch prepare = {});
 
 }  // namespace fovea

@@ -97,7 +97,7 @@ Sample read_cifar_record(CifarKind kind, std::span<const char> bytes, std::int64
   const auto* record =
       reinterpret_cast<const std::uint8_t*>(bytes.data()) + index * layout.record_bytes();
   const std::uint8_t* planes = record + layout.label_bytes;
-  Sample sample{Image(Cifar::kSide, Cifar::kSide), record[layout.label_bytes - 1]};
+  Sample sample{Image(Cifar::kSide, Cifar::kSide), record[layout.label_bytes - 1], {}};
   for (std::int64_t i = 0; i < kArea; ++i)
     for (std::int64_t c = 0; c < Image::kChannels; ++c)
       sample.image.pixels[i * Image::kChannels + c] = planes[c * kArea + i];

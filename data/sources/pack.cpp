@@ -38,8 +38,10 @@ ImageSize limited(ImageSize size, std::int64_t limit) {
 
 pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptions& options) {
   Sample sample = dataset.get(index);
+  check(sample.targets.empty(), "pack: got boxes or dense maps with image ", index,
+        ", expected pictures with labels");
   Image& image = sample.image;
-  const ImageSize size{image.height, image.width};
+  const ImageSize size = image.size();
   const ImageSize wanted = limited(size, options.short_side);
   if (wanted != size) image = resize(image, wanted);
   pack::Blob blob;
@@ -48,6 +50,7 @@ pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptio
   blob.label = static_cast<std::uint32_t>(sample.label);
   const std::optional<std::string> file = dataset.file(index);
   if (options.as_pixels || (!file && wanted == size)) {
+    require_rgb8(image, "pack");
     blob.encoding = pack::Encoding::rgb;
     blob.bytes.assign(image.pixels.begin(), image.pixels.end());
   } else if (wanted == size) {
@@ -96,7 +99,7 @@ Sample Pack::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_t
   const PixelBox box = choose({stored.height, stored.width});
   check(0 <= box.top && box.bottom <= stored.height && 0 <= box.left && box.right <= stored.width,
         describe(index), ": the part that was asked for lies outside of it");
-  return {read_part(stored, box), stored.label};
+  return {read_part(stored, box), stored.label, {}};
 }
 
 std::string Pack::read(const pack::Entry& stored, std::uint64_t begin, std::uint64_t count) const

@@ -9,7 +9,7 @@
 #include "apps/pictures.h"
 #include "apps/predictions.h"
 #include "base/files.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"

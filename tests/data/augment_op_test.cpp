@@ -161,8 +161,8 @@ TEST_CASE("a use is a function of image and rng, and fills with the settings' co
   settings.translate_pct = 1;
   Rng a(9, 1), b(9, 1);
   const AugmentOp op{AugmentKind::translate_x_rel, 1, 10};
-  const Image moved = augment(image, op, settings, a);
-  CHECK(moved == augment(image, op, settings, b));
+  const Image moved = augment({image}, op, settings, a).image;
+  CHECK(moved == augment({image}, op, settings, b).image);
   CHECK(moved.at(5, 6)[2] == 3);
 }
 

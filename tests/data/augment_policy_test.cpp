@@ -191,12 +191,12 @@ TEST_CASE("RandAugment applies each of its operations with its probability") {
   const Image image = tests::sample_image();
   Rng rng(3);
   std::int64_t changed = 0;
-  for (int i = 0; i < 2000; ++i) changed += rand(image, rng) != image;
+  for (int i = 0; i < 2000; ++i) changed += rand({image}, rng).image != image;
   CHECK(is_share(changed, 2000, 0.5));
   rand.layers = 3;  // odd numbers of inversions: half of the cases again, but for all three: 1/8
   rand.probability = 0.25;
   changed = 0;
-  for (int i = 0; i < 2000; ++i) changed += rand(image, rng) != image;
+  for (int i = 0; i < 2000; ++i) changed += rand({image}, rng).image != image;
   CHECK(is_share(changed, 2000, 3 * 0.25 * 0.75 * 0.75 + 0.25 * 0.25 * 0.25));
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("AutoAugment takes one of its sequences, all of it") {
   const Image image = tests::sample_image();
   Rng rng(4);
   std::map<std::uint64_t, std::int64_t> counts;
-  for (int i = 0; i < 2000; ++i) ++counts[tests::hash_of(policy(image, rng))];
+  for (int i = 0; i < 2000; ++i) ++counts[tests::hash_of(policy({image}, rng).image)];
   CHECK(counts.size() == 4);
   for (const auto& entry : counts) CHECK(is_share(entry.second, 2000, 0.25));
 }
@@ -221,12 +221,12 @@ TEST_CASE("AugMix mixes chains and image by Dirichlet and Beta weights") {
     AugMix mix{.kinds = {K::invert}, .depth = 1, .blended = blended, .settings = {}};
     Rng rng(5);
     Moments values;  // 40 + m (215 - 40), m uniform; truncation takes up to 1 a blend
-    for (int i = 0; i < 3000; ++i) values.add(mix(gray, rng).pixels[0]);
+    for (int i = 0; i < 3000; ++i) values.add(mix({gray}, rng).image.pixels[0]);
     CAPTURE(blended);
     CHECK(values.mean() == doctest::Approx(127.5).epsilon(0.025));
     CHECK(values.deviation() == doctest::Approx(175 / std::sqrt(12.0)).epsilon(0.04));
     mix.kinds = {K::identity};
-    const int kept = mix(gray, rng).pixels[0];
+    const int kept = mix({gray}, rng).image.pixels[0];
     CHECK(kept >= 39);
     CHECK(kept <= 40);
   }
@@ -238,10 +238,10 @@ TEST_CASE("AugMix's chains have one to three operations, or as many as asked for
   AugMix mix{.kinds = {K::invert}, .width = 1, .alpha = 1, .settings = {}};
   Rng rng(6);
   std::int64_t black = 0;
-  for (int i = 0; i < 3000; ++i) black += mix(gray, rng).pixels[0] == 0;
+  for (int i = 0; i < 3000; ++i) black += mix({gray}, rng).image.pixels[0] == 0;
   CHECK(is_share(black, 3000, 1.0 / 3 + 2.0 / 3 / 255));
   mix.depth = 2;
-  for (int i = 0; i < 20; ++i) CHECK(mix(gray, rng).pixels[0] == 0);
+  for (int i = 0; i < 20; ++i) CHECK(mix({gray}, rng).image.pixels[0] == 0);
 }
 
 TEST_CASE("TrivialAugment draws one operation of uniform strength in the wide ranges") {
@@ -276,8 +276,8 @@ TEST_CASE("every policy is a function of image and rng, and keeps the size") {
     std::set<std::uint64_t> seen;
     for (std::uint64_t stream = 0; stream < 40; ++stream) {
       Rng a(8, stream), b(8, stream);
-      const Image first = apply(policy, image, a);
-      CHECK(first == apply(policy, image, b));
+      const Image first = apply(policy, {image}, a).image;
+      CHECK(first == apply(policy, {image}, b).image);
       CHECK(first.height == 11);
       CHECK(first.width == 13);
       seen.insert(tests::hash_of(first));

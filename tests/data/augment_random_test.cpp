@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/transforms.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
@@ -236,7 +236,7 @@ TEST_CASE("a pipeline's steps are taken with their probabilities") {
   Pipeline pipeline = training_pipeline(options);
   std::int64_t flipped = 0, upside_down = 0, both = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const Image result = pipeline.apply(image, rng);
+    const Image result = pipeline.apply({image}, rng).image;
     flipped += result == flip_horizontal(image);
     upside_down += result == flip_vertical(image);
     both += result == flip_vertical(flip_horizontal(image));
@@ -249,14 +249,14 @@ TEST_CASE("a pipeline's steps are taken with their probabilities") {
   options.grayscale = 0.2;
   pipeline = training_pipeline(options);
   std::int64_t gray = 0;
-  for (int i = 0; i < kDraws; ++i) gray += pipeline.apply(image, rng) == grayscale(image);
+  for (int i = 0; i < kDraws; ++i) gray += pipeline.apply({image}, rng).image == grayscale(image);
   CHECK(is_share(gray, kDraws, 0.2));
 
   options.grayscale = 0;
   options.blur = 0.3;
   pipeline = training_pipeline(options);
   std::int64_t blurred = 0;
-  for (int i = 0; i < 1000; ++i) blurred += pipeline.apply(image, rng) != image;
+  for (int i = 0; i < 1000; ++i) blurred += pipeline.apply({image}, rng).image != image;
   CHECK(is_share(blurred, 1000, 0.3));
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("colour jitter comes with its probability, and not beside a policy but
     const Pipeline pipeline = training_pipeline(options);
     Rng rng(10);
     std::int64_t result = 0;
-    for (int i = 0; i < count; ++i) result += pipeline.apply(image, rng) != image;
+    for (int i = 0; i < count; ++i) result += pipeline.apply({image}, rng).image != image;
     return result;
   };
   CHECK(is_share(changed(1000), 1000, 0.8));
@@ -298,7 +298,7 @@ TEST_CASE("random resized crops choose their box before decoding") {
     CHECK(box.top == expected.top);
     CHECK(box.right == expected.right);
     const Image part = crop(image, box.top, box.left, box.size());
-    CHECK(pipeline.apply(part, a) == resize(part, {24, 32}));
+    CHECK(pipeline.apply({part}, a).image == resize(part, {24, 32}));
   }
   options.size = {};
   CHECK_THROWS_AS((void)training_pipeline(options), Error);
@@ -318,7 +318,7 @@ TEST_CASE("the other crops end at the size of training") {
     Rng rng(12);
     std::set<std::uint64_t> seen;
     for (int i = 0; i < 30; ++i) {
-      const Image result = pipeline.apply(image, rng);
+      const Image result = pipeline.apply({image}, rng).image;
       CHECK(result.height == 40);
       CHECK(result.width == 24);
       seen.insert(tests::hash_of(result));
@@ -358,7 +358,7 @@ TEST_CASE("the pipeline's blur has 23 taps and a deviation of 0.1 to 2") {
   const Image image = tests::sample_image();
   Rng rng(3, 4), same(3, 4);
   for (int i = 0; i < 5; ++i) {
-    const Image blurred = pipeline.vary(image, rng);
+    const Image blurred = pipeline.vary({image}, rng).image;
     static_cast<void>(same.uniform());  // whether to blur
     CHECK(blurred == gaussian_filter(image, 23, same.uniform(0.1, 2)));
   }

@@ -9,7 +9,8 @@
 #include "data/augment/affine.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
+#include "data/geometry.h"
 #include "data/transforms.h"
 #include "tests/data/hash.h"
 
@@ -17,6 +18,14 @@ namespace fovea {
 namespace {
 
 const Sampling kBlack = {Filter::bicubic, {}};
+
+Image rotated(const Image& image, double degrees) {
+  return moved(image, rotation(image.size(), degrees, kBlack));
+}
+
+Image padded_center(const Image& image, ImageSize size, Padding padding, const Color8& fill = {}) {
+  return crop(image, center_box_or_pad(image.size(), size), padding, fill);
+}
 
 Image flat(std::uint8_t level) {
   Image image(6, 5);
@@ -91,35 +100,35 @@ TEST_CASE("a map that changes nothing gives the image, with every filter") {
   const Image image = tests::sample_image();
   for (const Filter filter : {Filter::nearest, Filter::bilinear, Filter::bicubic}) {
     CHECK(transform(image, {}, {filter, {1, 2, 3}}) == image);
-    CHECK(shear_x(image, 0, {filter, {}}) == image);
-    CHECK(translate(image, 0, 0, {filter, {}}) == image);
+    CHECK(moved(image, shear_x(0, {filter, {}})) == image);
+    CHECK(moved(image, translation(0, 0, {filter, {}})) == image);
   }
-  CHECK(rotate(image, 0, kBlack) == image);
-  CHECK(rotate(image, -720, kBlack) == image);
+  CHECK(rotated(image, 0) == image);
+  CHECK(rotated(image, -720) == image);
 }
 
 TEST_CASE("whole pixels move as they are, the rest is filled") {
   const Image image = tests::sample_image();
   const Color8 fill = {9, 8, 7};
   for (const Filter filter : {Filter::nearest, Filter::bilinear, Filter::bicubic}) {
-    const Image moved = translate(image, 2, -1, {filter, fill});
-    CHECK(moved == crop(image, {-1, 10, 2, 15}, Padding::constant, fill));
+    const Image there = moved(image, translation(2, -1, {filter, fill}));
+    CHECK(there == crop(image, {-1, 10, 2, 15}, Padding::constant, fill));
   }
 }
 
 TEST_CASE("right angles turn pixels without loss") {
   const Image image = tests::sample_image();
-  CHECK(rotate(image, 180, kBlack) == flip_vertical(flip_horizontal(image)));
+  CHECK(rotated(image, 180) == flip_vertical(flip_horizontal(image)));
   Image square = crop(image, 0, 0, {11, 11});
-  const Image quarter = rotate(square, 90, kBlack);  // counter-clockwise: the right side to the top
+  const Image quarter = rotated(square, 90);  // counter-clockwise: the right side to the top
   CHECK(std::equal(quarter.at(0, 3), quarter.at(0, 4), square.at(3, 10)));
-  CHECK(rotate(quarter, 270, kBlack) == square);
-  CHECK(rotate(image, 90, kBlack).height == 11);  // not square: interpolated like any angle
+  CHECK(rotated(quarter, 270) == square);
+  CHECK(rotated(image, 90).height == 11);  // not square: interpolated like any angle
 }
 
 TEST_CASE("a positive shear reads further right in lower rows") {
   const Image image = tests::sample_image();
-  const Image sheared = shear_x(image, 1, {Filter::nearest, {0, 0, 0}});
+  const Image sheared = moved(image, shear_x(1, {Filter::nearest, {0, 0, 0}}));
   // At pixel centres: x + (y + 1/2), rounded to x + y + 1.
   CHECK(std::equal(sheared.at(0, 0), sheared.at(0, 12), image.at(0, 1)));
   CHECK(std::equal(sheared.at(4, 0), sheared.at(4, 5), image.at(4, 5)));
@@ -131,9 +140,9 @@ TEST_CASE("transform refuses filters for resizing and maps to nowhere") {
   CHECK_THROWS_WITH_AS(
       (void)transform(image, {}, {Filter::lanczos, {}}),
       "transform: got a filter for resizing, expected nearest, bilinear or bicubic", Error);
-  CHECK_THROWS_WITH_AS((void)translate(image, 1e9, 0, kBlack),
+  CHECK_THROWS_WITH_AS((void)moved(image, translation(1e9, 0, kBlack)),
                        "transform: got 1e+09 in the map, expected -1e6 to 1e6", Error);
-  CHECK_THROWS_AS((void)rotate(image, NAN, kBlack), Error);
+  CHECK_THROWS_AS((void)rotated(image, NAN), Error);
 }
 
 TEST_CASE("an enhancement by 1 changes nothing, by 0 gives its degenerate image") {
@@ -227,9 +236,10 @@ TEST_CASE("padding repeats, mirrors or fills") {
   const Image far = crop(crop(image, 0, 0, {1, 2}), {0, 1, -4, 4}, Padding::reflect);
   CHECK(std::equal(far.at(0, 0), far.at(0, 1), image.at(0, 0)));  // 0 1 0 1 | 0 1 | 0 1
   CHECK(std::equal(far.at(0, 3), far.at(0, 4), image.at(0, 1)));
-  CHECK(center_crop_or_pad(image, {12, 16}, Padding::constant, {5, 5, 5}) ==
-        crop(image, {0, 12, -1, 15}, Padding::constant, {5, 5, 5}));
-  CHECK(center_crop_or_pad(image, {6, 6}, Padding::edge) == center_crop(image, {6, 6}));
+  CHECK(padded_center(image, {12, 16}, Padding::constant, {5, 5, 5}) ==
+        crop(image, {0, 12, -1, 15}, Padding::constant, Color8{5, 5, 5}));
+  CHECK(padded_center(image, {6, 6}, Padding::edge) ==
+        crop(image, center_box(image.size(), {6, 6}), Padding::constant));
   CHECK(flip_vertical(flip_vertical(image)) == image);
   CHECK(std::equal(image.at(1, 0), image.at(2, 0), flip_vertical(image).at(9, 0)));
 }
@@ -240,7 +250,7 @@ TEST_CASE("evaluation's crop modes") {
   options.size = {32, 32};
   options.crop.mode = CropMode::squash;
   CHECK(evaluation_scale(options) == ImageSize{36, 36});
-  CHECK(prepare_for_evaluation(image, options) == center_crop(resize(image, {36, 36}), {32, 32}));
+  CHECK(prepare_for_evaluation(image, options) == crop(resize(image, {36, 36}), 2, 2, {32, 32}));
   options.crop.mode = CropMode::border;
   options.crop.crop_pct = 1;
   const Image bordered = prepare_for_evaluation(image, options);  // 21 x 32 in the middle

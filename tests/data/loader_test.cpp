@@ -4,10 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
+#include <thread>
+#include <utility>
 
 #include "base/error.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 #include "data/sources/builtin.h"
 #include "tests/data/hash.h"
 
@@ -107,7 +110,7 @@ TEST_CASE("any number of workers and any queue gives the same bytes") {
 TEST_CASE("augmentation differs between epochs, not between batch sizes") {
   const auto image_of = [](std::int64_t batch_size, std::int64_t epoch, std::int64_t index) {
     LoaderOptions o = options(batch_size, 0);
-    o.shuffle = false;
+    o.epoch.shuffle = false;
     Loader loader(builtin(12), training_pipeline({}), o, {epoch, index / batch_size});
     const Tensor images = loader.next().images;
     const std::int64_t values = 3 * 32 * 32;
@@ -141,7 +144,7 @@ TEST_CASE("evaluation shows every image once, in order, and ends") {
 
 TEST_CASE("training shows every image at most once an epoch and drops the rest") {
   LoaderOptions o = options(4, 2);
-  o.repeat = false;
+  o.epoch.endless = false;
   Loader loader(std::make_shared<Fake>(11), {}, o);
   const auto shown = labels(loader);
   CHECK(shown.size() == 8);
@@ -162,19 +165,19 @@ TEST_CASE("batches are f32 [B, 3, H, W] and i64 [B]") {
 
 TEST_CASE("splits: an image as its steps leave it, then variations of that") {
   Pipeline pipeline;
-  pipeline.steps.emplace_back([](Image image, Rng& rng) {
+  pipeline.steps.push_back(color_step([](Image image, Rng& rng) {
     image.at(0, 0)[0] = static_cast<std::uint8_t>(rng.below(256));  // where it was cropped
     return image;
-  });
-  pipeline.variations.emplace_back([](Image image, Rng& rng) {
+  }));
+  pipeline.variations.push_back(color_step([](Image image, Rng& rng) {
     image.at(0, 1)[0] = static_cast<std::uint8_t>(100 + rng.below(156));
     return image;
-  });
+  }));
   pipeline.finish = [](float* values, ImageSize, Rng&) { values[2] = 1000; };
   pipeline.normalization = {{0, 0, 0}, {1.0F / 255, 1.0F / 255, 1.0F / 255}};
   LoaderOptions o = options(4, 2);
-  o.splits = 3;
-  o.unfinished_every = 3;
+  o.rows.splits = 3;
+  o.rows.unfinished_every = 3;
   Loader loader(std::make_shared<Fake>(90), pipeline, o);
   const Batch batch = loader.next();
   REQUIRE(batch.images.shape() == Shape{12, 3, 4, 4});
@@ -203,6 +206,56 @@ TEST_CASE("an error in a worker reaches the consumer at its batch, and the rest 
   }
 }
 
+TEST_CASE("what prepares batches works in the workers, once for each, and from any start") {
+  // Draws by the batch's place alone, as tasks do.
+  std::mutex mutex;
+  std::multiset<std::pair<std::int64_t, std::int64_t>> places;
+  std::set<std::thread::id> threads;
+  const auto noisy = [&](Batch batch, Cursor at) {
+    const auto stream = static_cast<std::uint64_t>(100 * at.epoch + at.batch);
+    batch.set("noise", rand_uniform({batch.size(), 2}, {0, 1}, {5, stream}));
+    const std::lock_guard lock(mutex);
+    places.emplace(at.epoch, at.batch);
+    threads.insert(std::this_thread::get_id());
+    return batch;
+  };
+  std::vector<std::uint64_t> expected;
+  for (const int workers : {0, 1, 3}) {
+    CAPTURE(workers);
+    places.clear();
+    threads.clear();
+    std::vector<std::uint64_t> found;
+    {
+      Loader loader(builtin(50), training_pipeline({}), options(8, workers), {0, 2}, noisy);
+      for (int i = 0; i < 12; ++i) {
+        const Batch batch = loader.next();
+        found.push_back(tests::hash_of(batch.images));
+        found.push_back(tests::hash_of(batch.at("noise")));
+      }
+    }  // what was made ahead is counted as well
+    if (workers == 0) expected = found;
+    CHECK(found == expected);
+    const bool here = threads.contains(std::this_thread::get_id());
+    CHECK(here == (workers == 0));
+    CHECK(places.size() >= 12);
+    for (std::int64_t i = 2; i < 14; ++i) CHECK(places.count({i / 6, i % 6}) == 1);
+  }
+}
+
+TEST_CASE("an error in preparing a batch reaches the consumer at its batch, which it names") {
+  for (const int workers : {0, 2}) {
+    const auto refuse = [](Batch batch, Cursor at) {
+      check(at.batch != 1, "no noise for it");
+      return batch;
+    };
+    Loader loader(std::make_shared<Fake>(12), {}, evaluation_loader_options(3, workers), {},
+                  refuse);
+    CHECK(loader.next().labels.at(0) == 0);
+    CHECK_THROWS_WITH_AS((void)loader.next(), "loader: batch 1 of epoch 0: no noise for it", Error);
+    CHECK(loader.next().labels.at(0) == 6);
+  }
+}
+
 TEST_CASE("images of different sizes in a batch are an error") {
   auto fake = std::make_shared<Fake>(4);
   fake->wide = 2;
@@ -217,16 +270,6 @@ TEST_CASE("a loader is torn down while its queue is full, empty or being filled"
     Loader loader(builtin(100), training_pipeline({}), options(5, 4));
     for (int k = 0; k < i % 4; ++k) (void)loader.next();
   }
-}
-
-TEST_CASE("waiting is counted") {
-  Loader loader(builtin(100), training_pipeline({}), options(50, 0));
-  CHECK(loader.wait_seconds() == 0);
-  (void)loader.next();
-  const double once = loader.wait_seconds();
-  CHECK(once > 0);
-  (void)loader.next();
-  CHECK(loader.wait_seconds() > once);
 }
 
 TEST_CASE("the loader refuses options that make no batch") {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -187,13 +188,29 @@ TEST_CASE("8-bit images are mixed to whole numbers, halves to even") {
 TEST_CASE("mixing is a function of the batch and the rng") {
   const Batch batch = make_batch();
   Rng a(9, 1), b(9, 1);
-  const MixedBatch first = mix(batch, {.classes = 3}, a), second = mix(batch, {.classes = 3}, b);
+  const Batch first = mix(batch, {.classes = 3}, a), second = mix(batch, {.classes = 3}, b);
   CHECK(first.images.to_vector() == second.images.to_vector());
-  CHECK(first.targets.to_vector() == second.targets.to_vector());
+  CHECK(first.at("targets").to_vector() == second.at("targets").to_vector());
   Rng rng(0);
-  const MixedBatch plain = mix(batch, {.probability = 0, .smoothing = 0, .classes = 3}, rng);
+  const Batch plain = mix(batch, {.probability = 0, .smoothing = 0, .classes = 3}, rng);
   CHECK(plain.images.to_vector() == batch.images.to_vector());
-  CHECK(plain.targets.to_vector() == std::vector<double>{0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0});
+  CHECK(plain.at("targets").to_vector() == std::vector<double>{0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0});
+}
+
+TEST_CASE("images that nobody else holds are mixed in their own memory") {
+  const Batch kept = make_batch();
+  for (const MixMode mode : {MixMode::batch, MixMode::pair, MixMode::element}) {
+    const MixOptions options{.classes = 3, .mode = mode};
+    for (std::uint64_t stream = 0; stream < 8; ++stream) {  // mixup and cutmix, boxes that differ
+      Rng a(9, stream), b(9, stream);
+      Batch own = make_batch();
+      const std::byte* memory = own.images.raw();
+      const Batch mixed = mix(std::move(own), options, a), copied = mix(kept, options, b);
+      CHECK(mixed.images.raw() == memory);
+      CHECK(mixed.images.to_vector() == copied.images.to_vector());
+    }
+  }
+  CHECK(kept.images.to_vector() == make_batch().images.to_vector());
 }
 
 TEST_CASE("mixing refuses odd batches, bad labels and bad options") {

@@ -44,7 +44,7 @@ LoaderOptions in_order(std::int64_t batch, int workers) {
   LoaderOptions options;
   options.batch_size = batch;
   options.workers = workers;
-  options.shuffle = options.drop_last = options.repeat = false;
+  options.epoch.shuffle = options.epoch.drop_last = options.epoch.endless = false;
   return options;
 }
 
@@ -106,8 +106,8 @@ TEST_CASE("a buffer as large as the data makes every place likely for every imag
 TEST_CASE("the buffer counts only where the data has parts") {
   auto fake = std::make_shared<Fake>(40);
   LoaderOptions options = in_order(10, 0);
-  options.shuffle = true;
-  options.shuffle_buffer = 4;
+  options.epoch.shuffle = true;
+  options.epoch.shuffle_buffer = 4;
   Loader whole(fake, {}, options);
   CHECK(labels(whole) == shuffled_order(40, 0, 0));
   fake->part_sizes = {15, 25};
@@ -120,8 +120,8 @@ TEST_CASE("repeated images: as many as before in an epoch, rounded down to 256")
   CHECK(epoch_size(1000, 3) == 768);
   CHECK(epoch_size(255, 3) == 255);
   LoaderOptions options = in_order(64, 2);
-  options.shuffle = true;
-  options.repeats = 3;
+  options.epoch.shuffle = true;
+  options.epoch.repeats = 3;
   Loader loader(std::make_shared<Fake>(600), {}, options);
   CHECK(loader.batches_per_epoch() == 8);
   const auto shown = labels(loader);
@@ -132,13 +132,13 @@ TEST_CASE("repeated images: as many as before in an epoch, rounded down to 256")
 
 TEST_CASE("each repeat is augmented anew, the first as if there were no others") {
   Pipeline noise;
-  noise.steps.emplace_back([](Image image, Rng& rng) {
+  noise.steps.push_back(color_step([](Image image, Rng& rng) {
     for (std::uint8_t& value : image.pixels) value = static_cast<std::uint8_t>(rng.below(256));
     return image;
-  });
+  }));
   LoaderOptions options = in_order(1, 0);
   Loader plain(std::make_shared<Fake>(4), noise, options);
-  options.repeats = 2;
+  options.epoch.repeats = 2;
   Loader repeated(std::make_shared<Fake>(4), noise, options);
   const auto hash = [](Loader& loader) { return tests::hash_of(loader.next().images); };
   const auto first = hash(repeated), second = hash(repeated);
@@ -151,7 +151,7 @@ TEST_CASE("the next good image stands in for a broken one") {
     auto fake = std::make_shared<Fake>(10);
     fake->broken = {2, 6, 7, 9};
     LoaderOptions options = in_order(4, workers);
-    options.on_bad_image = OnBadImage::replace;
+    options.bad_images.then = OnBadImage::replace;
     Loader loader(fake, {}, options);
     CHECK(labels(loader) == std::vector<std::int64_t>{0, 1, 3, 3, 4, 5, 8, 8, 8, 0});
     CHECK(loader.bad_images() == 4);
@@ -168,7 +168,7 @@ TEST_CASE("who waits long for images is told for what") {
   fake->delay = std::chrono::milliseconds(5);
   for (int i = 0; i < 40; ++i) fake->broken.insert(i);
   LoaderOptions options = in_order(1, 1);
-  options.on_bad_image = OnBadImage::replace;
+  options.bad_images.then = OnBadImage::replace;
   options.seconds_without_word = 0.02;
   Loader loader(fake, {}, options);
   std::vector<std::string> said;
@@ -183,7 +183,7 @@ TEST_CASE("broken images can be left out") {
   auto fake = std::make_shared<Fake>(10);
   fake->broken = {2, 4, 5, 6, 7};
   LoaderOptions options = in_order(4, 2);
-  options.on_bad_image = OnBadImage::drop;
+  options.bad_images.then = OnBadImage::drop;
   Loader loader(fake, {}, options);
   CHECK(loader.next().size() == 3);
   CHECK(loader.next().size() == 0);
@@ -195,8 +195,8 @@ TEST_CASE("a run ends where too many images are broken, at the batch that meets 
     auto fake = std::make_shared<Fake>(100);
     fake->broken = {10, 30};
     LoaderOptions options = in_order(10, workers);
-    options.on_bad_image = OnBadImage::replace;
-    options.bad_image_limit = 0.01;
+    options.bad_images.then = OnBadImage::replace;
+    options.bad_images.limit = 0.01;
     Loader loader(fake, {}, options);
     for (int i = 0; i < 3; ++i) CHECK(loader.next().size() == 10);
     const std::string message = message_of([&] { (void)loader.next(); });
@@ -208,7 +208,7 @@ TEST_CASE("nothing can stand in where all are broken") {
   auto fake = std::make_shared<Fake>(3);
   fake->broken = {0, 1, 2};
   LoaderOptions options = in_order(2, 0);
-  options.on_bad_image = OnBadImage::replace;
+  options.bad_images.then = OnBadImage::replace;
   Loader loader(fake, {}, options);
   CHECK(contains(message_of([&] { (void)loader.next(); }),
                  "none of the 3 images can be read, the last: file"));

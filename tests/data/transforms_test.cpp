@@ -1,13 +1,15 @@
-// Crops, flips, normalisation and pipelines.
+// Crops, flips, normalisation and pipelines of 8-bit RGB.
 #include "data/transforms.h"
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
-#include "data/augment/pipeline.h"
-#include "data/evaluation.h"
+#include "data/augment/training_pipeline.h"
+#include "data/evaluation_transform.h"
 #include "tests/data/hash.h"
 
 namespace fovea {
@@ -31,10 +33,13 @@ TEST_CASE("crop copies the part and pads with black") {
   CHECK(crop(image, 100, -100, {2, 2}) == Image(2, 2));
 }
 
-TEST_CASE("center_crop rounds halves to even as Python does") {
-  const Image image = tests::sample_image();                       // 11 x 13
-  CHECK(center_crop(image, {8, 8}) == crop(image, 2, 2, {8, 8}));  // 1.5 and 2.5
-  CHECK(center_crop(image, {6, 6}) == crop(image, 2, 4, {6, 6}));  // 2.5 and 3.5
+TEST_CASE("the middle of an image rounds halves to even as Python does") {
+  const ImageSize size{11, 13};
+  CHECK(center_box(size, {8, 8}).top == 2);  // 1.5 and 2.5
+  CHECK(center_box(size, {8, 8}).left == 2);
+  CHECK(center_box(size, {6, 6}).top == 2);  // 2.5 and 3.5
+  CHECK(center_box(size, {6, 6}).left == 4);
+  CHECK(center_box(size, {6, 6}).size() == ImageSize{6, 6});
 }
 
 TEST_CASE("flip_horizontal mirrors rows") {
@@ -48,26 +53,17 @@ TEST_CASE("flip_horizontal mirrors rows") {
   }
 }
 
-TEST_CASE("random_crop reaches every offset of the padding and no other") {
-  const Image image = tests::sample_image();
-  std::set<std::uint64_t> allowed, seen;  // hashes
-  for (std::int64_t top = -2; top <= 2; ++top)
-    for (std::int64_t left = -2; left <= 2; ++left)
-      allowed.insert(tests::hash_of(crop(image, top, left, {11, 13})));
+TEST_CASE("a padded crop reaches every offset of the padding and no other") {
+  std::set<std::pair<std::int64_t, std::int64_t>> seen;
   Rng rng(1);
-  for (int i = 0; i < 400; ++i) seen.insert(tests::hash_of(random_crop(image, 2, rng)));
-  CHECK(seen == allowed);
-  CHECK_THROWS_AS((void)random_crop(image, -1, rng), Error);
-}
-
-TEST_CASE("random_flip mirrors with its probability") {
-  const Image image = tests::sample_image();
-  Rng rng(2);
-  int flips = 0;
-  for (int i = 0; i < 1000; ++i) flips += random_flip(image, 0.25, rng) != image;
-  CHECK(flips == doctest::Approx(250).epsilon(0.2));
-  CHECK(random_flip(image, 0, rng) == image);
-  CHECK(random_flip(image, 1, rng) == flip_horizontal(image));
+  for (int i = 0; i < 400; ++i) {
+    const PixelBox box = draw_padded_crop({11, 13}, 2, rng);
+    CHECK(box.size() == ImageSize{11, 13});
+    CHECK(std::max(std::abs(box.top), std::abs(box.left)) <= 2);
+    seen.emplace(box.top, box.left);
+  }
+  CHECK(seen.size() == 25);
+  CHECK_THROWS_AS((void)draw_padded_crop({11, 13}, -1, rng), Error);
 }
 
 TEST_CASE("normalize writes channels first") {
@@ -81,36 +77,42 @@ TEST_CASE("normalize writes channels first") {
   }
 }
 
-TEST_CASE("resize_for_evaluation scales the shorter side and crops the centre") {
+TEST_CASE("evaluation scales the shorter side and crops the centre") {
   const Image image = tests::sample_image();  // 11 x 13: to 9 x int(9 * 13 / 11) = 9 x 10
-  const Image whole = resize(image, {9, 10});
-  CHECK(resize_for_evaluation(image, {8, 8}) == center_crop(whole, {8, 8}));
+  EvaluationTransform transform;
+  transform.crop.mode = CropMode::center;
+  transform.size = {8, 8};
+  CHECK(prepare_for_evaluation(image, transform) == crop(resize(image, {9, 10}), 0, 1, {8, 8}));
   // Not square: just covers 9 x 4, so 9 x round(13 * 9 / 11) = 9 x 11.
-  CHECK(resize_for_evaluation(image, {8, 4}) == center_crop(resize(image, {9, 11}), {8, 4}));
-  CHECK_THROWS_WITH_AS((void)resize_for_evaluation(image, {8, 8}, 0),
-                       "resize_for_evaluation: got crop_pct 0, expected more than 0 and at most 1",
-                       Error);
+  transform.size = {8, 4};
+  CHECK(prepare_for_evaluation(image, transform) == crop(resize(image, {9, 11}), 0, 4, {8, 4}));
+  transform.crop.crop_pct = 0;
+  CHECK_THROWS_WITH_AS((void)prepare_for_evaluation(image, transform),
+                       "evaluation: got crop_pct 0, expected more than 0 and at most 1", Error);
 }
 
-TEST_CASE("the training pipeline is a function of image and rng") {
+TEST_CASE("the training pipeline is a function of sample and rng") {
   const Pipeline pipeline = training_pipeline({});
   const Image image = tests::sample_image();
   Rng a(3, 5), b(3, 5), expected(3, 5);
-  const Image first = pipeline.apply(image, a);
-  CHECK(first == pipeline.apply(image, b));
-  CHECK(first == random_flip(random_crop(image, 4, expected), 0.5, expected));
+  const Image first = pipeline.apply({image}, a).image;
+  CHECK(first == pipeline.apply({image}, b).image);
+  const PixelBox box = draw_padded_crop(image.size(), 4, expected);
+  const Image part = crop(image, box.top, box.left, box.size());
+  CHECK(first == (expected.uniform() < 0.5 ? flip_horizontal(part) : part));
   Rng rng(0);
-  CHECK(training_pipeline({.crop_padding = 0, .flip = 0}).apply(image, rng) == image);
-  CHECK(training_pipeline({.size = {20, 24}}).apply(image, rng).height == 20);
+  CHECK(training_pipeline({.crop_padding = 0, .flip = 0}).apply({image}, rng).image == image);
+  CHECK(training_pipeline({.size = {20, 24}}).apply({image}, rng).image.height == 20);
 }
 
 TEST_CASE("the evaluation pipeline crops photographs, not small images") {
   Rng rng(0);
   const Image small = tests::sample_image(), photo = resize(small, {60, 90});
-  CHECK(evaluation_pipeline({}).apply(photo, rng) == photo);
-  CHECK(evaluation_pipeline({.size = {32, 32}}).apply(small, rng) == resize(small, {32, 32}));
-  CHECK(evaluation_pipeline({.size = {32, 32}}).apply(photo, rng) ==
-        resize_for_evaluation(photo, {32, 32}));
+  CHECK(evaluation_pipeline({}).apply({photo}, rng).image == photo);
+  const Pipeline pipeline = evaluation_pipeline({.size = {32, 32}});
+  CHECK(pipeline.apply({small}, rng).image == resize(small, {32, 32}));
+  CHECK(pipeline.apply({photo}, rng).image ==  // 36 = int(32 / 0.875)
+        crop(resize(photo, {36, 54}), 2, 11, {32, 32}));
 }
 
 }  // namespace fovea

@@ -109,12 +109,11 @@ TEST_CASE("a missing kernel names the op that was called and the place that lack
 }
 
 TEST_CASE("derivatives run under the name of their op, whoever asked for them") {
-  kernels_place() = "a device";
   std::string seen;
   const Tensor y = outer(ones({2}).set_requires_grad(), &seen);
   const RunningOp caller("recompute");
   backward(y, ones({2}));
-  CHECK(seen == "outer is not implemented on a device");
+  CHECK(seen.starts_with("outer is not implemented on "));
 }
 
 TEST_CASE("the tape keeps an op's attributes") {

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const fovea::AugmentPolicy policy = fovea::parse_augment_policy(text, {});
     fovea::Rng rng(1);
-    const fovea::Image image = fovea::apply(policy, fovea::Image(6, 5), rng);
+    const fovea::Image image = fovea::apply(policy, {fovea::Image(6, 5)}, rng).image;
     if (image.height != 6 || image.width != 5) __builtin_trap();
   } catch (const fovea::Error&) {  // the documented answer to bad input
   }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "report/classifier_sections.h"
 #include "report/evaluations.h"
 #include "report/html.h"

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "data/augment/pipeline.h"
-#include "data/evaluation.h"
+#include "data/augment/training_pipeline.h"
+#include "data/evaluation_transform.h"
 #include "ops/view.h"
 #include "settings/pipeline.h"
 #include "tests/support/tiny_run.h"

@@ -50,7 +50,7 @@ TEST_CASE("a mask follows from seed, step and sample, not from the place in the 
   const auto model = tiny_mae();
   const MaskedAutoencoding task({}, model->info(), 7), other_seed({}, model->info(), 8);
   const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
-    return task.prepare(batch_of(indices), place).noise;
+    return task.prepare(batch_of(indices), place).at("noise");
   };
   const BatchPlace place{.step = 5, .forward = 10, .epoch = 1};
   const Tensor whole = noise({4, 9, 2, 11}, place);
@@ -58,7 +58,7 @@ TEST_CASE("a mask follows from seed, step and sample, not from the place in the 
   CHECK(row(noise({2, 11}, {.step = 5, .forward = 11, .epoch = 1}), 0) == row(whole, 2));
   CHECK(row(noise({9, 4}, place), 1) == row(whole, 0));
   CHECK(row(noise({4}, {.step = 6, .forward = 10, .epoch = 1}), 0) != row(whole, 0));
-  CHECK(row(other_seed.prepare(batch_of({4}), place).noise, 0) != row(whole, 0));
+  CHECK(row(other_seed.prepare(batch_of({4}), place).at("noise"), 0) != row(whole, 0));
   // A sample that comes twice in a batch is masked twice.
   const Tensor twice = noise({4, 4}, place);
   CHECK(row(twice, 0) == row(whole, 0));

@@ -31,13 +31,13 @@ class Brightness : public Task {
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override {
-    batch.targets = ops::mean(batch.images, {2, 3});
+    batch.set("brightness", ops::mean(batch.images, {2, 3}));
     batch.labels = {};
     return batch;
   }
   [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
     CHECK_FALSE(batch.labels.defined());
-    const Tensor off = model.forward(batch.images, ctx).logits - batch.targets;
+    const Tensor off = model.forward(batch.images, ctx).logits - batch.at("brightness");
     const Tensor squares = ops::mean(off * off, {0});
     TaskLoss loss{ops::mean(squares)};
     for (std::int64_t c = 0; c < 3; ++c) loss.parts.push_back(ops::select(squares, 0, c));

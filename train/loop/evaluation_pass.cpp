@@ -28,8 +28,8 @@ EvaluationPass evaluate_batches(
     const std::function<std::int64_t(const EvaluationBatch& batch)>& measure) {
   const auto start = std::chrono::steady_clock::now();
   LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
-  load.on_bad_image = OnBadImage::drop;
-  load.bad_image_limit = options.bad_image_limit;
+  load.bad_images.then = OnBadImage::drop;
+  load.bad_images.limit = options.bad_image_limit;
   Loader loader(dataset, evaluation_pipeline(evaluation_transform(model, options)), load);
 
   EvaluationPass pass;
@@ -39,7 +39,7 @@ EvaluationPass evaluate_batches(
     if (batch.size() == 0) continue;
     Context ctx;
     ctx.activations = options.activations;
-    pass.nonfinite += measure({batch, uploaded(batch, model.device()), ctx});
+    pass.nonfinite += measure({batch, batch.uploaded(model.device()), ctx});
     pass.samples += batch.size();
     if (options.on_batch) pass.complete = options.on_batch(pass.samples);
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/loading/batch.h"
 #include "data/transforms.h"
 #include "models/model.h"
@@ -45,7 +45,7 @@ struct EvaluationPass {
 /// A batch of a pass; on the CPU `host` and `there` are the same tensors.
 struct EvaluationBatch {
   Batch host;    ///< as the loader made it
-  Batch there;   ///< where the model is: uploaded()
+  Batch there;   ///< where the model is: Batch::uploaded()
   Context& ctx;  ///< of evaluation
 };
 

@@ -105,7 +105,7 @@ Batch TrainStep::upload_next(const std::function<Batch()>& next) {
     const StageTimer timer(times_.wait, "wait");
     batch = next();
   }
-  return uploaded(batch, model_.device());
+  return batch.uploaded(model_.device());
 }
 
 TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {

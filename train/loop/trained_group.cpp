@@ -1,7 +1,6 @@
 // Other groups' parameters want no gradient while this one's are computed.
 #include "train/loop/trained_group.h"
 
-
 namespace fovea {
 namespace {
 

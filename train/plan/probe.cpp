@@ -5,29 +5,12 @@
 #include <utility>
 
 #include "engine/autograd.h"
-#include "ops/arithmetic.h"
-#include "ops/index.h"
 #include "settings/pipeline.h"
 #include "train/start/run_options.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
-namespace {
-
-/// So many rows, from the first on over and over.
-Batch repeated(Batch batch, std::int64_t rows) {
-  const std::int64_t have = batch.size();
-  if (have == rows) return batch;
-  const Tensor which = empty({rows}, {DType::i64, {}});
-  for (std::int64_t i = 0; i < rows; ++i) which.data<std::int64_t>()[i] = i % have;
-  for (Tensor* const part : {&batch.images, &batch.labels, &batch.indices, &batch.targets}) {
-    if (part->defined()) *part = ops::index_select(*part, 0, which);
-  }
-  return batch;
-}
-
-}  // namespace
 
 Probe::Probe(TrainConfig config, Datasets data)
     : config_(std::move(config)), data_(std::move(data)) {
@@ -57,7 +40,7 @@ Batch Probe::first_samples(std::int64_t samples) const {
   images.loader.batch_size = std::min(samples, data_.train->size());
   images.loader.workers = 0;
   const auto loader = training_loader(images, data_.train, largest_size());
-  return repeated(loader->next(), samples * images.loader.splits);
+  return loader->next().repeated(samples * images.loader.rows.splits);
 }
 
 void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {

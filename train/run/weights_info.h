@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 #include "data/transforms.h"
 #include "models/model.h"
 #include "train/run/pending_file.h"

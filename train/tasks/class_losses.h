@@ -28,7 +28,7 @@ struct BceOptions {
 
 /// As timm's JsdCrossEntropy (Hendrycks et al. 2020, AugMix).
 struct JsdOptions {
-  std::int64_t splits = 3;  ///< rows of each image, one after another: LoaderOptions::splits
+  std::int64_t splits = 3;  ///< rows of each image, one after another: RowOptions::splits
   double smoothing = 0;     ///< of the labels
   double alpha = 12;        ///< weight of the divergence
 };

@@ -49,15 +49,12 @@ Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   const bool in_time = options_.mix_epochs == 0 || place.epoch < options_.mix_epochs;
   if (!options_.mix || !in_time) return batch;
   Rng rng(options_.seed, stream_of(kMixStream, static_cast<std::uint64_t>(place.forward)));
-  MixedBatch mixed = mix(batch, *options_.mix, rng);
-  batch.images = std::move(mixed.images);
-  batch.targets = std::move(mixed.targets);
-  return batch;
+  return mix(std::move(batch), *options_.mix, rng);
 }
 
 TaskLoss Classification::loss(Model& model, const Batch& batch, Context& ctx) const {
   const ModelOutput output = model.forward(batch.images, ctx);
-  return objective_(output, {batch.labels, batch.targets, batch.indices}, batch.images);
+  return objective_(output, {batch.labels, batch.find("targets"), batch.indices}, batch.images);
 }
 
 Task::Evaluated Classification::evaluate(Model& model,

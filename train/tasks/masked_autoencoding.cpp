@@ -94,13 +94,13 @@ MaskedAutoencoding::MaskedAutoencoding(TaskInfo info, const ModelInfo& model, st
 
 Batch MaskedAutoencoding::prepare(Batch batch, const BatchPlace& place) const {
   const RandomKey key{stream_of(kMaskStream, seed_), static_cast<std::uint64_t>(place.step)};
-  batch.noise = mask_noise(key, batch.indices, patches_);
+  batch.set("noise", mask_noise(key, batch.indices, patches_));
   return batch;
 }
 
 TaskLoss MaskedAutoencoding::loss(Model& model, const Batch& batch, Context& ctx) const {
   const Mae& mae = as_mae(model);
-  const Masking masking(batch.noise, mae.config().kept());
+  const Masking masking(batch.at("noise"), mae.config().kept());
   return {mae.loss(batch.images, masking, mae.reconstruct(batch.images, masking, ctx).pixels)};
 }
 

@@ -1,5 +1,5 @@
 // The numbers are rounded where timm's transforms round them.
-#include "data/evaluation.h"
+#include "data/evaluation_transform.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ std::int64_t scaled(std::int64_t side, double crop_pct) {
 }
 
 /// Just small enough for `size` to cover it.
-ImageSize covered(const Image& image, ImageSize size) {
+ImageSize covered(ImageSize image, ImageSize size) {
   const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   const double ratio =
       std::max(height / static_cast<double>(size.height), width / static_cast<double>(size.width));
@@ -25,14 +25,13 @@ ImageSize covered(const Image& image, ImageSize size) {
           std::max<std::int64_t>(1, static_cast<std::int64_t>(std::nearbyint(width / ratio)))};
 }
 
-}  // namespace
+using Moves = std::vector<Geometry>;
 
-Image resize_for_evaluation(const Image& image, ImageSize size, double crop_pct, Filter filter) {
-  check(crop_pct > 0 && crop_pct <= 1, "resize_for_evaluation: got crop_pct ", crop_pct,
-        ", expected more than 0 and at most 1");
-  const ImageSize scale = {scaled(size.height, crop_pct), scaled(size.width, crop_pct)};
-  return center_crop(resize(image, covering_size(image, scale), filter), size);
+Moves scale_and_crop(ImageSize scale, ImageSize size, Filter filter) {
+  return {geometry::Resize{scale, filter}, geometry::Crop{center_box(scale, size)}};
 }
+
+}  // namespace
 
 ImageSize evaluation_scale(const EvaluationTransform& t) {
   check(t.crop.crop_pct > 0 && t.crop.crop_pct <= 1, "evaluation: got crop_pct ", t.crop.crop_pct,
@@ -40,27 +39,37 @@ ImageSize evaluation_scale(const EvaluationTransform& t) {
   return {scaled(t.size.height, t.crop.crop_pct), scaled(t.size.width, t.crop.crop_pct)};
 }
 
-Image prepare_for_evaluation(const Image& image, const EvaluationTransform& t) {
+Moves evaluation_moves(ImageSize image, const EvaluationTransform& t) {
   const bool small = std::max(image.height, image.width) <= kSmallImage;
   const ImageSize scale = evaluation_scale(t);
   switch (t.crop.mode) {
     case CropMode::squash:
-      return center_crop(resize(image, scale, t.crop.filter), t.size);
-    case CropMode::border:
-      return center_crop_or_pad(resize(image, covered(image, scale), t.crop.filter), t.size,
-                                Padding::constant, mean_color(t.normalization));
+      return scale_and_crop(scale, t.size, t.crop.filter);
+    case CropMode::border: {
+      const ImageSize whole = covered(image, scale);
+      return {geometry::Resize{whole, t.crop.filter},
+              geometry::Crop{center_box_or_pad(whole, t.size), Padding::constant,
+                             mean_color(t.normalization)}};
+    }
     default:
-      if (t.crop.mode == CropMode::automatic && small) return resize(image, t.size, t.crop.filter);
-      return resize_for_evaluation(image, t.size, t.crop.crop_pct, t.crop.filter);
+      if (t.crop.mode == CropMode::automatic && small)
+        return {geometry::Resize{t.size, t.crop.filter}};
+      return scale_and_crop(covering_size(image, scale), t.size, t.crop.filter);
   }
+}
+
+Image prepare_for_evaluation(Image image, const EvaluationTransform& t) {
+  for (const Geometry& move : evaluation_moves(image.size(), t))
+    image = moved(std::move(image), move);
+  return image;
 }
 
 Pipeline evaluation_pipeline(const EvaluationTransform& t) {
   Pipeline pipeline;
   pipeline.normalization = t.normalization;
   if (t.size == ImageSize{}) return pipeline;
-  pipeline.steps.emplace_back(
-      [t](const Image& image, Rng&) { return prepare_for_evaluation(image, t); });
+  pipeline.steps.push_back(
+      geometry_step([t](ImageSize size, Rng&) { return evaluation_moves(size, t); }));
   return pipeline;
 }
 

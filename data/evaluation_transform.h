@@ -1,7 +1,9 @@
 // How an image is shown to a model in evaluation, in timm's ways.
 #pragma once
 
-#include "data/transforms.h"
+#include <vector>
+
+#include "data/pipeline.h"
 
 namespace fovea {
 
@@ -33,14 +35,14 @@ struct EvaluationTransform {
   EvaluationCrop crop{};
 };
 
-/// Scales so that `size` covers the fraction crop_pct of the shorter side, then crops the centre:
-/// the usual way to show a photograph to a model. 0 < crop_pct <= 1.
-[[nodiscard]] Image resize_for_evaluation(const Image& image, ImageSize size,
-                                          double crop_pct = 0.875, Filter filter = Filter::bicubic);
 /// size / crop_pct, rounded down.
 [[nodiscard]] ImageSize evaluation_scale(const EvaluationTransform& transform);
-[[nodiscard]] Image prepare_for_evaluation(const Image& image,
-                                           const EvaluationTransform& transform);
+/// How an image of this size comes to the size of evaluation. The usual way to show a photograph to
+/// a model is CropMode::center: scaled so that `size` covers the fraction crop_pct of the shorter
+/// side, then the middle. Throws unless 0 < crop_pct <= 1.
+[[nodiscard]] std::vector<Geometry> evaluation_moves(ImageSize image,
+                                                     const EvaluationTransform& transform);
+[[nodiscard]] Image prepare_for_evaluation(Image image, const EvaluationTransform& transform);
 /// No randomness.
 [[nodiscard]] Pipeline evaluation_pipeline(const EvaluationTransform& transform);
 

@@ -1,5 +1,5 @@
 // Boxes and sizes of random crops. Roundings are Python's: halves to even.
-#include "data/augment/crop.h"
+#include "data/augment/draw_crop.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +56,13 @@ PixelBox draw_place(ImageSize image, ImageSize size, Rng& rng) {
 }
 
 }  // namespace
+
+PixelBox draw_padded_crop(ImageSize image, std::int64_t padding, Rng& rng) {
+  check(padding >= 0, "random crop: got padding ", padding, ", expected 0 or more");
+  const std::int64_t top = rng.below(2 * padding + 1) - padding;
+  const std::int64_t left = rng.below(2 * padding + 1) - padding;
+  return {top, top + image.height, left, left + image.width};
+}
 
 PixelBox draw_resized_crop(ImageSize image, const CropRange& range, Rng& rng) {
   check_crop(image, range);

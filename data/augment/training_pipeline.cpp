@@ -1,5 +1,5 @@
 // As timm's transforms_factory puts them together.
-#include "data/augment/pipeline.h"
+#include "data/augment/training_pipeline.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,42 +20,46 @@ Filter draw_filter(const std::optional<Filter>& filter, Rng& rng) {
   return rng.uniform() < 0.5 ? Filter::bilinear : Filter::bicubic;
 }
 
+using Moves = std::vector<Geometry>;
+
 /// A random place of `size` in the image, or of the image in `size` where that is larger.
-Image random_crop_or_pad(const Image& image, ImageSize size, Rng& rng) {
+PixelBox draw_crop_or_pad(ImageSize image, ImageSize size, Rng& rng) {
   const auto start = [&rng](std::int64_t whole, std::int64_t part) {
     return whole >= part ? rng.below(whole - part + 1) : -rng.below(part - whole + 1);
   };
   const std::int64_t top = start(image.height, size.height), left = start(image.width, size.width);
-  return crop(image, {top, top + size.height, left, left + size.width}, Padding::reflect);
+  return {top, top + size.height, left, left + size.width};
 }
 
-Image keep_ratio(const Image& image, const AugmentOptions& o, Rng& rng) {
-  const ImageSize size = draw_kept_ratio({image.height, image.width}, o.size, o.range, rng);
-  const Image scaled_image = resize(image, size, draw_filter(o.filter, rng));
-  return o.crop == TrainCrop::keep_ratio_random
-             ? random_crop_or_pad(scaled_image, o.size, rng)
-             : center_crop_or_pad(scaled_image, o.size, Padding::reflect);
+Moves keep_ratio(ImageSize image, const AugmentOptions& o, Rng& rng) {
+  const ImageSize size = draw_kept_ratio(image, o.size, o.range, rng);
+  const Filter filter = draw_filter(o.filter, rng);
+  const PixelBox box = o.crop == TrainCrop::keep_ratio_random ? draw_crop_or_pad(size, o.size, rng)
+                                                              : center_box_or_pad(size, o.size);
+  return {geometry::Resize{size, filter}, geometry::Crop{box, Padding::reflect}};
 }
 
 /// DeiT III's simple random crop: the shorter side to the size, four reflected pixels around.
-Image simple_crop(const Image& image, const AugmentOptions& o, Rng& rng) {
+Moves simple_crop(ImageSize image, const AugmentOptions& o, Rng& rng) {
   constexpr std::int64_t kAround = 4;
-  const Image whole = resize(image, covering_size(image, o.size), draw_filter(o.filter, rng));
+  const ImageSize whole = covering_size(image, o.size);
+  const Filter filter = draw_filter(o.filter, rng);
   const std::int64_t top = rng.below(whole.height - o.size.height + 2 * kAround + 1) - kAround;
   const std::int64_t left = rng.below(whole.width - o.size.width + 2 * kAround + 1) - kAround;
-  return crop(whole, {top, top + o.size.height, left, left + o.size.width}, Padding::reflect);
+  const PixelBox box{top, top + o.size.height, left, left + o.size.width};
+  return {geometry::Resize{whole, filter}, geometry::Crop{box, Padding::reflect}};
 }
 
 void add_padded_crop(Pipeline& pipeline, const AugmentOptions& options) {
   if (options.size != ImageSize{}) {
-    pipeline.steps.emplace_back([options](Image image, Rng&) {
-      return resized(std::move(image), options.size, options.filter.value_or(Filter::bicubic));
-    });
+    const geometry::Resize resize{options.size, options.filter.value_or(Filter::bicubic)};
+    pipeline.steps.push_back(geometry_step([resize](ImageSize, Rng&) { return Moves{resize}; }));
   }
   if (options.crop_padding == 0) return;
-  pipeline.steps.emplace_back([options](const Image& image, Rng& rng) {
-    return random_crop(image, options.crop_padding, rng, options.padding);
-  });
+  pipeline.steps.push_back(geometry_step([options](ImageSize size, Rng& rng) {
+    return Moves{
+        geometry::Crop{draw_padded_crop(size, options.crop_padding, rng), options.padding}};
+  }));
 }
 
 void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
@@ -67,25 +71,23 @@ void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
     pipeline.choose_box = [range = options.range, once](ImageSize size, Rng& rng) {
       return once ? draw_resized_crop_once(size, range, rng) : draw_resized_crop(size, range, rng);
     };
-    pipeline.steps.emplace_back([options](Image image, Rng& rng) {
-      return resized(std::move(image), options.size, draw_filter(options.filter, rng));
-    });
+    pipeline.steps.push_back(geometry_step([options](ImageSize, Rng& rng) {
+      return Moves{geometry::Resize{options.size, draw_filter(options.filter, rng)}};
+    }));
     return;
   }
   const bool simple = options.crop == TrainCrop::simple;
-  pipeline.steps.emplace_back([options, simple](const Image& image, Rng& rng) {
-    return simple ? simple_crop(image, options, rng) : keep_ratio(image, options, rng);
-  });
+  pipeline.steps.push_back(geometry_step([options, simple](ImageSize size, Rng& rng) {
+    return simple ? simple_crop(size, options, rng) : keep_ratio(size, options, rng);
+  }));
 }
 
-/// Adds a step that is taken with the given probability.
-template <class Step>
-void add_sometimes(std::vector<Pipeline::Step>& steps, double probability, const Step& step) {
-  if (probability <= 0) return;
-  steps.emplace_back([probability, step](Image image, Rng& rng) {
-    if (rng.uniform() < probability) return step(std::move(image), rng);
-    return image;  // moved, as it would not be out of a conditional expression
-  });
+Pipeline::Step flip_step(geometry::Flip flip) {
+  return geometry_step([flip](ImageSize, Rng&) { return Moves{flip}; });
+}
+
+void add_sometimes(std::vector<Pipeline::Step>& steps, double probability, Pipeline::Step step) {
+  if (probability > 0) steps.push_back(sometimes(probability, std::move(step)));
 }
 
 void add_policy(Pipeline& pipeline, const AugmentOptions& options) {
@@ -98,8 +100,8 @@ void add_policy(Pipeline& pipeline, const AugmentOptions& options) {
     settings.translate_const = std::trunc(side * 0.45);
   }
   pipeline.variations.emplace_back(
-      [policy = parse_augment_policy(options.policy, settings)](Image image, Rng& rng) {
-        return apply(policy, std::move(image), rng);
+      [policy = parse_augment_policy(options.policy, settings)](Sample sample, Rng& rng) {
+        return apply(policy, std::move(sample), rng);
       });
 }
 
@@ -113,15 +115,15 @@ void add_colors(Pipeline& pipeline, const AugmentOptions& options) {
   add_policy(pipeline, options);
   if (jitters(options)) {
     add_sometimes(pipeline.variations, options.jitter_probability,
-                  [jitter = options.jitter](Image image, Rng& rng) {
+                  color_step([jitter = options.jitter](Image image, Rng& rng) {
                     return color_jitter(std::move(image), jitter, rng);
-                  });
+                  }));
   }
   add_sometimes(pipeline.variations, options.grayscale,
-                [](const Image& image, Rng&) { return grayscale(image); });
-  add_sometimes(pipeline.variations, options.blur, [](const Image& image, Rng& rng) {
-    return gaussian_filter(image, kBlurTaps, rng.uniform(0.1, 2));
-  });
+                color_step([](const Image& image, Rng&) { return grayscale(image); }));
+  add_sometimes(pipeline.variations, options.blur, color_step([](const Image& image, Rng& rng) {
+                  return gaussian_filter(image, kBlurTaps, rng.uniform(0.1, 2));
+                }));
 }
 
 }  // namespace
@@ -130,10 +132,8 @@ Pipeline training_pipeline(const AugmentOptions& options) {
   Pipeline pipeline;
   pipeline.normalization = options.normalization;
   add_crop(pipeline, options);
-  add_sometimes(pipeline.steps, options.flip,
-                [](Image image, Rng&) { return flip_horizontal(std::move(image)); });
-  add_sometimes(pipeline.steps, options.vertical_flip,
-                [](Image image, Rng&) { return flip_vertical(std::move(image)); });
+  add_sometimes(pipeline.steps, options.flip, flip_step({.vertical = false}));
+  add_sometimes(pipeline.steps, options.vertical_flip, flip_step({.vertical = true}));
   add_colors(pipeline, options);
   if (options.erase.probability > 0) {
     pipeline.finish = [erase = options.erase](float* values, ImageSize size, Rng& rng) {

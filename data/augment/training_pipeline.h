@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "data/augment/crop.h"
+#include "data/augment/draw_crop.h"
 #include "data/augment/erase.h"
 #include "data/augment/jitter.h"
-#include "data/transforms.h"
+#include "data/pipeline.h"
 
 namespace fovea {
 

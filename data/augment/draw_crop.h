@@ -1,4 +1,4 @@
-// The random crops of training, in timm's definitions.
+// Where the random crops of training lie, in timm's definitions.
 #pragma once
 
 #include "data/image.h"
@@ -11,6 +11,10 @@ struct CropRange {
   double scale_low = 0.08, scale_high = 1;
   double ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;
 };
+
+/// The image's size at a random place in the image with `padding` pixels around it. Throws unless
+/// padding >= 0.
+[[nodiscard]] PixelBox draw_padded_crop(ImageSize image, std::int64_t padding, Rng& rng);
 
 /// RandomResizedCrop's box: up to ten draws of area = U(scale) and ratio = exp(U(log ratio)), each
 /// accepted where it fits; else the largest central box with a ratio in range. Throws unless

@@ -1,0 +1,113 @@
+// From the order of an epoch to a batch: read, place, vary, normalise, finish.
+#include "data/loading/batch_maker.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kAugmentStream = 0x6175676D656E74;  // "augment"
+
+}  // namespace
+
+BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, Pipeline pipeline,
+                       const LoaderOptions& options, PrepareBatch prepare)
+    : dataset_(std::move(dataset)),
+      pipeline_(std::move(pipeline)),
+      options_(options),
+      prepare_(std::move(prepare)) {}
+
+std::vector<std::int64_t> BatchMaker::order(std::int64_t epoch) const {
+  const EpochOptions& o = options_.epoch;
+  if (!o.shuffle) return sequential_order(dataset_->size());
+  const std::vector<std::int64_t> parts = dataset_->parts();
+  return o.shuffle_buffer > 0 && !parts.empty()
+             ? buffered_order(parts, o.shuffle_buffer, options_.seed, epoch)
+             : shuffled_order(dataset_->size(), options_.seed, epoch);
+}
+
+BatchMaker::Made BatchMaker::make(const std::vector<std::int64_t>& order, Cursor at) const {
+  const std::int64_t repeats = options_.epoch.repeats;
+  const std::int64_t begin = at.batch * options_.batch_size;
+  const std::int64_t size = epoch_size(std::ssize(order), repeats);
+  const std::int64_t count = std::min(options_.batch_size, size - begin);
+  Made made;
+  BatchRows rows(count * options_.rows.splits, options_.rows.pad_multiple);
+  for (std::int64_t i = begin; i < begin + count; ++i)
+    put(made, rows, {at.epoch, order[i / repeats], i % repeats, i});
+  made.batch = prepared(rows.take(), at);
+  return made;
+}
+
+/// Adds the rows of the sample, or of what stands in for it; none when it is left out.
+void BatchMaker::put(Made& made, BatchRows& rows, Draw draw) const try {
+  const OnBadImage then = options_.bad_images.then;
+  for (std::int64_t tries = 0; tries < dataset_->size(); ++tries) {
+    try {
+      return add_sample(rows, draw);
+    } catch (const ImageError& error) {
+      if (then == OnBadImage::fail) throw;
+      made.bad.push_back({draw.index, error.what()});
+      broken_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (then == OnBadImage::drop) return;
+    draw.index = (draw.index + 1) % dataset_->size();
+  }
+  fail("none of the ", dataset_->size(),
+       " images can be read, the last: ", made.bad.back().message);
+} catch (const std::exception& error) {
+  fail("loader: sample ", draw.index, " of epoch ", draw.epoch, ": ", error.what());
+}
+
+void BatchMaker::add_sample(BatchRows& rows, const Draw& draw) const {
+  Rng rng = rng_of(draw);
+  Sample placed = pipeline_.place(read(draw.index, rng), rng);
+  if (options_.rows.splits == 1)
+    return add_row(rows, pipeline_.vary(std::move(placed), rng), draw, 0, rng);
+  add_row(rows, placed, draw, 0, rng);
+  for (std::int64_t split = 1; split < options_.rows.splits; ++split)
+    add_row(rows, pipeline_.vary(placed, rng), draw, split, rng);
+}
+
+void BatchMaker::add_row(BatchRows& rows, Sample sample, const Draw& draw, std::int64_t split,
+                         Rng& rng) const {
+  const Image& image = sample.image;
+  float* const values = rows.add(sample, draw.index);
+  normalize(image, pipeline_.normalization, values);
+  if (!pipeline_.finish || !is_finished(draw, split)) return;
+  check(image.format.channels == Image::kChannels, "its image is ", to_string(image.format),
+        ", what finishes images (random erasing) expects three channels");
+  pipeline_.finish(values, image.size(), rng);
+}
+
+/// Repeats of a sample in an epoch are augmented each in its own way.
+Rng BatchMaker::rng_of(const Draw& draw) const {
+  std::uint64_t stream = stream_of(kAugmentStream, static_cast<std::uint64_t>(draw.epoch),
+                                   static_cast<std::uint64_t>(draw.index));
+  if (draw.repeat > 0) stream = stream_of(stream, static_cast<std::uint64_t>(draw.repeat));
+  return Rng(options_.seed, stream);
+}
+
+Sample BatchMaker::read(std::int64_t index, Rng& rng) const {
+  if (!pipeline_.choose_box) return dataset_->get(index);
+  const ChooseBox choose = [&](ImageSize size) { return pipeline_.choose_box(size, rng); };
+  return dataset_->get(index, choose, options_.rows.shrink_to);
+}
+
+bool BatchMaker::is_finished(const Draw& draw, std::int64_t split) const {
+  const std::int64_t every = options_.rows.unfinished_every;
+  return every == 0 || (draw.place * options_.rows.splits + split) % every != 0;
+}
+
+Batch BatchMaker::prepared(Batch batch, Cursor at) const try {
+  if (!prepare_ || batch.size() == 0) return batch;
+  return prepare_(std::move(batch), at);
+} catch (const std::exception& error) {
+  fail("loader: batch ", at.batch, " of epoch ", at.epoch, ": ", error.what());
+}
+
+}  // namespace fovea

@@ -1,0 +1,75 @@
+// What is done to a batch is done to all of its members, whoever added them.
+#include "data/loading/batch.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+constexpr TensorOptions kWhole = {DType::i64, {}};
+
+Batch make_batch() {
+  Batch batch{rand_uniform({3, 2, 2, 2}, {0, 1}, {1}), from_values({3}, {7, 8, 9}, kWhole),
+              from_values({3}, {4, 5, 6}, kWhole)};
+  batch.set("boxes", from_values({3, 1, 2}, {0, 1, 2, 3, 4, 5}));
+  batch.set({"count", from_values({3}, {1, 2, 3}, kWhole), /*uploads=*/false});
+  batch.set("none", {});
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("members are found by name, and a member is set once") {
+  Batch batch = make_batch();
+  CHECK(batch.at("count").to_vector() == std::vector<double>{1, 2, 3});
+  CHECK_FALSE(batch.find("noise").defined());
+  CHECK_THROWS_WITH_AS(
+      (void)batch.at("noise"),
+      "batch: got no member \"noise\", there are images, labels, indices, boxes, count, none",
+      Error);
+  batch.set("boxes", zeros({3, 1}));
+  CHECK(batch.at("boxes").shape() == Shape{3, 1});
+  CHECK(batch.others.size() == 3);
+}
+
+TEST_CASE("rows of a batch are rows of every member, in the same memory") {
+  const Batch batch = make_batch(), last = batch.rows(1, 2);
+  CHECK(last.size() == 2);
+  CHECK(last.images.at(0) == batch.images.at(8));
+  CHECK(last.images.storage() == batch.images.storage());
+  CHECK(last.labels.to_vector() == std::vector<double>{8, 9});
+  CHECK(last.indices.to_vector() == std::vector<double>{5, 6});
+  CHECK(last.at("boxes").to_vector() == std::vector<double>{2, 3, 4, 5});
+  CHECK(last.at("count").to_vector() == std::vector<double>{2, 3});
+  CHECK_FALSE(last.find("none").defined());
+  CHECK(batch.rows(0, 0).labels.numel() == 0);
+  CHECK_THROWS_AS((void)batch.rows(2, 2), Error);
+}
+
+TEST_CASE("repeated rows begin again with the first, in every member") {
+  const Batch batch = make_batch(), more = batch.repeated(5);
+  CHECK(more.images.shape() == Shape{5, 2, 2, 2});
+  for (std::int64_t i = 0; i < 5 * 8; ++i) CHECK(more.images.at(i) == batch.images.at(i % 24));
+  CHECK(more.labels.to_vector() == std::vector<double>{7, 8, 9, 7, 8});
+  CHECK(more.indices.to_vector() == std::vector<double>{4, 5, 6, 4, 5});
+  CHECK(more.at("boxes").to_vector() == std::vector<double>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3});
+  CHECK(more.at("count").to_vector() == std::vector<double>{1, 2, 3, 1, 2});
+  CHECK(batch.repeated(3).images.is_same(batch.images));
+}
+
+TEST_CASE("all members are changed, and told apart by whether they go to the device") {
+  std::vector<std::int64_t> going, staying;
+  const Batch batch = make_batch().mapped([&](const Tensor& value, bool uploads) {
+    (uploads ? going : staying).push_back(value.numel());
+    return uploads ? zeros(value.shape(), value.options()) : value;
+  });
+  CHECK(going == std::vector<std::int64_t>{24, 3, 6});
+  CHECK(staying == std::vector<std::int64_t>{3, 3});
+  CHECK(batch.at("boxes").at(5) == 0);
+  CHECK(batch.indices.at(2) == 6);
+  CHECK(make_batch().uploaded(Device{}).at("boxes").at(5) == 5);
+}
+
+}  // namespace fovea
