@@ -76,12 +76,13 @@ TrainConfig config_of_run() {
   return config;
 }
 
-Trainer brightness_trainer(const TrainConfig& config) {
+Trainer brightness_trainer(const TrainConfig& config,
+                           std::unique_ptr<const Task> task = std::make_unique<Brightness>()) {
   auto model = make_model(
       config.model,
       {{"patch_size", 8}, {"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"num_classes", 3}},
       1);
-  return {trainer_options(config), tiny_data(), std::move(model), std::make_unique<Brightness>()};
+  return {trainer_options(config), tiny_data(), std::move(model), std::move(task)};
 }
 
 }  // namespace
@@ -119,6 +120,49 @@ TEST_CASE("a task without labels or classes is trained, logged and drawn") {
   CHECK(charts[1].title == "Brightness");
   CHECK(charts[1].y_label == "error of the brightness");
   CHECK(charts[1].series.size() == 2);
+}
+
+TEST_CASE("a batch is prepared for the place at which the step meets it, by any worker") {
+  /// Compares the place that a batch was prepared for with that of the forward pass it comes in.
+  class Placed : public Brightness {
+   public:
+    [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override {
+      batch = Brightness::prepare(std::move(batch), place);
+      const auto as_tensor = [&](std::int64_t value) {
+        return full({batch.size()}, static_cast<double>(value), {DType::i64, {}});
+      };
+      batch.set("step", as_tensor(place.step));
+      batch.set("forward", as_tensor(place.forward));
+      batch.set("epoch", as_tensor(place.epoch));
+      return batch;
+    }
+    [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
+      if (ctx.training) {
+        const std::int64_t in_epoch = static_cast<std::int64_t>(ctx.step) % 6;  // steps of 4 and 2
+        CHECK(batch.at("forward").at(0) == static_cast<double>(ctx.step));
+        CHECK(batch.at("epoch").at(0) == static_cast<double>(ctx.step / 6));
+        CHECK(batch.at("step").at(0) ==
+              static_cast<double>(2 * (ctx.step / 6)) + (in_epoch < 4 ? 0 : 1));
+      }
+      return Brightness::loss(model, batch, ctx);
+    }
+  };
+  const TemporaryFolder folder;
+  for (const int workers : {0, 3}) {
+    CAPTURE(workers);
+    TrainConfig config = config_of_run();
+    config.workers = workers;
+    config.grad_accum_steps = 4;
+    const auto trainer = [&](std::int64_t max_steps) {
+      config.max_steps = max_steps;
+      return brightness_trainer(config, std::make_unique<Placed>());
+    };
+    Trainer first = trainer(3), second = trainer(0);  // 3: in the second epoch
+    REQUIRE_FALSE(first.fit());
+    run_state_file(folder / "state", first.state()).write();
+    second.resume(folder / "state");
+    CHECK(second.fit());
+  }
 }
 
 TEST_CASE("the picture of an epoch is made with the averaged weights where there are some") {

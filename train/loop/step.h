@@ -37,11 +37,6 @@ struct StepOptions {
   std::uint64_t seed = 0;
 };
 
-/// Steps that so many batches make, `group` at a time: what is left at the end makes a smaller one.
-[[nodiscard]] constexpr std::int64_t steps_of(std::int64_t batches, std::int64_t group) {
-  return (batches + group - 1) / group;
-}
-
 class TrainStep {
  public:
   /// The model is trained where its parameters are.

@@ -13,19 +13,12 @@
 #include "data/image.h"
 #include "data/loading/batch.h"
 #include "models/model.h"
+#include "train/loop/batch_place.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/loop/parameter_groups.h"
 #include "train/run/task_info.h"
 
 namespace fovea {
-
-/// Where in the run a batch comes. All that a task draws at random must follow from this, the run's
-/// seed and the sample, so that a run which was stopped goes on with the same bits.
-struct BatchPlace {
-  std::int64_t step = 0;     ///< steps of the run before that of this batch
-  std::int64_t forward = 0;  ///< batches of the run before it
-  std::int64_t epoch = 0;    ///< finished ones
-};
 
 /// One value each, with their tape.
 struct TaskLoss {
@@ -42,7 +35,8 @@ class Task {
 
   [[nodiscard]] virtual const TaskInfo& info() const = 0;
   /// What is done to a batch, on the CPU, before it is copied to the model's device: its images
-  /// changed, its targets made, its noise drawn.
+  /// changed, its targets made, its noise drawn. Called by the loader's workers, several at once
+  /// and ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// The batch is where the model is.
   [[nodiscard]] virtual TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const = 0;

@@ -26,8 +26,21 @@ ImageSize Trainer::own_size() const {
 void Trainer::start_loader() {
   loader_.reset();  // its threads end before the next ones start
   loader_size_ = training_size(options_.sizes, own_size(), progress_.cursor.epoch);
-  loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
+  loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor,
+                            options_.overfit_batch ? PrepareBatch() : preparation());
   loader_->on_wait = [this](const std::string& what) { observer_->notice(what); };
+}
+
+/// What the task does to the batch at a place. The place is told apart by the loader's cursor
+/// alone, as its workers are ahead of the step.
+PrepareBatch Trainer::preparation() const {
+  const LoaderOptions& loader = options_.images.loader;
+  const std::int64_t images = epoch_size(data_.train->size(), loader.epoch.repeats);
+  const std::int64_t batches = batch_count(images, loader.batch_size, loader.epoch.drop_last);
+  return
+      [&task = step_.task(), batches, group = options_.grad_accum_steps](Batch batch, Cursor at) {
+        return task.prepare(std::move(batch), place_of(at, batches, group));
+      };
 }
 
 void Trainer::resume(const std::filesystem::path& state_file) {
@@ -188,17 +201,16 @@ void Trainer::settle() {
   naming_the_step([this] { step_.settle(progress_); });
 }
 
-/// The loader's next batch; with --overfit-batch the run's first one, over and over. Then what the
-/// task does to it.
+/// The loader's next batch; with --overfit-batch the run's first one, over and over, to which the
+/// task does each time what it would do to the loader's.
 Batch Trainer::next_batch() {
+  const Cursor at = loader_->cursor();
   Batch batch = loader_->next();
   if (options_.overfit_batch) {
     if (!only_batch_)
       only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
-    batch = *only_batch_;
+    batch = preparation()(*only_batch_, at);
   }
-  const BatchPlace place{progress_.step, progress_.forward, progress_.finished_epochs};
-  batch = step_.task().prepare(std::move(batch), place);
   if (progress_.forward == 0) observer_->first_images(batch.images);
   return batch;
 }

@@ -90,6 +90,7 @@ class Trainer {
   [[nodiscard]] Task::Evaluated evaluate_to_save();
   void check_place(const Progress& progress, const std::string& file) const;
   [[nodiscard]] bool must_stop() const;
+  [[nodiscard]] PrepareBatch preparation() const;
   [[nodiscard]] Batch next_batch();
   [[nodiscard]] double rate_now() const;
   void log_interval();

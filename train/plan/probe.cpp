@@ -43,16 +43,19 @@ Batch Probe::first_samples(std::int64_t samples) const {
   return loader->next().repeated(samples * images.loader.rows.splits);
 }
 
-void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
-  const auto prepared = [&] {
-    return step_->task().prepare(next(), {progress_.step, progress_.forward, 0});
+PrepareBatch Probe::preparation() const {
+  return [&task = step_->task()](Batch batch, Cursor at) {
+    return task.prepare(std::move(batch), {at.batch, at.batch, 0});
   };
-  step_->run(prepared, batches, 0, progress_);
+}
+
+void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
+  step_->run(next, batches, 0, progress_);
   step_->settle(progress_);
 }
 
 std::int64_t Probe::peak_of(std::int64_t samples) {
-  const Batch batch = first_samples(samples);
+  const Batch batch = preparation()(first_samples(samples), {});
   const auto same = [&] { return batch; };
   run(same, 1);  // kept workspaces and shadows of the weights are made once
   model_->store().zero_grad();
