@@ -12,6 +12,8 @@
 #include "base/files.h"
 #include "engine/parallel.h"
 #include "formats/safetensors.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "report/evaluations.h"
 #include "report/measured_bias.h"
 
@@ -42,7 +44,7 @@ EvaluatedModel evaluate_one(const EvaluateRequest& request, const LoadedModel& t
     return true;
   };
   EvaluatedModel model;
-  model.result = evaluate(*trained.model, images, options);
+  model.result = evaluate(model_as<Classifier>(*trained.model), images, options);
   model.result.pass.require_finite(trained.weights.string() + ": ");
   model.checkpoint = trained.weights.string();
   model.model = trained.model->info().name;
@@ -131,7 +133,8 @@ MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trai
     return true;
   };
   MeasuredBias model;
-  model.responses = respond(*trained.model, shown.cues, shown.categories, options);
+  model.responses =
+      respond(model_as<Classifier>(*trained.model), shown.cues, shown.categories, options);
   model.responses.pass.require_finite(trained.weights.string() + ": ");
   model.checkpoint = trained.weights.string();
   model.model = trained.model->info().name;

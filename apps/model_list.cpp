@@ -14,6 +14,8 @@ std::string model_list(const std::vector<std::string>& names, const std::string&
   for (const std::string& name : names) {
     if (fnmatch(wanted.c_str(), name.c_str(), 0) == 0) text += name + "\n";
   }
+  const bool has_pit = text.find("pit_") != std::string::npos;
+  if (has_pit) text += "# pit_*: the Pixel Transformer, not the Pooling Transformer\n";
   check(!text.empty(), "--list-models: no customary name fits ", pattern,
         "; --list-models alone lists all");
   return text;

@@ -8,6 +8,8 @@
 #include "apps/predictions.h"
 #include "base/files.h"
 #include "engine/parallel.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "train/loop/evaluation_pass.h"
 
 namespace {
@@ -51,9 +53,10 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   options.crop = trained.info.crop;
   options.activations = parse_dtype(request.precision);
   options.bad_image_limit = 1;
+  auto& model = model_as<Classifier>(*trained.model);
   const auto name_classes = [&](const EvaluationBatch& batch) {
     const Tensor logits =
-        trained.model->forward(batch.there.images, batch.ctx).logits.to(Device{}).to(DType::f32);
+        model.forward(batch.there.images, batch.ctx).logits.to(Device{}).to(DType::f32);
     for (std::int64_t row = 0; row < batch.host.size(); ++row) {
       auto& picture = predictions.at(static_cast<std::size_t>(batch.host.indices.at(row)));
       picture.choices = top_choices(logits, row, trained.info.classes, request.topk);
@@ -63,8 +66,8 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
     }
     return std::int64_t{0};
   };
-  const EvaluationPass pass = evaluate_batches(
-      *trained.model, std::make_shared<PictureFiles>(files), options, name_classes);
+  const EvaluationPass pass =
+      evaluate_batches(model, std::make_shared<PictureFiles>(files), options, name_classes);
   for (const BrokenImage& image : pass.bad_images) {
     predictions.at(static_cast<std::size_t>(image.index)).error = image.message;
   }

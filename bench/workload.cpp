@@ -38,11 +38,11 @@ void wait_for(Device device) {
 }
 
 /// What a model learns: the task that its family is for, labels as they are.
-std::unique_ptr<const Task> plain_task(const Model& model) {
+std::unique_ptr<const Task> plain_task(Model& model) {
   TrainConfig config;
   config.model = model.info().name;
   config.smoothing = 0;
-  return make_task(config, model.info(), 0);
+  return make_task(config, model, 0);
 }
 
 Batch random_batch(const ModelInfo& info, std::int64_t count) {
@@ -152,7 +152,7 @@ void Workload::State::train() {
   model->store().zero_grad();
   const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
   const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
-  backward(task->loss(*model, drawn, context).total);
+  backward(task->loss(drawn, context).total);
   model->finish_backward();
   optimizer->step(1e-4);
   ++context.step;
@@ -166,7 +166,7 @@ void Workload::step() {
     s.train();
   } else {
     const NoGrad no_grad;
-    (void)s.model->forward(s.batch.images, s.context);
+    (void)s.model->probe(s.batch.images, s.context);
   }
   wait_for(s.spec.device);
 }

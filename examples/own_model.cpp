@@ -5,6 +5,7 @@
 #include "data/augment/training_pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
+#include "models/classifier.h"
 #include "models/layers/block.h"
 #include "models/layers/patch_embed.h"
 #include "ops/ops.h"
@@ -13,16 +14,16 @@
 using namespace fovea;
 
 /// Patches, one transformer block, the mean of the tokens, a linear head.
-class TinyNet : public Model {
+class TinyNet : public Classifier {
  public:
   TinyNet()
-      : Model({.name = "tiny", .img_size = {32, 32}, .num_classes = 10, .config = {}}, /*seed=*/1,
-              {}),
+      : Classifier({.name = "tiny", .img_size = {32, 32}, .num_classes = 10, .config = {}},
+                   /*seed=*/1, {}),
         patches_(Scope(store()) / "patch_embed", {.img_size = {32, 32}, .patch_size = 8}, 48),
         block_(Scope(store()) / "block", {.embed_dim = 48, .num_heads = 3}, 0),
         head_(Scope(store()) / "head", 48, 10) {}
 
-  ModelOutput forward(const Tensor& images, Context& ctx) override {
+  ClassifierOutput forward(const Tensor& images, Context& ctx) override {
     const Tensor tokens = block_(patches_(images, ctx), ctx);  // [B, 16, 48]
     return {head_(ops::mean(tokens, {1})), {}};                // [B, 10]
   }

@@ -2,6 +2,7 @@
 // been looked at, and the comparisons made so far. Private to golden/.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -92,9 +93,27 @@ void refuse_dropping(const nlohmann::json& config);
 /// Of the parameters, and of the images.
 void compare_gradients(Case& c, const Model& model, const Tensor& input);
 
-// One function per kind of family; each checks everything that it knows.
-void check_model(Case& c);  ///< classifiers
+/// A file of training: the images of every step, [S, B, C, H, W], and the loss.
+struct TrainingCase {
+  std::int64_t steps = 30;
+  LossConfig loss;
+  Tensor images;
+};
+/// Tensor `name` of such a file, in `dtype`: a slice per step, of one of these numbers of axes.
+[[nodiscard]] Tensor take_steps(Case& c, const std::string& name, const TrainingCase& training,
+                                std::initializer_list<int> ranks, const char* shape, DType dtype);
+/// The loss of the model in that step, from the file's images and what else the task takes.
+using StepLoss = std::function<Tensor(std::int64_t step, Context& ctx)>;
+
+// What files ask of the models of a task: the table in golden.cpp has a row for each.
+void check_classifier(Case& c);
+[[nodiscard]] StepLoss classifier_loss(Case& c, const TrainingCase& training, Model& model);
 void check_mae(Case& c);
+[[nodiscard]] StepLoss mae_loss(Case& c, const TrainingCase& training, Model& model);
+/// Of any task.
+[[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
+
+// Files that are not of a family of models.
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);

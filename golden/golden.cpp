@@ -2,26 +2,42 @@
 #include "golden/golden.h"
 
 #include <algorithm>
+#include <array>
 #include <iomanip>
 #include <ostream>
 
 #include "base/files.h"
 #include "base/names.h"
 #include "golden/case.h"
+#include "models/registry.h"
 
 namespace fovea::golden {
 namespace {
 
+/// What is asked of the models of a task: each function checks all that it knows.
+struct TaskRow {
+  TaskKind task;
+  void (*check)(Case& c);
+  StepLoss (*loss)(Case& c, const TrainingCase& training, Model& model);
+};
+constexpr std::array kTasks{
+    TaskRow{TaskKind::classification, check_classifier, classifier_loss},
+    TaskRow{TaskKind::masked_autoencoding, check_mae, mae_loss},
+};
+
+const TaskRow& row_of(TaskKind task) {
+  return *std::find_if(kTasks.begin(), kTasks.end(),
+                       [&](const TaskRow& row) { return row.task == task; });
+}
+
 void check_family(Case& c) {
-  if (c.family == "vit" || c.family == "pit" || c.family == "deit") return check_model(c);
-  if (c.family == "cpvt" || c.family == "pervit") return check_model(c);
-  if (c.family == "mae") return check_mae(c);
+  if (const auto task = task_of_family(c.family)) return row_of(*task).check(c);
   if (c.family == "ops") return check_ops(c);
   if (c.family == "train") return check_train(c);
   if (c.family == "image") return check_images(c);
-  fail("family ", c.family, " is not known",
-       did_you_mean(c.family,
-                    {"vit", "pit", "deit", "cpvt", "pervit", "mae", "ops", "train", "image"}));
+  std::vector<std::string> known = family_names();
+  known.insert(known.end(), {"ops", "train", "image"});
+  fail("family ", c.family, " is not known", did_you_mean(c.family, known));
 }
 
 /// Names and messages come from files: nothing in them may look like another line of the report.
@@ -41,6 +57,10 @@ double used(const Comparison& c) {
 }
 
 }  // namespace
+
+StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model) {
+  return row_of(model.info().task).loss(c, training, model);
+}
 
 Precision parse_precision(std::string_view text) {
   if (text == "f64") return Precision::f64;

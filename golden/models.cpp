@@ -1,13 +1,17 @@
-// Golden files of classifiers: forward in training and evaluation mode, taps, loss, gradients.
+// Golden files of classifiers: forward in training and evaluation mode, taps, loss, gradients; and
+// their loss in files of training.
 #include <algorithm>
 #include <cstdlib>
 
 #include "engine/autograd.h"
 #include "golden/case.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/permutation.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
+#include "ops/view.h"
 
 namespace fovea::golden {
 namespace {
@@ -54,7 +58,7 @@ void check_permutation(Case& c, const Model& model) {
 }
 
 /// DeiT: (1 - alpha) base + alpha distillation, the teacher's logits being given.
-Tensor total_loss(Case& c, const LossConfig& loss, const ModelOutput& out) {
+Tensor total_loss(Case& c, const LossConfig& loss, const ClassifierOutput& out) {
   const DType real = c.options.parameters();
   const Tensor base = base_loss(loss, out.logits, c.take("target", real));
   if (loss.distillation_type == "none") return base;
@@ -94,7 +98,7 @@ void compare_buffers(Case& c, const Model& model) {
   }
 }
 
-void compare_evaluation(Case& c, Model& model, const Tensor& input) {
+void compare_evaluation(Case& c, Classifier& model, const Tensor& input) {
   if (!c.has("logits_eval")) return;
   const NoGrad no_grad;
   Context ctx;
@@ -140,21 +144,21 @@ Context training_context(Case& c) {
   return ctx;
 }
 
-void check_model(Case& c) {
+void check_classifier(Case& c) {
   nlohmann::json config = c.config;
   const LossConfig loss_config = take_loss_config(config, c.family == "deit");
   config["family"] = c.family;
   if (c.family == "pervit") take_init(config);
   refuse_dropping(config);
   compare_initial_values(c, config);
-  const std::unique_ptr<Model> model = load_case_model(c, config);
+  const std::unique_ptr<Classifier> model = model_as<Classifier>(load_case_model(c, config));
   check_permutation(c, *model);
 
   const Tensor input = take_images(c);
   compare_evaluation(c, *model, input);
 
   Context ctx = training_context(c);
-  const ModelOutput out = model->forward(input, ctx);
+  const ClassifierOutput out = model->forward(input, ctx);
   compare_buffers(c, *model);
   if (c.has("logits")) c.compare_output("logits", out.logits);
   if (c.has("logits_dist")) {
@@ -169,6 +173,17 @@ void check_model(Case& c) {
   backward(loss);
   model->finish_backward();
   compare_gradients(c, *model, input);
+}
+
+/// The targets are labels, or shares of the classes.
+StepLoss classifier_loss(Case& c, const TrainingCase& training, Model& model) {
+  const Tensor targets = take_steps(c, "batch_target", training, {2, 3}, "[S, B] or [S, B, K]",
+                                    c.options.parameters());
+  return [&classifier = model_as<Classifier>(model), training, targets](std::int64_t step,
+                                                                        Context& ctx) {
+    const Tensor logits = classifier.forward(ops::select(training.images, 0, step), ctx).logits;
+    return base_loss(training.loss, logits, ops::select(targets, 0, step));
+  };
 }
 
 }  // namespace fovea::golden

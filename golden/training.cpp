@@ -1,13 +1,12 @@
 // Golden files of training: some steps of an optimizer, with its losses, gradient norms, final and
 // averaged weights.
+#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "engine/autograd.h"
 #include "golden/case.h"
 #include "models/config_reader.h"
-#include "models/mae.h"
-#include "ops/view.h"
 #include "optim/ema.h"
 #include "optim/gradients.h"
 #include "optim/optimizer.h"
@@ -17,11 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-struct TrainCase {
+struct OptimizerCase : TrainingCase {
   OptimizerOptions optimizer;
   std::optional<double> clip_grad, ema_decay;
-  std::int64_t steps = 30;
-  LossConfig loss;
 };
 
 std::optional<double> read_optional(ConfigReader& r, const char* key, double most) {
@@ -31,8 +28,8 @@ std::optional<double> read_optional(ConfigReader& r, const char* key, double mos
   return value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-TrainCase read_train_case(json config) {
-  TrainCase t;
+OptimizerCase read_train_case(json config) {
+  OptimizerCase t;
   t.loss = take_loss_config(config, false);
   config.erase("model");
   ConfigReader r("train config", config);
@@ -62,55 +59,18 @@ struct Curve {
   std::vector<double> losses, grad_norms;
 };
 
-/// The batches of all steps.
-class Batches {
- public:
-  Batches(Case& c, const TrainCase& t, bool is_mae)
-      : steps_(t.steps),
-        is_mae_(is_mae),
-        images_(c.take("batch_input", c.options.parameters())),
-        targets_(c.take(is_mae ? "batch_noise" : "batch_target", c.options.parameters())) {
-    require(images_.rank() == 5, "batch_input", images_, "[S, B, C, H, W]");
-    if (is_mae_) {
-      require(targets_.rank() == 3, "batch_noise", targets_, "[S, B, N]");
-    } else {
-      require(targets_.rank() == 2 || targets_.rank() == 3, "batch_target", targets_,
-              "[S, B] or [S, B, K]");
-    }
-  }
-
-  [[nodiscard]] Tensor loss(Model& model, const TrainCase& t, std::int64_t step,
-                            Context& ctx) const {
-    const Tensor images = ops::select(images_, 0, step), targets = ops::select(targets_, 0, step);
-    if (!is_mae_) return base_loss(t.loss, model.forward(images, ctx).logits, targets);
-    const auto& mae = dynamic_cast<const Mae&>(model);
-    const Masking masking(targets, mae.config().kept());
-    return mae.loss(images, masking, mae.reconstruct(images, masking, ctx).pixels);
-  }
-  void require(bool rank_fits, const char* name, const Tensor& x, const char* shape) const {
-    check(rank_fits && x.size(0) == steps_, name, ": got shape ", x.shape(), ", expected ", shape,
-          " with S = ", steps_, " steps");
-  }
-
- private:
-  std::int64_t steps_;
-  bool is_mae_;
-  Tensor images_, targets_;  ///< labels, shares of the classes, or the noise of masks
-};
-
-Curve train(Case& c, const TrainCase& t, Model& model, Ema* ema) {
+Curve train(Case& c, const OptimizerCase& t, Model& model, Ema* ema) {
   Optimizer optimizer(model.store(), t.optimizer);
-  const Batches batches(c, t, dynamic_cast<const Mae*>(&model) != nullptr);
-  const Tensor lr = c.take("lr");
-  batches.require(lr.rank() == 1, "lr", lr, "[S]");
-  const std::vector<double> rates = lr.to_vector();
+  const StepLoss loss_of = loss_of_steps(c, t, model);
+  const std::vector<double> rates =
+      take_steps(c, "lr", t, {1}, "[S]", DType::f64).to(Device{}).to_vector();
   Curve curve;
   for (std::int64_t step = 0; step < t.steps; ++step) {
     Context ctx;
     ctx.training = true;
     ctx.activations = c.options.activations();
     model.store().zero_grad();
-    const Tensor loss = batches.loss(model, t, step, ctx);
+    const Tensor loss = loss_of(step, ctx);
     backward(loss);
     curve.losses.push_back(loss.item());
     curve.grad_norms.push_back(gradient_norm(model.store()));
@@ -145,10 +105,20 @@ void compare_vector(Case& c, const std::string& name, const std::vector<double>&
 
 }  // namespace
 
+Tensor take_steps(Case& c, const std::string& name, const TrainingCase& training,
+                  std::initializer_list<int> ranks, const char* shape, DType dtype) {
+  Tensor x = c.take(name, dtype);
+  const bool fits = std::find(ranks.begin(), ranks.end(), x.rank()) != ranks.end();
+  check(fits && x.size(0) == training.steps, name, ": got shape ", x.shape(), ", expected ", shape,
+        " with S = ", training.steps, " steps");
+  return x;
+}
+
 void check_train(Case& c) {
-  const TrainCase t = read_train_case(c.config);
+  OptimizerCase t = read_train_case(c.config);
   check(c.config.contains("model"), "train config: key model is missing");
   const std::unique_ptr<Model> model = load_case_model(c, c.config["model"]);
+  t.images = take_steps(c, "batch_input", t, {5}, "[S, B, C, H, W]", c.options.parameters());
   std::optional<Ema> ema;
   if (t.ema_decay) ema.emplace(model->store(), *t.ema_decay);
 

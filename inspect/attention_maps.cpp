@@ -199,7 +199,7 @@ void visit_blocks(Model& model, const Tensor& images, const BlockVisitor& visit)
   Collector collector(layout, counting);
   Context ctx;
   ctx.tap = [&](std::string_view name, const Tensor& value) { collector.see(name, value); };
-  static_cast<void>(model.forward(images.to(model.device()), ctx));
+  static_cast<void>(model.probe(images.to(model.device()), ctx));
   collector.flush();
   check(seen > 0, "inspect: ", model.info().name, " shows nothing of its attention");
 }

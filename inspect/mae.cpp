@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "inspect/command.h"
+#include "models/model_as.h"
 #include "train/tasks/masked_autoencoding.h"
 
 namespace fovea::inspect {
@@ -39,24 +40,26 @@ TileGrid start_picture(const Inspection& what, const Mae& mae) {
 }  // namespace
 
 void mae(const Inspection& what, OutputFolder& output) {
-  auto* const model = dynamic_cast<Mae*>(what.model);
-  check(model != nullptr, "inspect mae: ", what.model->info().name,
+  check(what.model->info().task == TaskKind::masked_autoencoding,
+        "inspect mae: ", what.model->info().name,
         " is no masked autoencoder; ./run train_mae makes one");
+  Mae& model = model_as<Mae>(*what.model);
   const InspectImages images = open_images(what, 8);
-  TileGrid grid = start_picture(what, *model);
+  TileGrid grid = start_picture(what, model);
   Csv csv("image,loss,fill_loss");
   for (std::int64_t i = 0; i < images.size(); ++i) {
     const Tensor image = images.batch(i, 1);
     const Tensor index = full({1}, static_cast<double>(i), {DType::i64, {}});
     Context ctx;
-    const MaeViews views(*model, image, held_out_noise(index, model->config().image.patches()),
-                         ctx);
+    const MaeViews views =
+        show_errors(model, image, held_out_noise(index, model.config().image.patches()), ctx);
+    const MaeErrors& errors = views.errors;
     grid.row_labels.push_back(images.name(i));
-    grid.rows.push_back({tile_of(image, what.normalization),
-                         tile_of(views.seen, what.normalization),
-                         tile_of(views.reconstructed, what.normalization, short_number(views.loss)),
-                         tile_of(views.filled, what.normalization, short_number(views.fill_loss))});
-    csv.row(images.name(i), views.loss, views.fill_loss);
+    grid.rows.push_back(
+        {tile_of(image, what.normalization), tile_of(views.seen, what.normalization),
+         tile_of(views.reconstructed, what.normalization, short_number(errors.loss)),
+         tile_of(errors.filled, what.normalization, short_number(errors.fill_loss))});
+    csv.row(images.name(i), errors.loss, errors.fill_loss);
     if (what.progress) what.progress(i + 1, images.size());
   }
   output.write("mae.svg", svg_of_tiles(grid));

@@ -19,9 +19,9 @@ namespace {
 
 /// A value as it stands in a message: on one line, and not longer than one.
 std::string shown(const json& value) {
-  constexpr std::size_t kMost = 120;
+  constexpr std::size_t kMaxLength = 120;
   std::string text = json_text(value);
-  if (text.size() > kMost) text.replace(kMost, std::string::npos, "...");
+  if (text.size() > kMaxLength) text.replace(kMaxLength, std::string::npos, "...");
   return text;
 }
 

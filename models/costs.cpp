@@ -62,7 +62,7 @@ std::vector<ModuleCost> Model::costs() {
   image.set_requires_grad();  // so that ops of frozen parameters are on the tape too
   Context ctx;
   ctx.activations = options.dtype;
-  std::vector<ModuleCost> rows = rows_of(tape_of(forward(image, ctx).logits));
+  std::vector<ModuleCost> rows = rows_of(tape_of(probe(image, ctx)));
   finish_backward();
   return rows;
 }

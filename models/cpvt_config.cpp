@@ -41,8 +41,8 @@ void check_pegs(const CPVTConfig& c) {
 }
 
 void check_first_table(const CPVTConfig& c) {
-  if (!c.pos_embed_qk_first) return;
-  check(c.pos_embed == PosEmbed::learned || c.pos_embed == PosEmbed::sincos,
+  if (!c.tokens.pos_embed_qk_first) return;
+  check(c.tokens.pos_embed == PosEmbed::learned || c.tokens.pos_embed == PosEmbed::sincos,
         "cpvt config: pos_embed_qk_first needs pos_embed learned or sincos");
   const bool shrunken =
       !c.peg_positions.empty() && c.peg_positions.front() < 0 && c.peg.padding == PegPadding::none;
@@ -58,14 +58,14 @@ CPVTConfig read_cpvt_config(const json& config) {
   read_image(r, c.image);
   read_encoder(r, c.encoder);
   r.read("num_classes", c.num_classes, 0);
-  read_pooling(r, c.class_token, c.global_pool);
-  read_positions(r, c.pos_embed, c.encoder);
-  r.read("pos_embed_qk_first", c.pos_embed_qk_first);
+  read_pooling(r, c.tokens.class_token, c.global_pool);
+  read_positions(r, c.tokens.pos_embed, c.encoder);
+  r.read("pos_embed_qk_first", c.tokens.pos_embed_qk_first);
   read_pegs(r, c);
   r.finish();
   check_sizes("cpvt config", c.image, c.encoder);
-  check_positions("cpvt config", c.pos_embed, c.encoder);
-  check_pooling("cpvt config", c.class_token, c.global_pool);
+  check_positions("cpvt config", c.tokens.pos_embed, c.encoder);
+  check_pooling("cpvt config", c.tokens.class_token, c.global_pool);
   check_pegs(c);
   check_first_table(c);
   return c;
@@ -76,9 +76,9 @@ json to_json(const CPVTConfig& c) {
   write_image(config, c.image);
   write_encoder(config, c.encoder);
   config["num_classes"] = c.num_classes;
-  write_pooling(config, c.class_token, c.global_pool);
-  write_positions(config, c.pos_embed, c.encoder);
-  config["pos_embed_qk_first"] = c.pos_embed_qk_first;
+  write_pooling(config, c.tokens.class_token, c.global_pool);
+  write_positions(config, c.tokens.pos_embed, c.encoder);
+  config["pos_embed_qk_first"] = c.tokens.pos_embed_qk_first;
   config["peg_positions"] = c.peg_positions;
   config["peg_stack"] = c.peg_stack;
   config["peg_kernel"] = c.peg.kernel;

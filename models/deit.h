@@ -5,9 +5,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "models/classifier.h"
 #include "models/layers/block.h"
 #include "models/layers/patch_embed.h"
-#include "models/model.h"
+#include "models/layers/token_embedding.h"
 
 namespace fovea {
 
@@ -24,21 +25,17 @@ struct DeiTConfig {
 [[nodiscard]] DeiTConfig read_deit_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const DeiTConfig& c);
 
-class DeiT : public Model {
+class DeiT : public Classifier {
  public:
   DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOptions options);
 
   /// Training: the logits of both heads. Evaluation: their mean.
-  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  ClassifierOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
-  [[nodiscard]] Tensor embed(const Tensor& images, Context& ctx) const;
-
   DeiTConfig config_;
-  Tensor cls_token_;   ///< [1, 1, D]
-  Tensor dist_token_;  ///< [1, 1, D]
-  Tensor pos_embed_;   ///< [1, 2 + N, D]
+  TokenEmbedding embed_;
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
   LayerNorm norm_;

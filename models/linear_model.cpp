@@ -24,12 +24,12 @@ nlohmann::json to_json(const LinearModelConfig& c) {
 
 LinearModel::LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64_t seed,
                          TensorOptions options)
-    : Model(std::move(info), seed, options),
+    : Classifier(std::move(info), seed, options),
       config_(c),
       pixels_(c.in_chans * c.img_size[0] * c.img_size[1]),
-      head_(Scope(store()).as(Role::head) / "head", pixels_, c.num_classes) {}
+      head_(at("head", Role::head), pixels_, c.num_classes) {}
 
-ModelOutput LinearModel::forward(const Tensor& images, Context& ctx) {
+ClassifierOutput LinearModel::forward(const Tensor& images, Context& ctx) {
   const auto [height, width] = config_.img_size;
   check(images.rank() == 4 && images.size(1) == config_.in_chans && images.size(2) == height &&
             images.size(3) == width,

@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "models/classifier.h"
 #include "models/layers/linear.h"
-#include "models/model.h"
 
 namespace fovea {
 
@@ -19,12 +19,12 @@ struct LinearModelConfig {
 [[nodiscard]] LinearModelConfig read_linear_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const LinearModelConfig& c);
 
-class LinearModel : public Model {
+class LinearModel : public Classifier {
  public:
   LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64_t seed,
               TensorOptions options);
 
-  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  ClassifierOutput forward(const Tensor& images, Context& ctx) override;
 
  private:
   LinearModelConfig config_;

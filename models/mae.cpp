@@ -2,7 +2,6 @@
 #include "models/mae.h"
 
 #include "engine/autograd.h"
-#include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/index.h"
 #include "ops/order.h"
@@ -15,8 +14,9 @@ namespace {
 /// Decayed if learned, as MAE's code exempts no name.
 Tensor position_table(const Scope& s, const MaeConfig& c, std::int64_t dim, const char* name) {
   const Shape shape{1, 1 + c.image.patches(), dim};
-  if (c.pos_embed == PosEmbed::learned) return s.param(name, shape, trunc_normal(0.02));
-  return s.fixed(name, shape, sincos_table(c.image.grid(), 1));
+  const Scope place = s.as(Role::position_table);
+  if (c.pos_embed == PosEmbed::learned) return place.param(name, shape, trunc_normal(0.02));
+  return place.fixed(name, shape, sincos_table(c.image.grid(), 1));
 }
 
 Init patch_weight(const MaeConfig& c) { return xavier(c.patch_values(), c.encoder.embed_dim); }
@@ -27,23 +27,11 @@ Tensor tokens_at(const Tensor& x, const Tensor& places) {
   return ops::gather(x, 1, ops::expand(ops::reshape(places, {B, m, 1}), {B, m, D}));
 }
 
-/// One token for each of [B, count].
-Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count, DType dtype) {
-  return ops::expand(token.to(dtype), {B, count, token.size(2)});
-}
-
 /// Not of the stack by which rates may fall: that is the encoder.
 std::vector<Block> make_decoder_blocks(const Scope& s, const EncoderConfig& c) {
   std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s / i, c, i);
   return blocks;
-}
-
-Tensor through(const std::vector<Block>& blocks, Tensor x, Context& ctx) {
-  for (const Block& block : blocks) {
-    x = run_block(x, ctx, [&block](const Tensor& in, Context& c) { return block(in, c); });
-  }
-  return x;
 }
 
 }  // namespace
@@ -90,33 +78,24 @@ Tensor PatchTargets::to_pixels(const Tensor& predicted) const {
 Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions options)
     : Model(std::move(info), seed, options),
       config_(c),
-      cls_token_(Scope(store())
-                     .as(Role::token)
-                     .param("cls_token", {1, 1, c.encoder.embed_dim}, normal(0.02))),
-      pos_embed_(position_table(Scope(store()).as(Role::position_table), c, c.encoder.embed_dim,
-                                "pos_embed")),
-      patch_embed_(Scope(store()).as(Role::patches) / "patch_embed", c.image, c.encoder.embed_dim,
-                   patch_weight(c)),
-      blocks_(make_blocks(Scope(store()).xavier() / "blocks", c.encoder)),
-      norm_(Scope(store()).as(Role::norm) / "norm", c.encoder.embed_dim, c.encoder.norm_eps),
-      decoder_embed_(Scope(store()).decoder().xavier() / "decoder_embed", c.encoder.embed_dim,
-                     c.decoder.embed_dim),
-      mask_token_(
-          Scope(store()).decoder().param("mask_token", {1, 1, c.decoder.embed_dim}, normal(0.02))),
-      decoder_pos_embed_(position_table(Scope(store()).decoder().as(Role::position_table), c,
-                                        c.decoder.embed_dim, "decoder_pos_embed")),
-      decoder_blocks_(
-          make_decoder_blocks(Scope(store()).decoder().xavier() / "decoder_blocks", c.decoder)),
-      decoder_norm_(Scope(store()).decoder() / "decoder_norm", c.decoder.embed_dim,
-                    c.decoder.norm_eps),
-      decoder_pred_(Scope(store()).decoder().xavier() / "decoder_pred", c.decoder.embed_dim,
-                    c.patch_values()) {}
+      // Both tokens are decayed: MAE's code exempts no name.
+      cls_token_(top().as(Role::token), "cls_token", c.encoder.embed_dim, normal(0.02), Decay::yes),
+      pos_embed_(position_table(top(), c, c.encoder.embed_dim, "pos_embed")),
+      patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim, patch_weight(c)),
+      blocks_(make_blocks(at("blocks").xavier(), c.encoder)),
+      norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm_eps),
+      decoder_embed_(decoder() / "decoder_embed", c.encoder.embed_dim, c.decoder.embed_dim),
+      mask_token_(decoder(), "mask_token", c.decoder.embed_dim, normal(0.02), Decay::yes),
+      decoder_pos_embed_(position_table(decoder(), c, c.decoder.embed_dim, "decoder_pos_embed")),
+      decoder_blocks_(make_decoder_blocks(decoder() / "decoder_blocks", c.decoder)),
+      decoder_norm_(decoder() / "decoder_norm", c.decoder.embed_dim, c.decoder.norm_eps),
+      decoder_pred_(decoder() / "decoder_pred", c.decoder.embed_dim, c.patch_values()) {}
 
-ModelOutput Mae::forward(const Tensor& images, Context& ctx) {
+Tensor Mae::probe(const Tensor& images, Context& ctx) {
   const Shape shape{images.size(0), config_.image.patches()};
   const Tensor noise =
       rand_uniform(shape, {0, 1}, ctx.next_key().now(), {DType::f32, images.device()});
-  return {reconstruct(images, Masking(noise, config_.kept()), ctx).pixels, {}};
+  return reconstruct(images, Masking(noise, config_.kept()), ctx).pixels;
 }
 
 Reconstruction Mae::reconstruct(const Tensor& images, const Masking& masking, Context& ctx) const {
@@ -130,17 +109,18 @@ Tensor Mae::encode(const Tensor& images, const Masking& masking, Context& ctx) c
   const Tensor patches = patch_embed_(images, ctx);  // [B, N, D]
   const Tensor pos = pos_embed_.to(patches.dtype());
   const Tensor x = tokens_at(patches + ops::slice(pos, 1, 1, 1 + N), masking.visible);
-  const Tensor cls = cls_token_.to(x.dtype()) + ops::slice(pos, 1, 0, 1);
-  const Tensor tokens = ops::cat({repeated(cls, B, 1, x.dtype()), x}, 1);
+  const Tensor cls = cls_token_.value(x.dtype()) + ops::slice(pos, 1, 0, 1);
+  Tensor tokens = ops::cat({repeated(cls, B, 1), x}, 1);
   ctx.show("feat/embed", tokens);
-  return norm_(through(blocks_, tokens, ctx));
+  for (const Block& block : blocks_) tokens = block(tokens, ctx);
+  return norm_(tokens);
 }
 
 /// latent [B, 1 + kept, D] -> [B, N, patch values]
 Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) const {
-  const std::int64_t B = latent.size(0), N = config_.image.patches(), L = latent.size(1);
+  const std::int64_t N = config_.image.patches(), L = latent.size(1);
   const Tensor y = decoder_embed_(latent.to(ctx.activations)).to(ctx.residual());
-  const Tensor holes = repeated(mask_token_, B, N + 1 - L, y.dtype());
+  const Tensor holes = mask_token_.like(y, N + 1 - L);
   const Tensor patches =
       tokens_at(ops::cat({ops::slice(y, 1, 1, L), holes}, 1), masking.restore);  // [B, N, Dd]
   const Tensor all = ops::cat({ops::slice(y, 1, 0, 1), patches}, 1);
@@ -150,9 +130,9 @@ Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) c
       tap("decoder/" + std::string(name), value);
     };
   }
-  const Tensor x = through(decoder_blocks_, all + decoder_pos_embed_.to(y.dtype()), inner);
-  const Tensor out = decoder_norm_(ops::slice(x, 1, 1, 1 + N)).to(ctx.activations);
-  return decoder_pred_(out);
+  Tensor x = all + decoder_pos_embed_.to(y.dtype());
+  for (const Block& block : decoder_blocks_) x = block(x, inner);
+  return decoder_pred_(decoder_norm_(ops::slice(x, 1, 1, 1 + N), ctx));
 }
 
 Tensor Mae::loss(const Tensor& images, const Masking& masking, const Tensor& pixels) const {

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/layers/block.h"
+#include "models/layers/learned_token.h"
 #include "models/layers/patch_embed.h"
 #include "models/layers/pos_embed.h"
 #include "models/model.h"
@@ -73,10 +74,11 @@ class PatchTargets {
 
 class Mae : public Model {
  public:
+  static constexpr TaskKind kTask = TaskKind::masked_autoencoding;
   Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions options);
 
-  /// Predicted pixels in place of logits; what is hidden is drawn from ctx.
-  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  /// Predicted pixels; what is hidden is drawn from ctx.
+  [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override;
   [[nodiscard]] TokenInfo tokens() const override;
 
   [[nodiscard]] Reconstruction reconstruct(const Tensor& images, const Masking& masking,
@@ -88,16 +90,19 @@ class Mae : public Model {
   [[nodiscard]] const MaeConfig& config() const { return config_; }
 
  private:
+  [[nodiscard]] Scope decoder() { return top().decoder().xavier(); }
   [[nodiscard]] Tensor encode(const Tensor& images, const Masking& masking, Context& ctx) const;
   [[nodiscard]] Tensor decode(const Tensor& latent, const Masking& masking, Context& ctx) const;
 
   MaeConfig config_;
-  Tensor cls_token_, pos_embed_;  ///< [1, 1, D], [1, 1 + N, D]
+  LearnedToken cls_token_;
+  Tensor pos_embed_;  ///< [1, 1 + N, D]
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
   LayerNorm norm_;
   Linear decoder_embed_;
-  Tensor mask_token_, decoder_pos_embed_;  ///< [1, 1, Dd], [1, 1 + N, Dd]
+  LearnedToken mask_token_;
+  Tensor decoder_pos_embed_;  ///< [1, 1 + N, Dd]
   std::vector<Block> decoder_blocks_;
   LayerNorm decoder_norm_;
   Linear decoder_pred_;

@@ -28,6 +28,27 @@ Scope position_filter(const Scope& block) {
   return block.as(Role::position_encoding) / "conv" / "proj";
 }
 
+std::optional<ConvStem> make_stem(const Scope& s, const PerViTConfig& c) {
+  if (!c.conv_stem) return {};
+  return ConvStem(s, c.convstem_dims);
+}
+
+std::optional<PatchEmbed> make_patches(const Scope& s, const PerViTConfig& c) {
+  if (c.conv_stem) return {};
+  return PatchEmbed(s, c.image, c.emb_dims.front());
+}
+
+/// Decayed, unlike ViT's.
+Tensor make_table(const Scope& s, const PerViTConfig& c) {
+  if (c.pos_embed != PosEmbed::learned) return {};
+  return s.param("pos_embed", {1, c.tokens(), c.emb_dims.front()}, trunc_normal(0.02));
+}
+
+std::optional<RelativeEncoding> make_relative(const Scope& s, const PerViTConfig& c) {
+  if (!c.phi_p) return {};
+  return RelativeEncoding(s, c.position);
+}
+
 std::vector<PerViTBlock> make_blocks(const Scope& s, const PerViTConfig& c,
                                      const RelativeEncoding* relative) {
   std::vector<PerViTBlock> blocks;
@@ -55,12 +76,16 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
       norm2_(s.as(Role::norm) / "norm2", c.width(index), c.norm_eps),
       mlp_(s.as(Role::mlp) / "mlp", c.width(index), c.hidden(index), c.next_width(index)) {}
 
-Tensor PerViTBlock::operator()(Tensor x, Context& ctx) {
-  const double rate = ctx.training ? drop_path_ : 0;
-  const auto residual = [&](const Tensor& from) { return Residual{from, rate, ctx.next_key()}; };
-  x = attn_.added_to(residual(x), norm1_(cpe(x)).to(ctx.activations), ctx, index_);  // [B, N, D]
-  const Tensor resized = res_path_ ? (*res_path_)(x) : x;                            // [B, N, D']
-  x = mlp_.added_to(residual(resized), norm2_(x).to(ctx.activations));               // [B, N, D']
+Tensor PerViTBlock::operator()(const Tensor& x, Context& ctx) {
+  // With its tape: where the block runs without one, to be run again, Phi_p is there already.
+  attn_.prepare();
+  return run_block(x, ctx, [this](const Tensor& in, Context& c) { return forward(in, c); });
+}
+
+Tensor PerViTBlock::forward(Tensor x, Context& ctx) {
+  x = x + drop_path_(attn_(norm1_(cpe(x), ctx), ctx, index_), ctx);  // [B, N, D]
+  const Tensor resized = res_path_ ? (*res_path_)(x) : x;            // [B, N, D']
+  x = resized + drop_path_(mlp_(norm2_(x, ctx)), ctx);               // [B, N, D']
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }
@@ -72,41 +97,22 @@ Tensor PerViTBlock::cpe(const Tensor& x) const {
 }
 
 PerViT::PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options)
-    : Model(std::move(info), seed, options),
+    : Classifier(std::move(info), seed, options),
       config_(c),
-      stem_(c.conv_stem ? std::optional(ConvStem(Scope(store()).as(Role::patches) / "conv_layers",
-                                                 c.convstem_dims))
-                        : std::nullopt),
-      patch_embed_(c.conv_stem
-                       ? std::nullopt
-                       : std::optional(PatchEmbed(Scope(store()).as(Role::patches) / "patch_embed",
-                                                  c.image, c.emb_dims.front()))),
-      pos_embed_(
-          c.pos_embed == PosEmbed::learned
-              ? Scope(store())
-                    .as(Role::position_table)
-                    .param("pos_embed", {1, c.tokens(), c.emb_dims.front()}, trunc_normal(0.02))
-              : Tensor()),
-      relative_(c.phi_p ? std::optional(RelativeEncoding(Scope(store()).as(Role::position_encoding),
-                                                         c.position))
-                        : std::nullopt),
-      blocks_(make_blocks(Scope(store()) / "blocks", c, relative_ ? &*relative_ : nullptr)),
-      norm_(Scope(store()).as(Role::norm) / "norm", c.emb_dims.back(), c.norm_eps) {
-  if (c.num_classes > 0)
-    head_.emplace(Scope(store()).as(Role::head) / "head", c.emb_dims.back(), c.num_classes);
-}
+      stem_(make_stem(at("conv_layers", Role::patches), c)),
+      patch_embed_(make_patches(at("patch_embed", Role::patches), c)),
+      pos_embed_(make_table(top().as(Role::position_table), c)),
+      relative_(make_relative(top().as(Role::position_encoding), c)),
+      blocks_(make_blocks(at("blocks"), c, relative_ ? &*relative_ : nullptr)),
+      norm_(at("norm", Role::norm), c.emb_dims.back(), c.norm_eps),
+      head_(at("head", Role::head), c.emb_dims.back(), {c.num_classes}) {}
 
 /// images [B, C, H, W] -> class logits [B, K].
-ModelOutput PerViT::forward(const Tensor& images, Context& ctx) {
-  Tensor x = embed(images, ctx);  // [B, N, D_0]
-  for (PerViTBlock& block : blocks_) {
-    block.prepare();
-    x = run_block(x, ctx, [&block](const Tensor& in, Context& c) {  // [B, N, D_i]
-      return block(in, c);
-    });
-  }
-  const Tensor pooled = ops::mean(norm_(x), {1});  // [B, D]
-  return {head_ ? (*head_)(pooled) : pooled, {}};  // [B, K]
+ClassifierOutput PerViT::forward(const Tensor& images, Context& ctx) {
+  Tensor x = embed(images, ctx);                         // [B, N, D_0]
+  for (PerViTBlock& block : blocks_) x = block(x, ctx);  // [B, N, D_i]
+  const Tensor pooled = ops::mean(norm_(x), {1});        // [B, D]
+  return {head_(pooled, ctx), {}};                       // [B, K]
 }
 
 /// images [B, C, H, W] -> [B, N, D]: the stem or patches, and learned positions if any.

@@ -6,13 +6,15 @@
 #include <optional>
 #include <vector>
 
+#include "models/classifier.h"
+#include "models/layers/branch.h"
+#include "models/layers/class_head.h"
 #include "models/layers/conv_stem.h"
 #include "models/layers/mlp.h"
 #include "models/layers/norm.h"
 #include "models/layers/patch_embed.h"
 #include "models/layers/peripheral_attention.h"
 #include "models/layers/pos_embed.h"
-#include "models/model.h"
 
 namespace fovea {
 
@@ -53,17 +55,16 @@ class PerViTBlock {
  public:
   PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEncoding* relative,
               std::int64_t index);
-  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx);
-  /// Computes what depends on no image, with its tape: a block that runs without one, to be run
-  /// again, finds it there.
-  void prepare() { attn_.prepare(); }
+  /// As Block.
+  [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx);
   void finish_backward() { attn_.finish_backward(); }
 
  private:
+  [[nodiscard]] Tensor forward(Tensor x, Context& ctx);
   [[nodiscard]] Tensor cpe(const Tensor& x) const;
 
   std::int64_t index_, grid_;
-  double drop_path_;
+  DropPath drop_path_;
   LayerNorm norm1_;
   std::optional<Linear> res_path_;
   PeripheralAttention attn_;
@@ -79,11 +80,11 @@ struct PositionGate {
 };
 [[nodiscard]] PositionGate position_gate(const Model& model, std::int64_t block);
 
-class PerViT : public Model {
+class PerViT : public Classifier {
  public:
   PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options);
 
-  ModelOutput forward(const Tensor& images, Context& ctx) override;
+  ClassifierOutput forward(const Tensor& images, Context& ctx) override;
   void finish_backward() override;
   [[nodiscard]] TokenInfo tokens() const override;
 
@@ -97,7 +98,7 @@ class PerViT : public Model {
   std::optional<RelativeEncoding> relative_;
   std::vector<PerViTBlock> blocks_;
   LayerNorm norm_;
-  std::optional<Linear> head_;
+  ClassHead head_;
 };
 
 }  // namespace fovea

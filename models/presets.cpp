@@ -1,6 +1,7 @@
-// From a model's name to its settings: family, size, patch and image size in timm's manner.
+// From a model's name to its settings. One row per family says how its names are read, in timm's
+// manner, and which of them are customary.
 #include <algorithm>
-#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -14,184 +15,231 @@ namespace {
 
 using nlohmann::json;
 
-struct Size {
-  std::string_view name;
-  std::int64_t embed_dim, depth, heads, pit_heads;
-};
-// The sizes of ViT and DeiT; the Pixel Transformer has other heads (PiT tab. 2).
-constexpr Size kSizes[] = {
-    {"tiny", 192, 12, 3, 12},    {"small", 384, 12, 6, 12},  {"base", 768, 12, 12, 12},
-    {"large", 1024, 24, 16, 16}, {"huge", 1280, 32, 16, 16},
+/// A word between size and patch ("distilled", "peg0to5").
+struct Word {
+  bool (*read)(const std::string& word, json& config);  ///< writes what it means; false: another
+  bool is_required = false;
 };
 
-// The stem for 32-pixel images is ours: half the first width, then the first.
-struct PerViTSize {
-  std::string_view name;
-  std::int64_t heads;
-  std::array<std::int64_t, 4> emb_dims;
-  std::array<std::int64_t, 5> stem;
-};
-constexpr PerViTSize kPerViTSizes[] = {
-    {"tiny", 4, {128, 192, 224, 280}, {3, 48, 64, 96, 128}},
-    {"small", 8, {272, 320, 368, 464}, {3, 64, 128, 192, 272}},
-    {"medium", 12, {312, 468, 540, 684}, {3, 64, 192, 256, 312}},
+constexpr std::int64_t kPatchIsSaid = 0, kNoPatch = -1;
+
+/// How the names of a family are read: FAMILY_SIZE[_WORD ...][_patchP]_IMAGE.
+struct NameRow {
+  std::string family;
+  json settings = json::object();            ///< of all sizes
+  std::map<std::string, json> sizes{};       ///< settings of each; none: the name is FAMILY alone
+  std::vector<Word> words{};                 ///< in this order
+  std::int64_t patch = kPatchIsSaid;         ///< where the name says none; kPatchIsSaid: it must
+  void (*complete)(json& config) = nullptr;  ///< what follows from the rest
+  /// Instead of size, words and patch: names are FAMILY_ENCODER, of an encoder of these families.
+  std::vector<std::string> encoders{};
+  std::vector<std::string> customary{};  ///< without FAMILY_; {a,b} stands for each of a and b
 };
 
-/// family_size[_distilled][_pegI[toJ]][_gap][_patchP]_IMAGE.
-struct ParsedName {
-  std::string family, size, image;
-  std::vector<std::int64_t> pegs;  ///< CPVT: I, I + 1, ... J - 1
-  bool gap = false;                ///< CPVT without class token
-  std::int64_t patch = 0;          ///< 0: not said
-  bool distilled = false;
-};
+json width_depth_heads(std::int64_t embed_dim, std::int64_t depth, std::int64_t heads) {
+  return {{"embed_dim", embed_dim}, {"depth", depth}, {"num_heads", heads}};
+}
 
-std::int64_t parse_patch(const std::string& part) {
-  const std::int64_t patch = parse_integer(part.substr(5)).value_or(0);
-  return patch > 0 && patch < 100'000 ? patch : 0;
+std::map<std::string, json> vit_sizes() {
+  return {{"tiny", width_depth_heads(192, 12, 3)},
+          {"small", width_depth_heads(384, 12, 6)},
+          {"base", width_depth_heads(768, 12, 12)},
+          {"large", width_depth_heads(1024, 24, 16)},
+          {"huge", width_depth_heads(1280, 32, 16)}};
+}
+
+/// The Pixel Transformer has other heads (PiT tab. 2).
+std::map<std::string, json> pit_sizes() {
+  std::map<std::string, json> sizes = vit_sizes();
+  for (const char* size : {"tiny", "small", "base"}) sizes[size]["num_heads"] = 12;
+  return sizes;
+}
+
+std::map<std::string, json> pervit_sizes() {
+  const auto size = [](std::int64_t heads, const json& emb_dims, const json& stem) -> json {
+    return {{"num_heads", heads}, {"emb_dims", emb_dims}, {"convstem_dims", stem}};
+  };
+  return {{"tiny", size(4, {128, 192, 224, 280}, {3, 48, 64, 96, 128})},
+          {"small", size(8, {272, 320, 368, 464}, {3, 64, 128, 192, 272})},
+          {"medium", size(12, {312, 468, 540, 684}, {3, 64, 192, 256, 312})}};
+}
+
+/// 16 pixels per token and side, or 4 for images of 64 pixels or fewer: that stem is ours, half the
+/// first width, then the first.
+void shorten_stem(json& config) {
+  const json& image = config["img_size"];
+  const std::int64_t width = config["emb_dims"][0];
+  if (image.is_number() && image.get<std::int64_t>() <= 64) {
+    config["convstem_dims"] = {3, width / 2, width};
+  }
+}
+
+bool read_distilled(const std::string& word, json& config) {
+  config["distilled"] = word == "distilled";
+  return word == "distilled";
 }
 
 /// pegI: a PEG after block I; pegItoJ: after blocks I to J - 1.
-bool parse_pegs(const std::string& part, std::vector<std::int64_t>& pegs) {
-  const std::size_t to = part.find("to");
+bool read_pegs(const std::string& word, json& config) {
+  if (!word.starts_with("peg")) return false;
+  const std::size_t to = word.find("to");
   const auto number = [](const std::string& digits) {
     const std::int64_t block = parse_integer(digits).value_or(-1);
     return block < 1000 ? block : -1;
   };
-  const std::int64_t first = number(part.substr(3, to == std::string::npos ? to : to - 3));
-  const std::int64_t end = to == std::string::npos ? first + 1 : number(part.substr(to + 2));
-  for (std::int64_t i = first; i < end; ++i) pegs.push_back(i);
+  const std::int64_t first = number(word.substr(3, to == std::string::npos ? to : to - 3));
+  const std::int64_t end = to == std::string::npos ? first + 1 : number(word.substr(to + 2));
+  for (std::int64_t i = first; i < end; ++i) config["peg_positions"].push_back(i);
   return first >= 0 && end > first;
 }
 
-/// False when the name is not of the form.
-bool parse_name(std::string_view name, ParsedName& parsed) {
-  std::vector<std::string> parts = split_text(name, '_');
-  if (parts.size() < 3) return false;
-  parsed.family = parts.front();
-  parsed.size = parts[1];
-  parsed.image = parts.back();
-  for (std::size_t i = 2; i + 1 < parts.size(); ++i) {
-    if (parts[i] == "distilled" && parsed.family == "deit" && i == 2) {
-      parsed.distilled = true;
-    } else if (parts[i].starts_with("peg") && parsed.family == "cpvt" && i == 2) {
-      if (!parse_pegs(parts[i], parsed.pegs)) return false;
-    } else if (parts[i] == "gap" && parsed.family == "cpvt" && i == 3) {
-      parsed.gap = true;
-    } else if (parts[i].starts_with("patch") && i + 2 == parts.size()) {
-      parsed.patch = parse_patch(parts[i]);
-      if (parsed.patch == 0) return false;
-    } else {
-      return false;
+/// Without class token.
+bool read_gap(const std::string& word, json& config) {
+  if (word != "gap") return false;
+  config.update({{"class_token", false}, {"global_pool", "avg"}});
+  return true;
+}
+
+const std::vector<NameRow>& rows() {
+  static const std::vector<NameRow> all{
+      {.family = "vit",
+       .sizes = vit_sizes(),
+       .customary = {"{tiny,small,base,large}_patch{16_224,16_384,4_32,2_32}", "huge_patch14_224"}},
+      {.family = "pit",
+       .settings = {{"global_pool", "avg"}},
+       .sizes = pit_sizes(),
+       .patch = 1,
+       .customary = {"{tiny,small,base,large}_{32,28}"}},
+      {.family = "deit",
+       .settings = {{"distilled", false}},
+       .sizes = vit_sizes(),
+       .words = {{read_distilled}},
+       .customary = {"{tiny,small,base}{,_distilled}_patch{16_224,16_384,4_32}"}},
+      {.family = "cpvt",
+       .sizes = vit_sizes(),
+       .words = {{read_pegs, /*is_required=*/true}, {read_gap}},
+       .patch = 16,
+       .customary = {"{tiny,small,base}_{peg0,peg0to5}{,_gap}_{224,patch4_32}"}},
+      {.family = "pervit",
+       .settings = {{"depths", {2, 2, 6, 2}}},
+       .sizes = pervit_sizes(),
+       .patch = kNoPatch,
+       .complete = shorten_stem,
+       .customary = {"{tiny,small,medium}_{224,32}"}},
+      {.family = "mae",
+       .encoders = {"vit", "pit"},
+       .customary = {"vit_{base_patch16,large_patch16,huge_patch14,tiny_patch4_32}",
+                     "pit_{tiny,small}{,_patch2}_32"}},
+      {.family = "linear", .customary = {""}}};
+  return all;
+}
+
+/// The image that the name ends with.
+bool is_image(const std::string& part) {
+  return part.find_first_not_of("0123456789x") == std::string::npos;
+}
+
+/// 0 where it is not "patchP".
+std::int64_t read_patch(const std::string& part) {
+  if (!part.starts_with("patch")) return 0;
+  const std::int64_t patch = parse_integer(part.substr(5)).value_or(0);
+  return patch < 100'000 ? std::max<std::int64_t>(patch, 0) : 0;
+}
+
+/// Of SIZE[_WORD ...][_patchP]_IMAGE; null where the name is not of the form.
+json read_sized(const NameRow& row, std::vector<std::string> parts) {
+  if (parts.size() < 2 || !is_image(parts.back())) return {};
+  const auto size = row.sizes.find(parts.front());
+  if (size == row.sizes.end()) return {};
+  json config = row.settings;
+  config.update(size->second);
+  config["img_size"] = parse_config_value(parts.back());
+  parts.pop_back();
+  std::int64_t patch = row.patch;
+  if (const std::int64_t said = read_patch(parts.back()); said > 0 && patch != kNoPatch) {
+    patch = said;
+    parts.pop_back();
+  }
+  if (patch == kPatchIsSaid) return {};
+  if (patch != kNoPatch) config["patch_size"] = patch;
+  auto part = parts.begin() + 1;
+  for (const Word& word : row.words) {
+    if (part != parts.end() && word.read(*part, config)) {
+      ++part;
+    } else if (word.is_required) {
+      return {};
     }
   }
-  if (parsed.family == "cpvt" && parsed.patch == 0) parsed.patch = 16;
-  if (parsed.family == "cpvt" && parsed.pegs.empty()) return false;
-  return parsed.image.find_first_not_of("0123456789x") == std::string::npos &&
-         (parsed.patch > 0 || parsed.family == "pit" || parsed.family == "pervit");
-}
-
-json transformer_preset(const ParsedName& name, const Size& size) {
-  const bool pit = name.family == "pit";
-  json config{{"family", name.family},
-              {"img_size", parse_config_value(name.image)},
-              {"patch_size", name.patch > 0 ? name.patch : 1},
-              {"embed_dim", size.embed_dim},
-              {"depth", size.depth},
-              {"num_heads", pit ? size.pit_heads : size.heads}};
-  if (pit) config["global_pool"] = "avg";
-  if (name.family == "deit") config["distilled"] = name.distilled;
-  if (name.family == "cpvt") config["peg_positions"] = name.pegs;
-  if (name.gap) config.update({{"class_token", false}, {"global_pool", "avg"}});
+  if (part != parts.end()) return {};
+  if (row.complete != nullptr) row.complete(config);
   return config;
 }
 
-/// 16 pixels per token and side, or 4 for images of 64 pixels or fewer.
-json pervit_preset(const ParsedName& name, const PerViTSize& size) {
-  const json image = parse_config_value(name.image);
-  const std::int64_t width = size.emb_dims[0];
-  const bool small = image.is_number() && image.get<std::int64_t>() <= 64;
-  return {{"family", name.family},
-          {"img_size", image},
-          {"convstem_dims", small ? json{3, width / 2, width} : json(size.stem)},
-          {"emb_dims", size.emb_dims},
-          {"depths", {2, 2, 6, 2}},
-          {"num_heads", size.heads}};
-}
+json read_preset(const std::string& name);
 
-/// Null where the name is of none.
-json classifier_preset(std::string_view name) {
-  ParsedName parsed;
-  if (!parse_name(name, parsed)) return {};
-  const auto* const size = std::find_if(std::begin(kSizes), std::end(kSizes),
-                                        [&](const Size& s) { return s.name == parsed.size; });
-  const bool known = parsed.family == "vit" || parsed.family == "deit" || parsed.family == "pit" ||
-                     parsed.family == "cpvt";
-  if (known && size != std::end(kSizes)) return transformer_preset(parsed, *size);
-  const auto* const pervit =
-      std::find_if(std::begin(kPerViTSizes), std::end(kPerViTSizes),
-                   [&](const PerViTSize& s) { return s.name == parsed.size; });
-  if (parsed.family == "pervit" && parsed.patch == 0 && pervit != std::end(kPerViTSizes)) {
-    return pervit_preset(parsed, *pervit);
-  }
-  return {};
-}
-
-/// The official names say no image size where it is 224.
-json mae_preset(const std::string& encoder) {
-  const std::size_t digits = encoder.find_last_of('_') + 1;
-  const bool has_image = encoder.find_first_not_of("0123456789x", digits) == std::string::npos;
-  json config = classifier_preset(has_image ? encoder : encoder + "_224");
+/// Of ENCODER. The official names say no image size where it is 224.
+json read_encoder(const NameRow& row, const std::string& encoder) {
+  const bool has_image = is_image(encoder.substr(encoder.find_last_of('_') + 1));
+  json config = read_preset(has_image ? encoder : encoder + "_224");
   if (config.is_null()) return {};
   const std::string family = config["family"];
-  check(family == "vit" || family == "pit", "model: mae_", encoder,
-        ": the encoder is a vit or pit");
-  if (family == "pit") config.erase("global_pool");
-  config["family"] = "mae";
+  check(std::find(row.encoders.begin(), row.encoders.end(), family) != row.encoders.end(),
+        "model: ", row.family, "_", encoder, ": the encoder is a ", joined(row.encoders, " or "));
+  config.erase("global_pool");  // an encoder pools nothing
   return config;
+}
+
+/// Null where the name is of no family.
+json read_preset(const std::string& name) {
+  const std::size_t end = std::min(name.find('_'), name.size());
+  const std::string family = name.substr(0, end),
+                    rest = name.substr(std::min(end + 1, name.size()));
+  const auto row = std::find_if(rows().begin(), rows().end(),
+                                [&](const NameRow& each) { return each.family == family; });
+  if (row == rows().end()) return {};
+  json config = row->settings;
+  if (!row->encoders.empty()) {
+    config = read_encoder(*row, rest);
+  } else if (!row->sizes.empty()) {
+    config = read_sized(*row, split_text(rest, '_'));
+  } else if (end < name.size()) {
+    return {};
+  }
+  if (!config.is_null()) config["family"] = family;
+  return config;
+}
+
+/// "x{a,b}" is xa and xb.
+std::vector<std::string> expanded(const std::string& pattern) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string::npos) return {pattern};
+  const std::size_t close = pattern.find('}');
+  std::vector<std::string> names;
+  for (const std::string& choice : split_text(pattern.substr(open + 1, close - open - 1), ',')) {
+    for (const std::string& tail : expanded(pattern.substr(close + 1))) {
+      names.push_back(pattern.substr(0, open) + choice + tail);
+    }
+  }
+  return names;
 }
 
 }  // namespace
 
 std::vector<std::string> model_names() {
-  std::vector<std::string> names{"linear"};
-  names.push_back("vit_huge_patch14_224");
-  for (const Size& size : kSizes) {
-    const std::string s(size.name);
-    if (s == "huge") continue;
-    for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32", "_patch2_32"}) {
-      names.push_back("vit_" + s + shape);
+  std::vector<std::string> names;
+  for (const NameRow& row : rows()) {
+    for (const std::string& pattern : row.customary) {
+      for (const std::string& rest : expanded(pattern)) {
+        names.push_back(rest.empty() ? row.family : row.family + "_" + rest);
+      }
     }
-    names.push_back("pit_" + s + "_32");
-    names.push_back("pit_" + s + "_28");
-    if (s == "large") continue;
-    for (const char* shape : {"_patch16_224", "_patch16_384", "_patch4_32"}) {
-      names.push_back("deit_" + s + shape);
-      names.push_back("deit_" + s + "_distilled" + shape);
-    }
-    for (const char* pegs : {"_peg0", "_peg0_gap", "_peg0to5", "_peg0to5_gap"}) {
-      names.push_back("cpvt_" + s + pegs + "_224");
-      names.push_back("cpvt_" + s + pegs + "_patch4_32");
-    }
-  }
-  for (const PerViTSize& size : kPerViTSizes) {
-    for (const char* image : {"_224", "_32"}) {
-      names.push_back("pervit_" + std::string(size.name) + image);
-    }
-  }
-  for (const char* encoder :
-       {"vit_base_patch16", "vit_large_patch16", "vit_huge_patch14", "vit_tiny_patch4_32",
-        "pit_tiny_32", "pit_tiny_patch2_32", "pit_small_32", "pit_small_patch2_32"}) {
-    names.push_back(std::string("mae_") + encoder);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
 json preset(std::string_view name) {
-  if (name == "linear") return {{"family", "linear"}};
-  json config =
-      name.starts_with("mae_") ? mae_preset(std::string(name.substr(4))) : classifier_preset(name);
+  json config = read_preset(std::string(name));
   check(!config.is_null(), "model: ", name, " is not known", did_you_mean(name, model_names()),
         "; --list-models lists all");
   return config;

@@ -1,17 +1,21 @@
 // From a configuration to a model.
 #include "models/registry.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
 #include "base/system_memory.h"
+#include "base/text.h"
 #include "models/config_reader.h"
 #include "models/cpvt.h"
 #include "models/deit.h"
 #include "models/linear_model.h"
 #include "models/mae.h"
+#include "models/model_as.h"
+#include "models/permuted_vit.h"
 #include "models/pervit.h"
 #include "models/vit.h"
 
@@ -20,10 +24,18 @@ namespace {
 
 using nlohmann::json;
 
-ModelInfo info_of(const std::string& family, const std::string& name, json config) {
-  config["family"] = family;
+struct Request {
+  std::string family, name;
+  TaskKind task;
+  std::uint64_t seed = 0;
+  TensorOptions options;
+};
+
+ModelInfo info_of(const Request& request, json config) {
+  config["family"] = request.family;
   ModelInfo info;
-  info.name = name.empty() ? family : name;
+  info.name = request.name.empty() ? request.family : request.name;
+  info.task = request.task;
   info.img_size = config["img_size"].get<std::array<std::int64_t, 2>>();
   info.in_chans = config["in_chans"].get<std::int64_t>();
   info.num_classes = config.value("num_classes", std::int64_t{0});
@@ -31,62 +43,70 @@ ModelInfo info_of(const std::string& family, const std::string& name, json confi
   return info;
 }
 
-struct Request {
-  std::string family, name;
-  std::uint64_t seed = 0;
-  TensorOptions options;
-};
-
 std::unique_ptr<Model> build_vit(const json& config, const Request& r) {
   json settings = config;
   if (r.family == "pit" && !config.contains("patch_size")) settings["patch_size"] = 1;
   const ViTConfig c = read_vit_config(settings);
-  return std::make_unique<ViT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+  const ModelInfo info = info_of(r, to_json(c));
+  if (c.permutation) return std::make_unique<PermutedViT>(info, c, r.seed, r.options);
+  return std::make_unique<ViT>(info, c, r.seed, r.options);
 }
 
 /// A DeiT without distillation token is the ViT of the same settings.
 std::unique_ptr<Model> build_deit(const json& config, const Request& r) {
   const DeiTConfig c = read_deit_config(config);
-  const ModelInfo info = info_of(r.family, r.name, to_json(c));
+  const ModelInfo info = info_of(r, to_json(c));
   if (c.distilled) return std::make_unique<DeiT>(info, c, r.seed, r.options);
   ViTConfig plain;
   plain.image = c.image;
   plain.encoder = c.encoder;
-  plain.num_classes = c.num_classes;
-  plain.pos_drop_rate = c.pos_drop_rate;
+  plain.head.num_classes = c.num_classes;
+  plain.tokens.pos_drop_rate = c.pos_drop_rate;
   return std::make_unique<ViT>(info, plain, r.seed, r.options);
 }
 
 std::unique_ptr<Model> build_pervit(const json& config, const Request& r) {
   const PerViTConfig c = read_pervit_config(config);
-  return std::make_unique<PerViT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+  return std::make_unique<PerViT>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
 std::unique_ptr<Model> build_cpvt(const json& config, const Request& r) {
   const CPVTConfig c = read_cpvt_config(config);
-  return std::make_unique<CPVT>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+  return std::make_unique<CPVT>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
 std::unique_ptr<Model> build_mae(const json& config, const Request& r) {
   const MaeConfig c = read_mae_config(config);
-  return std::make_unique<Mae>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+  return std::make_unique<Mae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
-  return std::make_unique<LinearModel>(info_of(r.family, r.name, to_json(c)), c, r.seed, r.options);
+  return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+/// A family of models: its name in configurations, what its models are for, and how they are made.
 struct Family {
   std::string name;
+  TaskKind task;
   std::unique_ptr<Model> (*build)(const json& config, const Request& request);
 };
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{
-      {"vit", build_vit},       {"pit", build_vit}, {"deit", build_deit},    {"cpvt", build_cpvt},
-      {"pervit", build_pervit}, {"mae", build_mae}, {"linear", build_linear}};
+  static const std::vector<Family> all{{"vit", TaskKind::classification, build_vit},
+                                       {"pit", TaskKind::classification, build_vit},
+                                       {"deit", TaskKind::classification, build_deit},
+                                       {"cpvt", TaskKind::classification, build_cpvt},
+                                       {"pervit", TaskKind::classification, build_pervit},
+                                       {"mae", TaskKind::masked_autoencoding, build_mae},
+                                       {"linear", TaskKind::classification, build_linear}};
   return all;
+}
+
+const Family* find_family(std::string_view name) {
+  const auto found = std::find_if(families().begin(), families().end(),
+                                  [&](const Family& family) { return family.name == name; });
+  return found == families().end() ? nullptr : &*found;
 }
 
 /// Refuses a model whose parameters this machine cannot hold, before any of its memory is taken.
@@ -126,17 +146,39 @@ std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t 
         "; bf16 is a matter of the activations (Context::activations)");
   json settings = config;
   settings.erase("family");
-  const Request request{config["family"].get<std::string>(), name, seed, options};
-  std::vector<std::string> known;
+  const auto name_of_family = config["family"].get<std::string>();
+  const Family* const family = find_family(name_of_family);
+  check(family != nullptr, "model config: family ", name_of_family, " is not known",
+        did_you_mean(name_of_family, family_names()));
+  const Request request{family->name, name, family->task, seed, options};
+  require_memory(*family, settings, request);
+  return family->build(settings, request);
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.push_back(family.name);
+  return names;
+}
+
+std::optional<TaskKind> task_of_family(std::string_view family) {
+  const Family* const found = find_family(family);
+  return found == nullptr ? std::nullopt : std::optional(found->task);
+}
+
+TaskKind task_of(std::string_view model) {
+  return *task_of_family(preset(model).at("family").get<std::string>());
+}
+
+void refuse_kind(const ModelInfo& model, TaskKind expected) {
+  check(model.task != expected, model.name, " says that it is ", noun_of(expected),
+        ", and its class does not");
+  std::vector<std::string> fit;
   for (const Family& family : families()) {
-    if (family.name == request.family) {
-      require_memory(family, settings, request);
-      return family.build(settings, request);
-    }
-    known.push_back(family.name);
+    if (family.task == expected) fit.push_back(family.name);
   }
-  fail("model config: family ", request.family, " is not known",
-       did_you_mean(request.family, known));
+  fail(model.name, " is ", noun_of(model.task), "; expected ", noun_of(expected), " (family ",
+       joined(fit, ", "), ")");
 }
 
 }  // namespace fovea

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,12 @@ namespace fovea {
 /// The settings behind a name: "family" and the configuration keys. Throws with the nearest
 /// known name.
 [[nodiscard]] nlohmann::json preset(std::string_view name);
+
+/// What the model of that name is for. Throws as preset().
+[[nodiscard]] TaskKind task_of(std::string_view model);
+/// The same of a family's models ("vit"); nothing where there is no such family.
+[[nodiscard]] std::optional<TaskKind> task_of_family(std::string_view family);
+[[nodiscard]] std::vector<std::string> family_names();
 
 /// The model of that name. `overrides` is an object whose keys replace settings of the preset
 /// ({"num_classes": 10, "img_size": [32, 48]}); may be null. Unknown keys and impossible values

@@ -44,9 +44,6 @@ enum class Role {
   head,
   distillation_head,
 };
-[[nodiscard]] constexpr bool is_token(Role role) {
-  return role == Role::token || role == Role::distillation_token;
-}
 [[nodiscard]] constexpr bool is_head(Role role) {
   return role == Role::head || role == Role::distillation_head;
 }

@@ -132,8 +132,6 @@ SummaryNode summarize(Model& model) {
   return root;
 }
 
-namespace {}  // namespace
-
 MemoryCost measure_memory(Model& model) {
   MemoryCost cost;
   for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
@@ -152,10 +150,10 @@ MemoryCost measure_memory(Model& model) {
   training.training = true;
   cost.forward = peak_of([&] {
     const NoGrad no_grad;
-    static_cast<void>(model.forward(image, evaluation));
+    static_cast<void>(model.probe(image, evaluation));
   });
   cost.step = peak_of([&] {
-    backward(ops::sum(model.forward(image, training).logits));
+    backward(ops::sum(model.probe(image, training)));
     model.finish_backward();
   });
   model.store().zero_grad();
@@ -201,7 +199,7 @@ std::string draw_graph(Model& model) {
       zeros({1, info.in_chans, info.img_size[0], info.img_size[1]}, {DType::f32, model.device()});
   images.set_name("images");
   Context ctx;
-  return graph_dot(model.forward(images, ctx).logits);
+  return graph_dot(model.probe(images, ctx));
 }
 
 }  // namespace fovea

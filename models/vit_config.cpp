@@ -12,38 +12,42 @@ using nlohmann::json;
 
 void read_permutation(ConfigReader& r, ViTConfig& c) {
   r.read("permutation", c.permutation);
-  r.read("permute_T", c.permute_T, 0);
+  c.permute.img_size = c.image.img_size;
+  r.read("permute_T", c.permute.swaps, 0);
   if (!r.is_null("permute_delta")) {
     std::int64_t delta = 0;
     r.read("permute_delta", delta, 1);
-    if (delta > 0) c.permute_delta = delta;
+    if (delta > 0) c.permute.delta = delta;
   }
-  r.read("permute_seed", c.permute_seed, 0, std::int64_t{1} << 53);
+  auto seed = static_cast<std::int64_t>(c.permute.seed);
+  r.read("permute_seed", seed, 0, std::int64_t{1} << 53);
+  c.permute.seed = static_cast<std::uint64_t>(seed);
 }
 
 }  // namespace
 
 ViTConfig read_vit_config(const json& config) {
   ViTConfig c;
+  TokenEmbeddingConfig& t = c.tokens;
   ConfigReader r("vit config", config);
   read_image(r, c.image);
   read_encoder(r, c.encoder);
-  r.read("num_classes", c.num_classes, 0);
-  r.read("head_batch_norm", c.head_batch_norm);
-  read_pooling(r, c.class_token, c.global_pool);
+  r.read("num_classes", c.head.num_classes, 0);
+  r.read("head_batch_norm", c.head.batch_norm);
+  read_pooling(r, t.class_token, c.global_pool);
   c.fc_norm = c.global_pool == Pooling::avg;
   if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
-  read_positions(r, c.pos_embed, c.encoder);
-  r.read("no_embed_class", c.no_embed_class);
-  r.read("pos_embed_qk_first", c.pos_embed_qk_first);
-  r.read("pos_drop_rate", c.pos_drop_rate, 0, 0.999);
+  read_positions(r, t.pos_embed, c.encoder);
+  r.read("no_embed_class", t.no_embed_class);
+  r.read("pos_embed_qk_first", t.pos_embed_qk_first);
+  r.read("pos_drop_rate", t.pos_drop_rate, 0, 0.999);
   read_permutation(r, c);
   r.finish();
   check_sizes("vit config", c.image, c.encoder);
-  check_pooling("vit config", c.class_token, c.global_pool);
-  check_positions("vit config", c.pos_embed, c.encoder);
-  const bool table = c.pos_embed == PosEmbed::learned || c.pos_embed == PosEmbed::sincos;
-  check(!c.pos_embed_qk_first || (table && !c.no_embed_class),
+  check_pooling("vit config", t.class_token, c.global_pool);
+  check_positions("vit config", t.pos_embed, c.encoder);
+  const bool table = t.pos_embed == PosEmbed::learned || t.pos_embed == PosEmbed::sincos;
+  check(!t.pos_embed_qk_first || (table && !t.no_embed_class),
         "vit config: pos_embed_qk_first needs pos_embed learned or sincos for all tokens "
         "(no_embed_class false)");
   return c;
@@ -53,18 +57,18 @@ json to_json(const ViTConfig& c) {
   json config;
   write_image(config, c.image);
   write_encoder(config, c.encoder);
-  config["num_classes"] = c.num_classes;
-  config["head_batch_norm"] = c.head_batch_norm;
-  write_pooling(config, c.class_token, c.global_pool);
+  config["num_classes"] = c.head.num_classes;
+  config["head_batch_norm"] = c.head.batch_norm;
+  write_pooling(config, c.tokens.class_token, c.global_pool);
   config["fc_norm"] = c.fc_norm;
-  write_positions(config, c.pos_embed, c.encoder);
-  config["no_embed_class"] = c.no_embed_class;
-  config["pos_embed_qk_first"] = c.pos_embed_qk_first;
-  config["pos_drop_rate"] = c.pos_drop_rate;
+  write_positions(config, c.tokens.pos_embed, c.encoder);
+  config["no_embed_class"] = c.tokens.no_embed_class;
+  config["pos_embed_qk_first"] = c.tokens.pos_embed_qk_first;
+  config["pos_drop_rate"] = c.tokens.pos_drop_rate;
   config["permutation"] = c.permutation;
-  config["permute_T"] = c.permute_T;
-  config["permute_delta"] = c.permute_delta ? json(*c.permute_delta) : json(nullptr);
-  config["permute_seed"] = c.permute_seed;
+  config["permute_T"] = c.permute.swaps;
+  config["permute_delta"] = c.permute.delta ? json(*c.permute.delta) : json(nullptr);
+  config["permute_seed"] = c.permute.seed;
   return config;
 }
 

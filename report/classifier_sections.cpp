@@ -9,8 +9,8 @@
 namespace fovea {
 namespace {
 
-constexpr std::size_t kManyClasses = 40;        // more are folded away
-constexpr std::size_t kMostDrawnClasses = 100;  // more become pixels
+constexpr std::size_t kManyClasses = 40;       // more are folded away
+constexpr std::size_t kMaxDrawnClasses = 100;  // more become pixels
 
 void add_calibration(Html& html, const EvaluatedModel& model) {
   const Calibration calibration = model.calibration();
@@ -46,7 +46,7 @@ void add_classes(Html& html, const EvaluatedModel& model) {
   std::vector<ClassReport::Row> rows = report.rows();
   const std::string said = "Confusion matrix of " + std::to_string(rows.size()) +
                            " classes: rows are true classes, columns predictions.";
-  if (rows.size() <= kMostDrawnClasses) {
+  if (rows.size() <= kMaxDrawnClasses) {
     html.figure(svg_of_confusion(report.matrix()), said);
   } else if (report.is_whole()) {
     const auto figure = html.inside("div", {{"class", "figure"}});

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "figures/contact_sheet.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "report/classifier_sections.h"
 #include "report/page.h"
 #include "settings/pipeline.h"
@@ -77,7 +79,8 @@ void load_model_of(Run& run, RunPage& page) {
 std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& test,
                                  const EvaluateOptions& how, RunPage& page) {
   EvaluatedModel evaluated;
-  evaluated.result = evaluate(*run.model, test, {how, /*keep_predictions=*/true});
+  evaluated.result =
+      evaluate(model_as<Classifier>(*run.model), test, {how, /*keep_predictions=*/true});
   require_whole(evaluated.result.pass);
   evaluated.classes = test->class_names();
   page.scores = scores_of(evaluated);
@@ -90,8 +93,8 @@ std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>&
 /// The same of any other task.
 std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                            const EvaluateOptions& how, RunPage& page) {
-  const auto task = make_task(run.config, run.model->info(), test->size());
-  const Task::Evaluated evaluated = task->evaluate(*run.model, test, how);
+  const auto task = make_task(run.config, *run.model, test->size());
+  const Task::Evaluated evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
   const Scores scores = task->scores(evaluated.sums);
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -134,7 +137,7 @@ void add_samples(const Run& run, RunPage& page) {
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   const std::int64_t shown = kSamplesShown / splits_of(config);
   config.distillation_type = Distillation::none;  // a teacher has no part in what is shown
-  const std::unique_ptr<const Task> task = make_task(config, run.model->info(), train->size());
+  const std::unique_ptr<const Task> task = make_task(config, *run.model, train->size());
   const std::int64_t unit = task->info().batch_multiple;
   config.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
   const std::unique_ptr<Loader> loader = training_loader(

@@ -62,8 +62,8 @@ std::vector<std::int64_t> decide(const Tensor& logits, const std::vector<Categor
   return decisions;
 }
 
-CueResponses respond(Model& model, const CueConflict& cues, const std::vector<Category>& categories,
-                     const EvaluateOptions& options) {
+CueResponses respond(Classifier& model, const CueConflict& cues,
+                     const std::vector<Category>& categories, const EvaluateOptions& options) {
   CueResponses result;
   result.logits = zeros({cues.size(), model.info().num_classes});
   std::vector<bool> seen(static_cast<std::size_t>(cues.size()));

@@ -8,6 +8,7 @@
 #include "data/sources/category_map.h"
 #include "data/sources/cue_conflict.h"
 #include "engine/tensor.h"
+#include "models/classifier.h"
 #include "train/loop/evaluation_pass.h"
 
 namespace fovea {
@@ -23,7 +24,7 @@ struct CueResponses {
   Tensor logits{};                      ///< f32 [N, K]; 0 where a picture is broken
   std::vector<std::int64_t> decisions;  ///< a category; -1 where a picture is broken
 };
-[[nodiscard]] CueResponses respond(Model& model, const CueConflict& cues,
+[[nodiscard]] CueResponses respond(Classifier& model, const CueConflict& cues,
                                    const std::vector<Category>& categories,
                                    const EvaluateOptions& options);
 

@@ -2,11 +2,9 @@
 #pragma once
 
 #include "base/names.h"
+#include "models/task_kind.h"
 
 namespace fovea {
-
-/// What a model is trained for.
-enum class TaskKind { classification, masked_autoencoding };
 
 enum class BadImages { stop, skip };  ///< stop: when more than 1 % are broken
 template <>

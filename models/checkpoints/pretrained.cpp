@@ -137,11 +137,11 @@ class Loader {
     const auto list = [&text](const char* what, const std::vector<std::string>& names) {
       if (names.empty()) return;
       if (text.tellp() > 0) text << "; ";
-      constexpr std::size_t kMost = 1000;  // of each kind
+      constexpr std::size_t kMaxNames = 1000;  // of each kind
       text << names.size() << ' ' << what << ": ";
-      for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
+      for (std::size_t i = 0; i < std::min(names.size(), kMaxNames); ++i)
         text << (i > 0 ? ", " : "") << names[i];
-      if (names.size() > kMost) text << " and " << names.size() - kMost << " more";
+      if (names.size() > kMaxNames) text << " and " << names.size() - kMaxNames << " more";
     };
     list("missing", missing_);
     list("unexpected", unexpected_);

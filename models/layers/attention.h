@@ -6,6 +6,7 @@
 
 #include "models/context.h"
 #include "models/layers/linear.h"
+#include "models/layers/positions.h"
 #include "models/layers/relative_position.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
@@ -19,14 +20,8 @@ struct AttentionConfig {
   RelativePosition relative = RelativePosition::none;
 };
 
-/// What attention is told of where its tokens are, beside what the tokens hold.
-struct Positions {
-  TokenGrid grid{};   ///< matters to relative positions only
-  Tensor qk_embed{};  ///< [1, N, C], added to what queries and keys are made of; may be undefined
-};
-
-/// residual + attention(x), [B, N, C] -> [B, N, C]; head h owns the channels [h D, (h + 1) D), D =
-/// C / heads.
+/// A branch of a block, [B, N, C] -> [B, N, C]; head h owns the channels [h D, (h + 1) D), D = C /
+/// heads.
 class Attention {
  public:
   Attention(const Scope& s, const AttentionConfig& c)
@@ -41,14 +36,15 @@ class Attention {
 
   /// Shows attn/<block>/qkv, and attn/<block>/bias where something is added to the logits: from
   /// these, analyses compute the weights that are never stored.
-  [[nodiscard]] Tensor added_to(const Residual& r, const Tensor& x, const Context& ctx,
-                                std::int64_t block, const Positions& where = {}) const {
-    const Tensor qkv = project(x, where.qk_embed);  // [B, N, 3 C]: q, k, v side by side
+  [[nodiscard]] Branch operator()(const Tensor& x, const Context& ctx, std::int64_t block,
+                                  const Positions& where = {}) const {
+    // [B, N, 3 C]: q, k, v side by side
+    const Tensor qkv = block == 0 ? project(x, where.first_qk) : qkv_(x);
     if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/qkv", qkv);
-    if (!relative_) return proj_.added_to(r, ops::self_attention(qkv, heads_));   // [B, N, C]
+    if (!relative_) return proj_.branch(ops::self_attention(qkv, heads_));        // [B, N, C]
     const Tensor bias = relative_->logits(heads_of(qkv, heads_, 0), where.grid);  // [B, H, N, N]
     if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/bias", bias);
-    return proj_.added_to(r, relative_->attend(qkv, heads_, bias, where.grid));  // [B, N, C]
+    return proj_.branch(relative_->attend(qkv, heads_, bias, where.grid));  // [B, N, C]
   }
 
  private:

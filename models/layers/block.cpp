@@ -1,6 +1,9 @@
 // The transformer block: forward pass, stochastic depth, and what it costs.
 #include "models/layers/block.h"
 
+#include "models/layers/recompute.h"
+#include "ops/arithmetic.h"
+
 namespace fovea {
 
 double drop_path_of(double last, std::int64_t index, std::int64_t depth) {
@@ -15,11 +18,14 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
       norm2_(s.as(Role::norm) / "norm2", c.embed_dim, c.norm_eps),
       mlp_(s.as(Role::mlp) / "mlp", c.embed_dim, c.hidden()) {}
 
-Tensor Block::operator()(Tensor x, Context& ctx, const Positions& where) const {
-  const double rate = ctx.training ? drop_path_ : 0;
-  const auto residual = [&](const Tensor& from) { return Residual{from, rate, ctx.next_key()}; };
-  x = attn_.added_to(residual(x), norm1_(x).to(ctx.activations), ctx, index_, where);  // [B, L, D]
-  x = mlp_.added_to(residual(x), norm2_(x).to(ctx.activations));                       // [B, L, D]
+Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) const {
+  return run_block(x, ctx,
+                   [this, where](const Tensor& in, Context& c) { return forward(in, c, where); });
+}
+
+Tensor Block::forward(Tensor x, Context& ctx, const Positions& where) const {
+  x = x + drop_path_(attn_(norm1_(x, ctx), ctx, index_, where), ctx);  // [B, L, D]
+  x = x + drop_path_(mlp_(norm2_(x, ctx)), ctx);                       // [B, L, D]
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

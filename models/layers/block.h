@@ -5,6 +5,7 @@
 
 #include "models/context.h"
 #include "models/layers/attention.h"
+#include "models/layers/branch.h"
 #include "models/layers/mlp.h"
 #include "models/layers/norm.h"
 #include "models/model.h"
@@ -32,11 +33,15 @@ struct EncoderConfig {
 class Block {
  public:
   Block(const Scope& s, const EncoderConfig& c, std::int64_t index);
-  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where = {}) const;
+  /// In training it may be computed again in the backward pass (ctx.recompute_blocks): then the
+  /// block must still be there.
+  [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx, const Positions& where = {}) const;
 
  private:
+  [[nodiscard]] Tensor forward(Tensor x, Context& ctx, const Positions& where) const;
+
   std::int64_t index_;
-  double drop_path_;
+  DropPath drop_path_;
   LayerNorm norm1_;
   Attention attn_;
   LayerNorm norm2_;

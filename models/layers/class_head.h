@@ -23,21 +23,28 @@ class BatchStatistics {
   RunningBuffers running_;
 };
 
+struct ClassHeadConfig {
+  std::int64_t num_classes = 1000;  ///< 0: no head, the pooled vector comes out
+  bool batch_norm = false;          ///< of the pooled vectors, without scale and shift
+};
+
 /// [B, D] -> [B, K]. A linear layer; for MAE's linear probe behind batch statistics, as `0` and
 /// `1`.
 class ClassHead {
  public:
-  ClassHead(const Scope& s, std::int64_t dim, std::int64_t classes, bool batch_norm)
-      : linear_(batch_norm ? s / "1" : s, dim, classes) {
-    if (batch_norm) norm_.emplace(s / "0", dim);
+  ClassHead(const Scope& s, std::int64_t dim, const ClassHeadConfig& c) {
+    if (c.num_classes == 0) return;
+    linear_.emplace(c.batch_norm ? s / "1" : s, dim, c.num_classes);
+    if (c.batch_norm) norm_.emplace(s / "0", dim);
   }
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
-    return linear_(norm_ ? (*norm_)(x, ctx) : x);
+    if (!linear_) return x;
+    return (*linear_)(norm_ ? (*norm_)(x, ctx) : x);
   }
 
  private:
-  Linear linear_;
+  std::optional<Linear> linear_;
   std::optional<BatchStatistics> norm_;
 };
 

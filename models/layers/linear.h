@@ -1,9 +1,8 @@
 // A linear layer, with the initial values of its place.
 #pragma once
 
-#include "models/layers/residual.h"
+#include "models/layers/branch.h"
 #include "models/scope.h"
-#include "ops/dropout.h"
 #include "ops/matmul.h"
 
 namespace fovea {
@@ -21,11 +20,11 @@ class Linear {
       : weight_(s.param("weight", {out, in}, weight)), bias_(s.param("bias", {out}, bias)) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const { return ops::linear(x, weight_, bias_); }
-  /// The last layer of a branch, with what the branch is added to: inside the product where nothing
-  /// is dropped.
-  [[nodiscard]] Tensor added_to(const Residual& r, const Tensor& x) const {
-    if (r.rate == 0) return ops::linear(x, weight_, bias_, r.x);
-    return ops::add_drop_path(r.x, (*this)(x), r.rate, r.key);
+  /// The same as the last layer of a branch.
+  [[nodiscard]] Branch branch(const Tensor& x) const {
+    return Branch([x, weight = weight_, bias = bias_](const Tensor& residual) {
+      return ops::linear(x, weight, bias, residual);
+    });
   }
 
   [[nodiscard]] const Tensor& weight() const { return weight_; }

@@ -1,6 +1,7 @@
 // Layer normalisation with its scale and shift.
 #pragma once
 
+#include "models/context.h"
 #include "models/scope.h"
 #include "ops/norm.h"
 
@@ -16,6 +17,10 @@ class LayerNorm {
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const {
     return ops::layer_norm(x, weight_, bias_, eps_);
+  }
+  /// The same in the dtype of activations, as a branch begins.
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
+    return (*this)(x).to(ctx.activations);
   }
 
  private:

@@ -16,7 +16,7 @@
 
 namespace fovea {
 
-/// residual + attention(x), [B, N, D] -> [B, N, D], heads of width d = D / H. Content or position
+/// A branch of a block, [B, N, D] -> [B, N, D], heads of width d = D / H. Content or position
 /// may be left out (phi_c, phi_p), not both. Names `to_qkv` (or `to_v`), `proj`, and `activation`
 /// for Phi_p.
 class PeripheralAttention {
@@ -34,14 +34,13 @@ class PeripheralAttention {
   }
 
   /// Shows phi_p/<block>, attn/<block>/qkv and attn/<block>/bias.
-  [[nodiscard]] Tensor added_to(const Residual& r, const Tensor& x, const Context& ctx,
-                                std::int64_t block) {
+  [[nodiscard]] Branch operator()(const Tensor& x, const Context& ctx, std::int64_t block) {
     const Tensor log_phi_p = position_ ? (*position_)() : Tensor();  // [H, N, N]
     if (ctx.tap && position_) show_position(ctx, block, log_phi_p);
     const Tensor in = in_(x);  // [B, N, 3 D]: q, k, v side by side; or v alone
-    if (!content_) return proj_.added_to(r, attend_by_position(log_phi_p, in));
+    if (!content_) return proj_.branch(attend_by_position(log_phi_p, in));
     if (ctx.tap) ctx.show("attn/" + std::to_string(block) + "/qkv", in);
-    return proj_.added_to(r, ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
+    return proj_.branch(ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
   }
 
   /// Computes what depends on no image, with its tape.

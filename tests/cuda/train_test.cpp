@@ -7,6 +7,8 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/cuda/runtime.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/index.h"
@@ -110,7 +112,7 @@ TEST_CASE("relative positions are where the model is") {
       Context ctx;
       const NoGrad no_grad;
       const Tensor image = rand_normal({1, 3, 32, 32}, {0, 1}, {2}).to(device);
-      return model->forward(image, ctx).logits.to(Device{}).to_vector();
+      return model_as<Classifier>(*model).forward(image, ctx).logits.to(Device{}).to_vector();
     };
     const std::vector<double> cpu = logits_on({}), cuda = logits_on({DeviceType::cuda, 0});
     for (std::size_t i = 0; i < cpu.size(); ++i) {

@@ -5,9 +5,11 @@
 
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
+#include "models/classifier.h"
 #include "models/layers/block.h"
 #include "models/layers/peripheral_attention.h"
 #include "models/mae.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/ops.h"
 #include "tests/gradcheck/suite.h"
@@ -113,7 +115,7 @@ CheckRow check_peripheral_attention(const CheckOptions& checks) {
   const Tensor x = rand_normal({2, 9, 6}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
   return check_function("peripheral attention", "content and position, Phi_p once for both images",
                         [&](const std::vector<Tensor>& in) {
-                          return attention.added_to({}, in.back(), training_context(), 0);
+                          return Tensor(attention(in.back(), training_context(), 0));
                         },
                         leaves_of(store, x),
                         {.most_entries = checks.most_entries,
@@ -195,7 +197,7 @@ std::vector<ModelCase> model_cases() {
   };
 }
 
-Tensor classification_loss(const ModelOutput& out, bool distil) {
+Tensor classification_loss(const ClassifierOutput& out, bool distil) {
   const Tensor labels = from_values({2}, {2, 0}, {DType::i64, out.logits.device()});
   Tensor loss = ops::cross_entropy(out.logits, labels, 0.1);
   if (!distil || !out.logits_dist.defined()) return loss;
@@ -206,11 +208,13 @@ Tensor classification_loss(const ModelOutput& out, bool distil) {
 
 /// What training makes small. A masked autoencoder's noise is always the same.
 Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
-  const auto* const mae = dynamic_cast<const Mae*>(&model);
-  if (mae == nullptr) return classification_loss(model.forward(images, ctx), distil);
-  const Shape noise{images.size(0), mae->config().image.patches()};
-  const Masking masking(rand_uniform(noise, {0, 1}, {5}, images.options()), mae->config().kept());
-  return mae->loss(images, masking, mae->reconstruct(images, masking, ctx).pixels);
+  if (model.info().task == TaskKind::classification) {
+    return classification_loss(model_as<Classifier>(model).forward(images, ctx), distil);
+  }
+  const Mae& mae = model_as<Mae>(model);
+  const Shape noise{images.size(0), mae.config().image.patches()};
+  const Masking masking(rand_uniform(noise, {0, 1}, {5}, images.options()), mae.config().kept());
+  return mae.loss(images, masking, mae.reconstruct(images, masking, ctx).pixels);
 }
 
 CheckRow check_model(const CheckOptions& checks, const ModelCase& c) {

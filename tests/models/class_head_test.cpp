@@ -76,7 +76,7 @@ TEST_CASE("the probe's norm: batch statistics, eps 1e-6, momentum 0.1, nothing t
 TEST_CASE("a head is one linear layer, of the probe behind its norm") {
   for (const bool batch_norm : {false, true}) {
     ParameterStore store(1, kF64);
-    const ClassHead head(Scope(store) / "head", kChannels, 3, batch_norm);
+    const ClassHead head(Scope(store) / "head", kChannels, {3, batch_norm});
     const Tensor weight = store.find(batch_norm ? "head.1.weight" : "head.weight");
     const Tensor x = rand_normal({kImages, kChannels}, {0, 1}, {4}, kF64);
     const NoGrad no_grad;

@@ -1,5 +1,6 @@
 // CPVT: counts, what padding knows, sizes that were not trained for, and settings that are refused.
 #include "models/cpvt.h"
+#include "models/classifier.h"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"
@@ -166,7 +168,7 @@ TEST_CASE("a constant image: only zero padding tells its tokens apart") {
       }
     };
     const NoGrad no_grad;
-    static_cast<void>(model->forward(ones({1, 3, 8, 12}), ctx));
+    static_cast<void>(model->probe(ones({1, 3, 8, 12}), ctx));
     return spread;
   };
   CHECK(spread_of("zero") > 1e-3);
@@ -188,7 +190,7 @@ TEST_CASE("images of any size pass, square or not, in evaluation and in training
     CHECK(worst_difference(logits_of(*model, images), logits_of(*large, images)) < 1e-6);
     Context ctx;
     ctx.training = true;
-    CHECK(model->forward(images, ctx).logits.shape() == Shape{2, 5});
+    CHECK(model_as<Classifier>(*model).forward(images, ctx).logits.shape() == Shape{2, 5});
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/autograd.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/ops.h"
 
@@ -21,10 +22,10 @@ const json kTiny = {{"family", "mae"},        {"img_size", {8, 12}}, {"patch_siz
                     {"decoder_embed_dim", 8}, {"decoder_depth", 1},  {"decoder_num_heads", 2}};
 constexpr std::int64_t kPatches = 24;
 
-std::unique_ptr<Model> tiny(json changes = json::object()) {
+std::unique_ptr<Mae> tiny(json changes = json::object()) {
   json config = kTiny;
   config.update(changes);
-  return make_model_from_config(config, 3, {DType::f64, {}});
+  return model_as<Mae>(make_model_from_config(config, 3, {DType::f64, {}}));
 }
 
 Context in_f64() {
@@ -86,7 +87,7 @@ TEST_CASE("the classifiers that start from an encoder have the official paramete
 TEST_CASE(
     "the Pixel Transformer's partner has 2x2 patches, and the encoder sees a quarter of them") {
   const auto model = make_model("mae_pit_tiny_patch2_32", {{"depth", 1}, {"decoder_depth", 1}}, 1);
-  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const auto& mae = model_as<Mae>(*model);
   CHECK(mae.config().image.patches() == 256);
   CHECK(mae.config().encoder.num_heads == 12);
   const Masking m(rand_uniform({1, 256}, {0, 1}, {5}), mae.config().kept());
@@ -125,7 +126,7 @@ TEST_CASE("equal noise keeps the order of the patches") {
 
 TEST_CASE("the encoder sees nothing of what is hidden, and the loss nothing of what is not") {
   const auto model = tiny();
-  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Mae& mae = *model;
   const Masking m = masking(mae.config().kept());
   const Tensor x = images(1), other = with_other_holes(x, images(2), m);
   Context ctx = in_f64();
@@ -161,15 +162,14 @@ TEST_CASE(
     ctx.tap = [&](std::string_view name, const Tensor& value) {
       if (name == "feat/1") last = value;
     };
-    static_cast<void>(vit->forward(images(1), ctx));
+    static_cast<void>(vit->probe(images(1), ctx));
     const ParameterStore& store = model->store();
     const Tensor tokens =
         ops::layer_norm(last, store.find("norm.weight"), store.find("norm.bias"), 1e-6);
 
     const Masking all = masking(kPatches);
     CHECK(ops::sum(all.hidden).item() == 0);
-    const Tensor latent =
-        dynamic_cast<const Mae&>(*model).reconstruct(images(1), all, plain).latent;
+    const Tensor latent = model->reconstruct(images(1), all, plain).latent;
     REQUIRE(latent.shape() == tokens.shape());
     for (std::int64_t row = 0; row < 2 * (1 + kPatches); ++row) {
       const std::int64_t image = row / (1 + kPatches), token = row % (1 + kPatches);
@@ -186,7 +186,7 @@ TEST_CASE(
 
 TEST_CASE("the encoder works on visible tokens only, whose order does not matter") {
   const auto model = tiny();
-  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Mae& mae = *model;
   Context ctx = in_f64();
   const Tensor x = images(1);
   const Tensor noise = rand_uniform({2, kPatches}, {0, 1}, {5}, {DType::f64, {}});
@@ -204,7 +204,7 @@ TEST_CASE("the encoder works on visible tokens only, whose order does not matter
 
 TEST_CASE("blocks that are computed again give the same bits, and the decoder's are named") {
   const auto model = tiny();
-  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Mae& mae = *model;
   const Masking m = masking(mae.config().kept());
   std::vector<double> gradients[2];
   std::vector<std::string> shown;
@@ -235,7 +235,7 @@ TEST_CASE("a patch's values are in the order row, column, channel") {
 TEST_CASE("a perfect prediction has no loss, with and without normalised targets") {
   for (const bool normalised : {false, true}) {
     const auto model = tiny({{"norm_pix_loss", normalised}});
-    const auto& mae = dynamic_cast<const Mae&>(*model);
+    const Mae& mae = *model;
     const Masking m = masking(mae.config().kept());
     const Tensor x = images(1);
     Tensor target = patch_pixels(x, 2);
@@ -279,7 +279,7 @@ TEST_CASE("a mask that hides nothing or everything is refused, with the ratios t
 TEST_CASE("what stays is rounded down, in f64, as the official code does") {
   const auto kept = [](const json& size, double ratio) {
     const auto model = tiny({{"img_size", size}, {"mask_ratio", ratio}});
-    return dynamic_cast<const Mae&>(*model).config().kept();
+    return model->config().kept();
   };
   CHECK(kept({10, 10}, 0.6) == 10);  // of 25
   CHECK(kept({8, 12}, 0.6) == 9);    // 9.6 of 24

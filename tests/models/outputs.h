@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "engine/autograd.h"
+#include "models/classifier.h"
 #include "models/model.h"
+#include "models/model_as.h"
 
 namespace fovea::tests {
 
@@ -17,7 +19,7 @@ inline std::vector<double> logits_of(Model& model, const Tensor& images) {
   const NoGrad no_grad;
   Context ctx;
   ctx.activations = images.dtype();
-  return model.forward(images, ctx).logits.to_vector();
+  return model_as<Classifier>(model).forward(images, ctx).logits.to_vector();
 }
 
 /// max |a - b|.

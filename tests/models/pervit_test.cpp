@@ -1,6 +1,8 @@
 // PerViT: counts, what Phi_p is at the start and stays, once per step, and settings that are
 // refused.
 #include "models/pervit.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 
 #include <doctest/doctest.h>
 
@@ -61,7 +63,8 @@ void disturb(Model& model) {
 /// Adds the gradients of the mean loss of `images`, weighted.
 void add_gradients(Model& model, const Tensor& images, const Tensor& labels, double weight) {
   Context ctx = context(true, images.dtype());
-  backward(ops::cross_entropy(model.forward(images, ctx).logits, labels) * weight);
+  backward(ops::cross_entropy(model_as<Classifier>(model).forward(images, ctx).logits, labels) *
+           weight);
 }
 
 Tensor some_labels(std::int64_t count) {
@@ -330,7 +333,7 @@ TEST_CASE(
     Context ctx = context(false, DType::bf16);
     ctx.tap = [&](std::string_view name, const Tensor& x) { shown[std::string(name)] = x; };
     const NoGrad no_grad;
-    static_cast<void>(model->forward(images, ctx));
+    static_cast<void>(model->probe(images, ctx));
     const std::int64_t queries = std::string(embed) == "euc" ? 9 : 1;
     CHECK(shown.at("attn/1/bias").shape() == Shape{2, queries, 9});
     CHECK(shown.at("attn/1/bias").dtype() == DType::f32);
@@ -344,8 +347,8 @@ TEST_CASE(
 TEST_CASE("the stem counts its batches, and files without the count load") {
   const auto model = make_model_from_config(tiny(), 1);
   Context ctx = context(true, DType::f32);
-  static_cast<void>(model->forward(random_images(2, 12, DType::f32), ctx));
-  static_cast<void>(model->forward(random_images(2, 12, DType::f32), ctx));
+  static_cast<void>(model->probe(random_images(2, 12, DType::f32), ctx));
+  static_cast<void>(model->probe(random_images(2, 12, DType::f32), ctx));
   const std::string count = "conv_layers.conv_layers.1.1.num_batches_tracked";
   CHECK(model->store().find(count).item() == 2);
   TensorMap state = state_of(*model);

@@ -7,6 +7,8 @@
 
 #include "engine/autograd.h"
 #include "engine/storage.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/permutation.h"
 #include "models/registry.h"
 #include "ops/index.h"
@@ -31,7 +33,7 @@ Tensor logits(Model& model, const Tensor& images) {
   const NoGrad no_grad;
   Context ctx;
   ctx.activations = images.dtype();
-  return model.forward(images, ctx).logits;
+  return model_as<Classifier>(model).forward(images, ctx).logits;
 }
 
 /// All pixels of each image in the order of a fixed permutation.
@@ -91,7 +93,7 @@ std::int64_t step_bytes(std::int64_t side) {
   ctx.training = true;
   reset_peak_memory();
   const std::int64_t before = memory_stats().peak_bytes;
-  backward(ops::cross_entropy(model->forward(images, ctx).logits, labels));
+  backward(ops::cross_entropy(model_as<Classifier>(*model).forward(images, ctx).logits, labels));
   return memory_stats().peak_bytes - before;
 }
 

@@ -5,7 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/autograd.h"
+#include "models/classifier.h"
 #include "models/config_reader.h"
+#include "models/mae.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "models/scope.h"
 #include "models/summary.h"
@@ -226,4 +230,44 @@ TEST_CASE("the summary adds up and folds equal blocks") {
   print_summary(text, *model);
   CHECK(text.str().find("0 to 2 (3 times") != std::string::npos);
   CHECK(text.str().find("attn") != std::string::npos);
+}
+
+TEST_CASE("a family's entry says what its models are for") {
+  CHECK(task_of("vit_tiny_patch4_32") == TaskKind::classification);
+  CHECK(task_of("linear") == TaskKind::classification);
+  CHECK(task_of("mae_pit_tiny_32") == TaskKind::masked_autoencoding);
+  CHECK_THROWS_AS(static_cast<void>(task_of("vit_tinny_patch4_32")), Error);
+  CHECK_FALSE(task_of_family("ops").has_value());
+  const ShapesOnly shapes("all customary models", std::int64_t{1} << 40);
+  for (const std::string& name : model_names()) {
+    CAPTURE(name);
+    CHECK(make_model(name, json::object())->info().task == task_of(name));
+  }
+}
+
+TEST_CASE("a model is taken as what its task needs, or refused by name") {
+  const json one{{"depth", 1}};
+  const auto vit = make_model("vit_tiny_patch4_32", one), mae = make_model("mae_pit_tiny_32", one);
+  CHECK(&model_as<Classifier>(*vit) == vit.get());
+  CHECK(&model_as<Mae>(*mae) == mae.get());
+  CHECK_THROWS_WITH_AS(static_cast<void>(model_as<Classifier>(*mae)),
+                       "mae_pit_tiny_32 is a masked autoencoder; expected a classifier (family "
+                       "vit, pit, deit, cpvt, pervit, linear)",
+                       Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(model_as<Mae>(*vit)),
+                       "vit_tiny_patch4_32 is a classifier; expected a masked autoencoder (family "
+                       "mae)",
+                       Error);
+}
+
+TEST_CASE("a probe of a classifier is its logits, of a masked autoencoder its pixels") {
+  const json tiny{{"depth", 1}, {"img_size", {8, 8}}, {"patch_size", 4}};
+  const auto vit = make_model("vit_tiny_patch4_32", tiny);
+  const auto mae = make_model("mae_vit_tiny_patch4_32", tiny);
+  const Tensor images = rand_normal({2, 3, 8, 8}, {0, 1}, {1});
+  const NoGrad no_grad;
+  Context ctx, same, masks;
+  CHECK(vit->probe(images, ctx).to_vector() ==
+        model_as<Classifier>(*vit).forward(images, same).logits.to_vector());
+  CHECK(mae->probe(images, masks).shape() == Shape{2, 4, 48});
 }

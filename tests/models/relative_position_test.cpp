@@ -47,7 +47,7 @@ struct Layer {
       if (name == "attn/3/bias") bias = value;
     };
     const Tensor x = rand_normal({kBatch, grid.tokens(), kChannels}, {0, 1}, {9}, kF64);
-    out = attention.added_to({}, x, ctx, 3, {grid, {}});
+    out = attention(x, ctx, 3, {grid, {}});
   }
 
   [[nodiscard]] std::int64_t L() const { return grid.tokens(); }
@@ -208,7 +208,7 @@ TEST_CASE("positions for the first block's queries and keys reach neither values
     };
     const NoGrad no_grad;
     const Tensor images = rand_normal({2, 3, 8, 12}, {0, 1}, {3}, kF64);
-    static_cast<void>(m.forward(images, ctx));
+    static_cast<void>(m.probe(images, ctx));
     return values;
   };
   auto without = shown(*plain), with = shown(*model);

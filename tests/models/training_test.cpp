@@ -8,7 +8,9 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
 #include "models/mae.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
@@ -96,8 +98,10 @@ Tensor loss_of(const Mae& mae, const Batch& batch, Context& ctx) {
 
 /// Both heads, so that none is without a gradient.
 Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
-  if (const auto* const mae = dynamic_cast<const Mae*>(&model)) return loss_of(*mae, batch, ctx);
-  const ModelOutput out = model.forward(batch.images, ctx);
+  if (model.info().task == TaskKind::masked_autoencoding) {
+    return loss_of(model_as<Mae>(model), batch, ctx);
+  }
+  const ClassifierOutput out = model_as<Classifier>(model).forward(batch.images, ctx);
   const Tensor loss = ops::cross_entropy(out.logits, batch.labels);
   if (!out.logits_dist.defined()) return loss;
   return loss + ops::cross_entropy(out.logits_dist, batch.labels);
@@ -137,7 +141,8 @@ TEST_CASE("the distillation head is without gradient when nothing is distilled")
   const auto model = make_model_from_config(tiny("deit"), 1);
   Context ctx;
   ctx.training = true;
-  backward(ops::cross_entropy(model->forward(batch.images, ctx).logits, batch.labels));
+  backward(ops::cross_entropy(model_as<Classifier>(*model).forward(batch.images, ctx).logits,
+                              batch.labels));
   CHECK_FALSE(model->store().find("head_dist.weight").grad().defined());
   CHECK(model->store().find("dist_token").grad().defined());
 }
@@ -172,9 +177,9 @@ TEST_CASE("evaluation of a distilled model is the mean of its heads") {
   Context training;
   training.training = true;
   Context evaluation;
-  const ModelOutput heads = model->forward(batch.images, training);
+  const ClassifierOutput heads = model_as<Classifier>(*model).forward(batch.images, training);
   const Tensor mean = (heads.logits + heads.logits_dist) * 0.5;
-  const ModelOutput out = model->forward(batch.images, evaluation);
+  const ClassifierOutput out = model_as<Classifier>(*model).forward(batch.images, evaluation);
   CHECK(out.logits.to_vector() == mean.to_vector());
   CHECK_FALSE(out.logits_dist.defined());
 }
@@ -187,7 +192,7 @@ TEST_CASE("randomness is a function of seed and step, and absent in evaluation")
     Context ctx;
     ctx.training = training;
     ctx.step = step;
-    return model->forward(batch.images, ctx).logits.to_vector();
+    return model_as<Classifier>(*model).forward(batch.images, ctx).logits.to_vector();
   };
   CHECK(logits(true, 1) == logits(true, 1));
   CHECK(logits(true, 1) != logits(true, 2));
@@ -198,7 +203,7 @@ TEST_CASE("images of another size are refused by name") {
   const auto model = make_model_from_config(tiny("vit"), 1);
   Context ctx;
   try {
-    static_cast<void>(model->forward(zeros({2, 3, 8, 8}), ctx));
+    static_cast<void>(model->probe(zeros({2, 3, 8, 8}), ctx));
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(std::string(error.what()) ==
@@ -224,7 +229,7 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
     Context ctx;
     ctx.any_size = true;
     if (has_one_size(config)) {
-      CHECK_THROWS_AS((void)model->forward(images, ctx), Error);
+      CHECK_THROWS_AS((void)model->probe(images, ctx), Error);
       continue;
     }
     json other = config;
@@ -233,14 +238,14 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
     load_state(*resized, state_of(*model), metadata_of(*model), {PosResize::bicubic_aa, false});
     Context plain;
     const NoGrad no_grad;
-    CHECK(model->forward(images, ctx).logits.to_vector() ==
-          resized->forward(images, plain).logits.to_vector());
+    CHECK(model_as<Classifier>(*model).forward(images, ctx).logits.to_vector() ==
+          model_as<Classifier>(*resized).forward(images, plain).logits.to_vector());
     const Tensor own =
         rand_normal({2, 3, config["img_size"][0], config["img_size"][1]}, {0, 1}, {4});
     Context asks, does_not;
     asks.any_size = true;
-    CHECK(model->forward(own, asks).logits.to_vector() ==
-          model->forward(own, does_not).logits.to_vector());
+    CHECK(model_as<Classifier>(*model).forward(own, asks).logits.to_vector() ==
+          model_as<Classifier>(*model).forward(own, does_not).logits.to_vector());
   }
 }
 
@@ -251,8 +256,8 @@ TEST_CASE("permuted pixels and a linear model refuse as many pixels of another s
     const auto model = make_model_from_config(config, 1);
     Context ctx;
     ctx.any_size = true;
-    CHECK_THROWS_AS((void)model->forward(zeros({2, 3, 4, 24}), ctx), Error);
-    CHECK_NOTHROW((void)model->forward(zeros({2, 3, 8, 12}), ctx));
+    CHECK_THROWS_AS((void)model->probe(zeros({2, 3, 4, 24}), ctx), Error);
+    CHECK_NOTHROW((void)model->probe(zeros({2, 3, 8, 12}), ctx));
   }
 }
 

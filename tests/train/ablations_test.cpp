@@ -191,11 +191,11 @@ double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-Tensor logits_of(Model& model) {
+Tensor outputs_of(Model& model) {
   const NoGrad no_grad;
   Context ctx;
   const auto [height, width] = model.info().img_size;
-  return model.forward(rand_normal({2, 3, height, width}, {0, 1}, {9}), ctx).logits;
+  return model.probe(rand_normal({2, 3, height, width}, {0, 1}, {9}), ctx);
 }
 
 /// Thirty steps; the same with a stop in between; and through a file.
@@ -221,7 +221,7 @@ void check_run(const Ablation& row) {
 
   save_model(folder / "weights.safetensors", straight.model());
   const auto loaded = load_model(folder / "weights.safetensors");
-  CHECK(logits_of(*loaded).to_vector() == logits_of(straight.model()).to_vector());
+  CHECK(outputs_of(*loaded).to_vector() == outputs_of(straight.model()).to_vector());
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "formats/safetensors.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
@@ -22,14 +24,14 @@ namespace {
 
 /// Its loss is NaN in the forward passes between `first` and `last`. Like running statistics, its
 /// buffer "seen" sums up the levels of all images, NaN where the loss is.
-class Faulty : public Model {
+class Faulty : public Classifier {
  public:
   Faulty(std::uint64_t first, std::uint64_t last)
-      : Model(info_of(), 0, {}), first_(first), last_(last) {
+      : Classifier(info_of(), 0, {}), first_(first), last_(last) {
     weight_ = Scope(store()).param("weight", {10}, constant(0));
     seen_ = Scope(store()).buffer("seen", {1}, constant(0));
   }
-  ModelOutput forward(const Tensor& images, Context& ctx) override {
+  ClassifierOutput forward(const Tensor& images, Context& ctx) override {
     const Tensor level = ops::unsqueeze(ops::mean(images, {1, 2, 3}), 1);  // [B, 1]
     const bool fault = ctx.training && ctx.step >= first_ && ctx.step < last_;
     const double factor = fault ? NAN : 1.0;
@@ -64,7 +66,7 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
   options.batch_size = 16;
   options.normalization = normalization_of(config);
   options.keep_logits = true;
-  const Tensor logits = evaluate(teacher.model(), data, options).logits;
+  const Tensor logits = evaluate(model_as<Classifier>(teacher.model()), data, options).logits;
   write_safetensors(folder / "logits.safetensors", {{"logits", logits}});
 
   for (const Distillation type : {Distillation::soft, Distillation::hard, Distillation::bce}) {

@@ -1,5 +1,7 @@
 // The second task: what is hidden, and that a run of it behaves like any other.
 #include "train/tasks/masked_autoencoding.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 
 #include <doctest/doctest.h>
 
@@ -28,12 +30,12 @@ std::vector<double> row(const Tensor& noise, std::int64_t index) {
   return ops::select(noise, 0, index).to_vector();
 }
 
-std::unique_ptr<Model> tiny_mae(const nlohmann::json& overrides = nlohmann::json::object()) {
+std::unique_ptr<Mae> tiny_mae(const nlohmann::json& overrides = nlohmann::json::object()) {
   nlohmann::json settings{{"img_size", {8, 8}}, {"patch_size", 2},       {"embed_dim", 12},
                           {"depth", 1},         {"num_heads", 2},        {"decoder_embed_dim", 8},
                           {"decoder_depth", 1}, {"decoder_num_heads", 2}};
   settings.update(overrides);
-  return make_model("mae_vit_tiny_patch2_8", settings, 3);
+  return model_as<Mae>(make_model("mae_vit_tiny_patch2_8", settings, 3));
 }
 
 Batch batch_of(const std::vector<double>& indices) {
@@ -48,7 +50,7 @@ Batch batch_of(const std::vector<double>& indices) {
 
 TEST_CASE("a mask follows from seed, step and sample, not from the place in the batch") {
   const auto model = tiny_mae();
-  const MaskedAutoencoding task({}, model->info(), 7), other_seed({}, model->info(), 8);
+  const MaskedAutoencoding task({}, *model, 7), other_seed({}, *model, 8);
   const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
     return task.prepare(batch_of(indices), place).at("noise");
   };
@@ -75,15 +77,16 @@ TEST_CASE("views: visible patches as they are, hidden ones grey, predicted or fi
   for (const bool norm_pix : {false, true}) {
     CAPTURE(norm_pix);
     const auto model = tiny_mae({{"norm_pix_loss", norm_pix}});
-    auto& mae = dynamic_cast<Mae&>(*model);
+    Mae& mae = *model;
     const Tensor images = rand_normal({2, 3, 8, 8}, {0, 1}, {5});
     const Tensor noise = held_out_noise(indices_of({0, 1}), 16);
     Context ctx;
-    const MaeViews views(mae, images, noise, ctx);
+    const MaeViews views = show_errors(mae, images, noise, ctx);
+    const MaeErrors& errors = views.errors;
     const Masking masking(noise, mae.config().kept());
     const Tensor pixels = mae.reconstruct(images, masking, ctx).pixels;
-    CHECK(views.loss == mae.loss(images, masking, pixels).item());
-    CHECK(views.nonfinite == 0);
+    CHECK(errors.loss == mae.loss(images, masking, pixels).item());
+    CHECK(errors.nonfinite == 0);
 
     const auto patches = [](const Tensor& x) { return patch_pixels(x, 2); };
     const Tensor hidden = ops::reshape(masking.hidden, {2, 16, 1});
@@ -95,26 +98,27 @@ TEST_CASE("views: visible patches as they are, hidden ones grey, predicted or fi
     };
     CHECK(largest((patches(views.seen) - patches(images)) * visible) == 0);
     CHECK(largest(patches(views.seen) * hidden) == 0);
-    CHECK(largest((patches(views.filled) - patches(images)) * visible) == 0);
+    CHECK(largest((patches(errors.filled) - patches(images)) * visible) == 0);
     CHECK(largest((patches(views.reconstructed) - patches(images)) * visible) == 0);
     // The loss of what is shown is the loss that is said.
     const PatchTargets shown(views.reconstructed, mae.config()), truth(images, mae.config());
     if (!norm_pix) {
-      CHECK(mae.loss(images, masking, shown.values()).item() == doctest::Approx(views.loss));
+      CHECK(mae.loss(images, masking, shown.values()).item() == doctest::Approx(errors.loss));
     } else {
       const Tensor back = truth.to_pixels(truth.values());
       CHECK(largest(back - patches(images)) < 1e-5);
       CHECK(largest((patches(views.reconstructed) - truth.to_pixels(pixels)) * hidden) < 1e-5);
     }
-    CHECK(views.fill_loss ==
-          doctest::Approx(
-              mae.loss(images, masking, PatchTargets(views.filled, mae.config()).values()).item()));
+    CHECK(
+        errors.fill_loss ==
+        doctest::Approx(
+            mae.loss(images, masking, PatchTargets(errors.filled, mae.config()).values()).item()));
   }
 }
 
 TEST_CASE("the loss does not depend on what is hidden from the encoder but through the target") {
   const auto model = tiny_mae();
-  const auto& mae = dynamic_cast<const Mae&>(*model);
+  const Mae& mae = *model;
   const Tensor images = rand_normal({1, 3, 8, 8}, {0, 1}, {5});
   const Masking masking(held_out_noise(indices_of({3}), 16), mae.config().kept());
   const Tensor hidden = ops::reshape(masking.hidden, {1, 16, 1});
@@ -232,7 +236,7 @@ TEST_CASE("the probe's head: channels by their statistics, without scale, then o
     const NoGrad no_grad;
     Context ctx;
     ctx.training = training;
-    return model->forward(images, ctx).logits;
+    return model_as<Classifier>(*model).forward(images, ctx).logits;
   };
   const Tensor centred = logits(true);  // over the batch every logit has the bias as its mean: 0
   for (const double mean : ops::mean(centred, {0}).to_vector()) CHECK(std::abs(mean) < 1e-6);

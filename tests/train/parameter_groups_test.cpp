@@ -23,7 +23,7 @@ class Rivals : public Model {
     judge_ = (scope / "discriminator").param("weight", {3}, constant(0.3));
     bias_ = (scope / "discriminator").param("bias", {1}, constant(0.1));
   }
-  ModelOutput forward(const Tensor& images, Context&) override { return {made(images), {}}; }
+  Tensor probe(const Tensor& images, Context&) override { return judged(made(images)); }
 
   [[nodiscard]] static Tensor real(const Tensor& images) { return ops::mean(images, {2, 3}); }
   [[nodiscard]] Tensor made(const Tensor& images) const { return real(images) * make_; }
@@ -66,8 +66,8 @@ OptimizerOptions discriminator_options() {
 /// The discriminator rests in every `rest`-th forward pass, and its loss is NaN in pass `fault`.
 class Contest : public Task {
  public:
-  explicit Contest(std::uint64_t rest = 1000, std::uint64_t fault = 1000)
-      : rest_(rest), fault_(fault) {
+  explicit Contest(Model& model, std::uint64_t rest = 1000, std::uint64_t fault = 1000)
+      : model_(dynamic_cast<Rivals&>(model)), rest_(rest), fault_(fault) {
     info_.loss_parts = {"discriminator"};
     info_.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
   }
@@ -77,29 +77,29 @@ class Contest : public Task {
             [](const Parameter& p) { return is_generators(p) ? 0U : 1U; }};
   }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override { return batch; }
-  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
-    const auto& rivals = dynamic_cast<const Rivals&>(model);
-    const Tensor made = rivals.made(batch.images);  // of one tape
-    Tensor judge = discriminator_loss(rivals, made, batch.images);
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override {
+    const Tensor made = model_.made(batch.images);  // of one tape
+    Tensor judge = discriminator_loss(model_, made, batch.images);
     if (ctx.training && ctx.step == fault_) judge = judge * NAN;
-    const Tensor total = generator_loss(rivals, made);
+    const Tensor total = generator_loss(model_, made);
     if (ctx.step % rest_ == rest_ - 1) return {total, {judge}, {Tensor{}}};
     return {total, {judge}, {judge}};
   }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
-  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override {
     ScoreSums sums{{0}};
     const auto measure = [&](const EvaluationBatch& batch) {
-      const double mean = loss(model, batch.there, batch.ctx).total.item();
+      const double mean = loss(batch.there, batch.ctx).total.item();
       sums += {{mean * static_cast<double>(batch.host.size())}, batch.host.size()};
       return std::int64_t{0};
     };
-    const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
+    const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
     return {sums, pass};
   }
 
  private:
+  Rivals& model_;
   TaskInfo info_;
   std::uint64_t rest_, fault_;
 };
@@ -112,16 +112,20 @@ TrainConfig config_of_contest() {
   return config;
 }
 
-Trainer contest(const TrainConfig& config, Contest task = Contest()) {
-  return {trainer_options(config), tiny_data(), std::make_unique<Rivals>(),
-          std::make_unique<Contest>(std::move(task))};
+/// `rest` and `fault` are Contest's.
+template <class T = Contest>
+Trainer contest(const TrainConfig& config, std::uint64_t rest = 1000, std::uint64_t fault = 1000) {
+  auto model = std::make_unique<Rivals>();
+  auto task = std::make_unique<T>(*model, rest, fault);
+  return {trainer_options(config), tiny_data(), std::move(model), std::move(task)};
 }
 
 std::vector<double> gradient_of(const Model& model, const char* name) {
   return model.store().find(name).grad().to_vector();
 }
 
-constexpr const char* kWeights[] = {"generator.weight", "discriminator.weight", "discriminator.bias"};
+constexpr const char* kWeights[] = {"generator.weight", "discriminator.weight",
+                                    "discriminator.bias"};
 
 }  // namespace
 
@@ -186,11 +190,11 @@ TEST_CASE("such a run goes on where it was stopped, with the same bits, whicheve
   // A rest of a whole step takes two batches: those of step 1 are passes 2 and 3.
   for (const std::uint64_t rest : {std::uint64_t{1000}, std::uint64_t{1}, std::uint64_t{3}}) {
     CAPTURE(rest);
-    Trainer whole = contest(config, Contest(rest));
+    Trainer whole = contest(config, rest);
     REQUIRE(whole.fit());
     TrainConfig stopped = config;
     stopped.max_steps = 4;
-    Trainer first = contest(stopped, Contest(rest)), second = contest(config, Contest(rest));
+    Trainer first = contest(stopped, rest), second = contest(config, rest);
     TrainWatch watch;
     watch.on_stop = [&](const TrainState& state) {
       run_state_file(folder / "state", state).write();
@@ -230,10 +234,10 @@ TEST_CASE("the file of a state has every group's moments by their names, and say
 
 TEST_CASE("a loss of any group that is not finite stops the run, or the step is skipped") {
   TrainConfig config = config_of_contest();
-  Trainer stops = contest(config, Contest(1000, 2));
+  Trainer stops = contest(config, 1000, 2);
   CHECK(contains(message_of([&] { static_cast<void>(stops.fit()); }), "the loss is NaN"));
   config.skip_nonfinite = true;
-  Trainer skips = contest(config, Contest(1000, 2));
+  Trainer skips = contest(config, 1000, 2);
   CHECK(skips.fit());
   CHECK(skips.progress().guard.skipped == 1);
   CHECK(skips.progress().updates == 11);
@@ -264,25 +268,22 @@ TEST_CASE("logs have the first group's loss, the others' as parts, and the norm 
 TEST_CASE("a task whose losses do not fit its groups is refused") {
   class OneLoss : public Contest {
    public:
-    [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
-      return {Contest::loss(model, batch, ctx).total};
+    using Contest::Contest;
+    [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override {
+      return {Contest::loss(batch, ctx).total};
     }
   };
   class NoSuchGroup : public Contest {
    public:
+    using Contest::Contest;
     [[nodiscard]] ParameterSplit split() const override {
       return {{{}}, [](const Parameter&) { return 1U; }};
     }
   };
-  const auto failure = [](std::unique_ptr<Task> task) {
-    return message_of([&] {
-      Trainer trainer{trainer_options(config_of_contest()), tiny_data(), std::make_unique<Rivals>(),
-                      std::move(task)};
-      trainer.train_step();
-    });
-  };
-  CHECK(contains(failure(std::make_unique<OneLoss>()), "1 losses for 2 groups"));
-  CHECK(contains(failure(std::make_unique<NoSuchGroup>()), "into group 1 of 1"));
+  CHECK(contains(message_of([] { contest<OneLoss>(config_of_contest()).train_step(); }),
+                 "1 losses for 2 groups"));
+  CHECK(
+      contains(message_of([] { contest<NoSuchGroup>(config_of_contest()); }), "into group 1 of 1"));
 }
 
 }  // namespace fovea

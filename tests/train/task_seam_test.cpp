@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
@@ -21,7 +23,7 @@ namespace {
 /// Says how bright an image is, in red, green and blue: targets are made from the image.
 class Brightness : public Task {
  public:
-  Brightness() {
+  explicit Brightness(Model& model) : model_(model_as<Classifier>(model)) {
     info_.loss_parts = {"red", "green", "blue"};
     info_.measures = {{.name = "error", .title = "error of the brightness", .chart = "Brightness"},
                       {.name = "red", .title = "red", .chart = "Brightness"}};
@@ -35,30 +37,30 @@ class Brightness : public Task {
     batch.labels = {};
     return batch;
   }
-  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override {
     CHECK_FALSE(batch.labels.defined());
-    const Tensor off = model.forward(batch.images, ctx).logits - batch.at("brightness");
+    const Tensor off = model_.forward(batch.images, ctx).logits - batch.at("brightness");
     const Tensor squares = ops::mean(off * off, {0});
     TaskLoss loss{ops::mean(squares)};
     for (std::int64_t c = 0; c < 3; ++c) loss.parts.push_back(ops::select(squares, 0, c));
     return loss;
   }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
-  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override {
     ScoreSums sums{{0, 0}};
     const auto measure = [&](const EvaluationBatch& batch) {
-      const TaskLoss found = loss(model, prepare(batch.there, {}), batch.ctx);
+      const TaskLoss found = loss(prepare(batch.there, {}), batch.ctx);
       const std::int64_t images = batch.host.size();
       sums += {{found.total.item() * static_cast<double>(images),
                 found.parts[0].item() * static_cast<double>(images)},
                images};
       return std::int64_t{0};
     };
-    const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
+    const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
     return {sums, pass};
   }
-  [[nodiscard]] std::optional<Image> picture(Model&, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions&) const override {
     Image first(1, 1);
     std::copy_n(dataset->get(0).image.at(0, 0), 3, first.at(0, 0));
@@ -66,6 +68,7 @@ class Brightness : public Task {
   }
 
  private:
+  Classifier& model_;
   TaskInfo info_;
 };
 
@@ -76,12 +79,14 @@ TrainConfig config_of_run() {
   return config;
 }
 
-Trainer brightness_trainer(const TrainConfig& config,
-                           std::unique_ptr<const Task> task = std::make_unique<Brightness>()) {
+/// Of Brightness, or of a task that derives from it.
+template <class T = Brightness>
+Trainer brightness_trainer(const TrainConfig& config) {
   auto model = make_model(
       config.model,
       {{"patch_size", 8}, {"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"num_classes", 3}},
       1);
+  auto task = std::make_unique<T>(*model);
   return {trainer_options(config), tiny_data(), std::move(model), std::move(task)};
 }
 
@@ -126,6 +131,7 @@ TEST_CASE("a batch is prepared for the place at which the step meets it, by any 
   /// Compares the place that a batch was prepared for with that of the forward pass it comes in.
   class Placed : public Brightness {
    public:
+    using Brightness::Brightness;
     [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override {
       batch = Brightness::prepare(std::move(batch), place);
       const auto as_tensor = [&](std::int64_t value) {
@@ -136,7 +142,7 @@ TEST_CASE("a batch is prepared for the place at which the step meets it, by any 
       batch.set("epoch", as_tensor(place.epoch));
       return batch;
     }
-    [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override {
+    [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override {
       if (ctx.training) {
         const std::int64_t in_epoch = static_cast<std::int64_t>(ctx.step) % 6;  // steps of 4 and 2
         CHECK(batch.at("forward").at(0) == static_cast<double>(ctx.step));
@@ -144,7 +150,7 @@ TEST_CASE("a batch is prepared for the place at which the step meets it, by any 
         CHECK(batch.at("step").at(0) ==
               static_cast<double>(2 * (ctx.step / 6)) + (in_epoch < 4 ? 0 : 1));
       }
-      return Brightness::loss(model, batch, ctx);
+      return Brightness::loss(batch, ctx);
     }
   };
   const TemporaryFolder folder;
@@ -155,7 +161,7 @@ TEST_CASE("a batch is prepared for the place at which the step meets it, by any 
     config.grad_accum_steps = 4;
     const auto trainer = [&](std::int64_t max_steps) {
       config.max_steps = max_steps;
-      return brightness_trainer(config, std::make_unique<Placed>());
+      return brightness_trainer<Placed>(config);
     };
     Trainer first = trainer(3), second = trainer(0);  // 3: in the second epoch
     REQUIRE_FALSE(first.fit());

@@ -1,6 +1,7 @@
 // The training loop: what it learns, that its bits depend on nothing but the settings, and how it
 // stops.
 #include "train/loop/trainer.h"
+#include "models/classifier.h"
 
 #include <doctest/doctest.h>
 
@@ -89,16 +90,16 @@ void check_resume(const TrainConfig& config, std::int64_t stop_after, bool in_ev
 }
 
 /// A model of one weight whose forward pass can be spoilt.
-class Toy : public Model {
+class Toy : public Classifier {
  public:
   enum class Fault { none, cut_graph, infinite };
 
-  explicit Toy(Fault fault) : Model(info_of(), 0, {}), fault_(fault) {
+  explicit Toy(Fault fault) : Classifier(info_of(), 0, {}), fault_(fault) {
     const Scope scope(store());
     weight_ = scope.param("weight", {10}, constant(0));
     unused_ = scope.param("unused", {1}, constant(0));
   }
-  ModelOutput forward(const Tensor& images, Context&) override {
+  ClassifierOutput forward(const Tensor& images, Context&) override {
     const Tensor level = ops::mean(images, {1, 2, 3});  // [B]
     Tensor logits = ops::unsqueeze(level, 1) * weight_;
     if (fault_ != Fault::cut_graph) logits = logits + unused_;

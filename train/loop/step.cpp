@@ -117,7 +117,7 @@ TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
   ctx.any_size = options_.any_size;
   ctx.seed = stream_of(kModelStream, options_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
-  TaskLoss loss = task_->loss(model_, batch, ctx);
+  TaskLoss loss = task_->loss(batch, ctx);
   check(loss.total.defined() && loss.further.size() + 1 == groups_.size(),
         "training: the task gave ", loss.further.size() + (loss.total.defined() ? 1 : 0),
         " losses for ", groups_.size(), " groups of parameters; the first cannot rest");

@@ -29,6 +29,7 @@ struct TaskLoss {
   std::vector<Tensor> further{};
 };
 
+/// Made from the model that it trains, and to be outlived by it.
 class Task {
  public:
   virtual ~Task() = default;
@@ -39,7 +40,7 @@ class Task {
   /// and ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// The batch is where the model is.
-  [[nodiscard]] virtual TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const = 0;
+  [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
   /// Which parameters learn from which loss. Logs, guards and schedules go by the first group's;
   /// what they should tell of others belongs to TaskLoss::parts. A model that computes values once
   /// per step (Model::finish_backward()) has one group.
@@ -47,21 +48,19 @@ class Task {
   /// Whether a trainable parameter rightly has no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
-  /// What was measured of a model on a data set, or a part of one, and how the pass over it went.
+  /// What was measured of the model on a data set, or a part of one, and how the pass over it went.
   struct Evaluated {
     ScoreSums sums;
     EvaluationPass pass;
   };
-  [[nodiscard]] virtual Evaluated evaluate(Model& model,
-                                           const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] virtual Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                            const EvaluateOptions& options) const = 0;
   /// The scores that sums over all of a data set make: in general means.
   [[nodiscard]] virtual Scores scores(const ScoreSums& sums) const { return info().means(sums); }
   /// What the model makes of some images of a data set, to be looked at; none where
   /// info().pictures is "".
   [[nodiscard]] virtual std::optional<Image> picture(
-      Model& /*model*/, const std::shared_ptr<const Dataset>& /*dataset*/,
-      const EvaluateOptions& /*options*/) const {
+      const std::shared_ptr<const Dataset>& /*dataset*/, const EvaluateOptions& /*options*/) const {
     return {};
   }
 };

@@ -238,7 +238,7 @@ Task::Evaluated Trainer::evaluate() {
     return !observer_->asks_to_stop();
   };
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  Task::Evaluated result = step_.task().evaluate(*model_, data_.test, options);
+  Task::Evaluated result = step_.task().evaluate(data_.test, options);
   note_bad_images(result.pass.bad_images);
   return result;
 }
@@ -292,7 +292,7 @@ bool Trainer::evaluate_weights(EpochRow& row) {
 void Trainer::show_picture() {
   if (task().pictures.empty()) return;
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  const auto picture = step_.task().picture(*model_, data_.test, options_.evaluation);
+  const auto picture = step_.task().picture(data_.test, options_.evaluation);
   if (picture) observer_->picture(progress_.finished_epochs, *picture);
 }
 

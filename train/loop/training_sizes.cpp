@@ -34,7 +34,7 @@ void try_training_sizes(const TrainingSizes& sizes, Model& model, const std::str
   for (const std::int64_t side : sizes.sides) {
     try {
       const TensorOptions options{DType::f32, model.device()};
-      (void)model.forward(zeros({1, model.info().in_chans, side, side}, options), ctx);
+      (void)model.probe(zeros({1, model.info().in_chans, side, side}, options), ctx);
     } catch (const Error& error) {
       throw UsageError("--train-img-sizes: " + who + " cannot take size " + std::to_string(side) +
                        ": " + error.what());

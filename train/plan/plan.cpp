@@ -66,8 +66,7 @@ void measure_evaluation(Probe& probe, Plan& plan) {
   EvaluateOptions one = evaluate_options(probe.config());
   one.on_batch = [](std::int64_t) { return false; };
   const auto start = Clock::now();
-  const EvaluationPass pass =
-      probe.step().task().evaluate(probe.model(), probe.data().test, one).pass;
+  const EvaluationPass pass = probe.step().task().evaluate(probe.data().test, one).pass;
   const double passes = probe.config().model_ema ? 2 : 1;
   plan.evaluation_seconds = passes * since(start) * static_cast<double>(probe.data().test->size()) /
                             static_cast<double>(std::max<std::int64_t>(pass.samples, 1));

@@ -19,7 +19,7 @@ Probe::Probe(TrainConfig config, Datasets data)
   if (config_.resume.empty())
     set_initial_weights(initial_weights(config_), *model_, notices);  // are the files there?
   step_ = std::make_unique<TrainStep>(step_options(config_), *model_,
-                                      make_task(config_, model_->info(), data_.train->size()));
+                                      make_task(config_, *model_, data_.train->size()));
 }
 
 ImageSize Probe::own_size() const {

@@ -41,28 +41,24 @@ void check_masked(const TrainConfig& c) {
 
 struct TaskRow {
   TaskKind kind;
-  const char* model;     ///< what a model is that is for it
   const char* programs;  ///< who trains it
   TaskInfo (*info)(const TrainConfig& config);
   void (*check)(const TrainConfig& config);
-  std::unique_ptr<const Task> (*make)(const TrainConfig& config, const ModelInfo& model,
+  std::unique_ptr<const Task> (*make)(const TrainConfig& config, Model& model,
                                       std::int64_t samples);
 };
 
 const std::array kTasks{
-    TaskRow{TaskKind::classification, "a classifier",
-            "./run train_cifar and ./run train_imagenet train it",
+    TaskRow{TaskKind::classification, "./run train_cifar and ./run train_imagenet train it",
             [](const TrainConfig& c) { return classification_info(classification_options(c, 1)); },
             [](const TrainConfig&) {},
-            [](const TrainConfig& c, const ModelInfo& model,
+            [](const TrainConfig& c, Model& model,
                std::int64_t samples) -> std::unique_ptr<const Task> {
-              return std::make_unique<Classification>(classification_options(c, model.num_classes),
-                                                      model, samples);
+              return std::make_unique<Classification>(
+                  classification_options(c, model.info().num_classes), model, samples);
             }},
-    TaskRow{TaskKind::masked_autoencoding, "a masked autoencoder", "./run train_mae trains it",
-            masked_info, check_masked,
-            [](const TrainConfig& c, const ModelInfo& model,
-               std::int64_t) -> std::unique_ptr<const Task> {
+    TaskRow{TaskKind::masked_autoencoding, "./run train_mae trains it", masked_info, check_masked,
+            [](const TrainConfig& c, Model& model, std::int64_t) -> std::unique_ptr<const Task> {
               return std::make_unique<MaskedAutoencoding>(masked_info(c), model, seed_of(c));
             }}};
 
@@ -77,8 +73,7 @@ const TaskRow& row_of(const TrainConfig& config) { return row_of(task_kind(confi
 
 TaskKind task_kind(const std::string& model) {
   try {
-    return preset(model).at("family") == "mae" ? TaskKind::masked_autoencoding
-                                               : TaskKind::classification;
+    return task_of(model);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -86,14 +81,14 @@ TaskKind task_kind(const std::string& model) {
 
 TaskInfo task_info(const TrainConfig& config) { return row_of(config).info(config); }
 
-std::unique_ptr<const Task> make_task(const TrainConfig& config, const ModelInfo& model,
+std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
                                       std::int64_t samples) {
   return row_of(config).make(config, model, samples);
 }
 
 void check_task(const TrainConfig& config, TaskKind program) {
   const TaskRow& row = row_of(config);
-  check_usage(row.kind == program, "--model: ", config.model, " is ", row.model, "; ",
+  check_usage(row.kind == program, "--model: ", config.model, " is ", noun_of(row.kind), "; ",
               row.programs);
   row.check(config);
 }

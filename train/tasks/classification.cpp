@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "models/model_as.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -39,11 +40,12 @@ TaskInfo classification_info(const ClassificationOptions& options) {
   return info;
 }
 
-Classification::Classification(const ClassificationOptions& options, const ModelInfo& model,
+Classification::Classification(const ClassificationOptions& options, Model& model,
                                std::int64_t samples)
-    : options_(options),
+    : model_(model_as<Classifier>(model)),
+      options_(options),
       info_(classification_info(options)),
-      objective_(options.objective, model, samples) {}
+      objective_(options.objective, model.info(), samples) {}
 
 Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   const bool in_time = options_.mix_epochs == 0 || place.epoch < options_.mix_epochs;
@@ -52,15 +54,14 @@ Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   return mix(std::move(batch), *options_.mix, rng);
 }
 
-TaskLoss Classification::loss(Model& model, const Batch& batch, Context& ctx) const {
-  const ModelOutput output = model.forward(batch.images, ctx);
+TaskLoss Classification::loss(const Batch& batch, Context& ctx) const {
+  const ClassifierOutput output = model_.forward(batch.images, ctx);
   return objective_(output, {batch.labels, batch.find("targets"), batch.indices}, batch.images);
 }
 
-Task::Evaluated Classification::evaluate(Model& model,
-                                         const std::shared_ptr<const Dataset>& dataset,
+Task::Evaluated Classification::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                          const EvaluateOptions& options) const {
-  const Evaluation result = fovea::evaluate(model, dataset, {options});
+  const Evaluation result = fovea::evaluate(model_, dataset, {options});
   const Metrics& metrics = result.metrics;
   return {{{metrics.loss_sum, static_cast<double>(metrics.correct1),
             static_cast<double>(metrics.correct5)},

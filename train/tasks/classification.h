@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "data/augment/mixup.h"
+#include "models/classifier.h"
 #include "train/loop/task.h"
 #include "train/tasks/objective.h"
 
@@ -23,18 +24,19 @@ struct ClassificationOptions {
 class Classification : public Task {
  public:
   /// `samples` is the size of the training split. Reads a teacher where there is to be one.
-  Classification(const ClassificationOptions& options, const ModelInfo& model,
-                 std::int64_t samples);
+  /// Throws where the model is not a classifier.
+  Classification(const ClassificationOptions& options, Model& model, std::int64_t samples);
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
-  [[nodiscard]] TaskLoss loss(Model& model, const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;
   /// Cross-entropy without smoothing, top-1, top-5.
-  [[nodiscard]] Evaluated evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override;
 
  private:
+  Classifier& model_;
   ClassificationOptions options_;
   TaskInfo info_;
   Objective objective_;

@@ -17,7 +17,7 @@ void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
   }
 }
 
-Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                     const ClassifierOptions& options) {
   const std::int64_t classes = model.info().num_classes;
   check(dataset->classes() == classes, "evaluate: the model has ", classes,

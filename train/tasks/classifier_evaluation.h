@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/classifier.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/tasks/metrics.h"
 
@@ -23,7 +24,7 @@ struct ClassifierOptions : EvaluateOptions {
 };
 
 /// Runs without a tape, in evaluation mode, on the device of the model's parameters.
-[[nodiscard]] Evaluation evaluate(Model& model, const std::shared_ptr<const Dataset>& dataset,
+[[nodiscard]] Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                                   const ClassifierOptions& options);
 
 /// Writes each row of a batch's logits [B, K], of any float dtype, to that row of `all`, f32 [N,

@@ -14,7 +14,7 @@ Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
   teacher_ = make_teacher(options.teacher, student, samples);
 }
 
-TaskLoss Objective::operator()(const ModelOutput& student, const Targets& targets,
+TaskLoss Objective::operator()(const ClassifierOutput& student, const Targets& targets,
                                const Tensor& images) const {
   const Tensor hard = base(student.logits, targets);
   if (teacher_ == nullptr) return {hard};

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "models/model.h"
+#include "models/classifier.h"
 #include "ops/loss.h"
 #include "settings/choices.h"
 #include "train/loop/task.h"
@@ -33,7 +33,7 @@ class Objective {
   /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), with these two as its parts
   /// where there is a teacher. z_d is the distillation head's, or the class head's z of a model
   /// that has no other.
-  [[nodiscard]] TaskLoss operator()(const ModelOutput& student, const Targets& targets,
+  [[nodiscard]] TaskLoss operator()(const ClassifierOutput& student, const Targets& targets,
                                     const Tensor& images) const;
 
   /// Whether a parameter rightly has no gradient: the head that learns from a teacher, without one.

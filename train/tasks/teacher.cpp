@@ -6,6 +6,8 @@
 #include "engine/autograd.h"
 #include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/index.h"
 
@@ -16,7 +18,7 @@ namespace {
 class ModelTeacher : public Teacher {
  public:
   ModelTeacher(const TeacherOptions& options, const ModelInfo& student)
-      : model_(load(options, student)),
+      : model_(model_as<Classifier>(load(options, student))),
         activations_(options.activations),
         any_size_(!options.sizes.sides.empty()) {
     const ModelInfo& teacher = model_->info();
@@ -48,7 +50,7 @@ class ModelTeacher : public Teacher {
     return teacher;
   }
 
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Classifier> model_;
   DType activations_;
   bool any_size_;
 };

@@ -1,0 +1,34 @@
+// A token that is learned and the same for every image: the class token, DeiT's distillation token,
+// MAE's mask token.
+#pragma once
+
+#include <string_view>
+
+#include "models/scope.h"
+#include "ops/view.h"
+
+namespace fovea {
+
+/// token [1, 1, D] -> [B, count, D].
+[[nodiscard]] inline Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count) {
+  return ops::expand(token, {B, count, token.size(2)});
+}
+
+class LearnedToken {
+ public:
+  LearnedToken(const Scope& s, std::string_view name, std::int64_t dim, const Init& init,
+               Decay decay)
+      : token_(s.param(name, {1, 1, dim}, init, decay)) {}
+
+  /// [1, 1, D]
+  [[nodiscard]] Tensor value(DType dtype) const { return token_.to(dtype); }
+  /// `count` of it for each image of x [B, N, D], in its dtype: [B, count, D].
+  [[nodiscard]] Tensor like(const Tensor& x, std::int64_t count = 1) const {
+    return repeated(value(x.dtype()), x.size(0), count);
+  }
+
+ private:
+  Tensor token_;
+};
+
+}  // namespace fovea
