@@ -45,7 +45,7 @@ EvaluatedModel evaluate_one(const EvaluateRequest& request, const LoadedModel& t
   };
   EvaluatedModel model;
   model.result = evaluate(model_as<Classifier>(*trained.model), images, options);
-  model.result.require_finite(trained.weights.string() + ": ");
+  model.result.pass.require_finite(trained.weights.string() + ": ");
   model.checkpoint = trained.weights.string();
   model.model = trained.model->info().name;
   model.dataset = request.data.name.empty() ? trained.info.dataset : request.data.name;
@@ -92,6 +92,10 @@ void print_files(const std::vector<std::filesystem::path>& files, ProgressLine& 
   for (const std::filesystem::path& file : files) line.print("wrote " + file.string());
 }
 
+void print_broken(const EvaluationPass& pass, ProgressLine& line) {
+  for (const BrokenImage& image : pass.bad_images) line.print("broken: " + image.message);
+}
+
 void keep_logits(const EvaluateRequest& request, const Tensor& logits, ProgressLine& line) {
   if (request.logits.empty()) return;
   write_safetensors(request.logits, {{"logits", logits}});
@@ -105,7 +109,7 @@ void evaluate_models(EvaluateRequest request, bool alone) {
     const std::shared_ptr<const Dataset> images = request.open_images(trained);
     compare_classes(trained, *images, line);
     models.push_back(evaluate_one(request, trained, images, line));
-    for (const std::string& bad : models.back().result.bad_images) line.print("broken: " + bad);
+    print_broken(models.back().result.pass, line);
     if (alone) line.print(models.back().class_report().table());
     const auto folder = output_folder(request, trained, alone);
     if (!folder) return;
@@ -131,7 +135,7 @@ MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trai
   MeasuredBias model;
   model.responses =
       respond(model_as<Classifier>(*trained.model), shown.cues, shown.categories, options);
-  model.responses.require_finite(trained.weights.string() + ": ");
+  model.responses.pass.require_finite(trained.weights.string() + ": ");
   model.checkpoint = trained.weights.string();
   model.model = trained.model->info().name;
   model.images = request.shape_bias;
@@ -147,7 +151,7 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
   for_each_model(request, line, [&](const LoadedModel& trained) {
     models.push_back(measure_one(request, trained, line));
     const MeasuredBias& model = models.back();
-    for (const std::string& bad : model.responses.bad_images) line.print("broken: " + bad);
+    print_broken(model.responses.pass, line);
     if (alone) line.print(model.bias().table());
     const auto folder = output_folder(request, trained, alone);
     if (folder) print_files(write_bias(*folder, model), line);

@@ -7,12 +7,10 @@
 #include "apps/pictures.h"
 #include "apps/predictions.h"
 #include "base/files.h"
-#include "data/evaluation_transform.h"
-#include "data/loading/loader.h"
-#include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace {
 
@@ -48,31 +46,30 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     predictions[i].file = files.describe(static_cast<std::int64_t>(i));
   }
-  LoaderOptions load =
-      evaluation_loader_options(request.batch_size, static_cast<int>(request.workers));
-  load.bad_images.then = OnBadImage::drop;
-  Loader loader(std::make_shared<PictureFiles>(files), evaluation_pipeline(trained.preparation()),
-                load);
+  EvaluateOptions options;
+  options.batch_size = request.batch_size;
+  options.workers = static_cast<int>(request.workers);
+  options.normalization = trained.info.normalization;
+  options.crop = trained.info.crop;
+  options.activations = parse_dtype(request.precision);
+  options.bad_image_limit = 1;
   auto& model = model_as<Classifier>(*trained.model);
-  const NoGrad no_grad;
-  const Device device = parse_device(request.load.device);
-  while (loader.has_next()) {
-    const Batch batch = loader.next();
-    for (const BrokenImage& image : loader.take_bad_images()) {
-      predictions.at(static_cast<std::size_t>(image.index)).error = image.message;
-    }
-    if (batch.size() == 0) continue;
-    Context ctx;
-    ctx.activations = parse_dtype(request.precision);
+  const auto name_classes = [&](const EvaluationBatch& batch) {
     const Tensor logits =
-        model.forward(batch.images.to(device), ctx).logits.to(Device{}).to(DType::f32);
-    for (std::int64_t row = 0; row < batch.size(); ++row) {
-      auto& picture = predictions.at(static_cast<std::size_t>(batch.indices.at(row)));
+        model.forward(batch.there.images, batch.ctx).logits.to(Device{}).to(DType::f32);
+    for (std::int64_t row = 0; row < batch.host.size(); ++row) {
+      auto& picture = predictions.at(static_cast<std::size_t>(batch.host.indices.at(row)));
       picture.choices = top_choices(logits, row, trained.info.classes, request.topk);
       if (picture.choices.empty()) {
         picture.error = picture.file + ": the model's outputs for it are not finite";
       }
     }
+    return std::int64_t{0};
+  };
+  const EvaluationPass pass =
+      evaluate_batches(model, std::make_shared<PictureFiles>(files), options, name_classes);
+  for (const BrokenImage& image : pass.bad_images) {
+    predictions.at(static_cast<std::size_t>(image.index)).error = image.message;
   }
   return predictions;
 }

@@ -3,16 +3,13 @@
 
 #include "apps/cli.h"
 #include "apps/console.h"
+#include "apps/live_run.h"
 #include "apps/signals.h"
-#include "base/files.h"
 #include "base/text.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
-#include "report/run_report.h"
 #include "train/plan/plan.h"
-#include "train/plan/product_rate.h"
-#include "train/plan/run_profile.h"
 #include "train/start/initial_weights.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
@@ -68,7 +65,7 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   if (averages) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
   const Task::Evaluated result = trainer.evaluate();
   result.pass.require_finite();
-  console.print(scores_text(trainer.task(), result.scores).substr(2));
+  console.print(scores_text(trainer.task(), trainer.scores(result)).substr(2));
   return 0;
 }
 
@@ -84,16 +81,6 @@ int show_plan(const TrainConfig& config, const Datasets& data, Console& console)
   return 0;
 }
 
-/// Two runs in one folder would overwrite each other's files.
-FolderLock lock_run_folder(const std::filesystem::path& folder, Console& console) {
-  FolderLock lock(folder);
-  if (!lock.failure().empty()) {
-    console.print("note: " + folder.string() + " cannot be locked (" + lock.failure() +
-                  "): see to it that no other run writes there");
-  }
-  return lock;
-}
-
 /// What there is to say about it is added to `notices`.
 void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notices) {
   const std::int64_t& batch_size = config.images.loader.batch_size;
@@ -104,106 +91,52 @@ void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notic
               " of them a step");
 }
 
-TrainWatch watch_of(Console& console, RunRecorder& recorder, RunProfile& profile) {
-  TrainWatch watch;
-  watch.on_step = [&](const EpochPosition& at) {
-    console.step(at);
-    const std::string text = profile.step_done();
-    if (!text.empty()) console.print(text);
-  };
-  watch.on_interval = [&](const StepRow& row) { recorder.step(row); };
-  watch.on_evaluate = [&](std::int64_t done, std::int64_t total) {
-    console.evaluation(done, total);
-  };
-  watch.on_epoch = [&](const EpochRow& row, const TrainState& state) {
-    recorder.epoch(row, state);
-    console.epoch(row, state.progress);
-  };
-  watch.on_picture = [&](std::int64_t epoch, const Image& image) {
-    recorder.picture(epoch, image);
-  };
-  watch.on_save = [&](const TrainState& state) { recorder.save(state); };
-  watch.on_stop = [&](const TrainState& state) { recorder.stop(state); };
-  watch.on_notice = [&](const std::string& text) { console.print("note: " + text); };
-  watch.should_stop = [] { return SignalRequest::pending() != 0; };
-  return watch;
-}
+/// The trainer of a run, where the run begins.
+class ReadyRun {
+ public:
+  ReadyRun(ResolvedRun& run, const Datasets& data, Console& console)
+      : claimed_(claim(run, console)),
+        trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
+    if (!run.state.empty()) trainer_.resume(run.state);
+  }
 
-/// Its failure does not make the run fail, which is complete by then.
-void write_report(const RunPaths& paths, Console& console) {
-  RunReportOptions options;
-  options.on_progress = [&](std::int64_t done, std::int64_t total) {
-    console.evaluation(done, total);
-    return SignalRequest::pending() == 0;
-  };
-  try {
-    static_cast<void>(write_run_report(paths, options));
-  } catch (const std::exception& error) {
-    console.print(std::string("note: no report: ") + error.what());
-  }
-}
+  [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] std::optional<RunFolder> take_folder() { return std::move(claimed_); }
 
-/// Trains in a folder that is this run's alone. `lock` is already held by a continued run.
-int train(const ResolvedRun& run, Trainer& trainer, std::optional<FolderLock> lock,
-          Console& console) {
-  TrainConfig config = run.config;
-  const std::filesystem::path folder = make_run_folder(config);
-  if (!lock) lock = lock_run_folder(folder, console);
-  check(!run.state.empty() || !std::filesystem::exists(RunPaths{folder}.state()), folder.string(),
-        ": another run was finished there meanwhile; take another --output");
-  write_file_atomically(RunPaths{folder}.config(), to_json(fields_of(config)));
-  WeightsInfo info;
-  info.dataset = config.data.name;
-  info.classes = trainer.data().train->class_names();
-  info.normalization = config.run.normalization;
-  info.crop = config.evaluation.crop;
-  RunRecorder recorder(folder, trainer.task(), info, trainer.progress(), config.files);
-  trainer.set_peak_rate(measured_product_rate(config.run.precision, config.run.device));
-  console.print(
-      "run       " + folder.string() +
-      (run.state.empty() ? "" : ", from step " + std::to_string(trainer.progress().step)) + "\n");
+ private:
+  static std::optional<RunFolder> claim(const ResolvedRun& run, Console& console) {
+    if (run.state.empty() || run.config.request.eval) return {};
+    return RunFolder(run.config, console);
+  }
+  /// Weights that a state would replace are not looked for.
+  static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
+    std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
+    if (run.state.empty()) {
+      set_initial_weights(run.config.weights, run.config.run, *model, run.notices);
+    }
+    return model;
+  }
 
-  const std::int64_t traced = config.request.profile;
-  RunProfile profile(traced, folder / "profile.json");
-  TrainWatch watch = watch_of(console, recorder, profile);
-  if (config.request.save_images) {
-    watch.on_first_images = [&](const Tensor& images) { recorder.first_images(images); };
-  }
-  const SignalRequest signals;  // until here nothing would be lost
-  const bool finished = trainer.fit(watch);
-  if (profile.cut_short()) {
-    console.print("note: --profile " + std::to_string(traced) +
-                  ": the run ended before so many steps after the first two; nothing is traced");
-  }
-  recorder.finish();
-  recorder.require_files();
-  if (finished) {
-    if (config.request.report) write_report(recorder.paths(), console);
-    console.finish(recorder.paths(), trainer.progress());
-    return 0;
-  }
-  console.stopped(recorder.paths(), trainer.progress());
-  return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+  // A continued run claims its folder before it reads the state there, which another run might
+  // replace; a new one only when all else went well, so that nothing is left of one that did not.
+  std::optional<RunFolder> claimed_;
+  Trainer trainer_;
+};
+
+void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& notices) {
+  note_schedule(config, notices);
+  const std::int64_t done = trainer.progress().finished_epochs;
+  if (done < trainer.epochs()) return;
+  notices.add("nothing is left to train: ", done, " of ", trainer.epochs(),
+              " epochs are done; --epochs says more");
 }
 
 int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
-  const TrainConfig& config = run.config;
-  std::optional<FolderLock> lock;  // before the state is read, which another run might replace
-  if (!run.state.empty() && !config.request.eval)
-    lock = lock_run_folder(make_run_folder(config), console);
-  std::unique_ptr<Model> model = build_model(config, *data.train, run.notices);
-  if (run.state.empty()) set_initial_weights(config.weights, config.run, *model, run.notices);
-  Trainer trainer = make_trainer(config, data, std::move(model));
-  if (!run.state.empty()) trainer.resume(run.state);
-  note_schedule(config, run.notices);
-  if (trainer.progress().finished_epochs >= trainer.epochs()) {
-    run.notices.add("nothing is left to train: ", trainer.progress().finished_epochs, " of ",
-                    trainer.epochs(), " epochs are done; --epochs says more");
-  }
-  console.introduce(config, trainer, run.notices);
-  if (config.request.eval) return evaluate_only(config, trainer, console);
-
-  return train(run, trainer, std::move(lock), console);
+  ReadyRun ready(run, data, console);
+  add_notices(run.config, ready.trainer(), run.notices);
+  console.introduce(run.config, ready.trainer(), run.notices);
+  if (run.config.request.eval) return evaluate_only(run.config, ready.trainer(), console);
+  return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
 
 }  // namespace

@@ -218,7 +218,7 @@ Tensor record_constant(const OpLabel& op, const Tensor& output,
   return output;
 }
 
-void backward(const Tensor& root, const Tensor& cotangent) {
+void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
   check(root.requires_grad(), "backward: the tensor of shape ", root.shape(),
         " does not depend on anything that requires a gradient");
   check(cotangent.defined() || root.numel() == 1, "backward: a root of shape ", root.shape(),
@@ -235,7 +235,7 @@ void backward(const Tensor& root, const Tensor& cotangent) {
     frontier.erase(frontier.begin());
     const ProfileScope scope(visit.node->name, "backward");
     visit_node(*visit.node, visit.grad, frontier);
-    visit.node->free();
+    if (tape == Tape::freed) visit.node->free();
   }
 }
 

@@ -58,9 +58,12 @@ Tensor record_constant(const OpLabel& op, const Tensor& output,
 /// True when record() would keep the derivative: lets an op skip work that only backward needs.
 [[nodiscard]] bool needs_tape(std::initializer_list<Tensor> inputs);
 
+/// What becomes of a tape that was walked: freed on the way, or kept for another root on it.
+enum class Tape { freed, kept };
+
 /// Adds d root / d leaf to grad() of every leaf that requires it. `cotangent` has root's shape; it
-/// may be left out for a root of one element. Frees the tape; a second call on it throws.
-void backward(const Tensor& root, const Tensor& cotangent = {});
+/// may be left out for a root of one element. A call on a tape that was freed throws.
+void backward(const Tensor& root, const Tensor& cotangent = {}, Tape tape = Tape::freed);
 
 [[nodiscard]] bool grad_enabled();
 

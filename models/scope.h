@@ -84,6 +84,8 @@ class ShapesOnly {
 class ParameterStore {
  public:
   ParameterStore(std::uint64_t seed, TensorOptions options) : seed_(seed), options_(options) {}
+  /// Handles to those parameters of `all` that `takes` returns true for, without its buffers.
+  ParameterStore(const ParameterStore& all, const std::function<bool(const Parameter&)>& takes);
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,7 +65,9 @@ namespace detail {
 /// f64) and are zero before the first step.
 class Optimizer {
  public:
-  Optimizer(const ParameterStore& store, OptimizerOptions options);
+  /// `takes` returns true for the parameters that it updates; empty: all of them.
+  Optimizer(const ParameterStore& store, OptimizerOptions options,
+            const std::function<bool(const Parameter&)>& takes = {});
 
   /// One update from grad() * gradient_scale. A parameter without a gradient stays as it is.
   void step(double lr, double gradient_scale = 1);

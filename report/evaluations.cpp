@@ -20,7 +20,8 @@ namespace {
 using nlohmann::json;
 
 double images_per_second(const Evaluation& result) {
-  return result.seconds > 0 ? static_cast<double>(result.metrics.samples) / result.seconds : 0;
+  const double seconds = result.pass.seconds;
+  return seconds > 0 ? static_cast<double>(result.metrics.samples) / seconds : 0;
 }
 
 /// The matrix row by row; of very many classes [true class, taken for, images] of what happened.
@@ -38,6 +39,12 @@ json json_of(const ClassReport& report) {
     rows[static_cast<std::size_t>(cell.first)][static_cast<std::size_t>(cell.second)] = count;
   }
   return rows;
+}
+
+json json_of(const std::vector<BrokenImage>& broken) {
+  json messages = json::array();
+  for (const BrokenImage& image : broken) messages.push_back(image.message);
+  return messages;
 }
 
 json json_of(const EvaluatedModel& m) {
@@ -65,9 +72,9 @@ json json_of(const EvaluatedModel& m) {
           {"ece", calibration.expected_error()},
           {"mce", calibration.maximum_error()},
           {"overconfidence", calibration.overconfidence()},
-          {"seconds", m.result.seconds},
+          {"seconds", m.result.pass.seconds},
           {"img_s", images_per_second(m.result)},
-          {"bad_images", m.result.bad_images},
+          {"bad_images", json_of(m.result.pass.bad_images)},
           {"classes", classes},
           {"confusion", json_of(report)}};
 }
@@ -105,9 +112,9 @@ std::string evaluation_csv(std::span<const EvaluatedModel> models) {
     const Metrics& metrics = m.result.metrics;
     const Calibration calibration = m.calibration();
     csv.row(m.checkpoint, m.model, m.dataset, m.size.height, m.size.width, m.crop_pct,
-            metrics.samples, m.result.bad_images.size(), metrics.loss(), metrics.top1(),
+            metrics.samples, m.result.pass.bad_images.size(), metrics.loss(), metrics.top1(),
             metrics.top5(), calibration.expected_error(), calibration.maximum_error(),
-            calibration.overconfidence(), m.result.seconds, images_per_second(m.result));
+            calibration.overconfidence(), m.result.pass.seconds, images_per_second(m.result));
   }
   return csv.text();
 }

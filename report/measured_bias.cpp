@@ -49,8 +49,8 @@ std::string bias_csv(std::span<const MeasuredBias> models) {
     const ShapeBias bias = m.bias();
     const ShapeBias::Row all = bias.all();
     csv.row(m.checkpoint, m.model, m.images, m.size.height, m.size.width, m.crop_pct, all.images,
-            m.responses.bad_images.size(), all.shape, all.texture, percent_cell(all.either()),
-            percent_cell(all.bias()), percent_cell(bias.mean_bias()), m.responses.seconds);
+            m.responses.pass.bad_images.size(), all.shape, all.texture, percent_cell(all.either()),
+            percent_cell(all.bias()), percent_cell(bias.mean_bias()), m.responses.pass.seconds);
   }
   return csv.text();
 }

@@ -78,13 +78,13 @@ std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>&
   EvaluatedModel evaluated;
   evaluated.result =
       evaluate(model_as<Classifier>(*run.model), test, {how, /*keep_predictions=*/true});
-  require_whole(evaluated.result);
+  require_whole(evaluated.result.pass);
   evaluated.classes = test->class_names();
   page.scores = scores_of(evaluated);
   page.details =
       sections_of(evaluated, worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
                                             evaluation_transform(*run.model, how)));
-  return evaluated.result.samples;
+  return evaluated.result.pass.samples;
 }
 
 /// The same of any other task.
@@ -93,9 +93,10 @@ std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
   const auto task = make_task(run.config, *run.model, test->size());
   const Task::Evaluated evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
-  for (std::size_t i = 0; i < evaluated.scores.size(); ++i) {
+  const Scores scores = task->scores(evaluated.sums);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
     const Measure& measure = page.task.measures.at(i);
-    page.scores.emplace_back(measure.title, measure.text(evaluated.scores[i]));
+    page.scores.emplace_back(measure.title, measure.text(scores[i]));
   }
   return evaluated.pass.samples;
 }

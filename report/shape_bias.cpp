@@ -67,17 +67,18 @@ CueResponses respond(Classifier& model, const CueConflict& cues,
   CueResponses result;
   result.logits = zeros({cues.size(), model.info().num_classes});
   std::vector<bool> seen(static_cast<std::size_t>(cues.size()));
-  const auto measure = [&](const Batch& batch, Context& ctx) {
-    const Tensor logits = model.forward(batch.images.to(model.device()), ctx).logits;
-    keep_rows(result.logits, logits, batch.indices);
-    for (std::int64_t i = 0; i < batch.size(); ++i)
-      seen[static_cast<std::size_t>(batch.indices.data<std::int64_t>()[i])] = true;
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const Tensor logits = model.forward(batch.there.images, batch.ctx).logits.to(Device{});
+    const Tensor& indices = batch.host.indices;
+    keep_rows(result.logits, logits, indices);
+    for (std::int64_t i = 0; i < batch.host.size(); ++i)
+      seen[static_cast<std::size_t>(indices.data<std::int64_t>()[i])] = true;
     return nonfinite_rows(logits);
   };
-  static_cast<EvaluationPass&>(result) = evaluate_batches(model, cues.images, options, measure);
-  check(result.samples > 0 || result.bad_images.empty(), "shape bias: all ", cues.size(),
-        " pictures are broken, the last: ",
-        result.bad_images.empty() ? "" : result.bad_images.back());
+  result.pass = evaluate_batches(model, cues.images, options, measure);
+  const std::vector<BrokenImage>& broken = result.pass.bad_images;
+  check(result.pass.samples > 0 || broken.empty(), "shape bias: all ", cues.size(),
+        " pictures are broken, the last: ", broken.empty() ? "" : broken.back().message);
   result.decisions = decide(result.logits, categories);
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (!seen[i]) result.decisions[i] = -1;

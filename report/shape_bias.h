@@ -19,7 +19,8 @@ namespace fovea {
                                                const std::vector<Category>& categories);
 
 /// What a model said to the pictures of a cue conflict.
-struct CueResponses : EvaluationPass {
+struct CueResponses {
+  EvaluationPass pass{};
   Tensor logits{};                      ///< f32 [N, K]; 0 where a picture is broken
   std::vector<std::int64_t> decisions;  ///< a category; -1 where a picture is broken
 };

@@ -157,6 +157,25 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
   CHECK(waits_of([](TrainConfig& c) { c.step.guard.skip_nonfinite = true; }) > 0);
 }
 
+TEST_CASE("an evaluation waits for the device once for each batch") {
+  const auto waits_of = [](TrainConfig config, std::int64_t batch_size) {
+    config.evaluation.batch_size = batch_size;
+    Trainer trainer = make_trainer(config);
+    const std::int64_t before = cuda::traffic().synchronisations;
+    CHECK(trainer.evaluate().sums.count == 20);
+    return cuda::traffic().synchronisations - before;
+  };
+  TrainConfig mae = tiny_mae_config();
+  mae.run.device = parse_device("cuda");
+  for (const char* const key : {"depth", "num_heads", "decoder_num_heads"})
+    mae.model.settings[key] = "1";
+  for (const TrainConfig& config : {linear_config("cuda"), mae}) {
+    CAPTURE(config.model.name);
+    CHECK(waits_of(config, 10) - waits_of(config, 20) == 1);
+  }
+  CHECK(take_findings().empty());
+}
+
 TEST_CASE("a run stopped on one device goes on on the other") {
   const ShortRun whole = short_run(linear_config("cpu"));
   const TemporaryFolder folder;

@@ -35,7 +35,7 @@ EvaluatedModel evaluated() {
   model.classes = {kNasty, "b"};
   model.result.predictions = {{0, 0, 0, 0.75}, {1, 1, 0, 0.5}, {2, 1, 1, 1}};
   model.result.metrics = {.loss_sum = 1.5, .samples = 3, .correct1 = 2, .correct5 = 3};
-  model.result.seconds = 0.5;
+  model.result.pass.seconds = 0.5;
   return model;
 }
 

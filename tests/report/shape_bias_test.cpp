@@ -114,7 +114,7 @@ TEST_CASE("several models in one table, and the files of one") {
   model.size = {32, 48};
   model.cues = cues();
   model.responses.decisions = kDecisions;
-  model.responses.bad_images = {"one"};
+  model.responses.pass.bad_images = {{0, "one"}};
   const std::vector<MeasuredBias> models = {model, model};
   CHECK(contains(bias_table(models),
                  "a.safetensors     32x48        5       2        1     60.00"

@@ -10,6 +10,7 @@
 
 #include "data/sources/builtin.h"
 #include "models/checkpoints/pretrained.h"
+#include "tests/support/train_watch.h"
 #include "train/loop/trainer.h"
 #include "train/start/initial_weights.h"
 #include "train/start/setup.h"
@@ -100,6 +101,11 @@ inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
   std::map<std::string, std::vector<double>> bits;
   for (const auto& [name, tensor] : state_of(*state.model)) bits[name] = tensor.to_vector();
   for (const auto& [name, tensor] : state.optimizer->state()) bits[name] = tensor.to_vector();
+  for (const auto& [group, optimizer] : state.further) {
+    for (const auto& [name, tensor] : optimizer->state()) bits[name] = tensor.to_vector();
+  }
+  for (const auto& [group, updates] : state.progress.group_updates)
+    bits["updates of " + group] = {static_cast<double>(updates)};
   if (state.ema != nullptr) {
     for (const auto& [name, tensor] : state.ema->averages()) {
       bits["ema/" + name] = tensor.to_vector();

@@ -126,16 +126,16 @@ TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {
   CHECK(side(4) == 32);
   CHECK(side(9) == 32);  // cooling down
   Trainer straight = make_trainer(config);
-  CHECK(straight.fit({}));
+  CHECK(straight.fit());
   const TemporaryFolder folder;
   config.loop.max_steps = 15;  // in the third epoch
   Trainer first = make_trainer(config);
-  CHECK_FALSE(first.fit({}));
+  CHECK_FALSE(first.fit());
   run_state_file(folder / "state.safetensors", first.state()).write();
   config.loop.max_steps = 0;
   Trainer second = make_trainer(config);
   second.resume(folder / "state.safetensors");
-  CHECK(second.fit({}));
+  CHECK(second.fit());
   CHECK(bits_of(second) == bits_of(straight));
 
   config.sizes.schedule = SizeSchedule::random;
@@ -154,7 +154,7 @@ TEST_CASE("a ViT with learned positions trains at other sizes, and PerViT refuse
   TrainConfig config = plain_config();
   config.sizes.sides = {16, 40};  // patches of 8
   Trainer trainer = make_trainer(config);
-  CHECK(trainer.fit({}));
+  CHECK(trainer.fit());
   config.sizes.sides = {16, 20};
   CHECK(contains(message_of([&] { make_trainer(config); }),
                  "--train-img-sizes: vit_tiny_patch4_32 cannot take size 20"));
@@ -186,25 +186,51 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   CHECK(std::isfinite(trainer.progress().best.score));
 }
 
+TEST_CASE("who watched a run is told of nothing that comes after it") {
+  TrainConfig config = plain_config();
+  config.step.guard.skip_nonfinite = true;
+  config.loop.max_steps = 2;
+  Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(2, 3));
+  int told = 0;
+  {
+    const auto watch = std::make_unique<TrainWatch>();
+    watch->on_notice = [&](const std::string&) { ++told; };
+    watch->on_step = [&](const EpochPosition&) { ++told; };
+    CHECK_FALSE(trainer.fit(*watch));
+    CHECK(told == 2);
+    trainer.train_step();  // is skipped
+    CHECK(told == 2);
+  }
+  trainer.train_step();
+  CHECK(trainer.progress().guard.skipped == 1);
+
+  TrainWatch failing;
+  failing.on_step = [](const EpochPosition&) { fail("enough"); };
+  config.loop.max_steps = 0;
+  Trainer other = make_trainer(config, tiny_data(), std::make_unique<Faulty>(0, 0));
+  CHECK(message_of([&] { static_cast<void>(other.fit(failing)); }) == "enough");
+  CHECK(other.fit());  // the observer went with the failure
+}
+
 TEST_CASE("a skipped step leaves running statistics as they were, and the averages' warm-up too") {
   TrainConfig config = plain_config();
   config.step.guard.skip_nonfinite = config.step.ema.keep = config.step.ema.warmup = true;
   config.loop.max_steps = 3;
   config.loop.grad_accum_steps = 2;
   Trainer whole = make_trainer(config, tiny_data(), std::make_unique<Faulty>(100, 100));
-  CHECK_FALSE(whole.fit({}));
+  CHECK_FALSE(whole.fit());
   const double before = whole.model().store().find("seen").item();
   config.loop.max_steps = 1;
   Trainer skipping =
       make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 2));  // its second batch
-  CHECK_FALSE(skipping.fit({}));
+  CHECK_FALSE(skipping.fit());
   CHECK(skipping.progress().guard.skipped == 1);
   CHECK(skipping.model().store().find("seen").item() == 0);
   CHECK(before != 0);
 
   config.loop.max_steps = 2;  // the first update is the second step: the averages are what it gives
   Trainer second = make_trainer(config, tiny_data(), std::make_unique<Faulty>(0, 2));
-  CHECK_FALSE(second.fit({}));
+  CHECK_FALSE(second.fit());
   CHECK(second.progress().updates == 1);
   CHECK(second.state().ema->averages().at("weight").to_vector() ==
         second.model().store().find("weight").to_vector());
@@ -215,7 +241,7 @@ TEST_CASE("too many of them in a row stop the run") {
   config.step.guard.skip_nonfinite = true;
   config.step.guard.most_in_row = 2;
   Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
-  const std::string message = message_of([&] { static_cast<void>(trainer.fit({})); });
+  const std::string message = message_of([&] { static_cast<void>(trainer.fit()); });
   CHECK(contains(message, "3 steps in a row had to be skipped"));
   CHECK(contains(message, "(step 3, epoch 0)"));
 }

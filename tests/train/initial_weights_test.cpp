@@ -74,7 +74,7 @@ TEST_CASE("a linear probe on a checkpoint starts from its features and leaves th
   config.weights.finetune = file;
   config.frozen.all_but_heads = true;
   Trainer probe = make_trainer(config);
-  CHECK(probe.fit({}));
+  CHECK(probe.fit());
   const SafetensorsFile before = read_safetensors(file);
   for (const Parameter& p : probe.model().store().parameters()) {
     CAPTURE(p.name);

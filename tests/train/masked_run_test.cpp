@@ -81,7 +81,7 @@ TEST_CASE("labels are not read: the same pictures under others give the same bit
     const fs::path files = folder / std::to_string(label);
     write_cifar(files, label);
     Trainer trainer = trainer_on(config_on("cifar10", files));
-    REQUIRE(trainer.fit({}));
+    REQUIRE(trainer.fit());
     return bits_of(trainer);
   };
   CHECK(trained(0) == trained(3));
@@ -91,7 +91,8 @@ TEST_CASE("an evaluation weighs by images, however they come in batches") {
   TrainConfig config = tiny_mae_config();
   const auto scores = [&](std::int64_t batch) {
     config.evaluation.batch_size = batch;
-    return make_trainer(config).evaluate().scores;
+    Trainer trainer = make_trainer(config);
+    return trainer.scores(trainer.evaluate());
   };
   const Scores whole = scores(20), parts = scores(7);  // 7, 7, 6
   REQUIRE(whole.size() == 2);

@@ -48,15 +48,16 @@ class Brightness : public Task {
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override {
-    Scores sums(2);
-    const auto measure = [&](const Batch& batch, Context& ctx) {
-      const TaskLoss found = loss(prepare(batch, {}), ctx);
-      sums[0] += found.total.item() * static_cast<double>(batch.size());
-      sums[1] += found.parts[0].item() * static_cast<double>(batch.size());
+    ScoreSums sums{{0, 0}};
+    const auto measure = [&](const EvaluationBatch& batch) {
+      const TaskLoss found = loss(prepare(batch.there, {}), batch.ctx);
+      const std::int64_t images = batch.host.size();
+      sums += {{found.total.item() * static_cast<double>(images),
+                found.parts[0].item() * static_cast<double>(images)},
+               images};
       return std::int64_t{0};
     };
     const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-    for (double& sum : sums) sum /= static_cast<double>(pass.samples);
     return {sums, pass};
   }
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
@@ -78,12 +79,14 @@ TrainConfig config_of_run() {
   return config;
 }
 
+/// Of Brightness, or of a task that derives from it.
+template <class T = Brightness>
 Trainer brightness_trainer(const TrainConfig& config) {
   auto model = make_model(
       config.model.name,
       {{"patch_size", 8}, {"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}, {"num_classes", 3}},
       1);
-  auto task = std::make_unique<Brightness>(*model);
+  auto task = std::make_unique<T>(*model);
   return {trainer_options(config), tiny_data(), std::move(model), std::move(task)};
 }
 
@@ -124,19 +127,86 @@ TEST_CASE("a task without labels or classes is trained, logged and drawn") {
   CHECK(charts[1].series.size() == 2);
 }
 
+TEST_CASE("a batch is prepared for the place at which the step meets it, by any worker") {
+  /// Compares the place that a batch was prepared for with that of the forward pass it comes in.
+  class Placed : public Brightness {
+   public:
+    using Brightness::Brightness;
+    [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override {
+      batch = Brightness::prepare(std::move(batch), place);
+      const auto as_tensor = [&](std::int64_t value) {
+        return full({batch.size()}, static_cast<double>(value), {DType::i64, {}});
+      };
+      batch.set("step", as_tensor(place.step));
+      batch.set("forward", as_tensor(place.forward));
+      batch.set("epoch", as_tensor(place.epoch));
+      return batch;
+    }
+    [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override {
+      if (ctx.training) {
+        const std::int64_t in_epoch = static_cast<std::int64_t>(ctx.step) % 6;  // steps of 4 and 2
+        CHECK(batch.at("forward").at(0) == static_cast<double>(ctx.step));
+        CHECK(batch.at("epoch").at(0) == static_cast<double>(ctx.step / 6));
+        CHECK(batch.at("step").at(0) ==
+              static_cast<double>(2 * (ctx.step / 6)) + (in_epoch < 4 ? 0 : 1));
+      }
+      return Brightness::loss(batch, ctx);
+    }
+  };
+  const TemporaryFolder folder;
+  for (const int workers : {0, 3}) {
+    CAPTURE(workers);
+    TrainConfig config = config_of_run();
+    config.run.workers = workers;
+    config.loop.grad_accum_steps = 4;
+    const auto trainer = [&](std::int64_t max_steps) {
+      config.loop.max_steps = max_steps;
+      return brightness_trainer<Placed>(config);
+    };
+    Trainer first = trainer(3), second = trainer(0);  // 3: in the second epoch
+    REQUIRE_FALSE(first.fit());
+    run_state_file(folder / "state", first.state()).write();
+    second.resume(folder / "state");
+    CHECK(second.fit());
+  }
+}
+
+TEST_CASE("the picture of an epoch is made with the averaged weights where there are some") {
+  TrainConfig config = config_of_run();
+  for (const bool averaged : {true, false}) {
+    config.step.ema.keep = averaged;
+    Trainer trainer = brightness_trainer(config);
+    const Tensor weight = trainer.model().store().find("head.weight");
+    int pictures = 0;
+    TrainWatch watch;
+    std::vector<double> shown;
+    watch.on_picture = [&](std::int64_t, const Image&) {
+      ++pictures;
+      shown = weight.to_vector();
+    };
+    watch.on_epoch = [&](const EpochRow&, const TrainState& state) {
+      const bool is_own = shown == weight.to_vector();
+      CHECK(is_own != averaged);
+      if (averaged) CHECK(shown == state.ema->averages().at("head.weight").to_vector());
+    };
+    REQUIRE(trainer.fit(watch));
+    CHECK(pictures == 3);
+  }
+}
+
 TEST_CASE("such a task goes on where it was stopped, with the same bits") {
   const TemporaryFolder folder;
   const TrainConfig config = config_of_run();
   TrainConfig stopped = config;
   stopped.loop.max_steps = 8;  // in the second epoch
   Trainer whole = brightness_trainer(config), first = brightness_trainer(stopped);
-  REQUIRE(whole.fit({}));
+  REQUIRE(whole.fit());
   TrainWatch watch;
   watch.on_stop = [&](const TrainState& state) { run_state_file(folder / "state", state).write(); };
   REQUIRE_FALSE(first.fit(watch));
   Trainer second = brightness_trainer(config);
   second.resume(folder / "state");
-  REQUIRE(second.fit({}));
+  REQUIRE(second.fit());
   CHECK(bits_of(second) == bits_of(whole));
 }
 

@@ -44,7 +44,7 @@ TrainWatch watch_into(Record& record, std::int64_t stop_after = -1, bool in_eval
 /// Trains from nothing to the end, with the state at the end.
 std::map<std::string, std::vector<double>> trained_bits(const TrainConfig& config) {
   Trainer trainer = make_trainer(config);
-  CHECK(trainer.fit({}));
+  CHECK(trainer.fit());
   return bits_of(trainer);
 }
 
@@ -65,18 +65,20 @@ void check_resume(const TrainConfig& config, std::int64_t stop_after, bool in_ev
   CAPTURE(stop_after);
   Record whole, parts;
   Trainer straight = make_trainer(config);
-  REQUIRE(straight.fit(watch_into(whole)));
+  TrainWatch watch_whole = watch_into(whole), watch_rest = watch_into(parts);
+  TrainWatch watch_first = watch_into(parts, stop_after, in_evaluation);
+  REQUIRE(straight.fit(watch_whole));
 
   const TemporaryFolder folder;
   {
     Trainer first = make_trainer(config);
-    REQUIRE_FALSE(first.fit(watch_into(parts, stop_after, in_evaluation)));
+    REQUIRE_FALSE(first.fit(watch_first));
     CHECK(parts.stops == 1);
     run_state_file(folder / "state.safetensors", first.state()).write();
   }
   Trainer second = make_trainer(config);
   second.resume(folder / "state.safetensors");
-  REQUIRE(second.fit(watch_into(parts)));
+  REQUIRE(second.fit(watch_rest));
 
   CHECK(bits_of(second) == bits_of(straight));
   check_equal_rows(parts.epochs, whole.epochs);
@@ -180,7 +182,8 @@ TEST_CASE("it learns: the loss of a few images falls far below chance") {
   config.rate.lr = 1e-2;
   Trainer trainer = make_trainer(config);
   Record record;
-  REQUIRE(trainer.fit(watch_into(record)));
+  TrainWatch watch = watch_into(record);
+  REQUIRE(trainer.fit(watch));
   CHECK(record.epochs.front().train_loss > 2.0);
   CHECK(record.epochs.back().train_loss < 0.2);
 }
@@ -294,7 +297,8 @@ TEST_CASE("--max-steps stops like a signal does, with a save") {
   config.loop.max_steps = 8;
   Trainer trainer = make_trainer(config);
   Record record;
-  CHECK_FALSE(trainer.fit(watch_into(record)));
+  TrainWatch watch = watch_into(record);
+  CHECK_FALSE(trainer.fit(watch));
   CHECK(trainer.progress().step == 8);
   CHECK(record.stops == 1);
 }
@@ -305,7 +309,8 @@ TEST_CASE("--recovery-interval saves between the ends of epochs") {
   config.schedule.epochs = 2;  // 12 steps
   Record record;
   Trainer trainer = make_trainer(config);
-  CHECK(trainer.fit(watch_into(record)));
+  TrainWatch watch = watch_into(record);
+  CHECK(trainer.fit(watch));
   CHECK(record.saves == 3);
 }
 

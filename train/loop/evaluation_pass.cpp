@@ -25,7 +25,7 @@ EvaluationTransform evaluation_transform(const Model& model, const EvaluateOptio
 EvaluationPass evaluate_batches(
     const Model& model, const std::shared_ptr<const Dataset>& dataset,
     const EvaluateOptions& options,
-    const std::function<std::int64_t(const Batch& batch, Context& ctx)>& measure) {
+    const std::function<std::int64_t(const EvaluationBatch& batch)>& measure) {
   const auto start = std::chrono::steady_clock::now();
   LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
   load.bad_images.then = OnBadImage::drop;
@@ -39,19 +39,17 @@ EvaluationPass evaluate_batches(
     if (batch.size() == 0) continue;
     Context ctx;
     ctx.activations = options.activations;
-    pass.nonfinite += measure(batch, ctx);
+    pass.nonfinite += measure({batch, batch.uploaded(model.device()), ctx});
     pass.samples += batch.size();
     if (options.on_batch) pass.complete = options.on_batch(pass.samples);
   }
-  for (const BrokenImage& image : loader.take_bad_images()) {
-    pass.bad_images.push_back(image.message);
-  }
+  pass.bad_images = loader.take_bad_images();
   pass.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return pass;
 }
 
 std::int64_t nonfinite_rows(const Tensor& logits) {
-  const std::vector<double> values = logits.detach().to(Device{}).to_vector();
+  const std::vector<double> values = logits.detach().to_vector();
   const std::int64_t classes = logits.size(1);
   std::int64_t rows = 0;
   for (std::int64_t b = 0; b < logits.size(0); ++b) {

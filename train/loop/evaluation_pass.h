@@ -29,7 +29,7 @@ struct EvaluateOptions {
 /// How a pass went.
 struct EvaluationPass {
   std::int64_t samples = 0;
-  std::vector<std::string> bad_images{};  ///< a message about each that was left out
+  std::vector<BrokenImage> bad_images{};  ///< that were left out
   std::int64_t nonfinite = 0;             ///< images with an output that is no finite number
   double seconds = 0;
   bool complete = true;  ///< false when on_batch said to stop
@@ -42,15 +42,21 @@ struct EvaluationPass {
 [[nodiscard]] EvaluationTransform evaluation_transform(const Model& model,
                                                        const EvaluateOptions& options);
 
+/// A batch of a pass; on the CPU `host` and `there` are the same tensors.
+struct EvaluationBatch {
+  Batch host;    ///< as the loader made it
+  Batch there;   ///< where the model is: Batch::uploaded()
+  Context& ctx;  ///< of evaluation
+};
+
 /// Calls `measure` for each batch, in the data set's order, the last one as small as it comes; it
-/// returns how many of its images gave an output that is not finite. The batches are on the CPU;
-/// the context is one of evaluation.
+/// returns how many of its images gave an output that is not finite.
 EvaluationPass evaluate_batches(
     const Model& model, const std::shared_ptr<const Dataset>& dataset,
     const EvaluateOptions& options,
-    const std::function<std::int64_t(const Batch& batch, Context& ctx)>& measure);
+    const std::function<std::int64_t(const EvaluationBatch& batch)>& measure);
 
-/// How many rows of logits [B, K] hold a NaN or an infinity.
+/// How many rows of logits [B, K] on the CPU hold a NaN or an infinity.
 [[nodiscard]] std::int64_t nonfinite_rows(const Tensor& logits);
 
 }  // namespace fovea

@@ -1,4 +1,5 @@
-// All randomness is addressed by (seed, forward pass), so a step needs no generator's state.
+// What a step does stands in run(), in its order. All randomness is addressed by (seed, forward
+// pass), so a step needs no generator's state.
 #include "train/loop/step.h"
 
 #include <algorithm>
@@ -7,13 +8,18 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
-#include "ops/view.h"
 
 namespace fovea {
 namespace {
 
 // One seed gives independent streams to the loader, the model's random ops and the task.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
+
+/// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
+/// the update.
+bool reads_at_once(const Model& model, const StepGuard& guard) {
+  return model.device().is_cpu() || guard.may_skip();
+}
 
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
@@ -32,6 +38,20 @@ void require_finite(double loss, const std::string& of = "") {
        "--skip-nonfinite leaves such steps out");
 }
 
+std::vector<std::unique_ptr<TrainedGroup>> groups_of(const Task& task, const ParameterStore& store,
+                                                     const OptimizerOptions& options) {
+  const ParameterSplit split = task.split();
+  for (const Parameter& p : store.parameters()) {
+    check(split.of(p) < split.groups.size(), "training: the task puts ", p.name, " into group ",
+          split.of(p), " of ", split.groups.size());
+  }
+  std::vector<std::unique_ptr<TrainedGroup>> groups;
+  for (std::size_t g = 0; g < split.groups.size(); ++g) {
+    groups.push_back(std::make_unique<TrainedGroup>(store, options, split, g));
+  }
+  return groups;
+}
+
 }  // namespace
 
 TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& model,
@@ -40,38 +60,58 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
       run_(run),
       model_(model),
       task_(std::move(task)),
-      optimizer_(model.store(), options.optimizer),
-      guard_(options.guard) {
+      groups_(groups_of(*task_, model.store(), options.optimizer)),
+      guard_(options.guard),
+      numbers_(reads_at_once(model, guard_)) {
   const EmaOptions& ema = options_.ema;
   if (ema.keep) ema_ = std::make_unique<Ema>(model.store(), ema.decay, ema.warmup);
 }
 
-void TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
-                    Progress& progress) {
+std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
+                           Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
+  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
+  begin(progress);
+  for (std::int64_t i = 0; i < batches; ++i) {
+    const Batch batch = upload_next(next);
+    const TaskLoss loss = forward(batch, progress);
+    if (numbers_.loss_is_bad()) continue;  // the step will be skipped
+    backward(loss);
+    images_ += batch.size();
+  }
+  finish_backward();
+
+  const StageTimer timer(times_.optimizer, "optimizer");
+  measure_gradients(scale);
+  const std::string objection = judge(progress);
+  if (!objection.empty()) {
+    leave_out(objection, progress);
+    return objection;
+  }
+  update(lr, scale, progress);
+  if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
+  return {};
+}
+
+void TrainStep::begin(const Progress& progress) {
   model_.store().zero_grad();
   keep_buffers();
   images_ = 0;
-  unread_.emplace_back().number = progress.step;
-  for (std::int64_t i = 0; i < batches; ++i) {
-    Batch batch;
-    {
-      const StageTimer timer(times_.wait, "wait");
-      batch = next();
-    }
-    forward_backward(batch, progress);
-  }
-  update(batches, lr, progress);
+  moved_.assign(groups_.size(), false);
+  numbers_.begin(progress.step);
 }
 
-/// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
-/// the update.
-bool TrainStep::reads_at_once() const { return model_.device().is_cpu() || guard_.may_skip(); }
+Batch TrainStep::upload_next(const std::function<Batch()>& next) {
+  Batch batch;
+  {
+    const StageTimer timer(times_.wait, "wait");
+    batch = next();
+  }
+  return batch.uploaded(model_.device());
+}
 
-void TrainStep::forward_backward(const Batch& given, Progress& progress) {
-  const BatchPlace place{progress.step, progress.forward, progress.finished_epochs};
-  const Batch batch = task_->prepare(given, place).uploaded(model_.device());
-  if (on_images) on_images(batch.images);
+TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
+  const StageTimer timer(times_.forward, "forward");
   Context ctx;
   ctx.training = true;
   ctx.activations = run_.precision;
@@ -79,66 +119,69 @@ void TrainStep::forward_backward(const Batch& given, Progress& progress) {
   ctx.any_size = options_.any_size;
   ctx.seed = stream_of(kModelStream, run_.seed);
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
-  TaskLoss loss;
-  StepNumbers& numbers = unread_.back();
-  {
-    const StageTimer timer(times_.forward, "forward");
-    loss = task_->loss(batch, ctx);
-    numbers.losses.emplace_back(loss, batch.size());
-    if (reads_at_once() && !std::isfinite(numbers.losses.back().read())) {
-      if (!guard_.skips_nonfinite()) require_finite(numbers.losses.back().read());
-      return;  // the step will be skipped
-    }
+  TaskLoss loss = task_->loss(batch, ctx);
+  check(loss.total.defined() && loss.further.size() + 1 == groups_.size(),
+        "training: the task gave ", loss.further.size() + (loss.total.defined() ? 1 : 0),
+        " losses for ", groups_.size(), " groups of parameters; the first cannot rest");
+  numbers_.current().add_batch(loss, batch.size());
+  if (numbers_.loss_is_bad() && !guard_.skips_nonfinite()) {
+    require_finite(numbers_.current().loss());
   }
-  images_ += batch.size();
+  return loss;
+}
+
+void TrainStep::backward(const TaskLoss& loss) {
   const StageTimer timer(times_.backward, "backward");
-  backward(loss.total);
-}
-
-TrainStep::BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t count) : samples(count) {
-  const NoGrad no_grad;
-  std::vector<Tensor> values{ops::reshape(loss.total.detach(), {1})};
-  for (const Tensor& part : loss.parts) {
-    values.push_back(ops::reshape(part.detach().to(loss.total.dtype()), {1}));
+  const auto of = [&](std::size_t g) { return g == 0 ? loss.total : loss.further[g - 1]; };
+  std::size_t last = groups_.size() - 1;
+  while (!of(last).defined()) --last;
+  for (std::size_t g = 0; g <= last; ++g) {
+    if (!of(g).defined()) continue;
+    groups_[g]->backward(of(g), g == last ? Tape::freed : Tape::kept);
+    moved_[g] = true;
   }
-  on_device = values.size() == 1 ? values.front() : ops::cat(values, 0);
 }
 
-double TrainStep::BatchLoss::read() {
-  if (!on_device.defined()) return total;
-  parts = std::exchange(on_device, {}).to(Device{}).to_vector();
-  total = parts.front();
-  parts.erase(parts.begin());
-  return total;
+void TrainStep::finish_backward() {
+  const StageTimer timer(times_.backward, "backward");
+  model_.finish_backward();
 }
 
-double TrainStep::StepNumbers::loss() {
-  double sum = 0;
-  for (BatchLoss& batch : losses) sum += batch.read();
-  return sum / static_cast<double>(losses.size());
-}
-
-double TrainStep::StepNumbers::gradient_norm() {
-  if (squares.defined()) norm = scale * std::sqrt(std::exchange(squares, {}).item());
-  return norm;
-}
-
-/// Of those that are finite.
-void TrainStep::StepNumbers::add_losses(Progress& progress) {
-  for (BatchLoss& batch : losses) {
-    if (!std::isfinite(batch.read())) continue;
-    for (LossSums* sums : {&progress.epoch, &progress.interval}) {
-      sums->add(batch.total, batch.parts, batch.samples);
-    }
+void TrainStep::measure_gradients(double scale) {
+  gradients_.assign(groups_.size(), {});
+  std::vector<Tensor> squares(groups_.size());
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (rests(g)) continue;
+    const bool is_first = groups_[g]->optimizer().steps_done() == 0;
+    if (is_first && !numbers_.loss_is_bad()) check_first_gradients(*groups_[g]);
+    squares[g] = gradients_[g].squares = groups_[g]->squares();
   }
+  numbers_.current().set_gradients(std::move(squares), scale);
+}
+
+/// Why the step is to be skipped, or "", where that can be told without waiting for a device.
+std::string TrainStep::judge(Progress& progress) {
+  if (!numbers_.at_once()) return {};
+  StepNumbers& numbers = numbers_.current();
+  gradient_norm_ = numbers.gradient_norm();
+  for (std::size_t g = 0; g < groups_.size(); ++g) gradients_[g].norm = numbers.gradient_norms()[g];
+  std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
+  if (objection.empty()) settle(progress);
+  return objection;
+}
+
+void TrainStep::leave_out(const std::string& objection, Progress& progress) {
+  for (StepNumbers& step : numbers_.take()) step.add_losses(progress);
+  restore_buffers();
+  guard_.skip(objection, progress.guard);
 }
 
 void TrainStep::settle(Progress& progress) {
-  std::vector<StepNumbers> unread = std::exchange(unread_, {});
+  std::vector<StepNumbers> unread = numbers_.take();
   for (StepNumbers& step : unread) {
     const bool has_gradients = &step == &unread.back();  // those of earlier steps are gone
     const std::string of =
-        step.number == progress.step ? "" : " of step " + std::to_string(step.number);
+        step.step() == progress.step ? "" : " of step " + std::to_string(step.step());
     const double loss = step.loss();
     gradient_norm_ = step.gradient_norm();
     require_finite(loss, of);
@@ -150,41 +193,6 @@ void TrainStep::settle(Progress& progress) {
     step.add_losses(progress);
     guard_.accept(loss, progress.guard);
   }
-}
-
-void TrainStep::update(std::int64_t batches, double lr, Progress& progress) {
-  {
-    const StageTimer timer(times_.backward, "backward");
-    model_.finish_backward();
-  }
-  const StageTimer timer(times_.optimizer, "optimizer");
-  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
-  const bool reads = reads_at_once();
-  StepNumbers& numbers = unread_.back();
-  if (progress.updates == 0 && (!reads || std::isfinite(numbers.loss()))) check_first_gradients();
-  numbers.scale = scale;
-  const Tensor squares = numbers.squares = gradient_squares(model_.store());
-  if (reads && !accept(progress)) return;  // `numbers` is gone
-  optimizer_.step(lr, clip(squares, scale));
-  progress.updates = optimizer_.steps_done();
-  if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
-}
-
-/// Reads the step's numbers. False: it is to be skipped.
-bool TrainStep::accept(Progress& progress) {
-  StepNumbers& numbers = unread_.back();
-  gradient_norm_ = numbers.gradient_norm();
-  const std::string objection = guard_.objection(numbers.loss(), gradient_norm_, progress.guard);
-  if (objection.empty()) {
-    settle(progress);
-    return true;
-  }
-  numbers.add_losses(progress);
-  unread_.clear();
-  restore_buffers();
-  guard_.skip(objection, progress.guard);
-  if (on_skip) on_skip(objection);
-  return false;
 }
 
 /// A forward pass moves running statistics at once, and one NaN would stay in them for ever.
@@ -202,28 +210,25 @@ void TrainStep::restore_buffers() const {
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(buffers_before_[i]);
 }
 
-/// What the update should multiply the gradients by so that they are means, and clipped.
-double TrainStep::clip(const Tensor& squares, double scale) {
-  if (!options_.clip.limit) return scale;
-  const double limit = *options_.clip.limit;
-  switch (options_.clip.mode) {
-    case ClipMode::norm:
-      if (reads_at_once()) return scale * clip_scale(gradient_norm_, limit);
-      clip_by_norm(model_.store(), squares, limit, scale);
-      return scale;
-    case ClipMode::value:
-      clip_by_value(model_.store(), limit / scale);
-      return scale;
-    case ClipMode::agc:
-      clip_adaptively(model_.store(), limit, scale);
-      return scale;
-  }
-  return scale;
+std::vector<TrainedGroup*> TrainStep::groups() {
+  std::vector<TrainedGroup*> all;
+  for (const auto& group : groups_) all.push_back(group.get());
+  return all;
 }
 
-void TrainStep::check_first_gradients() const {
+void TrainStep::update(double lr, double scale, Progress& progress) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (rests(g)) continue;
+    TrainedGroup& group = *groups_[g];
+    group.update(lr, group.clip(options_.clip, scale, gradients_[g]));
+    if (g > 0) progress.group_updates[group.name()] = group.optimizer().steps_done();
+  }
+  progress.updates = groups_.front()->optimizer().steps_done();
+}
+
+void TrainStep::check_first_gradients(const TrainedGroup& group) const {
   std::vector<std::string> missing;
-  for (const Parameter& p : parameters_without_gradient(model_.store())) {
+  for (const Parameter& p : parameters_without_gradient(group.parameters())) {
     if (!task_->is_unused(p)) missing.push_back(p.name);
   }
   check(missing.empty(), "training: no gradient reached ", missing.size(),

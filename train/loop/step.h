@@ -10,10 +10,11 @@
 #include "data/loading/batch.h"
 #include "models/model.h"
 #include "optim/ema.h"
-#include "optim/gradients.h"
 #include "optim/optimizer.h"
 #include "train/loop/guards.h"
+#include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
+#include "train/loop/trained_group.h"
 #include "train/run/run_context.h"
 #include "train/run/run_progress.h"
 #include "train/run/timers.h"
@@ -26,11 +27,6 @@ struct EmaOptions {
   bool warmup = false;
 };
 
-struct ClipOptions {
-  ClipMode mode = ClipMode::norm;
-  std::optional<double> limit{};  ///< none: gradients stay as they are
-};
-
 struct StepOptions {
   OptimizerOptions optimizer{};
   ClipOptions clip{};
@@ -41,19 +37,16 @@ struct StepOptions {
   bool detect_anomaly = false;
 };
 
-/// Steps that so many batches make, `group` at a time: what is left at the end makes a smaller one.
-[[nodiscard]] constexpr std::int64_t steps_of(std::int64_t batches, std::int64_t group) {
-  return (batches + group - 1) / group;
-}
-
 class TrainStep {
  public:
   /// The model is trained where its parameters are.
   TrainStep(const StepOptions& options, const RunContext& run, Model& model,
             std::unique_ptr<const Task> task);
 
-  /// Of `batches` batches at rate `lr`. Counts forward passes and updates.
-  void run(const std::function<Batch()>& next, std::int64_t batches, double lr, Progress& progress);
+  /// Of `batches` batches at rate `lr`, which come as Task::prepare() left them. Counts forward
+  /// passes and updates. Returns why the step was skipped, or "".
+  std::string run(const std::function<Batch()>& next, std::int64_t batches, double lr,
+                  Progress& progress);
   /// Adds the losses of all steps so far to progress.epoch and .interval. Throws on a loss or
   /// gradient that is not finite, unless such steps are skipped. run() does it on the CPU, and
   /// where an update depends on these numbers; else a device is not waited for until this is
@@ -61,62 +54,42 @@ class TrainStep {
   void settle(Progress& progress);
 
   [[nodiscard]] const Task& task() const { return *task_; }
-  [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
+  /// In the order of Task::split(), which has one group in general.
+  [[nodiscard]] std::vector<TrainedGroup*> groups();
   [[nodiscard]] Ema* ema() { return ema_.get(); }
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last settled
   [[nodiscard]] std::int64_t images() const { return images_; }          ///< of the last step
   /// All time spent so far.
   [[nodiscard]] StageTimes& times() { return times_; }
 
-  /// Told why a step was skipped.
-  std::function<void(const std::string& reason)> on_skip{};
-  /// Shown the images of each batch as the model sees them.
-  std::function<void(const Tensor& images)> on_images{};
-
  private:
-  /// The mean loss of a batch and its parts, perhaps still on the device.
-  struct BatchLoss {
-    BatchLoss(const TaskLoss& loss, std::int64_t count);
-
-    Tensor on_device;  ///< [1 + parts]
-    std::int64_t samples = 0;
-    double total = 0;
-    std::vector<double> parts{};
-
-    double read();  ///< the total
-  };
-  /// What is to be known of a step. Reading waits for the device.
-  struct StepNumbers {
-    std::int64_t number = 0;  ///< Progress::step while it ran
-    std::vector<BatchLoss> losses;
-    Tensor squares;  ///< of the gradients' sums
-    double scale = 1, norm = 0;
-
-    double loss();
-    double gradient_norm();
-    void add_losses(Progress& progress);
-  };
-
-  [[nodiscard]] bool reads_at_once() const;
-  [[nodiscard]] bool accept(Progress& progress);
-  void forward_backward(const Batch& given, Progress& progress);
-  void update(std::int64_t batches, double lr, Progress& progress);
+  void begin(const Progress& progress);
+  [[nodiscard]] Batch upload_next(const std::function<Batch()>& next);
+  [[nodiscard]] TaskLoss forward(const Batch& batch, Progress& progress);
+  void backward(const TaskLoss& loss);
+  [[nodiscard]] bool rests(std::size_t group) const { return !moved_[group]; }
+  void finish_backward();
+  void measure_gradients(double scale);
+  [[nodiscard]] std::string judge(Progress& progress);
+  void leave_out(const std::string& objection, Progress& progress);
+  void update(double lr, double scale, Progress& progress);
   void keep_buffers();
   void restore_buffers() const;
-  [[nodiscard]] double clip(const Tensor& squares, double scale);
-  void check_first_gradients() const;
+  void check_first_gradients(const TrainedGroup& group) const;
 
   StepOptions options_;
   RunContext run_;
   Model& model_;
   std::unique_ptr<const Task> task_;
-  Optimizer optimizer_;
+  std::vector<std::unique_ptr<TrainedGroup>> groups_;
+  std::vector<bool> moved_;  ///< the groups that a loss of this step moves
   std::unique_ptr<Ema> ema_;
   StepGuard guard_;
+  DeferredNumbers numbers_;
   StageTimes times_;
   std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
-  std::vector<StepNumbers> unread_;
   double gradient_norm_ = 0;
+  std::vector<GradientSize> gradients_;  ///< of each group; nothing of one that rests
   std::int64_t images_ = 0;
 };
 

@@ -13,23 +13,20 @@
 #include "data/image.h"
 #include "data/loading/batch.h"
 #include "models/model.h"
+#include "train/loop/batch_place.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/loop/parameter_groups.h"
 #include "train/run/task_info.h"
 
 namespace fovea {
-
-/// Where in the run a batch comes. All that a task draws at random must follow from this, the run's
-/// seed and the sample, so that a run which was stopped goes on with the same bits.
-struct BatchPlace {
-  std::int64_t step = 0;     ///< steps of the run before that of this batch
-  std::int64_t forward = 0;  ///< batches of the run before it
-  std::int64_t epoch = 0;    ///< finished ones
-};
 
 /// One value each, with their tape.
 struct TaskLoss {
   Tensor total;                 ///< to be made small
   std::vector<Tensor> parts{};  ///< in the order of TaskInfo::loss_parts
+  /// What the parameter groups after the first make small, in their order; undefined: that group
+  /// rests. They may share a tape with each other.
+  std::vector<Tensor> further{};
 };
 
 /// Made from the model that it trains, and to be outlived by it.
@@ -39,20 +36,27 @@ class Task {
 
   [[nodiscard]] virtual const TaskInfo& info() const = 0;
   /// What is done to a batch, on the CPU, before it is copied to the model's device: its images
-  /// changed, its targets made, its noise drawn.
+  /// changed, its targets made, its noise drawn. Called by the loader's workers, several at once
+  /// and ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// The batch is where the model is.
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
+  /// Which parameters learn from which loss. Logs, guards and schedules go by the first group's;
+  /// what they should tell of others belongs to TaskLoss::parts. A model that computes values once
+  /// per step (Model::finish_backward()) has one group.
+  [[nodiscard]] virtual ParameterSplit split() const { return {}; }
   /// Whether a trainable parameter rightly has no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
-  /// Scores of the model on all of a data set, and how the pass over it went.
+  /// What was measured of the model on a data set, or a part of one, and how the pass over it went.
   struct Evaluated {
-    Scores scores;
+    ScoreSums sums;
     EvaluationPass pass;
   };
   [[nodiscard]] virtual Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                            const EvaluateOptions& options) const = 0;
+  /// The scores that sums over all of a data set make: in general means.
+  [[nodiscard]] virtual Scores scores(const ScoreSums& sums) const { return info().means(sums); }
   /// What the model makes of some images of a data set, to be looked at; none where
   /// info().pictures is "".
   [[nodiscard]] virtual std::optional<Image> picture(

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "train/loop/best_epoch.h"
 
 namespace fovea {
 
@@ -13,7 +14,8 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
       data_(std::move(data)),
       model_(std::move(model)),
       step_(options_.step, options_.run, *model_, std::move(task)),
-      epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)) {
+      epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
+      meter_(step_.times()) {
   start_loader();
 }
 
@@ -29,8 +31,21 @@ ImageSize Trainer::size_of_epoch(std::int64_t epoch) const {
 void Trainer::start_loader() {
   loader_.reset();  // its threads end before the next ones start
   loader_size_ = size_of_epoch(progress_.cursor.epoch);
-  loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor);
-  loader_->on_wait = on_wait_;
+  loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor,
+                            options_.overfit_batch ? PrepareBatch() : preparation());
+  loader_->on_wait = [this](const std::string& what) { observer_->notice(what); };
+}
+
+/// What the task does to the batch at a place. The place is told apart by the loader's cursor
+/// alone, as its workers are ahead of the step.
+PrepareBatch Trainer::preparation() const {
+  const LoaderOptions& loader = options_.images.loader;
+  const std::int64_t images = epoch_size(data_.train->size(), loader.epoch.repeats);
+  const std::int64_t batches = batch_count(images, loader.batch_size, loader.epoch.drop_last);
+  return
+      [&task = step_.task(), batches, group = options_.grad_accum_steps](Batch batch, Cursor at) {
+        return task.prepare(std::move(batch), place_of(at, batches, group));
+      };
 }
 
 void Trainer::resume(const std::filesystem::path& state_file) {
@@ -74,7 +89,11 @@ void Trainer::refuse_to_save(const std::string& what) const {
 TrainState Trainer::state() {
   TrainState state;
   state.model = model_.get();
-  state.optimizer = &step_.optimizer();
+  const std::vector<TrainedGroup*> groups = step_.groups();
+  state.optimizer = &groups.front()->optimizer();
+  for (std::size_t g = 1; g < groups.size(); ++g) {
+    state.further[groups[g]->name()] = &groups[g]->optimizer();
+  }
   state.ema = step_.ema();
   state.progress = progress_;
   state.config = options_.settings;
@@ -85,71 +104,69 @@ std::int64_t Trainer::steps_per_epoch() const {
   return steps_of(loader_->batches_per_epoch(), options_.grad_accum_steps);
 }
 
-Stopwatch Trainer::started() { return {.before = step_.times()}; }
+/// Sets who watches a trainer, for as long as it lives.
+class Trainer::Watched {
+ public:
+  Watched(Trainer& trainer, RunObserver& observer) : trainer_(trainer) {
+    trainer_.observer_ = &observer;
+  }
+  ~Watched() { trainer_.observer_ = &trainer_.nobody_; }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
 
-bool Trainer::fit(const TrainWatch& watch) {
-  connect(watch);
-  interval_watch_ = started();
+ private:
+  Trainer& trainer_;
+};
+
+bool Trainer::fit() { return fit(nobody_); }
+
+bool Trainer::fit(RunObserver& observer) {
+  const Watched watched(*this, observer);
+  meter_.start_interval();
   while (progress_.finished_epochs < epochs_) {
-    if (!train_epoch(watch) || !finish_epoch(watch)) {
+    if (!train_epoch() || !finish_epoch()) {
       require_finite();
-      if (watch.on_stop) watch.on_stop(state());
+      observer.stop(state());
       return false;
     }
   }
   return true;
 }
 
-/// Lets the step report to whoever watches this run.
-void Trainer::connect(const TrainWatch& watch) {
-  step_.on_skip = [this, &watch](const std::string& reason) {
-    if (!watch.on_notice) return;
-    watch.on_notice("step " + std::to_string(progress_.step) + " skipped: " + reason + " (" +
-                    std::to_string(progress_.guard.skipped) + " so far)");
-  };
-  on_wait_ = watch.on_notice;
-  loader_->on_wait = on_wait_;
-  step_.on_images = {};
-  if (progress_.forward > 0 || !watch.on_first_images) return;
-  step_.on_images = [this, &watch](const Tensor& images) {
-    if (progress_.forward == 0) watch.on_first_images(images);
-  };
-}
-
-bool Trainer::train_epoch(const TrainWatch& watch) {
+bool Trainer::train_epoch() {
   if (size_of_epoch(progress_.cursor.epoch) != loader_size_) start_loader();
-  epoch_watch_ = started();
-  const double seconds_before = progress_.epoch_seconds;
+  meter_.start_epoch(progress_.epoch_seconds, loader_size_ == own_size());
   while (progress_.cursor.epoch == progress_.finished_epochs) {
-    if (must_stop(watch)) return false;
+    if (must_stop()) return false;
     train_step();
-    progress_.epoch_seconds = seconds_before + epoch_watch_.seconds(step_.times());
-    after_step(watch);
+    progress_.epoch_seconds = meter_.epoch_seconds();
+    after_step();
   }
-  return !must_stop(watch);
+  return !must_stop();
 }
 
-void Trainer::after_step(const TrainWatch& watch) {
-  for (const BrokenImage& image : loader_->take_bad_images())
-    note_bad_images({image.message}, watch);
-  if (watch.on_step) watch.on_step(position());
+void Trainer::after_step() {
+  note_bad_images(loader_->take_bad_images());
+  EpochPosition at = meter_.position(progress_, epochs_, steps_per_epoch());
+  at.lr = lr_;
+  observer_->step(at);
   const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
-  if (is_due(options_.log_interval)) log_interval(watch);
-  if (!is_due(options_.recovery_interval) || !watch.on_save) return;
+  if (is_due(options_.log_interval)) log_interval();
+  if (!is_due(options_.recovery_interval)) return;
   require_finite();
-  watch.on_save(state());
+  observer_->save(state());
 }
 
 /// Each broken image is spoken of once.
-void Trainer::note_bad_images(const std::vector<std::string>& messages, const TrainWatch& watch) {
-  for (const std::string& message : messages)
-    if (bad_images_.insert(message).second && watch.on_notice)
-      watch.on_notice("broken image left out: " + message);
+void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
+  for (const BrokenImage& image : images)
+    if (bad_images_.insert(image.message).second)
+      observer_->notice("broken image left out: " + image.message);
 }
 
-bool Trainer::must_stop(const TrainWatch& watch) const {
+bool Trainer::must_stop() const {
   const bool enough = options_.max_steps > 0 && progress_.step >= options_.max_steps;
-  return enough || (watch.should_stop && watch.should_stop());
+  return enough || observer_->asks_to_stop();
 }
 
 double Trainer::rate_now() const {
@@ -160,13 +177,16 @@ void Trainer::train_step() {
   lr_ = rate_now();
   const std::int64_t batches =
       std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
-  naming_the_step([&] { step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
+  std::string objection;
+  naming_the_step(
+      [&] { objection = step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
+  if (!objection.empty()) {
+    observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + objection + " (" +
+                      std::to_string(progress_.guard.skipped) + " so far)");
+  }
   progress_.cursor = loader_->cursor();
   ++progress_.step;
-  for (Stopwatch* watch : {&epoch_watch_, &interval_watch_}) {
-    watch->images += step_.images();
-    ++watch->steps;
-  }
+  meter_.step_done(step_.images());
 }
 
 void Trainer::naming_the_step(const std::function<void()>& act) const {
@@ -185,106 +205,65 @@ void Trainer::settle() {
   naming_the_step([this] { step_.settle(progress_); });
 }
 
-/// The loader's next batch; with --overfit-batch the run's first one, over and over.
+/// The loader's next batch; with --overfit-batch the run's first one, over and over, to which the
+/// task does each time what it would do to the loader's.
 Batch Trainer::next_batch() {
+  const Cursor at = loader_->cursor();
   Batch batch = loader_->next();
-  if (!options_.overfit_batch) return batch;
-  if (!only_batch_) only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
-  return *only_batch_;
+  if (options_.overfit_batch) {
+    if (!only_batch_)
+      only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
+    batch = preparation()(*only_batch_, at);
+  }
+  if (progress_.forward == 0) observer_->first_images(batch.images);
+  return batch;
 }
 
-void Trainer::log_interval(const TrainWatch& watch) {
+void Trainer::log_interval() {
   settle();
-  const double seconds = interval_watch_.seconds(step_.times());
-  StepRow row;
-  row.step = progress_.step;
-  row.epoch = progress_.finished_epochs;
-  row.loss = progress_.interval.mean();
-  row.loss_parts = progress_.interval.mean_parts();
+  StepRow row = meter_.interval_row(progress_);
   row.lr = lr_;
-  row.img_s = static_cast<double>(interval_watch_.images) / seconds;
-  row.time = {seconds, step_.times() - interval_watch_.before};
   row.grad_norm = step_.gradient_norm();
-  row.mfu = utilisation(row.img_s);
   row.bad_images = static_cast<std::int64_t>(bad_images_.size());
-  if (watch.on_interval) watch.on_interval(row);
+  observer_->interval(row);
   progress_.interval = {};
-  interval_watch_ = started();
+  meter_.start_interval();
 }
 
 /// Multiply-adds count two, and the backward pass twice the forward one.
 void Trainer::set_peak_rate(double flops) {
-  peak_rate_ = flops;
-  image_flops_ = 3 * 2 * static_cast<double>(model_->multiply_adds());
+  meter_.set_peak_rate(flops, 3 * 2 * static_cast<double>(model_->multiply_adds()));
 }
 
-/// None at other sizes than the model's own, whose multiply-adds are not known.
-std::optional<double> Trainer::utilisation(double images_per_second) const {
-  if (peak_rate_ <= 0 || loader_size_ != own_size()) return {};
-  return images_per_second * image_flops_ / peak_rate_;
-}
-
-EpochPosition Trainer::position() {
-  EpochPosition at;
-  at.epoch = progress_.finished_epochs;
-  at.epochs = epochs_;
-  at.steps = steps_per_epoch();
-  at.step = progress_.step - at.epoch * at.steps;
-  at.seconds = epoch_watch_.seconds(step_.times());
-  at.steps_timed = epoch_watch_.steps;
-  at.loss = progress_.epoch.mean();
-  at.lr = lr_;
-  at.img_s = static_cast<double>(epoch_watch_.images) / at.seconds;
-  at.wait_share = (step_.times() - epoch_watch_.before).wait / at.seconds;
-  return at;
-}
-
-Task::Evaluated Trainer::evaluate(const TrainWatch& watch) {
+Task::Evaluated Trainer::evaluate() {
   EvaluateOptions options = options_.evaluation;
   options.on_batch = [&](std::int64_t done) {
-    if (watch.on_evaluate) watch.on_evaluate(done, data_.test->size());
-    return !(watch.should_stop && watch.should_stop());
+    observer_->evaluation(done, data_.test->size());
+    return !observer_->asks_to_stop();
   };
   const StageTimer timer(step_.times().evaluate, "evaluate");
   Task::Evaluated result = step_.task().evaluate(data_.test, options);
-  note_bad_images(result.pass.bad_images, watch);
+  note_bad_images(result.pass.bad_images);
   return result;
 }
 
-bool Trainer::finish_epoch(const TrainWatch& watch) {
+bool Trainer::finish_epoch() {
   require_finite();  // before an evaluation that could say nothing
-  EpochRow row = epoch_row();
-  if (!evaluate_into(row, watch)) return false;
-  note_best(row.eval, progress_.best);
-  if (!row.ema.empty()) note_best(row.ema, progress_.best_ema);
-  note_metric(options_.schedule, row.epoch, task().best_score(row.eval),
-              task().best_measure().more_is_better, progress_.plateau);
-  show_picture(watch);
+  EpochRow row = meter_.epoch_row(progress_);
+  row.lr =
+      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
+  if (!evaluate_weights(row)) return false;
+  note_scores(task(), options_.schedule, row, progress_);
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
-  if (watch.on_epoch) watch.on_epoch(row, state());
+  observer_->epoch(row, state());
   return true;
 }
 
-/// What training alone says of the epoch just trained.
-EpochRow Trainer::epoch_row() {
-  EpochRow row;
-  row.epoch = progress_.finished_epochs;
-  row.train_loss = progress_.epoch.mean();
-  row.train_parts = progress_.epoch.mean_parts();
-  row.lr =
-      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
-  row.seconds = progress_.epoch_seconds;
-  row.img_s = row.seconds > 0 ? static_cast<double>(progress_.epoch.samples) / row.seconds : 0;
-  row.time = {epoch_watch_.seconds(step_.times()), step_.times() - epoch_watch_.before};
-  row.mfu = utilisation(row.img_s);
-  return row;
-}
-
 /// Weights may be finite and too large to compute with.
-Task::Evaluated Trainer::evaluate_to_save(const TrainWatch& watch) {
-  Task::Evaluated result = evaluate(watch);
+Task::Evaluated Trainer::evaluate_to_save() {
+  Task::Evaluated result = evaluate();
   try {
     result.pass.require_finite();
   } catch (const Error& error) {
@@ -293,32 +272,32 @@ Task::Evaluated Trainer::evaluate_to_save(const TrainWatch& watch) {
   return result;
 }
 
-/// False when it was stopped.
-bool Trainer::evaluate_into(EpochRow& row, const TrainWatch& watch) {
-  const Task::Evaluated plain = evaluate_to_save(watch);
-  if (!plain.pass.complete) return false;
-  row.eval = plain.scores;
-  row.seconds += plain.pass.seconds;
-  if (step_.ema() == nullptr) return true;
-  const SwappedWeights averaged(model_->store(), step_.ema()->averages());
-  const Task::Evaluated ema = evaluate_to_save(watch);
-  if (!ema.pass.complete) return false;
-  row.ema = ema.scores;
-  row.seconds += ema.pass.seconds;
+/// Evaluates the weights that the model holds now. False when it was stopped.
+bool Trainer::evaluate_into(EpochRow& row, Scores& scores) {
+  const Task::Evaluated evaluated = evaluate_to_save();
+  scores = this->scores(evaluated);
+  row.seconds += evaluated.pass.seconds;
+  return evaluated.pass.complete;
+}
+
+/// The run's weights, then their averages, where there are some; the picture is made with what was
+/// evaluated last. False when it was stopped.
+bool Trainer::evaluate_weights(EpochRow& row) {
+  if (!evaluate_into(row, row.eval)) return false;
+  std::optional<SwappedWeights> averaged;
+  if (step_.ema() != nullptr) {
+    averaged.emplace(model_->store(), step_.ema()->averages());
+    if (!evaluate_into(row, row.ema)) return false;
+  }
+  show_picture();
   return true;
 }
 
-void Trainer::note_best(const Scores& scores, BestEpoch& best) const {
-  const double score = task().best_score(scores);
-  if (best.epoch >= 0 && !task().is_better(score, best.score)) return;
-  best = {progress_.finished_epochs, score};
-}
-
-void Trainer::show_picture(const TrainWatch& watch) {
-  if (task().pictures.empty() || !watch.on_picture) return;
+void Trainer::show_picture() {
+  if (task().pictures.empty()) return;
   const StageTimer timer(step_.times().evaluate, "evaluate");
   const auto picture = step_.task().picture(data_.test, options_.evaluation);
-  if (picture) watch.on_picture(progress_.finished_epochs, *picture);
+  if (picture) observer_->picture(progress_.finished_epochs, *picture);
 }
 
 }  // namespace fovea

@@ -50,8 +50,8 @@ void measure_steps(Probe& probe, Plan& plan) {
     share += 1 / static_cast<double>(epochs);
   }
   for (const auto& [height, at] : shares) {
-    const auto loader =
-        training_loader(training_images(probe.config()), probe.data().train, at.first);
+    const auto loader = training_loader(training_images(probe.config()), probe.data().train,
+                                        at.first, {}, probe.preparation());
     plan.steps_per_epoch =
         steps_of(loader->batches_per_epoch(), probe.config().loop.grad_accum_steps);
     const auto [seconds, waited] = time_steps(probe, *loader);

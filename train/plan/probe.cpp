@@ -42,17 +42,24 @@ Batch Probe::first_samples(std::int64_t samples) const {
   return loader->next().repeated(samples * images.loader.rows.splits);
 }
 
+PrepareBatch Probe::preparation() const {
+  return [&task = step_->task()](Batch batch, Cursor at) {
+    return task.prepare(std::move(batch), {at.batch, at.batch, 0});
+  };
+}
+
 void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
   step_->run(next, batches, 0, progress_);
   step_->settle(progress_);
 }
 
 std::int64_t Probe::peak_of(std::int64_t samples) {
-  const Batch batch = first_samples(samples);
+  const Batch batch = preparation()(first_samples(samples), {});
   const auto same = [&] { return batch; };
   run(same, 1);  // kept workspaces and shadows of the weights are made once
   model_->store().zero_grad();
   const Device device = model_->device();
+  release_cached_memory(device);  // waits: a batch that is still being copied is not yet free
   reset_peak_memory(device);
   const std::int64_t before = memory_stats(device).current_bytes;
   run(same, 1);

@@ -23,6 +23,8 @@ class Probe {
   /// Of training's images where they are largest.
   [[nodiscard]] ImageSize largest_size() const;
 
+  /// What the task does to batches, for the loaders that feed run().
+  [[nodiscard]] PrepareBatch preparation() const;
   /// A step at rate 0 of `batches` batches, and what it leaves to be read.
   void run(const std::function<Batch()>& next, std::int64_t batches);
   /// Bytes at the peak of a step on `samples` samples of the largest size, above what is there

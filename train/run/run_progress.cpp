@@ -35,6 +35,10 @@ void check_progress(const Progress& p) {
   }
   check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
         " steps of ", p.forward, " batches, expected no more of the former");
+  for (const auto& [name, count] : p.group_updates) {
+    check(count >= 0 && count <= p.step, "got ", count, " updates of ", name, " in ", p.step,
+          " steps");
+  }
   const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
   check(p.cursor.epoch == p.finished_epochs || between, "got a place in epoch ", p.cursor.epoch,
         ", batch ", p.cursor.batch, " after ", p.finished_epochs, " finished epochs");
@@ -96,19 +100,21 @@ GuardState guard_from(const json& j) {
 }  // namespace
 
 std::string format_run_progress(const Progress& p) {
-  return json_text(json{{"step", p.step},
-                        {"updates", p.updates},
-                        {"forward", p.forward},
-                        {"finished_epochs", p.finished_epochs},
-                        {"cursor_epoch", p.cursor.epoch},
-                        {"cursor_batch", p.cursor.batch},
-                        {"epoch", to_json(p.epoch)},
-                        {"epoch_seconds", p.epoch_seconds},
-                        {"interval", to_json(p.interval)},
-                        {"best", to_json(p.best)},
-                        {"best_ema", to_json(p.best_ema)},
-                        {"plateau", to_json(p.plateau)},
-                        {"guard", to_json(p.guard)}});
+  json j{{"step", p.step},
+         {"updates", p.updates},
+         {"forward", p.forward},
+         {"finished_epochs", p.finished_epochs},
+         {"cursor_epoch", p.cursor.epoch},
+         {"cursor_batch", p.cursor.batch},
+         {"epoch", to_json(p.epoch)},
+         {"epoch_seconds", p.epoch_seconds},
+         {"interval", to_json(p.interval)},
+         {"best", to_json(p.best)},
+         {"best_ema", to_json(p.best_ema)},
+         {"plateau", to_json(p.plateau)},
+         {"guard", to_json(p.guard)}};
+  if (!p.group_updates.empty()) j["group_updates"] = p.group_updates;
+  return json_text(j);
 }
 
 Progress parse_run_progress(const std::string& text) {
@@ -116,6 +122,7 @@ Progress parse_run_progress(const std::string& text) {
   Progress p;
   p.step = j.at("step").get<std::int64_t>();
   p.updates = j.value("updates", p.step);  // states of earlier versions skipped none
+  p.group_updates = j.value("group_updates", p.group_updates);
   p.forward = j.at("forward").get<std::int64_t>();
   p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
   p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();

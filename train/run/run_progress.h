@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "data/loading/sampler.h"
@@ -22,8 +23,9 @@ struct BestEpoch {
 /// How far a run has come: all of its state that is no tensor. Random numbers are addressed by
 /// (seed, step), so there is no generator to save.
 struct Progress {
-  std::int64_t step = 0;             ///< optimizer steps done or skipped
-  std::int64_t updates = 0;          ///< of those, the ones that changed the weights
+  std::int64_t step = 0;     ///< optimizer steps done or skipped
+  std::int64_t updates = 0;  ///< of those, the ones that changed the weights
+  std::map<std::string, std::int64_t> group_updates;  ///< of further groups of parameters
   std::int64_t forward = 0;          ///< training batches seen, micro-batches included
   Cursor cursor;                     ///< the next batch
   std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged

@@ -28,6 +28,7 @@ Tensors tensors_of(const TrainState& state) {
     tensors["buffer/" + p.name] = p.tensor.detach();
   }
   tensors.merge(state.optimizer->state());
+  for (const auto& [name, optimizer] : state.further) tensors.merge(optimizer->state());
   if (state.ema != nullptr) {
     for (const auto& [name, average] : state.ema->averages()) tensors["ema/" + name] = average;
   }
@@ -83,6 +84,14 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
   }
 }
 
+/// A group that has not moved yet has no count.
+void require_groups(const TrainState& state, const Progress& progress, const std::string& path) {
+  for (const auto& [name, count] : progress.group_updates) {
+    check(state.further.contains(name), path, ": does not fit this run: it has a group of ",
+          "parameters called ", name);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> nonfinite_tensors(const TrainState& state) {
@@ -112,10 +121,15 @@ void load_run_state(const std::filesystem::path& path, TrainState& state,
   } catch (const std::exception& error) {  // of the JSON, or of the counts in it
     fail(path.string(), ": its progress cannot be read: ", error.what());
   }
+  require_groups(state, progress, path.string());
   if (accept) accept(progress);
   const NoGrad no_grad;
   for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
   state.optimizer->set_steps_done(progress.updates);
+  for (const auto& [name, optimizer] : state.further) {
+    const auto found = progress.group_updates.find(name);
+    optimizer->set_steps_done(found == progress.group_updates.end() ? 0 : found->second);
+  }
   state.progress = progress;
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace fovea {
 /// What is saved together. Pointers are to the run's own objects; `ema` may be null.
 struct TrainState {
   Model* model = nullptr;
-  Optimizer* optimizer = nullptr;
+  Optimizer* optimizer = nullptr;               ///< of the first group of parameters
+  std::map<std::string, Optimizer*> further{};  ///< of the other groups, by name
   Ema* ema = nullptr;
   Progress progress;
   std::string config;  ///< JSON of the run's settings

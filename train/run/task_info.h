@@ -24,6 +24,16 @@ struct Measure {
 /// In the order of TaskInfo::measures; empty: not measured.
 using Scores = std::vector<double>;
 
+/// What an evaluation adds up over samples, so that parts of a data set can be evaluated apart.
+struct ScoreSums {
+  std::vector<double> values{};  ///< in the order of TaskInfo::measures
+  std::int64_t count = 0;        ///< samples
+
+  /// Throws unless both are of the same measures.
+  ScoreSums& operator+=(const ScoreSums& other);
+  friend bool operator==(const ScoreSums&, const ScoreSums&) = default;
+};
+
 /// What a task measures, and how that is named and shown.
 struct TaskInfo {
   std::vector<std::string> loss_parts{};  ///< beside the whole, as in logs: "train_<part>"
@@ -39,6 +49,8 @@ struct TaskInfo {
 
   [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }
+  /// Sums by their count, where is_percent of 100; 0 of no sample.
+  [[nodiscard]] Scores means(const ScoreSums& sums) const;
   [[nodiscard]] bool is_better(double score, double than) const {
     return best_measure().more_is_better ? score > than : score < than;
   }

@@ -9,9 +9,9 @@
 
 namespace fovea {
 
-/// Seconds by stage; what is in none of them is `other` (mixing, averages, logging, saving).
+/// Seconds by stage; what is in none of them is `other` (averages, logging, saving).
 struct StageTimes {
-  double wait = 0;  ///< for the loader
+  double wait = 0;  ///< for the loader; without workers also for what they would do
   double forward = 0, backward = 0, optimizer = 0;
   double evaluate = 0;
 

@@ -68,7 +68,10 @@ Task::Evaluated Classification::evaluate(const std::shared_ptr<const Dataset>& d
                                          const EvaluateOptions& options) const {
   const Evaluation result = fovea::evaluate(model_, dataset, {options});
   const Metrics& metrics = result.metrics;
-  return {{metrics.loss(), metrics.top1(), metrics.top5()}, result};
+  return {{{metrics.loss_sum, static_cast<double>(metrics.correct1),
+            static_cast<double>(metrics.correct5)},
+           metrics.samples},
+          result.pass};
 }
 
 bool Classification::is_unused(const Parameter& parameter) const {

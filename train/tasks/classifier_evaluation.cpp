@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/copy.h"
 #include "ops/loss.h"
+#include "train/loop/read_together.h"
 
 namespace fovea {
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
-  const Tensor rows = logits.to(DType::f32).to(Device{}).contiguous();
+  const Tensor rows = logits.to(DType::f32).contiguous();
   const std::int64_t classes = rows.size(1);
   for (std::int64_t i = 0; i < rows.size(0); ++i) {
     const std::int64_t image = indices.data<std::int64_t>()[i];
@@ -24,19 +24,19 @@ Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dat
         " classes, the data set ", dataset->classes());
   Evaluation result;
   if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
-  const Device device = model.device();
-  const auto measure = [&](const Batch& batch, Context& ctx) {
-    const Tensor logits = model.forward(batch.images.to(device), ctx).logits;
-    result.metrics.add_loss(ops::cross_entropy(logits, batch.labels.to(device)).item(),
-                            batch.size());
-    add_hits(result.metrics, logits, batch.labels);
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const Tensor out = model.forward(batch.there.images, batch.ctx).logits;
+    const auto read = read_together({ops::cross_entropy(out, batch.there.labels), out});
+    const Tensor &loss = read[0], &logits = read[1];
+    result.metrics.add_loss(loss.item(), batch.host.size());
+    add_hits(result.metrics, logits, batch.host.labels);
     if (options.keep_predictions) {
-      add_predictions(result.predictions, logits, batch.labels, batch.indices);
+      add_predictions(result.predictions, logits, batch.host.labels, batch.host.indices);
     }
-    if (options.keep_logits) keep_rows(result.logits, logits, batch.indices);
-    return all_finite(logits) ? 0 : nonfinite_rows(logits);
+    if (options.keep_logits) keep_rows(result.logits, logits, batch.host.indices);
+    return nonfinite_rows(logits);
   };
-  static_cast<EvaluationPass&>(result) = evaluate_batches(model, dataset, options, measure);
+  result.pass = evaluate_batches(model, dataset, options, measure);
   return result;
 }
 

@@ -11,7 +11,8 @@
 namespace fovea {
 
 /// Images whose outputs are not finite count as wrong.
-struct Evaluation : EvaluationPass {
+struct Evaluation {
+  EvaluationPass pass;
   Metrics metrics;  ///< cross-entropy without smoothing, top-1, top-5; every image once
   std::vector<Prediction> predictions;  ///< of every image, in the data set's order
   Tensor logits{};                      ///< f32 [N, K], row i of image i; 0 where it is broken
@@ -26,8 +27,8 @@ struct ClassifierOptions : EvaluateOptions {
 [[nodiscard]] Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                                   const ClassifierOptions& options);
 
-/// Writes each row of a batch's logits [B, K], of any float dtype and device, to that row of `all`,
-/// f32 [N, K], which is its image's: `indices` i64 [B].
+/// Writes each row of a batch's logits [B, K], of any float dtype, to that row of `all`, f32 [N,
+/// K], which is its image's: `indices` i64 [B]. All on the CPU.
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices);
 
 }  // namespace fovea

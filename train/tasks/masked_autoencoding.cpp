@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "engine/autograd.h"
-#include "engine/copy.h"
+#include "engine/upload.h"
 #include "figures/contact_sheet.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
+#include "train/loop/read_together.h"
 #include "train/tasks/hole_filling.h"
 
 namespace fovea {
@@ -47,22 +48,23 @@ Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
   return mask_noise({kEvaluationStream, 0}, indices, patches);
 }
 
-MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx) {
+MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx,
+                         const Tensor& there) {
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
-  const Tensor there = images.to(model.device());
-  const Masking masking(noise.to(model.device()), c.kept());
-  const Tensor pixels = model.reconstruct(there, masking, ctx).pixels;
+  const Tensor seen = there.defined() ? there : upload(images, model.device());
+  const Masking masking(upload(noise, model.device()), c.kept());
+  const Tensor pixels = model.reconstruct(seen, masking, ctx).pixels;
   MaeErrors errors;
-  errors.hidden = masking.hidden.to(Device{});
+  errors.hidden = Masking(noise, c.kept()).hidden;  // the same: the device is not asked for it
   errors.filled = fill_holes(images, errors.hidden, c.image.patch_size);
-  errors.loss = model.loss(there, masking, pixels).item();
-  const Tensor guess = PatchTargets(errors.filled, c).values().to(model.device());
-  errors.fill_loss = model.loss(there, masking, guess).item();
-  if (!all_finite(pixels)) {
-    errors.nonfinite = nonfinite_rows(ops::reshape(pixels, {images.size(0), -1}));
-  }
-  errors.predicted = pixels.to(Device{}).to(DType::f32);
+  const Tensor guess = upload(PatchTargets(errors.filled, c).values(), model.device());
+  const auto read =
+      read_together({model.loss(seen, masking, pixels), model.loss(seen, masking, guess), pixels});
+  errors.loss = read[0].item();
+  errors.fill_loss = read[1].item();
+  errors.nonfinite = nonfinite_rows(ops::reshape(read[2], {images.size(0), -1}));
+  errors.predicted = read[2].to(DType::f32);
   return errors;
 }
 
@@ -98,17 +100,18 @@ TaskLoss MaskedAutoencoding::loss(const Batch& batch, Context& ctx) const {
 Task::Evaluated MaskedAutoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const {
   double loss = 0, fill = 0;
-  const auto measure = [&](const Batch& batch, Context& ctx) {
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const Batch& host = batch.host;
     const MaeErrors errors =
-        measure_errors(model_, batch.images, held_out_noise(batch.indices, patches()), ctx);
-    const auto images = static_cast<double>(batch.size());
+        measure_errors(model_, host.images, held_out_noise(host.indices, patches()), batch.ctx,
+                       batch.there.images);
+    const auto images = static_cast<double>(host.size());
     loss += errors.loss * images;
     fill += errors.fill_loss * images;
     return errors.nonfinite;
   };
   const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-  const auto images = static_cast<double>(std::max<std::int64_t>(1, pass.samples));
-  return {{loss / images, fill / images}, pass};
+  return {{{loss, fill}, pass.samples}, pass};
 }
 
 std::optional<Image> MaskedAutoencoding::picture(const std::shared_ptr<const Dataset>& dataset,
@@ -117,11 +120,12 @@ std::optional<Image> MaskedAutoencoding::picture(const std::shared_ptr<const Dat
   few.batch_size = std::min(kImagesShown, dataset->size());
   few.on_batch = [](std::int64_t) { return false; };
   std::optional<Image> picture;
-  const auto show = [&](const Batch& batch, Context& ctx) {
+  const auto show = [&](const EvaluationBatch& batch) {
+    const Tensor& images = batch.host.images;
     const MaeViews views =
-        show_errors(model_, batch.images, held_out_noise(batch.indices, patches()), ctx);
-    const Tensor rows = ops::cat({batch.images, views.seen, views.reconstructed}, 0);
-    picture = contact_sheet(rows, options.normalization, batch.size());
+        show_errors(model_, images, held_out_noise(batch.host.indices, patches()), batch.ctx);
+    const Tensor rows = ops::cat({images, views.seen, views.reconstructed}, 0);
+    picture = contact_sheet(rows, options.normalization, batch.host.size());
     return std::int64_t{0};
   };
   static_cast<void>(evaluate_batches(model_, dataset, few, show));

@@ -30,9 +30,10 @@ struct MaeErrors {
   double fill_loss = 0;        ///< the same error of the filling
   std::int64_t nonfinite = 0;  ///< images with a predicted value that is no finite number
 };
-/// noise [B, N] says what is hidden; images and noise on the CPU. In evaluation.
+/// noise [B, N] says what is hidden; images and noise on the CPU. `there` are the images where the
+/// model is, if they are there already. In evaluation.
 [[nodiscard]] MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise,
-                                       Context& ctx);
+                                       Context& ctx, const Tensor& there = {});
 
 /// The same to be looked at: images f32 [B, C, H, W] on the CPU.
 struct MaeViews {

@@ -13,7 +13,7 @@ namespace {
 /// Row-major logits in f32 or f64 on the CPU, as f64.
 std::vector<double> rows_of(const Tensor& logits) {
   const NoGrad no_grad;
-  return logits.detach().to(Device{}).to_vector();
+  return logits.detach().to_vector();
 }
 
 std::vector<double> rows_of(const Tensor& logits, const Tensor& labels) {

@@ -1,4 +1,5 @@
-// Loss and accuracy of a classifier, weighted by samples and never by batches.
+// Loss and accuracy of a classifier, weighted by samples and never by batches; logits and labels
+// on the CPU.
 #pragma once
 
 #include <cstdint>

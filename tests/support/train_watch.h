@@ -1,0 +1,53 @@
+// An observer made of functions, for tests that want to know one thing; each may be empty.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "train/loop/run_observer.h"
+
+namespace fovea {
+
+struct TrainWatch : RunObserver {
+  std::function<void(const EpochPosition&)> on_step{};
+  std::function<void(const StepRow&)> on_interval{};
+  std::function<void(std::int64_t done, std::int64_t total)> on_evaluate{};
+  std::function<void(std::int64_t epoch, const Image&)> on_picture{};
+  std::function<void(const EpochRow&, const TrainState&)> on_epoch{};
+  std::function<void(const TrainState&)> on_save{};
+  std::function<void(const TrainState&)> on_stop{};
+  std::function<void(const std::string&)> on_notice{};
+  std::function<void(const Tensor&)> on_first_images{};
+  std::function<bool()> should_stop{};
+
+  void step(const EpochPosition& at) override {
+    if (on_step) on_step(at);
+  }
+  void interval(const StepRow& row) override {
+    if (on_interval) on_interval(row);
+  }
+  void evaluation(std::int64_t done, std::int64_t total) override {
+    if (on_evaluate) on_evaluate(done, total);
+  }
+  void picture(std::int64_t epoch, const Image& image) override {
+    if (on_picture) on_picture(epoch, image);
+  }
+  void epoch(const EpochRow& row, const TrainState& state) override {
+    if (on_epoch) on_epoch(row, state);
+  }
+  void save(const TrainState& state) override {
+    if (on_save) on_save(state);
+  }
+  void stop(const TrainState& state) override {
+    if (on_stop) on_stop(state);
+  }
+  void notice(const std::string& text) override {
+    if (on_notice) on_notice(text);
+  }
+  void first_images(const Tensor& images) override {
+    if (on_first_images) on_first_images(images);
+  }
+  [[nodiscard]] bool asks_to_stop() override { return should_stop && should_stop(); }
+};
+
+}  // namespace fovea

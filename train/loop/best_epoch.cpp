@@ -1,0 +1,22 @@
+// By the task's best measure; of equal epochs the first stays.
+#include "train/loop/best_epoch.h"
+
+namespace fovea {
+namespace {
+
+void note_best(const TaskInfo& task, std::int64_t epoch, const Scores& scores, BestEpoch& best) {
+  const double score = task.best_score(scores);
+  if (best.epoch < 0 || task.is_better(score, best.score)) best = {epoch, score};
+}
+
+}  // namespace
+
+void note_scores(const TaskInfo& task, const ScheduleOptions& schedule, const EpochRow& row,
+                 Progress& progress) {
+  note_best(task, row.epoch, row.eval, progress.best);
+  if (!row.ema.empty()) note_best(task, row.epoch, row.ema, progress.best_ema);
+  note_metric(schedule, row.epoch, task.best_score(row.eval), task.best_measure().more_is_better,
+              progress.plateau);
+}
+
+}  // namespace fovea

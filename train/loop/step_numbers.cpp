@@ -1,0 +1,78 @@
+// Numbers are packed on the device and read when they are asked for, once.
+#include "train/loop/step_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/autograd.h"
+#include "ops/view.h"
+
+namespace fovea {
+
+BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t samples) : samples_(samples) {
+  const NoGrad no_grad;
+  std::vector<Tensor> values;
+  const auto add = [&](const Tensor& value) {
+    values.push_back(ops::reshape(value.detach().to(loss.total.dtype()), {1}));
+  };
+  add(loss.total);
+  for (const Tensor& total : loss.further) {
+    if (total.defined()) add(total);
+  }
+  totals_ = values.size();
+  for (const Tensor& part : loss.parts) add(part);
+  on_device_ = values.size() == 1 ? values.front() : ops::cat(values, 0);
+}
+
+double BatchLoss::total() {
+  if (!on_device_.defined()) return total_;
+  const std::vector<double> values = std::exchange(on_device_, {}).to(Device{}).to_vector();
+  const auto parts = values.begin() + static_cast<std::ptrdiff_t>(totals_);
+  const auto bad =
+      std::find_if(values.begin(), parts, [](double total) { return !std::isfinite(total); });
+  total_ = bad == parts ? values.front() : *bad;
+  parts_.assign(parts, values.end());
+  return total_;
+}
+
+void BatchLoss::add_to(Progress& progress) {
+  if (!std::isfinite(total())) return;
+  for (LossSums* sums : {&progress.epoch, &progress.interval}) sums->add(total_, parts_, samples_);
+}
+
+void StepNumbers::set_gradients(std::vector<Tensor> squares, double scale) {
+  squares_ = std::move(squares);
+  scale_ = scale;
+}
+
+double StepNumbers::loss() {
+  double sum = 0;
+  for (BatchLoss& batch : losses_) sum += batch.total();
+  return sum / static_cast<double>(losses_.size());
+}
+
+const std::vector<double>& StepNumbers::gradient_norms() {
+  for (const Tensor& squares : std::exchange(squares_, {})) {
+    norms_.push_back(squares.defined() ? scale_ * std::sqrt(squares.item()) : 0);
+  }
+  return norms_;
+}
+
+double StepNumbers::gradient_norm() {
+  const std::vector<double>& norms = gradient_norms();
+  if (norms.size() == 1) return norms.front();
+  double squares = 0;
+  for (const double norm : norms) squares += norm * norm;
+  return std::sqrt(squares);
+}
+
+void StepNumbers::add_losses(Progress& progress) {
+  for (BatchLoss& batch : losses_) batch.add_to(progress);
+}
+
+bool DeferredNumbers::loss_is_bad() { return at_once_ && !std::isfinite(current().loss()); }
+
+std::vector<StepNumbers> DeferredNumbers::take() { return std::exchange(unread_, {}); }
+
+}  // namespace fovea

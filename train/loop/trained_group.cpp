@@ -1,0 +1,66 @@
+// Other groups' parameters want no gradient while this one's are computed.
+#include "train/loop/trained_group.h"
+
+namespace fovea {
+namespace {
+
+/// While it lives, these leaves take no gradient.
+class Frozen {
+ public:
+  explicit Frozen(const std::vector<Tensor>& leaves) : leaves_(leaves) {
+    for (const Tensor& leaf : leaves_) leaf.set_requires_grad(false);
+  }
+  ~Frozen() {
+    for (const Tensor& leaf : leaves_) leaf.set_requires_grad(true);
+  }
+  Frozen(const Frozen&) = delete;
+  Frozen& operator=(const Frozen&) = delete;
+
+ private:
+  const std::vector<Tensor>& leaves_;
+};
+
+}  // namespace
+
+TrainedGroup::TrainedGroup(const ParameterStore& store, const OptimizerOptions& usual,
+                           const ParameterSplit& split, std::size_t index)
+    : group_(split.groups.at(index)),
+      own_(store, [&](const Parameter& p) { return split.of(p) == index; }),
+      optimizer_(store, group_.optimizer.value_or(usual),
+                 [&](const Parameter& p) { return split.of(p) == index; }) {
+  for (const Parameter& p : store.parameters()) {
+    if (p.tensor.requires_grad() && split.of(p) != index) foreign_.push_back(p.tensor);
+  }
+}
+
+void TrainedGroup::backward(const Tensor& loss, Tape tape) const {
+  const Frozen frozen(foreign_);
+  fovea::backward(loss, {}, tape);
+}
+
+double TrainedGroup::clip(const ClipOptions& options, double scale,
+                          const GradientSize& size) const {
+  if (!options.limit) return scale;
+  const double limit = *options.limit;
+  switch (options.mode) {
+    case ClipMode::norm:
+      return clip_norm(limit, scale, size);
+    case ClipMode::value:
+      clip_by_value(own_, limit / scale);
+      return scale;
+    case ClipMode::agc:
+      clip_adaptively(own_, limit, scale);
+      return scale;
+  }
+  return scale;
+}
+
+/// A norm that is known becomes part of the update's scale, and the gradients are not touched. One
+/// that only the device knows is applied to the gradients there, so that the host need not wait.
+double TrainedGroup::clip_norm(double limit, double scale, const GradientSize& size) const {
+  if (size.norm) return scale * clip_scale(*size.norm, limit);
+  clip_by_norm(own_, size.squares, limit, scale);
+  return scale;
+}
+
+}  // namespace fovea
