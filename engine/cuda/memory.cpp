@@ -120,6 +120,13 @@ class DeviceBlocks {
     allocator_.release_cached(is_meant);
   }
 
+  /// What was freed before is not counted from here on, also where another stream still uses it.
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    wait_for_users();
+    allocator_.reset_peak();
+  }
+
   CachingAllocator<DeviceMemory>& allocator() { return allocator_; }
 
  private:
@@ -186,7 +193,7 @@ void also_used_by(void* data, Stream stream) {
 }
 MemoryStats memory_stats(int device) { return blocks_of(device).allocator().stats(); }
 std::int64_t free_memory(int device) { return static_cast<std::int64_t>(room_of(device).free); }
-void reset_peak_memory(int device) { blocks_of(device).allocator().reset_peak(); }
+void reset_peak_memory(int device) { blocks_of(device).reset_peak(); }
 void release_cached_memory(int device) {
   blocks_of(device).release_cached([](const Place&) { return true; });
 }

@@ -65,6 +65,7 @@ void deallocate(void* data, std::size_t bytes, int device);
 /// after what that stream had been asked for by then.
 void also_used_by(void* data, Stream stream);
 [[nodiscard]] MemoryStats memory_stats(int device);
+/// Waits for those that still use memory which was freed.
 void reset_peak_memory(int device);
 [[nodiscard]] std::int64_t free_memory(int device);
 void release_cached_memory(int device);
