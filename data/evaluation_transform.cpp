@@ -40,6 +40,7 @@ ImageSize evaluation_scale(const EvaluationTransform& t) {
 }
 
 Moves evaluation_moves(ImageSize image, const EvaluationTransform& t) {
+  if (t.size == ImageSize{}) return {};
   const bool small = std::max(image.height, image.width) <= kSmallImage;
   const ImageSize scale = evaluation_scale(t);
   switch (t.crop.mode) {

@@ -115,4 +115,11 @@ TEST_CASE("the evaluation pipeline crops photographs, not small images") {
         crop(resize(photo, {36, 54}), 2, 11, {32, 32}));
 }
 
+TEST_CASE("an evaluation without a size leaves images as they are") {
+  const EvaluationTransform none;
+  CHECK(evaluation_moves({40, 72}, none).empty());
+  const Image image(5, 3);
+  CHECK(prepare_for_evaluation(image, none) == image);
+}
+
 }  // namespace fovea

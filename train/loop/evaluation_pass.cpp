@@ -18,6 +18,7 @@ void EvaluationPass::require_finite(const std::string& where) const {
 }
 
 EvaluationTransform evaluation_transform(const Model& model, const EvaluateOptions& options) {
+  if (options.keep_size) return {{}, options.normalization, options.crop};
   const auto [height, width] = model.info().img_size;
   return {{height, width}, options.normalization, options.crop};
 }
@@ -30,6 +31,7 @@ EvaluationPass evaluate_batches(
   LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
   load.bad_images.then = OnBadImage::drop;
   load.bad_images.limit = options.bad_image_limit;
+  load.rows.pad_multiple = options.pad_multiple;
   Loader loader(dataset, evaluation_pipeline(evaluation_transform(model, options)), load);
 
   EvaluationPass pass;

@@ -20,6 +20,8 @@ struct EvaluateOptions {
   int workers = 2;
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
+  bool keep_size = false;         ///< images keep their size: not `crop` to the model's
+  std::int64_t pad_multiple = 0;  ///< as RowOptions::pad_multiple
   DType activations = DType::f32;
   double bad_image_limit = 0;  ///< broken images are left out up to this share; more throw
   /// Called after each batch with the images done; false stops.

@@ -23,8 +23,10 @@ ImageSize Trainer::own_size() const {
   return {model_->info().img_size[0], model_->info().img_size[1]};
 }
 
+ImageSize Trainer::usual_size() const { return options_.sizes.keep ? ImageSize{} : own_size(); }
+
 ImageSize Trainer::size_of_epoch(std::int64_t epoch) const {
-  return training_size(options_.sizes, own_size(),
+  return training_size(options_.sizes, usual_size(),
                        {epoch, options_.schedule.epochs, options_.run.seed});
 }
 
@@ -212,7 +214,7 @@ Batch Trainer::next_batch() {
   Batch batch = loader_->next();
   if (options_.overfit_batch) {
     if (!only_batch_)
-      only_batch_ = training_loader(options_.images, data_.train, own_size())->next();
+      only_batch_ = training_loader(options_.images, data_.train, usual_size())->next();
     batch = preparation()(*only_batch_, at);
   }
   if (progress_.forward == 0) observer_->first_images(batch.images);

@@ -101,7 +101,8 @@ class Trainer {
   [[nodiscard]] bool evaluate_into(EpochRow& row, Scores& scores);
   [[nodiscard]] bool evaluate_weights(EpochRow& row);
   void show_picture();
-  [[nodiscard]] ImageSize own_size() const;
+  [[nodiscard]] ImageSize own_size() const;    ///< the model's
+  [[nodiscard]] ImageSize usual_size() const;  ///< of training images; 0 x 0: each has its own
   /// Of training images.
   [[nodiscard]] ImageSize size_of_epoch(std::int64_t epoch) const;
 

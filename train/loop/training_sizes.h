@@ -19,6 +19,9 @@ inline constexpr auto kNames<SizeSchedule> = std::to_array<Named<SizeSchedule>>(
 struct TrainingSizes {
   std::vector<std::int64_t> sides{};  ///< of the square images; empty: they have their usual size
   SizeSchedule schedule = SizeSchedule::progressive;
+  /// Their usual size is the one that each image has, not the model's: for models that take any.
+  /// RowOptions::pad_multiple brings different ones into one batch.
+  bool keep = false;
 };
 
 /// What the size of an epoch's images may depend on.

@@ -26,10 +26,12 @@ using Scores = std::vector<double>;
 
 /// What an evaluation adds up over samples, so that parts of a data set can be evaluated apart.
 struct ScoreSums {
-  std::vector<double> values{};  ///< in the order of TaskInfo::measures
-  std::int64_t count = 0;        ///< samples
+  /// In the order of TaskInfo::measures; others where the task has scores() of its own, as of what
+  /// an image has several of: boxes, pixels.
+  std::vector<double> values{};
+  std::int64_t count = 0;  ///< samples
 
-  /// Throws unless both are of the same measures.
+  /// Throws unless both have the same number of values.
   ScoreSums& operator+=(const ScoreSums& other);
   friend bool operator==(const ScoreSums&, const ScoreSums&) = default;
 };

@@ -1,0 +1,161 @@
+// What every task may expect of training: stopped and resumed, on any number of threads and of
+// loader workers, a run ends with the same bits, and has logged the same numbers.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/parallel.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_run.h"
+
+namespace fovea {
+
+/// Samples [first, first + count) of another data set.
+class Part : public Dataset {
+ public:
+  Part(std::shared_ptr<const Dataset> whole, std::int64_t first, std::int64_t count)
+      : whole_(std::move(whole)), first_(first), count_(count) {}
+
+  using Dataset::get;
+  [[nodiscard]] std::int64_t size() const override { return count_; }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override {
+    return whole_->class_names();
+  }
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    return whole_->get(first_ + index);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> whole_;
+  std::int64_t first_, count_;
+};
+
+/// Small runs of five epochs, every step logged, with random crops and flips.
+inline TrainerOptions seam_options() {
+  TrainerOptions options;
+  options.log_interval = 1;
+  options.run.workers = options.evaluation.workers = 0;
+  options.images.loader.batch_size = 8;
+  options.evaluation.batch_size = 8;
+  options.step.optimizer.weight_decay = 0;
+  options.step.ema.keep = true;
+  options.step.ema.decay = 0.5;
+  options.schedule.epochs = 5;
+  options.schedule.warmup_epochs = 0;
+  return options;
+}
+
+/// All numbers of a run that do not depend on the clock.
+struct RunNumbers {
+  std::vector<double> losses;  ///< of its steps
+  std::vector<Scores> scores;  ///< of its epochs
+  std::vector<std::vector<double>> log;
+  std::map<std::string, std::vector<double>> bits;  ///< at its end
+};
+
+/// Trains until the end, true, or until max_steps; adds to `numbers`, and saves where it stops.
+inline bool run_to_end(Trainer& trainer, const std::filesystem::path& state, RunNumbers& numbers) {
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) {
+    numbers.losses.push_back(row.loss);
+    numbers.log.push_back({static_cast<double>(row.step), row.loss, row.lr, row.grad_norm.value()});
+    numbers.log.push_back(row.loss_parts);
+  };
+  watch.on_epoch = [&](const EpochRow& row, const TrainState&) {
+    numbers.scores.push_back(row.eval);
+    numbers.log.push_back({static_cast<double>(row.epoch), row.train_loss, row.lr});
+    for (const auto& more : {row.train_parts, row.eval, row.ema}) numbers.log.push_back(more);
+  };
+  watch.on_stop = [&](const TrainState& at) { run_state_file(state, at).write(); };
+  const bool done = trainer.fit(watch);
+  numbers.bits = bits_of(trainer);
+  return done;
+}
+
+/// `make` makes the trainer of a new run: make(const TrainerOptions&).
+template <class Make>
+RunNumbers whole_run(const TrainerOptions& options, const Make& make) {
+  RunNumbers numbers;
+  Trainer trainer = make(options);
+  CHECK(run_to_end(trainer, {}, numbers));
+  return numbers;
+}
+
+/// Stops the run after `steps`, in an epoch, and goes on in a new trainer.
+template <class Make>
+RunNumbers resumed_run(TrainerOptions options, std::int64_t steps, const Make& make) {
+  const TemporaryFolder folder;
+  RunNumbers numbers;
+  options.max_steps = steps;
+  Trainer first = make(options);
+  CHECK_FALSE(run_to_end(first, folder / "state", numbers));
+  REQUIRE(first.progress().cursor.batch > 0);
+  options.max_steps = 0;
+  Trainer second = make(options);
+  second.resume(folder / "state");
+  CHECK(run_to_end(second, {}, numbers));
+  return numbers;
+}
+
+inline void check_same(const RunNumbers& found, const RunNumbers& expected) {
+  CHECK(found.log == expected.log);
+  CHECK(found.bits == expected.bits);
+}
+
+/// Computes on so many threads while it lives.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(num_threads()) { set_num_threads(count); }
+  ~Threads() { set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Two epochs of four steps of 16 images: in one go, and stopped in the second epoch, on one and
+/// two threads, with none and two workers.
+template <class Make>
+void check_same_everywhere(TrainerOptions options, const Make& make) {
+  struct Place {
+    int threads, workers;
+  };
+  options.schedule.epochs = 2;
+  options.images.loader.batch_size = 16;
+  const RunNumbers expected = whole_run(options, make);
+  CHECK(expected.losses.size() == 8);
+  for (const Place place : {Place{1, 0}, Place{1, 2}, Place{2, 2}}) {
+    CAPTURE(place.threads);
+    CAPTURE(place.workers);
+    const Threads use(place.threads);
+    options.run.workers = options.evaluation.workers = place.workers;
+    check_same(resumed_run(options, 6, make), expected);
+  }
+}
+
+/// Sums over both halves of a data set are those of the whole, and make the same scores.
+inline void check_halves(const Task& task, const std::shared_ptr<const Dataset>& data,
+                         const EvaluateOptions& options) {
+  const std::int64_t half = data->size() / 2;
+  const ScoreSums whole = task.evaluate(data, options).sums;
+  ScoreSums sums = task.evaluate(std::make_shared<Part>(data, 0, half), options).sums;
+  CHECK(sums.count < whole.count);
+  sums += task.evaluate(std::make_shared<Part>(data, half, data->size() - half), options).sums;
+  CHECK(sums.count == whole.count);
+  REQUIRE(sums.values.size() == whole.values.size());
+  for (std::size_t i = 0; i < whole.values.size(); ++i)
+    CHECK(sums.values[i] == doctest::Approx(whole.values[i]).epsilon(1e-5));
+  const Scores found = task.scores(sums), expected = task.scores(whole);
+  REQUIRE(found.size() == task.info().measures.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+}
+
+}  // namespace fovea
