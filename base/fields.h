@@ -36,6 +36,9 @@ void check_usage(bool ok, const Parts&... parts) {
   throw UsageError(message.str());
 }
 
+/// Upper end of counts: far above anything real, far below an overflow.
+inline constexpr double kMaxCount = 1e9;
+
 namespace detail {
 
 /// Whether a field that reads and writes T can stand for a variable of type U.
@@ -170,7 +173,8 @@ void set_field(const Field& field, std::string_view text);
 /// error.
 void apply_json(const Fields& fields, std::string_view json, const std::string& where,
                 const std::vector<OtherSettings>& others = {});
-/// Of a run that has been saved: what is said of `others` does not count, whatever it is.
+/// The same for the settings of a saved run: names among `others` are ignored, whatever their
+/// value.
 void apply_saved_json(const Fields& fields, std::string_view json, const std::string& where,
                       const std::vector<OtherSettings>& others);
 /// As apply_json(), from a file, which may name another one next to it that it "extends": that

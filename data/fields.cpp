@@ -8,8 +8,6 @@
 namespace fovea {
 namespace {
 
-constexpr double kMaxImages = 1e9;
-
 /// Decimals that are kept in single precision: read as the shortest ones that give the same bits.
 Access<Field::Numbers> decimals(std::array<float, 3>* values) {
   return {[values] {
@@ -61,7 +59,7 @@ void add_fields(Fields& fields, TrainingImages& options) {
       .fixed = true;
   g.number("shuffle-buffer", &loader.epoch.shuffle_buffer,
            "images through which tar files are shuffled, file by file; 0: all at once",
-           {0, kMaxImages})
+           {0, kMaxCount})
       .fixed = true;
   g.add("fast-decode", &options.shrink_large,
         "decode large JPEGs at 1/2, 1/4 or 1/8 for training: faster, slightly other pixels");

@@ -44,7 +44,7 @@ using BackwardFn = std::function<Grads(const GradArgs&)>;
 /// reads (inputs, the output itself, statistics): they are kept without their own tape, so no cycle
 /// can arise, and their versions are checked before use. Gradients may have the broadcast shape of
 /// the output or the input's own. Records nothing when no input requires a gradient, or under
-/// NoGrad; a trace (engine/trace.h) and a profile are told of the op all the same.
+/// NoGrad; traces (engine/trace.h) and profiles still see the op.
 Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward);
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,

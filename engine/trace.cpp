@@ -17,7 +17,7 @@ OpTrace::~OpTrace() { current = before_; }
 bool is_tracing() { return current != nullptr; }
 
 void trace_op(const TracedOp& op) {
-  // The listener's own ops are not told to it.
+  // The listener does not see its own ops.
   struct Pause {
     OpTrace* const paused = std::exchange(current, nullptr);
     ~Pause() { current = paused; }

@@ -13,17 +13,18 @@ namespace fovea {
 /// one. Optional inputs that were left out are undefined. Of an op with several outputs (topk) only
 /// the one that has a gradient is shown.
 ///
-/// Ops that make up another one (label.is_part()) are told as well: a conversion of its operands is
-/// an input of it, others are its own affair. Who follows inputs from a result finds what counts.
+/// The ops that another op is made of (label.is_part()) come as well, before it. Those that it
+/// takes as inputs, such as a conversion of an operand, belong to the graph; the others do not.
+/// Following inputs back from a result visits exactly the ops of the graph.
 struct TracedOp {
   const OpLabel& label;
   std::span<const Tensor> inputs;
   const Tensor& output;
 };
 
-/// While it lives, its function is told every op of this thread, whether or not gradients are
-/// wanted; but not the ops that make up another one. A later trace takes the place of an earlier
-/// one until it ends.
+/// While it lives, its function is called for every op of this thread, with or without gradients,
+/// but not for ops that the function itself runs. A later trace replaces an earlier one until it
+/// ends.
 class OpTrace {
  public:
   using Listener = std::function<void(const TracedOp&)>;

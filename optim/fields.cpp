@@ -10,8 +10,6 @@
 namespace fovea {
 namespace {
 
-constexpr double kMaxEpochs = 1e9;
-
 Access<Field::Numbers> betas(OptimizerOptions* options) {
   return {[=]() -> Field::Numbers {
             if (!options->beta1) return {};
@@ -104,23 +102,23 @@ void add_fields(Fields& fields, PeakRate& options) {
 
 void add_fields(Fields& fields, ScheduleOptions& options) {
   FieldGroup g(fields, "Schedule");
-  g.number("epochs", whole(&options.epochs), "passes over the data", {1, kMaxEpochs});
+  g.number("epochs", whole(&options.epochs), "passes over the data", {1, kMaxCount});
   g.choice("sched", &options.kind, "course of the learning rate");
   g.add("sched-on-updates", &options.on_updates, "change it at every step, not every epoch");
   g.number("sched-lag", &options.lag, "epochs by which a schedule per epoch is late", {0, 1000});
-  g.number("warmup-epochs", &options.warmup_epochs, "length of the linear rise", {0, kMaxEpochs});
+  g.number("warmup-epochs", &options.warmup_epochs, "length of the linear rise", {0, kMaxCount});
   g.number("warmup-lr", &options.warmup_lr, "where the rise starts", {0, 1e6});
   g.number("min-lr", &options.min_lr, "where the fall ends", {0, 1e6});
   g.add("warmup-prefix", &options.warmup_prefix, "the warm-up comes before the epochs, not inside");
   g.number("decay-epochs", &options.decay_epochs,
            "step: the interval (default 90); wsd: the decay, a share if below 1 (default 0.2)",
-           {1e-3, kMaxEpochs});
+           {1e-3, kMaxCount});
   g.number("decay-milestones", &options.milestones, "of sched multistep, in epochs",
-           {0, kMaxEpochs});
+           {0, kMaxCount});
   g.number("decay-rate", &options.decay_rate, "of step, multistep and plateau; the power of poly",
            {0, 100});
   g.number("patience-epochs", &options.patience_epochs, "of plateau: without a better epoch",
-           {0, kMaxEpochs});
+           {0, kMaxCount});
 }
 
 void check_options(const ScheduleOptions& options) {

@@ -15,7 +15,7 @@ struct EpochOptions {
   std::int64_t shuffle_buffer = 0;
   std::int64_t repeats = 1;  ///< of every image in a row, see epoch_size()
   bool drop_last = true;     ///< leave out an incomplete last batch
-  bool endless = true;       ///< go on with the next epoch; false: next() ends after the first
+  bool endless = true;       ///< false: next() throws after the first epoch
 };
 
 /// How samples become rows of a batch.

@@ -20,9 +20,8 @@ class Branch {
 
   explicit Branch(Last last) : last_(std::move(last)) {}
 
-  [[nodiscard]] operator Tensor() const {
-    return last_({});
-  }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  [[nodiscard]] operator Tensor() const { return last_({}); }
   [[nodiscard]] friend Tensor operator+(const Tensor& x, const Branch& branch) {
     return branch.last_(x);
   }

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-/// What attention is told of where its tokens are, beside what the tokens hold.
+/// Where the tokens are, for attention: what the tokens themselves do not say.
 struct Positions {
   TokenGrid grid{};  ///< matters to relative positions only
   /// [1, L, D], added to what the queries and keys of block 0 are made of; may be undefined.

@@ -125,7 +125,7 @@ TEST_CASE("the tape keeps an op's attributes") {
   CHECK(y.node()->attributes[1].real() == 0.5);
 }
 
-TEST_CASE("a trace is told the same ops with and without gradients, until it ends") {
+TEST_CASE("a trace sees the same ops with and without gradients, until it ends") {
   for (const bool wants_gradient : {false, true}) {
     CAPTURE(wants_gradient);
     const Tensor x = ones({2});

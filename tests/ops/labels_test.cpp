@@ -124,7 +124,7 @@ std::string text(std::string_view name, std::span<const OpAttribute> attributes)
   return text;
 }
 
-/// The last op that is told of, without gradients.
+/// The last op that a trace sees, without gradients.
 std::string traced(const Row& row) {
   std::string last;
   const NoGrad no_grad;

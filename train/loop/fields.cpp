@@ -9,8 +9,6 @@
 namespace fovea {
 namespace {
 
-constexpr double kMaxCount = 1e9;
-
 Access<Field::Numbers> whole_numbers(std::vector<std::int64_t>* values) {
   return {[=] { return Field::Numbers(values->begin(), values->end()); },
           [=](const Field::Numbers& numbers) {

@@ -6,8 +6,6 @@
 namespace fovea {
 namespace {
 
-constexpr double kMaxEpochs = 1e9;
-
 void add_loss_fields(FieldGroup& g, ObjectiveOptions& options) {
   g.add("bce-loss", &options.bce_loss, "binary cross-entropy of each class, not of all together");
   g.number("bce-target-thresh", &options.bce.threshold, "targets become 1 above it, 0 elsewhere",
@@ -88,7 +86,7 @@ void ClassificationSettings::add_fields(Fields& fields, TrainConfig& config) {
   g.number("smoothing", &options.objective.smoothing, "label smoothing", {0, 0.999});
   fovea::add_fields(fields, options.mix);
   g.number("mixup-off-epoch", &options.mix_epochs, "no mixing from it on; 0: always mix",
-           {0, kMaxEpochs});
+           {0, kMaxCount});
   add_loss_fields(g, options.objective);
   add_teacher_fields(fields, options.objective);
 }
