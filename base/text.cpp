@@ -119,6 +119,8 @@ std::vector<std::string> words_of(std::string_view text, std::string_view others
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   if (text.ends_with('\n'))
     text.remove_suffix(1);
   else if (text.empty())

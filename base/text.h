@@ -16,7 +16,8 @@ namespace fovea {
 /// The parts between blanks, tabs, ends of lines and any of `others`; none is empty.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view text,
                                                 std::string_view others = "");
-/// The lines, without their ends ("\n" or "\r\n"). A last one without an end counts.
+/// The lines, without their ends ("\n" or "\r\n") and without the byte-order mark that some
+/// editors and spreadsheets begin a file with. A last one without an end counts.
 [[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
 [[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between);
 

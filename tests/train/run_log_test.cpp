@@ -87,6 +87,13 @@ TEST_CASE("rows come back from their text") {
   CHECK(read[1].ema == rows[1].ema);
 }
 
+TEST_CASE("a log that a spreadsheet has saved reads the same") {
+  const std::string csv = format_epochs(kTask, {}) + "0,1,,,,1,,,,1,1\n";
+  std::string saved = "\xEF\xBB\xBF";
+  for (const char c : csv) saved += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  CHECK(format_epochs(kTask, parse_epochs(kTask, saved, "log.csv")) == csv);
+}
+
 TEST_CASE("what is no log is refused with its line") {
   const std::string header = format_epochs(kTask, {});
   const auto message = [](const std::string& csv) {

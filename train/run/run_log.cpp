@@ -123,20 +123,20 @@ std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
                                    const std::string& name) {
   std::vector<Column> columns = columns_of(task);
   const std::string expected = header_line(columns);
-  if (!csv.starts_with(expected + "\n")) {  // a run of a version that did not log them
+  const std::vector<std::string> lines = lines_of(csv);
+  const std::string first = lines.empty() ? "" : lines.front();
+  if (first != expected) {  // a run of a version that did not log them
     std::erase_if(columns, [](const Column& column) {
       const auto* group = std::get_if<Column::Group>(&column.field);
       return group != nullptr && *group == &EpochRow::train_parts;
     });
   }
-  const std::string header = header_line(columns) + "\n";
-  check(csv.starts_with(header), name,
+  check(first == header_line(columns), name,
         ": the first line is no header of such a run's log, expected ", expected);
-  csv.remove_prefix(header.size());
   std::vector<EpochRow> rows;
-  for (const std::string& line : lines_of(csv)) {
-    const bool is_row = parse_row(line, columns, rows.emplace_back());
-    check(is_row, name, ": line ", rows.size() + 1, " is not a row of a training log");
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const bool is_row = parse_row(lines[i], columns, rows.emplace_back());
+    check(is_row, name, ": line ", i + 1, " is not a row of a training log");
   }
   return rows;
 }
