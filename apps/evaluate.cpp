@@ -2,7 +2,9 @@
 // fail.
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "apps/app.h"
 #include "apps/cli.h"
@@ -10,6 +12,7 @@
 #include "apps/evaluate_request.h"
 #include "apps/progress_line.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "engine/parallel.h"
 #include "formats/safetensors.h"
 #include "models/classifier.h"
@@ -21,20 +24,27 @@ namespace {
 
 using namespace fovea;
 
-/// Names say more than numbers: classes in another order would make every result wrong.
-void compare_classes(const LoadedModel& trained, const Dataset& images, ProgressLine& line) {
-  const std::vector<std::string>& learned = trained.info.classes;
-  const std::vector<std::string>& shown = images.class_names();
-  if (trained.info.dataset.empty() || learned.size() != shown.size()) return;
-  const auto [mine, theirs] = std::mismatch(learned.begin(), learned.end(), shown.begin());
-  if (mine == learned.end()) return;
-  line.print("note: class " + std::to_string(mine - learned.begin()) + " is \"" + *theirs +
-             "\" in the data set, and the model learned it as \"" + *mine +
-             "\"; the results mean something only if that is the same");
-}
+/// Notes that several models or sizes have in common are printed once.
+class Notes {
+ public:
+  explicit Notes(ProgressLine& line) : line_(line) {}
+
+  void add(const std::string& note) {
+    if (!note.empty() && told_.insert(note).second) line_.print("note: " + note);
+  }
+  void add(const LoadedModel& trained, const MatchedImages& shown) {
+    add(shown.images->notice());
+    add(match_notice(trained.classes(), shown.data, shown.match));
+  }
+
+ private:
+  ProgressLine& line_;
+  std::set<std::string> told_;
+};
 
 EvaluatedModel evaluate_one(const EvaluateRequest& request, const LoadedModel& trained,
-                            const std::shared_ptr<const Dataset>& images, ProgressLine& line) {
+                            const MatchedImages& shown, ProgressLine& line) {
+  const std::shared_ptr<const Dataset>& images = shown.images;
   const EvaluationTransform preparation = trained.preparation();
   ClassifierOptions options = request.options(trained);
   options.keep_predictions = true;
@@ -53,6 +63,8 @@ EvaluatedModel evaluate_one(const EvaluateRequest& request, const LoadedModel& t
   model.size = preparation.size;
   model.crop_pct = preparation.crop.crop_pct;
   model.classes = images->class_names();
+  model.data_classes = shown.data.names;
+  model.match = shown.match;
   return model;
 }
 
@@ -96,37 +108,43 @@ void print_broken(const EvaluationPass& pass, ProgressLine& line) {
   for (const BrokenImage& image : pass.bad_images) line.print("broken: " + image.message);
 }
 
-void keep_logits(const EvaluateRequest& request, const Tensor& logits, ProgressLine& line) {
+/// `classes` are the names of its columns.
+void keep_logits(const EvaluateRequest& request, const Tensor& logits,
+                 const std::vector<std::string>& classes, ProgressLine& line) {
   if (request.logits.empty()) return;
-  write_safetensors(request.logits, {{"logits", logits}});
+  write_safetensors(request.logits, {{"logits", logits}},
+                    {{"classes", json_text(nlohmann::json(classes))}});
   line.print("wrote " + request.logits);
 }
 
 void evaluate_models(EvaluateRequest request, bool alone) {
   ProgressLine line(1);
+  Notes notes(line);
   std::vector<EvaluatedModel> models;
   for_each_model(request, line, [&](const LoadedModel& trained) {
-    const std::shared_ptr<const Dataset> images = request.open_images(trained);
-    compare_classes(trained, *images, line);
-    models.push_back(evaluate_one(request, trained, images, line));
+    const MatchedImages shown = request.open_images(trained);
+    notes.add(trained, shown);
+    models.push_back(evaluate_one(request, trained, shown, line));
     print_broken(models.back().result.pass, line);
     if (alone) line.print(models.back().class_report().table());
     const auto folder = output_folder(request, trained, alone);
     if (!folder) return;
-    print_files(write_evaluation(*folder, models.back(), *images, trained.preparation()), line);
+    print_files(write_evaluation(*folder, models.back(), *shown.images, trained.preparation()),
+                line);
   });
   line.print("\n" + evaluation_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, evaluation_csv(models));
   if (!request.json.empty()) write_file_atomically(request.json, evaluation_json(models));
-  keep_logits(request, models.front().result.logits, line);
+  keep_logits(request, models.front().result.logits, models.front().classes, line);
 }
 
-MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trained,
+MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trained, Notes& notes,
                          ProgressLine& line) {
   const EvaluationTransform preparation = trained.preparation();
-  const ShownCues shown = open_cues({request.shape_bias, request.class_map}, trained.info.classes);
-  const std::string notice = shown.cues.images->notice();
-  if (!notice.empty()) line.print("note: " + notice);
+  const CueRequest wanted{request.shape_bias, request.class_map};
+  const ShownCues shown = open_cues(wanted, trained.classes());
+  notes.add(shown.cues.images->notice());
+  notes.add(categories_notice(wanted, trained.classes(), shown.categories));
   EvaluateOptions options = request.options(trained);
   options.on_batch = [&](std::int64_t done) {
     line.update({.label = "evaluating", .done = done, .total = shown.cues.size(), .note = {}});
@@ -142,14 +160,17 @@ MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trai
   model.size = preparation.size;
   model.crop_pct = preparation.crop.crop_pct;
   model.cues = shown.cues;
+  model.classes = trained.info.classes;
+  if (!request.class_map.empty()) model.categories_by = "class map";
   return model;
 }
 
 void measure_shape_bias(EvaluateRequest request, bool alone) {
   ProgressLine line(1);
+  Notes notes(line);
   std::vector<MeasuredBias> models;
   for_each_model(request, line, [&](const LoadedModel& trained) {
-    models.push_back(measure_one(request, trained, line));
+    models.push_back(measure_one(request, trained, notes, line));
     const MeasuredBias& model = models.back();
     print_broken(model.responses.pass, line);
     if (alone) line.print(model.bias().table());
@@ -158,7 +179,7 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
   });
   line.print("\n" + bias_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, bias_csv(models));
-  keep_logits(request, models.front().responses.logits, line);
+  keep_logits(request, models.front().responses.logits, models.front().classes, line);
 }
 
 int run(int argc, char** argv) {

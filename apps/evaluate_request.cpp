@@ -20,9 +20,10 @@ Fields fields_of(EvaluateRequest& r) {
   data.add("val-split", &r.data.val_split, "of photographs: folder, tar files or pack below it");
   data.add("train-split", &r.data.train_split, "the same, with --split train");
   data.add("class-map", &r.class_map,
-           "file of class names, one a line, in label order; with --shape-bias of categories, "
-           "\"cat: 281 282 ...\"");
-  data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
+           "file of the data's class names, one a line, in the order of the model's; with "
+           "--shape-bias of categories, \"cat: 281 282 ...\"");
+  data.add("classes", &r.data.classes,
+           "only these: names (with commas in quotes) or numbers, how many, or a file of names");
   data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
   data.choice("fraction-rule", &r.data.fraction_rule, "which: drawn, or the first of each class");
   data.choice("on-bad-image", &r.on_bad_image, "stop: when more than 1 % are broken; skip: never",
@@ -56,14 +57,15 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
-std::shared_ptr<const Dataset> EvaluateRequest::open_images(const LoadedModel& trained) const {
+MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
   DatasetOptions options = data;
   if (data.name.empty()) options.name = trained.info.dataset;
   check(!options.name.empty(), trained.weights.string(),
         ": does not say what it was trained on; give --dataset");
   options.data_dir = data.name.empty() && data_dir.empty() ? trained.data_dir : data_dir;
   options.class_map = class_map;
-  return open_dataset(options, split == "train" ? Split::train : Split::test);
+  return match_images(open_dataset(options, split == "train" ? Split::train : Split::test),
+                      trained.classes(), !class_map.empty(), trained.weights.string());
 }
 
 ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {

@@ -24,8 +24,9 @@ struct EvaluateRequest {
   [[nodiscard]] std::vector<std::string> sizes() const;
   /// One checkpoint at one size.
   [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
-  /// The images of the split, of the data set that is named or that the checkpoint learned from.
-  [[nodiscard]] std::shared_ptr<const Dataset> open_images(const LoadedModel& trained) const;
+  /// The images of the split, of the data set that is named or that the checkpoint learned from,
+  /// under the checkpoint's labels.
+  [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
 };
 

@@ -100,8 +100,9 @@ void name_classes(LoadedModel& loaded) {
   const std::int64_t classes = loaded.model->info().num_classes;
   check(names.empty() || classes == 0 || std::ssize(names) == classes, loaded.weights.string(),
         ": names ", names.size(), " classes, expected ", classes, ", as many as its head knows");
+  loaded.names_classes = !names.empty();
   for (std::int64_t k = std::ssize(names); k < classes; ++k) {
-    names.push_back("class " + std::to_string(k));
+    names.push_back(numbered_class(k));
   }
 }
 
@@ -143,6 +144,12 @@ std::string LoadedModel::title() const {
   if (!is_run(folder)) return weights.filename().string();
   const std::string run = fs::absolute(folder).lexically_normal().filename().string();
   return weights.stem() == "best" ? run : run + ", " + weights.stem().string();
+}
+
+ModelClasses LoadedModel::classes() const {
+  const std::int64_t count = model->info().num_classes;
+  if (!names_classes) return {count};
+  return {count, info.classes, info.labels};
 }
 
 EvaluationTransform LoadedModel::preparation() const {

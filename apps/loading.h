@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "data/class_match.h"
 #include "data/evaluation_transform.h"
 #include "models/model.h"
 #include "train/run/weights_info.h"
@@ -36,11 +37,14 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   WeightsInfo info;  ///< with what the request says about images
   std::filesystem::path weights;
-  std::string data_dir;              ///< of the run that made them, where it is there still
+  bool names_classes = true;  ///< false: info.classes are "class 0" and so on, for want of names
+  std::string data_dir;       ///< of the run that made them, where it is there still
   std::vector<std::string> notices;  ///< what its user should be told
 
   /// What pictures and tables call it: the run's name and which weights of it, or the file's name.
   [[nodiscard]] std::string title() const;
+  /// What it calls its classes, for matching them with others.
+  [[nodiscard]] ModelClasses classes() const;
   /// How images are prepared for it.
   [[nodiscard]] EvaluationTransform preparation() const;
 };

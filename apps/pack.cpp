@@ -30,7 +30,8 @@ Fields fields_of(Request& r) {
   data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
   data.add("val-split", &r.data.val_split, "the same of the test images");
   data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
-  data.add("classes", &r.data.classes, "only these: names or numbers, or how many");
+  data.add("classes", &r.data.classes,
+           "only these: names (with commas in quotes) or numbers, how many, or a file of names");
   data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
   data.choice("fraction-rule", &r.data.fraction_rule, "which: drawn, or the first of each class");
   FieldGroup pack(fields, "Pack");

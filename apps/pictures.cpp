@@ -2,8 +2,10 @@
 #include "apps/pictures.h"
 
 #include <istream>
+#include <iterator>
 
 #include "base/files.h"
+#include "base/lists.h"
 #include "base/text.h"
 #include "data/image.h"
 #include "data/sources/folder_index.h"
@@ -38,6 +40,12 @@ void add(PictureList& list, const fs::path& path) {
   list.files.push_back(path);
 }
 
+/// An entry of a list; quotes around it are its name's where there is such a file.
+void add_entry(PictureList& list, const std::string& entry) {
+  std::error_code none;
+  add(list, fs::exists(entry, none) ? entry : unquoted(trimmed(entry)));
+}
+
 }  // namespace
 
 PictureList list_pictures(const std::vector<std::string>& arguments, std::istream& list) {
@@ -47,10 +55,9 @@ PictureList list_pictures(const std::vector<std::string>& arguments, std::istrea
       add(pictures, argument);
       continue;
     }
-    for (std::string line; std::getline(list, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) add(pictures, line);
-    }
+    const std::string text(std::istreambuf_iterator<char>(list), {});
+    for (const std::string& entry : list_entries(text, "the list on standard input"))
+      add_entry(pictures, entry);
   }
   return pictures;
 }

@@ -22,8 +22,8 @@ struct PictureList {
 };
 
 /// A file stands for itself, a folder for all pictures below it, sorted by path, and "-" for the
-/// lines of `list`, each a file or a folder. What does not exist, and folders without pictures, are
-/// named in `missing`.
+/// entries of `list` (see list_entries()), each a file or a folder, in quotes or not. What does not
+/// exist, and folders without pictures, are named in `missing`.
 [[nodiscard]] PictureList list_pictures(const std::vector<std::string>& arguments,
                                         std::istream& list);
 

@@ -7,6 +7,8 @@
 #include "apps/pictures.h"
 #include "apps/predictions.h"
 #include "base/files.h"
+#include "base/text.h"
+#include "data/sources/class_list.h"
 #include "engine/parallel.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
@@ -18,7 +20,7 @@ using namespace fovea;
 
 struct Request {
   LoadRequest load;
-  std::string format = "text", output, precision = "f32";
+  std::string format = "text", output, class_map, precision = "f32";
   std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
 };
 
@@ -27,6 +29,8 @@ Fields fields_of(Request& r) {
   FieldGroup input(fields, "Input");
   input.add("checkpoint", &r.load.checkpoint,
             "run directory, folder of a hub or weights file (default: the newest under runs/)");
+  input.add("class-map", &r.class_map,
+            "file of class names, one a line, in the order of the model's outputs");
   input.number("batch-size", &r.batch_size, "pictures of one forward pass", {1, 65536});
   input.number("workers", &r.workers, "threads that decode pictures", {0, 256});
   FieldGroup output(fields, "Output");
@@ -37,6 +41,19 @@ Fields fields_of(Request& r) {
   output.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
   return fields;
+}
+
+/// What the model's classes are called, by the class map where there is one; returns what said so.
+std::string name_classes(const std::string& class_map, LoadedModel& trained) {
+  std::vector<std::string>& names = trained.info.classes;
+  const std::string by_itself = trained.names_classes ? "model" : "none";
+  if (class_map.empty()) return by_itself;
+  const ClassList list = read_class_map(class_map, {});
+  DataClasses map{{}, /*in_label_order=*/true};
+  for (const std::string& id : list.ids()) map.names.push_back(visible_text(id));
+  const ClassMatch match = match_classes(trained.classes(), map, trained.weights.string());
+  for (std::size_t i = 0; i < map.names.size(); ++i) names.at(match.labels[i]) = map.names[i];
+  return text_of("class map, ", match.text());
 }
 
 /// One prediction per file, in their order.
@@ -102,21 +119,23 @@ int predict(int argc, char** argv) {
       argc, argv,
       {"predict",
        "Names what pictures show. Folders are searched for pictures; - reads a list of files and\n"
-       "folders, one a line, from standard input. Broken files are named and left out; the exit\n"
+       "folders, one a line or between NULs, from standard input. Broken files are named and left "
+       "out; the exit\n"
        "code is then 1.",
        "FILE, FOLDER or -", fields_of(request)});
   if (arguments.empty()) throw UsageError("predict: name at least one picture, folder or -");
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const PictureList list = list_pictures(arguments, std::cin);
 
-  const LoadedModel trained = load_trained(request.load);
+  LoadedModel trained = load_trained(request.load);
   require_classes(trained);
+  const std::string named_by = name_classes(request.class_map, trained);
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
   insert_missing(predictions, list.missing);
   const std::string text =
-      format_predictions(predictions, request.format, trained.weights.string());
+      format_predictions(predictions, request.format, {trained.weights.string(), named_by});
   if (request.output.empty()) {
     std::cout << text << std::flush;
   } else {

@@ -16,8 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-std::string as_text(std::span<const PicturePrediction> pictures, const std::string& checkpoint) {
-  std::string text = "model  " + checkpoint + "\n";
+std::string as_text(std::span<const PicturePrediction> pictures, const Predictor& predictor) {
+  std::string text = "model  " + predictor.checkpoint + "\n";
+  text += "names  " + predictor.named_by + "\n";
   for (const PicturePrediction& picture : pictures) {
     text += picture.file + "\n";
     if (!picture.error.empty()) text += "  broken: " + picture.error + "\n";
@@ -30,18 +31,19 @@ std::string as_text(std::span<const PicturePrediction> pictures, const std::stri
   return text;
 }
 
-std::string as_csv(std::span<const PicturePrediction> pictures) {
-  Csv csv("file,rank,index,class,probability");
+std::string as_csv(std::span<const PicturePrediction> pictures, const Predictor& predictor) {
+  Csv csv("file,rank,index,class,probability,named_by");
   for (const PicturePrediction& picture : pictures) {
     for (std::size_t i = 0; i < picture.choices.size(); ++i) {
       const PicturePrediction::Choice& choice = picture.choices[i];
-      csv.row(picture.file, i + 1, choice.index, choice.name, choice.probability);
+      csv.row(picture.file, i + 1, choice.index, choice.name, choice.probability,
+              predictor.named_by);
     }
   }
   return csv.text();
 }
 
-std::string as_json(std::span<const PicturePrediction> pictures, const std::string& checkpoint) {
+std::string as_json(std::span<const PicturePrediction> pictures, const Predictor& predictor) {
   json list = json::array();
   for (const PicturePrediction& picture : pictures) {
     json entry{{"file", picture.file}};
@@ -56,7 +58,9 @@ std::string as_json(std::span<const PicturePrediction> pictures, const std::stri
     }
     list.push_back(std::move(entry));
   }
-  const json all{{"checkpoint", checkpoint}, {"pictures", std::move(list)}};
+  const json all{{"checkpoint", predictor.checkpoint},
+                 {"named_by", predictor.named_by},
+                 {"pictures", std::move(list)}};
   return json_text(all, 2) + "\n";
 }
 
@@ -90,10 +94,10 @@ std::vector<PicturePrediction::Choice> top_choices(const Tensor& logits, std::in
 }
 
 std::string format_predictions(std::span<const PicturePrediction> pictures,
-                               const std::string& format, const std::string& checkpoint) {
-  if (format == "text") return as_text(pictures, checkpoint);
-  if (format == "csv") return as_csv(pictures);
-  if (format == "json") return as_json(pictures, checkpoint);
+                               const std::string& format, const Predictor& predictor) {
+  if (format == "text") return as_text(pictures, predictor);
+  if (format == "csv") return as_csv(pictures, predictor);
+  if (format == "json") return as_json(pictures, predictor);
   fail("predictions: got format ", format, ", expected text, csv or json");
 }
 

@@ -28,12 +28,17 @@ struct PicturePrediction {
     const Tensor& logits, std::int64_t row, const std::vector<std::string>& classes,
     std::int64_t count);
 
+/// Whose predictions they are.
+struct Predictor {
+  std::string checkpoint;
+  std::string named_by;  ///< who calls the classes so: "model", a class map, or "none"
+};
+
 /// "text", "csv" or "json"; any other name throws.
-/// CSV: file,rank,index,class,probability, a row per class; broken pictures have none.
-/// JSON: {"checkpoint": ..., "pictures": [{"file", "classes": [{"index", "name", "probability"}]},
-/// {"file", "error"}]}.
+/// CSV: file,rank,index,class,probability,named_by, a row per class; broken pictures have none.
+/// JSON: {"checkpoint": ..., "named_by": ..., "pictures": [{"file", "classes": [{"index", "name",
+/// "probability"}]}, {"file", "error"}]}.
 [[nodiscard]] std::string format_predictions(std::span<const PicturePrediction> pictures,
-                                             const std::string& format,
-                                             const std::string& checkpoint);
+                                             const std::string& format, const Predictor& predictor);
 
 }  // namespace fovea

@@ -112,7 +112,8 @@ class ReadyRun {
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
     if (run.state.empty()) {
-      set_initial_weights(run.config.weights, run.config.run, *model, run.notices);
+      set_initial_weights(run.config.weights, {run.config.run, dataset.class_names()}, *model,
+                          run.notices);
     }
     return model;
   }

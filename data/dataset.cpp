@@ -8,10 +8,14 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/lists.h"
 #include "base/names.h"
+#include "base/text.h"
+#include "data/class_match.h"
 #include "data/geometry.h"
 #include "data/sources/builtin.h"
 #include "data/sources/cifar.h"
+#include "data/sources/class_list.h"
 #include "data/sources/folder.h"
 #include "data/sources/pack.h"
 #include "data/sources/subset.h"
@@ -38,13 +42,32 @@ Opened open_files(const DatasetOptions& options, Split split) {
   return std::make_shared<Set>(options, split);
 }
 
+/// Of sets that name their classes themselves: a class map has their names in another order, or
+/// others for them.
+Opened under_class_map(Opened set, const DatasetOptions& options) {
+  if (options.class_map.empty()) return set;
+  const ClassList map = read_class_map(options.class_map, options.data_dir);
+  std::vector<std::string> names;
+  for (const std::string& id : map.ids()) names.push_back(visible_text(id));
+  const auto match = find_match({std::ssize(names), names}, {set->class_names(), true});
+  check(match.has_value(), options.class_map.string(), ": names the classes ", first_few(names),
+        ", expected the data set's ", set->classes(), " (", first_few(set->class_names()),
+        ") in any order, or other names for all of them");
+  return relabelled(std::move(set), match->labels, std::move(names));
+}
+
 template <CifarKind kind>
 Opened open_cifar(const DatasetOptions& options, Split split) {
-  return std::make_shared<Cifar>(kind, options.data_dir, split);
+  return under_class_map(std::make_shared<Cifar>(kind, options.data_dir, split), options);
 }
 
 Opened open_builtin(const DatasetOptions& options, Split split) {
-  return std::make_shared<Builtin>(split, BuiltinOptions{.seed = options.seed});
+  const BuiltinOptions builtin{.seed = options.seed};
+  return under_class_map(std::make_shared<Builtin>(split, builtin), options);
+}
+
+Opened open_pack(const DatasetOptions& options, Split split) {
+  return under_class_map(std::make_shared<Pack>(options, split), options);
 }
 
 Opened open_detected(const DatasetOptions& options, Split split);
@@ -56,7 +79,7 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"auto", open_detected},
                                                  {"folder", open_files<ImageFolder>},
                                                  {"tar", open_files<TarShards>},
-                                                 {"pack", open_files<Pack>}});
+                                                 {"pack", open_pack}});
 
 Opened open_whole(const DatasetOptions& options, Split split) {
   for (const Source& source : kSources)

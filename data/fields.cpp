@@ -40,7 +40,8 @@ void add_fields(Fields& fields, DatasetOptions& options) {
   g.add("val-split", &options.val_split,
         "the same of the test images (default: val* or validation*)");
   g.add("class-map", &options.class_map, "file of class names, one a line, in label order");
-  g.add("classes", &options.classes, "only these: names or numbers, or how many (default: all)")
+  g.add("classes", &options.classes,
+        "only these: names (with commas in quotes) or numbers, how many, or a file of names")
       .fixed = true;
   g.number("fraction", &options.fraction, "of the training images of each class", {1e-9, 1}).fixed =
       true;

@@ -47,13 +47,23 @@ json json_of(const std::vector<BrokenImage>& broken) {
   return messages;
 }
 
+/// Of each class of the model what the data set calls it; null where it has none.
+json names_in_data(const EvaluatedModel& m) {
+  json names(m.classes.size(), json());
+  for (std::size_t i = 0; i < m.match.labels.size(); ++i)
+    names.at(static_cast<std::size_t>(m.match.labels[i])) = m.data_classes.at(i);
+  return names;
+}
+
 json json_of(const EvaluatedModel& m) {
   const Metrics& metrics = m.result.metrics;
   const Calibration calibration = m.calibration();
   const ClassReport report = m.class_report();
   json classes = json::array();
+  const json names = names_in_data(m);
   for (const ClassReport::Row& row : report.rows()) {
     classes.push_back({{"name", row.name},
+                       {"in_data", names[classes.size()]},
                        {"images", row.images},
                        {"correct", row.correct},
                        {"recall", row.recall()},
@@ -75,6 +85,10 @@ json json_of(const EvaluatedModel& m) {
           {"seconds", m.result.pass.seconds},
           {"img_s", images_per_second(m.result)},
           {"bad_images", json_of(m.result.pass.bad_images)},
+          {"matched",
+           {{"by", name_of(m.match.by)},
+            {"classes", m.match.labels.size()},
+            {"of", m.match.model_classes}}},
           {"classes", classes},
           {"confusion", json_of(report)}};
 }
@@ -90,7 +104,8 @@ std::string evaluation_table(std::span<const EvaluatedModel> models) {
   out << std::left << std::setw(static_cast<int>(width)) << "checkpoint" << std::right
       << std::setw(10) << "size" << std::setw(9) << "images" << std::setw(9) << "loss"
       << std::setw(8) << "top-1" << std::setw(8) << "top-5" << std::setw(8) << "ECE" << std::setw(9)
-      << "img/s" << '\n'
+      << "img/s"
+      << "  classes\n"
       << std::fixed;
   for (const EvaluatedModel& m : models) {
     const Metrics& metrics = m.result.metrics;
@@ -99,7 +114,7 @@ std::string evaluation_table(std::span<const EvaluatedModel> models) {
         << std::setprecision(4) << std::setw(9) << metrics.loss() << std::setprecision(2)
         << std::setw(8) << metrics.top1() << std::setw(8) << metrics.top5() << std::setw(8)
         << m.calibration().expected_error() << std::setprecision(0) << std::setw(9)
-        << images_per_second(m.result) << '\n';
+        << images_per_second(m.result) << "  " << m.match.text() << '\n';
   }
   return out.str();
 }
@@ -107,14 +122,15 @@ std::string evaluation_table(std::span<const EvaluatedModel> models) {
 std::string evaluation_csv(std::span<const EvaluatedModel> models) {
   Csv csv(
       "checkpoint,model,dataset,height,width,crop_pct,images,bad_images,loss,top1,top5,ece,mce,"
-      "overconfidence,seconds,img_s");
+      "overconfidence,seconds,img_s,classes,classes_of_model,matched_by");
   for (const EvaluatedModel& m : models) {
     const Metrics& metrics = m.result.metrics;
     const Calibration calibration = m.calibration();
     csv.row(m.checkpoint, m.model, m.dataset, m.size.height, m.size.width, m.crop_pct,
             metrics.samples, m.result.pass.bad_images.size(), metrics.loss(), metrics.top1(),
             metrics.top5(), calibration.expected_error(), calibration.maximum_error(),
-            calibration.overconfidence(), m.result.pass.seconds, images_per_second(m.result));
+            calibration.overconfidence(), m.result.pass.seconds, images_per_second(m.result),
+            m.match.labels.size(), m.match.model_classes, name_of(m.match.by));
   }
   return csv.text();
 }

@@ -22,15 +22,20 @@ struct ShownCues {
   std::vector<Category> categories;
   CueConflict cues;
 };
-/// `class_names` are those of the model's classes.
-[[nodiscard]] ShownCues open_cues(const CueRequest& request,
-                                  const std::vector<std::string>& class_names);
+/// Without a class map the folders that the model knows by name are its classes: see find_class().
+[[nodiscard]] ShownCues open_cues(const CueRequest& request, const ModelClasses& model);
+/// Which classes of the model a class map took: "cat is tabby, Egyptian cat; ...". Empty where
+/// there is no map, or no names.
+[[nodiscard]] std::string categories_notice(const CueRequest& request, const ModelClasses& model,
+                                            const std::vector<Category>& categories);
 
 /// One checkpoint at one image size.
 struct MeasuredBias {
   std::string checkpoint, model, images;  ///< path; registry name; what was shown
+  std::string categories_by = "name";     ///< what said which classes make one up
   ImageSize size{};
   double crop_pct = 0.875;
+  std::vector<std::string> classes{};  ///< of the model
   CueConflict cues;
   CueResponses responses;
 

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "data/class_match.h"
 #include "figures/contact_sheet.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
@@ -73,8 +74,11 @@ void load_model_of(Run& run, RunPage& page) {
 }
 
 /// Scores and sections of a classifier; returns how many images were looked at.
-std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& test,
+std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& opened,
                                  const EvaluateOptions& how, RunPage& page) {
+  const ModelClasses learned{run.model->info().num_classes, run.info.classes};
+  const std::shared_ptr<const Dataset> test =
+      match_images(opened, learned, !run.config.data.class_map.empty(), "the model").images;
   EvaluatedModel evaluated;
   evaluated.result =
       evaluate(model_as<Classifier>(*run.model), test, {how, /*keep_predictions=*/true});

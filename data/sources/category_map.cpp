@@ -5,23 +5,34 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/lists.h"
+#include "base/names.h"
 #include "base/text.h"
 
 namespace fovea {
 namespace {
 
-Category parse_line(const std::string& line, const std::string& where) {
+/// "281 282", or with commas: "281, Egyptian cat".
+std::vector<std::string> classes_in(const std::string& text) {
+  return text.find(',') == std::string::npos ? words_of(text) : comma_parts(text);
+}
+
+Category parse_line(const std::string& line, const std::string& where, const ModelClasses& model) {
   const std::size_t colon = line.rfind(':');
   check(colon != std::string::npos, where, ": got \"", visible_text(line),
         "\", expected \"name: index index ...\"");
   Category category{visible_text(joined(words_of(line.substr(0, colon)), " ")), {}};
   check(!category.name.empty(), where, ": got \"", visible_text(line),
         "\", expected a name before the colon");
-  for (const std::string& word : words_of(line.substr(colon + 1))) {
-    const auto index = parse_integer(word);
-    check(index.has_value(), where, ": got \"", visible_text(word), "\" for ", category.name,
-          ", expected the number of a class");
-    category.classes.push_back(*index);
+  for (const std::string& word : classes_in(line.substr(colon + 1))) {
+    const auto named = find_class(model, visible_text(word)), number = parse_integer(word);
+    check(named || number, where, ": got \"", visible_text(word), "\" for ", category.name,
+          ", expected the name of a class of the model or its number",
+          did_you_mean(word, model.names));
+    const std::int64_t index = named ? *named : *number;
+    check(index >= 0 && index < model.count, where, ": got class ", index, " for ", category.name,
+          "; the model has ", model.count, " classes, 0 to ", model.count - 1);
+    category.classes.push_back(index);
   }
   check(!category.classes.empty(), where, ": ", category.name,
         " has no classes, expected \"name: index index ...\"");
@@ -31,17 +42,15 @@ Category parse_line(const std::string& line, const std::string& where) {
 }  // namespace
 
 std::vector<Category> parse_category_map(std::string_view text, const std::string& where,
-                                         std::int64_t classes) {
+                                         const ModelClasses& model) {
   std::vector<Category> categories;
   std::set<std::string> names;
   std::map<std::int64_t, std::string> owners;
-  for (const std::string& line : lines_of(text)) {
+  for (const std::string& line : list_entries(text, where)) {
     if (words_of(line).empty() || line.starts_with('#')) continue;
-    Category category = parse_line(line, where);
+    Category category = parse_line(line, where, model);
     check(names.insert(category.name).second, where, ": ", category.name, " stands there twice");
     for (const std::int64_t index : category.classes) {
-      check(index >= 0 && index < classes, where, ": got class ", index, " for ", category.name,
-            "; the model has ", classes, " classes, 0 to ", classes - 1);
       const auto [owner, is_new] = owners.emplace(index, category.name);
       check(is_new, where, ": class ", index, " is in ", owner->second, " and in ", category.name,
             ", expected one of them");

@@ -1,4 +1,4 @@
-// Which classes of a model make up a category: "cat: 281 282 283".
+// Which classes of a model make up a category: "cat: 281 282 283", or their names.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/class_match.h"
+
 namespace fovea {
 
 struct Category {
@@ -14,12 +16,13 @@ struct Category {
   std::vector<std::int64_t> classes;
 };
 
-/// Lines "name: index index ...", empty ones and those that begin with # left out. Throws Error,
-/// beginning with `where`, on other lines, on a name or an index that stands there twice, on
-/// fewer than two categories, and on indices that are not those of `classes` classes.
+/// Lines "name: class class ...", empty ones and those that begin with # left out. A class is one
+/// of the model's names or, where none is called so, its index; with commas between them names may
+/// hold blanks. Throws Error, beginning with `where`, on other lines, on a name or a class that
+/// stands there twice, on fewer than two categories, and on classes that the model does not have.
 [[nodiscard]] std::vector<Category> parse_category_map(std::string_view text,
                                                        const std::string& where,
-                                                       std::int64_t classes);
+                                                       const ModelClasses& model);
 /// Every class a category of its own.
 [[nodiscard]] std::vector<Category> categories_of(const std::vector<std::string>& class_names);
 

@@ -1,10 +1,12 @@
 // Reading class maps and synset names.
 #include "data/sources/class_list.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/lists.h"
 #include "base/text.h"
 
 namespace fovea {
@@ -12,20 +14,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(blanks) - begin + 1));
+/// "tench (n01440764)" of the two; the id alone where `words` do not know it.
+std::string shown_name(const std::string& id, const std::map<std::string, std::string>& words) {
+  const auto known = words.find(id);
+  return visible_text(known == words.end() ? id : known->second + " (" + id + ")");
 }
 
-template <class Use>
-void for_each_line(std::string_view text, const Use& use) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (const std::string line = trimmed(text.substr(0, end)); !line.empty()) use(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+/// Numbers in names compare as numbers, all else by bytes.
+bool is_counted_before(std::string_view a, std::string_view b) {
+  constexpr std::string_view kDigits = "0123456789";
+  const auto take = [kDigits](std::string_view& text) {
+    const std::size_t end = std::min(text.find_first_not_of(kDigits), text.size());
+    const std::string_view part = text.substr(0, std::max<std::size_t>(end, 1));
+    text.remove_prefix(part.size());
+    return part;
+  };
+  while (!a.empty() && !b.empty()) {
+    const std::string_view left = take(a), right = take(b);
+    const auto m = parse_integer(left), n = parse_integer(right);
+    if (m && n && *m != *n) return *m < *n;
+    if (!(m && n) && left != right) return left < right;
   }
+  return a.size() < b.size();
 }
 
 }  // namespace
@@ -43,9 +53,31 @@ std::optional<std::int64_t> ClassList::find(const std::string& id) const {
   return found->second;
 }
 
+std::vector<std::int64_t> all_numbers(const std::vector<std::string>& names) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& name : names) {
+    const auto number = parse_integer(name);
+    if (!number) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+bool is_in_natural_order(const std::vector<std::string>& names) {
+  return std::is_sorted(names.begin(), names.end(), is_counted_before);
+}
+
+std::vector<std::string> in_label_order(std::vector<std::string> folders) {
+  std::sort(folders.begin(), folders.end());
+  if (all_numbers(folders).empty()) return folders;
+  std::stable_sort(folders.begin(), folders.end(), [](const std::string& a, const std::string& b) {
+    return *parse_integer(a) < *parse_integer(b);
+  });
+  return folders;
+}
+
 ClassList parse_class_map(std::string_view text, const std::string& where) {
-  std::vector<std::string> ids;
-  for_each_line(text, [&](const std::string& line) { ids.push_back(line); });
+  std::vector<std::string> ids = listed_names(text, where);
   check(!ids.empty(), where, ": names no class, expected one a line");
   return {std::move(ids), where};
 }
@@ -57,14 +89,16 @@ ClassList read_class_map(const fs::path& file, const fs::path& data_dir) {
   return parse_class_map(read_file(path), path.string());
 }
 
-std::map<std::string, std::string> parse_synset_words(std::string_view text) {
+std::map<std::string, std::string> parse_synset_words(std::string_view text,
+                                                      const std::string& where) {
   std::map<std::string, std::string> words;
-  for_each_line(text, [&](const std::string& line) {
+  for (const std::string& entry : list_entries(text, where)) {
+    const std::string line = trimmed(entry);
     const std::size_t blank = line.find_first_of(" \t");
-    if (blank == std::string::npos) return;
+    if (blank == std::string::npos) continue;
     const std::string names = trimmed(line.substr(blank));
     words.emplace(line.substr(0, blank), trimmed(names.substr(0, names.find(','))));
-  });
+  }
   return words;
 }
 
@@ -73,13 +107,11 @@ std::vector<std::string> shown_names(const ClassList& classes, const fs::path& d
   for (const char* file : {"LOC_synset_mapping.txt", "synset_words.txt"}) {
     std::error_code ignored;
     if (!words.empty() || !fs::is_regular_file(data_dir / file, ignored)) continue;
-    words = parse_synset_words(read_file(data_dir / file));
+    const fs::path path = data_dir / file;
+    words = parse_synset_words(read_file(path), path.string());
   }
   std::vector<std::string> names;
-  for (const std::string& id : classes.ids()) {
-    const auto known = words.find(id);
-    names.push_back(visible_text(known == words.end() ? id : known->second + " (" + id + ")"));
-  }
+  for (const std::string& id : classes.ids()) names.push_back(shown_name(id, words));
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/lists.h"
 #include "base/text.h"
 #include "data/image.h"
 
@@ -25,7 +26,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// Folders directly below, sorted.
+/// Folders directly below.
 std::vector<std::string> folders_below(const fs::path& root) {
   std::vector<std::string> names;
   std::error_code error;
@@ -34,7 +35,6 @@ std::vector<std::string> folders_below(const fs::path& root) {
     if (!name.starts_with('.') && is_folder(entry.path())) names.push_back(name);
   }
   check(!error, root.string(), ": cannot be read: ", error.message());
-  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -47,7 +47,7 @@ ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   check(!names.empty() || !options.labelled, from.string(),
         ": holds no folders, expected one for each class");
   if (names.empty()) names.emplace_back(kSplitItself);
-  return {std::move(names), from.string()};
+  return {in_label_order(std::move(names)), from.string()};
 }
 
 /// One index file for each root, named after it.
@@ -101,7 +101,8 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   add_images(classes, /*may_drop=*/!options.class_map.empty());
   check(!images_.empty(), root_.string(), ": holds no pictures, expected ",
         joined(picture_endings(), ", "), " files in class folders",
-        left_out().empty() ? "" : "; " + left_out());
+        notice_.empty() ? "" : "; " + notice_);
+  if (!notice_.empty()) notice_.insert(0, root_.string() + ": ");
 }
 
 void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
@@ -123,17 +124,34 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
     }
   }
   check(may_drop || dropped.empty(), root_.string(), ": has the class \"",
-        dropped.empty() ? "" : *dropped.begin(), "\", which the training split does not have");
-  const auto empty = std::count(seen.begin(), seen.end(), false);
-  std::ostringstream text;
-  if (!dropped.empty()) text << dropped.size() << " folders are not in the class map; ";
-  if (empty > 0)
-    text << empty << " of " << seen.size() << " classes have no pictures, the first is "
-         << names_[std::find(seen.begin(), seen.end(), false) - seen.begin()] << "; ";
-  if (!index_.others.empty()) text << left_out() << "; ";
-  if (text.str().empty()) return;
-  notice_ = root_.string() + ": " + text.str();
-  notice_.resize(notice_.size() - 2);
+        dropped.empty() ? "" : visible_text(*dropped.begin()),
+        "\", which the training split does not have; --class-map FILE lists the folders to take");
+  std::vector<std::string> strange;
+  for (const std::string& folder : dropped) strange.push_back(visible_text(folder));
+  note_classes(seen, strange, may_drop ? classes.ids() : std::vector<std::string>());
+}
+
+void ImageFolder::note_classes(const std::vector<bool>& seen,
+                               const std::vector<std::string>& strange,
+                               const std::vector<std::string>& mapped) {
+  std::set<std::string> folders;
+  for (const FolderIndex::Directory& directory : index_.directories) folders.insert(directory.path);
+  std::vector<std::string> without_folder, empty, texts;
+  for (std::size_t k = 0; k < seen.size(); ++k) {
+    if (!mapped.empty() && !folders.contains(mapped[k])) {
+      without_folder.push_back(visible_text(mapped[k]));
+    } else if (!seen[k]) {
+      empty.push_back(names_[k]);
+    }
+  }
+  const auto add = [&](const std::vector<std::string>& names, const std::string& what) {
+    if (!names.empty()) texts.push_back(std::to_string(names.size()) + what + first_few(names));
+  };
+  add(strange, " folders are not in the class map: ");
+  add(without_folder, " entries of the class map have no folder: ");
+  add(empty, " of " + std::to_string(seen.size()) + " classes have no pictures: ");
+  if (!index_.others.empty()) texts.push_back(left_out());
+  notice_ = joined(texts, "; ");
 }
 
 std::string ImageFolder::left_out() const {

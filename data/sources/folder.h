@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// Classes are the folders of the training split in the order of their names (bytes), or the lines
+/// Classes are the folders of the training split, see in_label_order(), or the lines
 /// of options.class_map; images stand in the order of their paths. Without class folders
 /// all pictures are of one class, unless options.labelled.
 class ImageFolder : public FileDataset {
@@ -35,6 +35,10 @@ class ImageFolder : public FileDataset {
     std::int64_t file, label;  ///< index into index_.files
   };
   void add_images(const ClassList& classes, bool may_drop);
+  /// What the user should know of folders and classes: `seen` classes have pictures, `strange`
+  /// folders are left out, `mapped` are those of a class map.
+  void note_classes(const std::vector<bool>& seen, const std::vector<std::string>& strange,
+                    const std::vector<std::string>& mapped);
   [[nodiscard]] const Entry& entry(std::int64_t index) const;
   /// How many files of which other kinds lie in the class folders; empty where none do.
   [[nodiscard]] std::string left_out() const;

@@ -1,8 +1,9 @@
-// Choosing classes and images, and the data set that shows only those.
+// Choosing classes and images, and the data set that shows only those, or all under other labels.
 #include "data/sources/subset.h"
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -10,18 +11,13 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/lists.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "data/loading/sampler.h"
 
 namespace fovea {
 namespace {
-
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  return begin == std::string::npos ? ""
-                                    : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
 
 /// "n01440764" of "tench (n01440764)".
 std::string id_of(const std::string& name) {
@@ -30,9 +26,15 @@ std::string id_of(const std::string& name) {
   return name.substr(open + 2, name.size() - open - 3);
 }
 
-std::int64_t find_class(const std::string& word, const std::vector<std::string>& names) {
+std::optional<std::int64_t> find_name(const std::string& word,
+                                      const std::vector<std::string>& names) {
   for (std::size_t k = 0; k < names.size(); ++k)
     if (names[k] == word || id_of(names[k]) == word) return static_cast<std::int64_t>(k);
+  return std::nullopt;
+}
+
+std::int64_t find_class(const std::string& word, const std::vector<std::string>& names) {
+  if (const auto found = find_name(word, names)) return *found;
   if (const auto number = parse_integer(word)) {
     check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()),
           "choosing classes: got ", *number, ", expected 0 to ", names.size() - 1);
@@ -41,20 +43,21 @@ std::int64_t find_class(const std::string& word, const std::vector<std::string>&
   fail("choosing classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
 }
 
+/// Some images of a data set, under labels of their own.
 class Subset : public Dataset {
  public:
   struct Choice {
-    std::vector<std::int64_t> classes;  ///< new label -> old label
-    std::vector<std::int64_t> images;   ///< new index -> old index
+    std::vector<std::int64_t> images;  ///< new index -> old index, rising
+    std::vector<std::int64_t> labels;  ///< old label -> new label; -1: left out
+    std::vector<std::string> names;    ///< of the new labels
+    std::string notice{};
   };
   Subset(std::shared_ptr<const Dataset> whole, Choice choice)
-      : whole_(std::move(whole)), images_(std::move(choice.images)) {
-    labels_.resize(static_cast<std::size_t>(whole_->classes()), -1);
-    for (const std::int64_t old : choice.classes) {
-      labels_[old] = static_cast<std::int64_t>(names_.size());
-      names_.push_back(whole_->class_names()[old]);
-    }
-  }
+      : whole_(std::move(whole)),
+        images_(std::move(choice.images)),
+        labels_(std::move(choice.labels)),
+        names_(std::move(choice.names)),
+        notice_(std::move(choice.notice)) {}
 
   using Dataset::get;
   [[nodiscard]] std::int64_t size() const override {
@@ -80,13 +83,7 @@ class Subset : public Dataset {
   }
   [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
-  [[nodiscard]] std::string notice() const override {
-    std::ostringstream text;
-    if (!whole_->notice().empty()) text << whole_->notice() << "; ";
-    text << "using " << size() << " of " << whole_->size() << " images in " << names_.size()
-         << " of " << whole_->classes() << " classes";
-    return text.str();
-  }
+  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   [[nodiscard]] std::int64_t old_index(std::int64_t index) const {
@@ -100,9 +97,9 @@ class Subset : public Dataset {
   }
 
   std::shared_ptr<const Dataset> whole_;
-  std::vector<std::int64_t> images_;
-  std::vector<std::int64_t> labels_;  ///< old label -> new label; -1: left out
+  std::vector<std::int64_t> images_, labels_;
   std::vector<std::string> names_;
+  std::string notice_;
 };
 
 /// What is left of each part.
@@ -147,21 +144,53 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
   return chosen;
 }
 
+/// The words of a list of classes: a file's lines, or what commas separate.
+std::vector<std::string> class_words(const std::string& text) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(text, ignored)) {
+    std::vector<std::string> words = comma_parts(text);
+    if (words.size() > 1 && words.back().empty()) words.pop_back();  // "3," is a name, no count
+    return words;
+  }
+  std::vector<std::string> words = listed_names(read_file(text), text);
+  check(!words.empty(), text, ": names no class, expected one a line");
+  return words;
+}
+
+std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
+  std::ostringstream text;
+  if (!whole.notice().empty()) text << whole.notice() << "; ";
+  text << "using " << choice.images.size() << " of " << whole.size() << " images in "
+       << choice.names.size() << " of " << whole.classes() << " classes";
+  return text.str();
+}
+
 }  // namespace
 
 std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
-  std::set<std::int64_t> chosen;
   if (const auto count = parse_integer(trimmed(text))) {  // also where classes are called 0, 1, ...
     check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()),
           "choosing classes: got ", *count, " classes, the data set has ", names.size());
     return sequential_order(*count);
   }
-  std::vector<std::string> words = split_text(text, ',');
-  if (!words.empty() && words.back().empty()) words.pop_back();  // "3," is a name, not a count
-  for (const std::string& word : words)
-    chosen.insert(find_class(visible_text(trimmed(word)), names));
+  if (const auto single = find_name(visible_text(trimmed(text)), names)) return {*single};
+  std::set<std::int64_t> chosen;
+  for (const std::string& word : class_words(text))
+    chosen.insert(find_class(visible_text(word), names));
   return {chosen.begin(), chosen.end()};
+}
+
+std::shared_ptr<const Dataset> relabelled(std::shared_ptr<const Dataset> dataset,
+                                          std::vector<std::int64_t> labels,
+                                          std::vector<std::string> names) {
+  check(std::ssize(labels) == dataset->classes(), "relabelled: got ", labels.size(),
+        " labels, expected one for each of ", dataset->classes(), " classes");
+  const bool same = labels == sequential_order(std::ssize(labels));
+  if (same && names == dataset->class_names()) return dataset;
+  Subset::Choice all{sequential_order(dataset->size()), std::move(labels), std::move(names),
+                     dataset->notice()};
+  return std::make_shared<Subset>(std::move(dataset), std::move(all));
 }
 
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
@@ -169,17 +198,23 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
   check(options.fraction > 0 && options.fraction <= 1, "choosing a share of the images: got ",
         options.fraction, ", expected more than 0 and at most 1");
   if (options.classes.empty() && options.fraction == 1) return dataset;
+  const std::vector<std::int64_t> classes =
+      options.classes.empty() ? sequential_order(dataset->classes())
+                              : parse_classes(options.classes, dataset->class_names());
   Subset::Choice choice;
-  choice.classes = options.classes.empty() ? sequential_order(dataset->classes())
-                                           : parse_classes(options.classes, dataset->class_names());
-  std::vector<std::vector<std::int64_t>> by_class(static_cast<std::size_t>(dataset->classes()));
-  for (std::int64_t i = 0; i < dataset->size(); ++i) by_class[dataset->label(i)].push_back(i);
-  std::vector<bool> wanted(by_class.size());
-  for (const std::int64_t k : choice.classes) wanted[k] = true;
-  for (std::size_t k = 0; k < by_class.size(); ++k)
-    if (!wanted[k]) by_class[k].clear();
+  choice.labels.assign(static_cast<std::size_t>(dataset->classes()), -1);
+  for (const std::int64_t old : classes) {
+    choice.labels[old] = static_cast<std::int64_t>(choice.names.size());
+    choice.names.push_back(dataset->class_names()[old]);
+  }
+  std::vector<std::vector<std::int64_t>> by_class(choice.labels.size());
+  for (std::int64_t i = 0; i < dataset->size(); ++i) {
+    const std::int64_t old = dataset->label(i);
+    if (choice.labels[old] >= 0) by_class[old].push_back(i);
+  }
   choice.images = share_of(by_class, options, dataset->class_names());
   check(!choice.images.empty(), "choosing classes: no images of these classes");
+  choice.notice = notice_of(*dataset, choice);
   return std::make_shared<Subset>(std::move(dataset), std::move(choice));
 }
 

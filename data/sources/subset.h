@@ -1,4 +1,4 @@
-// A part of a data set: some classes, or a share of every class.
+// A data set as parts of it and under other labels: some classes, or a share of every class.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace fovea {
 
 struct SubsetOptions {
-  std::string classes{};  ///< names or numbers, separated by commas; or how many; empty: all
+  std::string classes{};  ///< as parse_classes() has them; empty: all
   double fraction = 1;    ///< of the images of each class; 0 < fraction <= 1
   FractionRule rule = FractionRule::drawn;
 };
@@ -22,8 +22,15 @@ struct SubsetOptions {
 [[nodiscard]] std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
                                                     const SubsetOptions& options);
 
+/// The same images under other labels: class k of `dataset` becomes labels[k] of those that `names`
+/// lists. The data set itself where that changes nothing.
+[[nodiscard]] std::shared_ptr<const Dataset> relabelled(std::shared_ptr<const Dataset> dataset,
+                                                        std::vector<std::int64_t> labels,
+                                                        std::vector<std::string> names);
+
 /// The classes that `text` names, by number in the order of the set. A name is one of `names`, or
-/// what stands in brackets at its end: "tench (n01440764)".
+/// what stands in brackets at its end: "tench (n01440764)". Names with commas stand in quotes; and
+/// a text that is no class but a file stands for the lines of that file.
 [[nodiscard]] std::vector<std::int64_t> parse_classes(const std::string& text,
                                                       const std::vector<std::string>& names);
 

@@ -91,24 +91,37 @@ void read_input_size(const json& object, json& config) {
   config["img_size"] = json{size[1], size[2]};
 }
 
-/// "label_names" is a list, or an object from numbers to names; "label_descriptions" goes from
-/// names to what people call it.
-std::vector<std::string> read_classes(const json& root) {
-  std::vector<std::string> classes;
-  if (!root.contains("label_names")) return classes;
-  const json& names = root.at("label_names");
-  check(names.is_array() || names.is_object(), "label_names: expected a list or an object");
+/// The names of the classes as a list or an object from numbers to names; null where there are
+/// none. Transformers writes "LABEL_0" and so on for classes that nobody named.
+json names_in(const json& root) {
+  for (const char* const key : {"label_names", "id2label"}) {
+    if (!root.contains(key) || root.at(key).is_null()) continue;
+    const json& names = root.at(key);
+    check(names.is_array() || names.is_object(), key, ": got ", json_text(names),
+          ", expected a list or an object from numbers to names");
+    const bool unnamed = names.is_object() && names.value("0", json()) == "LABEL_0";
+    if (!unnamed) return names;
+  }
+  return {};
+}
+
+/// "label_descriptions" goes from names to what people call it.
+void read_classes(const json& root, HubConfig& hub) {
+  const json names = names_in(root);
+  const json descriptions = root.value("label_descriptions", json());
   for (std::size_t k = 0; k < names.size(); ++k) {
     const std::string key = std::to_string(k);
     const bool there = names.is_array() || names.contains(key);
     const json name = !there ? json() : names.is_array() ? names[k] : names.at(key);
-    classes.push_back(name.is_string() ? name.get<std::string>() : "class " + key);
-    const auto all = root.find("label_descriptions");
-    if (all == root.end() || !all->is_object()) continue;
-    const auto description = all->find(classes.back());
-    if (description != all->end() && description->is_string()) classes.back() = *description;
+    std::string& label = hub.label_names.emplace_back("class " + key);
+    if (name.is_string()) label = name.get<std::string>();
+    if (name.is_number()) label = json_text(name);
+    hub.classes.push_back(label);
+    if (!descriptions.is_object() || !descriptions.contains(label)) continue;
+    const json& description = descriptions.at(label);
+    if (description.is_string()) hub.classes.back() = description.get<std::string>();
   }
-  return classes;
+  if (hub.label_names == hub.classes) hub.label_names.clear();
 }
 
 json preset_of(const std::string& architecture) {
@@ -141,7 +154,7 @@ HubConfig read_hub_config(const json& root) {
     for (const auto& [key, value] : arguments.items()) apply_argument(config, key, value);
   }
   hub.config = json_text(config);
-  hub.classes = read_classes(root);
+  read_classes(root, hub);
   return hub;
 }
 

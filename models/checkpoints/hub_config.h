@@ -18,14 +18,16 @@ struct HubConfig {
   std::array<float, 3> mean{0.485F, 0.456F, 0.406F}, deviation{0.229F, 0.224F, 0.225F};
   double crop_pct = 0.875;
   std::string interpolation = "bicubic", crop_mode = "center";
-  std::vector<std::string> classes;  ///< label names or, where there are some, descriptions
+  std::vector<std::string> classes;      ///< label names or, where there are some, descriptions
+  std::vector<std::string> label_names;  ///< where those differ: the label names themselves
 };
 
-/// Reads "architecture", "num_classes", "global_pool", "model_args", "label_names",
-/// "label_descriptions" and of "pretrained_cfg" (or of the object itself, as older files have it)
-/// "input_size", "mean", "std", "crop_pct", "interpolation" and "crop_mode"; other keys say nothing
-/// about a ViT's computation. Throws Error, beginning with `where`, on architectures and settings
-/// that no model here has, and on values of another kind than timm writes.
+/// Reads "architecture", "num_classes", "global_pool", "model_args", "label_names" (or else the
+/// "id2label" of transformers), "label_descriptions" and of "pretrained_cfg" (or of the object
+/// itself, as older files have it) "input_size", "mean", "std", "crop_pct", "interpolation" and
+/// "crop_mode"; other keys say nothing about a ViT's computation. Throws Error, beginning with
+/// `where`, on architectures and settings that no model here has, and on values of another kind
+/// than timm writes.
 [[nodiscard]] HubConfig parse_hub_config(std::string_view text, const std::string& where);
 
 /// The config.json beside a weights file, where that is one of timm's; nothing where there is none,

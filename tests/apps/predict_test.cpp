@@ -72,6 +72,26 @@ TEST_CASE("files, folders and lists become pictures, in order") {
   CHECK(contains(found.missing[1].reason, "holds no .jpg"));
 }
 
+TEST_CASE("lists of other programs: marks, quotes, blanks that belong to names, NULs") {
+  const TemporaryFolder folder;
+  for (const char* const file : {"a b.png", "c, d.png", " e.png", "'f'.png", "g\nh.png"})
+    write_file_atomically(folder / file, "x");
+  const std::string at = folder.path().string() + "/";
+  const auto listed = [](const std::string& text) {
+    std::istringstream list(text);
+    const PictureList found = list_pictures({"-"}, list);
+    CHECK(found.missing.empty());
+    return names_of(found.files);
+  };
+  using Names = std::vector<std::string>;
+  CHECK(listed("\xEF\xBB\xBF" + at + "a b.png\r\n" + at + "c, d.png\r\n") ==
+        Names{"a b.png", "c, d.png"});
+  CHECK(listed("\"" + at + "a b.png\"\n'" + at + "c, d.png'\n") == Names{"a b.png", "c, d.png"});
+  CHECK(listed(at + " e.png\n" + at + "'f'.png\n") == Names{" e.png", "'f'.png"});
+  CHECK(listed("  " + at + "a b.png \n") == Names{"a b.png"});
+  CHECK(listed(at + "g\nh.png" + '\0' + at + "a b.png" + '\0') == Names{"g\nh.png", "a b.png"});
+}
+
 TEST_CASE("pictures as a data set: broken ones are ImageErrors with their names") {
   const TemporaryFolder folder;
   write_png(folder / "good.png", Image(3, 5));
@@ -101,17 +121,20 @@ TEST_CASE("the likeliest classes with their probabilities") {
 
 TEST_CASE("predictions as text, CSV and JSON") {
   const auto pictures = two_pictures();
-  CHECK(format_predictions(pictures, "text", "m") ==
-        "model  m\na, b.png\n     66.52 %  y, z\n     24.47 %  w\nc.png\n  broken: c.png: is cut "
+  CHECK(format_predictions(pictures, "text", {"m", "model"}) ==
+        "model  m\nnames  model\na, b.png\n     66.52 %  y, z\n     24.47 %  w\nc.png\n  broken: "
+        "c.png: is cut "
         "off\n");
-  const std::string csv = format_predictions(pictures, "csv", "m");
-  CHECK(csv.starts_with("file,rank,index,class,probability\n\"a, b.png\",1,1,\"y, z\",0.66524"));
+  const std::string csv = format_predictions(pictures, "csv", {"m", "none"});
+  CHECK(csv.starts_with(
+      "file,rank,index,class,probability,named_by\n\"a, b.png\",1,1,\"y, z\",0.66524"));
   CHECK_FALSE(contains(csv, "c.png"));
-  const auto json = nlohmann::json::parse(format_predictions(pictures, "json", "m"));
+  const auto json = nlohmann::json::parse(format_predictions(pictures, "json", {"m", "model"}));
   CHECK(json["checkpoint"] == "m");
+  CHECK(json["named_by"] == "model");
   CHECK(json["pictures"][0]["classes"][1]["name"] == "w");
   CHECK(json["pictures"][1]["error"] == "c.png: is cut off");
-  CHECK_THROWS_AS(static_cast<void>(format_predictions(pictures, "xml", "m")), Error);
+  CHECK_THROWS_AS(static_cast<void>(format_predictions(pictures, "xml", {"m", "model"})), Error);
 }
 
 TEST_CASE("pictures of a run carry its name, not its whole path") {

@@ -133,7 +133,7 @@ TEST_CASE("drawn pictures go by the names of classes, in any order") {
 }
 
 TEST_CASE("a category map: names, classes, comments and empty lines") {
-  const auto map = parse_category_map("# of three\ncat: 3 1\n\n  polar  bear :0\r\n", "m", 4);
+  const auto map = parse_category_map("# of three\ncat: 3 1\n\n  polar  bear :0\r\n", "m", {4});
   REQUIRE(map.size() == 2);
   CHECK(category_names(map) == std::vector<std::string>{"cat", "polar bear"});
   CHECK(map[0].classes == std::vector<std::int64_t>{3, 1});
@@ -145,12 +145,12 @@ TEST_CASE("a category map: names, classes, comments and empty lines") {
 
 TEST_CASE("a category map that cannot be meant is refused, and says why") {
   const auto message = [](const std::string& text) {
-    return message_of([&] { (void)parse_category_map(text, "map.txt", 10); });
+    return message_of([&] { (void)parse_category_map(text, "map.txt", {10}); });
   };
   CHECK(contains(message("cat 1 2\n"), "map.txt: got \"cat 1 2\", expected \"name: index"));
   CHECK(contains(message(": 1\n"), "expected a name before the colon"));
   CHECK(contains(message("cat:\n"), "cat has no classes"));
-  CHECK(contains(message("cat: 1 two\n"), "got \"two\" for cat, expected the number of a class"));
+  CHECK(contains(message("cat: 1 two\n"), "got \"two\" for cat, expected the name of a class"));
   CHECK(contains(message("cat: 1\ncat: 2\n"), "cat stands there twice"));
   CHECK(contains(message("cat: 1 5\ndog: 2 5\n"), "class 5 is in cat and in dog"));
   CHECK(contains(message("cat: 1 1\ndog: 2\n"), "class 1 is in cat and in cat"));
@@ -163,7 +163,7 @@ TEST_CASE("a category map that cannot be meant is refused, and says why") {
 TEST_CASE("the map of ImageNet's 16 categories holds 207 classes, each once") {
   const std::filesystem::path file =
       std::filesystem::path(FOVEA_SOURCE_DIR) / "data/imagenet_16_categories.txt";
-  const auto map = parse_category_map(read_file(file), file.string(), 1000);
+  const auto map = parse_category_map(read_file(file), file.string(), {1000});
   CHECK(map.size() == 16);
   std::size_t classes = 0;
   for (const Category& category : map) classes += category.classes.size();

@@ -56,7 +56,7 @@ TEST_CASE("the test split counts classes as the training split does") {
   const auto val = open_dataset(photographs(folder.path(), "auto"), Split::test);
   CHECK(val->classes() == 3);
   CHECK(labels_of(*val) == std::vector<std::int64_t>{0, 1});
-  CHECK(contains(val->notice(), "1 of 3 classes have no pictures, the first is emu"));
+  CHECK(contains(val->notice(), "1 of 3 classes have no pictures: emu"));
   write_picture(folder / "val/fox/z.png", 8);
   const std::string message =
       message_of([&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::test); });
@@ -138,12 +138,54 @@ TEST_CASE("a class map gives the order and leaves out what it does not name") {
   const auto train = open_dataset(options, Split::train);
   CHECK(train->class_names() == std::vector<std::string>{"dog", "cat"});
   CHECK(labels_of(*train) == std::vector<std::int64_t>{1, 1, 1, 0, 0});
-  CHECK(contains(train->notice(), "1 folders are not in the class map"));
+  CHECK(contains(train->notice(), "1 folders are not in the class map: emu"));
   write_file_atomically(folder / "map.txt", "dog\ndog\n");
   CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
                  "\"dog\" stands there twice"));
   write_file_atomically(folder / "map.txt", "\n");
   CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }), "names no class"));
+}
+
+TEST_CASE("a class map of other programs reads the same: marks, ends of lines, quotes, NULs") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  DatasetOptions options = photographs(folder.path(), "folder");
+  options.class_map = "map.txt";
+  using namespace std::string_literals;
+  for (const std::string& text :
+       {"\xEF\xBB\xBF"
+        "dog\ncat\nemu\n"s,
+        "\xEF\xBB\xBF"
+        "dog\r\ncat\r\nemu"s,
+        "\"dog\"\n'cat'\nemu\n"s, "dog\0cat\0emu\0"s, "dog\rcat\remu\r"s}) {
+    write_file_atomically(folder / "map.txt", text);
+    const auto train = open_dataset(options, Split::train);
+    CHECK(train->class_names() == std::vector<std::string>{"dog", "cat", "emu"});
+    CHECK(train->size() == 6);
+    CHECK_FALSE(contains(train->notice(), "class map"));
+  }
+  write_file_atomically(folder / "map.txt",
+                        "\xFF\xFE"
+                        "d\0o\0g\0"s);
+  CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }), "got UTF-16"));
+}
+
+TEST_CASE("entries of a class map without a folder are said, and folders without an entry") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  DatasetOptions options = photographs(folder.path(), "folder");
+  options.class_map = "map.txt";
+  write_file_atomically(folder / "map.txt", "dog\nCat\nfox\n");
+  const auto train = open_dataset(options, Split::train);
+  CHECK(train->size() == 2);
+  CHECK(contains(train->notice(),
+                 "2 folders are not in the class map: cat, emu; "
+                 "2 entries of the class map have no folder: Cat, fox"));
+  write_file_atomically(folder / "map.txt", "n01\nn02\nn03\nn04\n");
+  const std::string message = message_of([&] { (void)open_dataset(options, Split::train); });
+  CHECK(contains(message, "holds no pictures"));
+  CHECK(contains(message, "3 folders are not in the class map: cat, dog, emu"));
+  CHECK(contains(message, "4 entries of the class map have no folder: n01, n02, n03 and 1 more"));
 }
 
 TEST_CASE("synset ids are shown with their names where a file says them") {

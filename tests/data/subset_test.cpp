@@ -45,6 +45,41 @@ TEST_CASE("classes are chosen by name, number or count") {
   CHECK_THROWS_AS((void)parse_classes("cat,,dog", names), Error);
 }
 
+TEST_CASE("classes with commas are chosen in quotes, and many by a file") {
+  const std::vector<std::string> names = {"cat", "horned viper, cerastes", "tench (n01)", "a, b"};
+  using Classes = std::vector<std::int64_t>;
+  CHECK(parse_classes("\"horned viper, cerastes\",cat", names) == Classes{0, 1});
+  CHECK(parse_classes("'a, b', 2", names) == Classes{2, 3});
+  CHECK(parse_classes("horned viper, cerastes", names) == Classes{1});  // all of the text is a name
+  const TemporaryFolder folder;
+  const std::string file = (folder / "classes.txt").string();
+  write_file_atomically(folder / "classes.txt",
+                        "\xEF\xBB\xBF"
+                        "horned viper, cerastes\r\n\r\n\"n01\"\r\n");
+  CHECK(parse_classes(file, names) == Classes{1, 2});
+  write_file_atomically(folder / "classes.txt", "3\n");  // a number, not how many
+  CHECK(parse_classes(file, names) == Classes{3});
+  write_file_atomically(folder / "classes.txt", "cot\n");
+  CHECK(contains(message_of([&] { (void)parse_classes(file, names); }), "did you mean cat?"));
+  write_file_atomically(folder / "classes.txt", "\n");
+  CHECK(contains(message_of([&] { (void)parse_classes(file, names); }),
+                 "classes.txt: names no class"));
+}
+
+TEST_CASE("under other labels the images are the same, in parts too") {
+  const auto part = select(builtin(40), {.classes = "7,2"});
+  const auto turned = relabelled(part, {4, 0}, {"a", "b", "c", "d", "e"});
+  CHECK(turned->classes() == 5);
+  REQUIRE(turned->size() == part->size());
+  for (std::int64_t i = 0; i < part->size(); ++i) {
+    CHECK(turned->label(i) == (part->label(i) == 0 ? 4 : 0));
+    CHECK(turned->get(i).image == part->get(i).image);
+  }
+  CHECK(turned->notice() == part->notice());
+  CHECK(relabelled(part, {0, 1}, part->class_names()) == part);
+  CHECK_THROWS_AS((void)relabelled(part, {0}, {"a"}), Error);
+}
+
 TEST_CASE("nothing left out is the data set itself") {
   const auto whole = builtin(40);
   CHECK(select(whole, {}) == whole);

@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (fovea::parse_folder_index(written, "output") != index) __builtin_trap();
   } catch (const fovea::Error&) {  // the documented answer to bad input
   }
-  static_cast<void>(fovea::parse_synset_words(body));
   try {
+    static_cast<void>(fovea::parse_synset_words(body, "input"));
     const fovea::ClassList classes = fovea::parse_class_map(body, "input");
     for (const std::int64_t k : fovea::parse_classes(body, classes.ids())) {
       if (k < 0 || k >= static_cast<std::int64_t>(classes.ids().size())) __builtin_trap();

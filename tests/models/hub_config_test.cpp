@@ -101,6 +101,24 @@ TEST_CASE("names of classes: a list, numbers with gaps, descriptions") {
   CHECK(parse(config).classes == std::vector<std::string>{"n01", "goldfish, Carassius auratus"});
 }
 
+TEST_CASE("label names stay beside their descriptions, and transformers' names are read") {
+  json config = written_by_timm("vit_tiny_patch16_224");
+  config["label_names"] = {"n01", "n02", 3};
+  CHECK(parse(config).label_names.empty());
+  CHECK(parse(config).classes == std::vector<std::string>{"n01", "n02", "3"});
+  config["label_descriptions"] = {{"n02", "goldfish, Carassius auratus"}};
+  CHECK(parse(config).label_names == std::vector<std::string>{"n01", "n02", "3"});
+  config["label_descriptions"] = nullptr;
+  config["label_names"] = nullptr;
+  CHECK(parse(config).classes.empty());
+  config["id2label"] = {{"0", "cat"}, {"1", "dog"}, {"2", "emu"}};
+  CHECK(parse(config).classes == std::vector<std::string>{"cat", "dog", "emu"});
+  config["id2label"] = {{"0", "LABEL_0"}, {"1", "LABEL_1"}};  // nobody named them
+  CHECK(parse(config).classes.empty());
+  config["label_names"] = 3;
+  CHECK(contains(refusal(config), "label_names: got 3, expected a list or an object"));
+}
+
 TEST_CASE("what no model here is, is refused by name") {
   CHECK(contains(refusal(written_by_timm("vit_base_patch16_reg4_gap_256")),
                  "config.json: architecture: got \"vit_base_patch16_reg4_gap_256\""));

@@ -33,6 +33,8 @@ EvaluatedModel evaluated() {
   model.dataset = "builtin";
   model.size = {32, 48};
   model.classes = {kNasty, "b"};
+  model.data_classes = {"n01"};
+  model.match = {MatchedBy::name, {1}, 2};
   model.result.predictions = {{0, 0, 0, 0.75}, {1, 1, 0, 0.5}, {2, 1, 1, 1}};
   model.result.metrics = {.loss_sum = 1.5, .samples = 3, .correct1 = 2, .correct5 = 3};
   model.result.pass.seconds = 0.5;
@@ -141,10 +143,13 @@ TEST_CASE("evaluations as a table, CSV and JSON") {
   const std::vector<EvaluatedModel> models{evaluated(), evaluated()};
   const std::string table = evaluation_table(models);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
-  CHECK(contains(table, "32x48        3   0.5000   66.67  100.00   25.00        6\n"));
+  CHECK(contains(table,
+                 "32x48        3   0.5000   66.67  100.00   25.00        6  1 of 2 by name\n"));
   const std::string csv = evaluation_csv(models);
   CHECK(contains(csv,
                  "\"runs/a, b/best.safetensors\",vit_tiny_patch4_32,builtin,32,48,0.875,3,0,0.5,"));
+  CHECK(contains(csv, "classes,classes_of_model,matched_by\n"));
+  CHECK(contains(csv, ",1,2,name\n"));
   const auto json = nlohmann::json::parse(evaluation_json(models));
   REQUIRE(json["results"].size() == 2);
   const auto& first = json["results"][0];
@@ -152,6 +157,9 @@ TEST_CASE("evaluations as a table, CSV and JSON") {
   CHECK(first["ece"].get<double>() == doctest::Approx(25));
   CHECK(first["confusion"] == nlohmann::json{{1, 0}, {1, 1}});
   CHECK(first["classes"][1]["recall"] == 50);
+  CHECK(first["classes"][1]["in_data"] == "n01");
+  CHECK(first["classes"][0]["in_data"].is_null());
+  CHECK(first["matched"] == nlohmann::json{{"by", "name"}, {"classes", 1}, {"of", 2}});
 }
 
 TEST_CASE("an evaluation leaves its files") {

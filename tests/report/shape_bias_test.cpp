@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/sources/builtin.h"
 #include "report/measured_bias.h"
 #include "tests/support/temporary_folder.h"
 
@@ -128,23 +129,52 @@ TEST_CASE("several models in one table, and the files of one") {
 }
 
 TEST_CASE("categories are the model's classes, or those of a map") {
-  const std::vector<std::string> builtin = {"disc",
-                                            "square",
-                                            "triangle",
-                                            "cross",
-                                            "ring",
-                                            "star",
-                                            "horizontal stripes",
-                                            "vertical stripes",
-                                            "diagonal stripes",
-                                            "checkerboard"};
+  const ModelClasses builtin{10, Builtin(Split::test).class_names()};
   CHECK(open_cues({.images = "builtin"}, builtin).categories.size() == 10);
+  CHECK(contains(message_of([] { (void)open_cues({.images = "builtin"}, {10}); }),
+                 "no category is called \"disc\""));  // a model that names no classes
   const TemporaryFolder folder;
   write_file_atomically(folder / "map.txt", "cat: 0\ndog: 10\n");
   CHECK(contains(message_of([&] {
                    (void)open_cues({.images = "builtin", .class_map = folder / "map.txt"}, builtin);
                  }),
                  "got class 10 for dog; the model has 10 classes"));
+}
+
+TEST_CASE("pictures are matched with a model's classes by name: label names, synset ids") {
+  const TemporaryFolder folder;
+  for (const char* const shape : {"cat", "dog"})
+    std::filesystem::create_directories(folder / shape);
+  for (const char* const file : {"cat/cat1-dog2.png", "dog/dog1-cat2.png"})
+    write_png(folder / file, Image(4, 4));
+  const std::string images = folder.path().string();
+  const ModelClasses described{2, {"a barking animal", "a feline"}, {"dog", "cat"}};
+  const ShownCues shown = open_cues({.images = images}, described);
+  CHECK(category_names(shown.categories) == std::vector<std::string>{"dog", "cat"});
+  CHECK(shown.cues.images->label(0) == 1);  // a cat is the model's second class
+  const ModelClasses synsets{2, {"dog (n02)", "cat (n01)"}};
+  CHECK(open_cues({.images = images}, synsets).cues.textures == std::vector<std::int64_t>{0, 1});
+}
+
+TEST_CASE("a map of categories takes classes by name, and says which ones numbers mean") {
+  const ModelClasses model{4, {"tabby", "Egyptian cat", "beagle", "pug (n03)"}};
+  const auto map = parse_category_map(
+      "\xEF\xBB\xBF"
+      "cat: tabby, Egyptian cat\r\ndog: 2 n03\r\n",
+      "map.txt", model);
+  CHECK(map[0].classes == std::vector<std::int64_t>{0, 1});
+  CHECK(map[1].classes == std::vector<std::int64_t>{2, 3});
+  CHECK(contains(
+      message_of([&] { (void)parse_category_map("cat: taby\ndog: 2\n", "map.txt", model); }),
+      "got \"taby\" for cat, expected the name of a class of the model or its number; did you mean "
+      "tabby?"));
+  CHECK(categories_notice({.images = "x", .class_map = "map.txt"}, model, map) ==
+        "map.txt: cat is tabby, Egyptian cat; dog is beagle, pug (n03)");
+  CHECK(categories_notice({.images = "x"}, model, map).empty());
+  // Names that are numbers in another order are names.
+  const ModelClasses turned{3, {"2", "0", "1"}};
+  CHECK(parse_category_map("cat: 2\ndog: 0 1\n", "m", turned)[0].classes ==
+        std::vector<std::int64_t>{0});
 }
 
 }  // namespace fovea

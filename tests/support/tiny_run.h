@@ -76,7 +76,7 @@ inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
 inline std::unique_ptr<Model> start_model(const TrainConfig& config, const Datasets& data,
                                           Notices& notices) {
   std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  set_initial_weights(config.weights, config.run, *model, notices);
+  set_initial_weights(config.weights, {config.run, data.train->class_names()}, *model, notices);
   return model;
 }
 

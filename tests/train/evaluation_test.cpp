@@ -1,6 +1,10 @@
 // What an evaluation adds up, so that parts of a data set make the whole.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "data/sources/pack.h"
+#include "data/sources/subset.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 
@@ -25,6 +29,8 @@ class Part : public Dataset {
   std::shared_ptr<const Dataset> whole_;
   std::int64_t first_, count_;
 };
+
+const std::vector<std::int64_t> kTurned = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
 
 }  // namespace
 
@@ -56,6 +62,28 @@ TEST_CASE("means weigh by samples, and shares become percentages") {
   CHECK(info.means(sums) == Scores{1, 50});
   CHECK(info.means({{0, 0}, 0}) == Scores{0, 0});
   CHECK(contains(message_of([&] { sums += {{1}, 1}; }), "got sums of 1 measures, expected 2"));
+}
+
+TEST_CASE("the test split is learned under the training split's labels, by name") {
+  const TemporaryFolder folder;
+  TrainConfig config = plain_config();
+  config.data.name = "pack";
+  config.data.data_dir = folder.path().string();
+  const auto test = tiny_data(50, 20).test;
+  std::vector<std::string> names = test->class_names();
+  const auto write_val = [&] {
+    write_pack(folder / "val.pack", *relabelled(test, kTurned, names), {});
+  };
+  write_pack(folder / "train.pack", *tiny_data(50, 20).train, {});
+  std::reverse(names.begin(), names.end());
+  write_val();
+  const Datasets data = open_datasets(config);
+  CHECK(data.test->class_names() == test->class_names());
+  for (std::int64_t i = 0; i < 20; ++i) CHECK(data.test->label(i) == test->label(i));
+  names[0] = "chessboard";
+  write_val();
+  CHECK(contains(message_of([&] { (void)open_datasets(config); }),
+                 "the training split: knows no class \"chessboard\""));
 }
 
 }  // namespace fovea

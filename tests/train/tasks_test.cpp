@@ -65,7 +65,8 @@ TEST_CASE("the command that a masked autoencoder's run ends with loads its encod
   const TrainConfig next = resolve_run(flags_in(command, folder.path().string())).config;
   CHECK(next.data.data_dir == c.data.data_dir);
   const auto classifier = build_model(next, *data.train, notices);
-  CHECK_NOTHROW(set_initial_weights(next.weights, next.run, *classifier, notices));
+  CHECK_NOTHROW(set_initial_weights(next.weights, {next.run, data.train->class_names()},
+                                    *classifier, notices));
   CHECK(classifier->info().num_classes == 10);
   CHECK(notices.texts().back().find("fc_norm") != std::string::npos);
 }

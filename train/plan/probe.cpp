@@ -16,7 +16,8 @@ Probe::Probe(TrainConfig config, Datasets data)
   Notices notices;
   model_ = build_model(config_, *data_.train, notices);
   if (config_.request.resume.empty())  // are the files there?
-    set_initial_weights(config_.weights, config_.run, *model_, notices);
+    set_initial_weights(config_.weights, {config_.run, data_.train->class_names()}, *model_,
+                        notices);
   step_ = std::make_unique<TrainStep>(step_options(config_), config_.run, *model_,
                                       make_task(config_, *model_, data_.train->size()));
 }

@@ -40,6 +40,7 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   const std::optional<HubConfig> hub = find_hub_config(path);
   if (!hub) return info;
   for (const std::string& name : hub->classes) info.classes.push_back(visible_text(name));
+  for (const std::string& name : hub->label_names) info.labels.push_back(visible_text(name));
   info.normalization = {hub->mean, hub->deviation};
   info.crop.crop_pct = hub->crop_pct;
   info.crop.mode = parse_name<CropMode>("crop_mode", hub->crop_mode);

@@ -18,7 +18,8 @@ namespace fovea {
 /// What `evaluate` and `predict` need to know beside the weights.
 struct WeightsInfo {
   std::string dataset;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;   ///< what they are called; empty: the file does not say
+  std::vector<std::string> labels{};  ///< of a hub that describes its classes: their label names
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
   std::int64_t epoch = -1;

@@ -10,6 +10,7 @@
 #include "models/cpvt.h"
 #include "ops/arithmetic.h"
 #include "train/run/weights_info.h"
+#include "train/start/class_heads.h"
 #include "train/start/jax_init.h"
 #include "train/start/weights_table.h"
 
@@ -35,7 +36,14 @@ void note_other_colors(const Normalization& own, const fs::path& weights, const 
   notices.add(text.str());
 }
 
-void load_weights_file(const InitialWeights& from, const Normalization& colors, Model& model,
+/// What the weights call the classes of a head that has a row for each of `count`.
+ModelClasses learned_classes(const Metadata& metadata, const fs::path& weights,
+                             std::int64_t count) {
+  const WeightsInfo info = weights_info(metadata, weights);
+  return {info.classes.empty() ? count : std::ssize(info.classes), info.classes, info.labels};
+}
+
+void load_weights_file(const InitialWeights& from, const NewRun& run, Model& model,
                        Notices& notices) {
   LoadOptions options;
   options.finetune = !from.finetune.empty();
@@ -44,8 +52,13 @@ void load_weights_file(const InitialWeights& from, const Normalization& colors, 
   if (file.empty()) return;
   const fs::path path = weights_in(file);
   const WeightsList list = list_weights(path, from.weights_key);
-  note_other_colors(colors, path, list.metadata, notices);
-  const LoadReport report = load_weights(model, path, options);
+  note_other_colors(run.context.normalization, path, list.metadata, notices);
+  const TensorMap heads = copies_of_heads(model);
+  LoadReport report = load_weights(model, path, options);
+  const HeadOrigin origin{path.string(),
+                          learned_classes(list.metadata, path, std::ssize(run.classes)),
+                          options.finetune};
+  match_heads(origin, run.classes, heads, model, report, notices);
   notices.add(loading_table(path, list, model, report));
 }
 
@@ -60,10 +73,10 @@ void change_heads(const InitialWeights& from, const Model& model) {
 
 }  // namespace
 
-void set_initial_weights(const InitialWeights& from, const RunContext& run, Model& model,
+void set_initial_weights(const InitialWeights& from, const NewRun& run, Model& model,
                          Notices& notices) {
-  if (from.values == InitialValues::jax) initialise_as_jax(model, run.seed);
-  load_weights_file(from, run.normalization, model, notices);
+  if (from.values == InitialValues::jax) initialise_as_jax(model, run.context.seed);
+  load_weights_file(from, run, model, notices);
   if (!from.pegs.empty()) load_pegs(model, from.pegs);
   change_heads(from, model);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "data/class_match.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
@@ -58,7 +59,13 @@ void check_rates(const std::vector<NamedRate>& rates, const Model& model) {
 
 Datasets open_datasets(const TrainConfig& config) {
   const DatasetOptions options = dataset_options(config);
-  return {open_dataset(options, Split::train), open_dataset(options, Split::test)};
+  std::shared_ptr<const Dataset> train = open_dataset(options, Split::train);
+  std::shared_ptr<const Dataset> test = open_dataset(options, Split::test);
+  if (options.labelled) {
+    const ModelClasses learned{train->classes(), train->class_names()};
+    test = match_images(test, learned, !options.class_map.empty(), "the training split").images;
+  }
+  return {std::move(train), std::move(test)};
 }
 
 std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,

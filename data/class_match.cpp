@@ -1,0 +1,282 @@
+// Looking up names, and what stands in for them.
+#include "data/class_match.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/lists.h"
+#include "base/text.h"
+#include "data/sources/class_list.h"
+#include "data/sources/subset.h"
+
+namespace fovea {
+namespace {
+
+using ClassNames = std::vector<std::string>;
+using ClassLabels = std::vector<std::int64_t>;
+
+constexpr std::int64_t kUnknown = -1, kSeveral = -2;
+
+bool are_distinct(const ClassLabels& labels) {
+  return std::set(labels.begin(), labels.end()).size() == labels.size();
+}
+
+ClassLabels first_labels(std::size_t count) {
+  ClassLabels labels(count);
+  for (std::size_t k = 0; k < count; ++k) labels[k] = static_cast<std::int64_t>(k);
+  return labels;
+}
+
+/// The labels that the names are as numbers; none unless each is one of its own, below `count`.
+std::optional<ClassLabels> numbers_below(const ClassNames& names, std::int64_t count) {
+  const ClassLabels numbers = all_numbers(names);
+  const bool fits = std::all_of(numbers.begin(), numbers.end(),
+                                [count](std::int64_t n) { return 0 <= n && n < count; });
+  if (numbers.empty() || !fits || !are_distinct(numbers)) return std::nullopt;
+  return numbers;
+}
+
+bool is_named(const ModelClasses& model) {
+  return !model.names.empty() && all_numbers(model.names) != first_labels(model.names.size());
+}
+
+/// A name as it stands, its synset id and the words before it; the latter two may be "".
+std::array<std::string, 3> forms_of(const std::string& name) {
+  const std::size_t open = name.rfind(" (n");
+  if (open == std::string::npos || !name.ends_with(')')) return {name, "", ""};
+  const std::string id = name.substr(open + 2, name.size() - open - 3);
+  const bool is_id = id.size() > 1 && id.find_first_not_of("0123456789", 1) == std::string::npos;
+  if (!is_id) return {name, "", ""};
+  return {name, id, name.substr(0, open)};
+}
+
+/// Finds a model's class by what a data set calls it.
+class NameIndex {
+ public:
+  explicit NameIndex(const ModelClasses& model) {
+    for (std::size_t k = 0; k < model.labels.size(); ++k) add(labels_, model.labels[k], k);
+    for (std::size_t k = 0; k < model.names.size(); ++k) {
+      const auto forms = forms_of(model.names[k]);
+      for (std::size_t f = 0; f < forms.size(); ++f) add(forms_[f], forms[f], k);
+    }
+  }
+
+  /// kUnknown where there is none, kSeveral where the name does not tell.
+  [[nodiscard]] std::int64_t find(const std::string& name) const {
+    for (const std::string& form : forms_of(name)) {
+      for (const Index* index : {&labels_, &forms_[0], &forms_[1], &forms_[2]}) {
+        const auto found = index->find(form);
+        if (found != index->end()) return found->second;
+      }
+    }
+    return kUnknown;
+  }
+
+  [[nodiscard]] ClassLabels find(const ClassNames& names) const {
+    ClassLabels labels;
+    for (const std::string& name : names) labels.push_back(find(name));
+    return labels;
+  }
+
+ private:
+  using Index = std::map<std::string, std::int64_t>;
+
+  static void add(Index& index, const std::string& name, std::size_t k) {
+    if (name.empty()) return;
+    const auto [entry, is_new] = index.emplace(name, static_cast<std::int64_t>(k));
+    if (!is_new) entry->second = kSeveral;
+  }
+
+  Index labels_;
+  std::array<Index, 3> forms_;
+};
+
+/// 7 and 007 alike.
+ClassNames plain_texts(const ClassLabels& numbers) {
+  ClassNames texts;
+  for (const std::int64_t number : numbers) texts.push_back(std::to_string(number));
+  return texts;
+}
+
+/// Of each name of the data; where both sides are numbers, their values are the names.
+ClassLabels known_labels(const ModelClasses& model, const ClassNames& names) {
+  if (names == model.names) return first_labels(names.size());
+  const ClassLabels theirs = all_numbers(model.names), ours = all_numbers(names);
+  if (theirs.empty() || ours.empty() || !are_distinct(theirs)) return NameIndex(model).find(names);
+  return NameIndex({model.count, plain_texts(theirs)}).find(plain_texts(ours));
+}
+
+bool all_known(const ClassLabels& labels) {
+  return std::all_of(labels.begin(), labels.end(), [](std::int64_t k) { return k >= 0; });
+}
+
+/// Whether labels may be taken from the lines of a class map: what is known stands in its place.
+bool stand_in_order(const ClassLabels& known, std::int64_t count) {
+  if (std::ssize(known) != count) return false;
+  for (std::size_t k = 0; k < known.size(); ++k)
+    if (known[k] >= 0 && known[k] != static_cast<std::int64_t>(k)) return false;
+  return true;
+}
+
+std::optional<ClassMatch> match_unnamed(const ModelClasses& model, const DataClasses& data) {
+  const bool as_many = std::ssize(data.names) == model.count;
+  const std::optional<ClassLabels> numbers = numbers_below(data.names, model.count);
+  if (numbers && !data.in_label_order) return ClassMatch{MatchedBy::number, *numbers, model.count};
+  if (!as_many) return std::nullopt;
+  return ClassMatch{MatchedBy::order, first_labels(data.names.size()), model.count};
+}
+
+/// "apple, leaf, sea".
+std::string examples(const ClassNames& names) { return first_few(names, 5); }
+
+constexpr std::string_view kWayOut =
+    "; --class-map FILE lists the data's classes in the order of the model's, one a line, or only "
+    "those that it knows";
+
+[[noreturn]] void refuse_counts(const ModelClasses& model, const DataClasses& data,
+                                const std::string& where) {
+  fail(where, ": does not name its ", model.count, " classes, and the ",
+       data.in_label_order ? "class map" : "data set", " has ", data.names.size(), " (",
+       examples(data.names), ")",
+       "; --class-map FILE lists the data's classes in the order of the ",
+       "model's, one a line for each of the ", model.count);
+}
+
+/// A class map that has other names and cannot be read by its lines.
+[[noreturn]] void refuse_map(const ModelClasses& model, const ClassNames& names,
+                             const ClassLabels& known, const std::string& where) {
+  check(std::ssize(names) == model.count, where, ": has ", model.count, " classes (",
+        examples(model.names), "), and the class map ", names.size(),
+        ", not all of them known; expected one a line for each, in the same order");
+  std::size_t k = 0;
+  while (known[k] < 0 || known[k] == static_cast<std::int64_t>(k)) ++k;
+  fail(where, ": entry ", k + 1, " of the class map is \"", names[k],
+       "\", which is the model's class ", known[k],
+       " by its name; expected it there, as other lines name none of its classes");
+}
+
+[[noreturn]] void refuse_unknown(const ModelClasses& model, const ClassNames& names,
+                                 const ClassLabels& known, std::size_t first,
+                                 const std::string& where) {
+  const std::string& name = names[first];
+  check(known[first] == kUnknown, where, ": several of its classes are called \"", name, "\"",
+        kWayOut);
+  const auto others = std::count(known.begin(), known.end(), kUnknown) - 1;
+  fail(where, ": knows no class \"", name, "\"",
+       others > 0 ? text_of(" and ", others, " more of the data's") : "", ", its ", model.count,
+       " are ", examples(model.names), kWayOut, did_you_mean(name, model.names));
+}
+
+[[noreturn]] void refuse_names(const ModelClasses& model, const DataClasses& data,
+                               const std::string& where) {
+  const ClassNames& names = data.names;
+  const ClassLabels known = known_labels(model, names);
+  const auto strange = std::find_if(known.begin(), known.end(), [](auto k) { return k < 0; });
+  if (strange != known.end() && data.in_label_order) refuse_map(model, names, known, where);
+  if (strange != known.end())
+    refuse_unknown(model, names, known, static_cast<std::size_t>(strange - known.begin()), where);
+  const auto first_of = [&](std::size_t i) {
+    return static_cast<std::size_t>(std::find(known.begin(), known.end(), known[i]) -
+                                    known.begin());
+  };
+  std::size_t second = 1;  // the first name whose class has one already
+  while (first_of(second) == second) ++second;
+  const std::size_t first = first_of(second);
+  fail(where, ": \"", names[first], "\" and \"", names[second],
+       "\" of the data are both its class \"", model.names[static_cast<std::size_t>(known[first])],
+       "\"", kWayOut);
+}
+
+/// What unnamed classes of the model are called: as the data's are, else by their numbers.
+ClassNames shown_names(const ModelClasses& model, const DataClasses& data,
+                       const ClassMatch& match) {
+  if (is_named(model)) return model.names;
+  ClassNames names;
+  for (std::int64_t k = 0; k < model.count; ++k) names.push_back(numbered_class(k));
+  for (std::size_t i = 0; i < data.names.size(); ++i)
+    names[static_cast<std::size_t>(match.labels[i])] = data.names[i];
+  return names;
+}
+
+std::string order_notice(const ModelClasses& model, const DataClasses& data) {
+  const std::string first = "class 0 is \"" + data.names.front() + "\"";
+  if (is_named(model)) {
+    return "the classes are taken in the order of the class map: the model's \"" +
+           model.names.front() + "\" is \"" + data.names.front() + "\"";
+  }
+  if (data.in_label_order) return "";
+  std::string text =
+      "the model does not name its classes: they are taken in the order of the data's, " + first;
+  if (std::is_sorted(data.names.begin(), data.names.end()) && !is_in_natural_order(data.names))
+    text += " (by bytes, \"10\" before \"9\"; --class-map FILE gives another order)";
+  return text;
+}
+
+}  // namespace
+
+std::string ClassMatch::text() const {
+  return text_of(labels.size(), " of ", model_classes, " by ", name_of(by));
+}
+
+bool ClassMatch::is_identity() const {
+  return std::ssize(labels) == model_classes && labels == first_labels(labels.size());
+}
+
+std::string numbered_class(std::int64_t label) { return "class " + std::to_string(label); }
+
+std::optional<std::int64_t> find_class(const ModelClasses& model, const std::string& name) {
+  const std::int64_t label = known_labels(model, {name}).front();
+  return label < 0 ? std::nullopt : std::optional(label);
+}
+
+std::optional<ClassMatch> find_match(const ModelClasses& model, const DataClasses& data) {
+  if (!is_named(model)) return match_unnamed(model, data);
+  const ClassLabels known = known_labels(model, data.names);
+  if (all_known(known) && are_distinct(known))
+    return ClassMatch{MatchedBy::name, known, model.count};
+  if (data.in_label_order) {
+    if (!stand_in_order(known, model.count)) return std::nullopt;
+    return ClassMatch{MatchedBy::order, first_labels(known.size()), model.count};
+  }
+  const bool none_known =
+      std::all_of(known.begin(), known.end(), [](std::int64_t k) { return k == kUnknown; });
+  const std::optional<ClassLabels> numbers = numbers_below(data.names, model.count);
+  if (!none_known || !numbers) return std::nullopt;
+  return ClassMatch{MatchedBy::number, *numbers, model.count};
+}
+
+ClassMatch match_classes(const ModelClasses& model, const DataClasses& data,
+                         const std::string& where) {
+  if (std::optional<ClassMatch> match = find_match(model, data)) return *std::move(match);
+  if (!is_named(model)) refuse_counts(model, data, where);
+  refuse_names(model, data, where);
+}
+
+std::string match_notice(const ModelClasses& model, const DataClasses& data,
+                         const ClassMatch& match) {
+  if (match.by == MatchedBy::order) return order_notice(model, data);
+  if (match.by == MatchedBy::number && is_named(model)) {
+    return "the data's classes are numbers, taken as the model's labels: " + data.names.front() +
+           " is \"" + model.names[static_cast<std::size_t>(match.labels.front())] + "\"";
+  }
+  if (match.is_identity()) return "";
+  if (std::ssize(match.labels) < match.model_classes) {
+    return text_of("the data has ", match.labels.size(), " of the model's ", match.model_classes,
+                   " classes, matched by ", name_of(match.by));
+  }
+  return text_of("the data has the model's classes in another order, matched by ",
+                 name_of(match.by));
+}
+
+MatchedImages match_images(const std::shared_ptr<const Dataset>& images, const ModelClasses& model,
+                           bool in_label_order, const std::string& where) {
+  const DataClasses data{images->class_names(), in_label_order};
+  ClassMatch match = match_classes(model, data, where);
+  return {relabelled(images, match.labels, shown_names(model, data, match)), images, data,
+          std::move(match)};
+}
+
+}  // namespace fovea

@@ -1,0 +1,68 @@
+// Rows follow the names of their classes.
+#include "train/start/class_heads.h"
+
+#include <algorithm>
+
+#include "base/lists.h"
+#include "engine/autograd.h"
+#include "ops/index.h"
+
+namespace fovea {
+namespace {
+
+/// The heads that the file had, row by row for as many classes.
+std::vector<Parameter> loaded_heads(const Model& model, const LoadReport& report) {
+  std::vector<Parameter> heads;
+  for (const Parameter& p : model.store().parameters()) {
+    const bool kept =
+        std::find(report.kept.begin(), report.kept.end(), p.name) != report.kept.end();
+    if (is_head(p.role) && !kept) heads.push_back(p);
+  }
+  return heads;
+}
+
+void move_rows(const Tensor& head, const std::vector<std::int64_t>& rows) {
+  const NoGrad no_grad;
+  const std::vector<double> numbers(rows.begin(), rows.end());
+  const Tensor index = from_values({std::ssize(rows)}, numbers, {DType::i64, {}});
+  head.copy_(ops::index_select(head.to(Device{}), 0, index));
+}
+
+}  // namespace
+
+TensorMap copies_of_heads(const Model& model) {
+  TensorMap copies;
+  for (const Parameter& p : model.store().parameters())
+    if (is_head(p.role)) copies[p.name] = p.tensor.detach().clone();
+  return copies;
+}
+
+void match_heads(const HeadOrigin& origin, const std::vector<std::string>& classes,
+                 const TensorMap& initial, const Model& model, LoadReport& report,
+                 Notices& notices) {
+  const std::vector<Parameter> heads = loaded_heads(model, report);
+  if (heads.empty()) return;
+  const DataClasses own{classes};
+  std::optional<ClassMatch> match;
+  if (origin.learned.count == std::ssize(classes)) match = find_match(origin.learned, own);
+  const std::string head = origin.where + ": its head ";
+  if (!match) {
+    notices.add(head, "is for other classes (", first_few(origin.learned.names),
+                ") than this run's (", first_few(classes), "): ",
+                origin.finetune ? "it starts anew" : "it is kept; --finetune starts it anew");
+    if (!origin.finetune) return;
+    const NoGrad no_grad;
+    for (const Parameter& p : heads) {
+      p.tensor.copy_(initial.at(p.name));
+      report.kept.push_back(p.name);
+    }
+  } else if (match->by != MatchedBy::name) {
+    const std::string said = match_notice(origin.learned, own, *match);
+    if (origin.finetune && !said.empty()) notices.add(head, "is kept: ", said);
+  }
+  if (!match || match->is_identity()) return;
+  notices.add(head, "knows this run's classes in another order: its rows are put into this one");
+  for (const Parameter& p : heads) move_rows(p.tensor, match->labels);
+}
+
+}  // namespace fovea
