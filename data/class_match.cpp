@@ -57,7 +57,8 @@ std::array<std::string, 3> forms_of(const std::string& name) {
 class NameIndex {
  public:
   explicit NameIndex(const ModelClasses& model) {
-    for (std::size_t k = 0; k < model.labels.size(); ++k) add(labels_, model.labels[k], k);
+    for (std::size_t k = 0; k < model.labels.size(); ++k)
+      add(labels_, forms_of(model.labels[k])[0], k);
     for (std::size_t k = 0; k < model.names.size(); ++k) {
       const auto forms = forms_of(model.names[k]);
       for (std::size_t f = 0; f < forms.size(); ++f) add(forms_[f], forms[f], k);
@@ -190,6 +191,14 @@ constexpr std::string_view kWayOut =
        "\"", kWayOut);
 }
 
+/// Whether each class of the data set has images.
+std::vector<bool> classes_with_images(const Dataset& images) {
+  std::vector<bool> used(static_cast<std::size_t>(images.classes()));
+  for (std::int64_t i = 0; i < images.size(); ++i)
+    used[static_cast<std::size_t>(images.label(i))] = true;
+  return used;
+}
+
 /// What unnamed classes of the model are called: as the data's are, else by their numbers.
 ClassNames shown_names(const ModelClasses& model, const DataClasses& data,
                        const ClassMatch& match) {
@@ -273,9 +282,20 @@ std::string match_notice(const ModelClasses& model, const DataClasses& data,
 
 MatchedImages match_images(const std::shared_ptr<const Dataset>& images, const ModelClasses& model,
                            bool in_label_order, const std::string& where) {
-  const DataClasses data{images->class_names(), in_label_order};
+  DataClasses data{images->class_names(), in_label_order};
+  std::vector<bool> asked(data.names.size(), true);
+  if (is_named(model) && !in_label_order && !find_match(model, data)) {
+    asked = classes_with_images(*images);
+    data.names.clear();
+    for (std::size_t k = 0; k < asked.size(); ++k)
+      if (asked[k]) data.names.push_back(images->class_names()[k]);
+  }
   ClassMatch match = match_classes(model, data, where);
-  return {relabelled(images, match.labels, shown_names(model, data, match)), images, data,
+  ClassLabels labels(asked.size(), -1);
+  auto next = match.labels.begin();
+  for (std::size_t k = 0; k < asked.size(); ++k)
+    if (asked[k]) labels[k] = *next++;
+  return {relabelled(images, std::move(labels), shown_names(model, data, match)), images, data,
           std::move(match)};
 }
 

@@ -72,10 +72,10 @@ struct ClassMatch {
 struct MatchedImages {
   std::shared_ptr<const Dataset> images;  ///< with the model's classes; unnamed ones as in the data
   std::shared_ptr<const Dataset> own;     ///< as they are, with the data set's labels
-  DataClasses data;                       ///< what it calls its classes
+  DataClasses data;                       ///< what it calls its classes, of those matched
   ClassMatch match;
 };
-/// Throws as match_classes().
+/// Classes without images need not be known. Throws as match_classes().
 [[nodiscard]] MatchedImages match_images(const std::shared_ptr<const Dataset>& images,
                                          const ModelClasses& model, bool in_label_order,
                                          const std::string& where);

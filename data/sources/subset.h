@@ -23,7 +23,7 @@ struct SubsetOptions {
                                                     const SubsetOptions& options);
 
 /// The same images under other labels: class k of `dataset` becomes labels[k] of those that `names`
-/// lists. The data set itself where that changes nothing.
+/// lists; -1 for a class without images. The data set itself where that changes nothing.
 [[nodiscard]] std::shared_ptr<const Dataset> relabelled(std::shared_ptr<const Dataset> dataset,
                                                         std::vector<std::int64_t> labels,
                                                         std::vector<std::string> names);

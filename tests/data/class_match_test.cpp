@@ -156,6 +156,24 @@ TEST_CASE("images come under the model's labels and names") {
   CHECK(match_images(builtin, {10}, false, "w").images->class_names() == builtin->class_names());
 }
 
+TEST_CASE("a class that has no images need not be known") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"apple", "leaf", "sea", "snow"})
+    write_picture(folder.path() / "train" / name / "a.png", 0);
+  write_picture(folder / "val/leaf/a.png", 1);
+  write_picture(folder / "val/sea/a.png", 2);
+  const auto val = open_dataset(photographs(folder.path(), "folder"), Split::test);
+  const MatchedImages shown = match_images(val, kPlants, false, "w");
+  CHECK(shown.match.text() == "2 of 3 by name");
+  CHECK(shown.data.names == Names{"leaf", "sea"});
+  CHECK(shown.images->label(0) == 1);
+  CHECK(shown.images->get(1).label == 2);
+  write_picture(folder / "val/snow/a.png", 3);
+  const auto more = open_dataset(photographs(folder.path(), "folder"), Split::test);
+  CHECK(contains(message_of([&] { (void)match_images(more, kPlants, false, "w"); }),
+                 "knows no class \"snow\", its 3"));
+}
+
 TEST_CASE("a class map orders or renames the classes of sets that name them themselves") {
   const TemporaryFolder folder;
   DatasetOptions options;

@@ -273,9 +273,26 @@ def cue_cases(cases, folder):
     cases.run("shape bias: no map", [*evaluate, cues], "class map")
     cases.run("shape bias: drawn pictures of other classes", [*evaluate, "builtin"], "disc")
     cases.run("shape bias: with a data set", [*mapped, "--dataset", "cifar10"], "--dataset")
+    class_map.write_bytes("cat: 3\ndog: 5\n".encode("utf-16"))
+    cases.run("class map: UTF-16", mapped, "expected UTF-8")
     for text, word in [("cat: 10\ndog: 5\n", "has 10 classes"), ("cat 3\n", "name: index"), ("cat: 3\n", "two or more")]:
         class_map.write_text(text)
         cases.run(f"class map: {text.splitlines()[0]}", mapped, word)
+
+
+def class_cases(cases, folder):
+    """Names of classes that are not there, with the weights that run_cases leaves."""
+    taken, listed = folder / "train_cifar/taken/last.safetensors", folder / "listed.txt"
+    evaluate = ["evaluate", taken, "--dataset", "builtin"]
+    for text, word in [(b"\n", "names no class"), (b"disc\ncheckerbord\n", "did you mean checkerboard?"),
+                       ("disc\n".encode("utf-16"), "expected UTF-8")]:
+        listed.write_bytes(text)
+        cases.run(f"--classes FILE: {text[:20]}", [*evaluate, "--classes", listed], word)
+    cases.run("--classes: quotes that do not end", [*evaluate, "--classes", '"disc, square'], "no class")
+    listed.write_text("a\nb\n")
+    cases.run("--class-map: of another size", [*evaluate, "--class-map", listed], "expected the data set's 10")
+    cases.run("predict: a class map of another size", ["predict", ROOT / "docs/mae-builtin.png", "--checkpoint", taken,
+                                                       "--class-map", listed], "has 2 (a, b)")
 
 
 def main():
@@ -291,6 +308,7 @@ def main():
         task_cases(cases, cases.folder)
         file_cases(cases, cases.folder)
         cue_cases(cases, cases.folder)
+        class_cases(cases, cases.folder)
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")
