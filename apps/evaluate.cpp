@@ -107,6 +107,7 @@ void evaluate_models(EvaluateRequest request, bool alone) {
   std::vector<EvaluatedModel> models;
   for_each_model(request, line, [&](const LoadedModel& trained) {
     const std::shared_ptr<const Dataset> images = request.open_images(trained);
+    if (!images->notice().empty()) line.print("note: " + images->notice());
     compare_classes(trained, *images, line);
     models.push_back(evaluate_one(request, trained, images, line));
     print_broken(models.back().result.pass, line);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "data/dataset.h"
 #include "data/evaluation_transform.h"
 #include "models/model.h"
 #include "train/run/weights_info.h"
@@ -36,7 +37,7 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   WeightsInfo info;  ///< with what the request says about images
   std::filesystem::path weights;
-  std::string data_dir;              ///< of the run that made them, where it is there still
+  DatasetOptions data;               ///< where the images of the run that made them lie
   std::vector<std::string> notices;  ///< what its user should be told
 
   /// What pictures and tables call it: the run's name and which weights of it, or the file's name.

@@ -6,12 +6,18 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "data/image.h"
+#include "data/sources/find_entry.h"
+#include "data/sources/picture_labels.h"
+#include "data/sources/shared_pictures.h"
+#include "data/sources/split_folders.h"
 
 namespace fovea {
 namespace {
@@ -20,30 +26,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSplitItself = ".";  // the class of pictures that lie in no class folder
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-/// Folders directly below, sorted.
-std::vector<std::string> folders_below(const fs::path& root) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && is_folder(entry.path())) names.push_back(name);
-  }
-  check(!error, root.string(), ": cannot be read: ", error.message());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 /// Those of the training split, so that both splits count alike.
 ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   if (!options.class_map.empty()) return read_class_map(options.class_map, options.data_dir);
   const fs::path train = find_split_folder(options, Split::train);
   const fs::path& from = train.empty() ? root : train;
-  std::vector<std::string> names = folders_below(from);
+  std::vector<std::string> names;
+  for (const std::string& folder : folders_below(from)) {
+    std::string name = composed_text(folder);
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  }
   check(!names.empty() || !options.labelled, from.string(),
         ": holds no folders, expected one for each class");
   if (names.empty()) names.emplace_back(kSplitItself);
@@ -71,44 +64,66 @@ fs::path index_file(const std::string& cache, const fs::path& root) {
   return folder / name.str();
 }
 
-[[noreturn]] void fail_without_split(const DatasetOptions& options, Split split) {
-  const std::string& wanted = split == Split::train ? options.train_split : options.val_split;
-  const char* usual = split == Split::train ? "train" : "val or validation";
-  fail(options.data_dir.string(), ": holds no folder ", wanted.empty() ? usual : wanted.c_str(),
-       " with a folder for each class; name the place as data_dir, or the split's folder as ",
-       split == Split::train ? "train_split" : "val_split");
-}
-
 }  // namespace
-
-fs::path find_split_folder(const DatasetOptions& options, Split split) {
-  const std::string& wanted = split == Split::train ? options.train_split : options.val_split;
-  std::vector<std::string> tried = {"train"};
-  if (split == Split::test) tried = {"val", "validation"};
-  if (!wanted.empty()) tried = {wanted};
-  for (const std::string& name : tried)
-    if (is_folder(options.data_dir / name)) return options.data_dir / name;
-  return {};
-}
 
 ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
     : root_(find_split_folder(options, split)) {
   if (root_.empty()) fail_without_split(options, split);
-  const ClassList classes = classes_of(options, root_);
-  names_ = shown_names(classes, options.data_dir);
-  if (classes.find(kSplitItself)) names_ = {"picture"};
   index_ = load_folder_index(root_, index_file(options.index_cache, root_));
-  add_images(classes, /*may_drop=*/!options.class_map.empty());
-  check(!images_.empty(), root_.string(), ": holds no pictures, expected ",
+  if (split == Split::test && !options.val_labels.empty()) {
+    add_labelled_images(options);
+  } else {
+    if (loose_pictures() == std::ssize(index_.files)) check_pictures(options, split);
+    const ClassList classes = classes_of(options, root_);
+    names_ = shown_names(classes, options.data_dir);
+    if (classes.find(kSplitItself)) names_ = {"picture"};
+    add_images(classes, /*may_drop=*/!options.class_map.empty());
+  }
+  if (images_.empty()) check_pictures(options, split);
+  if (!index_.others.empty()) add_notice(left_out());
+  if (split == Split::train) return;
+  add_notice(shared_pictures_notice(root_, index_, find_split_folder(options, Split::train)));
+}
+
+/// What is missing where no picture is of a class.
+void ImageFolder::check_pictures(const DatasetOptions& options, Split split) const {
+  const std::int64_t loose = loose_pictures();
+  const bool has_folders = !folders_below(root_).empty();
+  if (loose > 0 ? !options.labelled : !has_folders) return;
+  check(loose > 0, root_.string(), ": holds no pictures, expected ",
         joined(picture_endings(), ", "), " files in class folders",
         left_out().empty() ? "" : "; " + left_out());
+  if (split == Split::train && !has_folders) return;
+  fail(root_.string(), ": its ", loose, " pictures lie in no class folders; ",
+       split == Split::train
+           ? "expected a folder for each class"
+           : "--val-labels FILE says their classes: LOC_val_solution.csv, ImageNet's ground truth, "
+             "or lines \"PICTURE CLASS\"");
+}
+
+void ImageFolder::add_labelled_images(const DatasetOptions& options) {
+  const fs::path file = beside_or_below(options.val_labels, options.data_dir);
+  const PictureLabels listed = parse_picture_labels(read_file(file), file.string());
+  const bool has_classes =
+      !options.class_map.empty() || !find_split_folder(options, Split::train).empty();
+  std::vector<std::string> pictures;
+  for (const FolderIndex::File& picture : index_.files) pictures.push_back(picture.name);
+  const ClassList classes =
+      has_classes ? classes_of(options, root_) : listed_classes(listed, pictures);
+  names_ = shown_names(classes, options.data_dir);
+  const std::vector<std::int64_t> labels = labels_of(listed, pictures, classes);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    images_.push_back({static_cast<std::int64_t>(i), labels[i]});
+  }
 }
 
 void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   std::vector<std::optional<std::int64_t>> labels;  // of the directories
   std::set<std::string> dropped;
-  for (const FolderIndex::Directory& directory : index_.directories)
-    labels.push_back(classes.find(directory.path.substr(0, directory.path.find('/'))));
+  for (const FolderIndex::Directory& directory : index_.directories) {
+    labels.push_back(
+        classes.find(composed_text(directory.path.substr(0, directory.path.find('/')))));
+  }
   std::vector<bool> seen(names_.size());
   for (std::size_t i = 0; i < index_.files.size(); ++i) {
     const FolderIndex::File& file = index_.files[i];
@@ -125,15 +140,26 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   check(may_drop || dropped.empty(), root_.string(), ": has the class \"",
         dropped.empty() ? "" : *dropped.begin(), "\", which the training split does not have");
   const auto empty = std::count(seen.begin(), seen.end(), false);
-  std::ostringstream text;
-  if (!dropped.empty()) text << dropped.size() << " folders are not in the class map; ";
-  if (empty > 0)
-    text << empty << " of " << seen.size() << " classes have no pictures, the first is "
-         << names_[std::find(seen.begin(), seen.end(), false) - seen.begin()] << "; ";
-  if (!index_.others.empty()) text << left_out() << "; ";
-  if (text.str().empty()) return;
-  notice_ = root_.string() + ": " + text.str();
-  notice_.resize(notice_.size() - 2);
+  if (!dropped.empty()) add_notice(text_of(dropped.size(), " folders are not in the class map"));
+  if (empty > 0) {
+    add_notice(text_of(empty, " of ", seen.size(), " classes have no pictures, the first is ",
+                       names_[std::find(seen.begin(), seen.end(), false) - seen.begin()]));
+  }
+  if (loose_pictures() > 0 && !classes.find(kSplitItself)) {
+    add_notice(text_of(loose_pictures(),
+                       " pictures lie beside the class folders, of no class: they are left out"));
+  }
+}
+
+void ImageFolder::add_notice(const std::string& text) {
+  if (text.empty()) return;
+  notice_ += (notice_.empty() ? root_.string() + ": " : "; ") + text;
+}
+
+std::int64_t ImageFolder::loose_pictures() const {
+  return std::count_if(index_.files.begin(), index_.files.end(), [&](const auto& file) {
+    return index_.directories[file.directory].path == kSplitItself;
+  });
 }
 
 std::string ImageFolder::left_out() const {

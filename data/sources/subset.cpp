@@ -34,11 +34,11 @@ std::int64_t find_class(const std::string& word, const std::vector<std::string>&
   for (std::size_t k = 0; k < names.size(); ++k)
     if (names[k] == word || id_of(names[k]) == word) return static_cast<std::int64_t>(k);
   if (const auto number = parse_integer(word)) {
-    check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()),
-          "choosing classes: got ", *number, ", expected 0 to ", names.size() - 1);
+    check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()), "--classes: got ",
+          *number, ", expected 0 to ", names.size() - 1);
     return *number;
   }
-  fail("choosing classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
+  fail("--classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
 }
 
 class Subset : public Dataset {
@@ -46,9 +46,12 @@ class Subset : public Dataset {
   struct Choice {
     std::vector<std::int64_t> classes;  ///< new label -> old label
     std::vector<std::int64_t> images;   ///< new index -> old index
+    std::string reason{};               ///< ends the notice
   };
   Subset(std::shared_ptr<const Dataset> whole, Choice choice)
-      : whole_(std::move(whole)), images_(std::move(choice.images)) {
+      : whole_(std::move(whole)),
+        images_(std::move(choice.images)),
+        reason_(std::move(choice.reason)) {
     labels_.resize(static_cast<std::size_t>(whole_->classes()), -1);
     for (const std::int64_t old : choice.classes) {
       labels_[old] = static_cast<std::int64_t>(names_.size());
@@ -84,7 +87,7 @@ class Subset : public Dataset {
     std::ostringstream text;
     if (!whole_->notice().empty()) text << whole_->notice() << "; ";
     text << "using " << size() << " of " << whole_->size() << " images in " << names_.size()
-         << " of " << whole_->classes() << " classes";
+         << " of " << whole_->classes() << " classes" << reason_;
     return text.str();
   }
 
@@ -103,6 +106,7 @@ class Subset : public Dataset {
   std::vector<std::int64_t> images_;
   std::vector<std::int64_t> labels_;  ///< old label -> new label; -1: left out
   std::vector<std::string> names_;
+  std::string reason_;
 };
 
 /// What is left of each part.
@@ -117,6 +121,12 @@ std::vector<std::int64_t> Subset::parts() const {
     image = next;
   }
   return left;
+}
+
+std::vector<std::vector<std::int64_t>> images_by_class(const Dataset& dataset) {
+  std::vector<std::vector<std::int64_t>> by_class(static_cast<std::size_t>(dataset.classes()));
+  for (std::int64_t i = 0; i < dataset.size(); ++i) by_class[dataset.label(i)].push_back(i);
+  return by_class;
 }
 
 /// How many of a class's images.
@@ -135,9 +145,9 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
   for (std::size_t k = 0; k < by_class.size(); ++k) {
     const auto size = static_cast<std::int64_t>(by_class[k].size());
     const std::int64_t count = count_of_share(size, options);
-    check(count > 0 || size == 0, "choosing a share of the images: ", options.fraction, " of the ",
-          size, " images of \"", names[k], "\" rounds down to none; a larger share is needed, or ",
-          "the rule that draws at least one");
+    check(count > 0 || size == 0, "--fraction: ", options.fraction, " of the ", size,
+          " images of \"", names[k], "\" rounds down to none; a larger share is needed, or ",
+          "--fraction-rule drawn, which takes at least one");
     const auto order = options.rule == FractionRule::first
                            ? sequential_order(size)
                            : shuffled_order(size, /*seed=*/0, static_cast<std::int64_t>(k));
@@ -153,8 +163,8 @@ std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
   std::set<std::int64_t> chosen;
   if (const auto count = parse_integer(trimmed(text))) {  // also where classes are called 0, 1, ...
-    check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()),
-          "choosing classes: got ", *count, " classes, the data set has ", names.size());
+    check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()), "--classes: got ",
+          *count, " classes, the data set has ", names.size());
     return sequential_order(*count);
   }
   std::vector<std::string> words = split_text(text, ',');
@@ -164,22 +174,47 @@ std::vector<std::int64_t> parse_classes(const std::string& text,
   return {chosen.begin(), chosen.end()};
 }
 
+std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& dataset,
+                                        double fraction, Split split) {
+  check(fraction > 0 && fraction < 1, "--val-fraction: got ", fraction,
+        ", expected more than 0 and less than 1");
+  std::vector<bool> is_held(static_cast<std::size_t>(dataset->size()));
+  const std::vector<std::vector<std::int64_t>> by_class = images_by_class(*dataset);
+  for (std::size_t k = 0; k < by_class.size(); ++k) {
+    const auto size = static_cast<std::int64_t>(by_class[k].size());
+    if (size < 2) continue;
+    const std::int64_t wanted = std::llround(fraction * static_cast<double>(size));
+    const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, size - 1);
+    const auto order = shuffled_order(size, /*seed=*/1, static_cast<std::int64_t>(k));
+    for (std::int64_t i = 0; i < count; ++i) is_held[by_class[k][order[i]]] = true;
+  }
+  Subset::Choice choice{sequential_order(dataset->classes()), {}};
+  choice.reason = text_of(split == Split::test ? ", those that --val-fraction "
+                                               : ", without those that --val-fraction ",
+                          fraction, " holds out");
+  for (std::int64_t i = 0; i < dataset->size(); ++i) {
+    if (is_held[i] == (split == Split::test)) choice.images.push_back(i);
+  }
+  check(!choice.images.empty(), "--val-fraction: no class has two images, expected one to train ",
+        "on and one to test");
+  return std::make_shared<Subset>(dataset, std::move(choice));
+}
+
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
                                       const SubsetOptions& options) {
-  check(options.fraction > 0 && options.fraction <= 1, "choosing a share of the images: got ",
-        options.fraction, ", expected more than 0 and at most 1");
+  check(options.fraction > 0 && options.fraction <= 1, "--fraction: got ", options.fraction,
+        ", expected more than 0 and at most 1");
   if (options.classes.empty() && options.fraction == 1) return dataset;
   Subset::Choice choice;
   choice.classes = options.classes.empty() ? sequential_order(dataset->classes())
                                            : parse_classes(options.classes, dataset->class_names());
-  std::vector<std::vector<std::int64_t>> by_class(static_cast<std::size_t>(dataset->classes()));
-  for (std::int64_t i = 0; i < dataset->size(); ++i) by_class[dataset->label(i)].push_back(i);
+  std::vector<std::vector<std::int64_t>> by_class = images_by_class(*dataset);
   std::vector<bool> wanted(by_class.size());
   for (const std::int64_t k : choice.classes) wanted[k] = true;
   for (std::size_t k = 0; k < by_class.size(); ++k)
     if (!wanted[k]) by_class[k].clear();
   choice.images = share_of(by_class, options, dataset->class_names());
-  check(!choice.images.empty(), "choosing classes: no images of these classes");
+  check(!choice.images.empty(), "--classes: there are no images of these classes");
   return std::make_shared<Subset>(std::move(dataset), std::move(choice));
 }
 

@@ -22,6 +22,13 @@ struct SubsetOptions {
 [[nodiscard]] std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
                                                     const SubsetOptions& options);
 
+/// The training or the test images of a set of which a share is held out for testing: of each class
+/// the nearest whole number of images, at least one and not all; a class of one image is not
+/// tested. Which ones follows from the class's number and how many images it has, on every machine.
+/// Throws where nothing would be held out.
+[[nodiscard]] std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& dataset,
+                                                      double fraction, Split split);
+
 /// The classes that `text` names, by number in the order of the set. A name is one of `names`, or
 /// what stands in brackets at its end: "tench (n01440764)".
 [[nodiscard]] std::vector<std::int64_t> parse_classes(const std::string& text,
