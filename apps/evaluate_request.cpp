@@ -62,8 +62,8 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
-/// The run's own data, where nothing else is named. Its images that were held out are the same in
-/// another place: without their share the training images would be measured.
+/// The run's own data, where nothing else is named. What was held out is the same share of them in
+/// another place, unless a split is named: the rest was trained on.
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   DatasetOptions options = data;
   const bool same_set = data.name.empty() || data.name == trained.info.dataset;
@@ -71,9 +71,12 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   if (data.name.empty()) options.name = trained.info.dataset;
   options.data_dir = same_place ? trained.data.data_dir : std::filesystem::path(data_dir);
   options.class_map = class_map;
-  options.val_fraction = val_fraction.value_or(same_set ? trained.data.val_fraction : 0);
+  const bool names_split = !data.val_split.empty() || !data.val_labels.empty();
+  options.val_fraction =
+      val_fraction.value_or(same_set && !names_split ? trained.data.val_fraction : 0);
   if (!same_place) return options;
   if (options.train_split.empty()) options.train_split = trained.data.train_split;
+  if (options.val_fraction > 0) return options;
   if (options.val_split.empty()) options.val_split = trained.data.val_split;
   if (options.val_labels.empty()) options.val_labels = trained.data.val_labels;
   return options;

@@ -69,6 +69,9 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"pack", open_files<Pack>}});
 
 Opened open_whole(const DatasetOptions& options, Split split) {
+  const bool has_folders = options.name == "folder" || options.name == "auto";
+  check(has_folders || options.val_labels.empty(),
+        "--val-labels: is about pictures in folders, and ", "the data set is ", options.name);
   for (const Source& source : kSources)
     if (source.name == options.name) return source.open(options, split);
   refuse_name("open_dataset", options.name, dataset_names());
@@ -151,6 +154,8 @@ std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split s
   const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1,
                              options.fraction_rule};
   if (options.val_fraction == 0) return select(open_whole(options, split), subset);
+  check(options.val_split.empty() && options.val_labels.empty(), "--val-fraction: holds out ",
+        "training images for validation, expected no --val-split or --val-labels beside it");
   const Opened all = open_whole(options, Split::train);
   return select(hold_out(all, options.val_fraction, split), subset);
 }

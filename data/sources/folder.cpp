@@ -24,6 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kLabelsAdvice =
+    "--val-labels FILE says the classes of pictures: LOC_val_solution.csv, ImageNet's ground "
+    "truth, "
+    "or lines \"PICTURE CLASS\"";
 constexpr const char* kSplitItself = ".";  // the class of pictures that lie in no class folder
 
 /// Those of the training split, so that both splits count alike.
@@ -32,10 +36,10 @@ ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   const fs::path train = find_split_folder(options, Split::train);
   const fs::path& from = train.empty() ? root : train;
   std::vector<std::string> names;
+  std::set<std::string> seen;
   for (const std::string& folder : folders_below(from)) {
-    std::string name = composed_text(folder);
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(std::move(name));
+    const std::string name = composed_text(folder);
+    if (seen.insert(name).second) names.push_back(name);
   }
   check(!names.empty() || !options.labelled, from.string(),
         ": holds no folders, expected one for each class");
@@ -95,14 +99,12 @@ void ImageFolder::check_pictures(const DatasetOptions& options, Split split) con
         left_out().empty() ? "" : "; " + left_out());
   if (split == Split::train && !has_folders) return;
   fail(root_.string(), ": its ", loose, " pictures lie in no class folders; ",
-       split == Split::train
-           ? "expected a folder for each class"
-           : "--val-labels FILE says their classes: LOC_val_solution.csv, ImageNet's ground truth, "
-             "or lines \"PICTURE CLASS\"");
+       split == Split::train ? "expected a folder for each class" : kLabelsAdvice);
 }
 
 void ImageFolder::add_labelled_images(const DatasetOptions& options) {
   const fs::path file = beside_or_below(options.val_labels, options.data_dir);
+  check(is_file(file), "--val-labels: ", file.string(), " is no file, expected a list of labels");
   const PictureLabels listed = parse_picture_labels(read_file(file), file.string());
   const bool has_classes =
       !options.class_map.empty() || !find_split_folder(options, Split::train).empty();
@@ -138,7 +140,8 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
     }
   }
   check(may_drop || dropped.empty(), root_.string(), ": has the class \"",
-        dropped.empty() ? "" : *dropped.begin(), "\", which the training split does not have");
+        dropped.empty() ? "" : *dropped.begin(), "\", which the training split does not have",
+        images_.empty() ? text_of("; where that is no class, ", kLabelsAdvice) : "");
   const auto empty = std::count(seen.begin(), seen.end(), false);
   if (!dropped.empty()) add_notice(text_of(dropped.size(), " folders are not in the class map"));
   if (empty > 0) {

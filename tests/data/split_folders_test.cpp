@@ -109,6 +109,8 @@ TEST_CASE("a fraction holds out of train, whatever else there is") {
   CHECK(open_dataset(options, Split::test)->size() == 2);
   options.val_fraction = 0.99;  // and not all
   CHECK(open_dataset(options, Split::train)->size() == 2);
+  options.val_split = "val";
+  CHECK(contains(opening_error(options, Split::test), "expected no --val-split or --val-labels"));
   CHECK(open_dataset({.val_fraction = 0.1}, Split::test)->size() == 2000);  // of the built-in set
 }
 
@@ -135,7 +137,7 @@ TEST_CASE("Kaggle's tree of ImageNet is found from its top") {
   DatasetOptions options = photographs(folder.path(), "auto");
   CHECK(open_dataset(options, Split::train)->size() == 4);
   CHECK(contains(opening_error(options, Split::test),
-                 "its 2 pictures lie in no class folders; --val-labels FILE says their classes"));
+                 "its 2 pictures lie in no class folders; --val-labels FILE says the classes"));
   options.val_labels = "LOC_val_solution.csv";  // found below data_dir
   const auto test = open_dataset(options, Split::test);
   REQUIRE(test->size() == 2);
@@ -191,6 +193,30 @@ TEST_CASE("labels by picture: names with or without endings, classes by name or 
   CHECK(contains(error("a.png 3\nb.png 0\n"), "has the class \"3\", expected the name of one of"));
   CHECK(contains(error("a.png 1\nb.png 0\na.jpg 2\n"), "says of \"a\" 1 and 2"));
   CHECK(contains(error("a.png 1\n0\n"), "line 2 has 1 words"));
+}
+
+TEST_CASE("pictures in a folder that is no class have labels too: Tiny ImageNet") {
+  const TemporaryFolder folder;
+  make_classes(folder / "train/n02", {"images"}, 2);
+  make_classes(folder / "train/n01", {"images"}, 2);
+  make_classes(folder / "val", {"images"}, 2);
+  write_file_atomically(folder / "val/val_annotations.txt",
+                        "0.JPEG\tn02\t0\t32\t44\t62\n1.JPEG\tn01\t52\t55\t57\t59\n");
+  DatasetOptions options = photographs(folder.path(), "auto");
+  CHECK(open_dataset(options, Split::train)->size() == 4);
+  CHECK(
+      contains(opening_error(options, Split::test),
+               "has the class \"images\", which the training split does not have; where that is no "
+               "class, --val-labels FILE"));
+  options.val_labels = "val/val_annotations.txt";
+  const auto test = open_dataset(options, Split::test);
+  REQUIRE(test->size() == 2);
+  CHECK(test->label(0) == 1);
+  options.val_labels = "gone.txt";
+  CHECK(contains(opening_error(options, Split::test), "--val-labels: gone.txt is no file"));
+  options.name = "tar";
+  CHECK(
+      contains(opening_error(options, Split::test), "--val-labels: is about pictures in folders"));
 }
 
 TEST_CASE("a flat folder is tested with the classes that its labels name") {
