@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::size_t kPixelBytes = 3072;
+constexpr std::int64_t kPixelBytes = 3072;
 
 PickleRef require_key(const Pickle& pickle, const std::string& key, const std::string& where) {
   const std::optional<PickleRef> value = find_key(pickle, pickle.root, key);
@@ -51,8 +51,11 @@ std::string cifar_records_of(std::string_view pickled, const std::vector<std::st
   const NumpyBytes data =
       numpy_bytes_of(pickle, require_key(pickle, "data", where), where + ": its data");
   const auto count = static_cast<std::size_t>(data.shape.empty() ? 0 : data.shape.front());
-  check(data.bytes.size() == count * kPixelBytes, where, ": its data has ", data.bytes.size(),
-        " bytes in ", count, " rows, expected ", kPixelBytes, " a row");
+  using Sizes = std::vector<std::int64_t>;
+  const Sizes row(data.shape.begin() + (data.shape.empty() ? 0 : 1), data.shape.end());
+  check(row == Sizes{kPixelBytes} || row == Sizes{3, 32, 32}, where, ": its data has ",
+        data.bytes.size(), " bytes in ", count, " rows of ", row.size(),
+        " axes, expected an array [images, 3072]");
   std::vector<std::vector<char>> labels;
   for (const std::string& key : label_keys) {
     labels.push_back(labels_of(pickle, key, where));
@@ -60,10 +63,11 @@ std::string cifar_records_of(std::string_view pickled, const std::vector<std::st
           count, " rows of data, expected as many");
   }
   std::string records;
-  records.reserve(count * (labels.size() + kPixelBytes));
+  const auto pixel_bytes = static_cast<std::size_t>(kPixelBytes);
+  records.reserve(count * (labels.size() + pixel_bytes));
   for (std::size_t i = 0; i < count; ++i) {
     for (const std::vector<char>& bytes : labels) records += bytes[i];
-    records.append(data.bytes, i * kPixelBytes, kPixelBytes);
+    records.append(data.bytes, i * pixel_bytes, pixel_bytes);
   }
   return records;
 }

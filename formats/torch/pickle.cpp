@@ -180,7 +180,7 @@ class Machine {
     const std::string_view name = name_of_opcode(code);
     fail(where_, ": the pickle has the instruction ",
          name.empty() ? "of code " + std::to_string(code) : std::string(name), " at its byte ",
-         start_, ", which is none of those that are read");
+         start_, ", which is none of those that are read, of protocols 2 to 5");
   }
 
   std::string take(std::uint64_t count) {

@@ -65,11 +65,14 @@ bool contains(const std::string& text, const std::string& part) {
 std::string row(int value) { return record(label(value)).substr(1); }
 
 /// An array of bytes as numpy pickles it before protocol 5.
-std::string array_of(const std::string& bytes, std::int64_t rows) {
+std::string array_of(const std::string& bytes, std::int64_t rows,
+                     const std::vector<std::int64_t>& row = {3072}) {
   using namespace tests;
   const std::string type = py_call(py_global("numpy", "dtype"), {py_text("u1"), "\x89", "\x88"});
   const std::string data = "T" + little(static_cast<std::uint32_t>(bytes.size())) + bytes;
-  const std::string shape = py_tuple({py_integer(rows), py_integer(3072)});
+  std::vector<std::string> sizes{py_integer(rows)};
+  for (const std::int64_t size : row) sizes.push_back(py_integer(size));
+  const std::string shape = py_tuple(sizes);
   return py_call(py_global("numpy.core.multiarray", "_reconstruct"),
                  {py_global("numpy", "ndarray"), py_tuple({"K" + std::string(1, '\0')}),
                   py_text("b")}) +
@@ -184,6 +187,9 @@ TEST_CASE("a batch of Python's that is none says why") {
   CHECK(contains(
       error(py_pickle(py_dict({{"data", array_of("short", 1)}, {"labels", list_of({"N"})}}))),
       "has 5 bytes, which is not what its shape says"));
+  const std::string turned = array_of(row(1), 1, {32, 32, 3});
+  CHECK(contains(error(py_pickle(py_dict({{"data", turned}, {"labels", list_of({"K\x01"})}}))),
+                 "rows of 3 axes, expected an array [images, 3072]"));
   CHECK(contains(error(batch({10})), "record 0 has label 10"));
   const std::string whole = batch({1});
   CHECK(contains(error(whole.substr(0, whole.size() / 2)), "is cut short"));
