@@ -19,6 +19,12 @@ Fields fields_of(EvaluateRequest& r) {
   data.choice("split", &r.split, "which of its images", {"val", "train"});
   data.add("val-split", &r.data.val_split, "of photographs: folder, tar files or pack below it");
   data.add("train-split", &r.data.train_split, "the same, with --split train");
+  data.number("val-fraction", &r.val_fraction,
+              "of the training images of each class, which are the validation images (default: as "
+              "in training)",
+              {0, 0.99});
+  data.add("val-labels", &r.data.val_labels,
+           "labels of images in no class folders, as in training");
   data.add("class-map", &r.class_map,
            "file of the data's class names, one a line, in the order of the model's; with "
            "--shape-bias of categories, \"cat: 281 282 ...\"");
@@ -57,15 +63,32 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
-MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
+/// The run's own data, where nothing else is named. What was held out is the same share of them in
+/// another place, unless a split is named: the rest was trained on.
+DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   DatasetOptions options = data;
+  const bool same_set = data.name.empty() || data.name == trained.info.dataset;
+  const bool same_place = data.name.empty() && data_dir.empty();
   if (data.name.empty()) options.name = trained.info.dataset;
+  options.data_dir = same_place ? trained.data.data_dir : std::filesystem::path(data_dir);
+  options.class_map = class_map;
+  const bool names_split = !data.val_split.empty() || !data.val_labels.empty();
+  options.val_fraction =
+      val_fraction.value_or(same_set && !names_split ? trained.data.val_fraction : 0);
+  if (!same_place) return options;
+  if (options.train_split.empty()) options.train_split = trained.data.train_split;
+  if (options.val_fraction > 0) return options;
+  if (options.val_split.empty()) options.val_split = trained.data.val_split;
+  if (options.val_labels.empty()) options.val_labels = trained.data.val_labels;
+  return options;
+}
+
+MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
+  const DatasetOptions options = images_of(trained);
   check(!options.name.empty(), trained.weights.string(),
         ": does not say what it was trained on; give --dataset");
-  options.data_dir = data.name.empty() && data_dir.empty() ? trained.data_dir : data_dir;
-  options.class_map = class_map;
   return match_images(open_dataset(options, split == "train" ? Split::train : Split::test),
-                      trained.classes(), !class_map.empty(), trained.weights.string());
+                      trained.classes(), !options.class_map.empty(), trained.weights.string());
 }
 
 ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct EvaluateRequest {
   std::vector<std::string> checkpoints;
   LoadRequest load;
   DatasetOptions data;
+  std::optional<double> val_fraction;  ///< empty: that of the run
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
   std::int64_t batch_size = 128, workers = 2, threads = 0;
@@ -28,6 +30,9 @@ struct EvaluateRequest {
   /// under the checkpoint's labels.
   [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
+
+ private:
+  [[nodiscard]] DatasetOptions images_of(const LoadedModel& trained) const;
 };
 
 [[nodiscard]] Fields fields_of(EvaluateRequest& request);

@@ -51,15 +51,26 @@ fs::path weights_path(const LoadRequest& request) {
   return file;
 }
 
-/// Empty where the weights are no run's or its data lie there no longer.
-std::string data_dir_of_run(const fs::path& weights) {
+/// Empty where the weights are no run's; without a folder where its data lie there no longer.
+DatasetOptions data_of_run(const fs::path& weights) {
   const RunPaths run{weights.parent_path()};
   if (!is_run(run.folder) || !fs::exists(run.config())) return {};
   const json settings = parse_json(read_file(run.config()));
-  const auto folder = settings.find("data-dir");
-  if (folder == settings.end() || !folder->is_string()) return {};
+  const auto text = [&](const char* name) {
+    const auto value = settings.find(name);
+    return value != settings.end() && value->is_string() ? value->get<std::string>() : "";
+  };
+  DatasetOptions data;
   std::error_code none;
-  return fs::is_directory(folder->get<std::string>(), none) ? folder->get<std::string>() : "";
+  if (fs::is_directory(text("data-dir"), none)) data.data_dir = text("data-dir");
+  data.train_split = text("train-split");
+  data.val_split = text("val-split");
+  data.val_labels = text("val-labels");
+  const auto fraction = settings.find("val-fraction");
+  if (fraction != settings.end() && fraction->is_number()) {
+    data.val_fraction = fraction->get<double>();
+  }
+  return data;
 }
 
 ModelRequest model_request(const LoadRequest& request, const WeightsFile& file) {
@@ -169,7 +180,7 @@ LoadedModel load_trained(const LoadRequest& request) {
     fail(loaded.weights.string(), ": ", error.what());
   }
   loaded.info = weights_info(file.metadata, loaded.weights);
-  loaded.data_dir = data_dir_of_run(loaded.weights);
+  loaded.data = data_of_run(loaded.weights);
   override_images(loaded.info, request);
   loaded.notices = notices_of(loaded, file, report);
   name_classes(loaded);

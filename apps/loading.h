@@ -10,6 +10,7 @@
 
 #include "base/fields.h"
 #include "data/class_match.h"
+#include "data/dataset.h"
 #include "data/evaluation_transform.h"
 #include "models/model.h"
 #include "train/run/weights_info.h"
@@ -38,7 +39,7 @@ struct LoadedModel {
   WeightsInfo info;  ///< with what the request says about images
   std::filesystem::path weights;
   bool names_classes = true;  ///< false: info.classes are "class 0" and so on, for want of names
-  std::string data_dir;       ///< of the run that made them, where it is there still
+  DatasetOptions data;        ///< where the images of the run that made them lie
   std::vector<std::string> notices;  ///< what its user should be told
 
   /// What pictures and tables call it: the run's name and which weights of it, or the file's name.

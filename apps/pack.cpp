@@ -29,6 +29,9 @@ Fields fields_of(Request& r) {
   data.add("data-dir", &r.data_dir, "folder that holds it (default: $FOVEA_DATA, else ./datasets)");
   data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
   data.add("val-split", &r.data.val_split, "the same of the test images");
+  data.number("val-fraction", &r.data.val_fraction,
+              "of the training images of each class, held out as the test images", {0, 0.99});
+  data.add("val-labels", &r.data.val_labels, "labels of test images in no class folders");
   data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
   data.add("classes", &r.data.classes,
            "only these: names (with commas in quotes) or numbers, how many, or a file of names");

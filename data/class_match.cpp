@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/lists.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "data/sources/class_list.h"
 #include "data/sources/subset.h"
 
@@ -44,7 +45,8 @@ bool is_named(const ModelClasses& model) {
 }
 
 /// A name as it stands, its synset id and the words before it; the latter two may be "".
-std::array<std::string, 3> forms_of(const std::string& name) {
+std::array<std::string, 3> forms_of(std::string_view given) {
+  const std::string name = composed_text(given);
   const std::size_t open = name.rfind(" (n");
   if (open == std::string::npos || !name.ends_with(')')) return {name, "", ""};
   const std::string id = name.substr(open + 2, name.size() - open - 3);

@@ -18,6 +18,7 @@
 #include "data/sources/class_list.h"
 #include "data/sources/folder.h"
 #include "data/sources/pack.h"
+#include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
 #include "data/sources/tar_shards.h"
 
@@ -72,6 +73,15 @@ Opened open_pack(const DatasetOptions& options, Split split) {
 
 Opened open_detected(const DatasetOptions& options, Split split);
 
+/// CIFAR's files have recipes of their own: they are read where they are named.
+void require_no_cifar(const std::filesystem::path& data_dir) {
+  for (const auto& [kind, name] :
+       {std::pair(CifarKind::cifar10, "cifar10"), std::pair(CifarKind::cifar100, "cifar100")}) {
+    check(!holds_cifar(kind, data_dir), data_dir.string(), ": holds the files of ", name,
+          "; --dataset ", name, " reads them");
+  }
+}
+
 /// A data set has its row here.
 constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"cifar10", open_cifar<CifarKind::cifar10>},
@@ -82,6 +92,9 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"pack", open_pack}});
 
 Opened open_whole(const DatasetOptions& options, Split split) {
+  const bool has_folders = options.name == "folder" || options.name == "auto";
+  check(has_folders || options.val_labels.empty(),
+        "--val-labels: is about pictures in folders, and ", "the data set is ", options.name);
   for (const Source& source : kSources)
     if (source.name == options.name) return source.open(options, split);
   refuse_name("open_dataset", options.name, dataset_names());
@@ -144,18 +157,18 @@ const std::vector<std::string>& dataset_names() {
 std::string detect_dataset(const DatasetOptions& given) {
   DatasetOptions options = given;
   options.data_dir = data_dir_of(given);
-  if (!find_pack(options, Split::train).empty()) return "pack";
-  if (!find_shards(options, Split::train).empty()) return "tar";
-  if (!find_split_folder(options, Split::train).empty()) return "folder";
-  if (!find_pack(options, Split::test).empty()) return "pack";
-  if (!find_shards(options, Split::test).empty()) return "tar";
-  if (!find_split_folder(options, Split::test).empty()) return "folder";
-  fail(options.data_dir.string(), ": holds no data set that is known: expected class folders in ",
-       "train/ and val/, tar shards train*.tar and val*.tar, or train.pack and val.pack (CIFAR's "
-       "files ",
-       "are read where the data set is named, cifar10 or cifar100); name the place as data_dir or "
-       "in ",
-       "$FOVEA_DATA");
+  for (const Split split : {Split::train, Split::test}) {
+    if (!find_pack(options, split).empty()) return "pack";
+    if (!find_shards(options, split).empty()) return "tar";
+    if (!find_split_folder(options, split).empty()) return "folder";
+  }
+  const std::string where = options.data_dir.string();
+  require_no_cifar(options.data_dir);
+  const std::filesystem::path compressed = find_compressed_shard(options, Split::train);
+  check(compressed.empty(), unpacking_advice(compressed));
+  fail(where, ": holds no data set that is known: expected class folders in train/ and val/, tar ",
+       "shards train*.tar and val*.tar, or train.pack and val.pack; name the place by --data-dir ",
+       "or in $FOVEA_DATA");
 }
 
 std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split split) {
@@ -163,7 +176,11 @@ std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split s
   options.data_dir = data_dir_of(given);
   const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1,
                              options.fraction_rule};
-  return select(open_whole(options, split), subset);
+  if (options.val_fraction == 0) return select(open_whole(options, split), subset);
+  check(options.val_split.empty() && options.val_labels.empty(), "--val-fraction: holds out ",
+        "training images for validation, expected no --val-split or --val-labels beside it");
+  const Opened all = open_whole(options, Split::train);
+  return select(hold_out(all, options.val_fraction, split), subset);
 }
 
 }  // namespace fovea

@@ -99,14 +99,16 @@ struct DatasetOptions {
 
   // Of data sets of photographs: folder, tar, pack.
   std::string train_split{}, val_split{};  ///< folder or file pattern below data_dir; empty: usual
+  std::filesystem::path val_labels{};      ///< of test pictures in no class folders
   std::filesystem::path class_map{};       ///< a class name a line, in label order
   std::string index_cache{};  ///< folder of index files, "none"; empty: the user's cache folder
 
   bool labelled = true;  ///< false: folders of pictures, without one for each class, will do
 
   // Of all.
-  std::string classes{};  ///< only these: names or numbers, or how many; empty: all
-  double fraction = 1;    ///< of the training images of each class
+  double val_fraction = 0;  ///< of the training images of each class, which are the test images
+  std::string classes{};    ///< only these: names or numbers, or how many; empty: all
+  double fraction = 1;      ///< of the training images of each class
   FractionRule fraction_rule = FractionRule::drawn;
 };
 

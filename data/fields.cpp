@@ -38,7 +38,15 @@ void add_fields(Fields& fields, DatasetOptions& options) {
       "train-split", &options.train_split,
       "below data-dir: a folder, tar files as train-{000..146}.tar, or a .pack (default: train*)");
   g.add("val-split", &options.val_split,
-        "the same of the test images (default: val* or validation*)");
+        "the same of the test images (default: val*, valid*, eval*)");
+  g.number("val-fraction", &options.val_fraction,
+           "of the training images of each class, held out as the validation images; 0: those of "
+           "val-split",
+           {0, 0.99})
+      .fixed = true;
+  g.add("val-labels", &options.val_labels,
+        "labels of validation images in no class folders: LOC_val_solution.csv, ImageNet's ground "
+        "truth, or lines \"PICTURE CLASS\"");
   g.add("class-map", &options.class_map, "file of class names, one a line, in label order");
   g.add("classes", &options.classes,
         "only these: names (with commas in quotes) or numbers, how many, or a file of names")

@@ -40,7 +40,7 @@ constexpr std::array kFormats = {
     Format{"WebP", 8, "WEBP"sv, nullptr},
 #endif
     Format{"BMP", 0, "BM"sv, decode_and_cut<codec::decode_stb>, ".bmp"},
-    Format{"GIF", 0, "GIF8"sv, decode_and_cut<codec::decode_stb>, ".gif"},
+    Format{"GIF", 0, "GIF8"sv, decode_and_cut<codec::decode_gif>, ".gif"},
     Format{"PGM", 0, "P5"sv, nullptr},
     Format{"PPM", 0, "P6"sv, nullptr},
     Format{"TIFF", 0, "II*\0"sv, nullptr},

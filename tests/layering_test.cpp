@@ -66,7 +66,7 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"engine", {"base"}},
       {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
-      {"data", {"base", "engine"}},
+      {"data", {"base", "engine", "formats"}},
       {"models", {"base", "engine", "formats", "ops"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},

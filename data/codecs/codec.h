@@ -30,7 +30,8 @@ void check_plausible(const Source& source, ImageSize size, std::int64_t most);
 [[nodiscard]] Image decode_jpeg(const Source& source);  ///< the chosen part
 [[nodiscard]] Image decode_png(const Source& source);   ///< the whole image, like the next
 [[nodiscard]] Image decode_webp(const Source& source);  ///< its first frame
-[[nodiscard]] Image decode_stb(const Source& source);   ///< BMP, GIF, JPEG, PNG
+[[nodiscard]] Image decode_gif(const Source& source);   ///< its first frame
+[[nodiscard]] Image decode_stb(const Source& source);   ///< BMP, JPEG, PNG
 /// The chosen part of a whole image.
 [[nodiscard]] Image cut(const Image& image, const Source& source);
 

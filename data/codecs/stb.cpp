@@ -1,9 +1,8 @@
-// stb_image: BMP and GIF always, JPEG and PNG in builds without their libraries.
+// stb_image: BMP always, JPEG and PNG in builds without their libraries.
 // Its other formats stay out: the fuzzer finds overflows in 2.27 (16-bit PNM).
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_BMP
-#define STBI_ONLY_GIF
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
 #define STBI_NO_STDIO

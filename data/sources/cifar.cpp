@@ -1,11 +1,15 @@
-// Finding, checking and reading CIFAR's binary files.
+// Finding, checking and reading CIFAR's files.
 #include "data/sources/cifar.h"
 
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "data/sources/cifar_pickle.h"
+#include "data/sources/find_entry.h"
 
 namespace fovea {
 namespace {
@@ -14,66 +18,158 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kArea = Cifar::kSide * Cifar::kSide;
 
-/// What tells the two sets apart.
-struct Layout {
-  std::string title;
-  std::int64_t label_bytes;  ///< the last one is the label used
-  std::int64_t classes;
+/// How a set lies on the disk: in the binary version, or in Python's.
+struct Form {
   std::vector<std::string> folders;  ///< usual names, below data_dir
   std::vector<std::string> train_files, test_files;
-  std::int64_t train_records, test_records;  ///< of the official set
-  std::string names_file;
+  std::string names_file, names_key;
+  std::vector<std::string> label_keys;  ///< empty: binary
 
-  [[nodiscard]] std::int64_t record_bytes() const { return label_bytes + Image::kChannels * kArea; }
   [[nodiscard]] const std::vector<std::string>& files(Split split) const {
     return split == Split::train ? train_files : test_files;
   }
 };
 
+/// What tells the two sets apart.
+struct Layout {
+  std::string title;
+  std::int64_t label_bytes;  ///< the last one is the label used
+  std::int64_t classes;
+  std::int64_t coarse_classes;  ///< that the label byte before it counts; 0: there is none
+  std::int64_t train_records, test_records;  ///< of the official set
+  std::vector<Form> forms;
+
+  [[nodiscard]] std::int64_t record_bytes() const { return label_bytes + Image::kChannels * kArea; }
+};
+
 const Layout& layout_of(CifarKind kind) {
-  static const Layout ten = {"cifar10",
-                             1,
-                             10,
-                             {"cifar10", "cifar-10-batches-bin"},
-                             {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                              "data_batch_4.bin", "data_batch_5.bin"},
-                             {"test_batch.bin"},
-                             50'000,
-                             10'000,
-                             "batches.meta.txt"};
+  static const Layout ten = {
+      "cifar10",
+      1,
+      10,
+      0,
+      50'000,
+      10'000,
+      {{{"cifar10", "cifar-10-batches-bin"},
+        {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+         "data_batch_5.bin"},
+        {"test_batch.bin"},
+        "batches.meta.txt",
+        "",
+        {}},
+       {{"cifar10", "cifar-10-batches-py"},
+        {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"},
+        {"test_batch"},
+        "batches.meta",
+        "label_names",
+        {"labels"}}}};
   static const Layout hundred = {"cifar100",
                                  2,
                                  100,
-                                 {"cifar100", "cifar-100-binary"},
-                                 {"train.bin"},
-                                 {"test.bin"},
+                                 20,
                                  50'000,
                                  10'000,
-                                 "fine_label_names.txt"};
+                                 {{{"cifar100", "cifar-100-binary"},
+                                   {"train.bin"},
+                                   {"test.bin"},
+                                   "fine_label_names.txt",
+                                   "",
+                                   {}},
+                                  {{"cifar100", "cifar-100-python"},
+                                   {"train"},
+                                   {"test"},
+                                   "meta",
+                                   "fine_label_names",
+                                   {"coarse_labels", "fine_labels"}}}};
   return kind == CifarKind::cifar10 ? ten : hundred;
 }
 
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
+CifarKind other_of(CifarKind kind) {
+  return kind == CifarKind::cifar10 ? CifarKind::cifar100 : CifarKind::cifar10;
 }
 
-/// data_dir itself or the folder of the usual name below it, whichever holds the first file.
-fs::path find_folder(const Layout& layout, const fs::path& data_dir, Split split) {
-  const std::string& first = layout.files(split).front();
-  std::ostringstream tried;
-  tried << (data_dir / first).string();
-  if (is_file(data_dir / first)) return data_dir;
-  for (const std::string& folder : layout.folders) {
-    if (is_file(data_dir / folder / first)) return data_dir / folder;
-    tried << ", " << (data_dir / folder / first).string();
+struct Found {
+  fs::path folder;
+  const Form* form = nullptr;
+};
+
+bool holds_a_file_of(const fs::path& folder, const Form& form) {
+  for (const Split split : {Split::train, Split::test}) {
+    for (const std::string& file : form.files(split)) {
+      if (is_file(find_entry(folder, file))) return true;
+    }
   }
+  return false;
+}
+
+/// data_dir itself or a folder of a usual name below it: the first that holds any of the files, so
+/// that both splits come from one place.
+std::optional<Found> find_set(CifarKind kind, const fs::path& data_dir) {
+  for (const Form& form : layout_of(kind).forms) {
+    if (holds_a_file_of(data_dir, form)) return Found{data_dir, &form};
+  }
+  for (const Form& form : layout_of(kind).forms) {
+    for (const std::string& name : form.folders) {
+      const fs::path folder = find_entry(data_dir, name);
+      if (!folder.empty() && holds_a_file_of(folder, form)) return Found{folder, &form};
+    }
+  }
+  return {};
+}
+
+/// An archive that was not unpacked; empty where there is none.
+fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
+  const std::string begin = kind == CifarKind::cifar10 ? "cifar-10-" : "cifar-100-";
   std::error_code ignored;
-  const char* what =
-      fs::is_directory(data_dir, ignored) ? "found none of " : "no such folder; tried ";
-  fail(layout.title, ": ", what, tried.str(), ". Unpack the binary version of ",
-       "https://www.cs.toronto.edu/~kriz/cifar.html and name its folder as data_dir or in "
+  for (const fs::directory_entry& entry : fs::directory_iterator(data_dir, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(begin) && name.ends_with(".tar.gz")) return entry.path();
+  }
+  return {};
+}
+
+[[noreturn]] void fail_without_set(CifarKind kind, const fs::path& data_dir) {
+  const Layout& layout = layout_of(kind);
+  const Layout& other = layout_of(other_of(kind));
+  check(!find_set(other_of(kind), data_dir), layout.title, ": ", data_dir.string(),
+        " holds the files of ", other.title, "; --dataset ", other.title, " reads them");
+  const fs::path archive = find_archive(kind, data_dir);
+  check(archive.empty(), layout.title, ": ", archive.string(), " is not unpacked: tar xzf ",
+        archive.string(), " -C ", data_dir.string());
+  std::vector<std::string> tried;
+  for (const Form& form : layout.forms) {
+    const std::string& first = form.train_files.front();
+    tried.push_back((data_dir / first).string());
+    for (const std::string& folder : form.folders) {
+      tried.push_back((data_dir / folder / first).string());
+    }
+  }
+  fail(layout.title, is_folder(data_dir) ? ": found none of " : ": no such folder; tried ",
+       joined(tried, ", "), ". Unpack the binary or the Python version of ",
+       "https://www.cs.toronto.edu/~kriz/cifar.html and name its folder by --data-dir or in "
        "$FOVEA_DATA");
+}
+
+/// The records of a file, whichever form it has.
+std::string read_records(const Form& form, const std::string& path) {
+  std::string bytes = read_file(path);
+  return form.label_keys.empty() ? std::move(bytes)
+                                 : cifar_records_of(bytes, form.label_keys, path);
+}
+
+std::string read_names(const Form& form, const fs::path& folder) {
+  const fs::path path = find_entry(folder, form.names_file);
+  if (!is_file(path)) return {};
+  const std::string bytes = read_file(path);
+  return form.label_keys.empty() ? bytes : cifar_names_of(bytes, form.names_key, path.string());
+}
+
+/// "; they are 100 records of cifar10": what a file of another size may be.
+std::string other_records(CifarKind kind, std::int64_t size) {
+  const Layout& other = layout_of(other_of(kind));
+  if (size < 2 * other.record_bytes() || size % other.record_bytes() != 0) return {};
+  return text_of("; they are ", size / other.record_bytes(), " records of ", other.title,
+                 ": --dataset ", other.title, "?");
 }
 
 }  // namespace
@@ -83,8 +179,12 @@ std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
   const Layout& layout = layout_of(kind);
   const auto size = static_cast<std::int64_t>(bytes.size()), record = layout.record_bytes();
   check(size > 0 && size % record == 0, name, ": got ", size, " bytes, expected a whole number of ",
-        layout.title, " records of ", record, " bytes, at least one (is the download complete?)");
+        layout.title, " records of ", record, " bytes, at least one (is the download complete?)",
+        other_records(kind, size));
   for (std::int64_t i = 0; i < size / record; ++i) {
+    const auto coarse = static_cast<std::uint8_t>(bytes[i * record]);
+    check(layout.coarse_classes == 0 || coarse < layout.coarse_classes, name, ": record ", i,
+          " has coarse label ", int{coarse}, ", expected 0 to ", layout.coarse_classes - 1);
     const auto label = static_cast<std::uint8_t>(bytes[i * record + layout.label_bytes - 1]);
     check(label < layout.classes, name, ": record ", i, " has label ", int{label},
           ", expected 0 to ", layout.classes - 1);
@@ -118,16 +218,17 @@ std::vector<std::string> parse_class_names(const std::string& text, std::int64_t
 
 Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind) {
   const Layout& layout = layout_of(kind);
-  const fs::path folder = find_folder(layout, data_dir, split);
-  for (const std::string& file : layout.files(split)) {
-    const std::string path = (folder / file).string();
-    check(is_file(path), layout.title, ": ", path, " is missing (the other files of ",
-          folder.string(), " are there: unpack the archive again)");
-    files_.push_back(read_file(path));
-    size_ += check_cifar_records(kind, files_.back(), path);
+  const std::optional<Found> found = find_set(kind, data_dir);
+  if (!found) fail_without_set(kind, data_dir);
+  const auto& [folder, form] = *found;
+  for (const std::string& file : form->files(split)) {
+    const fs::path entry = find_entry(folder, file);
+    check(is_file(entry), layout.title, ": ", (folder / file).string(),
+          " is missing (other files of ", folder.string(), " are there: unpack the archive again)");
+    files_.push_back(read_records(*form, entry.string()));
+    size_ += check_cifar_records(kind, files_.back(), entry.string());
   }
-  const fs::path names = folder / layout.names_file;
-  names_ = parse_class_names(is_file(names) ? read_file(names) : "", layout.classes);
+  names_ = parse_class_names(read_names(*form, folder), layout.classes);
 
   const std::int64_t official = split == Split::train ? layout.train_records : layout.test_records;
   if (size_ != official) {
@@ -162,6 +263,10 @@ std::int64_t Cifar::label(std::int64_t index) const {
   const Place place = find(index);
   const char byte = place.bytes[place.record * layout.record_bytes() + layout.label_bytes - 1];
   return static_cast<std::uint8_t>(byte);
+}
+
+bool holds_cifar(CifarKind kind, const fs::path& data_dir) {
+  return find_set(kind, data_dir).has_value();
 }
 
 }  // namespace fovea

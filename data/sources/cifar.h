@@ -1,7 +1,8 @@
-// CIFAR-10 and CIFAR-100 in their official binary form.
+// CIFAR-10 and CIFAR-100 in their official forms, binary and Python's.
 //
-// A file is a row of records: 1 label byte (CIFAR-100: 2, coarse and fine), then 1024 red, 1024
-// green and 1024 blue bytes, row by row.
+// A binary file is a row of records: 1 label byte (CIFAR-100: 2, coarse and fine), then 1024 red,
+// 1024 green and 1024 blue bytes, row by row. The files of the Python version are pickles; they
+// become such records.
 #pragma once
 
 #include <filesystem>
@@ -15,13 +16,13 @@ namespace fovea {
 
 enum class CifarKind { cifar10, cifar100 };
 
-/// Holds its files in memory, as read.
+/// Holds its records in memory.
 class Cifar : public Dataset {
  public:
   static constexpr std::int64_t kSide = 32;
 
-  /// `data_dir` is the folder with the .bin files or its parent. Throws Error, saying what was
-  /// looked for, when files are missing, and with path and expected sizes when one is damaged.
+  /// `data_dir` is the folder with the files or its parent. Throws Error, saying what was looked
+  /// for, when files are missing, and with path and expected sizes when one is damaged.
   Cifar(CifarKind kind, const std::filesystem::path& data_dir, Split split);
 
   [[nodiscard]] std::int64_t size() const override { return size_; }
@@ -47,6 +48,9 @@ class Cifar : public Dataset {
   CifarKind kind_;
   std::int64_t size_ = 0;
 };
+
+/// Whether files of the set lie in data_dir, or in a folder of its usual name below.
+[[nodiscard]] bool holds_cifar(CifarKind kind, const std::filesystem::path& data_dir);
 
 // The reader's parts, for tests and fuzzing.
 

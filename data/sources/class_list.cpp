@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/lists.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 namespace fovea {
 namespace {
@@ -78,6 +79,7 @@ std::vector<std::string> in_label_order(std::vector<std::string> folders) {
 
 ClassList parse_class_map(std::string_view text, const std::string& where) {
   std::vector<std::string> ids = listed_names(text, where);
+  for (std::string& id : ids) id = composed_text(id);
   check(!ids.empty(), where, ": names no class, expected one a line");
   return {std::move(ids), where};
 }

@@ -6,44 +6,42 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/lists.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "data/image.h"
+#include "data/sources/find_entry.h"
+#include "data/sources/picture_labels.h"
+#include "data/sources/shared_pictures.h"
+#include "data/sources/split_folders.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kLabelsAdvice =
+    "--val-labels FILE says the classes of pictures: LOC_val_solution.csv, ImageNet's ground "
+    "truth, "
+    "or lines \"PICTURE CLASS\"";
 constexpr const char* kSplitItself = ".";  // the class of pictures that lie in no class folder
-
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-/// Folders directly below.
-std::vector<std::string> folders_below(const fs::path& root) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && is_folder(entry.path())) names.push_back(name);
-  }
-  check(!error, root.string(), ": cannot be read: ", error.message());
-  return names;
-}
 
 /// Those of the training split, so that both splits count alike.
 ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   if (!options.class_map.empty()) return read_class_map(options.class_map, options.data_dir);
   const fs::path train = find_split_folder(options, Split::train);
   const fs::path& from = train.empty() ? root : train;
-  std::vector<std::string> names = folders_below(from);
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const std::string& folder : folders_below(from)) {
+    const std::string name = composed_text(folder);
+    if (seen.insert(name).second) names.push_back(name);
+  }
   check(!names.empty() || !options.labelled, from.string(),
         ": holds no folders, expected one for each class");
   if (names.empty()) names.emplace_back(kSplitItself);
@@ -71,45 +69,65 @@ fs::path index_file(const std::string& cache, const fs::path& root) {
   return folder / name.str();
 }
 
-[[noreturn]] void fail_without_split(const DatasetOptions& options, Split split) {
-  const std::string& wanted = split == Split::train ? options.train_split : options.val_split;
-  const char* usual = split == Split::train ? "train" : "val or validation";
-  fail(options.data_dir.string(), ": holds no folder ", wanted.empty() ? usual : wanted.c_str(),
-       " with a folder for each class; name the place as data_dir, or the split's folder as ",
-       split == Split::train ? "train_split" : "val_split");
-}
-
 }  // namespace
-
-fs::path find_split_folder(const DatasetOptions& options, Split split) {
-  const std::string& wanted = split == Split::train ? options.train_split : options.val_split;
-  std::vector<std::string> tried = {"train"};
-  if (split == Split::test) tried = {"val", "validation"};
-  if (!wanted.empty()) tried = {wanted};
-  for (const std::string& name : tried)
-    if (is_folder(options.data_dir / name)) return options.data_dir / name;
-  return {};
-}
 
 ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
     : root_(find_split_folder(options, split)) {
   if (root_.empty()) fail_without_split(options, split);
-  const ClassList classes = classes_of(options, root_);
-  names_ = shown_names(classes, options.data_dir);
-  if (classes.find(kSplitItself)) names_ = {"picture"};
   index_ = load_folder_index(root_, index_file(options.index_cache, root_));
-  add_images(classes, /*may_drop=*/!options.class_map.empty());
-  check(!images_.empty(), root_.string(), ": holds no pictures, expected ",
+  if (split == Split::test && !options.val_labels.empty()) {
+    add_labelled_images(options);
+  } else {
+    if (loose_pictures() == std::ssize(index_.files)) check_pictures(options, split);
+    const ClassList classes = classes_of(options, root_);
+    names_ = shown_names(classes, options.data_dir);
+    if (classes.find(kSplitItself)) names_ = {"picture"};
+    add_images(classes, /*may_drop=*/!options.class_map.empty());
+  }
+  if (images_.empty()) check_pictures(options, split);
+  if (!index_.others.empty()) add_notice(left_out());
+  if (split == Split::train) return;
+  add_notice(shared_pictures_notice(root_, index_, find_split_folder(options, Split::train)));
+}
+
+/// What is missing where no picture is of a class.
+void ImageFolder::check_pictures(const DatasetOptions& options, Split split) const {
+  const std::int64_t loose = loose_pictures();
+  const bool has_folders = !folders_below(root_).empty();
+  if (loose > 0 ? !options.labelled : !has_folders) return;
+  check(loose > 0, root_.string(), ": holds no pictures, expected ",
         joined(picture_endings(), ", "), " files in class folders",
-        notice_.empty() ? "" : "; " + notice_);
-  if (!notice_.empty()) notice_.insert(0, root_.string() + ": ");
+        left_out().empty() ? "" : "; " + left_out(),
+        notice_.empty() ? "" : "; " + notice_.substr(root_.string().size() + 2));
+  if (split == Split::train && !has_folders) return;
+  fail(root_.string(), ": its ", loose, " pictures lie in no class folders; ",
+       split == Split::train ? "expected a folder for each class" : kLabelsAdvice);
+}
+
+void ImageFolder::add_labelled_images(const DatasetOptions& options) {
+  const fs::path file = beside_or_below(options.val_labels, options.data_dir);
+  check(is_file(file), "--val-labels: ", file.string(), " is no file, expected a list of labels");
+  const PictureLabels listed = parse_picture_labels(read_file(file), file.string());
+  const bool has_classes =
+      !options.class_map.empty() || !find_split_folder(options, Split::train).empty();
+  std::vector<std::string> pictures;
+  for (const FolderIndex::File& picture : index_.files) pictures.push_back(picture.name);
+  const ClassList classes =
+      has_classes ? classes_of(options, root_) : listed_classes(listed, pictures);
+  names_ = shown_names(classes, options.data_dir);
+  const std::vector<std::int64_t> labels = labels_of(listed, pictures, classes);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    images_.push_back({static_cast<std::int64_t>(i), labels[i]});
+  }
 }
 
 void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   std::vector<std::optional<std::int64_t>> labels;  // of the directories
   std::set<std::string> dropped;
-  for (const FolderIndex::Directory& directory : index_.directories)
-    labels.push_back(classes.find(directory.path.substr(0, directory.path.find('/'))));
+  for (const FolderIndex::Directory& directory : index_.directories) {
+    labels.push_back(
+        classes.find(composed_text(directory.path.substr(0, directory.path.find('/')))));
+  }
   std::vector<bool> seen(names_.size());
   for (std::size_t i = 0; i < index_.files.size(); ++i) {
     const FolderIndex::File& file = index_.files[i];
@@ -125,33 +143,49 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   }
   check(may_drop || dropped.empty(), root_.string(), ": has the class \"",
         dropped.empty() ? "" : visible_text(*dropped.begin()),
-        "\", which the training split does not have; --class-map FILE lists the folders to take");
+        "\", which the training split does not have; ",
+        images_.empty() ? text_of("where that is no class, ", kLabelsAdvice)
+                        : "--class-map FILE lists the folders to take");
   std::vector<std::string> strange;
   for (const std::string& folder : dropped) strange.push_back(visible_text(folder));
   note_classes(seen, strange, may_drop ? classes.ids() : std::vector<std::string>());
+  if (loose_pictures() > 0 && !classes.find(kSplitItself)) {
+    add_notice(text_of(loose_pictures(),
+                       " pictures lie beside the class folders, of no class: they are left out"));
+  }
 }
 
 void ImageFolder::note_classes(const std::vector<bool>& seen,
                                const std::vector<std::string>& strange,
                                const std::vector<std::string>& mapped) {
   std::set<std::string> folders;
-  for (const FolderIndex::Directory& directory : index_.directories) folders.insert(directory.path);
-  std::vector<std::string> without_folder, empty, texts;
+  for (const FolderIndex::Directory& directory : index_.directories)
+    folders.insert(composed_text(directory.path));
+  std::vector<std::string> without_folder, empty;
   for (std::size_t k = 0; k < seen.size(); ++k) {
-    if (!mapped.empty() && !folders.contains(mapped[k])) {
+    if (!mapped.empty() && !folders.contains(composed_text(mapped[k]))) {
       without_folder.push_back(visible_text(mapped[k]));
     } else if (!seen[k]) {
       empty.push_back(names_[k]);
     }
   }
   const auto add = [&](const std::vector<std::string>& names, const std::string& what) {
-    if (!names.empty()) texts.push_back(std::to_string(names.size()) + what + first_few(names));
+    if (!names.empty()) add_notice(std::to_string(names.size()) + what + first_few(names));
   };
   add(strange, " folders are not in the class map: ");
   add(without_folder, " entries of the class map have no folder: ");
   add(empty, " of " + std::to_string(seen.size()) + " classes have no pictures: ");
-  if (!index_.others.empty()) texts.push_back(left_out());
-  notice_ = joined(texts, "; ");
+}
+
+void ImageFolder::add_notice(const std::string& text) {
+  if (text.empty()) return;
+  notice_ += (notice_.empty() ? root_.string() + ": " : "; ") + text;
+}
+
+std::int64_t ImageFolder::loose_pictures() const {
+  return std::count_if(index_.files.begin(), index_.files.end(), [&](const auto& file) {
+    return index_.directories[file.directory].path == kSplitItself;
+  });
 }
 
 std::string ImageFolder::left_out() const {

@@ -1,5 +1,6 @@
 // ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**; of tasks
-// that need no labels also pictures in <data-dir>/train and <data-dir>/val themselves.
+// that need no labels also pictures in <data-dir>/train and <data-dir>/val themselves. Where they
+// may lie instead: see split_folders.h.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +13,15 @@
 
 namespace fovea {
 
-/// Classes are the folders of the training split, see in_label_order(), or the lines
-/// of options.class_map; images stand in the order of their paths. Without class folders
-/// all pictures are of one class, unless options.labelled.
+/// Classes are the folders of the training split, see in_label_order(), or the lines of
+/// options.class_map; images stand in the order of their paths. Names that differ in their form
+/// of Unicode alone are one class. Without class folders all pictures are of one class, unless
+/// options.labelled. The classes of test pictures are those of options.val_labels, where it is
+/// said.
 class ImageFolder : public FileDataset {
  public:
-  /// The folder is options.train_split or val_split, or else train, and val or validation. Throws
-  /// where there is none, where it holds no pictures, and on classes that only the test split has.
+  /// Throws where the split has no folder, where it holds no pictures, and on classes that only the
+  /// test split has.
   ImageFolder(const DatasetOptions& options, Split split);
 
   [[nodiscard]] std::int64_t size() const override {
@@ -39,6 +42,11 @@ class ImageFolder : public FileDataset {
   /// folders are left out, `mapped` are those of a class map.
   void note_classes(const std::vector<bool>& seen, const std::vector<std::string>& strange,
                     const std::vector<std::string>& mapped);
+  void add_labelled_images(const DatasetOptions& options);
+  void check_pictures(const DatasetOptions& options, Split split) const;
+  void add_notice(const std::string& text);
+  /// Pictures in the split's folder itself.
+  [[nodiscard]] std::int64_t loose_pictures() const;
   [[nodiscard]] const Entry& entry(std::int64_t index) const;
   /// How many files of which other kinds lie in the class folders; empty where none do.
   [[nodiscard]] std::string left_out() const;
@@ -49,8 +57,5 @@ class ImageFolder : public FileDataset {
   std::vector<std::string> names_;
   std::string notice_;
 };
-
-/// The split's folder below options.data_dir; empty where there is none.
-[[nodiscard]] std::filesystem::path find_split_folder(const DatasetOptions& options, Split split);
 
 }  // namespace fovea

@@ -14,6 +14,7 @@
 #include "base/lists.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "data/loading/sampler.h"
 
 namespace fovea {
@@ -36,11 +37,11 @@ std::optional<std::int64_t> find_name(const std::string& word,
 std::int64_t find_class(const std::string& word, const std::vector<std::string>& names) {
   if (const auto found = find_name(word, names)) return *found;
   if (const auto number = parse_integer(word)) {
-    check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()),
-          "choosing classes: got ", *number, ", expected 0 to ", names.size() - 1);
+    check(*number >= 0 && *number < static_cast<std::int64_t>(names.size()), "--classes: got ",
+          *number, ", expected 0 to ", names.size() - 1);
     return *number;
   }
-  fail("choosing classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
+  fail("--classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
 }
 
 /// Some images of a data set, under labels of their own.
@@ -116,6 +117,12 @@ std::vector<std::int64_t> Subset::parts() const {
   return left;
 }
 
+std::vector<std::vector<std::int64_t>> images_by_class(const Dataset& dataset) {
+  std::vector<std::vector<std::int64_t>> by_class(static_cast<std::size_t>(dataset.classes()));
+  for (std::int64_t i = 0; i < dataset.size(); ++i) by_class[dataset.label(i)].push_back(i);
+  return by_class;
+}
+
 /// How many of a class's images.
 std::int64_t count_of_share(std::int64_t size, const SubsetOptions& options) {
   const double exact = options.fraction * static_cast<double>(size);
@@ -132,9 +139,9 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
   for (std::size_t k = 0; k < by_class.size(); ++k) {
     const auto size = static_cast<std::int64_t>(by_class[k].size());
     const std::int64_t count = count_of_share(size, options);
-    check(count > 0 || size == 0, "choosing a share of the images: ", options.fraction, " of the ",
-          size, " images of \"", names[k], "\" rounds down to none; a larger share is needed, or ",
-          "the rule that draws at least one");
+    check(count > 0 || size == 0, "--fraction: ", options.fraction, " of the ", size,
+          " images of \"", names[k], "\" rounds down to none; a larger share is needed, or ",
+          "--fraction-rule drawn, which takes at least one");
     const auto order = options.rule == FractionRule::first
                            ? sequential_order(size)
                            : shuffled_order(size, /*seed=*/0, static_cast<std::int64_t>(k));
@@ -170,14 +177,14 @@ std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
 std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
   if (const auto count = parse_integer(trimmed(text))) {  // also where classes are called 0, 1, ...
-    check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()),
-          "choosing classes: got ", *count, " classes, the data set has ", names.size());
+    check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()), "--classes: got ",
+          *count, " classes, the data set has ", names.size());
     return sequential_order(*count);
   }
-  if (const auto single = find_name(visible_text(trimmed(text)), names)) return {*single};
+  const auto called = [](std::string_view word) { return visible_text(composed_text(word)); };
+  if (const auto single = find_name(called(trimmed(text)), names)) return {*single};
   std::set<std::int64_t> chosen;
-  for (const std::string& word : class_words(text))
-    chosen.insert(find_class(visible_text(word), names));
+  for (const std::string& word : class_words(text)) chosen.insert(find_class(called(word), names));
   return {chosen.begin(), chosen.end()};
 }
 
@@ -193,10 +200,37 @@ std::shared_ptr<const Dataset> relabelled(std::shared_ptr<const Dataset> dataset
   return std::make_shared<Subset>(std::move(dataset), std::move(all));
 }
 
+std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& dataset,
+                                        double fraction, Split split) {
+  check(fraction > 0 && fraction < 1, "--val-fraction: got ", fraction,
+        ", expected more than 0 and less than 1");
+  std::vector<bool> is_held(static_cast<std::size_t>(dataset->size()));
+  const std::vector<std::vector<std::int64_t>> by_class = images_by_class(*dataset);
+  for (std::size_t k = 0; k < by_class.size(); ++k) {
+    const auto size = static_cast<std::int64_t>(by_class[k].size());
+    if (size < 2) continue;
+    const std::int64_t wanted = std::llround(fraction * static_cast<double>(size));
+    const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, size - 1);
+    const auto order = shuffled_order(size, /*seed=*/1, static_cast<std::int64_t>(k));
+    for (std::int64_t i = 0; i < count; ++i) is_held[by_class[k][order[i]]] = true;
+  }
+  Subset::Choice choice{{}, sequential_order(dataset->classes()), dataset->class_names(), {}};
+  const std::string reason = text_of(split == Split::test ? ", those that --val-fraction "
+                                                          : ", without those that --val-fraction ",
+                                     fraction, " holds out");
+  for (std::int64_t i = 0; i < dataset->size(); ++i) {
+    if (is_held[i] == (split == Split::test)) choice.images.push_back(i);
+  }
+  check(!choice.images.empty(), "--val-fraction: no class has two images, expected one to train ",
+        "on and one to test");
+  choice.notice = notice_of(*dataset, choice) + reason;
+  return std::make_shared<Subset>(dataset, std::move(choice));
+}
+
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
                                       const SubsetOptions& options) {
-  check(options.fraction > 0 && options.fraction <= 1, "choosing a share of the images: got ",
-        options.fraction, ", expected more than 0 and at most 1");
+  check(options.fraction > 0 && options.fraction <= 1, "--fraction: got ", options.fraction,
+        ", expected more than 0 and at most 1");
   if (options.classes.empty() && options.fraction == 1) return dataset;
   const std::vector<std::int64_t> classes =
       options.classes.empty() ? sequential_order(dataset->classes())
@@ -207,13 +241,11 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
     choice.labels[old] = static_cast<std::int64_t>(choice.names.size());
     choice.names.push_back(dataset->class_names()[old]);
   }
-  std::vector<std::vector<std::int64_t>> by_class(choice.labels.size());
-  for (std::int64_t i = 0; i < dataset->size(); ++i) {
-    const std::int64_t old = dataset->label(i);
-    if (choice.labels[old] >= 0) by_class[old].push_back(i);
-  }
+  std::vector<std::vector<std::int64_t>> by_class = images_by_class(*dataset);
+  for (std::size_t k = 0; k < by_class.size(); ++k)
+    if (choice.labels[k] < 0) by_class[k].clear();
   choice.images = share_of(by_class, options, dataset->class_names());
-  check(!choice.images.empty(), "choosing classes: no images of these classes");
+  check(!choice.images.empty(), "--classes: there are no images of these classes");
   choice.notice = notice_of(*dataset, choice);
   return std::make_shared<Subset>(std::move(dataset), std::move(choice));
 }

@@ -28,6 +28,13 @@ struct SubsetOptions {
                                                         std::vector<std::int64_t> labels,
                                                         std::vector<std::string> names);
 
+/// The training or the test images of a set of which a share is held out for testing: of each class
+/// the nearest whole number of images, at least one and not all; a class of one image is not
+/// tested. Which ones follows from the class's number and how many images it has, on every machine.
+/// Throws where nothing would be held out.
+[[nodiscard]] std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& dataset,
+                                                      double fraction, Split split);
+
 /// The classes that `text` names, by number in the order of the set. A name is one of `names`, or
 /// what stands in brackets at its end: "tench (n01440764)". Names with commas stand in quotes; and
 /// a text that is no class but a file stands for the lines of that file.

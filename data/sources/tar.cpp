@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/image.h"
 
 namespace fovea {
 namespace {
@@ -44,6 +43,7 @@ class Reader {
   Reader(const ByteSource& bytes, const std::string& name) : bytes_(bytes), name_(name) {}
 
   std::vector<TarMember> read() {
+    check_plain();
     std::vector<TarMember> members;
     while (at_ < bytes_.size()) {
       check(bytes_.size() - at_ >= kBlock, name_, ": the tar file is cut off at byte ", at_);
@@ -57,6 +57,20 @@ class Reader {
   }
 
  private:
+  /// A compressed file is no damaged one.
+  void check_plain() const {
+    struct Magic {
+      std::string_view bytes, program;
+    };
+    using namespace std::string_view_literals;
+    for (const Magic& magic : {Magic{"\x1F\x8B"sv, "gzip"}, Magic{"BZh"sv, "bzip2"},
+                               Magic{"\xFD\x37zXZ"sv, "xz"}, Magic{"\x28\xB5\x2F\xFD"sv, "zstd"}}) {
+      const bool fits = bytes_.size() >= magic.bytes.size() &&
+                        bytes_.text_at(0, magic.bytes.size()) == magic.bytes;
+      check(!fits, name_, ": is compressed by ", magic.program, ", expected a plain tar file");
+    }
+  }
+
   void read_member(std::string_view block, std::vector<TarMember>& members) {
     const char type = block[kType];
     const bool extends = type == 'L' || type == 'K' || type == 'x' || type == 'g';
@@ -151,41 +165,6 @@ class Reader {
   Overrides next_;
 };
 
-/// A member's path at the first dot of its last part: "a/b.seg.png" is {"a/b", "seg.png"}.
-std::pair<std::string_view, std::string> split_path(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
-  const std::size_t dot = std::min(path.find('.', base), path.size());
-  std::string ending(path.substr(std::min(dot + 1, path.size())));
-  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return {path.substr(0, dot), std::move(ending)};
-}
-
-/// Whether this is all that stands after the name's first dot: "seg.png" is no picture of the
-/// sample.
-bool is_picture(const std::string& ending) {
-  const std::vector<std::string>& known = picture_endings();
-  return std::find(known.begin(), known.end(), "." + ending) != known.end();
-}
-
-/// WebDataset's own notes: "__meta__".
-bool is_note(std::string_view key) {
-  const std::string_view base = key.substr(key.rfind('/') + 1);  // npos + 1 = 0
-  return base.size() >= 4 && base.starts_with("__") && base.ends_with("__");
-}
-
-/// Of a .cls member; digits beyond them are too many.
-constexpr std::uint64_t kMostLabelBytes = 256;
-
-std::int64_t parse_label(std::string_view text, const std::string& where) {
-  constexpr std::int64_t kMostLabels = 1'000'000;
-  const std::string_view digits = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
-  const std::int64_t label = parse_integer(digits).value_or(-1);
-  check(label >= 0 && label < kMostLabels, where, ": got the label \"", digits.substr(0, 32),
-        "\", expected a number of 0 or more");
-  return label;
-}
-
 /// The text in the first braces, and what stands before and after.
 struct Braces {
   std::string before, inside, after;
@@ -233,39 +212,6 @@ std::vector<std::string> expand_list(const std::string& inside) {
 
 std::vector<TarMember> index_tar(const ByteSource& bytes, const std::string& name) {
   return Reader(bytes, name).read();
-}
-
-TarSamples group_tar(const ByteSource& bytes, const std::vector<TarMember>& members,
-                     const std::string& name) {
-  TarSamples result;
-  for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
-    const std::string_view key = split_path(members[begin].path).first;
-    TarSample sample;
-    bool has_image = false, has_label = false;
-    for (end = begin; end < members.size(); ++end) {
-      const TarMember& member = members[end];
-      const auto parts = split_path(member.path);
-      if (parts.first != key) break;
-      const std::string& ending = parts.second;
-      if (!has_image && is_picture(ending)) {
-        sample.path = member.path;
-        sample.offset = member.offset;
-        sample.size = member.size;
-        has_image = true;
-      } else if (ending == "cls") {
-        const std::string text =
-            bytes.text_at(member.offset, std::min(member.size, kMostLabelBytes));
-        sample.label = parse_label(text, name + ": " + member.path);
-        has_label = true;
-      }
-    }
-    if (is_note(key)) continue;
-    if (has_image && has_label)
-      result.samples.push_back(std::move(sample));
-    else
-      ++result.incomplete;
-  }
-  return result;
 }
 
 std::vector<std::string> expand_braces(const std::string& pattern) {

@@ -2,12 +2,16 @@
 #include "data/sources/tar_shards.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "data/image.h"
 #include "data/sources/class_list.h"
+#include "data/sources/find_entry.h"
+#include "data/sources/split_folders.h"
 #include "engine/parallel.h"
 
 namespace fovea {
@@ -15,21 +19,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_shard(const fs::path& path) {
-  std::error_code ignored;
-  return path.extension() == ".tar" && fs::is_regular_file(path, ignored);
+bool is_shard(const fs::path& path) { return path.extension() == ".tar" && is_file(path); }
+
+/// How a compressed file is unpacked beside itself.
+struct Compression {
+  std::string_view ending, command;
+};
+constexpr auto kCompressions = std::to_array<Compression>({{".gz", "gunzip -k"},
+                                                           {".tgz", "gunzip -k -S .tgz"},
+                                                           {".bz2", "bunzip2 -k"},
+                                                           {".xz", "unxz -k"},
+                                                           {".zst", "unzstd"}});
+
+const Compression* find_compression(const fs::path& path) {
+  const bool is_tar = path.stem().extension() == ".tar" || path.extension() == ".tgz";
+  const auto* const found =
+      std::find_if(kCompressions.begin(), kCompressions.end(),
+                   [&](const Compression& c) { return path.extension() == c.ending; });
+  return is_tar && found != kCompressions.end() ? found : nullptr;
 }
 
-/// The tar files of a folder with `part` in their names, sorted.
-std::vector<fs::path> shards_below(const fs::path& folder, const std::string& part) {
+bool is_compressed_alone(const fs::path& path) {
+  if (find_compression(path) == nullptr || !is_file(path)) return false;
+  const fs::path unpacked = path.parent_path() / path.stem();
+  return !is_file(unpacked) && !is_file(unpacked.string() + ".tar");
+}
+
+/// The files of a folder that are such, with `part` in their names, sorted.
+std::vector<fs::path> files_below(const fs::path& folder, const std::string& part,
+                                  bool (*is_such)(const fs::path&)) {
   std::vector<fs::path> found;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const bool fits = entry.path().filename().string().find(part) != std::string::npos;
-    if (fits && is_shard(entry.path())) found.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    const bool fits = !name.starts_with('.') && name.find(part) != std::string::npos;
+    if (fits && is_such(entry.path())) found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::vector<fs::path> shards_below(const fs::path& folder, const std::string& part) {
+  return files_below(folder, part, is_shard);
 }
 
 std::vector<fs::path> shards_of_pattern(const fs::path& data_dir, const std::string& pattern) {
@@ -72,9 +103,8 @@ std::vector<Shard> index_shards(const std::vector<fs::path>& paths) {
 /// Names where the data set says them.
 std::vector<std::string> listed_names(const DatasetOptions& options) {
   if (!options.class_map.empty()) return read_class_map(options.class_map, options.data_dir).ids();
-  std::error_code ignored;
   const fs::path file = options.data_dir / "classes.txt";
-  if (fs::is_regular_file(file, ignored)) return read_class_map(file, {}).ids();
+  if (is_file(file)) return read_class_map(file, {}).ids();
   return {};
 }
 
@@ -90,37 +120,72 @@ std::int64_t label_count_of_other(const DatasetOptions& options, Split split) {
 }  // namespace
 
 std::vector<fs::path> find_shards(const DatasetOptions& options, Split split) {
-  const bool train = split == Split::train;
-  const std::string& wanted = train ? options.train_split : options.val_split;
+  const std::string& wanted = wanted_split(options, split);
   if (!wanted.empty()) return shards_of_pattern(options.data_dir, wanted);
-  std::vector<std::string> folders = {"val", "validation"};
-  if (train) folders = {"train"};
-  for (const std::string& folder : folders) {
-    std::vector<fs::path> found = shards_below(options.data_dir / folder, "");
+  for (const std::string& name : usual_split_names(split)) {
+    std::vector<fs::path> found = shards_below(find_entry(options.data_dir, name), "");
     if (!found.empty()) return found;
   }
-  return shards_below(options.data_dir, train ? "train" : "val");
+  return shards_below(options.data_dir, usual_split_names(split).front());
+}
+
+fs::path find_compressed_shard(const DatasetOptions& options, Split split) {
+  const std::string& wanted = wanted_split(options, split);
+  std::vector<fs::path> found;
+  const auto look = [&](const fs::path& folder, const std::string& part) {
+    if (found.empty()) found = files_below(folder, part, is_compressed_alone);
+  };
+  if (!wanted.empty()) {
+    look(options.data_dir / wanted, "");
+    for (const std::string& name : expand_braces(wanted)) {
+      if (found.empty() && is_compressed_alone(options.data_dir / name))
+        found.push_back(options.data_dir / name);
+    }
+  } else {
+    for (const std::string& name : usual_split_names(split)) {
+      look(find_entry(options.data_dir, name), "");
+    }
+    look(options.data_dir, usual_split_names(split).front());
+  }
+  return found.empty() ? fs::path() : found.front();
+}
+
+std::string unpacking_advice(const fs::path& shard) {
+  const Compression* const compression = find_compression(shard);
+  return text_of(shard.string(), ": is compressed, and images are read in any order, which only a ",
+                 "plain tar file allows; to unpack it: ",
+                 compression == nullptr ? "gunzip" : compression->command, " ",
+                 shell_word(shard.string()));
 }
 
 TarShards::TarShards(const DatasetOptions& options, Split split)
     : paths_(find_shards(options, split)) {
   const char* what = split == Split::train ? "train" : "val";
+  const fs::path compressed = find_compressed_shard(options, split);
+  const std::string advice = compressed.empty() ? "" : unpacking_advice(compressed);
+  check(!paths_.empty() || advice.empty(), advice);
   check(!paths_.empty(), options.data_dir.string(), ": holds no tar shards, expected ", what,
         "/*.tar or *", what, "*.tar; --", what, "-split names others, e.g. shard-{000..146}.tar");
   std::int64_t incomplete = 0;
+  std::string cause;
   for (Shard& shard : index_shards(paths_)) {
     begins_.push_back(size());
     files_.push_back(std::move(*shard.file));
     incomplete += shard.content.incomplete;
+    if (cause.empty()) cause = shard.content.cause;
     std::move(shard.content.samples.begin(), shard.content.samples.end(),
               std::back_inserter(samples_));
   }
   begins_.push_back(size());
   check(!samples_.empty(), paths_.front().string(), ": holds no samples, expected pictures (",
-        joined(picture_endings(), ", "), ") with a .cls file each");
+        joined(picture_endings(), ", "), ") with a .cls file each", cause.empty() ? "" : "; ",
+        cause,
+        is_folder(options.data_dir / what) ? "; --dataset folder reads the folder beside it" : "");
   if (incomplete > 0)
-    notice_ = paths_.front().parent_path().string() + ": " + std::to_string(incomplete) +
-              " samples without picture or label are left out";
+    add_notice(text_of(paths_.front().parent_path().string(), ": ", incomplete,
+                       " samples without picture or label are left out; ", cause));
+  if (!advice.empty()) add_notice("left out is " + advice);
+  if (split == Split::test) note_training_shards(find_shards(options, Split::train));
 
   const std::int64_t own = label_count(samples_);
   for (const std::string& name : listed_names(options)) names_.push_back(visible_text(name));
@@ -130,6 +195,20 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
   }
   check(own <= classes(), paths_.front().string(), ": has the label ", own - 1, ", but only ",
         classes(), " classes are named");
+}
+
+void TarShards::add_notice(const std::string& text) {
+  notice_ += (notice_.empty() ? "" : "; ") + text;
+}
+
+void TarShards::note_training_shards(const std::vector<fs::path>& training) {
+  for (const fs::path& shard : paths_) {
+    std::error_code ignored;
+    const bool trains = std::any_of(training.begin(), training.end(), [&](const fs::path& other) {
+      return fs::equivalent(shard, other, ignored);
+    });
+    if (trains) return add_notice(shard.string() + ": is a shard of the training images too");
+  }
 }
 
 std::size_t TarShards::shard_of(std::int64_t index) const {

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "data/dataset.h"
-#include "data/sources/tar.h"
+#include "data/sources/tar_samples.h"
 
 namespace fovea {
 
@@ -31,6 +31,8 @@ class TarShards : public FileDataset {
 
  private:
   [[nodiscard]] std::size_t shard_of(std::int64_t index) const;
+  void add_notice(const std::string& text);
+  void note_training_shards(const std::vector<std::filesystem::path>& training);
 
   std::vector<std::filesystem::path> paths_;  ///< of the shards
   std::vector<InputFile> files_;
@@ -41,9 +43,15 @@ class TarShards : public FileDataset {
 };
 
 /// The shards of a split: what options.train_split or val_split say (a pattern with braces, or a
-/// folder); otherwise all of the folder train, or val or validation; otherwise the files in
-/// data_dir with "train" or "val" in their names. Sorted, empty where there are none.
+/// folder); otherwise all of a folder of a usual name; otherwise the files in data_dir with "train"
+/// or "val" in their names. Sorted, empty where there are none.
 [[nodiscard]] std::vector<std::filesystem::path> find_shards(const DatasetOptions& options,
                                                              Split split);
+
+/// A shard of the split that is there only compressed; empty where there is none.
+[[nodiscard]] std::filesystem::path find_compressed_shard(const DatasetOptions& options,
+                                                          Split split);
+/// Why such a shard is not read, and how it becomes one that is.
+[[nodiscard]] std::string unpacking_advice(const std::filesystem::path& shard);
 
 }  // namespace fovea

@@ -65,8 +65,7 @@ class Machine {
       case 0x81:  // NEWOBJ
         return call();
       case 'b':  // BUILD: the state of what a call gave, or further attributes of a dict
-        pop();
-        return static_cast<void>(top_of({Kind::call, Kind::dict, Kind::global}));
+        return set_state(pop());
       case 'Q':  // BINPERSID
         return push_with(Kind::persistent, {pop()});
       case '.':  // STOP
@@ -111,13 +110,22 @@ class Machine {
   }
 
   bool push_data(unsigned char code) {
-    const bool is_short = code == 0x8c;  // SHORT_BINUNICODE; else BINUNICODE or BINBYTES
-    if (!is_short && code != 'X' && code != 'B') return false;
-    const std::uint32_t length = is_short ? read<std::uint8_t>() : read<std::uint32_t>();
-    PickleValue value{.kind = code == 'B' ? Kind::bytes : Kind::text, .text = {}, .items = {}};
-    value.text = take(length);
-    push(std::move(value));
-    return true;
+    switch (code) {
+      case 0x8c:  // SHORT_BINUNICODE
+      case 'U':   // SHORT_BINSTRING, of Python 2
+        return push_text(Kind::text, read<std::uint8_t>()), true;
+      case 'X':  // BINUNICODE
+      case 'T':  // BINSTRING, of Python 2
+        return push_text(Kind::text, read<std::uint32_t>()), true;
+      case 'C':  // SHORT_BINBYTES
+        return push_text(Kind::bytes, read<std::uint8_t>()), true;
+      case 'B':  // BINBYTES
+        return push_text(Kind::bytes, read<std::uint32_t>()), true;
+      case 0x96:  // BYTEARRAY8
+        return push_text(Kind::bytes, read<std::uint64_t>()), true;
+      default:
+        return false;
+    }
   }
 
   /// MARK, and what gathers values.
@@ -172,10 +180,10 @@ class Machine {
     const std::string_view name = name_of_opcode(code);
     fail(where_, ": the pickle has the instruction ",
          name.empty() ? "of code " + std::to_string(code) : std::string(name), " at its byte ",
-         start_, ", which torch.save does not write");
+         start_, ", which is none of those that are read, of protocols 2 to 5");
   }
 
-  std::string take(std::size_t count) {
+  std::string take(std::uint64_t count) {
     require(count <= bytes_.size() - at_, "is cut short: ", count, " bytes are wanted, ",
             bytes_.size() - at_, " follow");
     at_ += count;
@@ -208,6 +216,10 @@ class Machine {
 
   void push_with(Kind kind, std::vector<PickleRef> items) {
     push({.kind = kind, .text = {}, .items = std::move(items)});
+  }
+
+  void push_text(Kind kind, std::uint64_t length) {
+    push({.kind = kind, .text = take(length), .items = {}});
   }
 
   void push_integer(Kind kind, std::int64_t number) {
@@ -276,6 +288,12 @@ class Machine {
     add_to(top_of({Kind::dict, Kind::call}), items);
   }
 
+  void set_state(PickleRef state) {
+    if (top_of({Kind::call, Kind::dict, Kind::global}).kind == Kind::call) {
+      pickle_.states[stack_.back()] = state;
+    }
+  }
+
   /// An OrderedDict comes to be empty, and is filled by SETITEMS.
   void call() {
     const std::vector<PickleRef> both = pop_many(2);
@@ -311,8 +329,8 @@ class Machine {
 
 }  // namespace
 
-Pickle parse_pickle(std::string_view bytes, const std::string& where) {
-  return Machine(bytes.substr(0, kMostPickleBytes), where).run();
+Pickle parse_pickle(std::string_view bytes, const std::string& where, std::uint64_t most_bytes) {
+  return Machine(bytes.substr(0, most_bytes), where).run();
 }
 
 }  // namespace fovea

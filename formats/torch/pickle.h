@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,7 @@ enum class PickleKind : std::uint8_t {
   set,
   dict,        ///< also collections.OrderedDict
   global,      ///< "module.name"
-  call,        ///< of a global or of what a call gave; what is done to it afterwards is dropped
+  call,        ///< of a global or of what a call gave; items that are added to it are dropped
   persistent,  ///< what lies outside of the pickle, by an id
 };
 
@@ -33,13 +34,14 @@ struct PickleValue {
   PickleKind kind = PickleKind::none;
   std::int64_t integer = 0;  ///< or boolean
   double real = 0;
-  std::string text;              ///< or bytes; of a global its name
+  std::string text;              ///< or bytes; of a global its name. Python 2's str is a text too
   std::vector<PickleRef> items;  ///< of a dict key, value, key, ...; of a call who and the
                                  ///< arguments; of what is persistent its id
 };
 
 struct Pickle {
   std::vector<PickleValue> values;
+  std::map<PickleRef, PickleRef> states{};  ///< what BUILD gives to a call
   PickleRef root = 0;
   std::size_t end = 0;  ///< where the pickle ends in the bytes that were given
 
@@ -51,10 +53,11 @@ inline constexpr std::uint64_t kMostPickleBytes = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostPickleValues = std::size_t{1} << 22;
 inline constexpr std::size_t kMostPickleMarks = 1000;
 
-/// The pickle that `bytes` begin with. Understood are the instructions that torch.save writes
-/// (protocols 2 to 5). Throws Error, beginning with `where`, with the byte and the name of any
-/// other one, and on bytes that are no pickle. Neither bytes nor values can overflow the stack: no
-/// step recurses.
-[[nodiscard]] Pickle parse_pickle(std::string_view bytes, const std::string& where);
+/// The pickle that `bytes` begin with, no more than `most_bytes` of them. Understood are the
+/// instructions of protocols 2 to 5 that torch.save and numpy's arrays need. Throws Error,
+/// beginning with `where`, with the byte and the name of any other one, and on bytes that are no
+/// pickle. Neither bytes nor values can overflow the stack: no step recurses.
+[[nodiscard]] Pickle parse_pickle(std::string_view bytes, const std::string& where,
+                                  std::uint64_t most_bytes = kMostPickleBytes);
 
 }  // namespace fovea

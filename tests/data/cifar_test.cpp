@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "tests/support/torch_bytes.h"
 
 namespace fovea {
 namespace {
@@ -60,6 +61,45 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// The picture of record(), as it lies in a row of Python's batches.
+std::string row(int value) { return record(label(value)).substr(1); }
+
+/// An array of bytes as numpy pickles it before protocol 5.
+std::string array_of(const std::string& bytes, std::int64_t rows,
+                     const std::vector<std::int64_t>& row = {3072}) {
+  using namespace tests;
+  const std::string type = py_call(py_global("numpy", "dtype"), {py_text("u1"), "\x89", "\x88"});
+  const std::string data = "T" + little(static_cast<std::uint32_t>(bytes.size())) + bytes;
+  std::vector<std::string> sizes{py_integer(rows)};
+  for (const std::int64_t size : row) sizes.push_back(py_integer(size));
+  const std::string shape = py_tuple(sizes);
+  return py_call(py_global("numpy.core.multiarray", "_reconstruct"),
+                 {py_global("numpy", "ndarray"), py_tuple({"K" + std::string(1, '\0')}),
+                  py_text("b")}) +
+         py_tuple({"K\x01", shape, type, "\x89", data}) + "b";
+}
+
+std::string list_of(const std::vector<std::string>& items) {
+  std::string all = "](";
+  for (const std::string& item : items) all += item;
+  return all + "e";
+}
+
+std::string batch(const std::vector<int>& labels, const std::string& key = "labels") {
+  std::string rows;
+  std::vector<std::string> numbers;
+  for (const int value : labels) {
+    rows += row(value);
+    numbers.push_back(tests::py_integer(value));
+  }
+  tests::PyItems items{{"data", array_of(rows, static_cast<std::int64_t>(labels.size()))},
+                       {key, list_of(numbers)}};
+  if (key == "fine_labels") {
+    items.emplace_back("coarse_labels", list_of(std::vector<std::string>(labels.size(), "K\x03")));
+  }
+  return tests::py_pickle(tests::py_dict(items));
+}
+
 }  // namespace
 
 TEST_CASE("CIFAR-10 records are read in order, from the folder or its parent") {
@@ -100,6 +140,94 @@ TEST_CASE("class names come from the file beside, else they are numbers") {
   CHECK(parse_class_names("only one", 2) == std::vector<std::string>{"0", "1"});
 }
 
+TEST_CASE("Python's version gives the pictures, labels and names of the binary one") {
+  const TempDir dir;
+  for (const char* folder : {".", "cifar-10-batches-py"}) {
+    for (int i = 1; i <= 5; ++i) {
+      dir.write(fs::path(folder) / ("data_batch_" + std::to_string(i)), batch({i, i + 4}));
+    }
+    dir.write(fs::path(folder) / "test_batch", batch({0}));
+    const Cifar train(CifarKind::cifar10, dir.path, Split::train);
+    REQUIRE(train.size() == 10);
+    CHECK(train.get(9).label == 9);
+    const Sample sample = train.get(4);
+    CHECK(sample.label == 3);
+    for (int c = 0; c < 3; ++c)
+      CHECK(sample.image.at(2, 5)[c] == static_cast<std::uint8_t>((c * 1024 + 2 * 32 + 5) * 7 + 3));
+    CHECK(train.class_names()[3] == "3");
+    std::vector<std::string> names;
+    for (int k = 0; k < 10; ++k) names.push_back(tests::py_text("thing " + std::to_string(k)));
+    dir.write(fs::path(folder) / "batches.meta",
+              tests::py_pickle(tests::py_dict({{"label_names", list_of(names)}})));
+    CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).class_names()[3] == "thing 3");
+    fs::remove_all(dir.path);
+  }
+  dir.write("cifar-100-python/train", batch({99, 2}, "fine_labels"));
+  const Cifar hundred(CifarKind::cifar100, dir.path, Split::train);
+  CHECK(hundred.size() == 2);
+  CHECK(hundred.get(0).label == 99);
+}
+
+TEST_CASE("a batch of Python's that is none says why") {
+  const TempDir dir;
+  const auto error = [&](const std::string& content) {
+    dir.write("test_batch", content);
+    return error_of(CifarKind::cifar10, dir.path, Split::test);
+  };
+  using namespace tests;
+  CHECK(contains(error(py_pickle(py_dict({{"labels", list_of({})}}))),
+                 "test_batch: is a pickle without the key \"data\""));
+  CHECK(contains(error(py_pickle(py_dict({{"data", "K\x01"}, {"labels", list_of({})}}))),
+                 "its data: is an integer, expected an array of numpy"));
+  CHECK(
+      contains(error(py_pickle(py_dict({{"data", array_of(row(1), 1)}, {"labels", list_of({})}}))),
+               "has 0 labels and 1 rows of data"));
+  CHECK(contains(error(py_pickle(py_dict({{"data", array_of(row(1), 1)}}))),
+                 "without the key \"labels\""));
+  CHECK(contains(
+      error(py_pickle(py_dict({{"data", array_of("short", 1)}, {"labels", list_of({"N"})}}))),
+      "has 5 bytes, which is not what its shape says"));
+  const std::string turned = array_of(row(1), 1, {32, 32, 3});
+  CHECK(contains(error(py_pickle(py_dict({{"data", turned}, {"labels", list_of({"K\x01"})}}))),
+                 "rows of 3 axes, expected an array [images, 3072]"));
+  CHECK(contains(error(batch({10})), "record 0 has label 10"));
+  const std::string whole = batch({1});
+  CHECK(contains(error(whole.substr(0, whole.size() / 2)), "is cut short"));
+}
+
+TEST_CASE("the two sets are not taken for each other") {
+  const TempDir dir;
+  dir.write("cifar-100-binary/train.bin", record("\x01\x02"));
+  const std::string other = dir.path.string() + " holds the files of cifar100; --dataset cifar100";
+  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::train), other));
+  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test), other));
+  // Records of the one under the name of the other: by their size, or by the coarse label.
+  dir.write("train.bin", record(label(1)) + record(label(1)));
+  CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
+                 "they are 2 records of cifar10"));
+  dir.write("train.bin", record("\x14\x02"));
+  CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
+                 "record 0 has coarse label 20, expected 0 to 19"));
+}
+
+TEST_CASE("both splits come from one place") {
+  const TempDir dir;
+  write_cifar10(dir, "cifar-10-batches-bin");
+  dir.write("test_batch.bin", record(label(7)));
+  CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).label(0) == 7);
+  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::train),
+                 (dir.path / "data_batch_1.bin").string() + " is missing"));
+}
+
+TEST_CASE("capitals do not hide a file, and an archive that is not unpacked is named") {
+  const TempDir dir;
+  dir.write("cifar-10-binary.tar.gz", "x");
+  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test),
+                 "cifar-10-binary.tar.gz is not unpacked: tar xzf"));
+  dir.write("TEST_BATCH.BIN", record(label(5)));
+  CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).label(0) == 5);
+}
+
 TEST_CASE("an unofficial number of records is a notice") {
   const TempDir dir;
   write_cifar10(dir, ".");
@@ -135,7 +263,7 @@ TEST_CASE("missing files and folders are errors that say what was looked for") {
   std::string error = error_of(CifarKind::cifar10, dir.path, Split::train);
   CHECK(contains(error, "cifar10: found none of " + (dir.path / "data_batch_1.bin").string()));
   CHECK(contains(error, (dir.path / "cifar-10-batches-bin" / "data_batch_1.bin").string()));
-  CHECK(contains(error, "data_dir"));
+  CHECK(contains(error, "--data-dir"));
 
   error = error_of(CifarKind::cifar100, dir.path / "nowhere", Split::test);
   CHECK(contains(error, "cifar100: no such folder; tried "));

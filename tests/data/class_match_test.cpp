@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/unicode.h"
 #include "data/sources/builtin.h"
 #include "data/sources/class_list.h"
 #include "tests/data/photographs.h"
@@ -154,6 +155,13 @@ TEST_CASE("images come under the model's labels and names") {
   turned.push_back("circle");
   CHECK(match_images(builtin, {11, turned}, false, "w").images->classes() == 11);
   CHECK(match_images(builtin, {10}, false, "w").images->class_names() == builtin->class_names());
+}
+
+TEST_CASE("a name in two forms of Unicode is one name") {
+  if (!composes_text()) return;
+  CHECK(matched({2, {"cafe\u0301", "the"}}, {"the", "caf\u00e9"}) == "1 0 by name");
+  CHECK(matched({2, {"th\u00e9", "b"}}, {"the\u0301"}) == "0 by name");
+  CHECK(parse_class_map("cafe\u0301\n", "map").ids() == Names{"caf\u00e9"});
 }
 
 TEST_CASE("a class that has no images need not be known") {

@@ -123,8 +123,9 @@ TEST_CASE("validation may be called so, and splits may have names of their own")
   fs::rename(folder / "validation", folder / "held out");
   DatasetOptions options = photographs(folder.path(), "folder");
   const std::string message = message_of([&] { (void)open_dataset(options, Split::test); });
-  CHECK(contains(message, "holds no folder val or validation"));
-  CHECK(contains(message, "val_split"));
+  CHECK(contains(message, "holds no folder val, validation, valid"));
+  CHECK(contains(message, "but held out, train; --val-split FOLDER names another"));
+  CHECK(contains(message, "--val-fraction 0.1 takes a tenth of each class of the training images"));
   options.val_split = "held out";
   CHECK(open_dataset(options, Split::test)->size() == 2);
 }

@@ -129,7 +129,7 @@ TEST_CASE("what is no supported picture is said by name") {
   CHECK(error_of({}) == "photo: the file is empty, expected " + kinds);
   CHECK(error_of_text("<html></html>") ==
         "photo: not a picture of a known format, expected " + kinds);
-  CHECK(error_of_text("GIF89a...").starts_with("photo: damaged picture"));
+  CHECK(error_of_text("GIF89a...").starts_with("photo: damaged GIF"));
   CHECK(error_of_text("P6 1 1 255 ...").find("got a PPM file") != std::string::npos);
   const std::string webp = kWithoutWebp ? "photo: got a WebP file" : "photo: damaged WebP";
   CHECK(error_of_text("RIFF....WEBPVP8 ").starts_with(webp));

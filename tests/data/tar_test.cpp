@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
+#include "data/sources/tar_samples.h"
 #include "data/sources/tar_shards.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
@@ -22,6 +25,10 @@ std::vector<std::string> paths_of(const std::string& tar) {
 
 std::string error_of(const std::string& tar) {
   return message_of([&] { (void)index_tar(bytes_of(tar), "tar"); });
+}
+
+TarSamples samples_of(const std::string& tar) {
+  return group_tar(bytes_of(tar), index_tar(bytes_of(tar), "tar"), "tar");
 }
 
 /// "LENGTH KEY=VALUE\n", the length counting itself.
@@ -108,6 +115,110 @@ TEST_CASE("samples are members that agree up to the first dot") {
   CHECK(found.samples[1].label == 7);
   CHECK(tar.substr(found.samples[1].offset, found.samples[1].size) == "jpeg bytes");
   CHECK(found.incomplete == 1);
+}
+
+TEST_CASE("what a Mac leaves between members is passed over") {
+  const std::string tar = tar_member("._k1.png", "x") + tar_member("k1.png", "1") +
+                          tar_member("._k1.cls", "x") + tar_member("k1.cls", "3") +
+                          tar_member("./._k2.png", "x") + tar_member(".DS_Store", "x") + tar_end();
+  const TarSamples found = samples_of(tar);
+  REQUIRE(found.samples.size() == 1);
+  CHECK(found.samples[0].path == "k1.png");
+  CHECK(found.samples[0].label == 3);
+  CHECK(found.incomplete == 0);
+}
+
+TEST_CASE("a label may stand anywhere in its shard") {
+  const std::string tar = tar_member("a.png", "1") + tar_member("b.png", "2") +
+                          tar_member("a.cls", "5") + tar_member("b.cls", "6") + tar_end();
+  const TarSamples found = samples_of(tar);
+  REQUIRE(found.samples.size() == 2);
+  CHECK(found.samples[0].label == 5);
+  CHECK(found.samples[1].label == 6);
+  // The same names again are other samples, as in shards that were joined.
+  const std::string twice = tar_sample("k", 0, 1) + tar_sample("k", 1, 2) + tar_end();
+  const TarSamples both = samples_of(twice);
+  REQUIRE(both.samples.size() == 2);
+  CHECK(both.samples[0].label == 1);
+  CHECK(both.samples[1].label == 2);
+}
+
+TEST_CASE("names with dots: the right pairs, whether the first dot counts or the last") {
+  const auto labels = [](const std::vector<std::string>& paths) {
+    std::string tar;
+    for (const std::string& path : paths) tar += tar_member(path, std::to_string(path.size()));
+    std::map<std::string, std::int64_t> by_path;
+    for (const TarSample& sample : samples_of(tar).samples) by_path[sample.path] = sample.label;
+    return by_path;
+  };
+  using Labels = std::map<std::string, std::int64_t>;
+  CHECK(labels({"2000.05.png", "2000.05.cls"}) == Labels{{"2000.05.png", 11}});
+  CHECK(labels({"v1.0_1.png", "v1.0_1.cls", "v1.0_20.png", "v1.0_20.cls"}) ==
+        Labels{{"v1.0_1.png", 10}, {"v1.0_20.png", 11}});
+  CHECK(labels({"v1.0/s.png", "v1.0/s.cls"}) == Labels{{"v1.0/s.png", 10}});
+  CHECK(labels({"000.input.png", "000.output.cls"}) == Labels{{"000.input.png", 14}});
+  CHECK(labels({"k.png", "k.mask.png", "k.cls"}) == Labels{{"k.png", 5}});
+  const TarSamples unclear = samples_of(tar_member("0.a.png", "x") + tar_member("0.b.png", "x") +
+                                        tar_member("0.c.cls", "1"));
+  CHECK(unclear.incomplete == 1);
+  CHECK(unclear.cause == "tar: 0.a.png and 0.b.png may both belong to 0, expected one of a kind");
+}
+
+TEST_CASE("labels in .json and .txt are read where there is no .cls") {
+  const auto label = [](const std::string& members) {
+    const TarSamples found = samples_of(tar_member("k.png", "x") + members);
+    return found.samples.empty() ? -1 : found.samples[0].label;
+  };
+  CHECK(label(tar_member("k.json", "{\"label\": 7, \"width\": 3}")) == 7);
+  CHECK(label(tar_member("k.txt", " 4\n")) == 4);
+  CHECK(label(tar_member("k.json", "{\"label\": 7}") + tar_member("k.cls", "2")) == 2);
+  const auto cause = [](const std::string& members) {
+    return samples_of(tar_member("k.png", "x") + members).cause;
+  };
+  CHECK(cause(tar_member("k.json", "{\"caption\": \"a dog\"}")) ==
+        "tar: k.json has no whole number \"label\", and there is no k.cls");
+  CHECK(cause(tar_member("k.json", "{")) ==
+        "tar: k.json has no whole number \"label\", and there is no k.cls");
+  CHECK(cause(tar_member("k.txt", "a dog")) ==
+        "tar: k.txt is no number of 0 or more, and there is no k.cls");
+  CHECK(cause("") == "tar: k.png has no label, expected a number in k.cls");
+  CHECK(samples_of(tar_member("k.cls", "1")).cause == "tar: k.cls has no picture beside it");
+}
+
+TEST_CASE("blanks around a label are no part of it") {
+  for (const char* label : {"3", " 3", "\t3 \r\n", "  3"}) {
+    CAPTURE(label);
+    const TarSamples found = samples_of(tar_member("k.png", "x") + tar_member("k.cls", label));
+    REQUIRE(found.samples.size() == 1);
+    CHECK(found.samples[0].label == 3);
+  }
+}
+
+TEST_CASE("compressed shards are named, with what unpacks them") {
+  const TemporaryFolder folder;
+  const auto message = [&](const std::string& name) {
+    return message_of([&] { (void)open_dataset(photographs(folder.path(), name), Split::train); });
+  };
+  for (const auto& [file, command] :
+       {std::pair("train-0.tar.gz", "gunzip -k "), std::pair("train-0.tgz", "gunzip -k -S .tgz "),
+        std::pair("train-0.tar.zst", "unzstd "), std::pair("train-0.tar.xz", "unxz -k ")}) {
+    CAPTURE(file);
+    write_file_atomically(folder / file, "x");
+    for (const char* const name : {"tar", "auto"}) {
+      CHECK(contains(message(name), std::string(file) + ": is compressed"));
+      CHECK(contains(message(name), command + (folder / file).string()));
+    }
+    std::filesystem::remove(folder / file);
+  }
+  write_file_atomically(folder / "train-1.tar.gz", "x");
+  write_file_atomically(folder / "train-0.tar", tar_sample("a", 0, 0) + tar_end());
+  CHECK(contains(open_dataset(photographs(folder.path(), "tar"), Split::train)->notice(),
+                 "left out is " + (folder / "train-1.tar.gz").string() + ": is compressed"));
+  write_file_atomically(folder / "train-1.tar", tar_sample("b", 1, 0) + tar_end());
+  CHECK(open_dataset(photographs(folder.path(), "tar"), Split::train)->notice().empty());
+  // A tar file that was compressed and kept its name.
+  write_file_atomically(folder / "train-1.tar", std::string("\x1f\x8b\x08\0", 4) + "rest");
+  CHECK(contains(message("tar"), "train-1.tar: is compressed by gzip, expected a plain tar file"));
 }
 
 TEST_CASE("labels are numbers") {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "formats/torch/numpy_array.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/selection.h"
 
@@ -29,6 +30,16 @@ void check_tensor(const fovea::Pickle& pickle, fovea::PickleRef ref) {
   }
 }
 
+void check_array(const fovea::Pickle& pickle, fovea::PickleRef ref) {
+  try {
+    const fovea::NumpyBytes array = fovea::numpy_bytes_of(pickle, ref, "input");
+    std::uint64_t count = 1;
+    for (const std::int64_t size : array.shape) count *= static_cast<std::uint64_t>(size);
+    if (count != array.bytes.size()) __builtin_trap();
+  } catch (const fovea::Error&) {
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -37,9 +48,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const fovea::Pickle pickle = fovea::parse_pickle(bytes, "input");
     if (pickle.end > size || pickle.values.size() > size) __builtin_trap();
     check_references(pickle);
+    for (const auto& [object, state] : pickle.states) {
+      if (object >= pickle.values.size() || state >= pickle.values.size()) __builtin_trap();
+    }
     for (fovea::PickleRef ref = 0; ref < pickle.values.size(); ++ref) {
       static_cast<void>(fovea::describe_value(pickle, ref));
       if (fovea::is_tensor(pickle, ref)) check_tensor(pickle, ref);
+      check_array(pickle, ref);
+      const auto data = fovea::find_key(pickle, ref, "data");
+      if (data && *data >= pickle.values.size()) __builtin_trap();
     }
     for (const char* key : {"", ".", "model"}) {
       try {

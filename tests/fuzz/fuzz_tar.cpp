@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "data/sources/tar.h"
+#include "data/sources/tar_samples.h"
 
 namespace {
 

@@ -15,6 +15,7 @@ import resource
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 
@@ -157,9 +158,57 @@ def cifar_cases(cases, program, folder):
             (directory / file).write_bytes(content)
         cases.run(f"{program}: CIFAR: {name}", train(program, "--dataset", "cifar10", "--data-dir", directory,
                                                      "--output", folder / "run"), word)
+    other = folder / "cifar 100" / "cifar-100-python"
+    other.mkdir(parents=True)
+    (other / "train").write_bytes(b"")
+    cases.run(f"{program}: CIFAR: the other set", train(program, "--dataset", "cifar10", "--data-dir", other.parent,
+                                                        "--output", folder / "run"), "--dataset cifar100 reads them")
+    cases.run(f"{program}: CIFAR: no pickle", train(program, "--dataset", "cifar100", "--data-dir", other.parent,
+                                                    "--output", folder / "run"), "cut short")
     cases.run(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
                                                             folder / "none", "--output", folder / "run"),
               "no such folder")
+
+
+def shard(members):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+def photograph_cases(cases, folder):
+    """Folders and shards that lie around in another form."""
+    picture, labelled = b"this is no picture", shard({"a.png": b"x", "a.cls": b"0"})
+    for name, files, flags, word in [
+            ("one folder of classes", {"cat/a.png": picture, "dog/a.png": picture}, [], "--val-fraction 0.1"),
+            ("one picture a class", {"cat/a.png": picture}, ["--val-fraction", "0.5"], "two images"),
+            ("a fraction of 1", {"cat/a.png": picture}, ["--val-fraction", "1"], "val-fraction"),
+            ("test for val", {"train/cat/a.png": picture, "test/cat/a.png": picture}, [], "but test, train; --val-split"),
+            ("a flat val", {"train/cat/a.png": picture, "val/a.png": picture}, [], "--val-labels FILE"),
+            ("no list of labels", {"train/cat/a.png": picture, "val/a.png": picture}, ["--val-labels", "none.txt"], "--val-labels: none.txt"),
+            ("labels of other pictures", {"train/cat/a.png": picture, "val/a.png": picture, "l.csv": b"b.png,cat\n"},
+             ["--val-labels", "l.csv"], 'no class of the picture "a.png"'),
+            ("labels counted from 0", {"train/cat/a.png": picture, "val/a.png": picture, "l.txt": b"0\n"},
+             ["--val-labels", "l.txt"], "ImageNet's development kit"),
+            ("CIFAR's files", {"data_batch_1.bin": b"x"}, [], "--dataset cifar10"),
+            ("compressed shards", {"train-0.tar.gz": b"x", "val-0.tar": labelled}, [], "gunzip"),
+            ("a compressed shard under another name", {"train-0.tar": b"\x1f\x8b\x08\0", "val-0.tar": labelled}, [], "gzip"),
+            ("shards without labels", {"train-0.tar": shard({"a.png": b"x"}), "val-0.tar": labelled}, [], "a.png has no label"),
+            ("shards whose JSON has no label", {"train-0.tar": shard({"a.png": b"x", "a.json": b"{}"}), "val-0.tar": labelled},
+             [], 'a.json has no whole number "label"'),
+            ("shards whose label is a name", {"train-0.tar": shard({"a.png": b"x", "a.cls": b"cat"}), "val-0.tar": labelled},
+             [], 'a.cls: got the label "cat"')]:
+        data = folder / name
+        for path, content in files.items():
+            (data / path).parent.mkdir(parents=True, exist_ok=True)
+            (data / path).write_bytes(content)
+        command = train("train_cifar", "--dataset", "auto", "--data-dir", data, "--index-cache", "none", *flags,
+                        "--output", folder / "run")
+        cases.run(f"photographs: {name}", command, word)
 
 
 def flag_cases(cases, program, folder):
@@ -305,6 +354,7 @@ def main():
             (cases.folder / program).mkdir()
             for part in (cifar_cases, flag_cases, run_cases):
                 part(cases, program, cases.folder / program)
+        photograph_cases(cases, cases.folder / "photographs")
         task_cases(cases, cases.folder)
         file_cases(cases, cases.folder)
         cue_cases(cases, cases.folder)

@@ -6,9 +6,12 @@
 FOLDER is an ImageNet-style folder (default: $FOVEA_DATA/imagefolder-mini; where that is missing, a few
 pictures are made). Checked: the same order gives the same losses from every source; a run killed in the
 middle of an epoch ends with the weights of one that was not; odd pictures are skipped, counted or stop the
-run, as asked; --verify-data names them; evaluate reads every source.
+run, as asked; --verify-data names them; evaluate reads every source. Shards as a Mac packs them give the
+same losses, and CIFAR's Python batches those of its binary files. A share that --val-fraction holds out is
+the same in training and in evaluate, wherever the folder lies.
 """
 import argparse
+import io
 import json
 import os
 import pathlib
@@ -115,6 +118,81 @@ def same_losses(build, sources, folder):
         check(f"{name}: evaluate reads it", result.returncode == 0 and "top-1" in result.stdout, result.stderr)
 
 
+def packed_on_a_mac(shards, folder):
+    """The same shards with a "._" file before each member, all labels behind all pictures, and blanks around them."""
+    folder.mkdir()
+    shutil.copy(shards / "classes.txt", folder)
+    for path in sorted(shards.glob("*.tar")):
+        with tarfile.open(path) as old:
+            members = [(member.name, old.extractfile(member).read()) for member in old.getmembers()]
+        with tarfile.open(folder / path.name, "w") as new:
+            def add(name, content):
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                new.addfile(info, io.BytesIO(content))
+            for name, content in sorted(members, key=lambda member: member[0].endswith(".cls")):
+                add(f"._{name}", b"\0" * 100)
+                add(name, b" " + content + b" \n" if name.endswith(".cls") else content)
+    return folder
+
+
+def cifar_batches(folder, binary, python):
+    """The same images in both forms."""
+    rng = random.Random(4)
+    batches = {f"data_batch_{i}": 8 for i in range(1, 6)} | {"test_batch": 8}
+    for name in (binary, python):
+        (folder / name).mkdir(parents=True)
+    for name, count in batches.items():
+        labels, rows = [rng.randrange(10) for _ in range(count)], [rng.randbytes(3072) for _ in range(count)]
+        (folder / binary / f"{name}.bin").write_bytes(b"".join(bytes([label]) + row for label, row in zip(labels, rows)))
+        (folder / python / name).write_bytes(batch_of_python(labels, b"".join(rows)))
+
+
+def batch_of_python(labels, data):
+    """{"data": numpy array, "labels": list} as Python 2 pickles it, without numpy."""
+    def number(n):
+        return b"J" + struct.pack("<i", n)
+    shape = b"(" + number(len(labels)) + number(3072) + b"t"
+    dtype = b"cnumpy\ndtype\n(U\x02u1K\x00K\x01tR(K\x03U\x01|NNN" + number(-1) + number(-1) + b"K\x00tb"
+    array = (b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tU\x01btR(K\x01" + shape + dtype + b"\x89T" +
+             struct.pack("<I", len(data)) + data + b"tb")
+    return b"\x80\x02}(U\x06labels](" + b"".join(map(number, labels)) + b"eU\x04data" + array + b"u."
+
+
+def cifar_forms(build, folder):
+    cifar_batches(folder, "binary/cifar-10-batches-bin", "python/cifar-10-batches-py")
+    got = {}
+    for form in ("binary", "python"):
+        must(run(build, "train_cifar", "--dataset", "cifar10", "--data-dir", folder / form, "--output", folder / f"run-{form}",
+                 *SMALL))
+        got[form] = losses(folder / f"run-{form}")
+    check("CIFAR: Python's batches give the losses of the binary files", got["python"] == got["binary"] and got["binary"])
+
+
+def held_out(build, data, folder):
+    """One folder of classes, then the same one elsewhere: other files' times, another order on the disk."""
+    here, there = folder / "here", folder / "there"
+    shutil.copytree(data / "train", here)
+    must(train(build, here, folder / "run", "--val-fraction", "0.3"))
+
+    def measured(*flags):
+        must(run(build, "evaluate", folder / "run", "--json", folder / "found.json", *flags))
+        found = json.loads((folder / "found.json").read_text())["results"][0]
+        return found["images"], found["loss"]
+
+    first = measured()
+    for path in sorted(here.rglob("*"), reverse=True):
+        if path.is_file():
+            target = there / path.relative_to(here)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    shutil.rmtree(here)
+    again = measured("--data-dir", there)
+    check("what --val-fraction holds out is the same elsewhere", first == again, f"{first} {again}")
+    resumed = train(build, there, folder / "run", "--resume", "auto", "--epochs", "3")
+    check("and in a resumed run", resumed.returncode == 0 and f"using {first[0]} of" in resumed.stdout, resumed.stderr)
+
+
 def killed_and_resumed(build, sources, folder):
     for name, data in sources.items():
         flags = ["--recovery-interval", "1", "--shuffle-buffer", "8", "--workers", "1"]
@@ -179,7 +257,9 @@ def main():
             must(run(build, "pack", "--data-dir", data, "--output", folder / name, "--store", store))
         sources = {"folder": data, "tar": folder / "shards", "pack-files": folder / "pack-files",
                    "pack-pixels": folder / "pack-pixels"}
-        same_losses(build, sources, folder)
+        same_losses(build, sources | {"tar of a Mac": packed_on_a_mac(folder / "shards", folder / "mac")}, folder)
+        cifar_forms(build, folder / "cifar")
+        held_out(build, data, folder / "held out")
         killed_and_resumed(build, sources, folder)
         odd_pictures(build, folder / "odd")
     if failures:

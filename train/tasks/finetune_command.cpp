@@ -44,6 +44,8 @@ std::string finetune_command(const TrainConfig& config) {
   add("data-dir", data.data_dir.string());
   add("train-split", data.train_split);
   add("val-split", data.val_split);
+  add("val-fraction", data.val_fraction == 0 ? "" : shortest_text(data.val_fraction));
+  add("val-labels", data.val_labels.string());
   add("class-map", data.class_map.string());
   add("finetune", "RUN");
   add("model", encoder_of(config.model.name));

@@ -1,0 +1,121 @@
+// Reading lists of labels, and giving each picture its own.
+#include "data/sources/picture_labels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string without_ending(const std::string& picture) {
+  return fs::path(picture).filename().stem().string();
+}
+
+/// The class of a word, by its name or by its number from 0 on.
+std::int64_t find_class(const PictureLabels& labels, const std::string& word,
+                        const ClassList& classes) {
+  if (const auto label = classes.find(word)) return *label;
+  const auto count = static_cast<std::int64_t>(classes.ids().size());
+  const std::int64_t number = parse_integer(word).value_or(-1);
+  check(number >= 0 && number < count, labels.where, ": has the class \"", visible_text(word),
+        "\", expected the name of one of the ", count, " classes, or a number from 0 to ",
+        count - 1);
+  return number;
+}
+
+/// Of an ordered list the numbers are the kit's.
+std::string class_in_order(const PictureLabels& labels, const std::string& word) {
+  const auto number = parse_integer(word);
+  if (!number) return word;
+  constexpr std::int64_t most = 1000;
+  check(*number >= 1 && *number <= most, labels.where, ": has the number ", *number,
+        ", expected those of ImageNet's development kit, 1 to ", most,
+        "; labels counted from 0 are read as lines \"PICTURE LABEL\"");
+  return imagenet_folder(*number);
+}
+
+std::int64_t find_class_in_order(const PictureLabels& labels, const std::string& word,
+                                 const ClassList& classes) {
+  const std::string name = class_in_order(labels, word);
+  const auto label = classes.find(name);
+  check(label.has_value(), labels.where, ": has the class ",
+        name == word ? visible_text(word) : word + ", ImageNet's " + name,
+        ", which is none of the ", classes.ids().size(), " classes; --class-map FILE names others");
+  return *label;
+}
+
+/// What the list says of each picture. Lines about others, as the title of a table, say nothing
+/// here.
+std::vector<std::string> words_of_pictures(const PictureLabels& labels,
+                                           const std::vector<std::string>& names) {
+  if (labels.pictures.empty()) {
+    check(labels.classes.size() == names.size(), labels.where, ": has ", labels.classes.size(),
+          " labels for ", names.size(), " pictures, expected as many, in the order of their names");
+    return labels.classes;
+  }
+  std::map<std::string, std::string> said;
+  for (std::size_t i = 0; i < labels.pictures.size(); ++i) {
+    const auto [word, is_new] = said.emplace(labels.pictures[i], labels.classes[i]);
+    check(is_new || word->second == labels.classes[i], labels.where, ": says of \"",
+          visible_text(word->first), "\" ", visible_text(word->second), " and ",
+          visible_text(labels.classes[i]));
+  }
+  std::vector<std::string> words;
+  for (const std::string& name : names) {
+    const auto word = said.find(without_ending(name));
+    check(word != said.end(), labels.where, ": says no class of the picture \"", visible_text(name),
+          "\"");
+    words.push_back(word->second);
+  }
+  return words;
+}
+
+}  // namespace
+
+PictureLabels parse_picture_labels(std::string_view text, const std::string& where) {
+  PictureLabels labels{where, {}, {}};
+  std::size_t line = 0;
+  for (const std::string& content : lines_of(text)) {
+    ++line;
+    const std::vector<std::string> words = words_of(content, ",");
+    const bool named = words.size() > 1;
+    if (words.empty()) continue;
+    check(labels.classes.empty() || named == !labels.pictures.empty(), where, ": line ", line,
+          " has ", words.size(), " words, expected ",
+          named ? "a class alone" : "a picture and its class", " as in the lines before");
+    if (named) labels.pictures.push_back(without_ending(words[0]));
+    labels.classes.push_back(words[named ? 1 : 0]);
+  }
+  check(!labels.classes.empty(), where, ": holds no labels, expected lines \"PICTURE CLASS\"");
+  return labels;
+}
+
+ClassList listed_classes(const PictureLabels& labels, const std::vector<std::string>& names) {
+  std::set<std::string> classes;
+  for (const std::string& word : words_of_pictures(labels, names)) {
+    classes.insert(labels.pictures.empty() ? class_in_order(labels, word) : word);
+    check(
+        labels.pictures.empty() || !parse_integer(word), labels.where, ": has the class ", word,
+        ", a number, and there are no class folders to count; --class-map FILE names the classes");
+  }
+  return {{classes.begin(), classes.end()}, labels.where};
+}
+
+std::vector<std::int64_t> labels_of(const PictureLabels& labels,
+                                    const std::vector<std::string>& names,
+                                    const ClassList& classes) {
+  std::vector<std::int64_t> found;
+  for (const std::string& word : words_of_pictures(labels, names)) {
+    found.push_back(labels.pictures.empty() ? find_class_in_order(labels, word, classes)
+                                            : find_class(labels, word, classes));
+  }
+  return found;
+}
+
+}  // namespace fovea
