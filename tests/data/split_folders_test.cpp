@@ -231,6 +231,14 @@ TEST_CASE("a flat folder is tested with the classes that its labels name") {
   const auto test = open_dataset(options, Split::test);
   CHECK(test->class_names() == std::vector<std::string>{"cat", "dog"});
   CHECK(test->label(0) == 1);
+  write_file_atomically(options.val_labels, "image,label\na,dog\nb,cat\nc,dog\nd,bee\n");
+  CHECK(open_dataset(options, Split::test)->class_names() ==
+        std::vector<std::string>{"bee", "cat", "dog"});  // a list of more pictures than there are
+  write_file_atomically(options.val_labels, "490\n1\n490\n");
+  const auto kit = open_dataset(options, Split::test);
+  CHECK(kit->classes() == 1000);
+  CHECK(kit->class_names().at(kit->label(0)) == "n01751748");
+  CHECK(kit->label(0) == 65);  // as everybody counts ImageNet's classes
   write_file_atomically(options.val_labels, "a,0\nb,0\nc,1\n");
   CHECK(contains(opening_error(options, Split::test), "there are no class folders to count"));
 }
