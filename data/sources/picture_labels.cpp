@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/image.h"
 
 namespace fovea {
 namespace {
@@ -16,7 +17,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kKitFolders = 1000;
 
 std::string without_ending(const std::string& picture) {
-  return fs::path(picture).filename().stem().string();
+  const fs::path name = fs::path(picture).filename();
+  return (has_picture_ending(name) ? name.stem() : name).string();
 }
 
 /// The class of a word, by its name or by its number from 0 on.

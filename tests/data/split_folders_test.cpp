@@ -189,6 +189,8 @@ TEST_CASE("labels by picture: names with or without endings, classes by name or 
       (void)labels_of(parse_picture_labels(text, "list"), {"a.png", "b.png"}, classes);
     });
   };
+  CHECK(labels_of(parse_picture_labels("v1.0 dog\nv1.1 emu\n", "list"), {"v1.1.png", "v1.0.png"},
+                  classes) == std::vector<std::int64_t>{2, 1});
   CHECK(contains(error("a.png 1\n"), "list: says no class of the picture \"b.png\""));
   CHECK(contains(error("a.png 3\nb.png 0\n"), "has the class \"3\", expected the name of one of"));
   CHECK(contains(error("a.png 1\nb.png 0\na.jpg 2\n"), "says of \"a\" 1 and 2"));
