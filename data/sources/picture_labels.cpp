@@ -7,14 +7,18 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/image.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kKitFolders = 1000;
+
 std::string without_ending(const std::string& picture) {
-  return fs::path(picture).filename().stem().string();
+  const fs::path name = fs::path(picture).filename();
+  return (has_picture_ending(name) ? name.stem() : name).string();
 }
 
 /// The class of a word, by its name or by its number from 0 on.
@@ -33,9 +37,8 @@ std::int64_t find_class(const PictureLabels& labels, const std::string& word,
 std::string class_in_order(const PictureLabels& labels, const std::string& word) {
   const auto number = parse_integer(word);
   if (!number) return word;
-  constexpr std::int64_t most = 1000;
-  check(*number >= 1 && *number <= most, labels.where, ": has the number ", *number,
-        ", expected those of ImageNet's development kit, 1 to ", most,
+  check(*number >= 1 && *number <= kKitFolders, labels.where, ": has the number ", *number,
+        ", expected those of ImageNet's development kit, 1 to ", kKitFolders,
         "; labels counted from 0 are read as lines \"PICTURE LABEL\"");
   return imagenet_folder(*number);
 }
@@ -97,13 +100,25 @@ PictureLabels parse_picture_labels(std::string_view text, const std::string& whe
 }
 
 ClassList listed_classes(const PictureLabels& labels, const std::vector<std::string>& names) {
-  std::set<std::string> classes;
-  for (const std::string& word : words_of_pictures(labels, names)) {
-    classes.insert(labels.pictures.empty() ? class_in_order(labels, word) : word);
+  if (labels.pictures.empty() && parse_integer(labels.classes.front())) {
+    std::set<std::string> kit;
+    for (std::int64_t number = 1; number <= kKitFolders; ++number) {
+      kit.insert(imagenet_folder(number));
+    }
+    return {{kit.begin(), kit.end()}, labels.where};
+  }
+  const bool has_title = !labels.pictures.empty() &&
+                         std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+                           return without_ending(name) == labels.pictures.front();
+                         });
+  const std::set<std::string> classes(labels.classes.begin() + (has_title ? 1 : 0),
+                                      labels.classes.end());
+  for (const std::string& word : classes) {
     check(
-        labels.pictures.empty() || !parse_integer(word), labels.where, ": has the class ", word,
+        !parse_integer(word), labels.where, ": has the class ", word,
         ", a number, and there are no class folders to count; --class-map FILE names the classes");
   }
+  check(!classes.empty(), labels.where, ": says nothing of the ", names.size(), " pictures");
   return {{classes.begin(), classes.end()}, labels.where};
 }
 

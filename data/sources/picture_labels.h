@@ -29,15 +29,16 @@ struct PictureLabels {
 /// Throws Error, beginning with `where`, on an empty list, and where the forms are mixed.
 [[nodiscard]] PictureLabels parse_picture_labels(std::string_view text, const std::string& where);
 
-// `names` are those of files, in the order of their paths. Both throw Error on pictures of which
-// the list says nothing.
+// `names` are those of files, in the order of their paths.
 
-/// The classes of these pictures, sorted: for where there are no class folders. Throws Error where
-/// they are numbers.
+/// The classes that it names, sorted, whether they have pictures or not: for where there are no
+/// class folders. Those of the kit's numbers are all of ImageNet's. Throws Error where others are
+/// numbers.
 [[nodiscard]] ClassList listed_classes(const PictureLabels& labels,
                                        const std::vector<std::string>& names);
 
-/// The label of each picture. Throws Error where a class is none of `classes`.
+/// The label of each picture. Throws Error on pictures of which the list says nothing, and on
+/// classes that are none of `classes`.
 [[nodiscard]] std::vector<std::int64_t> labels_of(const PictureLabels& labels,
                                                   const std::vector<std::string>& names,
                                                   const ClassList& classes);

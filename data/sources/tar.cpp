@@ -27,7 +27,7 @@ std::string_view field(std::string_view block, Place place) {
 }
 
 /// Up to the first zero byte.
-std::string text_of(std::string_view bytes) {
+std::string text_until_zero(std::string_view bytes) {
   return std::string(bytes.substr(0, std::min(bytes.find('\0'), bytes.size())));
 }
 
@@ -94,14 +94,14 @@ class Reader {
     check(size <= kMost, name_, ": the extended tar header at byte ", at_ - kBlock, " has ", size,
           " bytes, expected at most ", kMost);
     const std::string content = bytes_.text_at(at_, size);
-    if (type == 'L') next_.path = text_of(content);
+    if (type == 'L') next_.path = text_until_zero(content);
     if (type == 'x') read_pax(content);
   }
 
   static std::string path_of(std::string_view block) {
-    const std::string path = text_of(field(block, kName));
+    const std::string path = text_until_zero(field(block, kName));
     const bool ustar = field(block, kMagic) == std::string_view("ustar\0", 6);  // not GNU's
-    const std::string prefix = ustar ? text_of(field(block, kPrefix)) : "";
+    const std::string prefix = ustar ? text_until_zero(field(block, kPrefix)) : "";
     return prefix.empty() ? path : prefix + "/" + path;
   }
 

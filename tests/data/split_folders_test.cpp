@@ -189,6 +189,8 @@ TEST_CASE("labels by picture: names with or without endings, classes by name or 
       (void)labels_of(parse_picture_labels(text, "list"), {"a.png", "b.png"}, classes);
     });
   };
+  CHECK(labels_of(parse_picture_labels("v1.0 dog\nv1.1 emu\n", "list"), {"v1.1.png", "v1.0.png"},
+                  classes) == std::vector<std::int64_t>{2, 1});
   CHECK(contains(error("a.png 1\n"), "list: says no class of the picture \"b.png\""));
   CHECK(contains(error("a.png 3\nb.png 0\n"), "has the class \"3\", expected the name of one of"));
   CHECK(contains(error("a.png 1\nb.png 0\na.jpg 2\n"), "says of \"a\" 1 and 2"));
@@ -231,6 +233,14 @@ TEST_CASE("a flat folder is tested with the classes that its labels name") {
   const auto test = open_dataset(options, Split::test);
   CHECK(test->class_names() == std::vector<std::string>{"cat", "dog"});
   CHECK(test->label(0) == 1);
+  write_file_atomically(options.val_labels, "image,label\na,dog\nb,cat\nc,dog\nd,bee\n");
+  CHECK(open_dataset(options, Split::test)->class_names() ==
+        std::vector<std::string>{"bee", "cat", "dog"});  // a list of more pictures than there are
+  write_file_atomically(options.val_labels, "490\n1\n490\n");
+  const auto kit = open_dataset(options, Split::test);
+  CHECK(kit->classes() == 1000);
+  CHECK(kit->class_names().at(kit->label(0)) == "n01751748");
+  CHECK(kit->label(0) == 65);  // as everybody counts ImageNet's classes
   write_file_atomically(options.val_labels, "a,0\nb,0\nc,1\n");
   CHECK(contains(opening_error(options, Split::test), "there are no class folders to count"));
 }

@@ -55,8 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       static_cast<void>(fovea::describe_value(pickle, ref));
       if (fovea::is_tensor(pickle, ref)) check_tensor(pickle, ref);
       check_array(pickle, ref);
-      const auto data = fovea::find_key(pickle, ref, "data");
-      if (data && *data >= pickle.values.size()) __builtin_trap();
+      const auto found = fovea::find_key(pickle, ref, "data");
+      if (found && *found >= pickle.values.size()) __builtin_trap();
     }
     for (const char* key : {"", ".", "model"}) {
       try {
