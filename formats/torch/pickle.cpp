@@ -61,6 +61,11 @@ class Machine {
         const std::string name = pop_text();
         return global(pop_text(), name);
       }
+      case 0x92: {  // NEWOBJ_EX: arguments with names, which matter as little
+        const PickleRef named = pop();
+        require(pickle_.at(named).kind == Kind::dict, "calls with names that are no dictionary");
+        return call();
+      }
       case 'R':   // REDUCE
       case 0x81:  // NEWOBJ
         return call();
@@ -91,7 +96,9 @@ class Machine {
       case 'M':  // BININT2
         return push_integer(Kind::integer, read<std::uint16_t>()), true;
       case 0x8a:  // LONG1
-        return push_long(), true;
+        return push_long(take(read<std::uint8_t>())), true;
+      case 0x8b:  // LONG4
+        return push_long(take(read<std::uint32_t>())), true;
       case 'G': {  // BINFLOAT, big-endian
         PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
         value.real = std::bit_cast<double>(__builtin_bswap64(read<std::uint64_t>()));
@@ -111,13 +118,29 @@ class Machine {
   }
 
   bool push_data(unsigned char code) {
-    const bool is_short = code == 0x8c;  // SHORT_BINUNICODE; else BINUNICODE or BINBYTES
-    if (!is_short && code != 'X' && code != 'B') return false;
-    const std::uint32_t length = is_short ? read<std::uint8_t>() : read<std::uint32_t>();
-    PickleValue value{.kind = code == 'B' ? Kind::bytes : Kind::text, .text = {}, .items = {}};
+    switch (code) {
+      case 0x8c:  // SHORT_BINUNICODE
+        return push_characters(Kind::text, read<std::uint8_t>()), true;
+      case 'X':  // BINUNICODE
+        return push_characters(Kind::text, read<std::uint32_t>()), true;
+      case 0x8d:  // BINUNICODE8
+        return push_characters(Kind::text, read<std::uint64_t>()), true;
+      case 'C':  // SHORT_BINBYTES
+        return push_characters(Kind::bytes, read<std::uint8_t>()), true;
+      case 'B':  // BINBYTES
+        return push_characters(Kind::bytes, read<std::uint32_t>()), true;
+      case 0x8e:  // BINBYTES8
+      case 0x96:  // BYTEARRAY8
+        return push_characters(Kind::bytes, read<std::uint64_t>()), true;
+      default:
+        return false;
+    }
+  }
+
+  void push_characters(Kind kind, std::size_t length) {
+    PickleValue value{.kind = kind, .text = {}, .items = {}};
     value.text = take(length);
     push(std::move(value));
-    return true;
   }
 
   /// MARK, and what gathers values.
@@ -133,6 +156,10 @@ class Machine {
       case 0x86:  // TUPLE2
       case 0x87:  // TUPLE3
         return push_with(Kind::tuple, pop_many(code - 0x84u)), true;
+      case 0x91:  // FROZENSET
+        return push_with(Kind::set, pop_marked()), true;
+      case 0x90:  // ADDITEMS
+        return add_items(pop_marked()), true;
       case 'a':  // APPEND
         return extend({pop()}), true;
       case 'e':  // APPENDS
@@ -215,13 +242,23 @@ class Machine {
   }
 
   /// Two's complement, little-endian, of any length.
-  void push_long() {
-    const std::string digits = take(read<std::uint8_t>());
-    require(digits.size() <= 8, "has an integer of ", digits.size(), " bytes, expected at most 8");
+  void push_long(const std::string& digits) {
     const bool negative = !digits.empty() && static_cast<unsigned char>(digits.back()) >= 0x80;
+    if (digits.size() > sizeof(std::int64_t)) return push_large(digits, negative);
     std::uint64_t bits = negative ? ~std::uint64_t{0} : 0;
     std::memcpy(&bits, digits.data(), digits.size());
     push_integer(Kind::integer, static_cast<std::int64_t>(bits));
+  }
+
+  /// The state of a random generator, an id: no size, and nothing that tensors are made of.
+  void push_large(const std::string& digits, bool negative) {
+    PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
+    for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
+      const int byte = static_cast<unsigned char>(*digit);
+      value.real = value.real * 256 + (negative ? 255 - byte : byte);
+    }
+    if (negative) value.real = -value.real - 1;
+    push(std::move(value));
   }
 
   void global(const std::string& module, const std::string& name) {
@@ -269,6 +306,10 @@ class Machine {
 
   void extend(const std::vector<PickleRef>& items) {
     add_to(top_of({Kind::list, Kind::call}), items);
+  }
+
+  void add_items(const std::vector<PickleRef>& items) {
+    add_to(top_of({Kind::set, Kind::call}), items);
   }
 
   void set_items(const std::vector<PickleRef>& items) {
