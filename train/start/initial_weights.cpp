@@ -40,6 +40,7 @@ void load_weights_file(const InitialWeights& from, const Normalization& colors, 
   LoadOptions options;
   options.finetune = !from.finetune.empty();
   options.weights_key = from.weights_key;
+  apply(from.positions, options);
   const std::string& file = options.finetune ? from.finetune : from.checkpoint;
   if (file.empty()) return;
   const fs::path path = weights_in(file);
@@ -47,6 +48,7 @@ void load_weights_file(const InitialWeights& from, const Normalization& colors, 
   note_other_colors(colors, path, list.metadata, notices);
   const LoadReport report = load_weights(model, path, options);
   notices.add(loading_table(path, list, model, report));
+  for (const std::string& note : report.notes) notices.add(path.string(), ": ", note);
 }
 
 void change_heads(const InitialWeights& from, const Model& model) {
