@@ -88,6 +88,7 @@ std::optional<std::filesystem::path> output_folder(const EvaluateRequest& reques
 void for_each_model(EvaluateRequest& request, ProgressLine& line,
                     const std::function<void(const LoadedModel&)>& use) {
   const std::vector<std::string> sizes = request.sizes();
+  request.load.key_is_shared = request.checkpoints.size() > 1;
   for (const std::string& checkpoint : request.checkpoints) {
     for (const std::string& size : sizes) {
       request.load.checkpoint = checkpoint;

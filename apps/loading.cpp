@@ -99,9 +99,8 @@ std::vector<std::string> notices_of(const LoadedModel& loaded, const WeightsFile
                       ": does not say how images were shown to the model; taken are the mean and "
                       "std of ImageNet and a crop-pct of 0.875");
   }
-  for (const std::string& name : report.resized) {
-    notices.push_back(path + ": " + name + " was resized to the grid of this image size");
-  }
+  if (!file.note.empty()) notices.push_back(path + ": " + file.note);
+  for (const std::string& note : report.notes) notices.push_back(path + ": " + note);
   return notices;
 }
 
@@ -171,11 +170,15 @@ EvaluationTransform LoadedModel::preparation() const {
 LoadedModel load_trained(const LoadRequest& request) {
   LoadedModel loaded;
   loaded.weights = weights_path(request);
-  const WeightsFile file = read_weights(loaded.weights, request.weights_key);
+  const WeightsFile file =
+      read_weights(loaded.weights, {request.weights_key, request.key_is_shared});
   loaded.model = make_model_of(file.metadata, loaded.weights, model_request(request, file));
   LoadReport report;
+  LoadOptions how;
+  apply(request.positions, how);
+  const WeightsOrigin origin = origin_of(file.metadata, loaded.weights, request.model);
   try {
-    report = load_state(*loaded.model, file.tensors, file.metadata);
+    report = load_state(*loaded.model, file.tensors, origin, how);
   } catch (const Error& error) {
     fail(loaded.weights.string(), ": ", error.what());
   }
@@ -203,6 +206,7 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   g.add("model", &r.model, "registry name, for a file that does not say what it is");
   g.add("model-args", &r.model_args,
         "other settings than those it was trained with, a JSON object");
+  add_fields(g, r.positions);
   g.add("weights-key", &r.weights_key,
         "of a file of torch.save that holds several sets of weights: model, model_ema, ...");
   g.number("num-classes", &r.num_classes, "of such a file (default: as its head says)", {0, 1e6});

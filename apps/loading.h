@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/evaluation_transform.h"
 #include "models/model.h"
+#include "settings/position_tables.h"
 #include "train/run/weights_info.h"
 
 namespace fovea {
@@ -23,15 +24,17 @@ struct LoadRequest {
   std::string model;        ///< registry name, for files that do not say what they are
   std::string weights_key;  ///< of a file of torch.save: see read_weights()
   std::string img_size;     ///< N or HxW; empty: as trained
-  std::string model_args;   ///< more settings of the model, a JSON object; empty: as trained
+  PositionTableOptions positions;
+  std::string model_args;  ///< more settings of the model, a JSON object; empty: as trained
   std::string device = "cpu";
   std::int64_t num_classes = 0;  ///< of a file that names no classes
   // How images are shown to it; empty or none: as the checkpoint says.
   std::vector<double> mean, std;
   std::optional<double> crop_pct;
   std::string crop_mode, interpolation;
-  bool last = false;     ///< last instead of best
-  bool use_ema = false;  ///< the averaged weights
+  bool key_is_shared = false;  ///< the weights_key, by several checkpoints
+  bool last = false;           ///< last instead of best
+  bool use_ema = false;        ///< the averaged weights
 };
 
 struct LoadedModel {

@@ -22,30 +22,32 @@ bool is_for_torch(const fs::path& path, const ByteSource& file) {
   return std::find(kNames.begin(), kNames.end(), path.extension()) != kNames.end();
 }
 
-void refuse_key(const fs::path& path, const std::string& key) {
-  check(key.empty(), path.string(), ": got --weights-key ", key,
-        ", but this is no file of torch.save: safetensors hold one set of tensors");
+std::string note_of(const WeightsKey& key, bool is_by_key) {
+  if (key.name.empty() || is_by_key) return {};
+  return "holds a single set of weights, which is taken; --weights-key " + key.name +
+         " is not in it";
 }
 
 }  // namespace
 
-WeightsFile read_weights(const fs::path& path, const std::string& key) {
-  const InputFile file(path);
-  if (is_for_torch(path, file)) return {TorchDictionary(file, key, path.string()).read(), {}};
-  refuse_key(path, key);
-  SafetensorsFile read = read_safetensors(path);
-  return {std::move(read.tensors), std::move(read.metadata)};
-}
-
-WeightsList list_weights(const fs::path& path, const std::string& key) {
+WeightsFile read_weights(const fs::path& path, const WeightsKey& key) {
   const InputFile file(path);
   if (is_for_torch(path, file)) {
     const TorchDictionary dictionary(file, key, path.string());
-    return {dictionary.entries(), dictionary.others(), {}};
+    return {dictionary.read(), {}, note_of(key, dictionary.is_by_key())};
   }
-  refuse_key(path, key);
+  SafetensorsFile read = read_safetensors(path);
+  return {std::move(read.tensors), std::move(read.metadata), note_of(key, false)};
+}
+
+WeightsList list_weights(const fs::path& path, const WeightsKey& key) {
+  const InputFile file(path);
+  if (is_for_torch(path, file)) {
+    const TorchDictionary dictionary(file, key, path.string());
+    return {dictionary.entries(), dictionary.others(), {}, note_of(key, dictionary.is_by_key())};
+  }
   SafetensorsList list = list_safetensors(path);
-  return {std::move(list.entries), {}, std::move(list.metadata)};
+  return {std::move(list.entries), {}, std::move(list.metadata), note_of(key, false)};
 }
 
 }  // namespace fovea

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formats/safetensors.h"
+#include "formats/weights_key.h"
 
 namespace fovea {
 
@@ -19,19 +20,20 @@ struct WeightsList {
   std::vector<StoredEntry> entries;
   std::vector<std::string> others;  ///< names beside them that are no tensors, which are left out
   Metadata metadata;                ///< of safetensors alone
+  std::string note{};               ///< where a key was given that does not concern the file
 };
 
 struct WeightsFile {
   TensorMap tensors;
-  Metadata metadata;  ///< of safetensors alone
+  Metadata metadata;   ///< of safetensors alone
+  std::string note{};  ///< where a key was given that does not concern the file
 };
 
-/// `key` says which dictionary of tensors of a file of torch.save is meant, as TorchDictionary has
-/// it; empty: the only one. Throws Error, beginning with the path, on whatever is malformed, and on
-/// a key for safetensors, which have none.
+/// `key` says which dictionary of tensors of a file of torch.save is meant; safetensors hold one
+/// set and no names of sets. Throws Error, beginning with the path, on whatever is malformed.
 [[nodiscard]] WeightsFile read_weights(const std::filesystem::path& path,
-                                       const std::string& key = {});
+                                       const WeightsKey& key = {});
 [[nodiscard]] WeightsList list_weights(const std::filesystem::path& path,
-                                       const std::string& key = {});
+                                       const WeightsKey& key = {});
 
 }  // namespace fovea

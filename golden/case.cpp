@@ -182,7 +182,7 @@ std::unique_ptr<Model> load_case_model(Case& c, json config) {
     }
   }
   if (c.has("perm") && model->store().find("perm").defined()) tensors["perm"] = c.take("perm");
-  load_state(*model, tensors);
+  load_state(*model, tensors, {model->info().config});
   return model;
 }
 

@@ -27,7 +27,7 @@ LinearModel::LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64
     : Classifier(std::move(info), seed, options),
       config_(c),
       pixels_(c.in_chans * c.img_size[0] * c.img_size[1]),
-      head_(at("head", Role::head), pixels_, c.num_classes) {}
+      head_(at("head", Role::head).over({c.img_size}), pixels_, c.num_classes) {}
 
 ClassifierOutput LinearModel::forward(const Tensor& images, Context& ctx) {
   const auto [height, width] = config_.img_size;

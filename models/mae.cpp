@@ -13,10 +13,11 @@ namespace {
 
 /// Decayed if learned, as MAE's code exempts no name.
 Tensor position_table(const Scope& s, const MaeConfig& c, std::int64_t dim, const char* name) {
-  const Shape shape{1, 1 + c.image.patches(), dim};
-  const Scope place = s.as(Role::position_table);
+  const TokenGrid grid{c.image.grid(), 1};
+  const Shape shape{1, grid.tokens(), dim};
+  const Scope place = s.as(Role::position_table).over(grid);
   if (c.pos_embed == PosEmbed::learned) return place.param(name, shape, trunc_normal(0.02));
-  return place.fixed(name, shape, sincos_table(c.image.grid(), 1));
+  return place.fixed(name, shape, sincos_table(grid.size, grid.prefix));
 }
 
 Init patch_weight(const MaeConfig& c) { return xavier(c.patch_values(), c.encoder.embed_dim); }

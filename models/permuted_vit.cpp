@@ -9,8 +9,9 @@ namespace fovea {
 PermutedViT::PermutedViT(ModelInfo model, const ViTConfig& c, std::uint64_t seed,
                          TensorOptions options)
     : ViT(std::move(model), c, seed, options) {
-  const auto [height, width] = info().img_size;
-  perm_ = top().buffer("perm", {height * width}, permutation_of(c.permute), DType::i64);
+  const TokenGrid pixels{info().img_size};
+  perm_ =
+      top().over(pixels).buffer("perm", {pixels.patches()}, permutation_of(c.permute), DType::i64);
 }
 
 ClassifierOutput PermutedViT::forward(const Tensor& images, Context& ctx) {

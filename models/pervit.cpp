@@ -41,7 +41,8 @@ std::optional<PatchEmbed> make_patches(const Scope& s, const PerViTConfig& c) {
 /// Decayed, unlike ViT's.
 Tensor make_table(const Scope& s, const PerViTConfig& c) {
   if (c.pos_embed != PosEmbed::learned) return {};
-  return s.param("pos_embed", {1, c.tokens(), c.emb_dims.front()}, trunc_normal(0.02));
+  const TokenGrid grid{{c.position.grid, c.position.grid}};
+  return s.over(grid).param("pos_embed", {1, c.tokens(), c.emb_dims.front()}, trunc_normal(0.02));
 }
 
 std::optional<RelativeEncoding> make_relative(const Scope& s, const PerViTConfig& c) {

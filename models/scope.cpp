@@ -146,6 +146,12 @@ Init Scope::linear_weight(std::int64_t in, std::int64_t out) const {
   return is_xavier_ ? fovea::xavier(in, out) : trunc_normal(0.02);
 }
 
+Scope Scope::over(const TokenGrid& grid) const {
+  Scope same = *this;
+  same.grid_ = grid;
+  return same;
+}
+
 Scope Scope::block(std::int64_t index) const {
   Scope inner = *this / index;
   inner.block_ = index;
@@ -158,19 +164,17 @@ Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init)
 
 Tensor Scope::param(std::string_view name, const Shape& shape, const Init& init,
                     Decay decay) const {
-  std::string path;
-  const Tensor tensor = make(name, shape, init, store_->options_, path);
+  store_->parameters_.push_back(make(name, shape, init, store_->options_, decay));
+  const Tensor tensor = store_->parameters_.back().tensor;
   tensor.set_requires_grad();
-  store_->parameters_.push_back({path, tensor, decay, role_, block_, in_decoder_});
   return tensor;
 }
 
 Tensor Scope::fixed(std::string_view name, const Shape& shape, const Init& init) const {
-  std::string path;
-  const Tensor tensor = make(name, shape, init, store_->options_, path);
-  store_->parameters_.push_back(
-      {path, tensor, Decay::no, role_, block_, in_decoder_, /*is_fixed=*/true});
-  return tensor;
+  Parameter& fixed =
+      store_->parameters_.emplace_back(make(name, shape, init, store_->options_, Decay::no));
+  fixed.is_fixed = true;
+  return fixed.tensor;
 }
 
 Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init) const {
@@ -179,15 +183,14 @@ Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init
 
 Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init,
                      DType dtype) const {
-  std::string path;
-  const Tensor tensor = make(name, shape, init, {dtype, store_->options_.device}, path);
-  store_->buffers_.push_back({path, tensor, Decay::no, role_, block_, in_decoder_});
-  return tensor;
+  const TensorOptions options{dtype, store_->options_.device};
+  store_->buffers_.push_back(make(name, shape, init, options, Decay::no));
+  return store_->buffers_.back().tensor;
 }
 
-Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init,
-                   TensorOptions options, std::string& path) const {
-  path = (*this / name).path_;
+Parameter Scope::make(std::string_view name, const Shape& shape, const Init& init,
+                      TensorOptions options, Decay decay) const {
+  const std::string path = (*this / name).path_;
   check(!store_->find(path).defined(), "Scope: parameter ", path, " exists already");
   Tensor tensor;
   if (shapes_only != nullptr) {
@@ -201,7 +204,7 @@ Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init,
   }
   tensor.set_name(path);
   store_->by_name_.emplace(path, tensor);
-  return tensor;
+  return {path, tensor, decay, role_, block_, in_decoder_, /*is_fixed=*/false, grid_};
 }
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/tensor.h"
+#include "models/layers/token_grid.h"
 
 namespace fovea {
 
@@ -56,6 +57,7 @@ struct Parameter {
   std::int64_t block = -1;  ///< which of the stack it belongs to, from 0; -1: to none
   bool in_decoder = false;  ///< of an autoencoder, whose stack is its encoder's
   bool is_fixed = false;    ///< never trained, see Scope::fixed(); others may be frozen
+  TokenGrid grid{};         ///< whose places its entries belong to; 0 x 0: to no places
 };
 
 /// While it lives, models that this thread makes have parameters of their shapes without values or
@@ -121,6 +123,9 @@ class Scope {
   [[nodiscard]] Scope decoder() const;
   /// What the weight of a linear layer begins with here: trunc_normal(0.02), or Xavier's.
   [[nodiscard]] Init linear_weight(std::int64_t in, std::int64_t out) const;
+  /// The same place, for parameters that are laid out by this grid: of another one they mean
+  /// something else, be their shapes equal.
+  [[nodiscard]] Scope over(const TokenGrid& grid) const;
   /// / index, for the parameters of that block of the model's stack.
   [[nodiscard]] Scope block(std::int64_t index) const;
 
@@ -134,13 +139,15 @@ class Scope {
   Tensor buffer(std::string_view name, const Shape& shape, const Init& init, DType dtype) const;
 
  private:
-  Tensor make(std::string_view name, const Shape& shape, const Init& init, TensorOptions o,
-              std::string& path) const;
+  /// A new tensor, and what the store keeps of it.
+  [[nodiscard]] Parameter make(std::string_view name, const Shape& shape, const Init& init,
+                               TensorOptions options, Decay decay) const;
 
   ParameterStore* store_;
   std::string path_;
   Role role_ = Role::other;
   std::int64_t block_ = -1;
+  TokenGrid grid_{};
   bool is_xavier_ = false, in_decoder_ = false;
 };
 

@@ -13,6 +13,7 @@ void add_fields(Fields& fields, InitialWeights& options) {
   g.add("initial-checkpoint", &options.checkpoint, "start from exactly these weights");
   g.add("weights-key", &options.weights_key,
         "which weights of such a PyTorch file, where it holds several: model, model_ema, ...");
+  add_fields(g, options.positions);
 }
 
 void add_classifier_fields(Fields& fields, InitialWeights& options) {
@@ -28,9 +29,14 @@ void add_classifier_fields(Fields& fields, InitialWeights& options) {
 void check_options(const InitialWeights& options) {
   check_usage(options.finetune.empty() || options.checkpoint.empty(),
               "--finetune and --initial-checkpoint: expected one of them");
-  check_usage(
-      options.weights_key.empty() || !options.finetune.empty() || !options.checkpoint.empty(),
-      "--weights-key ", options.weights_key, " needs --finetune FILE or --initial-checkpoint FILE");
+  const bool has_file = !options.finetune.empty() || !options.checkpoint.empty();
+  const std::string needs = " needs --finetune FILE or --initial-checkpoint FILE";
+  check_usage(options.weights_key.empty() || has_file, "--weights-key ", options.weights_key,
+              needs);
+  check_usage(options.positions.grid.empty() || has_file, "--pos-grid ", options.positions.grid,
+              needs);
+  LoadOptions how;
+  apply(options.positions, how);
 }
 
 std::vector<std::regex> FrozenOptions::expressions() const {

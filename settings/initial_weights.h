@@ -8,6 +8,7 @@
 
 #include "base/fields.h"
 #include "base/names.h"
+#include "settings/position_tables.h"
 
 namespace fovea {
 
@@ -22,7 +23,8 @@ struct InitialWeights {
   std::string finetune{};     ///< a file or folder of weights: all but the head's, at any size
   std::string checkpoint{};   ///< the same of exactly this model
   std::string weights_key{};  ///< of such a file, see read_weights()
-  std::string pegs{};         ///< a file of weights whose position encoding generators are taken
+  PositionTableOptions positions{};
+  std::string pegs{};  ///< a file of weights whose position encoding generators are taken
   std::optional<double> head_scale{}, head_bias{};
 };
 

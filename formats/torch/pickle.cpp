@@ -61,6 +61,11 @@ class Machine {
         const std::string name = pop_text();
         return global(pop_text(), name);
       }
+      case 0x92: {  // NEWOBJ_EX: arguments with names, which matter as little
+        const PickleRef named = pop();
+        require(pickle_.at(named).kind == Kind::dict, "calls with names that are no dictionary");
+        return call();
+      }
       case 'R':   // REDUCE
       case 0x81:  // NEWOBJ
         return call();
@@ -90,7 +95,9 @@ class Machine {
       case 'M':  // BININT2
         return push_integer(Kind::integer, read<std::uint16_t>()), true;
       case 0x8a:  // LONG1
-        return push_long(), true;
+        return push_long(take(read<std::uint8_t>())), true;
+      case 0x8b:  // LONG4
+        return push_long(take(read<std::uint32_t>())), true;
       case 'G': {  // BINFLOAT, big-endian
         PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
         value.real = std::bit_cast<double>(__builtin_bswap64(read<std::uint64_t>()));
@@ -117,10 +124,13 @@ class Machine {
       case 'X':  // BINUNICODE
       case 'T':  // BINSTRING, of Python 2
         return push_text(Kind::text, read<std::uint32_t>()), true;
+      case 0x8d:  // BINUNICODE8
+        return push_text(Kind::text, read<std::uint64_t>()), true;
       case 'C':  // SHORT_BINBYTES
         return push_text(Kind::bytes, read<std::uint8_t>()), true;
       case 'B':  // BINBYTES
         return push_text(Kind::bytes, read<std::uint32_t>()), true;
+      case 0x8e:  // BINBYTES8
       case 0x96:  // BYTEARRAY8
         return push_text(Kind::bytes, read<std::uint64_t>()), true;
       default:
@@ -141,6 +151,10 @@ class Machine {
       case 0x86:  // TUPLE2
       case 0x87:  // TUPLE3
         return push_with(Kind::tuple, pop_many(code - 0x84u)), true;
+      case 0x91:  // FROZENSET
+        return push_with(Kind::set, pop_marked()), true;
+      case 0x90:  // ADDITEMS
+        return add_items(pop_marked()), true;
       case 'a':  // APPEND
         return extend({pop()}), true;
       case 'e':  // APPENDS
@@ -227,13 +241,23 @@ class Machine {
   }
 
   /// Two's complement, little-endian, of any length.
-  void push_long() {
-    const std::string digits = take(read<std::uint8_t>());
-    require(digits.size() <= 8, "has an integer of ", digits.size(), " bytes, expected at most 8");
+  void push_long(const std::string& digits) {
     const bool negative = !digits.empty() && static_cast<unsigned char>(digits.back()) >= 0x80;
+    if (digits.size() > sizeof(std::int64_t)) return push_large(digits, negative);
     std::uint64_t bits = negative ? ~std::uint64_t{0} : 0;
     std::memcpy(&bits, digits.data(), digits.size());
     push_integer(Kind::integer, static_cast<std::int64_t>(bits));
+  }
+
+  /// The state of a random generator, an id: no size, and nothing that tensors are made of.
+  void push_large(const std::string& digits, bool negative) {
+    PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
+    for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
+      const int byte = static_cast<unsigned char>(*digit);
+      value.real = value.real * 256 + (negative ? 255 - byte : byte);
+    }
+    if (negative) value.real = -value.real - 1;
+    push(std::move(value));
   }
 
   void global(const std::string& module, const std::string& name) {
@@ -281,6 +305,10 @@ class Machine {
 
   void extend(const std::vector<PickleRef>& items) {
     add_to(top_of({Kind::list, Kind::call}), items);
+  }
+
+  void add_items(const std::vector<PickleRef>& items) {
+    add_to(top_of({Kind::set, Kind::call}), items);
   }
 
   void set_items(const std::vector<PickleRef>& items) {

@@ -3,6 +3,7 @@
 #include "formats/torch/selection.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -75,6 +76,22 @@ Choices find_choices(const Pickle& pickle) {
   return found;
 }
 
+/// Drops what stands around more tensors than it has: a counter beside the weights is no set.
+void drop_wrappers(Choices& all) {
+  std::map<std::size_t, std::size_t> most_inside;  // tensors of one dictionary below a place
+  for (const Choice& choice : all.choices) {
+    for (std::size_t i = choice.place; all.places[i].name != nullptr;) {
+      i = all.places[i].parent;
+      std::size_t& most = most_inside[i];
+      most = std::max(most, choice.tensors);
+    }
+  }
+  std::erase_if(all.choices, [&](const Choice& choice) {
+    const auto found = most_inside.find(choice.place);
+    return found != most_inside.end() && found->second > choice.tensors;
+  });
+}
+
 std::string path_of(const Choices& all, std::size_t place) {
   if (all.places[place].name == nullptr) return std::string(kOutermost);
   std::string path = *all.places[place].name;
@@ -133,24 +150,28 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
 
 }  // namespace
 
-PickleRef select_dictionary(const Pickle& pickle, std::string_view key, const std::string& where) {
-  const Choices all = find_choices(pickle);
+Selection select_dictionary(const Pickle& pickle, const WeightsKey& key, const std::string& where) {
+  Choices all = find_choices(pickle);
+  drop_wrappers(all);
   const std::size_t count = all.choices.size();
-  if (key.empty()) {
-    if (count == 0) complain(pickle, where);
-    if (count > 1) {
-      fail(where, ": holds ", count, " dictionaries of tensors; --weights-key takes one of ",
-           list_of(all));
-    }
-    return all.places[all.choices.front().place].ref;
-  }
-  const std::optional<PickleRef> named = key == kOutermost ? pickle.root : follow(pickle, key);
+  const bool keyless = key.name.empty();
+  const std::optional<PickleRef> named = key.name == kOutermost ? pickle.root
+                                         : keyless              ? std::nullopt
+                                                                : follow(pickle, key.name);
   const bool is_dict = named && pickle.at(*named).kind == Kind::dict;
-  if (is_dict && count_tensors(pickle, *named) > 0) return *named;
+  if (is_dict && count_tensors(pickle, *named) > 0) return {*named, true};
   if (count == 0) complain(pickle, where);
+  if (count == 1) {
+    const Place& only = all.places[all.choices.front().place];
+    if (keyless || key.is_shared || only.name == nullptr) return {only.ref};
+  }
+  if (keyless) {
+    fail(where, ": holds ", count, " dictionaries of tensors; --weights-key takes one of ",
+         list_of(all));
+  }
   const std::string what =
       named ? " is " + describe_value(pickle, *named) + " without tensors" : " is not in it";
-  fail(where, ": ", in_quotes(std::string(key)), what, ", expected one of ", list_of(all));
+  fail(where, ": ", in_quotes(key.name), what, ", expected one of ", list_of(all));
 }
 
 }  // namespace fovea

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "formats/torch/pickle.h"
+#include "formats/weights_key.h"
 
 namespace fovea {
 
-/// The dictionary that `key` names, as TorchDictionary says it. Throws Error, beginning with
+struct Selection {
+  PickleRef dictionary = 0;
+  bool by_key = false;  ///< else it is the only one, and a key, if there was one, is of other files
+};
+
+/// The dictionary that `key` means, as TorchDictionary says it. Throws Error, beginning with
 /// `where`, that lists the choices.
-[[nodiscard]] PickleRef select_dictionary(const Pickle& pickle, std::string_view key,
+[[nodiscard]] Selection select_dictionary(const Pickle& pickle, const WeightsKey& key,
                                           const std::string& where);
 
 }  // namespace fovea

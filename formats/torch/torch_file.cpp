@@ -25,9 +25,11 @@ bool is_torch_file(const ByteSource& source) {
   return has_zip_form(source) || has_old_form(source);
 }
 
-TorchDictionary::TorchDictionary(const ByteSource& source, std::string_view key, std::string where)
+TorchDictionary::TorchDictionary(const ByteSource& source, const WeightsKey& key, std::string where)
     : source_(source), where_(std::move(where)), contents_(open_contents(source, where_)) {
-  collect(select_dictionary(contents_.object, key, where_));
+  const Selection selected = select_dictionary(contents_.object, key, where_);
+  is_by_key_ = selected.by_key;
+  collect(selected.dictionary);
 }
 
 std::string TorchDictionary::where(const StoredEntry& entry) const {

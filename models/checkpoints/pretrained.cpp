@@ -1,7 +1,7 @@
 // Loading and saving weights by name.
 #include "models/checkpoints/pretrained.h"
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -11,42 +11,19 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "formats/safetensors.h"
+#include "models/checkpoints/grid_fit.h"
 #include "models/checkpoints/hub_config.h"
-#include "models/config_reader.h"
 #include "models/registry.h"
-#include "ops/resize.h"
 
 namespace fovea {
 namespace {
 
 using nlohmann::json;
-using Grid = std::array<std::int64_t, 2>;
 
-std::int64_t prefix_tokens(const TensorMap& tensors) {
-  return static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
-}
-
-/// The token grid that a file's own configuration states, if it does.
-std::optional<Grid> stated_grid(const Metadata& metadata) {
-  const auto text = metadata.find("config");
-  if (text == metadata.end()) return {};
-  const json config = parse_json(text->second);
-  if (!config.is_object() || !config.contains("img_size")) return {};
-  Grid image{};
-  std::int64_t patch = 16;
-  ConfigReader r("metadata config", config);
-  r.read_size("img_size", image);
-  r.read("patch_size", patch, 1);
-  return Grid{image[0] / patch, image[1] / patch};
-}
-
-/// The grid of `tokens` patches: what the file says where that fits, else a square.
-std::optional<Grid> grid_of(std::int64_t tokens, const Metadata& metadata) {
-  const std::optional<Grid> stated = stated_grid(metadata);
-  if (stated && (*stated)[0] * (*stated)[1] == tokens) return stated;
-  const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(tokens))));
-  if (side < 1 || side * side != tokens) return {};
-  return Grid{side, side};
+GridFitOptions fit_options(const TensorMap& tensors, const LoadOptions& options) {
+  const std::size_t prefix = tensors.count("cls_token") + tensors.count("dist_token");
+  return {options.pos_resize, options.pos_grid, static_cast<std::int64_t>(prefix),
+          options.finetune};
 }
 
 /// Whether a file's tensor belongs to a classification head.
@@ -57,14 +34,18 @@ bool names_head(std::string_view name) {
 /// Sorts the tensors of a file into what fits and what does not; changes nothing until apply().
 class Loader {
  public:
-  Loader(const Model& model, TensorMap tensors, const Metadata& metadata,
+  Loader(const Model& model, TensorMap tensors, const WeightsOrigin& origin,
          const LoadOptions& options)
-      : model_(model), tensors_(std::move(tensors)), metadata_(metadata), options_(options) {
+      : model_(model),
+        tensors_(std::move(tensors)),
+        options_(options),
+        grids_(origin, fit_options(tensors_, options)) {
     for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
       for (const Parameter& p : *list) match(p);
     }
     for (const auto& [name, tensor] : tensors_) {
-      if (model.store().find(name).defined()) continue;
+      const bool is_count = name == "n_averaged" && tensor.numel() == 1;  // AveragedModel's
+      if (is_count || model.store().find(name).defined()) continue;
       if (!(options_.finetune && is_left_out(name))) unexpected_.push_back(name);
     }
   }
@@ -92,14 +73,30 @@ class Loader {
     } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
       misshaped_.push_back(p.name + " is of " + std::string(to_string(found->second.dtype())) +
                            " and should be of " + std::string(to_string(p.tensor.dtype())));
-    } else if (found->second.shape() == p.tensor.shape()) {
-      copies_.emplace_back(p.tensor, found->second);
-    } else if (keep_head) {
+    } else {
+      take(p, fit(p, found->second), keep_head);
+    }
+  }
+
+  Fitted fit(const Parameter& p, const Tensor& file) const {
+    if (p.grid != TokenGrid{}) return grids_.fit(p, file);
+    if (file.shape() == p.tensor.shape()) return {file};
+    return {.misfit = text_of(p.name, " is ", file.shape(), " and should be ", p.tensor.shape())};
+  }
+
+  void take(const Parameter& p, const Fitted& fitted, bool keep_head) {
+    for (const std::string& note : fitted.notes) {
+      const bool is_new =
+          std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end();
+      if (is_new) report_.notes.push_back(note);
+    }
+    if (fitted.resized) report_.resized.push_back(p.name);
+    if (fitted.values.defined()) {
+      copies_.emplace_back(p.tensor, fitted.values);
+    } else if (fitted.misfit.empty() || keep_head) {
       report_.kept.push_back(p.name);
-    } else if (p.role != Role::position_table || !resize_pos_embed(p, found->second)) {
-      std::ostringstream text;
-      text << p.name << " is " << found->second.shape() << " and should be " << p.tensor.shape();
-      misshaped_.push_back(text.str());
+    } else {
+      misshaped_.push_back(fitted.misfit);
     }
   }
 
@@ -109,27 +106,6 @@ class Loader {
     const bool is_token_norm = name == "norm.weight" || name == "norm.bias";
     const bool norms_pooled = model_.store().find("fc_norm.weight").defined();
     return names_head(name) || is_decoder || (is_token_norm && norms_pooled);
-  }
-
-  bool resize_pos_embed(const Parameter& p, const Tensor& file) {
-    if (file.rank() != 3 || file.size(0) != 1 || file.size(2) != p.tensor.size(2)) return false;
-    if (p.is_fixed && !options_.finetune) {  // computed: ours is right
-      report_.kept.push_back(p.name);
-      return true;
-    }
-    const Grid target = model_.tokens().grid.size;
-    const std::int64_t own_prefix = p.tensor.size(1) - target[0] * target[1];
-    // The prefix is known by name; an embedding that covers patches only has none.
-    const std::int64_t prefix = own_prefix == 0 ? 0 : prefix_tokens(tensors_);
-    const std::optional<Grid> grid = grid_of(file.size(1) - prefix, metadata_);
-    if (!grid || prefix != own_prefix) return false;
-    const ops::ResizeOptions how{ops::ResizeMode::bicubic,
-                                 options_.pos_resize == PosResize::bicubic_aa};
-    const NoGrad no_grad;
-    copies_.emplace_back(
-        p.tensor, ops::resample_pos_embed(file.to(p.tensor.dtype()), prefix, *grid, target, how));
-    report_.resized.push_back(p.name);
-    return true;
   }
 
   [[noreturn]] void complain() const {
@@ -153,8 +129,8 @@ class Loader {
 
   const Model& model_;
   TensorMap tensors_;
-  const Metadata& metadata_;
   LoadOptions options_;
+  GridFit grids_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
   std::vector<std::string> missing_, unexpected_, misshaped_;
   LoadReport report_;
@@ -197,21 +173,25 @@ Metadata metadata_of(const Model& model) {
   return {{"model", model.info().name}, {"config", model.info().config}};
 }
 
-LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& metadata,
+LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigin& origin,
                       const LoadOptions& options) {
   TensorMap renamed;
   for (const auto& [name, tensor] : tensors) {
     check(renamed.emplace(official_name(name), tensor).second, "weights: ", official_name(name),
           " is there twice, with and without a prefix");
   }
-  return Loader(model, std::move(renamed), metadata, options).apply();
+  return Loader(model, std::move(renamed), origin, options).apply();
 }
 
 LoadReport load_weights(Model& model, const std::filesystem::path& given,
                         const LoadOptions& options) {
   const std::filesystem::path path = weights_in(given);
   const WeightsFile file = read_weights(path, options.weights_key);
-  return with_path(path, [&] { return load_state(model, file.tensors, file.metadata, options); });
+  const WeightsOrigin origin = origin_of(file.metadata, path, options.model);
+  LoadReport report =
+      with_path(path, [&] { return load_state(model, file.tensors, origin, options); });
+  if (!file.note.empty()) report.notes.insert(report.notes.begin(), file.note);
+  return report;
 }
 
 void save_model(const std::filesystem::path& path, const Model& model, const Metadata& extra) {
@@ -241,7 +221,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   }
   if (request.num_classes > 0) config["num_classes"] = request.num_classes;
   if (!request.settings.empty()) config.update(parse_json(request.settings));
-  return make_model_from_config(config, 0, request.options, name);
+  return with_path(path, [&] { return make_model_from_config(config, 0, request.options, name); });
 }
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOptions options,
@@ -252,7 +232,7 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOpti
     ModelRequest request;
     request.options = options;
     std::unique_ptr<Model> model = make_model_of(file.metadata, path, request);
-    load_state(*model, file.tensors, file.metadata, {});
+    load_state(*model, file.tensors, origin_of(file.metadata, path));
     return model;
   });
 }

@@ -13,29 +13,29 @@
 #include <vector>
 
 #include "formats/weights_file.h"
+#include "models/checkpoints/origin.h"
 #include "models/model.h"
 
 namespace fovea {
 
-enum class PosResize {
-  bicubic,     ///< a = -0.75, no antialias: DeiT's and MAE's code
-  bicubic_aa,  ///< a = -0.5, antialiased: newest timm
-};
-
 struct LoadOptions {
-  PosResize pos_resize = PosResize::bicubic;
+  PosResize pos_resize = PosResize::automatic;
   /// Fine-tuning: a head of another shape, or none, keeps its initial values, and so does the norm
   /// of the pooled tokens (fc_norm). The file's decoder (MAE's) and its norm of all tokens, where
   /// the model norms what is pooled, are left out. Of another grid, a table that the model computes
   /// (sin-cos) is resized like a learned one, as MAE's code does: the encoder learned with those.
   bool finetune = false;
+  std::optional<std::array<std::int64_t, 2>>
+      pos_grid{};             ///< of the weights' tokens, if not asked of them
   std::string weights_key{};  ///< of a file, see read_weights()
+  std::string model{};        ///< registry name that the user gives for a file that says none
 };
 
 /// What was not simply copied.
 struct LoadReport {
-  std::vector<std::string> resized;  ///< position embeddings brought to another grid
-  std::vector<std::string> kept;     ///< left at their initial values: heads, fixed tables
+  std::vector<std::string> resized;  ///< position tables brought to another grid
+  std::vector<std::string> kept;     ///< left at their initial values: heads, computed tables
+  std::vector<std::string> notes;    ///< of the weights and their grids, for the user
 };
 
 /// A name without what wrappers put before it: "module." and "_orig_mod.".
@@ -47,9 +47,9 @@ struct LoadReport {
 
 /// Copies `tensors` into the model: nothing when anything is wrong, and then one Error that lists
 /// every missing, unexpected and mis-shaped name (a thousand of each at most). Prefixes "module."
-/// and "_orig_mod." are dropped. `metadata` may say the grid of a non-square position embedding, as
-/// save_model() writes it.
-LoadReport load_state(Model& model, const TensorMap& tensors, const Metadata& metadata = {},
+/// and "_orig_mod." are dropped. `origin` says the grids that tables are laid out by; see GridFit
+/// for what it leaves open.
+LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigin& origin = {},
                       const LoadOptions& options = {});
 
 /// load_state() of a file, or of the one that a folder stands for (see weights_in()). Errors start

@@ -12,7 +12,7 @@ class Linear {
  public:
   Linear(const Scope& s, std::int64_t in, std::int64_t out, bool bias = true)
       : weight_(s.param("weight", {out, in}, s.linear_weight(in, out))) {
-    if (bias) bias_ = s.param("bias", {out}, constant(0));
+    if (bias) bias_ = s.over({}).param("bias", {out}, constant(0));  // of outputs, not of places
   }
 
   /// The same with other initial values.

@@ -38,12 +38,12 @@ Init sincos_table(std::array<std::int64_t, 2> grid, std::int64_t prefix) {
 
 Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid, std::int64_t dim) {
   const Shape shape{1, grid.tokens(), dim};
+  const Scope place = s.as(Role::position_table).over(grid);
   switch (kind) {
     case PosEmbed::learned:
-      return s.as(Role::position_table).param("pos_embed", shape, trunc_normal(0.02), Decay::no);
+      return place.param("pos_embed", shape, trunc_normal(0.02), Decay::no);
     case PosEmbed::sincos:
-      return s.as(Role::position_table)
-          .fixed("pos_embed", shape, sincos_table(grid.size, grid.prefix));
+      return place.fixed("pos_embed", shape, sincos_table(grid.size, grid.prefix));
     default:
       return {};
   }

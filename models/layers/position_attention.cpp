@@ -101,7 +101,8 @@ RelativeEncoding::RelativeEncoding(const Scope& s, const PositionConfig& c)
     : grid_(c.grid), window_(c.window()) {
   const std::int64_t C = c.channels(), P = c.padded();
   if (c.ppe_embed == PpeEmbed::lrn) {
-    parameters_ = {leaf(s, c, "rpe_vec", {P, P, C}, trunc_normal(0.02))};
+    const Scope place = s.over({{c.grid, c.grid}});  // with the padding around it
+    parameters_ = {leaf(place, c, "rpe_vec", {P, P, C}, trunc_normal(0.02))};
     return;
   }
   const Scope proj = s / "rpe_proj";

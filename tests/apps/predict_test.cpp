@@ -183,6 +183,45 @@ TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   CHECK_THROWS_AS(static_cast<void>(load_trained(request)), UsageError);
 }
 
+TEST_CASE("at another shape of as many patches positions are resized, and it is said how") {
+  const TemporaryFolder folder;
+  const nlohmann::json sizes{{"depth", 1}, {"num_classes", 3}};
+  const auto model = make_model("vit_tiny_patch16_32x128", sizes, 1);
+  const std::vector<double> table = model->store().find("pos_embed").to_vector();
+  LoadRequest request;
+  const auto loaded_table = [&] {
+    return load_trained(request).model->store().find("pos_embed").to_vector();
+  };
+  request.checkpoint = (folder / "weights.safetensors").string();
+  save_model(request.checkpoint, *model);
+  request.img_size = "64";  // 4x4 instead of 2x8
+  const std::vector<double> resized = loaded_table();
+  CHECK(resized != table);
+  CHECK(contains(load_trained(request).notices.at(0), "from 2x8 to 4x4 patches as DeiT's"));
+  request.positions.resize = PosResize::timm;
+  CHECK(loaded_table() != resized);
+  CHECK(contains(load_trained(request).notices.at(0), "from 2x8 to 4x4 patches as timm does it"));
+
+  // A bare file is of the model that --model names; --img-size is what it shall become.
+  request.positions.resize = PosResize::automatic;
+  request.checkpoint = (folder / "bare.pth").string();
+  write_file_atomically(request.checkpoint, tests::torch_checkpoint(state_of(*model)));
+  request.model = "vit_tiny_patch16_32x128";
+  request.model_args = R"({"depth": 1})";
+  CHECK(loaded_table() == resized);
+  request.img_size.clear();
+  CHECK(loaded_table() == table);
+  CHECK(load_trained(request).notices.size() == 1);  // about its colours
+  request.model = "vit_tiny_patch16_64";
+  CHECK(loaded_table() == table);
+  request.positions.grid = "2x8";
+  CHECK(loaded_table() == resized);
+  request.model = "vit_tiny_patch16_224";  // of other numbers of patches: that says nothing
+  request.img_size = "64";
+  request.positions.grid.clear();
+  CHECK(contains(load_trained(request).notices.back(), "taken is the square 4x4"));
+}
+
 TEST_CASE("a checkpoint that names more classes than it has outputs is refused") {
   const TemporaryFolder folder;
   const auto model = make_model("vit_tiny_patch16_32", {{"depth", 1}, {"num_classes", 3}}, 1);

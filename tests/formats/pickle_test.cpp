@@ -72,6 +72,25 @@ TEST_CASE("tuples, lists, dictionaries and what is remembered") {
   CHECK(parse("\x80\x04\x95" + little<std::uint64_t>(2) + "N.rest").end == 13);
 }
 
+TEST_CASE("ordinary things beside the weights are read and say nothing") {
+  CHECK(root_of("\x8a\x09"
+                "12345678" +
+                std::string(1, '\0'))
+            .kind == Kind::real);  // 2^56 and more
+  CHECK(root_of("\x8a\x09" + std::string(9, '\xff')).real == -1);
+  CHECK(root_of("\x8b" + little<std::uint32_t>(2) + "\x01\x02").integer == 513);
+  CHECK(root_of("\x8f\x94(NN\x90").kind == Kind::set);
+  CHECK(root_of("\x8f\x94(NN\x90").items.size() == 2);
+  CHECK(root_of("(NNN\x91").items.size() == 3);
+  CHECK(root_of("C\x02"
+                "ab")
+            .kind == Kind::bytes);
+  CHECK(root_of("\x8e" + little<std::uint64_t>(2) + "ab").text == "ab");
+  CHECK(root_of("\x96" + little<std::uint64_t>(2) + "ab").text == "ab");
+  CHECK(root_of("\x8d" + little<std::uint64_t>(2) + "ab").kind == Kind::text);
+  CHECK(root_of(py_global("a", "b") + ")}\x92").kind == Kind::call);
+}
+
 TEST_CASE("what a pickle would call is only noted: nothing runs") {
   const TemporaryFolder folder;
   const std::string marker = (folder / "ran").string();
@@ -102,17 +121,18 @@ TEST_CASE("what is added to an unknown object is dropped, its state is kept besi
 
 TEST_CASE("every instruction that is not needed is refused by its name") {
   const std::set<std::string_view> understood{
-      "PROTO",      "FRAME",          "MARK",           "STOP",
-      "EMPTY_DICT", "EMPTY_LIST",     "EMPTY_TUPLE",    "EMPTY_SET",
-      "TUPLE",      "TUPLE1",         "TUPLE2",         "TUPLE3",
-      "APPEND",     "APPENDS",        "SETITEM",        "SETITEMS",
-      "BININT",     "BININT1",        "BININT2",        "BINFLOAT",
-      "BINUNICODE", "BINGET",         "BINPUT",         "BINPERSID",
-      "LONG1",      "LONG_BINGET",    "LONG_BINPUT",    "SHORT_BINUNICODE",
-      "MEMOIZE",    "NONE",           "NEWTRUE",        "NEWFALSE",
-      "GLOBAL",     "STACK_GLOBAL",   "REDUCE",         "NEWOBJ",
-      "BUILD",      "BINBYTES",       "SHORT_BINBYTES", "BYTEARRAY8",
-      "BINSTRING",  "SHORT_BINSTRING"};
+      "PROTO",       "FRAME",           "MARK",        "STOP",
+      "EMPTY_DICT",  "EMPTY_LIST",      "EMPTY_TUPLE", "EMPTY_SET",
+      "TUPLE",       "TUPLE1",          "TUPLE2",      "TUPLE3",
+      "APPEND",      "APPENDS",         "SETITEM",     "SETITEMS",
+      "BININT",      "BININT1",         "BININT2",     "BINFLOAT",
+      "BINUNICODE",  "BINGET",          "BINPUT",      "BINPERSID",
+      "LONG1",       "LONG_BINGET",     "LONG_BINPUT", "SHORT_BINUNICODE",
+      "MEMOIZE",     "NONE",            "NEWTRUE",     "NEWFALSE",
+      "GLOBAL",      "STACK_GLOBAL",    "REDUCE",      "NEWOBJ",
+      "BUILD",       "BINBYTES",        "LONG4",       "BINUNICODE8",
+      "BINBYTES8",   "BYTEARRAY8",      "ADDITEMS",    "FROZENSET",
+      "NEWOBJ_EX",   "SHORT_BINBYTES",  "BINSTRING",   "SHORT_BINSTRING"};
   std::set<int> codes;
   for (const PickleOpcode& opcode : kPickleOpcodes) {
     codes.insert(opcode.code);
@@ -146,10 +166,12 @@ TEST_CASE("what no writer leaves is refused") {
   for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {"X" + little<std::uint32_t>(0xffffffff) + "abc", "is cut short: 4294967295 bytes"},
            {"B" + little<std::uint32_t>(10), "is cut short"},
-           {"\x8a\x09"
-            "123456789",
-            "an integer of 9 bytes"},
            {"\x8a\xff", "is cut short"},
+           {"\x8b" + little<std::uint32_t>(0xffffffff), "is cut short"},
+           {"\x8e" + little<std::uint64_t>(~std::uint64_t{0}), "is cut short"},
+           {"N(N\x90", "of a kind that cannot be changed"},
+           {"N\x91", "gathers values without a MARK"},
+           {py_global("a", "b") + ")N\x92", "with names that are no dictionary"},
            {"cos", "is cut short in a name"},
            {"h\x07", "recalls value 7"},
            {"j" + little<std::uint32_t>(7), "recalls value 7"},

@@ -99,7 +99,7 @@ TEST_CASE("PEGs come from a file of torch.save too") {
   CHECK(peg_weight(*into, 1).to_vector() == peg_weight(*from, 1).to_vector());
 }
 
-TEST_CASE("one of several sets of weights is taken by its key, and only there") {
+TEST_CASE("one of several sets of weights is taken by its key") {
   const TemporaryFolder folder;
   PyStorages storages;
   const std::string first = torch_state({{"x", full({2}, 1)}}, storages),
@@ -109,15 +109,68 @@ TEST_CASE("one of several sets of weights is taken by its key, and only there") 
   CHECK(read_weights(folder / "two.pt", "model_ema").tensors.at("module.x").at(1) == 2);
   CHECK(contains(message_of([&] { static_cast<void>(read_weights(folder / "two.pt")); }),
                  "--weights-key takes one of \"model\" (1 tensor), \"model_ema\" (1 tensor)"));
-  const auto model = make_model_from_config(small_models()[0], 1);
-  save_model(folder / "own.safetensors", *model);
-  CHECK(read_weights(folder / "own.safetensors").metadata.contains("config"));
-  CHECK(contains(
-      message_of([&] { static_cast<void>(read_weights(folder / "own.safetensors", "model")); }),
-      "got --weights-key model, but this is no file of torch.save"));
+  CHECK(contains(message_of([&] {
+                   (void)read_weights(folder / "two.pt", {"ema", true});
+                 }),
+                 "\"ema\" is not in it, expected one of \"model\""));
   write_file_atomically(folder / "broken.pth", "\x80\x02}.");
   CHECK(contains(message_of([&] { static_cast<void>(list_weights(folder / "broken.pth")); }),
                  "is no file of torch.save"));
+}
+
+TEST_CASE("a key does not concern a file that is a single set of weights, which says so") {
+  const TemporaryFolder folder;
+  const auto model = make_model_from_config(small_models()[0], 1);
+  const std::size_t count = state_of(*model).size();
+  save_model(folder / "own.safetensors", *model);
+  PyStorages storages;
+  const std::string bare = torch_state(state_of(*model), storages);
+  write_file_atomically(folder / "bare.pth", torch_zip(bare, storages));
+  for (const char* const name : {"own.safetensors", "bare.pth"}) {
+    CAPTURE(std::string(name));
+    CHECK(read_weights(folder / name).note.empty());
+    const WeightsFile file = read_weights(folder / name, "model_ema");
+    CHECK(file.tensors.size() == count);
+    CHECK(file.note ==
+          "holds a single set of weights, which is taken; --weights-key model_ema is not in it");
+    CHECK(list_weights(folder / name, "model_ema").note == file.note);
+  }
+  CHECK(read_weights(folder / "own.safetensors", "model").metadata.contains("config"));
+  CHECK(read_weights(folder / "bare.pth", ".").note.empty());
+}
+
+TEST_CASE("a key that several files share leaves one with a single named set as it is") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "one.pth", torch_checkpoint({{"x", full({2}, 1)}}));
+  CHECK(contains(message_of([&] { (void)read_weights(folder / "one.pth", "model_ema"); }),
+                 "\"model_ema\" is not in it, expected one of \"model\""));
+  const WeightsFile file = read_weights(folder / "one.pth", {"model_ema", true});
+  CHECK(file.tensors.at("x").at(1) == 1);
+  CHECK(contains(file.note, "holds a single set of weights, which is taken"));
+  CHECK(read_weights(folder / "one.pth", {"model", true}).note.empty());
+}
+
+TEST_CASE("a counter beside the weights, or among them, is none of them") {
+  const TemporaryFolder folder;
+  const auto model = make_model_from_config(small_models()[0], 1),
+             other = make_model_from_config(small_models()[0], 2);
+  PyStorages storages;
+  const std::string weights = torch_state(state_of(*model), storages);
+  PyTensor count;
+  count.key = std::to_string(storages.size());
+  count.count = 1;
+  storages[count.key] = std::string(4, '\0');
+  write_file_atomically(
+      folder / "beside.pth",
+      torch_zip(py_dict({{"model", weights}, {"n_averaged", count.bytes()}}), storages));
+  load_weights(*other, folder / "beside.pth");
+  check_equal(*model, *other);
+
+  const auto another = make_model_from_config(small_models()[0], 3);
+  TensorMap averaged{{"n_averaged", full({}, 5, {DType::i64, {}})}};
+  for (const auto& [name, tensor] : state_of(*model)) averaged["module." + name] = tensor;
+  load_state(*another, averaged);
+  check_equal(*model, *another);
 }
 
 TEST_CASE("safetensors are read by their content, whatever they are called") {

@@ -4,7 +4,8 @@
 Needs timm; build the targets `predict` and `evaluate` first. For each model a folder as timm pushes it to a hub
 (model.safetensors and config.json by timm's own writer, random weights) and a few pictures of odd sizes; then
 `predict` names what it sees, and its probabilities are compared with those of timm's own model behind timm's own
-evaluation transform. Files that fovea has no model for must be refused, by name.
+evaluation transform. The same at other sizes, to whose grids positions are resized as timm does. Files that fovea
+has no model for must be refused, by name.
 """
 import argparse
 import json
@@ -19,6 +20,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 from timm.data import create_transform, resolve_data_config
+from timm.layers import resample_abs_pos_embed
 from timm.models._hub import save_config_for_hf
 
 # Name, arguments of create_model, what its data config is changed to.
@@ -28,6 +30,13 @@ MODELS = [
     ("vit_small_patch32_224", dict(num_classes=7, img_size=160), dict(interpolation="bilinear", crop_pct=1.0)),
     ("deit_tiny_patch16_224", dict(num_classes=7), dict(crop_mode="squash")),
     ("deit_tiny_distilled_patch16_224", dict(num_classes=7), dict(crop_mode="border")),
+]
+# Name, its size, the size at which it is looked at: turned, as many patches, more, fewer.
+SIZES = [
+    ("vit_tiny_patch16_224", (64, 128), (128, 64)),
+    ("vit_tiny_patch16_224", (64, 256), (128, 128)),
+    ("vit_tiny_patch16_224", (128, 128), (96, 160)),
+    ("deit_tiny_distilled_patch16_224", (160, 160), (64, 96)),
 ]
 REFUSED = [
     ("vit_base_patch16_reg4_gap_256", "vit_base_patch16_reg4_gap_256"),
@@ -67,8 +76,9 @@ def write_pictures(folder):
     return sorted(folder.iterdir())
 
 
-def timms_probabilities(model, folder, pictures):
+def timms_probabilities(model, folder, pictures, size=None):
     saved = json.loads((folder / "config.json").read_text())["pretrained_cfg"]
+    saved["input_size"] = (3, *(size or saved["input_size"][1:]))
     transform = create_transform(**resolve_data_config(pretrained_cfg=saved), is_training=False)
     with torch.no_grad():
         batch = torch.stack([transform(Image.open(path).convert("RGB")) for path in pictures])
@@ -87,9 +97,29 @@ def our_probabilities(build, folder, pictures, *flags):
     return np.stack(rows)
 
 
-def compare(build, folder, model, pictures, label):
-    theirs = timms_probabilities(model, folder, pictures)
-    worst = np.abs(our_probabilities(build, folder, pictures) - theirs).max()
+def at_size(model, name, grid, size, antialias):
+    """The model with its weights at another size."""
+    other = timm.create_model(name, pretrained=False, num_classes=7, img_size=size).eval()
+    state = dict(model.state_dict())
+    state["pos_embed"] = resample_abs_pos_embed(state["pos_embed"], [side // 16 for side in size], old_size=grid,
+                                                num_prefix_tokens=other.num_prefix_tokens, antialias=antialias)
+    other.load_state_dict(state)
+    return other
+
+
+def compare_sizes(build, folder, pictures):
+    for number, (name, own, size) in enumerate(SIZES):
+        target = folder / f"size-{number}-{name}"
+        model = write_folder(target, name, dict(num_classes=7, img_size=own), dict(input_size=(3, *own)))
+        for way, antialias in (("timm", True), ("deit", False)):
+            flags = ["--img-size", "x".join(map(str, size))] + (["--pos-resize", way] if way == "deit" else [])
+            other = at_size(model, name, [side // 16 for side in own], size, antialias)
+            compare(build, target, other, pictures, f"{name} {own} at {size}, {way}'s way", size, flags)
+
+
+def compare(build, folder, model, pictures, label, size=None, flags=()):
+    theirs = timms_probabilities(model, folder, pictures, size)
+    worst = np.abs(our_probabilities(build, folder, pictures, *flags) - theirs).max()
     spread = (theirs.max(0) - theirs.min(0)).max()
     assert spread > 0.05, f"{label}: the pictures look alike to it ({spread}), so this compares nothing"
     assert worst < BOUND, f"{label}: probabilities differ by {worst:.2e}"
@@ -124,6 +154,7 @@ def main():
             model = write_folder(target, name, arguments, data)
             changed = ", ".join(f"{k} {v}" for k, v in {**arguments, **data}.items() if k != "num_classes")
             compare(build, target, model, pictures, f"{name} {changed}".strip())
+        compare_sizes(build, folder, pictures)
         check_refusals(build, folder, pictures)
     print(f"ok  timm {timm.__version__}'s checkpoints load with their preprocessing")
 

@@ -88,7 +88,7 @@ TEST_CASE("position embeddings are resized to the model's grid, prefix rows kept
   // From a grid that is not square only the metadata can tell; without them it does not fit.
   const auto back = tiny({}, 3);
   CHECK_THROWS_AS(load_state(*back, state_of(*tiny({{"img_size", {8, 12}}}, 2))), Error);
-  load_state(*back, state_of(*wide), metadata_of(*wide), {PosResize::bicubic_aa, false});
+  load_state(*back, state_of(*wide), {wide->info().config}, {PosResize::timm, false});
   const Tensor reduced =
       ops::resample_pos_embed(expected, 1, {2, 4}, {2, 2}, {ops::ResizeMode::bicubic, true});
   CHECK(back->store().find("pos_embed").to_vector() == reduced.to_vector());
@@ -136,7 +136,7 @@ TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
   CHECK(message_of(*other, state_of(*model)) ==
         "weights do not fit vit: 2 mis-shaped: head.weight is [5, 12] and should be [7, 12], "
         "head.bias is [5] and should be [7]");
-  const LoadReport report = load_state(*other, state_of(*model), {}, {PosResize::bicubic, true});
+  const LoadReport report = load_state(*other, state_of(*model), {}, {PosResize::deit, true});
   CHECK(report.kept == std::vector<std::string>{"head.weight", "head.bias"});
   CHECK(other->store().find("norm.weight").to_vector() ==
         model->store().find("norm.weight").to_vector());

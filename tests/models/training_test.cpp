@@ -235,7 +235,7 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
     json other = config;
     other["img_size"] = {16, 8};
     const auto resized = make_model_from_config(other, 2);
-    load_state(*resized, state_of(*model), metadata_of(*model), {PosResize::bicubic_aa, false});
+    load_state(*resized, state_of(*model), {model->info().config}, {PosResize::timm, false});
     Context plain;
     const NoGrad no_grad;
     CHECK(model_as<Classifier>(*model).forward(images, ctx).logits.to_vector() ==

@@ -250,6 +250,8 @@ def run_cases(cases, program, folder):
               limit_bytes=4096, codes=(1,))
     taken, weights = a_run(cases, program, folder)
     cases.run(f"{program}: output: holds a run already", train(program, "--output", taken), "--resume auto")
+    cases.run(f"{program}: resume: at another shape of as many patches",
+              train(program, "--resume", taken, "--output", taken, "--img-size", "16x64"), "img-size")
     cases.run(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
     cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
                                                             weights), "blocks.1")
@@ -290,6 +292,10 @@ def file_cases(cases, folder):
         (hub / "config.json").write_text(json.dumps(config))
         cases.run(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
     cases.run("report: no run", ["report", hub], "")
+    for flags, word in [(["--pos-grid", "16"], "expected HxW"), (["--pos-grid", "3x5"], "15 patches"),
+                        (["--pos-grid", "0x16"], "--pos-grid"), (["--pos-grid", "99999999999999999999x1"], "--pos-grid"),
+                        (["--pos-resize", "nearest"], "auto, timm, deit")]:
+        cases.run(f"evaluate {' '.join(flags)}", ["evaluate", weights, *flags], word)
     for name, content, word in HOSTILE_TORCH:
         path = folder / "hostile.pth"
         path.write_bytes(content)

@@ -205,10 +205,11 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
                       std::make_shared<Hundred>(Split::test, options)};
   Notices notices;
   auto model = start_model(config, data, notices);
-  REQUIRE(notices.texts().size() == 1);
+  REQUIRE(notices.texts().size() == 2);
   CHECK(contains(notices.texts()[0], ": copied 29 of 32 tensors; the others:"));
   CHECK(contains(notices.texts()[0],
                  "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
+  CHECK(contains(notices.texts()[1], "pos_embed was resized from 4x4 to 8x8 patches as DeiT's"));
   CHECK(contains(notices.texts()[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
   CHECK(contains(notices.texts()[0], "head.bias    [10]         [100]        starts anew"));
   CHECK(model->info().img_size == std::array<std::int64_t, 2>{64, 64});
@@ -334,6 +335,40 @@ TEST_CASE("a head whose classes have no names is kept, and that is said") {
   CHECK(contains(kept.notices, "its head is kept: the model does not name its classes"));
 }
 
+TEST_CASE("fine-tuning at another shape of as many patches resizes the positions") {
+  const TemporaryFolder folder;
+  TrainConfig config = plain_config();
+  config.model.settings["img_size"] = "16x64";  // 2x8 patches, and 4x4 are as many
+  Notices none;
+  const auto wide = start_model(config, tiny_data(), none);
+  config.weights.finetune = (folder / "wide.safetensors").string();
+  save_model(config.weights.finetune, *wide);
+  config.model.settings["img_size"] = "32";
+  const auto started = [&] {
+    Notices notices;
+    return start_model(config, tiny_data(), notices)->store().find("pos_embed").to_vector();
+  };
+  CHECK(contains(notices_of(config), "pos_embed was resized from 2x8 to 4x4 patches"));
+  const std::vector<double> plain = started();
+  CHECK(plain != wide->store().find("pos_embed").to_vector());
+  config.weights.positions.resize = PosResize::timm;
+  const std::vector<double> antialiased = started();
+  CHECK(antialiased != plain);
+
+  write_safetensors(config.weights.finetune, state_of(*wide));  // which says no grid
+  CHECK(contains(notices_of(config), "taken is the square 4x4"));
+  config.weights.positions.grid = "2x8";
+  CHECK(started() == antialiased);
+  for (const char* const none_such : {"16", "2x", "0x8", "-2x8", "2x8x1", "x", "[2, 2.5]"}) {
+    CAPTURE(std::string(none_such));
+    config.weights.positions.grid = none_such;
+    CHECK(contains(message_of([&] { check_config(config); }), "--pos-grid: got "));
+  }
+  config.weights = {};
+  config.weights.positions.grid = "2x8";
+  CHECK(contains(message_of([&] { check_config(config); }), "--pos-grid 2x8 needs --finetune"));
+}
+
 TEST_CASE("fine-tuning from a checkpoint of torch.save, and a teacher from one") {
   const TemporaryFolder folder;
   const std::string file = (folder / "checkpoint.pth").string();
@@ -355,7 +390,9 @@ TEST_CASE("fine-tuning from a checkpoint of torch.save, and a teacher from one")
         file +
             ": its head is kept: the model does not name its classes: they are taken in the "
             "order of the data's, class 0 is \"disc\"\n" +
-            file + ": copied 32 of 32 tensors\n");
+            file + ": copied 32 of 32 tensors\n" + file +
+            ": does not say by which grid its 16 patches lie; taken is the "
+            "square 4x4 (--pos-grid HxW says another)\n");
 
   classification_of(config).objective.distillation = Distillation::soft;
   classification_of(config).objective.teacher.model = "linear";

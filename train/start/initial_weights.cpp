@@ -48,6 +48,7 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
   LoadOptions options;
   options.finetune = !from.finetune.empty();
   options.weights_key = from.weights_key;
+  apply(from.positions, options);
   const std::string& file = options.finetune ? from.finetune : from.checkpoint;
   if (file.empty()) return;
   const fs::path path = weights_in(file);
@@ -60,6 +61,7 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
                           options.finetune};
   match_heads(origin, run.classes, heads, model, report, notices);
   notices.add(loading_table(path, list, model, report));
+  for (const std::string& note : report.notes) notices.add(path.string(), ": ", note);
 }
 
 void change_heads(const InitialWeights& from, const Model& model) {

@@ -48,6 +48,7 @@ class ModelTeacher : public Teacher {
     std::unique_ptr<Model> teacher = make_model(options.model, sizes, 0, where);
     LoadOptions how;
     how.weights_key = options.weights_key;
+    how.model = options.model;
     load_weights(*teacher, options.checkpoint, how);
     return teacher;
   }

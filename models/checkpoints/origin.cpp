@@ -1,0 +1,52 @@
+// Statements about a model, from the nearest to the farthest.
+#include "models/checkpoints/origin.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "models/checkpoints/hub_config.h"
+#include "models/registry.h"
+
+namespace fovea {
+namespace {
+
+/// A folder of timm's whose model is not known here is one of timm's all the same.
+std::optional<WeightsOrigin> origin_in_hub(const std::filesystem::path& weights) {
+  try {
+    const std::optional<HubConfig> hub = find_hub_config(weights);
+    if (!hub) return {};
+    return WeightsOrigin{hub->config, PosResize::timm};
+  } catch (const Error&) {
+    return WeightsOrigin{{}, PosResize::timm};
+  }
+}
+
+}  // namespace
+
+WeightsOrigin origin_of(const Metadata& metadata, const std::filesystem::path& weights,
+                        const std::string& name) {
+  const auto own = metadata.find("config");
+  if (own != metadata.end()) return {own->second};
+  if (const std::optional<WeightsOrigin> hub = origin_in_hub(weights)) return *hub;
+  if (name.empty()) return {};
+  return {json_text(preset(name))};
+}
+
+std::map<std::string, Parameter> parameters_of(const WeightsOrigin& origin) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // bytes that nothing is taken of
+  std::map<std::string, Parameter> parameters;
+  if (origin.config.empty()) return parameters;
+  try {
+    const ShapesOnly shapes("the weights' model", kMost);
+    const auto model = make_model_from_config(parse_json(origin.config));
+    for (const auto* list : {&model->store().parameters(), &model->store().buffers()}) {
+      for (const Parameter& p : *list) parameters.emplace(p.name, p);
+    }
+  } catch (const Error&) {  // of another version: it says nothing that is understood
+    parameters.clear();
+  }
+  return parameters;
+}
+
+}  // namespace fovea

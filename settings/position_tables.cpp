@@ -1,0 +1,34 @@
+// Flags about position tables.
+#include "settings/position_tables.h"
+
+#include <nlohmann/json.hpp>
+
+#include "models/config_reader.h"
+
+namespace fovea {
+
+void add_fields(FieldGroup& group, PositionTableOptions& options) {
+  group.choice(
+      "pos-resize", &options.resize,
+      "how position tables come to another grid: timm's way (bicubic, antialiased), DeiT's "
+      "(bicubic), or auto: timm's for folders of a hub, else DeiT's");
+  group.add("pos-grid", &options.grid,
+            "HxW, the grid of patches of weights that do not say it (default: a square)");
+}
+
+void apply(const PositionTableOptions& options, LoadOptions& how) {
+  how.pos_resize = options.resize;
+  if (options.grid.empty()) return;
+  const nlohmann::json grid = parse_config_value(options.grid);
+  const bool pair = grid.is_array() && grid.size() == 2 && grid[0].is_number_integer() &&
+                    grid[1].is_number_integer();
+  constexpr std::int64_t kMost = 1 << 24;  // along an axis, as sizes of images
+  std::array<std::int64_t, 2> sides{};
+  if (pair) sides = grid.get<std::array<std::int64_t, 2>>();
+  const auto [height, width] = sides;
+  check_usage(height >= 1 && width >= 1 && height <= kMost && width <= kMost, "--pos-grid: got ",
+              options.grid, ", expected HxW, patches down and across");
+  how.pos_grid = sides;
+}
+
+}  // namespace fovea
