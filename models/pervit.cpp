@@ -142,15 +142,4 @@ PositionGate position_gate(const Model& model, std::int64_t block) {
   return {model.store().find(norm + "weight"), model.store().find(norm + "bias")};
 }
 
-std::int64_t position_attention_parameters(const Model& model) {
-  std::int64_t count = 0;
-  for (const Parameter& p : model.store().parameters()) {
-    const bool is_distance = p.name.starts_with("rpe_proj.") || p.name == "rpe_vec";
-    if (is_distance || p.name.find(".attn.activation.") != std::string::npos) {
-      count += p.tensor.numel();
-    }
-  }
-  return count;
-}
-
 }  // namespace fovea

@@ -80,9 +80,6 @@ struct PositionGate {
 };
 [[nodiscard]] PositionGate position_gate(const Model& model, std::int64_t block);
 
-/// How many numbers Phi_p is computed from, in all blocks; 0 of a model without it.
-[[nodiscard]] std::int64_t position_attention_parameters(const Model& model);
-
 class PerViT : public Classifier {
  public:
   PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options);

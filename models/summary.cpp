@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
-#include "models/pervit.h"
+#include "models/layers/position_attention.h"
 #include "ops/reduce.h"
 
 namespace fovea {
@@ -115,7 +115,7 @@ void print_costs(std::ostream& out, const SummaryNode& root) {
 
 /// Of a PerViT, what its attention by position takes.
 void print_position_attention(std::ostream& out, const Model& model, std::int64_t parameters) {
-  const std::int64_t count = position_attention_parameters(model);
+  const std::int64_t count = position_attention_parameters(model.store());
   if (count == 0) return;
   const double share = 100 * static_cast<double>(count) / static_cast<double>(parameters);
   out << "Phi_p         " << grouped(count) << " of the parameters, " << percent_text(share)

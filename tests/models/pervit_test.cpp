@@ -125,7 +125,7 @@ TEST_CASE("parameter counts and multiply-adds are those of the official models")
     CHECK(part["stem"] == size.stem);
     CHECK(part["cpe"] == size.cpe);
     CHECK(part["phi_p"] == size.phi_p);
-    CHECK(position_attention_parameters(*model) == size.phi_p);
+    CHECK(position_attention_parameters(model->store()) == size.phi_p);
     const SummaryNode root = summarize(*model);
     CHECK(std::abs(static_cast<double>(root.multiply_adds) * 1e-9 - size.giga) < 0.005);
     const auto of_paper = static_cast<double>(root.multiply_adds - root.attention) * 1e-9;
