@@ -1,12 +1,14 @@
-// compare LABEL=RUN_DIR...: several runs in one table and one picture; equal labels are one group,
-// averaged over its runs.
+// compare [LABEL=]RUN_DIR...: several runs in one table and one picture; equal labels are one
+// group, averaged over its runs.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 
 #include "apps/app.h"
 #include "apps/cli.h"
+#include "apps/run_argument.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "report/compare.h"
 #include "train/run/run_paths.h"
 #include "train/start/tasks.h"
@@ -31,44 +33,69 @@ std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
   return rows;
 }
 
-/// "LABEL=DIR", or "DIR", whose label is the folder's name.
-void add_run(Comparison& comparison, const std::string& argument) {
+void add_run(Comparison& comparison, const RunArgument& named) {
   std::vector<RunGroup>& groups = comparison.groups;
-  const std::size_t equals = argument.find('=');
-  const std::filesystem::path run =
-      equals == std::string::npos ? argument : argument.substr(equals + 1);
-  const std::string label = equals != std::string::npos ? argument.substr(0, equals)
-                            : run.filename().empty()    ? run.parent_path().filename().string()
-                                                        : run.filename().string();
-  const TaskInfo task = task_of_run({run});
+  const RunPaths run{named.folder};
+  const TaskInfo task = task_of_run(run);
   if (groups.empty()) comparison.task = task;
   const std::string &score = task.best_measure().name,
                     &others = comparison.task.best_measure().name;
-  check(score == others, "compare: ", run.string(), " is judged by its ", score,
+  check(score == others, "compare: ", named.folder.string(), " is judged by its ", score,
         ", the runs before it by ", others, "; expected runs of one task");
   auto group = std::find_if(groups.begin(), groups.end(),
-                            [&](const RunGroup& g) { return g.label == label; });
-  if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{label, {}});
-  group->runs.push_back(read_log(task, {run}));
+                            [&](const RunGroup& g) { return g.label == named.label; });
+  if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{named.label, {}});
+  group->runs.push_back({task, read_log(task, run)});
+}
+
+/// Each run once: given again it is no other seed.
+Comparison read_runs(const std::vector<std::string>& arguments) {
+  Comparison comparison;
+  std::vector<RunArgument> runs;
+  for (const std::string& argument : arguments) {
+    const RunArgument run = parse_run_argument(argument);
+    if (is_named_again(run, runs)) {
+      std::cerr << "note: " << argument << ": this run is named before, and counts once\n";
+      continue;
+    }
+    add_run(comparison, run);
+    runs.push_back(run);
+  }
+  return comparison;
+}
+
+/// Side by side, in the order of their names.
+std::vector<Chart> chosen_charts(const Comparison& comparison, const std::string& curves) {
+  std::vector<Chart> charts;
+  for (const std::string& curve : split_text(curves, ',')) {
+    check_usage(!curve.empty(), "--curve: got ", curves, ", expected names between the commas");
+    charts.push_back(comparison_chart(comparison, curve));
+  }
+  if (charts.empty()) charts.push_back(comparison_chart(comparison));
+  return charts;
 }
 
 int run(int argc, char** argv) {
-  std::string output;
+  std::string output, curves;
   Fields fields;
   FieldGroup group(fields, "Output");
   group.add("output", &output, "folder for compare.svg and compare.csv (default: only the table)");
+  group.add("curve", &curves,
+            "what compare.svg draws: top1, top5, loss, train_loss, lr, ema_top1, ..., or several, "
+            "separated by commas (default: the score that chooses the best epoch)");
   const std::vector<std::string> arguments =
       parse_into_fields(argc, argv,
                         {"compare", "Runs beside each other; runs of one label are averaged.",
-                         "LABEL=RUN_DIR, or RUN_DIR", fields});
+                         "RUN_DIR, or LABEL=RUN_DIR", fields});
   if (arguments.empty()) throw UsageError("compare: name at least one run folder");
-  Comparison comparison;
-  for (const std::string& argument : arguments) add_run(comparison, argument);
+  check_usage(curves.empty() || !output.empty(),
+              "--curve: the picture needs a folder; give --output DIR");
+  const Comparison comparison = read_runs(arguments);
+  const std::vector<Chart> charts = chosen_charts(comparison, curves);
   std::cout << comparison_table(comparison);
   if (output.empty()) return 0;
   const std::filesystem::path folder = output;
   make_folder(folder);
-  const std::vector<Chart> charts{comparison_chart(comparison)};
   write_file_atomically(folder / "compare.svg", svg_of_charts(charts));
   write_file_atomically(folder / "compare.csv", comparison_csv(comparison));
   std::cout << "wrote " << (folder / "compare.svg").string() << " and compare.csv\n";

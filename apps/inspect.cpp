@@ -32,6 +32,14 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
+/// Asked without an analysis, whatever model is named: what there is.
+bool asks_for_list(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return true;
+  std::error_code none;
+  return arguments.size() == 1 && !is_analysis(arguments.front()) &&
+         std::filesystem::exists(arguments.front(), none);
+}
+
 /// --model without --checkpoint.
 LoadedModel make_untrained(const Request& request) {
   const LoadRequest& load = request.load;
@@ -51,7 +59,11 @@ int run(int argc, char** argv) {
       argc, argv,
       {"inspect", "What a model attends to, and how its positions work:\n" + inspect_help(),
        "name of an analysis; run directory or weights file", fields_of(request)});
-  if (arguments.empty()) throw UsageError("inspect: name an analysis");
+  if (asks_for_list(arguments)) {
+    std::cout << "./run inspect NAME [RUN_DIR | FILE], NAME being one of these analyses:\n"
+              << inspect_help();
+    return 0;
+  }
   if (arguments.size() > 2) throw UsageError("inspect: one analysis and one checkpoint at a time");
   const std::string& name = arguments.front();
   if (arguments.size() == 2) request.load.checkpoint = arguments.back();
@@ -78,6 +90,7 @@ int run(int argc, char** argv) {
   what.progress = [&](std::int64_t done, std::int64_t total) {
     line.update({.label = name, .done = done, .total = total, .note = {}});
   };
+  what.print = [&](const std::string& table) { line.print(table); };
   for (const std::filesystem::path& file : run_inspection(name, what)) {
     line.print("wrote " + file.string());
   }

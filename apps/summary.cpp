@@ -1,11 +1,14 @@
-// summary MODEL [--img-size N|HxW] [--num-classes N] [--graph FILE] ...: the tree of a model with
-// output shapes, parameters and multiply-adds, and the memory that it takes; its ops as a drawing.
+// summary MODEL|RUN_DIR|HUB_FOLDER [--img-size N|HxW] [--num-classes N] [--graph FILE] ...: the
+// tree of a model with output shapes, parameters and multiply-adds, and the memory that it takes;
+// its ops as a drawing.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "apps/graph_file.h"
+#include "apps/named_model.h"
+#include "base/json.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "models/summary.h"
@@ -26,10 +29,10 @@ CommandSpec command(Request& request) {
   spec.name = "summary";
   spec.description =
       "The modules of a model with output shapes, parameters and multiply-adds, and its memory.\n"
-      "Models: FAMILY_SIZE_patchP_IMAGE with any P and image; --list-models has the customary "
-      "ones.";
+      "Models: FAMILY_SIZE_patchP_IMAGE with any P and image (--list-models has the customary "
+      "ones),\nor what a run directory, a folder of a hub or a weights file holds.";
   spec.models = model_names();
-  spec.arguments = "MODEL";
+  spec.arguments = "name of a model, run directory, folder of a hub or weights file";
   FieldGroup model(spec.fields, "Model");
   model.add("num-classes", &request.classes, "logits; 0: no head");
   model.add("device", &request.device, "whose memory is measured: cpu, cuda or cuda:N");
@@ -44,7 +47,9 @@ CommandSpec command(Request& request) {
 int summary(int argc, char** argv) {
   Request request;
   const std::vector<std::string> names = parse_into_fields(argc, argv, command(request));
-  if (names.size() != 1) throw UsageError("summary: name one MODEL");
+  check_usage(
+      names.size() == 1, "summary: got ", names.size(),
+      " models, expected one: a name, a run directory, a folder of a hub or a weights file");
   const Device device = parse_device(request.device);
   require_device(device);
   json overrides = request.settings.overrides();
@@ -52,13 +57,9 @@ int summary(int argc, char** argv) {
     overrides["num_classes"] = parse_config_value(request.classes);
   }
   if (!request.graph.empty()) require_graph_file(request.graph);
-  std::unique_ptr<Model> model;
-  try {
-    model = make_model(names.front(), overrides, 0, {DType::f32, device});
-    print_summary(std::cout, *model);
-  } catch (const Error& error) {  // a name or a setting that does not exist
-    throw UsageError(error.what());
-  }
+  const std::unique_ptr<Model> model =
+      make_named_model(names.front(), json_text(overrides), {DType::f32, device});
+  print_summary(std::cout, *model);
   if (!request.graph.empty()) {
     write_graph(request.graph, draw_graph(*model));
     std::cout << "graph         " << request.graph << '\n';

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +19,18 @@ class Csv {
 
   template <class... Cells>
   void row(const Cells&... cells) {
-    ((append(text_, cells), text_ += ','), ...);
-    text_.back() = '\n';
+    (cell(cells), ...);
+    end_row();
   }
+  /// A row of as many cells as it takes, one after another; end_row() is behind the last. A number
+  /// that is not there leaves its cell empty.
+  template <class T>
+  Csv& cell(const T& value) {
+    append(text_, value);
+    text_ += ',';
+    return *this;
+  }
+  void end_row() { text_.back() = '\n'; }
   /// Many numbers, in f32: maps.
   void row_of(std::span<const double> numbers);
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -31,6 +41,8 @@ class Csv {
     if constexpr (std::is_arithmetic_v<T>) {
       char buffer[40];
       line.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, cell).ptr);
+    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+      if (cell) append(line, *cell);
     } else {
       append_text(line, cell);
     }

@@ -1,6 +1,6 @@
-// ./run bench: speed and memory of the standard workloads; with --peer beside PyTorch, the two
-// taking turns repetition by repetition. A time is the median; the ceiling is the best f32 product
-// of the run.
+// ./run bench: speed and memory of the standard workloads, or of any model with --model; with
+// --peer beside PyTorch, the two taking turns repetition by repetition. A time is the median; the
+// ceiling is the best f32 product of the run.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,14 +13,18 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
+#include "apps/named_model.h"
 #include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
 #include "bench/workload.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
+#include "models/config_reader.h"
+#include "settings/model_settings.h"
 
 using namespace fovea;
 using namespace fovea::bench;
@@ -29,19 +33,25 @@ using nlohmann::json;
 namespace {
 
 struct BenchOptions {
-  std::string workload, mode, precision, device = "cpu", json, memory_of;
+  std::string workload, model, classes, mode, precision, device = "cpu", json, memory_of;
+  ModelSettings settings;
   std::int64_t batch = 0, reps = 7, threads = 0, ceiling = 2048;
   bool peer = false, compile = false, one_process = false, turns = false;
 };
 
 Fields fields_of(BenchOptions& o) {
   const std::string group = "Benchmark";
-  return {
+  Fields fields = {
       {"workload", group, &o.workload, "only these, separated by commas"},
+      {"model", group, &o.model,
+       "instead of them: a model's name, a run directory, a folder of a hub or a weights file; its "
+       "weights do not matter"},
+      {"num-classes", group, &o.classes, "logits of --model; 0: no head"},
       {"mode", group, &o.mode, "only this mode", -1, -1, {"train", "infer", "load"}},
       {"precision", group, &o.precision, "of the models", -1, -1, {"f32", "bf16"}},
       {"device", group, &o.device, "of the models: cpu, cuda or cuda:N"},
-      {"batch", group, &o.batch, "instead of the standard batch size", 1, 65536},
+      {"batch-size", group, &o.batch, "instead of the standard one, or 32 of --model", 1, 65536},
+      {"batch", group, &o.batch, "the same", 1, 65536},
       {"reps", group, &o.reps, "repetitions; the median is reported", 1, 1000},
       {"threads", group, &o.threads, "of both sides; 0: all", 0, 1024},
       {"ceiling", group, &o.ceiling, "side of the products whose rate is the ceiling", 2, 65536},
@@ -53,19 +63,41 @@ Fields fields_of(BenchOptions& o) {
       {"turns", group, &o.turns, "internal: repetitions as standard input asks for them"},
       {"memory-of", group, &o.memory_of, "internal: print one workload's peak and end"},
   };
+  o.settings.add_fields(fields);
+  return fields;
 }
 
 BenchOptions parse(int argc, char** argv) {
   BenchOptions options;
   parse_into_fields(argc, argv,
-                    {"bench", "Speed and memory of the standard workloads, repetitions' medians.",
+                    {"bench",
+                     "Speed and memory of the standard workloads, or of any model: repetitions' "
+                     "medians.",
                      "", fields_of(options)});
+  check_usage(options.model.empty() || options.workload.empty(),
+              "bench: got --model and --workload, expected one of them");
   return options;
 }
 
+/// Of --model with the settings that are said: training, where it can be trained, and inference.
+std::vector<WorkloadSpec> workloads_of_model(const BenchOptions& o) {
+  json settings = o.settings.overrides();
+  if (!o.classes.empty()) settings["num_classes"] = parse_config_value(o.classes);
+  check_usage(!o.model.empty() || settings.empty(), "bench: got ", json_text(settings),
+              " as settings of a model, expected --model beside them");
+  if (o.model.empty()) return {};
+  constexpr std::int64_t kBatch = 32;
+  const ModelInfo info = make_named_model(o.model, json_text(settings), {})->info();
+  std::vector<WorkloadSpec> specs{{info.name, "infer", "f32", kBatch, {}, info.config}};
+  const bool has_goal = info.task != TaskKind::classification || info.num_classes > 0;
+  if (has_goal) specs.insert(specs.begin(), {info.name, "train", "f32", kBatch, {}, info.config});
+  return specs;
+}
+
 std::vector<WorkloadSpec> chosen(const BenchOptions& o) {
-  std::vector<WorkloadSpec> result;
-  for (WorkloadSpec spec : standard_workloads()) {
+  std::vector<WorkloadSpec> offered = workloads_of_model(o), result;
+  if (offered.empty()) offered = standard_workloads();
+  for (WorkloadSpec spec : offered) {
     const std::string list = "," + o.workload + ",";
     if (!o.workload.empty() && list.find("," + spec.id + ",") == std::string::npos) continue;
     if (!o.mode.empty() && spec.mode != o.mode) continue;
@@ -77,7 +109,7 @@ std::vector<WorkloadSpec> chosen(const BenchOptions& o) {
   }
   if (result.empty()) {
     std::string known;
-    for (const WorkloadSpec& s : standard_workloads()) known += " " + s.id + "/" + s.mode;
+    for (const WorkloadSpec& s : offered) known += " " + s.id + "/" + s.mode;
     throw UsageError("bench: no workload fits; there are:" + known);
   }
   return result;
@@ -95,17 +127,19 @@ double seconds_of(Workload& workload) {
 }
 
 json spec_json(const WorkloadSpec& s) {
-  return {{"workload", s.id},
-          {"mode", s.mode},
-          {"precision", s.precision},
-          {"batch", s.batch},
-          {"device", to_string(s.device)}};
+  json spec{{"workload", s.id},
+            {"mode", s.mode},
+            {"precision", s.precision},
+            {"batch", s.batch},
+            {"device", to_string(s.device)}};
+  if (!s.config.empty()) spec["config"] = json::parse(s.config);
+  return spec;
 }
 
 /// Peak memory of our side, measured in a fresh process: this program, started again.
 double peak_of(const WorkloadSpec& spec, const char* self) {
-  const std::string command = "'" + std::string(self) + "' --memory-of '" +
-                              json_text(spec_json(spec)) + "' --threads " +
+  const std::string command = shell_word(self) + " --memory-of " +
+                              shell_word(json_text(spec_json(spec))) + " --threads " +
                               std::to_string(num_threads());
   std::FILE* const pipe = popen(command.c_str(), "r");
   double value = 0;
@@ -117,8 +151,9 @@ double peak_of(const WorkloadSpec& spec, const char* self) {
 
 int print_peak(const BenchOptions& options) {
   const json j = json::parse(options.memory_of);
+  const std::string config = j.contains("config") ? json_text(j["config"]) : "";
   std::printf("%.1f\n", measure_peak_mb({j["workload"], j["mode"], j["precision"], j["batch"],
-                                         parse_device(j["device"].get<std::string>())}));
+                                         parse_device(j["device"].get<std::string>()), config}));
   return 0;
 }
 
@@ -145,14 +180,20 @@ class Peer {
   }
 
   /// In a new process, so that a row does not depend on those before it: PyTorch's inference is
-  /// faster where training has left memory that the C library does not give back. Throws where its
-  /// model has not our number of parameters.
-  void set_up(const WorkloadSpec& spec, std::int64_t parameters) {
+  /// faster where training has left memory that the C library does not give back. Returns why it
+  /// has no such model, or nothing. Throws where the model of a standard workload has not our
+  /// number of parameters.
+  std::string set_up(const WorkloadSpec& spec, std::int64_t parameters) {
     if (!one_process_) process_.emplace(python_, kScript);
     const json answer = process_->ask(with_setup(spec));
+    if (answer.contains("lacks")) return answer["lacks"];
     const auto theirs = answer["parameters"].get<std::int64_t>();
-    check(theirs == parameters, "peer: its ", spec.id, " has ", theirs, " parameters, ours ",
-          parameters, ": not the same model; correct bench/peer.py or bench/peer_models/");
+    if (theirs == parameters) return {};
+    const std::string differ = "its " + spec.id + " has " + std::to_string(theirs) +
+                               " parameters, ours " + std::to_string(parameters) +
+                               ": not the same model";
+    check(!spec.config.empty(), "peer: ", differ, "; correct bench/peer.py or bench/peer_models/");
+    return differ;
   }
   double rep() { return process_->ask({{"cmd", "rep"}})["seconds"]; }
 
@@ -204,7 +245,11 @@ class Peer {
 json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) {
   constexpr int kWarmUp = 2;
   Workload ours(spec);
-  if (peer != nullptr) peer->set_up(spec, ours.parameters());
+  const std::string lacks = peer != nullptr ? peer->set_up(spec, ours.parameters()) : "";
+  if (!lacks.empty()) {
+    std::printf("peer: %s; ours alone:\n", visible_text(lacks).c_str());
+    peer = nullptr;
+  }
   std::vector<double> our_times, peer_times;
   for (int i = -kWarmUp; i < options.reps; ++i) {
     const double mine = seconds_of(ours), theirs = peer != nullptr ? peer->rep() : 0;
@@ -265,6 +310,7 @@ int run_bench(const BenchOptions& options, const char* self) {
   if (options.turns) return take_turns(options);
   const Device device = parse_device(options.device);
   require_device(device);
+  const std::vector<WorkloadSpec> specs = chosen(options);
   std::printf("%s, %d threads, instruction set %s\n", to_string(device).c_str(), num_threads(),
               std::string(to_string(cpu_isa())).c_str());
   std::optional<Peer> peer;
@@ -276,13 +322,13 @@ int run_bench(const BenchOptions& options, const char* self) {
   std::printf("%-22s %-5s %-4s %5s %10s %10s %6s %9s %7s %9s %9s\n", "workload", "mode", "prec",
               "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");
   json rows = json::array();
-  for (const WorkloadSpec& spec : chosen(options)) {
+  for (const WorkloadSpec& spec : specs) {
     const bool compared = peer && (spec.mode != "load" || !photographs().empty());
     json row = measure(spec, options, compared ? &*peer : nullptr);
     row["ceiling_gflops"] = ceiling;
     row["ceiling_share"] = row["gflops"].get<double>() / ceiling;
     row["peak_mb"] = peak_of(spec, self);
-    if (compared) row["peer_peak_mb"] = peer->peak_mb(spec);
+    if (row["peer_name"].is_string()) row["peer_peak_mb"] = peer->peak_mb(spec);
     print_row(row);
     rows.push_back(row);
   }

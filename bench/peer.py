@@ -6,7 +6,9 @@ benchmark can take turns with it: its repetition, ours, its repetition, ours.
   {"cmd": "info"}                               -> versions, BLAS, attention kernel
   {"cmd": "gemm", "m": , "n": , "k": , "device": } -> {"gflops": }
   {"cmd": "setup", "workload": , "mode": "train"|"infer"|"load", "precision": "f32"|"bf16", "batch": ,
-   "threads": , "compile": bool, "device": , "folder": } -> {"parameters": }, those that are trained
+   "threads": , "compile": bool, "device": , "folder": , "config": settings of a model that is no
+   standard workload's}                         -> {"parameters": }, those that are trained, or
+                                                   {"lacks": why there is no such model}
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
   {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was there
                                                    before the first, resident or of the device's
@@ -37,20 +39,20 @@ def wait_for(device):
 
 
 class Subject:
-    """What is measured: a model, the side of its images, and two functions of it."""
+    """What is measured: a model, the shape of its images, and two functions of it."""
 
-    def __init__(self, model, side, infer, loss):
-        self.model, self.side = model, side
+    def __init__(self, model, shape, infer, loss):
+        self.model, self.shape = model, shape
         self.infer = infer  # images -> what it predicts
         self.loss = loss    # images -> a scalar, to be made small
 
     def compiled(self):
-        return Subject(self.model, self.side, torch.compile(self.infer), torch.compile(self.loss))
+        return Subject(self.model, self.shape, torch.compile(self.infer), torch.compile(self.loss))
 
 
-def classification(model, side, classes, command):
-    labels = torch.randint(0, classes, (command["batch"],)).to(torch.device(command["device"]))
-    return Subject(model, side, model, lambda images: torch.nn.functional.cross_entropy(model(images), labels))
+def classification(model, shape, classes, command):
+    labels = torch.randint(0, max(classes, 1), (command["batch"],)).to(torch.device(command["device"]))
+    return Subject(model, shape, model, lambda images: torch.nn.functional.cross_entropy(model(images), labels))
 
 
 # Classifiers that timm lacks: file in peer_models/, class, and the function with its settings.
@@ -65,23 +67,63 @@ TIMM_SIZES = {
 }
 
 
+# Settings of ours that timm's transformers take, under their names there.
+TIMM_ARGUMENTS = {name: name for name in (
+    "img_size", "patch_size", "in_chans", "num_classes", "embed_dim", "depth", "num_heads", "mlp_ratio", "qkv_bias",
+    "class_token", "global_pool", "fc_norm", "no_embed_class", "drop_rate", "pos_drop_rate", "patch_drop_rate",
+    "proj_drop_rate", "attn_drop_rate")} | {"drop_path": "drop_path_rate"}
+# Others that cost no time, or that the name says.
+SILENT = ("family", "distilled", "norm_eps", "permute_seed")
+TIMM_POSITIONS = {"learned": "learn", "none": "none"}
+
+
+class Lacks(Exception):
+    """Why the peer has no such model."""
+
+
+def timm_arguments(name, config):
+    arguments = {}
+    for key, value in config.items():
+        if key == "pos_embed" and value in TIMM_POSITIONS:
+            arguments[key] = TIMM_POSITIONS[value]
+        elif key in TIMM_ARGUMENTS:
+            arguments[TIMM_ARGUMENTS[key]] = value
+        elif key not in SILENT and value:
+            raise Lacks(f"timm's {name} cannot have {key} {value}")
+    return arguments
+
+
+def timm_subject(name, config, command):
+    """timm's model of that name, with our settings."""
+    import timm
+    if name not in timm.list_models():
+        raise Lacks(f"timm has no model {name}")
+    try:
+        model = timm.create_model(name, **timm_arguments(name, config))
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        raise Lacks(f"timm's {name} refuses these settings: {error}") from error
+    return classification(model, [config["in_chans"], *config["img_size"]], config["num_classes"], command)
+
+
 def make_subject(command):
     workload = command["workload"]
+    if "config" in command:
+        return timm_subject(workload, command["config"], command)
     if workload in OWN_CLASSIFIERS:
         file, name, settings = OWN_CLASSIFIERS[workload]
         module = importlib.import_module("peer_models." + file)
         config = getattr(module, settings)()
-        return classification(getattr(module, name)(config), config["img_size"][0], config["num_classes"], command)
+        return classification(getattr(module, name)(config), [3, *config["img_size"]], config["num_classes"], command)
     if workload in TIMM_SIZES:
         from timm.models.vision_transformer import VisionTransformer
         size = TIMM_SIZES[workload]
         model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
-        return classification(model, size["img_size"], model.num_classes, command)
+        return classification(model, [3, size["img_size"], size["img_size"]], model.num_classes, command)
     from peer_models import mae
     if workload in mae.SIZES:
         config = mae.settings(workload)
         model = mae.MAE(config)
-        return Subject(model, config["img_size"][0], model.predict, model)
+        return Subject(model, [3, *config["img_size"]], model.predict, model)
     known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES)
     raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
@@ -120,7 +162,7 @@ class Workload:
         subject = make_subject(command)
         self.subject = subject.compiled() if command.get("compile") else subject
         model = subject.model.to(self.device).train(self.train)
-        self.images = torch.randn(command["batch"], 3, subject.side, subject.side).to(self.device)
+        self.images = torch.randn(command["batch"], *subject.shape).to(self.device)
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.05)
         self.parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
 
@@ -182,8 +224,11 @@ def main():
             torch.set_num_threads(command["threads"])
             answer = {"gflops": gemm(command["m"], command["n"], command["k"], torch.device(command["device"]))}
         elif kind == "setup":
-            workload = LoaderWorkload(command) if command["mode"] == "load" else Workload(command)
-            answer = {"parameters": workload.parameters}
+            try:
+                workload = LoaderWorkload(command) if command["mode"] == "load" else Workload(command)
+                answer = {"parameters": workload.parameters}
+            except Lacks as lacks:
+                answer = {"lacks": str(lacks)}
         elif kind == "rep":
             start = time.perf_counter()
             workload.step()

@@ -37,9 +37,16 @@ void wait_for(Device device) {
   if (!device.is_cpu()) cuda::Stream::current(device.index).synchronize();
 }
 
-/// What a model learns: the task that its family is for, labels as they are.
+std::unique_ptr<Model> make_subject(const WorkloadSpec& spec) {
+  constexpr std::uint64_t kSeed = 42;
+  const TensorOptions options{DType::f32, spec.device};
+  if (spec.config.empty()) return make_model(spec.id, nlohmann::json::object(), kSeed, options);
+  return make_model_from_config(nlohmann::json::parse(spec.config), kSeed, options, spec.id);
+}
+
+/// What a model learns: the task that it is for, labels as they are.
 std::unique_ptr<const Task> plain_task(Model& model) {
-  TrainConfig config = config_for(task_kind(model.info().name));
+  TrainConfig config = config_for(model.info().task);
   config.model.name = model.info().name;
   return make_task(config, model, 0);
 }
@@ -136,7 +143,7 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
     s.dataset = open_photographs(spec.id);
     return;
   }
-  s.model = make_model(spec.id, nlohmann::json::object(), 42, {DType::f32, spec.device});
+  s.model = make_subject(spec);
   s.task = plain_task(*s.model);
   s.batch = random_batch(s.model->info(), spec.batch).uploaded(spec.device);
   s.context.training = spec.mode == "train";

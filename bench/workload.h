@@ -15,7 +15,8 @@ struct WorkloadSpec {
   std::string mode;  ///< "train", "infer" or "load"
   std::string precision = "f32";
   std::int64_t batch = 0;
-  Device device = {};  ///< of models
+  Device device = {};    ///< of models
+  std::string config{};  ///< of another model than the name's: ModelInfo::config; `id` is its name
 };
 
 /// Every workload that exists, with its standard batch size, in the order of the table.

@@ -56,6 +56,7 @@ struct KeyMap {
 void attention(const Inspection& what, OutputFolder& output);
 void attention_distance(const Inspection& what, OutputFolder& output);
 void attention_offset(const Inspection& what, OutputFolder& output);
+void locality(const Inspection& what, OutputFolder& output);
 void pos_embed(const Inspection& what, OutputFolder& output);
 void peg_kernels(const Inspection& what, OutputFolder& output);
 void pervit_phi(const Inspection& what, OutputFolder& output);

@@ -23,6 +23,8 @@ const std::vector<Command>& commands() {
        inspect::attention_distance},
       {"attention-offset", "distance from a query to the mean position of what it attends to",
        inspect::attention_offset},
+      {"locality", "both as numbers of each layer, and the attention to the nearest patches",
+       inspect::locality},
       {"pos-embed", "cosine similarity of each position's embedding to all others",
        inspect::pos_embed},
       {"peg-kernels", "CPVT: the convolution kernels of each position encoding generator",
@@ -83,6 +85,11 @@ std::string inspect_help() {
     text += '\n';
   }
   return text;
+}
+
+bool is_analysis(const std::string& name) {
+  return std::any_of(commands().begin(), commands().end(),
+                     [&](const Command& command) { return command.name == name; });
 }
 
 bool needs_model(const std::string& name, const InspectOptions& options) {

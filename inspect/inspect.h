@@ -34,10 +34,12 @@ struct Inspection {
   EvaluationCrop crop{};  ///< how pictures come to the model's size
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
+  std::function<void(const std::string& table)> print{};  ///< few numbers, for the terminal
 };
 
 /// The names of the analyses with a line of help each.
 [[nodiscard]] std::string inspect_help();
+[[nodiscard]] bool is_analysis(const std::string& name);
 /// Whether this one can be asked without a model. Throws UsageError on an unknown name.
 [[nodiscard]] bool needs_model(const std::string& name, const InspectOptions& options);
 /// Runs it and returns what it wrote. Throws Error when the model cannot answer, saying why and

@@ -72,20 +72,21 @@ Locality locality_of(const SquareMap& weights, const PatchGrid& grid, const Toke
   const auto sums = sum_over_rows(grid.size(), [&](std::int64_t q) {
     const std::int64_t y = q / W, x = q % W;
     const float* a = weights.row(q).data();
-    double distance = 0, mean_y = 0, mean_x = 0;
+    double distance = 0, mean_y = 0, mean_x = 0, near = 0;
     for (std::int64_t ky = 0; ky < grid.height; ++ky) {
       const double* const of_row = distances.data() + std::abs(y - ky) * W;
       for (std::int64_t kx = 0; kx < W; ++kx, ++a) {
         distance += *a * of_row[std::abs(x - kx)];
         mean_y += *a * static_cast<double>(ky - y);
         mean_x += *a * static_cast<double>(kx - x);
+        if (std::abs(y - ky) + std::abs(x - kx) <= 1) near += *a;
       }
     }
-    return std::array{distance,
-                      std::hypot(mean_y * layout.cell_height, mean_x * layout.cell_width)};
+    const double offset = std::hypot(mean_y * layout.cell_height, mean_x * layout.cell_width);
+    return std::array{distance, offset, near};
   });
   const auto queries = static_cast<double>(grid.size());
-  return {sums[0] / queries, sums[1] / queries};
+  return {sums[0] / queries, sums[1] / queries, sums[2] / queries};
 }
 
 Locality uniform_locality(const PatchGrid& grid, const TokenLayout& layout) {

@@ -12,10 +12,11 @@
 
 namespace fovea {
 
-/// Means over queries, in pixels. A holds weights: its rows sum to one.
+/// Means over queries, distances in pixels. A holds weights: its rows sum to one.
 struct Locality {
   double distance = 0;  ///< sum_k A[q,k] |x_q - x_k|
   double offset = 0;    ///< |x_q - sum_k A[q,k] x_k|
+  double near = 0;      ///< sum of A[q,k] over q itself and the patches at its four sides
 };
 [[nodiscard]] Locality locality_of(const SquareMap& weights, const PatchGrid& grid,
                                    const TokenLayout& layout);

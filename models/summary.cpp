@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
+#include "models/layers/position_attention.h"
 #include "ops/reduce.h"
 
 namespace fovea {
@@ -20,6 +21,13 @@ std::string text_of(const T& value) {
   std::ostringstream out;
   out << value;
   return out.str();
+}
+
+/// A product of tokens with tokens: Model::costs() calls those that no parameter takes part in by
+/// their ops.
+bool is_attention(const ModuleCost& cost) {
+  const std::string_view path = cost.path;
+  return path.ends_with("softmax(q k^T) v") || path.ends_with("matmul");
 }
 
 /// The child of that name, made when there is none.
@@ -95,6 +103,25 @@ std::string multiply_adds_text(std::int64_t n) {
   return out.str();
 }
 
+/// Multiply-adds in both ways of counting, where they differ.
+void print_costs(std::ostream& out, const SummaryNode& root) {
+  out << "multiply-adds " << grouped(root.multiply_adds) << " per image ("
+      << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\n";
+  if (root.attention == 0) return;
+  const std::int64_t others = root.multiply_adds - root.attention;
+  out << "              " << grouped(others) << " (" << multiply_adds_text(2 * others)
+      << "FLOP) without the products q k^T and A v, as the PerViT paper counts\n";
+}
+
+/// Of a PerViT, what its attention by position takes.
+void print_position_attention(std::ostream& out, const Model& model, std::int64_t parameters) {
+  const std::int64_t count = position_attention_parameters(model.store());
+  if (count == 0) return;
+  const double share = 100 * static_cast<double>(count) / static_cast<double>(parameters);
+  out << "Phi_p         " << grouped(count) << " of the parameters, " << percent_text(share)
+      << "; computed once for all images, and no part of the multiply-adds\n";
+}
+
 void add_rows(std::vector<Row>& rows, const SummaryNode& node, std::int64_t depth) {
   Row row;
   row.tree = std::string(static_cast<std::size_t>(2 * depth), ' ') + node.name;
@@ -118,8 +145,11 @@ SummaryNode summarize(Model& model) {
     child_of(root, p.name).shape = text_of(p.tensor.shape());
   }
   for (const ModuleCost& cost : model.costs()) {
-    visit(root, cost.path, [&](SummaryNode& n) { n.multiply_adds += cost.multiply_adds; }).shape =
-        text_of(cost.output);
+    const auto add = [&](SummaryNode& n) {
+      n.multiply_adds += cost.multiply_adds;
+      if (is_attention(cost)) n.attention += cost.multiply_adds;
+    };
+    visit(root, cost.path, add).shape = text_of(cost.output);
   }
   for (const Parameter& p : model.store().parameters()) {
     const std::size_t dot = p.name.rfind('.');
@@ -184,8 +214,9 @@ void print_summary(std::ostream& out, Model& model) {
   out << "\ninput         [" << info.in_chans << ", " << info.img_size[0] << ", "
       << info.img_size[1] << "]\nparameters    " << grouped(root.parameters) << " trainable";
   if (root.fixed > 0) out << ", " << grouped(root.fixed) << " fixed";
-  out << "\nmultiply-adds " << grouped(root.multiply_adds) << " per image ("
-      << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\n";
+  out << '\n';
+  print_costs(out, root);
+  print_position_attention(out, model, root.parameters + root.fixed);
   const MemoryCost memory = measure_memory(model);
   out << "memory        " << megabytes_text(memory.weights) << " of weights; of one image "
       << megabytes_text(memory.forward) << " forward, " << megabytes_text(memory.step)

@@ -17,7 +17,8 @@ struct SummaryNode {
   std::int64_t parameters = 0;
   std::int64_t fixed = 0;  ///< elements of parameters that are not trained
   std::int64_t multiply_adds = 0;
-  std::int64_t repeats = 1;  ///< equal neighbours that this one stands for; numbers are of one
+  std::int64_t attention = 0;  ///< of these the products of tokens with tokens
+  std::int64_t repeats = 1;    ///< equal neighbours that this one stands for; numbers are of one
   std::vector<SummaryNode> children;
 };
 

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -71,35 +72,34 @@ std::string ClassReport::table() const {
 }
 
 std::string ClassReport::classes_csv() const {
-  std::ostringstream out;
-  out << "class,images,correct,recall,precision\n";
+  Csv csv("class,images,correct,recall,precision");
   for (const Row& row : rows()) {
-    out << csv_cell(row.name) << ',' << row.images << ',' << row.correct << ',' << row.recall()
-        << ',' << row.precision() << '\n';
+    csv.row(row.name, row.images, row.correct, general_text(row.recall(), 6),
+            general_text(row.precision(), 6));
   }
-  return out.str();
+  return csv.text();
 }
 
 std::string ClassReport::confusion_csv() const {
   const std::vector<std::string>& classes = matrix_.classes;
-  std::ostringstream out;
+  Csv csv;
   if (!is_whole()) {
-    out << "class,taken_for,images\n";
+    csv.row("class", "taken_for", "images");
     for (const auto& [cell, count] : matrix_.counts) {
-      out << csv_cell(classes[static_cast<std::size_t>(cell.first)]) << ','
-          << csv_cell(classes[static_cast<std::size_t>(cell.second)]) << ',' << count << '\n';
+      csv.row(classes[static_cast<std::size_t>(cell.first)],
+              classes[static_cast<std::size_t>(cell.second)], count);
     }
-    return out.str();
+    return csv.text();
   }
-  out << "class";
-  for (const std::string& name : classes) out << ',' << csv_cell(name);
-  out << '\n';
+  csv.cell("class");
+  for (const std::string& name : classes) csv.cell(name);
+  csv.end_row();
   for (std::int64_t label = 0; label < std::ssize(classes); ++label) {
-    out << csv_cell(classes[static_cast<std::size_t>(label)]);
-    for (std::int64_t k = 0; k < std::ssize(classes); ++k) out << ',' << matrix_.count(label, k);
-    out << '\n';
+    csv.cell(classes[static_cast<std::size_t>(label)]);
+    for (std::int64_t k = 0; k < std::ssize(classes); ++k) csv.cell(matrix_.count(label, k));
+    csv.end_row();
   }
-  return out.str();
+  return csv.text();
 }
 
 std::vector<std::filesystem::path> ClassReport::write(const std::filesystem::path& folder) const {

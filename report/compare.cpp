@@ -1,9 +1,14 @@
 // Tables and curves over groups of runs.
 #include "report/compare.h"
-#include "base/text.h"
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+
+#include "base/csv.h"
+#include "base/fields.h"
+#include "base/text.h"
+#include "train/run/logged_values.h"
 
 namespace fovea {
 namespace {
@@ -12,84 +17,165 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-int digits_of(const Measure& measure) { return measure.is_percent ? 2 : 4; }
+std::string column_of(const Measure& measure) { return "eval_" + measure.name; }
 
-std::string column_title(const Measure& measure) {
-  return measure.title + (measure.is_percent ? ", %" : "");
+std::string title_of(const Measure& measure, const char* unit) {
+  return measure.title + (measure.is_percent ? unit : "");
+}
+
+/// Of losses the digits that count, however small they are.
+std::string text_of(const Measure& measure, double value) {
+  return measure.is_percent ? fixed_text(value, 2) : general_text(value, 5);
+}
+
+/// Without lines. Measures know how they are called; of the other columns the names say it.
+Chart empty_chart(const TaskInfo& task, const std::string& column) {
+  for (const Measure& measure : task.measures) {
+    const std::string title = measure.chart.empty() ? "Held-out images" : measure.chart;
+    const std::string y_label = title_of(measure, ", percent");
+    if (column == column_of(measure)) return {title, "epochs", y_label, {}};
+    if (column == "ema_" + measure.name) return {title + ", EMA", "epochs", y_label, {}};
+  }
+  if (column == "lr") return {"Training", "epochs", "learning rate", {}};
+  if (column == "img_s") return {"Training", "epochs", "images per second", {}};
+  if (column == "seconds") return {"Time of an epoch", "epochs", "seconds", {}};
+  if (column == "train_loss") return {"Training", "epochs", "loss", {}};
+  return {"Training", "epochs", "loss, " + column.substr(std::string("train_").size()), {}};
+}
+
+Series series_of(const RunGroup& group, const std::string& column) {
+  Series series{group.label, {}, {}};
+  for (std::int64_t epoch = 0; epoch < group.epochs(); ++epoch) {
+    const std::vector<double> values = group.values(column, epoch);
+    if (values.empty()) continue;
+    series.x.push_back(static_cast<double>(epoch + 1));
+    series.y.push_back(mean(values));
+  }
+  return series;
+}
+
+/// The columns in which some run has a value.
+std::vector<std::string> filled_columns(const Comparison& comparison) {
+  std::set<std::string> filled;
+  for (const RunGroup& group : comparison.groups) {
+    for (const LoggedRun& run : group.runs) {
+      for (const EpochRow& row : run.rows) {
+        for (const LoggedValue& logged : logged_values(run.task, row)) {
+          if (logged.value) filled.insert(logged.column);
+        }
+      }
+    }
+  }
+  std::vector<std::string> columns = comparison.columns();
+  std::erase_if(columns, [&](const std::string& column) { return !filled.contains(column); });
+  return columns;
+}
+
+/// The column of a curve's name. Throws UsageError.
+std::string chosen_column(const Comparison& comparison, const std::string& curve) {
+  std::vector<std::string> known = filled_columns(comparison);
+  for (const std::string& column : {"eval_" + curve, curve}) {
+    if (std::find(known.begin(), known.end(), column) != known.end()) return column;
+  }
+  for (std::string& column : known) {
+    if (column.starts_with("eval_")) column.erase(0, std::string("eval_").size());
+  }
+  throw UsageError("--curve: got " + curve + ", expected one of " + joined(known, ", ") +
+                   ", which the runs have logged");
 }
 
 }  // namespace
 
+std::optional<double> LoggedRun::value(const std::string& column, std::int64_t epoch) const {
+  for (const LoggedValue& logged : logged_values(task, rows.at(static_cast<std::size_t>(epoch)))) {
+    if (logged.column == column) return logged.value;
+  }
+  return {};
+}
+
 std::int64_t RunGroup::epochs() const {
-  std::size_t common = runs.empty() ? 0 : runs.front().size();
-  for (const std::vector<EpochRow>& run : runs) common = std::min(common, run.size());
+  std::size_t common = runs.empty() ? 0 : runs.front().rows.size();
+  for (const LoggedRun& run : runs) common = std::min(common, run.rows.size());
   return static_cast<std::int64_t>(common);
 }
 
-std::vector<double> RunGroup::scores(std::size_t measure, std::int64_t epoch) const {
+std::vector<double> RunGroup::values(const std::string& column, std::int64_t epoch) const {
   std::vector<double> values;
-  for (const std::vector<EpochRow>& run : runs) {
-    const Scores& scores = run[static_cast<std::size_t>(epoch)].eval;
-    if (!scores.empty()) values.push_back(scores.at(measure));
+  for (const LoggedRun& run : runs) {
+    const std::optional<double> value = run.value(column, epoch);
+    if (value) values.push_back(*value);
   }
   return values;
 }
 
-std::string comparison_table(const Comparison& comparison) {
-  const Measure& measure = comparison.task.best_measure();
-  const auto text = [&](double value) { return fixed_text(value, digits_of(measure)); };
-  std::string table = "| run | seeds | epochs | " + column_title(measure) +
-                      " | lowest | highest |\n|---|---|---|---|---|---|\n";
-  for (const RunGroup& group : comparison.groups) {
-    const std::vector<double> last = group.epochs() > 0
-                                         ? group.scores(comparison.task.best, group.epochs() - 1)
-                                         : std::vector<double>{};
-    table += "| " + group.label + " | " + std::to_string(group.runs.size()) + " | " +
-             std::to_string(group.epochs()) + " | ";
-    if (last.empty()) {
-      table += "| | |\n";
-      continue;
+std::vector<std::string> Comparison::columns() const {
+  std::vector<std::string> columns;
+  for (const RunGroup& group : groups) {
+    for (const LoggedRun& run : group.runs) {
+      for (const LoggedValue& logged : logged_values(run.task, {})) {
+        const bool is_new =
+            std::find(columns.begin(), columns.end(), logged.column) == columns.end();
+        if (is_new) columns.push_back(logged.column);
+      }
     }
-    table += text(mean(last)) + " | " + text(*std::min_element(last.begin(), last.end())) + " | " +
-             text(*std::max_element(last.begin(), last.end())) + " |\n";
+  }
+  return columns;
+}
+
+std::string comparison_table(const Comparison& comparison) {
+  const TaskInfo& task = comparison.task;
+  const Measure& best = task.best_measure();
+  std::vector<Measure> others = task.measures;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(task.best));
+  std::string header =
+      "| run | seeds | epochs | " + title_of(best, ", %") + " | lowest | highest |";
+  std::string line = "|---|---|---|---|---|---|";
+  for (const Measure& measure : others) {
+    header += " " + title_of(measure, ", %") + " |";
+    line += "---|";
+  }
+  std::string table = header + "\n" + line + "\n";
+  for (const RunGroup& group : comparison.groups) {
+    const auto last = [&](const Measure& measure) {
+      if (group.epochs() == 0) return std::vector<double>{};
+      return group.values(column_of(measure), group.epochs() - 1);
+    };
+    const auto cell = [&](const Measure& measure, const auto& of) {
+      const std::vector<double> values = last(measure);
+      return values.empty() ? " |" : " " + text_of(measure, of(values)) + " |";
+    };
+    const auto lowest = [](const auto& values) { return std::ranges::min(values); };
+    const auto highest = [](const auto& values) { return std::ranges::max(values); };
+    table += "| " + group.label + " | " + std::to_string(group.runs.size()) + " | " +
+             std::to_string(group.epochs()) + " |" + cell(best, mean) + cell(best, lowest) +
+             cell(best, highest);
+    for (const Measure& measure : others) table += cell(measure, mean);
+    table += "\n";
   }
   return table;
 }
 
 std::string comparison_csv(const Comparison& comparison) {
-  const TaskInfo& task = comparison.task;
-  std::string csv = "label,run,epoch,train_loss,eval_" + task.best_measure().name + "\n";
+  const std::vector<std::string> columns = comparison.columns();
+  Csv csv("label,run,epoch," + joined(columns, ","));
   for (const RunGroup& group : comparison.groups) {
     for (std::size_t i = 0; i < group.runs.size(); ++i) {
-      for (const EpochRow& row : group.runs[i]) {
-        csv += csv_cell(group.label) + "," + std::to_string(i + 1) + "," +
-               std::to_string(row.epoch) + "," + std::to_string(row.train_loss) + "," +
-               (row.eval.empty()
-                    ? ""
-                    : fixed_text(task.best_score(row.eval), digits_of(task.best_measure()))) +
-               "\n";
+      const LoggedRun& run = group.runs[i];
+      for (std::int64_t epoch = 0; epoch < std::ssize(run.rows); ++epoch) {
+        csv.cell(group.label).cell(i + 1).cell(run.rows[static_cast<std::size_t>(epoch)].epoch);
+        for (const std::string& column : columns) csv.cell(run.value(column, epoch));
+        csv.end_row();
       }
     }
   }
-  return csv;
+  return csv.text();
 }
 
-Chart comparison_chart(const Comparison& comparison) {
-  const Measure& measure = comparison.task.best_measure();
-  Chart chart{measure.chart.empty() ? "Held-out images" : measure.chart,
-              "epochs",
-              measure.title + (measure.is_percent ? ", percent" : ""),
-              {}};
-  for (const RunGroup& group : comparison.groups) {
-    Series series{group.label, {}, {}};
-    for (std::int64_t epoch = 0; epoch < group.epochs(); ++epoch) {
-      const std::vector<double> values = group.scores(comparison.task.best, epoch);
-      if (values.empty()) continue;
-      series.x.push_back(static_cast<double>(epoch + 1));
-      series.y.push_back(mean(values));
-    }
-    chart.series.push_back(std::move(series));
-  }
+Chart comparison_chart(const Comparison& comparison, const std::string& curve) {
+  const std::string column =
+      curve.empty() ? column_of(comparison.task.best_measure()) : chosen_column(comparison, curve);
+  Chart chart = empty_chart(comparison.task, column);
+  for (const RunGroup& group : comparison.groups) chart.series.push_back(series_of(group, column));
   return chart;
 }
 

@@ -181,4 +181,15 @@ Tensor PositionAttention::compute() const {
   return ops::logsigmoid(ops::permute(x, {1, 0, 2})).contiguous();  // [H, Q, N]
 }
 
+std::int64_t position_attention_parameters(const ParameterStore& store) {
+  std::int64_t count = 0;
+  for (const Parameter& p : store.parameters()) {
+    const bool is_distance = p.name.starts_with("rpe_proj.") || p.name == "rpe_vec";
+    if (is_distance || p.name.find(".attn.activation.") != std::string::npos) {
+      count += p.tensor.numel();
+    }
+  }
+  return count;
+}
+
 }  // namespace fovea

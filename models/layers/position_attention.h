@@ -90,4 +90,7 @@ class PositionAttention {
   OncePerStep once_;
 };
 
+/// How many numbers Phi_p is computed from, in all blocks of a model; 0 where it has none.
+[[nodiscard]] std::int64_t position_attention_parameters(const ParameterStore& store);
+
 }  // namespace fovea

@@ -21,7 +21,7 @@ SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size"
 PERVIT = {"convstem_dims": [3, 6, 12], "depths": [1, 1], "emb_dims": [12, 16], "num_heads": 2, "num_classes": 10,
           "img_size": [32, 32]}
 ANALYSES = {  # of the model that is trained, or of another one's initial values
-    "attention": [], "attention-distance": [], "attention-offset": [], "pos-embed": [],
+    "attention": [], "attention-distance": [], "attention-offset": [], "locality": [], "pos-embed": [],
     "peg-kernels": ["cpvt_tiny_peg0_patch4_32", {"depth": 2, "embed_dim": 12, "num_heads": 2}],
     **{name: ["pervit_tiny_32", PERVIT] for name in
        ("pervit-phi", "pervit-regions", "pervit-nonlocality", "pervit-impact", "pervit-attention")}}

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "data/image.h"
 #include "engine/autograd.h"
 #include "inspect/command.h"
@@ -48,6 +49,7 @@ struct Ran {
   InspectOptions options;
   std::vector<std::string> names;
   std::int64_t progress = 0;
+  std::string table;  ///< for the terminal
 
   Ran() { options.count = 2; }
   void run(const std::string& name, Model* model) {
@@ -60,6 +62,7 @@ struct Ran {
       CHECK(done <= total);
       progress = done;
     };
+    what.print = [&](const std::string& text) { table = text; };
     for (const auto& file : run_inspection(name, what)) names.push_back(file.filename().string());
   }
   [[nodiscard]] std::string text(const std::string& name) const {
@@ -209,6 +212,36 @@ TEST_CASE("attention-distance and -offset agree with one head measured by itself
     CHECK(rows[5][3] == Approx(sum).epsilon(1e-5));
     CHECK(rows[5][4] == Approx(sum * 32).epsilon(1e-5));
   }
+}
+
+TEST_CASE("locality: the numbers of each layer are means over heads, in file and table") {
+  const auto model = tiny_vit();
+  Ran whole, heads;
+  whole.run("locality", model.get());
+  heads.run("attention-distance", model.get());
+  CHECK(whole.table == heads.table);
+  check_picture(whole.text("locality.svg"));
+  const auto rows = whole.rows("locality.csv"), by_head = heads.rows("attention-distance.csv");
+  REQUIRE(rows.size() == 3);
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const double mean = (by_head[2 * layer][3] + by_head[2 * layer + 1][3]) / 2;
+    CHECK(rows[layer][2] == Approx(mean));
+    CHECK(rows[layer][3] == Approx(by_head[2 * layer][5]));
+    CHECK(rows[layer][7] == Approx((4 * 3 + 8 * 4 + 4 * 5) / 256.0));  // of 16 x 16 pairs, 64 near
+    CHECK(contains(whole.table, fixed_text(mean, 4)));
+  }
+  CHECK(lines_of(whole.table).size() == 3 + 3);
+}
+
+TEST_CASE("the list of analyses has a line for each") {
+  const std::vector<std::string> lines = lines_of(inspect_help());
+  CHECK(lines.size() == 12);
+  for (const std::string& line : lines) {
+    CAPTURE(line);
+    REQUIRE(words_of(line).size() > 3);
+    CHECK(is_analysis(words_of(line).front()));
+  }
+  CHECK_FALSE(is_analysis("attentions"));
 }
 
 TEST_CASE("pos-embed: cosines between positions, the class token left out") {

@@ -113,7 +113,7 @@ TEST_CASE("uniform attention: distance and offset over the side") {
   }
 }
 
-TEST_CASE("distance and offset follow their formulas on a grid that is not square") {
+TEST_CASE("distance, offset and what is near follow their formulas on a grid that is not square") {
   const PatchGrid grid{3, 5, 0};
   TokenLayout layout = square_layout(0);
   layout.grid_height = 3;
@@ -121,7 +121,7 @@ TEST_CASE("distance and offset follow their formulas on a grid that is not squar
   layout.cell_height = 2;
   layout.cell_width = 4;
   const SquareMap weights = random_rows(15, true);
-  double distance = 0, offset = 0;
+  double distance = 0, offset = 0, near = 0;
   for (int q = 0; q < 15; ++q) {
     double y = 0, x = 0;
     for (int k = 0; k < 15; ++k) {
@@ -131,10 +131,15 @@ TEST_CASE("distance and offset follow their formulas on a grid that is not squar
       x += at(weights, q, k) * 4.0 * (k % 5);
     }
     offset += std::hypot(y - 2.0 * (q / 5), x - 4.0 * (q % 5)) / 15;
+    for (int k = 0; k < 15; ++k) {
+      const int dy = q / 5 - k / 5, dx = q % 5 - k % 5;
+      if (dy * dy + dx * dx <= 1) near += at(weights, q, k) / 15;
+    }
   }
   const Locality got = locality_of(weights, grid, layout);
   CHECK(got.distance == Approx(distance).epsilon(1e-6));
   CHECK(got.offset == Approx(offset).epsilon(1e-5));
+  CHECK(got.near == Approx(near).epsilon(1e-6));
   CHECK(layout.image_side() == Approx(std::sqrt(6.0 * 20.0)));
   CHECK(contains(message_of([&] { (void)locality_of(ones_of(14), grid, layout); }),
                  "got a map of 14 patches for a grid of 3 x 5"));

@@ -224,6 +224,32 @@ TEST_CASE("the summary adds up and folds equal blocks") {
   print_summary(text, *model);
   CHECK(text.str().find("0 to 2 (3 times") != std::string::npos);
   CHECK(text.str().find("attn") != std::string::npos);
+  CHECK(text.str().find("Phi_p") == std::string::npos);
+}
+
+TEST_CASE("products of tokens with tokens are counted by themselves, whatever op computes them") {
+  for (const char* pos_embed : {"learned", "rpe2d"}) {
+    CAPTURE(pos_embed);
+    const auto model = make_model("vit_tiny_patch4_32", {{"depth", 2}, {"pos_embed", pos_embed}});
+    CHECK(summarize(*model).attention == 2 * 2 * 65 * 65 * 192);  // blocks, products
+  }
+  const auto linear = make_model("linear", json::object());
+  CHECK(summarize(*linear).attention == 0);
+  std::ostringstream text;
+  print_summary(text, *make_model("linear", json::object()));
+  CHECK(text.str().find("PerViT") == std::string::npos);
+}
+
+TEST_CASE("the summary of a PerViT says the paper's count and the share of Phi_p") {
+  std::ostringstream text;
+  print_summary(text, *make_model("pervit_tiny_32", json::object()));
+  const auto model = make_model("pervit_tiny_32", json::object());
+  const auto without = make_model("pervit_tiny_32", {{"phi_p", false}});
+  const auto phi_p = model->store().parameter_count() - without->store().parameter_count();
+  CAPTURE(text.str());
+  CHECK(text.str().find("as the PerViT paper counts") != std::string::npos);
+  CHECK(text.str().find("35,312 of the parameters, 0.4") != std::string::npos);
+  CHECK(phi_p == 35312);
 }
 
 TEST_CASE("a family's entry says what its models are for") {

@@ -307,6 +307,29 @@ def file_cases(cases, folder):
     cases.run("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")
 
 
+def named_cases(cases, folder):
+    """Runs and models by names that mean nothing, with the run that run_cases leaves."""
+    run, out = folder / "train_cifar/taken", ["--output", folder / "compared"]
+    cases.run("compare: no such run", ["compare", folder / "a=none"], "no such folder")
+    cases.run("compare: a file", ["compare", run / "log.csv"], "is no folder")
+    cases.run("compare: an empty label", ["compare", f"={run}"], "before the =")
+    cases.run("compare: a folder without a run", ["compare", folder], "log.csv")
+    cases.run("compare: a curve without a folder", ["compare", run, "--curve", "top5"], "--output")
+    for curve in ("top6", "ema_top1", "top1,", "top1 loss"):
+        cases.run(f"compare: --curve {curve}", ["compare", run, *out, "--curve", curve], "--curve")
+    for program in (["summary"], ["fovea_bench", "--model"]):
+        name = program[0]
+        cases.run(f"{name}: no such run", [*program, folder / "none"], "does not exist")
+        cases.run(f"{name}: a folder without weights", [*program, folder], "holds no weights")
+        cases.run(f"{name}: no such model", [*program, "vit_tinny_patch4_32"], "vit_tiny_patch4_32")
+        cases.run(f"{name}: another family's setting", [*program, run, "--peg-kernel", "3"], "peg_kernel")
+        cases.run(f"{name}: a text", [*program, folder / "text.png"], "text.png")
+    cases.run("summary: two models", ["summary", run, run], "got 2 models")
+    cases.run("bench: --model and --workload", ["fovea_bench", "--model", run, "--workload", "loader"], "--workload")
+    cases.run("bench: settings of no model", ["fovea_bench", "--img-size", "64"], "--model")
+    cases.run("inspect: no such run, no analysis", ["inspect", folder / "none"], "is no analysis")
+
+
 def cue_cases(cases, folder):
     """Of `evaluate --shape-bias`, with the weights that run_cases leaves."""
     cues, class_map = folder / "cues", folder / "map.txt"
@@ -365,6 +388,7 @@ def main():
         file_cases(cases, cases.folder)
         cue_cases(cases, cases.folder)
         class_cases(cases, cases.folder)
+        named_cases(cases, cases.folder)
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")

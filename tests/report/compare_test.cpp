@@ -3,22 +3,35 @@
 
 #include <doctest/doctest.h>
 
+#include "base/fields.h"
+#include "tests/support/temporary_folder.h"
 #include "train/tasks/classification.h"
 
 using namespace fovea;
 
 namespace {
 
-std::vector<EpochRow> run_of(const std::vector<double>& top1) {
-  std::vector<EpochRow> rows;
+LoggedRun run_of(const std::vector<double>& top1) {
+  LoggedRun run{classification_info({}), {}};
   for (const double value : top1) {
     EpochRow row;
-    row.epoch = static_cast<std::int64_t>(rows.size());
+    row.epoch = std::ssize(run.rows);
     row.train_loss = 1.5;
     row.eval = {2, value, 99};
-    rows.push_back(row);
+    row.lr = 1e-7;
+    run.rows.push_back(row);
   }
-  return rows;
+  return run;
+}
+
+/// Its loss has the parts of a teacher.
+LoggedRun taught_run() {
+  ClassificationOptions options;
+  options.objective.distillation = Distillation::soft;
+  LoggedRun run = run_of({40});
+  run.task = classification_info(options);
+  run.rows[0].train_parts = {1, 0.5};
+  return run;
 }
 
 Comparison of(const std::vector<RunGroup>& groups) { return {classification_info({}), groups}; }
@@ -29,20 +42,29 @@ TEST_CASE("a table shows mean and range after the last epoch that all runs of a 
   const std::vector<RunGroup> groups{{"none", {run_of({10, 20, 90}), run_of({30, 41})}},
                                      {"learned", {run_of({50})}}};
   CHECK(comparison_table(of(groups)) ==
-        "| run | seeds | epochs | top-1, % | lowest | highest |\n"
-        "|---|---|---|---|---|---|\n"
-        "| none | 2 | 2 | 30.50 | 20.00 | 41.00 |\n"
-        "| learned | 1 | 1 | 50.00 | 50.00 | 50.00 |\n");
+        "| run | seeds | epochs | top-1, % | lowest | highest | loss | top-5, % |\n"
+        "|---|---|---|---|---|---|---|---|\n"
+        "| none | 2 | 2 | 30.50 | 20.00 | 41.00 | 2 | 99.00 |\n"
+        "| learned | 1 | 1 | 50.00 | 50.00 | 50.00 | 2 | 99.00 |\n");
 }
 
 TEST_CASE("a group of runs that have no epoch in common has an empty row") {
-  const std::vector<RunGroup> groups{{"new", {run_of({10}), {}}}};
-  CHECK(comparison_table(of(groups)).ends_with("| new | 2 | 0 | | | |\n"));
+  const std::vector<RunGroup> groups{{"new", {run_of({10}), run_of({})}}};
+  CHECK(comparison_table(of(groups)).ends_with("| new | 2 | 0 | | | | | |\n"));
+}
+
+TEST_CASE("losses show the digits that count, however small they are") {
+  LoggedRun run = run_of({100});
+  run.rows[0].eval[0] = 1e-7;
+  run.rows[0].train_loss = 2.5e-9;
+  const std::vector<RunGroup> groups{{"a", {run}}};
+  CHECK(contains(comparison_table(of(groups)), "| 1e-07 |"));
+  CHECK(contains(comparison_csv(of(groups)), "a,1,0,2.5e-09,1e-07,100,99,"));
 }
 
 TEST_CASE("curves are means, and epochs that were not evaluated leave no point") {
-  std::vector<EpochRow> gap = run_of({10, 20, 30});
-  gap[1].eval.clear();
+  LoggedRun gap = run_of({10, 20, 30});
+  gap.rows[1].eval.clear();
   const std::vector<RunGroup> groups{{"a", {run_of({0, 10}), run_of({20, 30})}}, {"b", {gap}}};
   const Chart chart = comparison_chart(of(groups));
   REQUIRE(chart.series.size() == 2);
@@ -52,10 +74,45 @@ TEST_CASE("curves are means, and epochs that were not evaluated leave no point")
   CHECK(chart.series[1].y == std::vector<double>{10, 30});
 }
 
-TEST_CASE("the CSV has a row per epoch of each run, its labels quoted") {
+TEST_CASE("a curve is named as its column, or as the measure of held-out images") {
+  const std::vector<RunGroup> groups{{"a", {run_of({10, 20})}}};
+  const auto first = [&](const char* curve) {
+    return comparison_chart(of(groups), curve).series[0].y.front();
+  };
+  CHECK(first("top1") == 10);
+  CHECK(first("eval_top1") == 10);
+  CHECK(first("top5") == 99);
+  CHECK(first("loss") == 2);
+  CHECK(first("train_loss") == 1.5);
+  CHECK(first("lr") == 1e-7);
+  CHECK(comparison_chart(of(groups), "top5").y_label == "top-5, percent");
+  CHECK(comparison_chart(of(groups), "lr").y_label == "learning rate");
+  for (const char* curve : {"top", "ema_top1", "epoch"}) {
+    CHECK_THROWS_AS(static_cast<void>(comparison_chart(of(groups), curve)), UsageError);
+  }
+  CHECK(message_of([&] { (void)comparison_chart(of(groups), "ema_top1"); }) ==
+        "--curve: got ema_top1, expected one of train_loss, loss, top1, top5, lr, img_s, seconds, "
+        "which the runs have logged");
+}
+
+TEST_CASE("runs that log different columns stand in one CSV and one chart") {
+  const std::vector<RunGroup> groups{{"a", {run_of({10})}}, {"taught", {taught_run()}}};
+  const Comparison both = of(groups);
+  CHECK(both.columns().back() == "train_teacher");
+  const std::string csv = comparison_csv(both);
+  CHECK(contains(csv, "a,1,0,1.5,2,10,99,1e-07,,,,0,0,,\n"));
+  CHECK(contains(csv, "taught,1,0,1.5,2,40,99,1e-07,,,,0,0,1,0.5\n"));
+  const Chart chart = comparison_chart(both, "train_teacher");
+  CHECK(chart.series[0].y.empty());
+  CHECK(chart.series[1].y == std::vector<double>{0.5});
+  CHECK(chart.y_label == "loss, teacher");
+}
+
+TEST_CASE("the CSV has the rows of each run's log, its labels quoted") {
   const std::vector<RunGroup> groups{{"4x4, \"no\" position", {run_of({12.5}), run_of({25})}}};
   CHECK(comparison_csv(of(groups)) ==
-        "label,run,epoch,train_loss,eval_top1\n"
-        "\"4x4, \"\"no\"\" position\",1,0,1.500000,12.50\n"
-        "\"4x4, \"\"no\"\" position\",2,0,1.500000,25.00\n");
+        "label,run,epoch,train_loss,eval_loss,eval_top1,eval_top5,lr,ema_loss,ema_top1,ema_top5,"
+        "img_s,seconds\n"
+        "\"4x4, \"\"no\"\" position\",1,0,1.5,2,12.5,99,1e-07,,,,0,0\n"
+        "\"4x4, \"\"no\"\" position\",2,0,1.5,2,25,99,1e-07,,,,0,0\n");
 }

@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <sstream>
 
-#include "base/files.h"
 #include "tests/support/temporary_folder.h"
 #include "train/start/resolve.h"
 #include "train/start/tasks.h"
@@ -263,24 +260,6 @@ TEST_CASE("the rate for larger steps grows as asked") {
   CHECK(peak_lr(c) == doctest::Approx(0.4).epsilon(1e-12));
   c.rate.growth = RateGrowth::sqrt;
   CHECK(peak_lr(c) == doctest::Approx(0.2).epsilon(1e-12));
-}
-
-TEST_CASE("the flags that docs/timm-flags.md names are there") {
-  const std::string page = read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md");
-  TrainConfig c = config_for(TaskKind::classification);
-  const Fields fields = fields_of(c);
-  std::istringstream lines(page);
-  int flags = 0;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| ")) continue;
-    const std::size_t begin = line.find('|', 2) + 1, end = line.find('|', begin);
-    const std::string ours = line.substr(begin, end - begin);
-    const std::regex flag("--([a-z0-9-]+)");
-    for (std::sregex_iterator i(ours.begin(), ours.end(), flag), none; i != none; ++i, ++flags) {
-      CHECK_NOTHROW(static_cast<void>(find_field(fields, (*i)[1].str(), "docs/timm-flags.md")));
-    }
-  }
-  CHECK(flags > 80);
 }
 
 TEST_CASE("the model's settings that differ from the registry's") {

@@ -8,9 +8,11 @@
 #include <utility>
 #include <variant>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "train/run/logged_values.h"
 #include "train/run/run_paths.h"
 
 namespace fovea {
@@ -48,15 +50,14 @@ std::vector<Column> columns_of(const TaskInfo& task) {
   return columns;
 }
 
-std::string cell_of(const EpochRow& row, const Column& column) {
-  if (const auto* number = std::get_if<double EpochRow::*>(&column.field)) {
-    return shortest_text(row.*(*number));
-  }
+/// Nothing where the row has nothing of the column's group.
+std::optional<double> value_of(const EpochRow& row, const Column& column) {
+  if (const auto* number = std::get_if<double EpochRow::*>(&column.field)) return row.*(*number);
   const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
-  if (group.empty()) return "";
+  if (group.empty()) return {};
   check(group.size() == column.count, "log: got ", group.size(), " numbers for the ", column.count,
         " columns like ", column.name);
-  return shortest_text(group[column.index]);
+  return group[column.index];
 }
 
 std::string header_line(const std::vector<Column>& columns) {
@@ -110,13 +111,21 @@ std::string steps_until(std::string_view content, std::int64_t last_step) {
 
 std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows) {
   const std::vector<Column> columns = columns_of(task);
-  std::string csv = header_line(columns) + "\n";
+  Csv csv(header_line(columns));
   for (const EpochRow& row : rows) {
-    csv += std::to_string(row.epoch);
-    for (const Column& column : columns) csv.append(",").append(cell_of(row, column));
-    csv += '\n';
+    csv.cell(row.epoch);
+    for (const Column& column : columns) csv.cell(value_of(row, column));
+    csv.end_row();
   }
-  return csv;
+  return csv.text();
+}
+
+std::vector<LoggedValue> logged_values(const TaskInfo& task, const EpochRow& row) {
+  std::vector<LoggedValue> values;
+  for (const Column& column : columns_of(task)) {
+    values.push_back({column.name, value_of(row, column)});
+  }
+  return values;
 }
 
 std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,

@@ -1,0 +1,53 @@
+// Folders decide what an argument means: names of runs hold settings, and settings hold "=".
+#include "apps/run_argument.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path, none);
+}
+
+/// "a" of "runs/a", "runs/a/" and, there, of ".".
+std::string name_of(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  const fs::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  return name.empty() ? folder.string() : name.string();
+}
+
+bool is_same_folder(const fs::path& a, const fs::path& b) {
+  std::error_code none;
+  return fs::equivalent(a, b, none);
+}
+
+}  // namespace
+
+RunArgument parse_run_argument(const std::string& argument) {
+  if (is_folder(argument)) return {argument, name_of(argument), false};
+  for (std::size_t at = argument.find('='); at != std::string::npos;
+       at = argument.find('=', at + 1)) {
+    const std::string folder = argument.substr(at + 1);
+    if (!is_folder(folder)) continue;
+    check(at > 0, argument, ": nothing stands before the =, expected RUN_DIR or LABEL=RUN_DIR");
+    return {folder, argument.substr(0, at), true};
+  }
+  std::error_code none;
+  fail(argument, fs::exists(argument, none) ? ": is no folder" : ": there is no such folder",
+       ", expected that of a run, as RUN_DIR or LABEL=RUN_DIR");
+}
+
+bool is_named_again(const RunArgument& run, const std::vector<RunArgument>& others) {
+  return std::any_of(others.begin(), others.end(), [&](const RunArgument& other) {
+    const bool is_same_row = run.label == other.label || !run.has_own_label;
+    return is_same_row && is_same_folder(run.folder, other.folder);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,110 @@
+// docs/timm-flags.md against timm's names, which stand in timm_flags.txt, and against the programs.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "apps/evaluate_request.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "train/start/tasks.h"
+
+using namespace fovea;
+
+namespace {
+
+/// A row of the page's tables.
+struct Row {
+  std::string script;               ///< of timm: its heading says whose flags follow
+  std::vector<std::string> flags;   ///< of timm, without the dashes
+  std::string here;                 ///< "*same*", "*other name* `--x`", "*not here, because*"
+  std::vector<std::string> others;  ///< flags that `here` names
+  std::string remark;
+};
+
+std::vector<std::string> flags_in(const std::string& text) {
+  static const std::regex flag("--([a-zA-Z][a-zA-Z0-9_-]*)");
+  std::vector<std::string> flags;
+  for (std::sregex_iterator i(text.begin(), text.end(), flag), none; i != none; ++i) {
+    flags.push_back((*i)[1].str());
+  }
+  return flags;
+}
+
+std::vector<Row> rows_of_page() {
+  std::vector<Row> rows;
+  std::string script;
+  for (const std::string& line : lines_of(read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md"))) {
+    if (line.starts_with("## ")) script = line.substr(3, line.find(' ', 3) - 3);
+    if (!line.starts_with("| ") || line.starts_with("| timm |")) continue;
+    const std::vector<std::string> cells = split_text(line, '|');
+    REQUIRE_MESSAGE(cells.size() == 5, line);
+    rows.push_back({script, flags_in(cells[1]), cells[2].substr(1), flags_in(cells[2]), cells[3]});
+  }
+  return rows;
+}
+
+using Names = std::map<std::string, std::set<std::string>>;  ///< by script
+
+Names names_of_timm() {
+  Names names;
+  for (const std::string& line : lines_of(read_file(FOVEA_TESTS "/apps/timm_flags.txt"))) {
+    if (line.starts_with("#")) continue;
+    const std::vector<std::string> words = words_of(line);
+    REQUIRE_MESSAGE(words.size() == 2, line);
+    CHECK_MESSAGE(names[words[0]].insert(words[1].substr(2)).second, line);
+  }
+  return names;
+}
+
+/// What the program has that stands for a script of timm's.
+Names flags_of_programs() {
+  Names names;
+  TrainConfig training = config_for(TaskKind::classification);
+  for (const Field& field : fields_of(training)) names["train.py"].insert(field.name);
+  EvaluateRequest evaluation;
+  for (const Field& field : fields_of(evaluation)) names["validate.py"].insert(field.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("docs/timm-flags.md has each flag of timm's scripts in one row, and no other") {
+  Names on_page;
+  for (const Row& row : rows_of_page()) {
+    for (const std::string& flag : row.flags) {
+      CHECK_MESSAGE(on_page[row.script].insert(flag).second, row.script << " --" << flag);
+    }
+  }
+  const Names timm = names_of_timm();
+  CHECK(timm.at("train.py").size() > 200);
+  CHECK(timm.at("validate.py").size() > 50);
+  for (const auto& [script, names] : timm) {
+    for (const std::string& name : names) {
+      CHECK_MESSAGE(on_page[script].contains(name), script << " --" << name << " is missing");
+    }
+    for (const std::string& name : on_page[script]) {
+      CHECK_MESSAGE(names.contains(name), script << " --" << name << " is none of timm's");
+    }
+  }
+}
+
+TEST_CASE("what docs/timm-flags.md says of a flag is so") {
+  const Names programs = flags_of_programs();
+  for (const Row& row : rows_of_page()) {
+    const std::set<std::string>& ours = programs.at(row.script);
+    const bool is_same = row.here == "*same* ", is_absent = row.here == "*not here, because* ";
+    const bool has_other_name = row.here.starts_with("*other name* ");
+    for (const std::string& flag : row.flags) {
+      CAPTURE(row.script);
+      CAPTURE(flag);
+      CHECK(is_same + is_absent + has_other_name == 1);
+      CHECK(ours.contains(flag) == is_same);
+    }
+    for (const std::string& other : row.others) CHECK_MESSAGE(ours.contains(other), other);
+    CAPTURE(row.here + row.remark);
+    CHECK((!is_absent || !words_of(row.remark).empty()));
+    CHECK((!has_other_name || row.here.find('`') != std::string::npos));
+  }
+}
