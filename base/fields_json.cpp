@@ -1,10 +1,12 @@
 // Settings from and to JSON. A value may be written as JSON or as the text after the flag.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/json_syntax.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -100,9 +102,29 @@ bool asks_for_nothing(const Field& field, const std::string& text) {
   return same;
 }
 
+/// Names what nobody knows, all at once where it is more than one: a file of another program's may
+/// hold many.
+void refuse_unknown(const Fields& fields, const Json& object, const std::string& where,
+                    const Others& others) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::string> unknown;
+  for (const auto& item : object.items()) {
+    const std::string& name = item.key();
+    const bool known = name == "about" || name == "extends" ||
+                       find_other(others, name) != nullptr || lookup_field(fields, name) != nullptr;
+    if (!known) unknown.push_back(name);
+  }
+  if (unknown.size() < 2) return;  // that one is answered with the nearest name
+  const std::size_t more = unknown.size() - std::min(unknown.size(), kShown);
+  unknown.resize(unknown.size() - more);
+  throw UsageError(where + ": unknown settings " + joined(unknown, ", ") +
+                   (more > 0 ? " and " + std::to_string(more) + " more" : ""));
+}
+
 void apply(const Fields& fields, std::string_view json, const std::string& where,
            const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
+  refuse_unknown(fields, object, where, others);
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
     const Field* const other = find_other(others, name);

@@ -166,6 +166,15 @@ TEST_CASE("timm's other names of settings are understood, in files and as flags"
   CHECK(c.model.drop_path == 0.1);
 }
 
+TEST_CASE("unknown names of a file are said all at once") {
+  TrainConfig c = config_for(TaskKind::classification);
+  CHECK_THROWS_WITH_AS(
+      apply_json(fields_of(c), R"({"pin_mem": 1, "epochs": 3, "fuser": ""})", "args.json"),
+      "args.json: unknown settings pin_mem, fuser", UsageError);
+  CHECK_THROWS_WITH_AS(apply_json(fields_of(c), R"({"epoch": 3})", "f"),
+                       "f: unknown setting epoch; did you mean epochs?", UsageError);
+}
+
 TEST_CASE("dropout rates are flags of classifiers, and reach the model by timm's names") {
   TrainConfig c = config_for(TaskKind::classification);
   CHECK(c.model.overrides().empty());
