@@ -10,6 +10,7 @@
 #include <new>
 #include <system_error>
 
+#include "apps/waiting.h"
 #include "base/fields.h"
 #include "base/output.h"
 #include "base/text.h"
@@ -54,6 +55,7 @@ void allow_many_open_files() {
 }  // namespace
 
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
+  wait_briefly(argv);
   open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
   allow_many_open_files();

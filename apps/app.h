@@ -10,8 +10,9 @@ struct HelpRequest {
   std::string text;
 };
 
-/// Calls body and returns its result. Errors become one line "error: ..." on stderr: 2 for wrong
-/// usage, 1 for everything else, also where standard output could not be written.
+/// Sets how threads wait, calls body and returns its result. Errors become one line "error: ..." on
+/// stderr: 2 for wrong usage, 1 for everything else, also where standard output could not be
+/// written.
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv));
 
 }  // namespace fovea

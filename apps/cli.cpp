@@ -37,19 +37,26 @@ CLI::Option* add_field(CLI::App& app, const Field& field) {
   return option;
 }
 
-/// --batch_size=4 becomes --batch-size=4; values keep their underscores. CLI11 wants the last
-/// first.
-std::vector<std::string> normalised(int argc, char** argv) {
-  std::vector<std::string> words;
-  for (int i = argc - 1; i >= 1; --i) {
-    std::string word = argv[i];
-    if (word.starts_with("--")) {
-      const auto end =
-          word.begin() + static_cast<std::ptrdiff_t>(std::min(word.find('='), word.size()));
-      std::replace(word.begin(), end, '_', '-');
-    }
-    words.push_back(std::move(word));
+/// --batch_size=4 and -b=4 become --batch-size=4; values stay as they are.
+std::string normalised(const std::string& word, const Fields& fields) {
+  const std::size_t dashes = word.starts_with("--") ? 2 : word.starts_with('-') ? 1 : 0;
+  const std::size_t end = std::min(word.find('='), word.size());
+  const std::string name = word.substr(dashes, end - dashes);
+  if (dashes == 0 || name.empty()) return word;
+  const Field* const field = lookup_field(fields, name);
+  if (field != nullptr && (dashes == 2 || field->name != name)) {
+    return "--" + field->name + word.substr(end);
   }
+  std::string text = word;
+  if (dashes == 2)
+    std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  return text;
+}
+
+/// CLI11 wants the last first.
+std::vector<std::string> normalised(int argc, char** argv, const Fields& fields) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i >= 1; --i) words.push_back(normalised(argv[i], fields));
   return words;
 }
 
@@ -87,7 +94,7 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
     app.add_option("arguments", line.arguments, spec.arguments)->type_name("");
   }
   try {
-    app.parse(normalised(argc, argv));
+    app.parse(normalised(argc, argv, spec.fields));
   } catch (const CLI::CallForHelp&) {
     throw HelpRequest{app.help()};
   } catch (const CLI::CallForVersion&) {

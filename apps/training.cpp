@@ -162,6 +162,7 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
   try {
     if (config.request.auto_batch && run.state.empty())
       choose_batch_size(config, data, run.notices);
+    check_batch_size(config, *data.train);
     if (!config.request.plan) return build_and_train(run, data, console);
     print_notices();
     return show_plan(config, data, console);

@@ -24,12 +24,21 @@ template <class... Parts>
          expected_text(field));
 }
 
+/// "64", and other writings of a whole number, as 64.0 and 1e2.
+std::optional<std::int64_t> parse_whole(std::string_view text) {
+  constexpr double kExact = 1LL << 53;
+  if (const auto value = parse_integer(text)) return value;
+  const std::optional<double> real = parse_real(text);
+  if (!real || !(std::abs(*real) <= kExact) || *real != std::trunc(*real)) return {};
+  return static_cast<std::int64_t>(*real);
+}
+
 template <class T>
 T parse_number(const Field& field, std::string_view text) {
   const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
   std::optional<T> value;
   if constexpr (std::is_integral_v<T>) {
-    value = parse_integer(digits);
+    value = parse_whole(digits);
   } else {
     value = parse_real(digits);
   }
@@ -114,10 +123,17 @@ struct Printer {
   }
 };
 
-const Field* named(const Fields& fields, std::string_view name) {
-  const auto found = std::find_if(fields.begin(), fields.end(),
-                                  [&](const Field& field) { return field.name == name; });
-  return found == fields.end() ? nullptr : &*found;
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
+  text.remove_prefix(first);
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
+std::string with_dashes(std::string_view name) {
+  std::string text(without_blanks(name));
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
 }
 
 std::string range_text(const Field& field) {
@@ -179,13 +195,22 @@ Fields grouped(const Fields& fields, std::string_view last) {
   return sorted;
 }
 
+const Field* lookup_field(const Fields& fields, std::string_view name) {
+  const std::string wanted = with_dashes(name);
+  const auto has_name = [&](const Field& field) {
+    const auto& others = field.other_names;
+    return field.name == wanted || std::find(others.begin(), others.end(), wanted) != others.end();
+  };
+  const auto found = std::find_if(fields.begin(), fields.end(), has_name);
+  return found == fields.end() ? nullptr : &*found;
+}
+
 const Field& find_field(const Fields& fields, std::string_view name, std::string_view where,
                         const std::vector<OtherSettings>& others) {
-  std::string wanted(name);
-  std::replace(wanted.begin(), wanted.end(), '_', '-');
-  if (const Field* const found = named(fields, wanted)) return *found;
+  if (const Field* const found = lookup_field(fields, name)) return *found;
+  const std::string wanted = with_dashes(name);
   for (const OtherSettings& other : others) {
-    if (named(other.fields, wanted) != nullptr) refuse("--", wanted, ": ", other.owner);
+    if (lookup_field(other.fields, wanted) != nullptr) refuse("--", wanted, ": ", other.owner);
   }
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
@@ -193,7 +218,8 @@ const Field& find_field(const Fields& fields, std::string_view name, std::string
 }
 
 void set_field(const Field& field, std::string_view text) {
-  std::visit(Setter{field, text}, field.target);
+  const bool any_text = field.holds<std::string>() && field.choices.empty() && !field.yes_no;
+  std::visit(Setter{field, any_text ? text : without_blanks(text)}, field.target);
 }
 
 std::string field_text(const Field& field) {

@@ -94,12 +94,13 @@ struct Field {
   std::string help;
   double low = -std::numeric_limits<double>::infinity();  ///< of numbers, both ends included
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices{};  ///< of texts and names; empty: any
-  std::size_t count = 0;               ///< of lists of numbers; 0: any
-  bool may_be_empty = false;           ///< of lists: "none" is none
-  bool yes_no = false;                 ///< a text that is true, false or empty: not said
-  bool saved = true;                   ///< belongs to what a run is; stands in config.json
-  bool fixed = false;                  ///< a saved state needs it as it was
+  std::vector<std::string> choices{};      ///< of texts and names; empty: any
+  std::size_t count = 0;                   ///< of lists of numbers; 0: any
+  bool may_be_empty = false;               ///< of lists: "none" is none
+  bool yes_no = false;                     ///< a text that is true, false or empty: not said
+  bool saved = true;                       ///< belongs to what a run is; stands in config.json
+  bool fixed = false;                      ///< a saved state needs it as it was
+  std::vector<std::string> other_names{};  ///< what other programs call it: "drop-connect"
 
   template <class T>
   [[nodiscard]] bool holds() const {
@@ -151,14 +152,17 @@ class FieldGroup {
   std::string name_;
 };
 
+/// The field of that name, or that has it among its other names; none: null. `_` reads as `-`.
+[[nodiscard]] const Field* lookup_field(const Fields& fields, std::string_view name);
 /// Throws UsageError when there is no such field: naming the nearest known one, or whose it is
-/// where it is among `others`. `_` reads as `-`; `where` begins the message.
+/// where it is among `others`. `where` begins the message.
 [[nodiscard]] const Field& find_field(const Fields& fields, std::string_view name,
                                       std::string_view where,
                                       const std::vector<OtherSettings>& others = {});
 
-/// Parses and stores. Numbers must be finite, of the field's type and in its range; lists are
-/// separated by commas or blanks. Throws UsageError.
+/// Parses and stores. Numbers must be finite, of the field's type (1.0 is whole) and in its range;
+/// lists are separated by commas or blanks. Blanks around anything but a text do not count. Throws
+/// UsageError.
 void set_field(const Field& field, std::string_view text);
 
 /// The value as one would write it after the flag; "none" for an optional number that is not set.

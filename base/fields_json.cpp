@@ -5,6 +5,8 @@
 #include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/json_syntax.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -41,7 +43,7 @@ std::string text_of(const Field& field, const Json& value, const std::string& wh
   if (value.is_array() && value.empty() && field.may_be_empty) return "none";
   const std::string text = value.is_array() ? list_text(field, value) : "";
   if (text.empty()) {
-    throw UsageError(where + ": " + field.name + ": got " + json_text(value) + ", expected " +
+    throw UsageError(where + ": --" + field.name + ": got " + json_text(value) + ", expected " +
                      expected_text(field));
   }
   return text;
@@ -60,16 +62,19 @@ Json json_of(const Field& field) {
       field.target);
 }
 
-/// Depth, size and syntax are checked before anything is stored.
+/// Depth, size and syntax are checked before anything is stored. Comments as in C++ are passed
+/// over.
 Json parse_object(std::string_view text, const std::string& where) {
   const auto limit = [&](int depth, Json::parse_event_t, Json&) {
     if (depth > kMostNesting) throw UsageError(where + ": nested too deeply");
     return true;
   };
   try {
-    Json object = Json::parse(text, limit);
+    Json object = Json::parse(text, limit, /*allow_exceptions=*/true, /*ignore_comments=*/true);
     if (!object.is_object()) throw UsageError(where + ": expected a JSON object of settings");
     return object;
+  } catch (const Json::parse_error& error) {
+    throw UsageError(where + ": " + syntax_complaint(text, error.byte));
   } catch (const Json::exception& error) {
     throw UsageError(where + ": not valid JSON: " + error.what());
   }
@@ -81,12 +86,9 @@ namespace {
 
 using Others = std::vector<OtherSettings>;
 
-const Field* find_other(const Others& others, std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
+const Field* find_other(const Others& others, const std::string& name) {
   for (const OtherSettings& other : others) {
-    for (const Field& field : other.fields) {
-      if (field.name == name) return &field;
-    }
+    if (const Field* const found = lookup_field(other.fields, name)) return found;
   }
   return nullptr;
 }
@@ -100,9 +102,29 @@ bool asks_for_nothing(const Field& field, const std::string& text) {
   return same;
 }
 
+/// Names what nobody knows, all at once where it is more than one: a file of another program's may
+/// hold many.
+void refuse_unknown(const Fields& fields, const Json& object, const std::string& where,
+                    const Others& others) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::string> unknown;
+  for (const auto& item : object.items()) {
+    const std::string& name = item.key();
+    const bool known = name == "about" || name == "extends" ||
+                       find_other(others, name) != nullptr || lookup_field(fields, name) != nullptr;
+    if (!known) unknown.push_back(name);
+  }
+  if (unknown.size() < 2) return;  // that one is answered with the nearest name
+  const std::size_t more = unknown.size() - std::min(unknown.size(), kShown);
+  unknown.resize(unknown.size() - more);
+  throw UsageError(where + ": unknown settings " + joined(unknown, ", ") +
+                   (more > 0 ? " and " + std::to_string(more) + " more" : ""));
+}
+
 void apply(const Fields& fields, std::string_view json, const std::string& where,
            const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
+  refuse_unknown(fields, object, where, others);
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
     const Field* const other = find_other(others, name);
@@ -132,7 +154,10 @@ void apply_saved_json(const Fields& fields, std::string_view json, const std::st
 
 std::string text_in_json(const Field& field, std::string_view json, const std::string& where) {
   const Json object = parse_object(json, where);
-  return object.contains(field.name) ? text_of(field, object[field.name], where) : "";
+  for (const auto& [name, value] : object.items()) {
+    if (lookup_field({field}, name) != nullptr) return text_of(field, value, where);
+  }
+  return "";
 }
 
 void apply_json_file(const Fields& fields, const std::filesystem::path& path,

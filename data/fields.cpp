@@ -79,9 +79,11 @@ void add_fields(Fields& fields, TrainingImages& options) {
       .add("resplit", resplit,
            "no erasing in the first split of each image; without splits: in every second image of "
            "the epoch");
-  FieldGroup(fields, "Optimizer")
-      .number("batch-size", &loader.batch_size, "images of one forward pass", {1, 65536})
-      .fixed = true;
+  Field& size =
+      FieldGroup(fields, "Optimizer")
+          .number("batch-size", &loader.batch_size, "images of one forward pass", {1, 65536});
+  size.fixed = true;
+  size.other_names = {"b"};
 }
 
 void add_split_fields(Fields& fields, RowOptions& options) {

@@ -1,5 +1,5 @@
-// Separable resampling as Pillow does it: horizontally first; of 8-bit images each pass is rounded
-// to 8 bits, with weights in fixed point.
+// Separable resampling as Pillow 13 does it: usually horizontally first; of 8-bit images each pass
+// is rounded to 8 bits, with weights in fixed point.
 #include "data/resize.h"
 
 #include <algorithm>
@@ -129,10 +129,22 @@ Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) 
   return result;
 }
 
-Image resize_bytes(const Image& image, const AxisWeights* rows, const AxisWeights* columns) {
-  if (columns == nullptr) return resize_vertically(image, fixed_point(*rows));
-  const Image wide = resize_horizontally(image, fixed_point(*columns));
-  return rows == nullptr ? wide : resize_vertically(wide, fixed_point(*rows));
+/// Where the height loses more than twice what the width does, fewer pixels are left after the
+/// vertical pass. Pillow goes by the sizes of the images, whatever part is read; before version 13
+/// it always began horizontally.
+bool begins_vertically(ImageSize from, ImageSize to) {
+  const std::int64_t lost = from.height - to.height;
+  return lost > 0 && lost > 2 * (from.width - to.width);
+}
+
+Image resize_bytes(Image image, const ResizePasses& passes) {
+  const auto vertical = [&] {
+    if (passes.rows != nullptr) image = resize_vertically(image, fixed_point(*passes.rows));
+  };
+  if (passes.vertical_first) vertical();
+  if (passes.columns != nullptr) image = resize_horizontally(image, fixed_point(*passes.columns));
+  if (!passes.vertical_first) vertical();
+  return image;
 }
 
 }  // namespace
@@ -160,10 +172,10 @@ Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box) {
   std::optional<AxisWeights> down, across;
   if (!rows.is_identity()) down = make_weights(rows, kernel);
   if (!columns.is_identity()) across = make_weights(columns, kernel);
-  const AxisWeights *row_weights = down ? &*down : nullptr,
-                    *column_weights = across ? &*across : nullptr;
-  return image.format.type == PixelType::u8 ? resize_bytes(image, row_weights, column_weights)
-                                            : resize_values(image, row_weights, column_weights);
+  const ResizePasses passes{down ? &*down : nullptr, across ? &*across : nullptr,
+                            begins_vertically({image.height, image.width}, size)};
+  return image.format.type == PixelType::u8 ? resize_bytes(image, passes)
+                                            : resize_values(image, passes);
 }
 
 }  // namespace fovea

@@ -21,6 +21,12 @@ struct WeightsOf {
 using AxisWeights = WeightsOf<double>;
 using ResizeWeights = WeightsOf<std::int32_t>;
 
+/// What a resize is made of. An axis without weights stays as it is.
+struct ResizePasses {
+  const AxisWeights *rows = nullptr, *columns = nullptr;
+  bool vertical_first = false;  ///< otherwise horizontally first; rounding tells them apart
+};
+
 /// Rounded to kWeightBits.
 [[nodiscard]] ResizeWeights fixed_point(const AxisWeights& weights);
 

@@ -54,12 +54,16 @@ Values down(const Values& source, const AxisWeights& weights) {
 }
 
 template <class T>
-Image resize_as(const Image& image, const AxisWeights* rows, const AxisWeights* columns) {
+Image resize_as(const Image& image, const ResizePasses& passes) {
   const T* from = image.values<T>(0, 0);
   const std::int64_t count = image.height * image.width * image.format.channels;
   Values values{image.height, image.width, image.format.channels, {from, from + count}};
-  if (columns != nullptr) values = across(values, *columns);
-  if (rows != nullptr) values = down(values, *rows);
+  const auto vertical = [&] {
+    if (passes.rows != nullptr) values = down(values, *passes.rows);
+  };
+  if (passes.vertical_first) vertical();
+  if (passes.columns != nullptr) values = across(values, *passes.columns);
+  if (!passes.vertical_first) vertical();
   Image result(values.height, values.width, image.format);
   T* to = result.values<T>(0, 0);
   for (const float value : values.at) *to++ = pixel_value<T>(static_cast<double>(value));
@@ -68,9 +72,9 @@ Image resize_as(const Image& image, const AxisWeights* rows, const AxisWeights* 
 
 }  // namespace
 
-Image resize_values(const Image& image, const AxisWeights* rows, const AxisWeights* columns) {
-  return with_pixel_type(
-      image.format, [&](auto zero) { return resize_as<decltype(zero)>(image, rows, columns); });
+Image resize_values(const Image& image, const ResizePasses& passes) {
+  return with_pixel_type(image.format,
+                         [&](auto zero) { return resize_as<decltype(zero)>(image, passes); });
 }
 
 }  // namespace fovea

@@ -6,9 +6,7 @@
 
 namespace fovea {
 
-/// The two passes of a separable resize in f64, horizontally first; u16 is rounded, half up, after
-/// both. An axis without weights stays as it is.
-[[nodiscard]] Image resize_values(const Image& image, const AxisWeights* rows,
-                                  const AxisWeights* columns);
+/// The two passes of a separable resize in f64; u16 is rounded, half up, after both.
+[[nodiscard]] Image resize_values(const Image& image, const ResizePasses& passes);
 
 }  // namespace fovea

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -31,6 +33,20 @@ std::string shown_key(const std::string& key) {
                        return c > ' ' && c < 127;
                      });
   return plain && !key.empty() ? key : shown(key);
+}
+
+/// A whole number, also one that is written as 16.0.
+std::optional<std::int64_t> whole_number(const json& value) {
+  if (value.is_number_unsigned() &&
+      value.get<std::uint64_t>() >
+          static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    return {};
+  }
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  constexpr double kExact = 1LL << 53;
+  const double real = value.is_number_float() ? value.get<double>() : NAN;
+  if (!(std::abs(real) <= kExact) || real != std::trunc(real)) return {};
+  return static_cast<std::int64_t>(real);
 }
 
 }  // namespace
@@ -66,13 +82,11 @@ void ConfigReader::read(std::string_view key, std::int64_t& value, std::int64_t 
                         std::int64_t most) {
   const json* found = find(key);
   if (found == nullptr) return;
-  const bool fits = found->is_number_unsigned()
-                        ? found->get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
-                        : found->is_number_integer() && found->get<std::int64_t>() <= most;
-  if (!fits || found->get<std::int64_t>() < least) {
+  const std::optional<std::int64_t> number = whole_number(*found);
+  if (!number || *number < least || *number > most) {
     refuse(key, *found, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
   }
-  value = found->get<std::int64_t>();
+  value = *number;
 }
 
 void ConfigReader::read(std::string_view key, double& value, double least, double most) {
@@ -101,13 +115,13 @@ void ConfigReader::read_size(std::string_view key, std::array<std::int64_t, 2>& 
   if (found == nullptr) return;
   const json pair = found->is_number() ? json::array({*found, *found}) : *found;
   const auto fits = [least](const json& size) {
-    return size.is_number_integer() && size.get<double>() >= static_cast<double>(least) &&
-           size.get<double>() <= 65536;
+    const std::optional<std::int64_t> number = whole_number(size);
+    return number && *number >= least && *number <= 65536;
   };
   if (!pair.is_array() || pair.size() != 2 || !fits(pair[0]) || !fits(pair[1])) {
     refuse(key, *found, "[height, width], each from " + std::to_string(least) + " to 65536");
   }
-  value = {pair[0].get<std::int64_t>(), pair[1].get<std::int64_t>()};
+  value = {*whole_number(pair[0]), *whole_number(pair[1])};
 }
 
 void ConfigReader::read_pair(std::string_view key, std::array<double, 2>& value, double least,
@@ -131,9 +145,9 @@ void ConfigReader::read(std::string_view key, std::vector<std::int64_t>& value) 
   if (!found->is_array()) refuse(key, *found, expected);
   value.clear();
   for (const json& item : *found) {
-    const bool fits = item.is_number_integer() && std::abs(item.get<double>()) <= 1 << 24;
-    if (!fits) refuse(key, *found, expected);
-    value.push_back(item.get<std::int64_t>());
+    const std::optional<std::int64_t> number = whole_number(item);
+    if (!number || std::abs(*number) > 1 << 24) refuse(key, *found, expected);
+    value.push_back(*number);
   }
 }
 

@@ -14,6 +14,7 @@ DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOption
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
       norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm_eps),
+      drop_(c.drop_rate),
       head_(at("head", Role::head), c.encoder.embed_dim, c.num_classes),
       head_dist_(at("head_dist", Role::distillation_head), c.encoder.embed_dim, c.num_classes) {}
 
@@ -23,7 +24,7 @@ ClassifierOutput DeiT::forward(const Tensor& images, Context& ctx) {
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, 2 + N, D]
   ctx.show("feat/embed", x);
   for (const Block& block : blocks_) x = block(x, ctx, where);       // [B, 2 + N, D]
-  const Tensor tokens = norm_(ops::slice(x, 1, 0, 2));               // [B, 2, D]
+  const Tensor tokens = drop_(norm_(ops::slice(x, 1, 0, 2)), ctx);   // [B, 2, D]
   const Tensor logits = head_(ops::select(tokens, 1, 0));            // [B, K]
   const Tensor logits_dist = head_dist_(ops::select(tokens, 1, 1));  // [B, K]
   if (ctx.training) return {logits, logits_dist};

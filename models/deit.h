@@ -7,6 +7,7 @@
 
 #include "models/classifier.h"
 #include "models/layers/block.h"
+#include "models/layers/dropout.h"
 #include "models/layers/patch_embed.h"
 #include "models/layers/token_embedding.h"
 
@@ -18,6 +19,7 @@ struct DeiTConfig {
   EncoderConfig encoder;
   std::int64_t num_classes = 1000;
   bool distilled = true;
+  double drop_rate = 0;  ///< dropout of the tokens that the heads read
   double pos_drop_rate = 0;
 };
 
@@ -39,6 +41,7 @@ class DeiT : public Classifier {
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
   LayerNorm norm_;
+  Dropout drop_;
   Linear head_, head_dist_;
 };
 

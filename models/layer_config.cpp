@@ -23,6 +23,8 @@ void read_encoder(ConfigReader& r, EncoderConfig& c) {
   r.read("qkv_bias", c.qkv_bias);
   r.read("norm_eps", c.norm_eps, 0, 1);
   r.read("drop_path", c.drop_path, 0, 0.999);
+  r.read("attn_drop_rate", c.attn_drop_rate, 0, 0.999);
+  r.read("proj_drop_rate", c.proj_drop_rate, 0, 0.999);
 }
 
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
@@ -53,6 +55,8 @@ void check_positions(const std::string& where, PosEmbed pos_embed, const Encoder
         ": pos_embed sincos needs an embed_dim divisible by 4, got ", c.embed_dim);
   check(pos_embed != PosEmbed::rpe2d || c.relative == RelativePosition::rpe2d, where,
         ": pos_embed rpe2d and irpe true are two relative encodings, expected one of them");
+  check(c.attn_drop_rate == 0 || c.relative != RelativePosition::rpe2d, where,
+        ": attn_drop_rate: got ", c.attn_drop_rate, " with pos_embed rpe2d, expected 0");
 }
 
 void check_pooling(const std::string& where, bool class_token, Pooling global_pool) {
@@ -74,6 +78,8 @@ void write_encoder(json& config, const EncoderConfig& c) {
   config["qkv_bias"] = c.qkv_bias;
   config["norm_eps"] = c.norm_eps;
   config["drop_path"] = c.drop_path;
+  if (c.attn_drop_rate > 0) config["attn_drop_rate"] = c.attn_drop_rate;
+  if (c.proj_drop_rate > 0) config["proj_drop_rate"] = c.proj_drop_rate;
 }
 
 void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {

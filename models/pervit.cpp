@@ -75,7 +75,7 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
       cpe_bias_(c.cpe ? position_filter(s).param("bias", {c.width(index)}, torch_default(9))
                       : Tensor()),
       norm2_(s.as(Role::norm) / "norm2", c.width(index), c.norm_eps),
-      mlp_(s.as(Role::mlp) / "mlp", c.width(index), c.hidden(index), c.next_width(index)) {}
+      mlp_(s.as(Role::mlp) / "mlp", {c.width(index), c.hidden(index), c.next_width(index)}, 0) {}
 
 Tensor PerViTBlock::operator()(const Tensor& x, Context& ctx) {
   // With its tape: where the block runs without one, to be run again, Phi_p is there already.
@@ -86,7 +86,7 @@ Tensor PerViTBlock::operator()(const Tensor& x, Context& ctx) {
 Tensor PerViTBlock::forward(Tensor x, Context& ctx) {
   x = x + drop_path_(attn_(norm1_(cpe(x), ctx), ctx, index_), ctx);  // [B, N, D]
   const Tensor resized = res_path_ ? (*res_path_)(x) : x;            // [B, N, D']
-  x = resized + drop_path_(mlp_(norm2_(x, ctx)), ctx);               // [B, N, D']
+  x = resized + drop_path_(mlp_(norm2_(x, ctx), ctx), ctx);          // [B, N, D']
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

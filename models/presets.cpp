@@ -223,6 +223,17 @@ std::vector<std::string> expanded(const std::string& pattern) {
   return names;
 }
 
+/// timm's names of weights, today's (NAME.TAG) and earlier ones, without what tells them from the
+/// model's.
+std::string without_weights(std::string name) {
+  if (name.starts_with("vit_deit_")) name.erase(0, 4);
+  name.resize(std::min(name.find('.'), name.size()));
+  for (const std::string_view end : {"_miil_in21k", "_in21k", "_sam", "_dino"}) {
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  }
+  return name;
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
@@ -240,6 +251,10 @@ std::vector<std::string> model_names() {
 
 json preset(std::string_view name) {
   json config = read_preset(std::string(name));
+  const std::string model = without_weights(std::string(name));
+  check(!config.is_null() || model == name || read_preset(model).is_null(), "model: ", name,
+        " is timm's name of weights; the model is called ", model,
+        ", and --initial-checkpoint reads weights");
   check(!config.is_null(), "model: ", name, " is not known", did_you_mean(name, model_names()),
         "; --list-models lists all");
   return config;

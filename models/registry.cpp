@@ -61,6 +61,7 @@ std::unique_ptr<Model> build_deit(const json& config, const Request& r) {
   plain.image = c.image;
   plain.encoder = c.encoder;
   plain.head.num_classes = c.num_classes;
+  plain.head.drop_rate = c.drop_rate;
   plain.tokens.pos_drop_rate = c.pos_drop_rate;
   return std::make_unique<ViT>(info, plain, r.seed, r.options);
 }

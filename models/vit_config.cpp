@@ -34,6 +34,7 @@ ViTConfig read_vit_config(const json& config) {
   read_encoder(r, c.encoder);
   r.read("num_classes", c.head.num_classes, 0);
   r.read("head_batch_norm", c.head.batch_norm);
+  r.read("drop_rate", c.head.drop_rate, 0, 0.999);
   read_pooling(r, t.class_token, c.global_pool);
   c.fc_norm = c.global_pool == Pooling::avg;
   if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
@@ -59,6 +60,7 @@ json to_json(const ViTConfig& c) {
   write_encoder(config, c.encoder);
   config["num_classes"] = c.head.num_classes;
   config["head_batch_norm"] = c.head.batch_norm;
+  if (c.head.drop_rate > 0) config["drop_rate"] = c.head.drop_rate;
   write_pooling(config, c.tokens.class_token, c.global_pool);
   config["fc_norm"] = c.fc_norm;
   write_positions(config, c.tokens.pos_embed, c.encoder);
@@ -79,6 +81,7 @@ DeiTConfig read_deit_config(const json& config) {
   read_encoder(r, c.encoder);
   r.read("num_classes", c.num_classes, 1);
   r.read("distilled", c.distilled);
+  r.read("drop_rate", c.drop_rate, 0, 0.999);
   r.read("pos_drop_rate", c.pos_drop_rate, 0, 0.999);
   r.finish();
   check_sizes("deit config", c.image, c.encoder);
@@ -91,6 +94,7 @@ json to_json(const DeiTConfig& c) {
   write_encoder(config, c.encoder);
   config["num_classes"] = c.num_classes;
   config["distilled"] = c.distilled;
+  if (c.drop_rate > 0) config["drop_rate"] = c.drop_rate;
   config["pos_drop_rate"] = c.pos_drop_rate;
   return config;
 }

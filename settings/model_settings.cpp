@@ -107,7 +107,7 @@ json parse(const Row& row, const std::string& text) {
   const json value = parse_config_value(text);
   if (row.kind == Kind::size) {
     const bool pair = value.is_array() && value.size() == 2;
-    if (!pair && !value.is_number_unsigned()) refuse(row, text, "N or HxW");
+    if (!pair && !value.is_number()) refuse(row, text, "N or HxW");
     return pair ? value : json{value, value};
   }
   if (row.kind == Kind::object && !value.is_object()) {
@@ -116,12 +116,32 @@ json parse(const Row& row, const std::string& text) {
   return value;
 }
 
+/// timm's names.
+std::vector<std::string> other_names_of(std::string_view flag) {
+  if (flag == "global-pool") return {"gp"};
+  if (flag == "model-args") return {"model-kwargs"};
+  return {};
+}
+
 void add_field(Fields& fields, const Row& row, std::string* text) {
   std::string help = row.help;
   if (row.names != nullptr) help += ": " + joined(row.names(), ", ");
   Field& field = FieldGroup(fields, row.group).add(row.flag, text, help);
+  field.other_names = other_names_of(row.flag);
   field.yes_no = row.kind == Kind::yes_no;
   field.fixed = true;
+}
+
+void add_dropout_fields(FieldGroup& g, ModelChoice& model) {
+  constexpr FieldGroup::Range kRates{0, 0.99};
+  g.number("drop", &model.drop, "dropout of what the head reads", kRates).other_names = {
+      "drop-rate"};
+  g.number("pos-drop-rate", &model.pos_drop_rate, "dropout of the tokens before the first block",
+           kRates);
+  g.number("proj-drop-rate", &model.proj_drop_rate,
+           "dropout of what attention and MLP give out, and inside the MLP", kRates);
+  g.number("attn-drop-rate", &model.attn_drop_rate,
+           "dropout of attention's weights, which are then stored", kRates);
 }
 
 }  // namespace
@@ -165,7 +185,9 @@ json ModelSettings::overrides() const {
 void add_fields(Fields& fields, ModelChoice& model, TaskKind task) {
   FieldGroup g(fields, "Model");
   g.add("model", &model.name, "registry name; --list-models lists them").fixed = true;
-  g.number("drop-path", &model.drop_path, "drop rate of the last block's branches", {0, 0.99});
+  g.number("drop-path", &model.drop_path, "drop rate of the last block's branches", {0, 0.99})
+      .other_names = {"drop-path-rate", "drop-connect"};
+  if (task == kClassifiers) add_dropout_fields(g, model);
   model.settings.add_fields(fields, task);
 }
 
@@ -173,6 +195,10 @@ json ModelChoice::overrides() const {
   json overrides = settings.overrides();
   const bool has_blocks = name != "linear";  // the recipes' drop path is no mistake there
   if (drop_path > 0 && has_blocks) overrides["drop_path"] = drop_path;
+  if (drop > 0) overrides["drop_rate"] = drop;
+  if (pos_drop_rate > 0) overrides["pos_drop_rate"] = pos_drop_rate;
+  if (proj_drop_rate > 0) overrides["proj_drop_rate"] = proj_drop_rate;
+  if (attn_drop_rate > 0) overrides["attn_drop_rate"] = attn_drop_rate;
   return overrides;
 }
 

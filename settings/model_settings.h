@@ -37,6 +37,8 @@ struct ModelChoice {
   std::string name = "vit_tiny_patch4_32";  ///< in the registry
   ModelSettings settings{};
   double drop_path = 0;  ///< of the last block's branches
+  double drop = 0;       ///< of what the head reads
+  double pos_drop_rate = 0, proj_drop_rate = 0, attn_drop_rate = 0;
 
   /// What differs from the registry, as a JSON object for make_model(). Throws UsageError.
   [[nodiscard]] nlohmann::json overrides() const;

@@ -11,7 +11,7 @@ void add_fields(Fields& fields, RunRequest& request) {
   g.once("output", &request.output, "run directory (default: a new one under runs/)");
   g.once("verbose", &request.verbose,
          "at the start, show every setting, not only what the recipe lacks");
-  g.once("config", &request.config, "JSON file of settings; flags override it");
+  g.once("config", &request.config, "JSON file of settings; flags override it").other_names = {"c"};
   g.once("resume", &request.resume, "auto: go on where --output has a state; or a state file");
   g.once("eval", &request.eval, "evaluate the weights and leave");
   g.once("use-ema", &request.use_ema, "with --eval: the averaged weights");

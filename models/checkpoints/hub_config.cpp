@@ -18,11 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Settings that only training asks for, or that change nothing at a model's own size.
+/// Settings of training that models here have no such key of, or that change nothing at a model's
+/// own size.
 bool says_nothing(std::string_view key) {
-  constexpr std::array kSilent{
-      "drop_rate",       "drop_path_rate", "attn_drop_rate", "proj_drop_rate",   "pos_drop_rate",
-      "patch_drop_rate", "weight_init",    "fix_init",       "dynamic_img_size", "dynamic_img_pad"};
+  constexpr std::array kSilent{"drop_path_rate", "patch_drop_rate",  "weight_init",
+                               "fix_init",       "dynamic_img_size", "dynamic_img_pad"};
   return std::find(kSilent.begin(), kSilent.end(), key) != kSilent.end();
 }
 

@@ -14,9 +14,10 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
     : index_(index),
       drop_path_(drop_path_of(c.drop_path, index, c.depth)),
       norm1_(s.as(Role::norm) / "norm1", c.embed_dim, c.norm_eps),
-      attn_(s.as(Role::attention) / "attn", {c.embed_dim, c.num_heads, c.qkv_bias, c.relative}),
+      attn_(s.as(Role::attention) / "attn",
+            {c.embed_dim, c.num_heads, c.qkv_bias, c.relative, c.attn_drop_rate, c.proj_drop_rate}),
       norm2_(s.as(Role::norm) / "norm2", c.embed_dim, c.norm_eps),
-      mlp_(s.as(Role::mlp) / "mlp", c.embed_dim, c.hidden()) {}
+      mlp_(s.as(Role::mlp) / "mlp", {c.embed_dim, c.hidden(), c.embed_dim}, c.proj_drop_rate) {}
 
 Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) const {
   return run_block(x, ctx,
@@ -25,7 +26,7 @@ Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) 
 
 Tensor Block::forward(Tensor x, Context& ctx, const Positions& where) const {
   x = x + drop_path_(attn_(norm1_(x, ctx), ctx, index_, where), ctx);  // [B, L, D]
-  x = x + drop_path_(mlp_(norm2_(x, ctx)), ctx);                       // [B, L, D]
+  x = x + drop_path_(mlp_(norm2_(x, ctx), ctx), ctx);                  // [B, L, D]
   if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
   return x;
 }

@@ -22,6 +22,9 @@ struct EncoderConfig {
   double norm_eps = 1e-6;
   double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
   RelativePosition relative = RelativePosition::none;
+  double attn_drop_rate = 0;  ///< dropout of the weights of attention
+  double proj_drop_rate =
+      0;  ///< of what attention and MLP give out, and of the MLP's hidden values
 
   [[nodiscard]] std::int64_t hidden() const {
     return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);

@@ -1,20 +1,25 @@
 // The two-layer perceptron of a transformer block.
 #pragma once
 
+#include "models/layers/dropout.h"
 #include "models/layers/linear.h"
+#include "ops/activation.h"
 #include "ops/mlp.h"
 
 namespace fovea {
 
-/// fc2(gelu(fc1(x))), a branch of a block: [B, N, C] -> [B, N, out] through `hidden` channels; out
-/// is C unless stated.
+/// fc2(gelu(fc1(x))), a branch of a block: [B, N, in] -> [B, N, out] through `hidden` channels.
+/// In training `drop` of the hidden values and of the outputs are dropped.
 class Mlp {
  public:
-  Mlp(const Scope& s, std::int64_t dim, std::int64_t hidden) : Mlp(s, dim, hidden, dim) {}
-  Mlp(const Scope& s, std::int64_t dim, std::int64_t hidden, std::int64_t out)
-      : fc1_(s / "fc1", dim, hidden), fc2_(s / "fc2", hidden, out) {}
+  struct Widths {
+    std::int64_t in, hidden, out;
+  };
+  Mlp(const Scope& s, const Widths& w, double drop)
+      : fc1_(s / "fc1", w.in, w.hidden), fc2_(s / "fc2", w.hidden, w.out), drop_(drop) {}
 
-  [[nodiscard]] Branch operator()(const Tensor& x) const {
+  [[nodiscard]] Branch operator()(const Tensor& x, Context& ctx) const {
+    if (drop_.drops(ctx)) return drop_(fc2_.branch(drop_(ops::gelu(fc1_(x)), ctx)), ctx);
     return Branch([x, weights = weights()](const Tensor& residual) {
       return ops::mlp(x, weights, residual);
     });
@@ -26,6 +31,7 @@ class Mlp {
   }
 
   Linear fc1_, fc2_;
+  Dropout drop_;
 };
 
 }  // namespace fovea

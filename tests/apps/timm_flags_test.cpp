@@ -108,3 +108,19 @@ TEST_CASE("what docs/timm-flags.md says of a flag is so") {
     CHECK((!has_other_name || row.here.find('`') != std::string::npos));
   }
 }
+
+TEST_CASE("docs/timm-flags.md names the other names of timm's that training accepts") {
+  const std::string page = read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md");
+  const std::size_t first = page.find("Training also accepts"), end = page.find("\n\n", first);
+  REQUIRE(end != std::string::npos);
+  const std::vector<std::string> listed = flags_in(page.substr(first, end - first));
+
+  const std::set<std::string> timm = names_of_timm().at("train.py");
+  TrainConfig training = config_for(TaskKind::classification);
+  std::set<std::string> accepted;
+  for (const Field& field : fields_of(training)) {
+    for (const std::string& name : field.other_names)
+      if (timm.contains(name)) accepted.insert(name);
+  }
+  CHECK(std::set<std::string>(listed.begin(), listed.end()) == accepted);
+}

@@ -9,6 +9,19 @@
 #include "tests/data/hash.h"
 
 namespace fovea {
+namespace {
+
+/// Columns of noise, on which the order of the passes shows.
+Image noisy_image(ImageSize size) {
+  Image image(size.height, size.width);
+  for (std::int64_t y = 0; y < image.height; ++y)
+    for (std::int64_t x = 0; x < image.width; ++x)
+      for (int c = 0; c < Image::kChannels; ++c)
+        image.at(y, x)[c] = static_cast<std::uint8_t>(y * y * 31 + x * 57 + c * 91 + y * x * 7);
+  return image;
+}
+
+}  // namespace
 
 TEST_CASE("resize gives Pillow's bytes") {
   struct Row {
@@ -48,6 +61,25 @@ TEST_CASE("resize reads a box between pixels") {
   const Image part = resize(tests::sample_image(), {6, 5}, Filter::bicubic,
                             {.top = 0.25, .left = 1.5, .bottom = 10, .right = 9.75});
   CHECK(tests::hash_of(part) == 0x011a1bcaa213607d);
+}
+
+TEST_CASE("resize begins with the height where it loses more than twice the width, as Pillow 13") {
+  struct Row {
+    ImageSize from, to;
+    std::uint64_t hash;
+  };
+  for (const Row& row :
+       {Row{{40, 12}, {9, 8}, 0x82f61310df2204a6}, Row{{40, 12}, {9, 20}, 0x5690e4a740ccbe1e},
+        Row{{40, 12}, {9, 12}, 0x03ef1ac89236e1db},
+        Row{{21, 17}, {9, 11}, 0x8a1c37fb66ceee8c},     // 12 = 2 x 6: not yet
+        Row{{21, 17}, {9, 12}, 0x14c58b871c9579a3}}) {  // 12 > 2 x 5
+    CAPTURE(row.from.height);
+    CAPTURE(row.to.width);
+    CHECK(tests::hash_of(resize(noisy_image(row.from), row.to)) == row.hash);
+  }
+  const SourceBox part{.top = 2.25, .left = 1.5, .bottom = 38.5, .right = 10};
+  CHECK(tests::hash_of(resize(noisy_image({40, 12}), {9, 8}, Filter::bicubic, part)) ==
+        0x68a56db90e424a29);
 }
 
 TEST_CASE("resize to the same size copies") {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes golden files of random image operations, computed by Pillow.
 
-    random_image.py FOLDER [--count 20] [--seed 0]      needs Pillow 9.4, numpy and safetensors
+    random_image.py FOLDER [--count 20] [--seed 0]      needs Pillow, numpy and safetensors
     ./run parity FOLDER/*.safetensors
 
-Every file holds one random image and some hundred operations on it. Other versions of Pillow round a
-few of them otherwise: blurs from 10.1 on, for instance.
+Every file holds one random image and some hundred operations on it. Versions of Pillow round a few of them
+otherwise: blurs from 10.1 on, and before 13 resizes whose height loses more than twice what the width does.
 """
 import argparse
 import json

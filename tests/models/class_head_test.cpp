@@ -80,7 +80,8 @@ TEST_CASE("a head is one linear layer, of the probe behind its norm") {
     const Tensor weight = store.find(batch_norm ? "head.1.weight" : "head.weight");
     const Tensor x = rand_normal({kImages, kChannels}, {0, 1}, {4}, kF64);
     const NoGrad no_grad;
-    const Tensor y = head(x, {});
+    Context ctx;
+    const Tensor y = head(x, ctx);
     const double scale = batch_norm ? 1 / std::sqrt(1 + kEps) : 1;
     for (std::int64_t b = 0; b < 3; ++b) {
       for (std::int64_t k = 0; k < 3; ++k) {

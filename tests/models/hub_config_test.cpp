@@ -80,12 +80,16 @@ TEST_CASE("arguments of timm's models become settings of ours") {
   config["model_args"].update({{"global_pool", "avg"},
                                {"depth", 2},
                                {"drop_path_rate", 0.1},
+                               {"proj_drop_rate", 0.2},
+                               {"patch_drop_rate", 0.2},
                                {"dynamic_img_size", true},
                                {"pos_embed", "learn"}});
   const json ours = json::parse(parse(config).config);
   CHECK(ours["global_pool"] == "avg");
   CHECK(ours["depth"] == 2);
   CHECK_FALSE(ours.contains("drop_path_rate"));
+  CHECK(ours["proj_drop_rate"] == 0.2);
+  CHECK_FALSE(ours.contains("patch_drop_rate"));
 
   config["architecture"] = "deit_tiny_patch16_224";  // a ViT, then
   CHECK(json::parse(parse(config).config)["family"] == "vit");

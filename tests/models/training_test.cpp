@@ -51,6 +51,7 @@ json tiny_mae(const json& more = json::object()) {
 std::vector<json> model_configs() {
   return {tiny("vit"),
           tiny("vit", {{"drop_path", 0.1}, {"pos_drop_rate", 0.1}}),
+          tiny("vit", {{"drop_rate", 0.1}, {"proj_drop_rate", 0.1}, {"attn_drop_rate", 0.1}}),
           tiny("vit", {{"global_pool", "avg"}, {"pos_embed", "sincos"}}),
           tiny("vit", {{"global_pool", "avg"}, {"fc_norm", false}, {"class_token", false}}),
           tiny("vit", {{"no_embed_class", true}, {"qkv_bias", false}}),
@@ -357,4 +358,55 @@ TEST_CASE("a block below which nothing is trained keeps its tape and gets its gr
   const Pass recomputed = passes_of(*model, DType::f32, true);
   CHECK(plain.gradients.size() == 14);
   CHECK(recomputed.gradients == plain.gradients);
+}
+
+TEST_CASE("each dropout rate acts in training, by the key alone, with its own derivative") {
+  const Tensor images = rand_normal({2, 3, 8, 12}, {0, 1}, {5}, {DType::f64, {}});
+  for (const char* family : {"vit", "deit", "cpvt"}) {
+    const json plain =
+        std::string(family) == "deit" ? tiny(family, {{"distilled", true}}) : tiny(family);
+    for (const char* rate : {"drop_rate", "pos_drop_rate", "proj_drop_rate", "attn_drop_rate"}) {
+      if (std::string(family) == "cpvt" && std::string(rate) != "proj_drop_rate" &&
+          std::string(rate) != "attn_drop_rate")
+        continue;
+      CAPTURE(family);
+      CAPTURE(rate);
+      json dropping = plain;
+      dropping[rate] = 0.3;
+      const auto model = make_model_from_config(dropping, 1, {DType::f64, {}});
+      const auto same = make_model_from_config(plain, 1, {DType::f64, {}});
+      const auto run = [&](Model& m, bool training, std::uint64_t step) {
+        Context ctx;
+        ctx.training = training;
+        ctx.activations = DType::f64;
+        ctx.seed = 7;
+        ctx.step = step;
+        return m.probe(images, ctx);
+      };
+      CHECK(run(*model, false, 3).to_vector() == run(*same, false, 3).to_vector());
+      CHECK(run(*model, true, 3).to_vector() != run(*same, true, 3).to_vector());
+      CHECK(run(*model, true, 3).to_vector() == run(*model, true, 3).to_vector());
+      CHECK(run(*model, true, 3).to_vector() != run(*model, true, 4).to_vector());
+
+      const Tensor weight = model->store().find("blocks.0.attn.qkv.weight");
+      const Tensor y = run(*model, true, 3);
+      const Tensor cotangent = rand_normal(y.shape(), {0, 1}, {6}, {DType::f64, {}});
+      backward(y, cotangent);
+      const Tensor direction = rand_normal(weight.shape(), {0, 1}, {8}, {DType::f64, {}});
+      const std::vector<double> g = weight.grad().to_vector(), d = direction.to_vector();
+      double slope = 0;
+      for (std::size_t i = 0; i < d.size(); ++i) slope += g[i] * d[i];
+      const NoGrad no_grad;
+      const auto value = [&](double shift) {
+        weight.copy_(weight.detach() + direction * shift);
+        const std::vector<double> out = run(*model, true, 3).to_vector(), c = cotangent.to_vector();
+        weight.copy_(weight.detach() - direction * shift);
+        double sum = 0;
+        for (std::size_t i = 0; i < c.size(); ++i) sum += out[i] * c[i];
+        return sum;
+      };
+      constexpr double kStep = 1e-5;
+      CHECK((value(kStep) - value(-kStep)) / (2 * kStep) == doctest::Approx(slope).epsilon(1e-6));
+    }
+  }
 }

@@ -214,13 +214,17 @@ def photograph_cases(cases, folder):
 def flag_cases(cases, program, folder):
     out = ["--output", folder / "run"]
     for flags, word in [(["--lr", "nan"], "lr"), (["--lr", "inf"], "lr"), (["--lr", "-1"], "lr"),
-                        (["--batch-size", "0"], "batch-size"), (["--epochs", "x"], "epochs"),
+                        (["--batch-size", "0"], "batch-size"), (["--batch-size", "65536"], "fits"),
+                        (["--epochs", "x"], "epochs"),
                         (["--epoch", "3"], "epochs"), (["--device", "cuda:99"], "cuda:99"),
                         (["--device", "tpu"], "cpu"), (["--threads", "-1"], "threads"),
                         (["--dataset", "cifar11"], "cifar10"), *OWN_FLAGS[program]]:
         cases.run(f"{program} {' '.join(flags)}", train(program, *flags, *out), word)
     for name, text, word in [("unknown key", '{"epoch": 3}', "epochs"), ("not JSON", "{", ""),
                              ("a string for a number", '{"epochs": "many"}', "epochs"),
+                             ("a trailing comma", '{"epochs": 3,\n}', "line 1, column 13"),
+                             ("YAML", "batch_size: 128\naa: null\n", "is YAML"),
+                             ("nothing", "", "got nothing"),
                              ("nested 100000 deep", "[" * 100000, "")]:
         path = folder / f"{name}.json"
         path.write_text(text)

@@ -95,6 +95,99 @@ TEST_CASE("JSON: the same names, strict, and all or nothing said about where") {
   CHECK_THROWS_AS(apply_json(fields, deep, "f.json"), UsageError);
 }
 
+TEST_CASE("JSON: comments, blanks, carriage returns and a byte-order mark are no matter") {
+  TrainConfig c = config_for(TaskKind::classification);
+  apply_json(fields_of(c),
+             "\xEF\xBB\xBF{\r\n // a run\r\n \" batch_size \": \" 48 \", /* long */\r\n"
+             "\"epochs\": \"9\\r\"}\r\n",
+             "f.json");
+  CHECK(c.images.loader.batch_size == 48);
+  CHECK(c.schedule.epochs == 9);
+}
+
+TEST_CASE("a whole number may be written as a real one") {
+  TrainConfig c = config_for(TaskKind::classification);
+  apply_json(fields_of(c), R"({"batch-size": 64.0, "grad-accum-steps": 1e1})", "f.json");
+  CHECK(c.images.loader.batch_size == 64);
+  CHECK(c.loop.grad_accum_steps == 10);
+  set(c, "batch-size", "32.0");
+  CHECK(c.images.loader.batch_size == 32);
+  CHECK(refusal("batch-size", "32.5") != "");
+  CHECK(refusal("batch-size", "1e30") != "");
+  CHECK(refusal("batch-size", "nan") != "");
+}
+
+TEST_CASE("JSON that is none is answered with line, column and what is meant") {
+  TrainConfig c = config_for(TaskKind::classification);
+  const auto complaint = [&](const std::string& text) -> std::string {
+    try {
+      apply_json(fields_of(c), text, "f");
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(complaint("{\"epochs\": 3,\n}") ==
+        "f: line 1, column 13: a comma before }, expected none after the last item");
+  CHECK(complaint("\xEF\xBB\xBF{\"epochs\": 3,}") ==
+        "f: line 1, column 13: a comma before }, expected none after the last item");
+  CHECK(complaint("{\n\"scale\": [0.5, 1,\n ] }") ==
+        "f: line 2, column 17: a comma before ], expected none after the last item");
+  CHECK(complaint("{\n # a remark\n}") ==
+        "f: line 2, column 2: got #, expected // before a comment");
+  CHECK(complaint("{'epochs': 3}") ==
+        "f: line 1, column 2: got ', expected names and texts in \" \"");
+  CHECK(complaint("{\"report\": True}").find("line 1, column 12: got T") != std::string::npos);
+  CHECK(complaint("{\"epochs\": 3").find("the text ends here") != std::string::npos);
+  CHECK(complaint("{\"epochs\": 3 \"lr\": 1}").find("line 1, column 14: got a text") !=
+        std::string::npos);
+  CHECK(complaint(" \r\n") == "f: got nothing, expected a JSON object of settings");
+  for (const char* yaml : {"aa: rand-m9-mstd0.5-inc1\naug_repeats: 0.0\n", "---\nlr: 0.1\n",
+                           "# timm\n\nbatch_size: 128\n", "lr:\r\n"}) {
+    CAPTURE(std::string(yaml));
+    CHECK(complaint(yaml).starts_with("f: is YAML, expected JSON"));
+  }
+}
+
+TEST_CASE("timm's other names of settings are understood, in files and as flags") {
+  TrainConfig c = config_for(TaskKind::classification);
+  apply_json(fields_of(c),
+             R"({"drop_path_rate": 0.2, "validation_batch_size": 16, "gp": "avg",
+                 "model_kwargs": {"class_token": false}, "kd_temperature": 3.5})",
+             "f.json");
+  CHECK(c.model.drop_path == 0.2);
+  CHECK(c.evaluation.batch_size == 16);
+  CHECK(c.model.settings["global_pool"] == "avg");
+  CHECK(c.model.settings["model_args"] == R"({"class_token":false})");
+  set(c, "drop_connect", "0.1");
+  CHECK(c.model.drop_path == 0.1);
+}
+
+TEST_CASE("unknown names of a file are said all at once") {
+  TrainConfig c = config_for(TaskKind::classification);
+  CHECK_THROWS_WITH_AS(
+      apply_json(fields_of(c), R"({"pin_mem": 1, "epochs": 3, "fuser": ""})", "args.json"),
+      "args.json: unknown settings pin_mem, fuser", UsageError);
+  CHECK_THROWS_WITH_AS(apply_json(fields_of(c), R"({"epoch": 3})", "f"),
+                       "f: unknown setting epoch; did you mean epochs?", UsageError);
+}
+
+TEST_CASE("dropout rates are flags of classifiers, and reach the model by timm's names") {
+  TrainConfig c = config_for(TaskKind::classification);
+  CHECK(c.model.overrides().empty());
+  set(c, "drop", "0.1");
+  set(c, "pos-drop-rate", "0.2");
+  set(c, "proj_drop_rate", "0.3");
+  set(c, "attn-drop-rate", "0.4");
+  CHECK(c.model.overrides() == nlohmann::json{{"drop_rate", 0.1},
+                                              {"pos_drop_rate", 0.2},
+                                              {"proj_drop_rate", 0.3},
+                                              {"attn_drop_rate", 0.4}});
+  apply_json(fields_of(c), R"({"drop_rate": 0})", "f.json");
+  CHECK(c.model.drop == 0);
+  CHECK(refusal("drop", "1") == "--drop: got 1, expected a finite number, 0 to 0.99");
+}
+
 TEST_CASE("what is written can be read, and one-time settings are left out") {
   TrainConfig a = config_for(TaskKind::classification);
   set(a, "lr", "0.1");

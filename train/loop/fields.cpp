@@ -82,7 +82,8 @@ void add_fields(Fields& fields, TrainingSizes& options) {
 void add_fields(Fields& fields, EvaluateOptions& options) {
   add_fields(fields, options.crop);
   FieldGroup(fields, "Optimizer")
-      .number("val-batch-size", &options.batch_size, "in evaluation; 0: as batch-size", {0, 65536});
+      .number("val-batch-size", &options.batch_size, "in evaluation; 0: as batch-size", {0, 65536})
+      .other_names = {"validation-batch-size", "vb"};
 }
 
 void check_options(const StepOptions& options) {

@@ -29,7 +29,8 @@ Access<std::string> stop_or_skip(double* limit) {
 
 void add_fields(Fields& fields, RunContext& context) {
   FieldGroup data(fields, "Data");
-  data.number("workers", &context.workers, "threads that prepare batches; 0: none", {0, 256});
+  data.number("workers", &context.workers, "threads that prepare batches; 0: none", {0, 256})
+      .other_names = {"j", "num-workers"};
   data.choice("on-bad-image", stop_or_skip(&context.bad_image_limit),
               "stop: when more than 1 % of the images are broken; skip: never", {"stop", "skip"});
   add_fields(fields, context.normalization);

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "data/class_match.h"
+#include "data/loading/sampler.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
@@ -66,6 +67,18 @@ Datasets open_datasets(const TrainConfig& config) {
     test = match_images(test, learned, !options.class_map.empty(), "the training split").images;
   }
   return {std::move(train), std::move(test)};
+}
+
+void check_batch_size(const TrainConfig& config, const Dataset& train) {
+  const LoaderOptions& loader = config.images.loader;
+  const std::int64_t shown = epoch_size(train.size(), loader.epoch.repeats);
+  if (loader.batch_size <= shown) return;
+  const std::int64_t multiple = task_info(config).batch_multiple;
+  const std::int64_t most = shown / multiple * multiple;
+  check_usage(most > 0, "--train-split: got ", shown, " images, expected at least ", multiple,
+              ", the smallest batch of this task");
+  check_usage(false, "--batch-size: got ", loader.batch_size, ", but an epoch has ", shown,
+              " images and training leaves out an incomplete batch; --batch-size ", most, " fits");
 }
 
 std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,

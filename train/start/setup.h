@@ -12,6 +12,9 @@ namespace fovea {
 
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
+/// Throws UsageError where an epoch has not even one whole batch, naming the largest that fits.
+void check_batch_size(const TrainConfig& config, const Dataset& train);
+
 /// The model as it is born, with the parameters fixed that --freeze and --linear-probe name; see
 /// initial_weights.h for what a new run starts with. `notices` gets a line for what is frozen and
 /// for choices that are probably not meant.

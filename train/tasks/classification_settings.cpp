@@ -21,7 +21,8 @@ void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
   g.choice("distillation-type", &options.distillation, "learn from a teacher too");
   g.number("distillation-alpha", &options.alpha, "share of the teacher's loss", {0, 1});
   g.number("distillation-tau", &options.tau, "temperature of soft and bce distillation",
-           {1e-3, 1e3});
+           {1e-3, 1e3})
+      .other_names = {"kd-temperature"};
   g.choice("kd-reduction", &options.kd_reduction, "soft loss divided by B K or by B");
   TeacherOptions& teacher = options.teacher;
   g.add("teacher", &teacher.model, "registry name (default: as its checkpoint says)");

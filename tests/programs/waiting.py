@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Threads of a program sleep soon when they have nothing to do, unless the user says how they wait.
+
+    tests/programs/waiting.py [--build build] [--times]
+
+Looks at the environment of running programs: libgomp reads it before main(), so that it must be there from a
+program's beginning. --times prints how long two runs take one after the other and at once, with libgomp's
+waiting and with the programs' own.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from tiny_training import PROGRAMS, tiny_model
+
+VARIABLES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
+
+
+def training(build, program, folder, steps, env, **streams):
+    """A run of that many steps, started with the variables of `env` and no other of those above."""
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    command = [build / program, *tiny_model(program), "--epochs", "1000", "--max-steps", str(steps), "--workers", "0",
+               "--batch-size", "8", "--no-report", "--output", folder]
+    return subprocess.Popen(command, env={**clean, **env}, stderr=subprocess.DEVNULL, **streams)
+
+
+def seen_inside(build, program, env):
+    """The variables of a program that has begun to train, and its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        child = training(build, program, folder, 100000, env, stdout=subprocess.PIPE)
+        try:
+            child.stdout.readline()
+            entries = pathlib.Path(f"/proc/{child.pid}/environ").read_bytes().split(b"\0")
+            name = pathlib.Path(f"/proc/{child.pid}/comm").read_text().strip()
+        finally:
+            child.kill()
+            child.wait()
+    pairs = [entry.decode().partition("=") for entry in entries if b"=" in entry]
+    return {key: value for key, _, value in pairs if key in VARIABLES}, name
+
+
+def check(build):
+    failed = 0
+    for program in PROGRAMS:
+        for given in ({}, *({name: value} for name, value in zip(VARIABLES, ("77", "active", "5")))):
+            expected = given or {"GOMP_SPINCOUNT": "1000"}
+            seen, name = seen_inside(build, program, given)
+            ok = seen == expected and name == program
+            failed += not ok
+            print(f"{'ok' if ok else 'FAIL':4} {program} with {given or 'nothing said'}: {seen}, called {name}", flush=True)
+    code = subprocess.run([build / "evaluate", "--no-such-flag"], capture_output=True, text=True, check=False)
+    ok = code.returncode == 2 and code.stderr.count("\n") == 1
+    print(f"{'ok' if ok else 'FAIL':4} an error's exit code and its one line")
+    return failed + (not ok)
+
+
+def times(build):
+    threads = {"OMP_NUM_THREADS": str(os.cpu_count())}
+    for what, env in (("libgomp's waiting", {"GOMP_SPINCOUNT": "300000"}), ("the programs' own", {})):
+        with tempfile.TemporaryDirectory() as folder:
+            def start(name):
+                return training(build, "train_cifar", pathlib.Path(folder) / name, 200, {**threads, **env},
+                                stdout=subprocess.DEVNULL)
+            begin = time.monotonic()
+            start("a").wait()
+            start("b").wait()
+            middle = time.monotonic()
+            for run in (start("c"), start("d")):
+                run.wait()
+            end = time.monotonic()
+        print(f"{what}: after each other {middle - begin:.2f} s, at once {end - middle:.2f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default="build")
+    parser.add_argument("--times", action="store_true")
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    if arguments.times:
+        return times(build)
+    return check(build) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
