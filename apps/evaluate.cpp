@@ -96,17 +96,20 @@ void print_broken(const EvaluationPass& pass, ProgressLine& line) {
   for (const BrokenImage& image : pass.bad_images) line.print("broken: " + image.message);
 }
 
-void keep_logits(const EvaluateRequest& request, const Tensor& logits, ProgressLine& line) {
+void keep_logits(const EvaluateRequest& request, const Tensor& logits, const Metadata& images,
+                 ProgressLine& line) {
   if (request.logits.empty()) return;
-  write_safetensors(request.logits, {{"logits", logits}});
+  write_safetensors(request.logits, {{"logits", logits}}, images);
   line.print("wrote " + request.logits);
 }
 
 void evaluate_models(EvaluateRequest request, bool alone) {
   ProgressLine line(1);
   std::vector<EvaluatedModel> models;
+  Metadata which_images;
   for_each_model(request, line, [&](const LoadedModel& trained) {
     const std::shared_ptr<const Dataset> images = request.open_images(trained);
+    if (!request.logits.empty()) which_images = request.logits_metadata(trained, *images);
     compare_classes(trained, *images, line);
     models.push_back(evaluate_one(request, trained, images, line));
     print_broken(models.back().result.pass, line);
@@ -118,7 +121,7 @@ void evaluate_models(EvaluateRequest request, bool alone) {
   line.print("\n" + evaluation_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, evaluation_csv(models));
   if (!request.json.empty()) write_file_atomically(request.json, evaluation_json(models));
-  keep_logits(request, models.front().result.logits, line);
+  keep_logits(request, models.front().result.logits, which_images, line);
 }
 
 MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trained,
@@ -158,7 +161,7 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
   });
   line.print("\n" + bias_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, bias_csv(models));
-  keep_logits(request, models.front().responses.logits, line);
+  keep_logits(request, models.front().responses.logits, {}, line);
 }
 
 int run(int argc, char** argv) {

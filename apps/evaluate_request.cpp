@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/tasks/stored_logits.h"
 
 namespace fovea {
 
@@ -56,14 +57,24 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
-std::shared_ptr<const Dataset> EvaluateRequest::open_images(const LoadedModel& trained) const {
+DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   DatasetOptions options = data;
   if (data.name.empty()) options.name = trained.info.dataset;
   check(!options.name.empty(), trained.weights.string(),
         ": does not say what it was trained on; give --dataset");
   options.data_dir = data.name.empty() && data_dir.empty() ? trained.data_dir : data_dir;
   options.class_map = class_map;
-  return open_dataset(options, split == "train" ? Split::train : Split::test);
+  return options;
+}
+
+std::shared_ptr<const Dataset> EvaluateRequest::open_images(const LoadedModel& trained) const {
+  return open_dataset(images_of(trained), split == "train" ? Split::train : Split::test);
+}
+
+Metadata EvaluateRequest::logits_metadata(const LoadedModel& trained, const Dataset& images) const {
+  const DatasetOptions options = images_of(trained);
+  const std::string name = options.name == "auto" ? detect_dataset(options) : options.name;
+  return fovea::logits_metadata(name, split == "train" ? Split::train : Split::test, images);
 }
 
 ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {

@@ -8,6 +8,7 @@
 #include "apps/loading.h"
 #include "base/fields.h"
 #include "data/dataset.h"
+#include "formats/safetensors.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -26,7 +27,12 @@ struct EvaluateRequest {
   [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
   /// The images of the split, of the data set that is named or that the checkpoint learned from.
   [[nodiscard]] std::shared_ptr<const Dataset> open_images(const LoadedModel& trained) const;
+  /// Says of which images the file of logits is; `images` are those of open_images().
+  [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained, const Dataset& images) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
+
+ private:
+  [[nodiscard]] DatasetOptions images_of(const LoadedModel& trained) const;
 };
 
 [[nodiscard]] Fields fields_of(EvaluateRequest& request);

@@ -41,7 +41,7 @@ void wait_for(Device device) {
 std::unique_ptr<const Task> plain_task(Model& model) {
   TrainConfig config = config_for(task_kind(model.info().name));
   config.model.name = model.info().name;
-  return make_task(config, model, 0);
+  return make_task(config, model);
 }
 
 Batch random_batch(const ModelInfo& info, std::int64_t count) {

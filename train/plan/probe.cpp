@@ -18,7 +18,7 @@ Probe::Probe(TrainConfig config, Datasets data)
   if (config_.request.resume.empty())  // are the files there?
     set_initial_weights(config_.weights, config_.run, *model_, notices);
   step_ = std::make_unique<TrainStep>(step_options(config_), config_.run, *model_,
-                                      make_task(config_, *model_, data_.train->size()));
+                                      make_task(config_, *model_, data_.train.get()));
 }
 
 ImageSize Probe::own_size() const {
