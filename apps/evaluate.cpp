@@ -2,7 +2,6 @@
 // fail.
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -12,13 +11,13 @@
 #include "apps/evaluate_request.h"
 #include "apps/progress_line.h"
 #include "base/files.h"
-#include "base/json.h"
 #include "engine/parallel.h"
 #include "formats/safetensors.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "report/evaluations.h"
 #include "report/measured_bias.h"
+#include "train/tasks/stored_logits.h"
 
 namespace {
 
@@ -109,12 +108,10 @@ void print_broken(const EvaluationPass& pass, ProgressLine& line) {
   for (const BrokenImage& image : pass.bad_images) line.print("broken: " + image.message);
 }
 
-/// `classes` are the names of its columns.
-void keep_logits(const EvaluateRequest& request, const Tensor& logits,
-                 const std::vector<std::string>& classes, ProgressLine& line) {
+void keep_logits(const EvaluateRequest& request, const Tensor& logits, const Metadata& images,
+                 ProgressLine& line) {
   if (request.logits.empty()) return;
-  write_safetensors(request.logits, {{"logits", logits}},
-                    {{"classes", json_text(nlohmann::json(classes))}});
+  write_safetensors(request.logits, {{"logits", logits}}, images);
   line.print("wrote " + request.logits);
 }
 
@@ -122,8 +119,10 @@ void evaluate_models(EvaluateRequest request, bool alone) {
   ProgressLine line(1);
   Notes notes(line);
   std::vector<EvaluatedModel> models;
+  Metadata which_images;
   for_each_model(request, line, [&](const LoadedModel& trained) {
     const MatchedImages shown = request.open_images(trained);
+    if (!request.logits.empty()) which_images = request.logits_metadata(trained, shown);
     notes.add(trained, shown);
     models.push_back(evaluate_one(request, trained, shown, line));
     print_broken(models.back().result.pass, line);
@@ -136,7 +135,7 @@ void evaluate_models(EvaluateRequest request, bool alone) {
   line.print("\n" + evaluation_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, evaluation_csv(models));
   if (!request.json.empty()) write_file_atomically(request.json, evaluation_json(models));
-  keep_logits(request, models.front().result.logits, models.front().classes, line);
+  keep_logits(request, models.front().result.logits, which_images, line);
 }
 
 MeasuredBias measure_one(const EvaluateRequest& request, const LoadedModel& trained, Notes& notes,
@@ -180,7 +179,8 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
   });
   line.print("\n" + bias_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, bias_csv(models));
-  keep_logits(request, models.front().responses.logits, models.front().classes, line);
+  keep_logits(request, models.front().responses.logits,
+              classes_metadata(models.front().classes), line);
 }
 
 int run(int argc, char** argv) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/tasks/stored_logits.h"
 
 namespace fovea {
 
@@ -89,6 +90,16 @@ MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
         ": does not say what it was trained on; give --dataset");
   return match_images(open_dataset(options, split == "train" ? Split::train : Split::test),
                       trained.classes(), !options.class_map.empty(), trained.weights.string());
+}
+
+Metadata EvaluateRequest::logits_metadata(const LoadedModel& trained,
+                                          const MatchedImages& shown) const {
+  const DatasetOptions options = images_of(trained);
+  const std::string name = options.name == "auto" ? detect_dataset(options) : options.name;
+  Metadata metadata = fovea::logits_metadata(
+      name, split == "train" ? Split::train : Split::test, *shown.own);
+  metadata.merge(classes_metadata(shown.images->class_names()));
+  return metadata;
 }
 
 ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {

@@ -9,6 +9,7 @@
 #include "apps/loading.h"
 #include "base/fields.h"
 #include "data/dataset.h"
+#include "formats/safetensors.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -29,6 +30,9 @@ struct EvaluateRequest {
   /// The images of the split, of the data set that is named or that the checkpoint learned from,
   /// under the checkpoint's labels.
   [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
+  /// Says of which images the file of logits is; `shown` are those of open_images().
+  [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained,
+                                         const MatchedImages& shown) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
 
  private:

@@ -1,6 +1,8 @@
 // From a command line to a trained model.
 #include "apps/training.h"
 
+#include <algorithm>
+
 #include "apps/cli.h"
 #include "apps/console.h"
 #include "apps/live_run.h"
@@ -97,7 +99,12 @@ class ReadyRun {
   ReadyRun(ResolvedRun& run, const Datasets& data, Console& console)
       : claimed_(claim(run, console)),
         trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
-    if (!run.state.empty()) trainer_.resume(run.state);
+    if (run.state.empty()) return;
+    const RunRequest& request = run.config.request;  // an evaluation may be of other images
+    const Notices told = trainer_.resume(
+        run.state,
+        {.other_images = request.other_images || request.eval, .step_before = run.step_before});
+    run.notices.add_all(told);
   }
 
   [[nodiscard]] Trainer& trainer() { return trainer_; }
@@ -126,6 +133,10 @@ class ReadyRun {
 
 void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& notices) {
   note_schedule(config, notices);
+  const std::int64_t steps = trainer.epochs() * trainer.steps_per_epoch(),
+                     most = config.loop.max_steps;
+  note_average(config, most > 0 ? std::min(most, steps) : steps, notices);
+  notices.add_all(trainer.notices());
   const std::int64_t done = trainer.progress().finished_epochs;
   if (done < trainer.epochs()) return;
   notices.add("nothing is left to train: ", done, " of ", trainer.epochs(),

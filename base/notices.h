@@ -15,6 +15,10 @@ class Notices {
     texts_.push_back(text_of(parts...));
   }
 
+  void add_all(const Notices& others) {
+    texts_.insert(texts_.end(), others.texts_.begin(), others.texts_.end());
+  }
+
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
 
  private:

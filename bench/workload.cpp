@@ -48,7 +48,7 @@ std::unique_ptr<Model> make_subject(const WorkloadSpec& spec) {
 std::unique_ptr<const Task> plain_task(Model& model) {
   TrainConfig config = config_for(model.info().task);
   config.model.name = model.info().name;
-  return make_task(config, model, 0);
+  return make_task(config, model);
 }
 
 Batch random_batch(const ModelInfo& info, std::int64_t count) {

@@ -145,6 +145,10 @@ Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize s
 
 std::string Dataset::describe(std::int64_t index) const { return "image " + std::to_string(index); }
 
+void Dataset::list_entry(std::int64_t index, ListEntry& entry) const {
+  entry.name += std::to_string(index);
+}
+
 const std::vector<std::string>& dataset_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;

@@ -21,6 +21,14 @@ struct BrokenImage {
   std::string message;
 };
 
+/// An image's line in the list of its data set.
+struct ListEntry {
+  /// Tells it from the set's other images, the same wherever the set lies: a path below the
+  /// split's folder, a name in a shard.
+  std::string name{};
+  std::int64_t label = -1;  ///< -1: known only by reading it
+};
+
 /// Immutable after construction: get() is called from several threads at once. A picture that
 /// cannot be decoded or read throws ImageError, naming it.
 class Dataset {
@@ -46,6 +54,9 @@ class Dataset {
   virtual void verify(std::int64_t index) const { (void)get(index); }
   /// What to call a sample in messages: its file, where it has one.
   [[nodiscard]] virtual std::string describe(std::int64_t index) const;
+  /// Fills an entry whose name is empty, without reading the image. Called for all of them when a
+  /// run starts.
+  virtual void list_entry(std::int64_t index, ListEntry& entry) const;
   /// Of all images, or 0 x 0 where they differ.
   [[nodiscard]] virtual ImageSize image_size() const { return {}; }
   /// How many images lie together, part by part, where reading in order within a part is faster

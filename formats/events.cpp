@@ -1,11 +1,13 @@
 // Wire format of the few protobuf messages that TensorBoard needs:
-//   Event   {1: double wall_time, 2: int64 step, 3: string file_version | 5: Summary}
+//   Event   {1: double wall_time, 2: int64 step, 3: string file_version | 5: Summary |
+//            7: SessionLog {1: status}}
 //   Summary {1: repeated Value {1: tag, 2: float simple_value | 4: Image | 8: TensorProto,
 //                               9: SummaryMetadata {1: PluginData {1: plugin_name}}}}
 #include "formats/events.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -13,6 +15,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -75,14 +78,36 @@ std::uint32_t big_endian_at(std::string_view bytes, std::size_t offset) {
   return value;
 }
 
-/// Two writers of one process in one second still get two files.
+constexpr std::string_view kVersion = "brain.Event:2";
+constexpr std::string_view kName = "events.out.tfevents.";
+
+constexpr std::int64_t kNoMoment = 10'000'000'000;  // eleven digits: no name of ours
+
+/// The largest number of seconds in the names of event files; 0 where there are none.
+std::int64_t latest_seconds(const std::filesystem::path& folder) {
+  std::int64_t latest = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kName)) continue;
+    const std::string digits =
+        name.substr(kName.size(), name.find('.', kName.size()) - kName.size());
+    const std::int64_t seconds = parse_integer(digits).value_or(0);
+    if (seconds < kNoMoment) latest = std::max(latest, seconds);
+  }
+  return latest;
+}
+
+/// Readers go from name to name and never back, so a file of a second that has one already is of
+/// the next second by its name. Two writers of one process still get two files.
 std::filesystem::path new_path(const std::filesystem::path& folder) {
   static std::atomic<int> count = 0;
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  return folder / ("events.out.tfevents." + std::to_string(seconds) + "." + host.data() + "." +
+  const std::int64_t seconds = std::max<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(now).count(), latest_seconds(folder) + 1);
+  return folder / (std::string(kName) + std::to_string(seconds) + "." + host.data() + "." +
                    std::to_string(::getpid()) + "." + std::to_string(count++));
 }
 
@@ -96,9 +121,19 @@ std::string event_record(std::string_view data) {
 
 EventWriter::EventWriter(const std::filesystem::path& folder)
     : path_(new_path(folder)), file_(path_) {
-  file_.append(event_record(event(0).bytes(3, "brain.Event:2").encoded()));
+  write(event(0).bytes(3, kVersion).encoded());
   flush();
 }
+
+EventWriter::EventWriter(const std::filesystem::path& folder, std::int64_t step)
+    : path_(new_path(folder)), file_(path_) {
+  constexpr std::uint64_t kStart = 1;  // SessionLog.SessionStatus
+  write(event(step).bytes(3, kVersion).encoded());
+  write(event(step).message(7, Message().integer(1, kStart)).encoded());
+  flush();
+}
+
+void EventWriter::write(std::string_view data) { file_.append(event_record(data)); }
 
 void EventWriter::scalar(std::string_view tag, double value, std::int64_t step) {
   summary(Message().bytes(1, tag).real(2, static_cast<float>(value)).encoded(), step);
@@ -129,7 +164,7 @@ void EventWriter::text(std::string_view tag, std::string_view markdown, std::int
 }
 
 void EventWriter::summary(std::string_view value, std::int64_t step) {
-  file_.append(event_record(event(step).message(5, Message().bytes(1, value)).encoded()));
+  write(event(step).message(5, Message().bytes(1, value)).encoded());
 }
 
 }  // namespace fovea

@@ -11,11 +11,16 @@
 namespace fovea {
 
 /// One event file in a run directory. Continuing a run writes a new file: TensorBoard joins all
-/// files of a directory by step. Failing writes throw Error.
+/// files of a directory in the order of their names. Failing writes throw Error.
 class EventWriter {
  public:
-  /// Makes `folder`/events.out.tfevents.<seconds>.<host>.<process>.<count>.
+  /// Makes `folder`/events.out.tfevents.<seconds>.<host>.<process>.<count>, whose name comes after
+  /// those that are there.
   explicit EventWriter(const std::filesystem::path& folder);
+  /// The same of a run that goes on at `step`: the file begins with a session start there, at which
+  /// TensorBoard drops the points of that step and later ones from the files before it (what
+  /// PyTorch's purge_step asks for).
+  EventWriter(const std::filesystem::path& folder, std::int64_t step);
 
   void scalar(std::string_view tag, double value, std::int64_t step);
   /// `png` is an encoded PNG file; its header gives the size and the number of channels.
@@ -28,6 +33,7 @@ class EventWriter {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  void write(std::string_view data);
   void summary(std::string_view value, std::int64_t step);
 
   std::filesystem::path path_;

@@ -58,6 +58,11 @@ void Ema::update(const ParameterStore& store, std::int64_t step) {
   });
 }
 
+double share_of_first_values(double decay, bool warmup, std::int64_t updates) {
+  if (warmup && updates > 0) return 0;
+  return std::pow(decay, static_cast<double>(updates));
+}
+
 SwappedWeights::SwappedWeights(const ParameterStore& store,
                                const std::map<std::string, Tensor>& values)
     : store_(store), own_(copies(store)) {

@@ -34,6 +34,10 @@ class Ema {
   Tensor now_;  ///< the decay of the update under way, where kernels read it
 };
 
+/// The share of an average that is its first values after so many updates: the product of their
+/// decays. With a warm-up nothing is left, as the first update forgets all.
+[[nodiscard]] double share_of_first_values(double decay, bool warmup, std::int64_t updates);
+
 /// While it lives, the store holds the averages; then its own values again, bit for bit.
 class SwappedWeights {
  public:

@@ -94,7 +94,7 @@ std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>&
 /// The same of any other task.
 std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                            const EvaluateOptions& how, RunPage& page) {
-  const auto task = make_task(run.config, *run.model, test->size());
+  const auto task = make_task(run.config, *run.model);
   const Task::Evaluated evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
   const Scores scores = task->scores(evaluated.sums);
@@ -140,7 +140,7 @@ void add_samples(const Run& run, RunPage& page) {
   LoaderOptions& loading = config.images.loader;
   const std::int64_t shown = kSamplesShown / loading.rows.splits;
   config.task->forget_files();  // a teacher has no part in what is shown
-  const std::unique_ptr<const Task> task = make_task(config, *run.model, train->size());
+  const std::unique_ptr<const Task> task = make_task(config, *run.model);
   const std::int64_t unit = task->info().batch_multiple;
   loading.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
   const std::unique_ptr<Loader> loader =

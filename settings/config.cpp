@@ -88,4 +88,14 @@ void note_schedule(const TrainConfig& config, Notices& notices) {
   }
 }
 
+void note_average(const TrainConfig& config, std::int64_t updates, Notices& notices) {
+  const EmaOptions& ema = config.step.ema;
+  const double left = share_of_first_values(ema.decay, ema.warmup, updates);
+  if (!ema.keep || left <= 0.01) return;
+  notices.add("--model-ema-decay ", shortest_text(ema.decay), " leaves ", percent_text(100 * left),
+              " of the first weights in the average after the run's ", updates,
+              " updates: it says little of what was learned; a smaller decay forgets them, or ",
+              "--model-ema-warmup");
+}
+
 }  // namespace fovea

@@ -63,5 +63,8 @@ void check_config(const TrainConfig& config);
 
 /// Adds what of the settings of the rate is not taken as it stands.
 void note_schedule(const TrainConfig& config, Notices& notices);
+/// Adds how much of the first weights a run of so many updates leaves in their average, where that
+/// is more than a hundredth.
+void note_average(const TrainConfig& config, std::int64_t updates, Notices& notices);
 
 }  // namespace fovea

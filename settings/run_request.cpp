@@ -13,6 +13,8 @@ void add_fields(Fields& fields, RunRequest& request) {
          "at the start, show every setting, not only what the recipe lacks");
   g.once("config", &request.config, "JSON file of settings; flags override it").other_names = {"c"};
   g.once("resume", &request.resume, "auto: go on where --output has a state; or a state file");
+  g.once("accept-other-images", &request.other_images,
+         "go on although the data set is another than the saved state's or the teacher-logits'");
   g.once("eval", &request.eval, "evaluate the weights and leave");
   g.once("use-ema", &request.use_ema, "with --eval: the averaged weights");
   g.once("plan", &request.plan, "say what the run needs in memory and time, measured, and leave");

@@ -28,12 +28,16 @@ class TaskSettings {
   virtual void check(const TrainConfig& config) const = 0;
   /// What a run logs.
   [[nodiscard]] virtual TaskInfo info(const TrainConfig& config) const = 0;
-  /// For a training split of so many `samples`. The settings must have been checked.
+  /// For training on `images`, which must outlive the call; null where no loss will ask for them.
+  /// The settings must have been checked.
   [[nodiscard]] virtual std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
-                                                         std::int64_t samples) const = 0;
+                                                         const Dataset* images) const = 0;
   /// Leaves out what only the loss needs, files that may be gone by now: the task will prepare
   /// batches to be looked at.
   virtual void forget_files() {}
+  /// Sets what runs had before a setting came to be, where that is not its default: saved settings
+  /// that do not speak of it mean that.
+  virtual void precede_settings() {}
 };
 
 /// A task's settings by value. One that is empty or was moved from must not be used.

@@ -50,4 +50,9 @@ Sample Builtin::get(std::int64_t index) const {
   return {draw(label, rng), label, {}};
 }
 
+void Builtin::list_entry(std::int64_t index, ListEntry& entry) const {
+  entry.name.append(std::to_string(seed_)).append("/").append(std::to_string(index));
+  entry.label = label(index);
+}
+
 }  // namespace fovea

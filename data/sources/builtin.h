@@ -27,6 +27,7 @@ class Builtin : public Dataset {
   using Dataset::get;
   [[nodiscard]] Sample get(std::int64_t index) const override;
   [[nodiscard]] std::int64_t label(std::int64_t index) const override { return index % 10; }
+  void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] ImageSize image_size() const override { return {kSide, kSide}; }
 
  private:

@@ -265,6 +265,14 @@ std::int64_t Cifar::label(std::int64_t index) const {
   return static_cast<std::uint8_t>(byte);
 }
 
+void Cifar::list_entry(std::int64_t index, ListEntry& entry) const {
+  const Layout& layout = layout_of(kind_);
+  const Place place = find(index);
+  const std::int64_t begin = place.record * layout.record_bytes() + layout.label_bytes;
+  entry.name.append(place.bytes.data() + begin, kSide);
+  entry.label = label(index);
+}
+
 bool holds_cifar(CifarKind kind, const fs::path& data_dir) {
   return find_set(kind, data_dir).has_value();
 }

@@ -30,6 +30,8 @@ class Cifar : public Dataset {
   using Dataset::get;
   [[nodiscard]] Sample get(std::int64_t index) const override;
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
+  /// Records have no names: the first row of red stands for one.
+  void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] ImageSize image_size() const override { return {kSide, kSide}; }
   /// Not empty when the number of records is not the official one.
   [[nodiscard]] std::string notice() const override { return notice_; }

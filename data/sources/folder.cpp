@@ -210,6 +210,13 @@ std::string ImageFolder::describe(std::int64_t index) const {
   return ((directory == kSplitItself ? root_ : root_ / directory) / file.name).string();
 }
 
+void ImageFolder::list_entry(std::int64_t index, ListEntry& list) const {
+  const Entry& image = entry(index);
+  const FolderIndex::File& file = index_.files[image.file];
+  list.name.append(index_.directories[file.directory].path).append("/").append(file.name);
+  list.label = image.label;
+}
+
 std::optional<std::string> ImageFolder::file(std::int64_t index) const {
   return read_file(describe(index));
 }

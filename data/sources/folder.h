@@ -31,6 +31,7 @@ class ImageFolder : public FileDataset {
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
+  void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:

@@ -142,6 +142,12 @@ std::string Pack::describe(std::int64_t index) const {
   return path_.string() + ": image " + std::to_string(index);
 }
 
+void Pack::list_entry(std::int64_t index, ListEntry& list) const {
+  const pack::Entry& stored = entry(index);
+  list.name.append(std::to_string(stored.crc)).append("/").append(std::to_string(stored.length));
+  list.label = stored.label;
+}
+
 bool write_pack(const fs::path& path, const Dataset& dataset, const PackOptions& options) {
   check(options.short_side >= 0, "pack: got a short side of ", options.short_side,
         ", expected 0 or more");

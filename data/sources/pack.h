@@ -32,6 +32,8 @@ class Pack : public FileDataset {
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   void verify(std::int64_t index) const override;  ///< its checksum too
   [[nodiscard]] std::string describe(std::int64_t index) const override;
+  /// A pack keeps no names: the stored checksum of the image's bytes stands for one.
+  void list_entry(std::int64_t index, ListEntry& list) const override;
 
  private:
   /// `count` of the stored bytes, from `begin` on. What keeps them from being read is an

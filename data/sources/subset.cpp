@@ -82,6 +82,10 @@ class Subset : public Dataset {
   [[nodiscard]] std::string describe(std::int64_t index) const override {
     return whole_->describe(old_index(index));
   }
+  void list_entry(std::int64_t index, ListEntry& entry) const override {
+    whole_->list_entry(old_index(index), entry);
+    if (entry.label >= 0) entry.label = labels_[entry.label];
+  }
   [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
   [[nodiscard]] std::string notice() const override { return notice_; }

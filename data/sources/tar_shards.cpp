@@ -231,6 +231,11 @@ std::string TarShards::describe(std::int64_t index) const {
   return paths_[shard_of(index)].string() + ": " + samples_[index].path;
 }
 
+void TarShards::list_entry(std::int64_t index, ListEntry& entry) const {
+  entry.name.append(std::to_string(shard_of(index))).append("/").append(samples_[index].path);
+  entry.label = samples_[index].label;
+}
+
 std::vector<std::int64_t> TarShards::parts() const {
   std::vector<std::int64_t> sizes;
   for (std::size_t i = 0; i + 1 < begins_.size(); ++i) sizes.push_back(begins_[i + 1] - begins_[i]);

@@ -26,6 +26,8 @@ class TarShards : public FileDataset {
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
+  /// Its shard is part of its name: the order of an epoch depends on it.
+  void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
   [[nodiscard]] std::string notice() const override { return notice_; }
 

@@ -101,6 +101,29 @@ TEST_CASE("an image carries its size, its channels and its bytes") {
   CHECK(contains(message_of([&] { writer.image("x", "GIF89a", 0); }), "x is not a PNG file"));
 }
 
+TEST_CASE("a file of a run that goes on begins with a session start at its step") {
+  const TemporaryFolder folder;
+  EventWriter writer(folder.path(), 300);
+  writer.scalar("loss", 1.5, 301);
+  writer.flush();
+  const std::vector<std::string> records = records_of(writer.path());
+  REQUIRE(records.size() == 3);
+  // Event: field 1 (double, 9 bytes), step 300 as a varint; then the version, and in the second
+  // one field 7, a SessionLog whose field 1, the status, is START (1).
+  CHECK(records[0].substr(9) == std::string("\x10\xac\x02\x1a\x0d", 5) + "brain.Event:2");
+  CHECK(records[1].substr(9) == std::string("\x10\xac\x02\x3a\x02\x08\x01", 7));
+}
+
+TEST_CASE("a new file's name comes after those that are there, whatever the process is called") {
+  const TemporaryFolder folder;
+  const std::string later = "events.out.tfevents.4102444800.host.99999.0";
+  write_file_atomically(folder / later, "");
+  write_file_atomically(folder / "events.out.tfevents.x.host.1.0", "");
+  const EventWriter first(folder.path()), second(folder.path());
+  CHECK(first.path().filename().string() > later);
+  CHECK(second.path().filename().string() > first.path().filename().string());
+}
+
 TEST_CASE("two writers of one folder use two files; a missing folder is an error") {
   const TemporaryFolder folder;
   const EventWriter first(folder.path()), second(folder.path());

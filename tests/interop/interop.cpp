@@ -39,6 +39,16 @@ void write_events(const std::string& folder) {
   writer.flush();
 }
 
+/// A run that logs to step 100, and is continued from its state at step 60.
+void write_killed_run(const std::string& folder) {
+  EventWriter killed(folder, 0);
+  for (int step = 1; step <= 100; ++step) killed.scalar("train/loss", 1, step);
+  killed.flush();
+  EventWriter continued(folder, 60);
+  for (int step = 60; step <= 120; ++step) continued.scalar("train/loss", 2, step);
+  continued.flush();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,11 +58,13 @@ int main(int argc, char** argv) {
       write_tensors(args[1]);
     } else if (args.size() == 2 && args[0] == "events") {
       write_events(args[1]);
+    } else if (args.size() == 2 && args[0] == "killed") {
+      write_killed_run(args[1]);
     } else if (args.size() == 3 && args[0] == "copy") {
       const SafetensorsFile file = read_safetensors(args[1]);
       write_safetensors(args[2], file.tensors, file.metadata);
     } else {
-      fail("usage: interop tensors FILE | events FOLDER | copy FROM TO");
+      fail("usage: interop tensors FILE | events FOLDER | killed FOLDER | copy FROM TO");
     }
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

@@ -59,6 +59,20 @@ TEST_CASE("swapped weights come back bit for bit, and what was computed from the
   CHECK(f.mean.at(0) == 1);
 }
 
+TEST_CASE("what is left of the first values is the product of the decays") {
+  CHECK(share_of_first_values(0.99996, false, 60) == doctest::Approx(0.9976).epsilon(1e-4));
+  CHECK(share_of_first_values(0.5, false, 3) == 0.125);
+  CHECK(share_of_first_values(0.99996, true, 60) == 0);
+  for (const bool warmup : {false, true}) {
+    Fixture f(DType::f64);
+    Ema ema(f.store, 0.75, warmup);  // from 1 to 0
+    f.set(0);
+    for (std::int64_t step = 1; step <= 4; ++step) ema.update(f.store, step);
+    CHECK(ema.averages().at("w").at(0) ==
+          doctest::Approx(share_of_first_values(0.75, warmup, 4)).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("a decay out of range is refused") {
   Fixture f(DType::f32);
   CHECK_THROWS_AS(Ema(f.store, 1.0), Error);

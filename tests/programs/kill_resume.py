@@ -6,7 +6,8 @@
 Of each program a run is started with --resume auto and --recovery-interval 3, killed by SIGKILL after a random time,
 looked at, and started again, until it was killed as often as asked and then to its end. After each kill
 the state must be whole, and its step a multiple of the interval (or the end of an epoch) that does not
-fall behind an earlier one. In the end every weight must equal, bit for bit, that of a run that was never killed.
+fall behind an earlier one. In the end every weight must equal, bit for bit, that of a run that was never killed, and
+TensorBoard, as it reads event files, must see the same points.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ EPOCH = 20000 // 16  # steps; the end of an epoch is saved as well
 def command(build, program, output, steps):
     mixing = ["--mixup", "0.8"] if program == "train_cifar" else []
     return [build / program, *tiny_model(program, 48, 2, 3), "--batch-size", "16", "--epochs", "1000",
-            "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--model-ema", *mixing,
+            "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--log-interval", "1", "--model-ema", *mixing,
             "--drop-path", "0.1", "--workers", "1", "--output", output, "--resume", "auto"]
 
 
@@ -50,6 +51,40 @@ def tensors(path):
     body = data[8 + length:]
     return {name: body[slice(*entry["data_offsets"])]
             for name, entry in json.loads(data[8:8 + length]).items() if name != "__metadata__"}
+
+
+def fields_of(message):
+    """The fields of a protobuf message: number and value, of those with a length the bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            at, shift = at + 1, shift + 7
+            value |= (message[at - 1] & 0x7F) << (shift - 7)
+            if message[at - 1] < 0x80:
+                return value
+    while at < len(message):
+        key = varint()
+        size = {0: 0, 1: 8, 2: 0, 5: 4}[key & 7] or (varint() if key & 7 == 2 else 0)
+        yield key >> 3, message[at:at + size] if key & 7 else varint()
+        at += size
+
+
+def points(folder):
+    """Tag -> steps, as TensorBoard reads them: file by file by name; a session start drops its step and later ones."""
+    seen = {}
+    for path in sorted(folder.glob("events.out.tfevents.*")):
+        data = path.read_bytes()
+        while len(data) >= 16 + (length := struct.unpack("<Q", data[:8].ljust(8, b"\0"))[0]):
+            event, data = dict(fields_of(data[12:12 + length])), data[16 + length:]
+            step = event.get(2, 0)
+            if event.get(7) == b"\x08\x01":
+                seen = {tag: [s for s in steps if s < step] for tag, steps in seen.items()}
+            for value in [dict(fields_of(event[5]))] if 5 in event else []:
+                seen.setdefault(dict(fields_of(value[1]))[1].decode(), []).append(step)
+    return seen
 
 
 def run_to_end(build, program, output, steps):
@@ -93,8 +128,11 @@ def check_program(options, program, rng, folder):
         different = sorted(k for k in reference if ours.get(k) != reference[k])
         if different or ours.keys() != reference.keys():
             sys.exit(f"error: {program}: {name} differs from that of an uninterrupted run: {different[:5]}")
+    ours, reference = points(killed), points(whole)
+    if ours != reference or reference["train/loss"] != list(range(1, steps + 1)):
+        sys.exit(f"error: {program}: TensorBoard sees other points than an uninterrupted run's: {ours}")
     print(f"{program}: {options.kills} kills ({during_save} of them left an unfinished file beside the state), "
-          f"{steps} steps: every tensor equals the uninterrupted run's")
+          f"{steps} steps: every tensor and point equals the uninterrupted run's")
 
 
 def main():

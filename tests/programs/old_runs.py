@@ -54,10 +54,12 @@ def check_resumed(folder, expected):
 
 def check_run(build, name, folder):
     run(build / "report", folder)  # as it was stopped
-    notes = [line for line in run(build / PROGRAMS[name], "--resume", "auto", "--output", folder).splitlines()
-             if "setting changed" in line]
+    lines = run(build / PROGRAMS[name], "--resume", "auto", "--output", folder).splitlines()
+    notes = [line for line in lines if "setting changed" in line]
     if notes:
         sys.exit(f"error: {name}: settings are read as others than they were: {notes}")
+    if not any("does not say on which images" in line for line in lines):
+        sys.exit(f"error: {name}: nothing is said of a state that does not know its images")
     differ = check_resumed(folder, json.loads((RUNS / name / "resumed.json").read_text()))
     if differ:
         sys.exit(f"error: {name}: {len(differ)} tensors differ: {', '.join(differ[:4])}")

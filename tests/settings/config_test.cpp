@@ -363,4 +363,23 @@ TEST_CASE("the model's settings that differ from the registry's") {
   CHECK(c.model.overrides().dump() == R"({"class_token":false,"depth":2,"img_size":[32,48]})");
 }
 
+TEST_CASE("an average that keeps its first weights is told, with their share") {
+  TrainConfig config = config_for(TaskKind::classification);
+  const auto told = [&](std::int64_t updates) {
+    Notices notices;
+    note_average(config, updates, notices);
+    return notices.texts().empty() ? "" : notices.texts()[0];
+  };
+  set(config, "model-ema-decay", "0.99996");
+  CHECK(told(60).empty());  // nothing is averaged
+  set(config, "model-ema", "true");
+  CHECK(told(60) ==
+        "--model-ema-decay 0.99996 leaves 99.76 % of the first weights in the average after the "
+        "run's 60 updates: it says little of what was learned; a smaller decay forgets them, or "
+        "--model-ema-warmup");
+  CHECK(told(200'000).empty());  // 0.03 %
+  set(config, "model-ema-warmup", "true");
+  CHECK(told(60).empty());
+}
+
 }  // namespace fovea

@@ -16,6 +16,7 @@
 #include "train/loop/training_sizes.h"
 #include "train/plan/product_rate.h"
 #include "train/tasks/classifier_evaluation.h"
+#include "train/tasks/stored_logits.h"
 
 namespace fovea {
 namespace {
@@ -66,7 +67,8 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
   options.normalization = config.run.normalization;
   options.keep_logits = true;
   const Tensor logits = evaluate(model_as<Classifier>(teacher.model()), data, options).logits;
-  write_safetensors(folder / "logits.safetensors", {{"logits", logits}});
+  write_safetensors(folder / "logits.safetensors", {{"logits", logits}},
+                    logits_metadata("builtin", Split::train, *data));
 
   for (const Distillation type : {Distillation::soft, Distillation::hard, Distillation::bce}) {
     CAPTURE(name_of(type));
@@ -92,7 +94,7 @@ TEST_CASE("stored logits teach what the model that made them teaches") {
 TEST_CASE(
     "distillation class by class is tau^2 times the binary cross-entropy at that temperature") {
   const TemporaryFolder folder;
-  const std::vector<double> logits{2, -1, 0.5}, taught{0, 3, -3};
+  const std::vector<double> logits{2, -1, 0.5}, taught{3, 0, -3};
   write_safetensors(folder / "logits.safetensors", {{"logits", from_values({1, 3}, taught)}});
   TrainConfig config = plain_config();
   classification_of(config).objective.distillation = Distillation::bce;
@@ -101,7 +103,8 @@ TEST_CASE(
   classification_of(config).objective.teacher.logits = (folder / "logits.safetensors").string();
   ModelInfo info;
   info.num_classes = 3;
-  const Objective objective(classification_of(config).objective, info, {1});
+  const Datasets data = tiny_data(1);
+  const Objective objective(classification_of(config).objective, info, {data.train.get()});
   const Tensor first = zeros({1}, {DType::i64, {}});
   const double loss =
       objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).total.item();
@@ -111,6 +114,49 @@ TEST_CASE(
     expected += 9 * (std::log1p(std::exp(z)) - z * t) / 3;
   }
   CHECK(loss == doctest::Approx(expected).epsilon(1e-6));
+}
+
+TEST_CASE("without a teacher the labels teach both heads' mean, or the class head alone") {
+  TrainConfig config = plain_config();
+  config.model.name = "deit_tiny_distilled_patch4_32";
+  classification_of(config).objective.smoothing = 0;
+  ObjectiveOptions& options = classification_of(config).objective;
+  const Tensor z = from_values({2, 3}, {2, -1, 0.5, 0, 1, 0});
+  const Tensor z_d = from_values({2, 3}, {-1, 4, 1, 3, 1, 2});
+  const Targets targets{from_values({2}, {0, 1}, {DType::i64, {}}), {}};
+  const auto loss = [&](const ClassifierOutput& output) {
+    return Objective(options, {}, {})(output, targets, zeros({1})).total.item();
+  };
+  const double of_mean = loss({(z + z_d) * 0.5, {}}), of_class_head = loss({z, {}});
+  CHECK(loss({z, z_d}) == of_mean);
+  options.without_teacher = WithoutTeacher::deit;
+  CHECK(loss({z, z_d}) == of_class_head);
+
+  for (const WithoutTeacher rule : {WithoutTeacher::timm, WithoutTeacher::deit}) {
+    CAPTURE(name_of(rule));
+    const bool both = rule == WithoutTeacher::timm;
+    options.without_teacher = rule;
+    Trainer trainer = make_trainer(config);
+    trainer.train_step();
+    CHECK(trainer.model().store().find("head_dist.weight").grad().defined() == both);
+    REQUIRE(trainer.notices().texts().size() == 1);
+    CHECK(contains(trainer.notices().texts()[0],
+                   both ? "mean of both heads, as in timm; --without-teacher deit"
+                        : "class head alone, as in DeiT's code"));
+  }
+  config.model.name = "vit_tiny_patch4_32";
+  CHECK(make_trainer(config).notices().texts().empty());
+}
+
+TEST_CASE("saved settings that do not speak of a teacherless head mean DeiT's rule") {
+  const auto rule = [](const std::string& json) {
+    return classification_of(saved_config(json, "state")).objective.without_teacher;
+  };
+  CHECK(rule(R"({"model": "deit_tiny_distilled_patch4_32"})") == WithoutTeacher::deit);
+  CHECK(rule(R"({"model": "deit_tiny_distilled_patch4_32", "without-teacher": "timm"})") ==
+        WithoutTeacher::timm);
+  const TrainConfig fresh = config_for(TaskKind::classification);
+  CHECK(classification_of(fresh).objective.without_teacher == WithoutTeacher::timm);
 }
 
 TEST_CASE("training sizes rise from the first to the last, epoch by epoch") {

@@ -73,7 +73,7 @@ TEST_CASE("the peak of a larger batch lies where the plan says") {
   const MemoryPlan memory = make_plan(config, data).memory;
   Notices notices;
   const std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  TrainStep step(step_options(config), config.run, *model, make_task(config, *model, 50));
+  TrainStep step(step_options(config), config.run, *model, make_task(config, *model));
   Progress progress;
   const auto run = [&](std::int64_t size) {
     const Batch batch{

@@ -3,12 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/files.h"
 #include "figures/contact_sheet.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/loop/best_epoch.h"
 #include "train/tasks/classification.h"
 
 namespace fovea {
@@ -25,11 +27,21 @@ std::set<std::string> checkpoints_in(const std::filesystem::path& folder) {
   return names;
 }
 
-EpochRow row_of(std::int64_t epoch, double top1) {
+EpochRow row_of(std::int64_t epoch, double top1, double loss = 1) {
   EpochRow row;
   row.epoch = epoch;
-  row.eval = {1, top1, 99};
+  row.eval = {loss, top1, 99};
   return row;
+}
+
+/// The contents of the last of the folder's event files.
+std::string last_events(const std::filesystem::path& folder) {
+  std::filesystem::path last;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool is_events = entry.path().filename().string().starts_with("events.");
+    if (is_events) last = std::max(last, entry.path());
+  }
+  return read_file(last);
 }
 
 std::string bytes_of(const std::filesystem::path& path) { return read_file(path); }
@@ -46,6 +58,63 @@ TEST_CASE("the best epochs: earlier ones first among equals") {
   CHECK(best_epochs(kTask, rows, 1) == std::vector<std::int64_t>{1});
   CHECK(best_epochs(kTask, rows, 3) == std::vector<std::int64_t>{1, 2, 3});
   CHECK(best_epochs(kTask, rows, 99) == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("of equal scores the epoch with the smaller loss is the best") {
+  const std::vector<EpochRow> rows{row_of(0, 30, 1.5), row_of(1, 30, 0.5), row_of(2, 20, 0.1),
+                                   row_of(3, 30, 0.5)};
+  CHECK(best_epochs(kTask, rows, 1) == std::vector<std::int64_t>{1});
+  CHECK(best_epochs(kTask, rows, 2) == std::vector<std::int64_t>{1, 3});
+  Progress progress;
+  std::vector<std::int64_t> best;
+  for (const EpochRow& row : rows) {
+    note_scores(kTask, {}, row, progress);
+    best.push_back(progress.best.epoch);
+    progress.finished_epochs = row.epoch + 1;
+    progress.cursor.epoch = row.epoch + 1;
+    progress = parse_run_progress(format_run_progress(progress));  // as after a resume
+  }
+  CHECK(best == std::vector<std::int64_t>{0, 1, 1, 1});
+  // A state of an earlier version has no loss: its best epoch stays among equals.
+  Progress earlier;
+  earlier.best = {0, 30};
+  note_scores(kTask, {}, rows[1], earlier);
+  CHECK(earlier.best.epoch == 0);
+}
+
+TEST_CASE("events of a run that goes on begin at its step, whose points are written again") {
+  const TemporaryFolder folder;
+  Trainer trainer = make_trainer(tiny_config());
+  TrainState at_four = trainer.state();
+  at_four.progress.step = 4;
+  at_four.progress.finished_epochs = at_four.progress.cursor.epoch = 1;
+  const auto start_at = [](char step) {
+    return std::string("\x10", 1) + step + std::string("\x3a\x02\x08\x01", 4);
+  };
+  const auto step_row = [](std::int64_t step) {
+    StepRow row;
+    row.step = step;
+    row.loss = 2;
+    return row;
+  };
+  {
+    RunRecorder recorder(folder.path(), kTask, {}, {});
+    CHECK(contains(last_events(folder.path()), start_at(0)));  // and nothing of a killed start
+    for (const std::int64_t step : {2, 4}) recorder.step(step_row(step));
+    recorder.epoch(row_of(0, 30), at_four);
+    recorder.step(step_row(6));
+  }
+  const RunRecorder at_epochs_end(folder.path(), kTask, {}, at_four.progress);
+  CHECK(contains(last_events(folder.path()), start_at(4)));
+  CHECK(contains(last_events(folder.path()), "train/loss"));
+  CHECK(contains(last_events(folder.path()), "eval/top1"));
+  Progress between = at_four.progress;
+  between.step = 5;
+  between.cursor.batch = 1;
+  const RunRecorder later(folder.path(), kTask, {}, between);
+  CHECK(contains(last_events(folder.path()), start_at(5)));
+  CHECK_FALSE(contains(last_events(folder.path()), "train/loss"));
+  CHECK_FALSE(contains(last_events(folder.path()), "eval/top1"));
 }
 
 TEST_CASE("the weights of the best epochs are kept, the others go, also in the background") {

@@ -1,12 +1,13 @@
-// By the task's best measure; of equal epochs the first stays.
+// By the task's best measure, then by the loss; of equal epochs the first stays.
 #include "train/loop/best_epoch.h"
 
 namespace fovea {
 namespace {
 
 void note_best(const TaskInfo& task, std::int64_t epoch, const Scores& scores, BestEpoch& best) {
-  const double score = task.best_score(scores);
-  if (best.epoch < 0 || task.is_better(score, best.score)) best = {epoch, score};
+  const EpochRank rank = task.rank(scores);
+  if (best.epoch >= 0 && !task.is_better(rank, {best.score, best.loss})) return;
+  best = {epoch, rank.score, rank.loss};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/notices.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/loading/batch.h"
@@ -45,6 +46,8 @@ class Task {
   /// what they should tell of others belongs to TaskLoss::parts. A model that computes values once
   /// per step (Model::finish_backward()) has one group.
   [[nodiscard]] virtual ParameterSplit split() const { return {}; }
+  /// What its user should be told before a run.
+  [[nodiscard]] virtual Notices notices() const { return {}; }
   /// Whether a trainable parameter rightly has no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 

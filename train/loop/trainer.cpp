@@ -15,6 +15,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
       model_(std::move(model)),
       step_(options_.step, options_.run, *model_, std::move(task)),
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
+      images_(format_image_lists({image_list(*data_.train), image_list(*data_.test)})),
       meter_(step_.times()) {
   start_loader();
 }
@@ -41,35 +42,54 @@ void Trainer::start_loader() {
 /// What the task does to the batch at a place. The place is told apart by the loader's cursor
 /// alone, as its workers are ahead of the step.
 PrepareBatch Trainer::preparation() const {
-  const LoaderOptions& loader = options_.images.loader;
-  const std::int64_t images = epoch_size(data_.train->size(), loader.epoch.repeats);
-  const std::int64_t batches = batch_count(images, loader.batch_size, loader.epoch.drop_last);
-  return
-      [&task = step_.task(), batches, group = options_.grad_accum_steps](Batch batch, Cursor at) {
-        return task.prepare(std::move(batch), place_of(at, batches, group));
-      };
+  return [&task = step_.task(), cut = cut_of(data_.train->size(), step_size())](Batch batch,
+                                                                                Cursor at) {
+    return task.prepare(std::move(batch), place_of(at, cut.batches, cut.group));
+  };
 }
 
-void Trainer::resume(const std::filesystem::path& state_file) {
+StepSize Trainer::step_size() const {
+  return {options_.images.loader.batch_size, options_.grad_accum_steps};
+}
+
+EpochCut Trainer::cut_of(std::int64_t images, StepSize step) const {
+  return epoch_cut(images, options_.images.loader.epoch, step);
+}
+
+Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOptions& how) {
+  Notices notices;
   TrainState loaded = state();
-  load_run_state(state_file, loaded,
-                 [&](const Progress& progress) { check_place(progress, state_file.string()); });
+  load_run_state(state_file, loaded, [&](SavedProgress& saved) {
+    const std::string where = state_file.string();
+    const std::optional<ImageLists> lists = parse_image_lists(saved.images, where);
+    if (!lists) {
+      notices.add(where, ": does not say on which images the run was (an earlier version saved ",
+                  "it); it goes on with those that are there");
+    } else if (saved.images != images_) {
+      compare_images(*lists, how.other_images, where, notices);
+    }
+    const std::int64_t images = lists ? lists->train.images : data_.train->size();
+    const EpochCut before = cut_of(images, how.step_before.value_or(step_size()));
+    require_place(saved.progress, before, where);
+    move_place(saved.progress, before, cut_of(data_.train->size(), step_size()));
+  });
   progress_ = loaded.progress;
   start_loader();
+  return notices;
 }
 
-/// Throws unless a run over this very data could stand there.
-void Trainer::check_place(const Progress& progress, const std::string& file) const {
-  const Cursor at = progress.cursor;
-  const std::int64_t batches = loader_->batches_per_epoch(), steps = steps_per_epoch();
-  const std::int64_t whole_steps = progress.step - steps_of(at.batch, options_.grad_accum_steps);
-  const std::int64_t whole_batches = progress.forward - at.batch;
-  const bool fits = at.batch < batches && whole_steps % steps == 0 &&
-                    whole_steps / steps == at.epoch && whole_batches % batches == 0 &&
-                    whole_batches / batches == at.epoch;
-  check(fits, file, ": stands at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
-        " steps of ", progress.forward, " batches, but an epoch has ", steps, " and ", batches,
-        " here: is this another data set?");
+/// Throws where the images are others than the saved run's, unless that is accepted.
+void Trainer::compare_images(const ImageLists& saved, bool accept, const std::string& where,
+                             Notices& notices) const {
+  const auto compare = [&](const char* which, const ImageList& earlier, const Dataset& dataset) {
+    const std::string text = difference(earlier, dataset);
+    check(accept || text.empty(), where, ": was saved by a run on other ", which, " images: ", text,
+          "; --accept-other-images goes on with those that are there");
+    if (!text.empty())
+      notices.add("the ", which, " images are others than the saved run's: ", text);
+  };
+  compare("training", saved.train, *data_.train);
+  compare("test", saved.test, *data_.test);
 }
 
 /// Throws unless all of the state is finite: nothing could go on from such a one, and it would
@@ -99,6 +119,7 @@ TrainState Trainer::state() {
   state.ema = step_.ema();
   state.progress = progress_;
   state.config = options_.settings;
+  state.images = images_;
   return state;
 }
 

@@ -8,14 +8,17 @@
 #include <set>
 #include <string>
 
+#include "base/notices.h"
 #include "data/dataset.h"
 #include "data/loading/training_images.h"
 #include "models/model.h"
 #include "optim/schedule.h"
+#include "train/loop/epoch_cut.h"
 #include "train/loop/epoch_meter.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/step.h"
 #include "train/loop/training_sizes.h"
+#include "train/run/image_lists.h"
 #include "train/run/run_log.h"
 #include "train/run/run_state.h"
 
@@ -43,6 +46,12 @@ struct TrainerOptions : LoopOptions {
   std::string settings{};        ///< JSON of what the run was told, kept in its state
 };
 
+/// What may be other than when a state was saved.
+struct ResumeOptions {
+  bool other_images = false;              ///< the data set: go on with what is there
+  std::optional<StepSize> step_before{};  ///< how a step took its images; none: as now
+};
+
 class Trainer {
  public:
   /// The model is trained where its parameters are.
@@ -51,8 +60,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;  // its loader knows where it is
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Goes on from a saved state. Call before fit().
-  void resume(const std::filesystem::path& state_file);
+  /// Goes on from a saved state. Call before fit(). Throws, with nothing changed, unless it is one
+  /// of this very run and of these images. Returns what its user should be told.
+  Notices resume(const std::filesystem::path& state_file, const ResumeOptions& how = {});
 
   /// Trains to the last epoch: true. Or until asked to stop, after the step under way and a save:
   /// false. The observer is told of it until then, and of nothing later.
@@ -67,6 +77,8 @@ class Trainer {
     return step_.task().scores(evaluated.sums);
   }
   [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
+  /// What its task has to say before the run.
+  [[nodiscard]] Notices notices() const { return step_.task().notices(); }
 
   /// Handles to all that a checkpoint holds.
   [[nodiscard]] TrainState state();
@@ -92,7 +104,10 @@ class Trainer {
   void require_finite();
   [[noreturn]] void refuse_to_save(const std::string& what) const;
   [[nodiscard]] Task::Evaluated evaluate_to_save();
-  void check_place(const Progress& progress, const std::string& file) const;
+  [[nodiscard]] StepSize step_size() const;
+  [[nodiscard]] EpochCut cut_of(std::int64_t images, StepSize step) const;
+  void compare_images(const ImageLists& saved, bool accept, const std::string& where,
+                      Notices& notices) const;
   [[nodiscard]] bool must_stop() const;
   [[nodiscard]] PrepareBatch preparation() const;
   [[nodiscard]] Batch next_batch();
@@ -111,6 +126,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   TrainStep step_;
   std::int64_t epochs_;
+  std::string images_;  ///< ImageLists of data_, as its state has them
   std::unique_ptr<Loader> loader_;
   ImageSize loader_size_{};
   std::optional<Batch> only_batch_;   ///< --overfit-batch

@@ -19,7 +19,7 @@ Probe::Probe(TrainConfig config, Datasets data)
     set_initial_weights(config_.weights, {config_.run, data_.train->class_names()}, *model_,
                         notices);
   step_ = std::make_unique<TrainStep>(step_options(config_), config_.run, *model_,
-                                      make_task(config_, *model_, data_.train->size()));
+                                      make_task(config_, *model_, data_.train.get()));
 }
 
 ImageSize Probe::own_size() const {

@@ -34,12 +34,25 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, Wei
       info_(std::move(info)),
       options_(options),
       log_(folder, task_, {progress.finished_epochs, progress.step}),
-      events_(folder) {
+      events_(folder, progress.step) {
+  show_again(progress);
   if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
+}
+
+/// What the killed process may have logged of that step was dropped with what came after it.
+void RunRecorder::show_again(const Progress& at) {
+  const std::optional<StepRow>& step = log_.last_kept_step();
+  if (step && step->step == at.step) show(*step);
+  const bool ends_epoch = at.cursor.batch == 0 && at.cursor.epoch == at.finished_epochs;
+  if (ends_epoch && !log_.epochs().empty()) show(log_.epochs().back(), at.step);
 }
 
 void RunRecorder::step(const StepRow& row) {
   log_.step(row);
+  show(row);
+}
+
+void RunRecorder::show(const StepRow& row) {
   events_.scalar("train/loss", row.loss, row.step);
   for (std::size_t i = 0; i < row.loss_parts.size(); ++i) {
     events_.scalar("train/loss_" + task_.loss_parts.at(i), row.loss_parts[i], row.step);
@@ -51,19 +64,22 @@ void RunRecorder::step(const StepRow& row) {
   events_.flush();
 }
 
-void RunRecorder::log_scores(const std::string& group, const Scores& scores, std::int64_t step) {
+void RunRecorder::show_scores(const std::string& group, const Scores& scores, std::int64_t step) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     events_.scalar(group + "/" + task_.measures.at(i).name, scores[i], step);
   }
 }
 
+void RunRecorder::show(const EpochRow& row, std::int64_t step) {
+  events_.scalar("epoch/train_loss", row.train_loss, step);
+  show_scores("eval", row.eval, step);
+  show_scores("eval_ema", row.ema, step);
+  events_.flush();
+}
+
 void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   log_.epoch(row);
-  const std::int64_t step = state.progress.step;
-  events_.scalar("epoch/train_loss", row.train_loss, step);
-  log_scores("eval", row.eval, step);
-  log_scores("eval_ema", row.ema, step);
-  events_.flush();
+  show(row, state.progress.step);
   write_file_atomically(paths_.curves(), svg_of_charts(training_curves(task_, log_.epochs())));
   Files files = weights_of(row, state);
   files.push_back(run_state_file(paths_.state(), state));
@@ -161,7 +177,7 @@ std::vector<std::int64_t> best_epochs(const TaskInfo& task, const std::vector<Ep
   std::vector<EpochRow> ranked = rows;
   std::erase_if(ranked, [](const EpochRow& row) { return row.eval.empty(); });
   std::stable_sort(ranked.begin(), ranked.end(), [&](const EpochRow& a, const EpochRow& b) {
-    return task.is_better(task.best_score(a.eval), task.best_score(b.eval));
+    return task.is_better(task.rank(a.eval), task.rank(b.eval));
   });
   if (std::ssize(ranked) > count) ranked.resize(static_cast<std::size_t>(count));
   std::vector<std::int64_t> epochs;

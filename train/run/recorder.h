@@ -27,7 +27,8 @@ void add_fields(Fields& fields, RecorderOptions& options);
 
 class RunRecorder {
  public:
-  /// Continues the logs in `folder` from `progress`, dropping what came after it.
+  /// Continues the logs in `folder` from `progress`, dropping what came after it. So does
+  /// TensorBoard: its points of that very step are written again.
   RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
               const Progress& progress, RecorderOptions options = {});
 
@@ -57,7 +58,10 @@ class RunRecorder {
   [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state) const;
   [[nodiscard]] PendingFile weights(const std::string& which, const TrainState& state,
                                     std::int64_t epoch, const Scores& scores) const;
-  void log_scores(const std::string& group, const Scores& scores, std::int64_t step);
+  void show(const StepRow& row);
+  void show(const EpochRow& row, std::int64_t step);
+  void show_again(const Progress& at);
+  void show_scores(const std::string& group, const Scores& scores, std::int64_t step);
   /// The epochs whose weights should be there.
   [[nodiscard]] std::vector<std::int64_t> kept_epochs() const;
   void write(Files files);
@@ -72,7 +76,8 @@ class RunRecorder {
   std::unique_ptr<BackgroundWriter> writer_;   ///< null: files are written at once
 };
 
-/// The `count` epochs with the best scores, earlier ones first among equals; rising.
+/// The `count` best epochs, of equal scores those with the smaller loss, then the earlier ones;
+/// rising.
 [[nodiscard]] std::vector<std::int64_t> best_epochs(const TaskInfo& task,
                                                     const std::vector<EpochRow>& rows,
                                                     std::int64_t count);

@@ -171,6 +171,30 @@ std::string format_step(const TaskInfo& task, const StepRow& row) {
   return line + "}\n";
 }
 
+std::optional<StepRow> parse_step(const TaskInfo& task, std::string_view line) {
+  const nlohmann::json parsed = parse_json(line);
+  if (!parsed.is_object()) return {};
+  const auto number = [&](const std::string& name) -> std::optional<double> {
+    const auto found = parsed.find(name);
+    if (found == parsed.end() || !found->is_number()) return {};
+    return found->get<double>();
+  };
+  const auto known = [&](const std::string& name) { return number(name).value_or(std::nan("")); };
+  StepRow row;
+  row.step = static_cast<std::int64_t>(number("step").value_or(0));
+  row.epoch = static_cast<std::int64_t>(number("epoch").value_or(0));
+  row.loss = known("loss");
+  for (const std::string& part : task.loss_parts) {
+    if (parsed.contains("loss_" + part)) row.loss_parts.push_back(known("loss_" + part));
+  }
+  row.lr = known("lr");
+  row.img_s = known("img_s");
+  row.grad_norm = number("grad_norm");
+  row.mfu = number("mfu");
+  row.bad_images = static_cast<std::int64_t>(number("bad_images").value_or(0));
+  return row;
+}
+
 RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
     : csv_path_(RunPaths{folder}.log()), task_(std::move(task)) {
   if (done.epochs > 0 && fs::exists(csv_path_)) {
@@ -181,8 +205,9 @@ RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
 
   const fs::path steps_path = RunPaths{folder}.steps();
   const bool has_steps = done.steps > 0 && fs::exists(steps_path);
-  write_file_atomically(steps_path,
-                        has_steps ? steps_until(read_file(steps_path), done.steps) : std::string());
+  const std::string kept = has_steps ? steps_until(read_file(steps_path), done.steps) : "";
+  if (!kept.empty()) last_kept_step_ = parse_step(task_, lines_of(kept).back());
+  write_file_atomically(steps_path, kept);
   steps_ = AppendFile(steps_path);
 }
 

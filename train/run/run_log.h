@@ -65,11 +65,14 @@ class RunLog {
   void step(const StepRow& row);
   /// All rows so far, also those from before a resume: what the curves are drawn from.
   [[nodiscard]] const std::vector<EpochRow>& epochs() const { return epochs_; }
+  /// The last line that a continued run kept, without its times.
+  [[nodiscard]] const std::optional<StepRow>& last_kept_step() const { return last_kept_step_; }
 
  private:
   std::filesystem::path csv_path_;
   TaskInfo task_;
   std::vector<EpochRow> epochs_;
+  std::optional<StepRow> last_kept_step_;
   AppendFile steps_;
 };
 
@@ -80,5 +83,7 @@ class RunLog {
                                                  const std::string& name);
 /// One line of steps.jsonl, with its end of line.
 [[nodiscard]] std::string format_step(const TaskInfo& task, const StepRow& row);
+/// And back, without its times; nothing where it is no such line.
+[[nodiscard]] std::optional<StepRow> parse_step(const TaskInfo& task, std::string_view line);
 
 }  // namespace fovea

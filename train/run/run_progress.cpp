@@ -18,7 +18,11 @@ json to_json(const LossSums& sums) {
   return {{"samples", sums.samples}, {"loss_sum", sums.total}, {"parts", sums.parts}};
 }
 
-json to_json(const BestEpoch& best) { return {{"epoch", best.epoch}, {"score", best.score}}; }
+json to_json(const BestEpoch& best) {
+  json j{{"epoch", best.epoch}, {"score", best.score}};
+  if (best.loss) j["loss"] = *best.loss;
+  return j;
+}
 
 /// Throws where the counts could not have come from a run.
 void check_progress(const Progress& p) {
@@ -62,7 +66,10 @@ LossSums sums_from(const json& j) {
 /// States of earlier versions, which classified only, have "best_top1" and "best_epoch".
 BestEpoch best_from(const json& j, const std::string& name) {
   if (!j.contains(name)) return {j.at(name + "_epoch"), j.at(name + "_top1")};
-  return {j.at(name).at("epoch"), j.at(name).at("score")};
+  const json& best = j.at(name);
+  BestEpoch result{best.at("epoch"), best.at("score")};
+  if (best.contains("loss")) result.loss = best.at("loss").get<double>();
+  return result;
 }
 
 json to_json(const PlateauState& s) {

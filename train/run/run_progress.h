@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "data/loading/sampler.h"
@@ -16,6 +17,7 @@ namespace fovea {
 struct BestEpoch {
   std::int64_t epoch = -1;  ///< -1: none was evaluated yet
   double score = 0;
+  std::optional<double> loss{};  ///< held out; none: not measured, or an earlier version's state
 
   friend bool operator==(const BestEpoch&, const BestEpoch&) = default;
 };

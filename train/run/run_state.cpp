@@ -1,5 +1,6 @@
 // Names in the file: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata: "fovea" (the
-// format), "progress", "settings" and the model's own keys, each JSON, and "crc32c" of all of it.
+// format), "progress", "settings", "images" and the model's own keys, each JSON, and "crc32c" of
+// all of it.
 #include "train/run/run_state.h"
 
 #include <map>
@@ -84,6 +85,12 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
   }
 }
 
+Progress progress_of(const SafetensorsFile& file, const std::string& path) try {
+  return parse_run_progress(value_or(file.metadata, "progress", ""));
+} catch (const std::exception& error) {  // of the JSON, or of the counts in it
+  fail(path, ": its progress cannot be read: ", error.what());
+}
+
 /// A group that has not moved yet has no count.
 void require_groups(const TrainState& state, const Progress& progress, const std::string& path) {
   for (const auto& [name, count] : progress.group_updates) {
@@ -107,22 +114,19 @@ PendingFile run_state_file(const std::filesystem::path& path, const TrainState& 
   file.metadata["fovea"] = kFormat;
   file.metadata["progress"] = format_run_progress(state.progress);
   file.metadata["settings"] = state.config;
+  if (!state.images.empty()) file.metadata["images"] = state.images;
   return file;
 }
 
 void load_run_state(const std::filesystem::path& path, TrainState& state,
-                    const std::function<void(const Progress&)>& accept) {
+                    const std::function<void(SavedProgress&)>& accept) {
   const SafetensorsFile file = read_run_state(path);
+  SavedProgress saved{progress_of(file, path.string()), value_or(file.metadata, "images", "")};
+  if (accept) accept(saved);  // first: other classes are why a head does not fit
+  const Progress& progress = saved.progress;
   const Tensors mine = tensors_of(state);
   require_same(mine, file.tensors, path.string());
-  Progress progress;
-  try {
-    progress = parse_run_progress(value_or(file.metadata, "progress", ""));
-  } catch (const std::exception& error) {  // of the JSON, or of the counts in it
-    fail(path.string(), ": its progress cannot be read: ", error.what());
-  }
   require_groups(state, progress, path.string());
-  if (accept) accept(progress);
   const NoGrad no_grad;
   for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
   state.optimizer->set_steps_done(progress.updates);

@@ -23,6 +23,13 @@ struct TrainState {
   Ema* ema = nullptr;
   Progress progress;
   std::string config;  ///< JSON of the run's settings
+  std::string images;  ///< JSON of its ImageLists; "": it does not say
+};
+
+/// What a state file says beside its tensors.
+struct SavedProgress {
+  Progress progress;
+  std::string images;  ///< as TrainState's
 };
 
 /// Names of its tensors, as in the file, that hold a NaN or an infinity.
@@ -32,10 +39,10 @@ struct TrainState {
 [[nodiscard]] PendingFile run_state_file(const std::filesystem::path& path,
                                          const TrainState& state);
 /// Fills model, optimizer, averages and progress. Throws, with nothing changed, unless the file is
-/// whole, a state of this very model, optimizer and kind of averages, and `accept` takes its
-/// progress (by not throwing).
+/// whole, a state of this very model, optimizer and kind of averages, and `accept` takes what it
+/// says (by not throwing); that may move the progress to another place, to go on from there.
 void load_run_state(const std::filesystem::path& path, TrainState& state,
-                    const std::function<void(const Progress&)>& accept = {});
+                    const std::function<void(SavedProgress&)>& accept = {});
 /// The settings that a state was saved with, as JSON.
 [[nodiscard]] std::string read_state_config(const std::filesystem::path& path);
 

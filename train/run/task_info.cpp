@@ -1,6 +1,8 @@
 // Measures as text, and scores of sums.
 #include "train/run/task_info.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -16,6 +18,19 @@ ScoreSums& ScoreSums::operator+=(const ScoreSums& other) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += other.values[i];
   count += other.count;
   return *this;
+}
+
+EpochRank TaskInfo::rank(const Scores& scores) const {
+  const auto loss = std::find_if(measures.begin(), measures.end(),
+                                 [](const Measure& measure) { return measure.is_loss; });
+  EpochRank rank{best_score(scores)};
+  if (loss != measures.end()) rank.loss = scores.at(loss - measures.begin());
+  return rank;
+}
+
+bool TaskInfo::is_better(const EpochRank& rank, const EpochRank& than) const {
+  if (rank.score != than.score) return is_better(rank.score, than.score);
+  return rank.loss && than.loss && *rank.loss < *than.loss;
 }
 
 Scores TaskInfo::means(const ScoreSums& sums) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ struct Measure {
 
 /// In the order of TaskInfo::measures; empty: not measured.
 using Scores = std::vector<double>;
+
+/// What epochs are ranked by.
+struct EpochRank {
+  double score = 0;              ///< of the best measure
+  std::optional<double> loss{};  ///< held out, where it is measured: decides between equal scores
+
+  friend bool operator==(const EpochRank&, const EpochRank&) = default;
+};
 
 /// What an evaluation adds up over samples, so that parts of a data set can be evaluated apart.
 struct ScoreSums {
@@ -53,9 +62,12 @@ struct TaskInfo {
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }
   /// Sums by their count, where is_percent of 100; 0 of no sample.
   [[nodiscard]] Scores means(const ScoreSums& sums) const;
+  [[nodiscard]] EpochRank rank(const Scores& scores) const;
   [[nodiscard]] bool is_better(double score, double than) const {
     return best_measure().more_is_better ? score > than : score < than;
   }
+  /// Of equal scores the one with the smaller loss.
+  [[nodiscard]] bool is_better(const EpochRank& rank, const EpochRank& than) const;
 };
 
 }  // namespace fovea

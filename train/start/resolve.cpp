@@ -47,21 +47,40 @@ fs::path find_state(const TrainConfig& config) {
   return {};
 }
 
+StepSize step_size(const TrainConfig& config) {
+  return {config.images.loader.batch_size, config.loop.grad_accum_steps};
+}
+
+/// A step's images may come in other batches as long as they are as many.
+bool is_step_size(const Field& field) {
+  return field.name == "batch-size" || field.name == "grad-accum-steps";
+}
+
 /// Refuses changes of settings that a saved state depends on: with others its tensors would not
 /// fit, or its place in the data would mean something else. Notes each other change.
 void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices& notices) {
   std::string refused;
   const Fields before = fields_of(saved);
+  const std::int64_t images = step_size(saved).images();
+  const bool same_step = images == step_size(now).images();
   for (const Field& field : fields_of(now)) {
     const std::string text = field_text(field),
                       old = field_text(find_field(before, field.name, ""));
     if (!field.saved || text == old) continue;
     const std::string change = field.name + " " + old + " -> " + text;
-    if (field.fixed) {
+    if (field.fixed && !(same_step && is_step_size(field))) {
       refused.append(refused.empty() ? " " : ", ").append(change);
     } else {
       notices.add("setting changed since the saved state: ", change);
     }
+  }
+  if (same_step && step_size(saved) != step_size(now)) {
+    notices.add("a step takes the same ", images, " images in other batches: what is drawn for ",
+                "each batch (mixing, drop path) and the last digits of sums become others");
+  }
+  if (!same_step) {
+    refused += text_of("; --batch-size times --grad-accum-steps must stay ", images, ", got ",
+                       step_size(now).images());
   }
   check(refused.empty(), state.string(),
         ": was saved with other settings, and needs them:", refused);
@@ -71,7 +90,7 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
                          const std::string& config_file, TaskKind task) {
   const TrainConfig saved = saved_config(read_state_config(state), state.string());
   check_task(saved.model.name, task);
-  ResolvedRun run{saved, state, {}};
+  ResolvedRun run{saved, state, step_size(saved), {}};
   const Others others = settings_of_others(task);
   apply_file(run.config, config_file, others);
   apply(run.config, flags, others);
@@ -82,7 +101,7 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
 }
 
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
-  ResolvedRun run{config_for(task), {}, {}};
+  ResolvedRun run{config_for(task), {}, {}, {}};
   const Others others = settings_of_others(task);
   const std::string& dataset = wanted.data.name;
   apply_json(fields_of(run.config), recipe_of(dataset, task), "recipe of " + dataset, others);

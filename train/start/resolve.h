@@ -25,6 +25,7 @@ struct RunDefaults {
 struct ResolvedRun {
   TrainConfig config;
   std::filesystem::path state;  ///< to go on from; empty: the run starts anew
+  StepSize step_before;         ///< of the run that is continued
   Notices notices;              ///< settings that differ from the saved run's
 };
 

@@ -81,6 +81,7 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
   const std::string model = text_in_json(find_field(fields_of(any), "model", where), json, where);
   const TaskKind task = model.empty() ? TaskKind::classification : task_kind(model);
   TrainConfig config = config_for(task);
+  config.task->precede_settings();
   apply_saved_json(fields_of(config), json, where, settings_of_others(task));
   return config;
 }
@@ -94,8 +95,8 @@ std::string_view recipe_of(std::string_view dataset, TaskKind task) {
 TaskInfo task_info(const TrainConfig& config) { return config.task->info(config); }
 
 std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
-                                      std::int64_t samples) {
-  return config.task->make(config, model, samples);
+                                      const Dataset* images) {
+  return config.task->make(config, model, images);
 }
 
 void check_task(const std::string& model, TaskKind program) {

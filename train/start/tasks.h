@@ -33,9 +33,10 @@ namespace fovea {
 /// What a run of these settings logs.
 [[nodiscard]] TaskInfo task_info(const TrainConfig& config);
 
-/// What `model` is trained for, on a split of so many `samples`. The model must outlive the task.
+/// What `model` is trained for, on `images`, or without any to be looked at. The model must outlive
+/// the task.
 [[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
-                                                    std::int64_t samples);
+                                                    const Dataset* images = nullptr);
 
 /// Throws UsageError where the model is of another task than the program's.
 void check_task(const std::string& model, TaskKind program);

@@ -28,8 +28,9 @@ class ClassificationSettings : public TaskSettings {
   void check(const TrainConfig& config) const override;
   [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
   [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
-                                                 std::int64_t samples) const override;
+                                                 const Dataset* images) const override;
   void forget_files() override;
+  void precede_settings() override;
 };
 
 /// Of a run that trains a classifier.
@@ -47,6 +48,7 @@ class Classification : public Task {
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] Notices notices() const override { return objective_.notices(model_); }
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;
   /// Cross-entropy without smoothing, top-1, top-5.
   [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,

@@ -24,6 +24,9 @@ void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
            {1e-3, 1e3})
       .other_names = {"kd-temperature"};
   g.choice("kd-reduction", &options.kd_reduction, "soft loss divided by B K or by B");
+  g.choice("without-teacher", &options.without_teacher,
+           "what labels teach a model with a distillation head: timm: the mean of both heads; "
+           "deit: the class head alone");
   TeacherOptions& teacher = options.teacher;
   g.add("teacher", &teacher.model, "registry name (default: as its checkpoint says)");
   g.add("teacher-checkpoint", &teacher.checkpoint,
@@ -104,12 +107,21 @@ TaskInfo ClassificationSettings::info(const TrainConfig&) const {
 }
 
 std::unique_ptr<const Task> ClassificationSettings::make(const TrainConfig& config, Model& model,
-                                                         std::int64_t samples) const {
-  const TrainingSplit training{samples, config.images.loader.rows.splits, config.sizes, config.run};
+                                                         const Dataset* images) const {
+  const TrainingSplit training{.images = images,
+                               .dataset = config.data.name,
+                               .other_images = config.request.other_images,
+                               .splits = config.images.loader.rows.splits,
+                               .sizes = config.sizes,
+                               .run = config.run};
   return std::make_unique<Classification>(options, model, training);
 }
 
 void ClassificationSettings::forget_files() { options.objective.distillation = Distillation::none; }
+
+void ClassificationSettings::precede_settings() {
+  options.objective.without_teacher = WithoutTeacher::deit;
+}
 
 ClassificationOptions& classification_of(TrainConfig& config) {
   return dynamic_cast<ClassificationSettings&>(*config.task).options;

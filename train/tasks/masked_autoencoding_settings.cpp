@@ -20,7 +20,7 @@ class Settings : public TaskSettings {
     return info;
   }
   [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
-                                                 std::int64_t /*samples*/) const override {
+                                                 const Dataset* /*images*/) const override {
     return std::make_unique<MaskedAutoencoding>(info(config), model, config.run.seed);
   }
 };

@@ -1,6 +1,8 @@
 // Which loss a batch gets.
 #include "train/tasks/objective.h"
 
+#include <algorithm>
+
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
@@ -16,11 +18,17 @@ Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
 
 TaskLoss Objective::operator()(const ClassifierOutput& student, const Targets& targets,
                                const Tensor& images) const {
+  if (teacher_ == nullptr) return {base(untaught(student), targets)};
   const Tensor hard = base(student.logits, targets);
-  if (teacher_ == nullptr) return {hard};
   const Tensor learner = student.logits_dist.defined() ? student.logits_dist : student.logits;
   const Tensor taught = distil(learner, teacher_->logits(images, targets.indices));
   return {hard * (1 - options_.alpha) + taught * options_.alpha, {hard, taught}};
+}
+
+Tensor Objective::untaught(const ClassifierOutput& student) const {
+  const bool one_head = !student.logits_dist.defined();
+  if (one_head || options_.without_teacher == WithoutTeacher::deit) return student.logits;
+  return (student.logits + student.logits_dist) * 0.5;
 }
 
 Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
@@ -43,7 +51,28 @@ Tensor Objective::distil(const Tensor& learner, const Tensor& teacher) const {
 }
 
 bool Objective::is_unused(const Parameter& parameter) const {
-  return teacher_ == nullptr && parameter.role == Role::distillation_head;
+  return teacher_ == nullptr && options_.without_teacher == WithoutTeacher::deit &&
+         parameter.role == Role::distillation_head;
+}
+
+Notices Objective::notices(const Model& model) const {
+  if (teacher_ != nullptr) return teacher_->notices();
+  Notices notices;
+  const auto& parameters = model.store().parameters();
+  const bool distilled = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
+    return p.role == Role::distillation_head;
+  });
+  if (!distilled) return notices;
+  const std::string start = model.info().name + ": has a distillation head and no teacher: ";
+  if (options_.without_teacher == WithoutTeacher::timm) {
+    notices.add(start, "the labels teach the mean of both heads, as in timm; --without-teacher ",
+                "deit teaches the class head alone");
+  } else {
+    notices.add(
+        start, "the labels teach the class head alone, as in DeiT's code, and answers ",
+        "are the mean with a head that learned nothing; --without-teacher timm teaches both");
+  }
+  return notices;
 }
 
 }  // namespace fovea

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
-#include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/index.h"
+#include "train/tasks/stored_logits.h"
 
 namespace fovea {
 namespace {
@@ -64,16 +64,13 @@ class StoredTeacher : public Teacher {
   StoredTeacher(const TeacherOptions& options, const ModelInfo& student,
                 const TrainingSplit& training)
       : device_(training.run.device) {
-    const SafetensorsFile file = read_safetensors(options.logits);
-    const auto found = file.tensors.find("logits");
-    check(found != file.tensors.end(), options.logits, ": there is no tensor \"logits\"");
-    const Shape expected{training.samples, student.num_classes};
-    check(found->second.shape() == expected && is_float(found->second.dtype()), options.logits,
-          ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected numbers ",
-          expected, ", training images by classes");
-    logits_ = found->second.to(DType::f32);
+    check(training.images != nullptr, "teacher: stored logits need the training images");
+    const WantedLogits wanted{*training.images, training.dataset, student.num_classes,
+                              training.other_images};
+    logits_ = read_logits(options.logits, wanted, notices_);
   }
 
+  [[nodiscard]] Notices notices() const override { return notices_; }
   [[nodiscard]] Tensor logits(const Tensor&, const Tensor& indices) const override {
     check(indices.defined(), "teacher: the batch does not say which images it holds");
     return ops::index_select(logits_, 0, indices).to(device_);
@@ -82,6 +79,7 @@ class StoredTeacher : public Teacher {
  private:
   Device device_;
   Tensor logits_;  ///< f32 [N, K], on the CPU
+  Notices notices_;
 };
 
 }  // namespace

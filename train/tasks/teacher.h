@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/notices.h"
+#include "data/dataset.h"
 #include "models/model.h"
 #include "train/loop/training_sizes.h"
 #include "train/run/run_context.h"
@@ -17,6 +19,8 @@ class Teacher {
   virtual ~Teacher() = default;
   /// [B, K], without a tape.
   [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
+  /// What is to be said of it before a run.
+  [[nodiscard]] virtual Notices notices() const { return {}; }
 };
 
 /// Where a teacher's logits come from: computed by a model, or stored.
@@ -29,14 +33,16 @@ struct TeacherOptions {
 
 /// What a loss may have to know of the images of training and of the run.
 struct TrainingSplit {
-  std::int64_t samples = 0;
-  std::int64_t splits = 1;  ///< RowOptions::splits
+  const Dataset* images = nullptr;  ///< only stored logits ask for them
+  std::string dataset{};            ///< what it is called
+  bool other_images = false;        ///< stored logits may be of others
+  std::int64_t splits = 1;          ///< RowOptions::splits
   TrainingSizes sizes{};
   RunContext run{};
 };
 
-/// Reads its weights, or its stored logits of all training images. A model must see images of the
-/// student's size and know as many classes.
+/// Reads its weights, or its stored logits of all training images (read_logits()). A model must see
+/// images of the student's size and know as many classes.
 [[nodiscard]] std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options,
                                                     const ModelInfo& student,
                                                     const TrainingSplit& training);

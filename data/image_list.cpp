@@ -1,0 +1,106 @@
+// Checksums of the list, and where two lists part.
+#include "data/image_list.h"
+
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/parallel.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kMostChecksums = 4096;
+
+std::int64_t block_for(std::int64_t images) {
+  std::int64_t block = 1;
+  while (images > block * kMostChecksums) block *= 2;
+  return block;
+}
+
+/// Of the images from `begin` to `end`, whose labels are put into `labels`.
+std::uint32_t checksum_of(const Dataset& dataset, std::int64_t begin, std::int64_t end,
+                          std::vector<std::int64_t>& labels) {
+  std::uint32_t crc = 0;
+  ListEntry entry;
+  for (std::int64_t i = begin; i < end; ++i) {
+    entry.name.clear();
+    dataset.list_entry(i, entry);
+    labels[i] = entry.label;
+    const auto label = static_cast<std::uint64_t>(entry.label);
+    entry.name += '\0';
+    for (int byte = 0; byte < 8; ++byte) entry.name += static_cast<char>(label >> (8 * byte));
+    crc = crc32c(entry.name, crc);
+  }
+  return crc;
+}
+
+std::string quoted(const std::string& name) { return "\"" + name + "\""; }
+
+std::string difference_of_classes(const ImageList& earlier, const ImageList& now) {
+  if (earlier.classes == now.classes) return "";
+  const std::size_t before = earlier.classes.size(), here = now.classes.size();
+  std::size_t k = 0;
+  while (k < before && k < here && earlier.classes[k] == now.classes[k]) ++k;
+  std::string text = before == here ? "" : text_of(here, " classes, ", before, " before: ");
+  if (k == here) return text + text_of("class ", k, ", ", quoted(earlier.classes[k]), ", is gone");
+  text += text_of("class ", k, " is ", quoted(now.classes[k]));
+  return k == before ? text + " and is new" : text + " and was " + quoted(earlier.classes[k]);
+}
+
+std::string difference_of_counts(const ImageList& earlier, const ImageList& now) {
+  for (std::size_t k = 0; k < now.counts.size() && k < earlier.counts.size(); ++k) {
+    if (now.counts[k] == earlier.counts[k]) continue;
+    return text_of("class ", quoted(now.classes[k]), " has ", now.counts[k], " images, ",
+                   earlier.counts[k], " before; ");
+  }
+  if (now.images == earlier.images) return "";
+  return text_of(now.images, " images, ", earlier.images, " before; ");
+}
+
+/// The place where lists of blocks of one size part.
+std::string parting(const ImageList& earlier, const ImageList& now, const Dataset& dataset) {
+  const auto [mine, theirs] = std::mismatch(now.checksums.begin(), now.checksums.end(),
+                                            earlier.checksums.begin(), earlier.checksums.end());
+  const std::int64_t first = (mine - now.checksums.begin()) * now.block;
+  if (first >= now.images) return text_of("the list ends with image ", now.images - 1);
+  const std::int64_t last = std::min(first + now.block, now.images) - 1;
+  const auto name = [&](std::int64_t i) { return visible_text(dataset.describe(i)); };
+  if (first == last) return text_of("the first other image is ", first, ", ", name(first));
+  return text_of("the first other image is one of ", first, " to ", last, ", ", name(first), " to ",
+                 name(last));
+}
+
+}  // namespace
+
+ImageList image_list(const Dataset& dataset, std::int64_t block) {
+  ImageList list;
+  list.classes = dataset.class_names();
+  list.images = dataset.size();
+  list.block = block > 0 ? block : block_for(list.images);
+  list.checksums.resize(static_cast<std::size_t>((list.images + list.block - 1) / list.block));
+  std::vector<std::int64_t> labels(static_cast<std::size_t>(list.images));
+  parallel_for(static_cast<std::int64_t>(list.checksums.size()), 16,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t b = begin; b < end; ++b) {
+                   const std::int64_t stop = std::min((b + 1) * list.block, list.images);
+                   list.checksums[b] = checksum_of(dataset, b * list.block, stop, labels);
+                 }
+               });
+  list.counts.resize(list.classes.size());
+  for (const std::int64_t label : labels)
+    if (label >= 0 && label < std::ssize(list.counts)) ++list.counts[label];
+  return list;
+}
+
+std::string difference(const ImageList& earlier, const Dataset& dataset) {
+  check(earlier.block >= 1, "image list: got blocks of ", earlier.block, " images");
+  const ImageList now = image_list(dataset, earlier.block);
+  if (now == earlier) return "";
+  const std::string classes = difference_of_classes(earlier, now);
+  if (!classes.empty()) return classes;
+  return difference_of_counts(earlier, now) + parting(earlier, now, dataset);
+}
+
+}  // namespace fovea

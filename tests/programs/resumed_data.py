@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Stops runs, changes the data under them, and continues them; and teaches from stored logits of the same and of other images.
+
+    tests/programs/resumed_data.py [--build build]
+
+A resume on other images must end with one line that names the first difference and --accept-other-images, which goes
+on; so must a run whose teacher's logits are of others. Prints a table; exit code 1 where something failed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from hardening import png
+from tiny_training import tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FLAG = "--accept-other-images"
+CLASSES = ["ant", "bee", "cat"]
+TRAIN = [*tiny_model("train_cifar"), "--img-size", "32", "--batch-size", "4", "--warmup-epochs", "0", "--workers", "0",
+         "--threads", "1", "--mixup", "0", "--cutmix", "0", "--no-report"]
+
+
+def class_folders(root, copies=6):
+    """Gray pictures: each class has its own level, each picture its own last bits."""
+    for split in ("train", "val"):
+        for k, name in enumerate(CLASSES):
+            (root / split / name).mkdir(parents=True)
+            for i in range(copies):
+                (root / split / name / f"{i}.png").write_bytes(png(40 + 80 * k + i))
+    return root
+
+
+def tar_member(name, content):
+    header = bytearray(512)
+    for at, text in [(0, name.encode()), (100, b"0000644"), (124, b"%011o" % len(content)), (136, b"0" * 11),
+                     (148, b" " * 8), (156, b"0"), (257, b"ustar\00000")]:
+        header[at:at + len(text)] = text
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + content + bytes(-len(content) % 512)
+
+
+def shards(root, source, order):
+    """The pictures of class folders, in the order that a function of their list gives."""
+    root.mkdir()
+    for split in ("train", "val"):
+        files = [(k, file) for k, name in enumerate(CLASSES) for file in sorted((source / split / name).iterdir())]
+        members = b"".join(tar_member(f"{i:03}.png", file.read_bytes()) + tar_member(f"{i:03}.cls", b"%d" % k)
+                           for i, (k, file) in enumerate(order(files)))
+        (root / f"{split}-0.tar").write_bytes(members + bytes(1024))
+    return root
+
+
+def write_logits(path, labels):
+    rows = [struct.pack("<3f", *(20.0 * (k == label) for k in range(3))) for label in labels]
+    header = json.dumps({"logits": {"dtype": "F32", "shape": [len(rows), 3], "data_offsets": [0, 12 * len(rows)]}})
+    path.write_bytes(struct.pack("<Q", len(header)) + header.encode() + b"".join(rows))
+    return path
+
+
+class Table:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
+
+    def run(self, program, *flags):
+        return subprocess.run([self.build / program, *map(str, flags)], capture_output=True, text=True, timeout=120)
+
+    def note(self, what, problem):
+        self.rows += 1
+        self.failed += bool(problem)
+        print(f"{'FAIL' if problem else 'ok':4} {what}{': ' + problem if problem else ''}", flush=True)
+
+    def refused(self, what, words, *command):
+        result = self.run(*command)
+        lines = result.stderr.splitlines()
+        missing = [word for word in [*words, FLAG] if len(lines) != 1 or word not in lines[0]]
+        self.note(what, f"{result.returncode}, not said: {missing} in {result.stderr}" if result.returncode != 1 or missing else "")
+
+    def accepted(self, what, words, *command):
+        result = self.run(*command)
+        missing = [word for word in words if word not in result.stdout]
+        self.note(what, f"{result.returncode}, not said: {missing}: {result.stdout}{result.stderr}"
+                  if result.returncode or missing else "")
+
+
+def rename(old, new):
+    return lambda root: (root / "train" / old).rename(root / "train" / new)
+
+
+# A change of class folders, and words of what is said.
+CHANGES = {
+    "a class is renamed": (lambda root: [(root / s / "bee").rename(root / s / "dog") for s in ("train", "val")],
+                           ['class 1 is "cat" and was "bee"']),
+    "a class is added": (lambda root: shutil.copytree(root / "train/ant", root / "train/bat"),
+                         ['4 classes, 3 before: class 1 is "bat" and was "bee"']),
+    "a picture is added": (lambda root: (root / "train/bee/00.png").write_bytes(png(1)),
+                           ['class "bee" has 7 images, 6 before', "train/bee/00.png"]),
+    "twenty are added": (lambda root: [(root / f"train/cat/x{i}.png").write_bytes(png(i)) for i in range(20)],
+                         ['class "cat" has 26 images, 6 before', "train/cat/x0.png"]),
+    "a picture is removed": (lambda root: (root / "train/cat/5.png").unlink(),
+                             ['class "cat" has 5 images, 6 before', "ends with image 16"]),
+    "a picture is renamed": (rename("bee/3.png", "bee/33.png"), ["other image is 9", "train/bee/33.png"]),
+    "a picture moves to another class": (rename("bee/3.png", "ant/33.png"), ['class "ant" has 7 images, 6 before']),
+    "a test picture is renamed": (lambda root: (root / "val/ant/0.png").rename(root / "val/ant/9.png"),
+                                  ["test images", "val/ant/1.png"]),
+}
+
+
+def resumes(table):
+    source = class_folders(table.folder / "folders")
+    started = table.folder / "started"
+    command = ["train_imagenet", *TRAIN, "--data-dir", source, "--index-cache", "none", "--epochs", "3"]
+    result = table.run(*command, "--max-steps", "6", "--output", started)
+    table.note("a run is stopped", result.stderr)
+    for what, (change, words) in CHANGES.items():
+        data, run = table.folder / f"data, {what}", table.folder / f"run, {what}"
+        shutil.copytree(source, data)
+        shutil.copytree(started, run)
+        there = ["--data-dir", data, "--index-cache", "none", "--resume", "auto", "--output", run, "--max-steps", "0"]
+        change(data)
+        table.refused(f"resume: {what}", words, "train_imagenet", *there)
+        if what not in ("a class is added", "a class is renamed"):
+            table.accepted(f"resume: {what}, accepted", ["images are others than the saved run's", words[0]],
+                           "train_imagenet", *there, FLAG)
+    data, run = table.folder / "moved", table.folder / "run, moved"
+    shutil.copytree(source, data)
+    shutil.copytree(started, run)
+    result = table.run("train_imagenet", "--data-dir", data, "--index-cache", "none", "--resume", "auto", "--output", run,
+                       "--max-steps", "0")
+    table.note("resume: the same images elsewhere", result.stderr or "images" * ("others than" in result.stdout))
+
+
+def teachers(table):
+    folders = class_folders(table.folder / "taught")
+    same = shards(table.folder / "same order", folders, list)
+    other = shards(table.folder / "other order", folders, lambda files: files[1::2] + files[::-2])
+    teacher = table.folder / "teacher"
+    table.run("train_imagenet", *TRAIN, "--data-dir", folders, "--index-cache", "none", "--epochs", "30", "--output", teacher)
+    recorded, val = table.folder / "recorded.safetensors", table.folder / "val.safetensors"
+    for split, path in (("train", recorded), ("val", val)):
+        result = table.run("evaluate", teacher, "--data-dir", folders, "--dataset", "auto", "--split", split, "--logits", path)
+        table.note(f"logits of {split}", result.stderr if result.returncode else "")
+    sorted_labels = [k for k in range(3) for _ in range(6)]
+    foreign = write_logits(table.folder / "foreign.safetensors", sorted_labels)
+    runs = iter(range(100))
+
+    def learn(data, logits, *more):
+        return ["train_imagenet", *TRAIN, "--data-dir", data, "--index-cache", "none", "--epochs", "1", "--teacher-logits",
+                logits, "--distillation-type", "soft", "--output", table.folder / f"student {next(runs)}", *more]
+    quiet = table.run(*learn(folders, recorded))
+    table.note("logits of these images", quiet.stderr or "a note" * ("recorded.safetensors:" in quiet.stdout))
+    table.refused("logits of the other split", ['split "val"'], *learn(folders, val))
+    table.accepted("logits of the other split, accepted", ['split "val"'], *learn(folders, val, FLAG))
+    table.accepted("foreign logits in the same order", ["of its first 18 rows 100.0 %"], *learn(folders, foreign))
+    table.accepted("foreign logits, shards in the same order", ["100.0 %"], *learn(same, foreign))
+    table.refused("foreign logits, shards in another order", ["in another order?", "chance is"], *learn(other, foreign))
+    table.refused("recorded logits, shards in another order", ["in another order?"], *learn(other, recorded))
+    table.accepted("foreign logits, accepted", ["chance is"], *learn(other, foreign, FLAG))
+    (folders / "train/bee/3.png").rename(folders / "train/bee/33.png")
+    table.refused("logits of a picture that was renamed", ["train/bee/33.png"], *learn(folders, recorded))
+    half = ["--fraction", "0.5"]
+    table.run("evaluate", teacher, "--data-dir", folders, "--dataset", "folder", "--split", "train", *half, "--logits", recorded)
+    table.refused("logits of another half", ["first other image"],
+                  *learn(folders, recorded, *half, "--fraction-rule", "first"))
+    table.accepted("logits of this half", [], *learn(folders, recorded, *half))
+
+
+def others(table):
+    """What else is said before a run."""
+    distilled = ["train_cifar", *TRAIN, "--model", "deit_tiny_distilled_patch4_32", "--max-steps", "2"]
+    table.accepted("a distilled model without a teacher", ["mean of both heads, as in timm"], *distilled,
+                   "--output", table.folder / "timm")
+    table.accepted("the same by DeiT's rule", ["class head alone, as in DeiT's code"], *distilled, "--without-teacher", "deit",
+                   "--output", table.folder / "deit")
+    table.accepted("an average that cannot move", ["leaves 99.99 % of the first weights"], "train_cifar", *TRAIN, "--max-steps",
+                   "2", "--model-ema", "--model-ema-decay", "0.99996", "--output", table.folder / "average")
+    table.accepted("other batches of the same step", ["batch-size 4 -> 2", "the same 4 images in other batches"], "train_cifar",
+                   "--resume", "auto", "--output", table.folder / "average", "--batch-size", "2", "--grad-accum-steps", "2",
+                   "--max-steps", "4")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        table = Table(options.build.resolve(), pathlib.Path(folder))
+        for part in (resumes, teachers, others):
+            part(table)
+    print(f"{table.rows} cases, {table.failed} failed")
+    return 1 if table.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+// Files of logits: whose images they are of, as they say and as their rows show.
+#include "train/tasks/stored_logits.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "data/loading/sampler.h"
+#include "data/sources/builtin.h"
+#include "data/sources/subset.h"
+#include "tests/support/temporary_folder.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kImages = 60;
+
+std::shared_ptr<const Dataset> images_of(std::uint64_t seed = 3) {
+  return std::make_shared<Builtin>(Split::train,
+                                   BuiltinOptions{.seed = seed, .train_size = kImages});
+}
+
+/// 20 for the class of the image that row i is of, 0 elsewhere.
+Tensor logits_of(const Dataset& images, const std::vector<std::int64_t>& order) {
+  const Tensor logits = zeros({std::ssize(order), images.classes()});
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    logits.data<float>()[static_cast<std::int64_t>(i) * images.classes() + images.label(order[i])] =
+        20;
+  }
+  return logits;
+}
+
+/// Writes and reads a file; what was said, or the error.
+struct Read {
+  std::string error;
+  std::vector<std::string> notices;
+
+  Read(const Tensor& logits, const Metadata& metadata, const WantedLogits& wanted) {
+    const TemporaryFolder folder;
+    write_safetensors(folder / "t.safetensors", {{"logits", logits}}, metadata);
+    Notices told;
+    error = message_of([&] { (void)read_logits(folder / "t.safetensors", wanted, told); });
+    notices = told.texts();
+  }
+};
+
+using Classes = std::vector<std::int64_t>;
+
+Agreement agree(const Classes& said, const Classes& labels, std::int64_t classes) {
+  return agreement(said, labels, classes);
+}
+
+}  // namespace
+
+TEST_CASE("logits that say whose they are: those of the very list are taken without a word") {
+  const auto images = images_of();
+  const Tensor logits = logits_of(*images, sequential_order(kImages));
+  const Metadata own = logits_metadata("builtin", Split::train, *images);
+  const WantedLogits wanted{*images, "builtin", 10};
+  const Read same(logits, own, wanted);
+  CHECK(same.error.empty());
+  CHECK(same.notices.empty());
+  // Chance is no matter where the list is the same: a teacher may be weak.
+  CHECK(Read(zeros({kImages, 10}), own, wanted).error.empty());
+
+  const Read other(logits, logits_metadata("builtin", Split::train, *images_of(4)), wanted);
+  CHECK(contains(other.error,
+                 "its logits are not of these training images: the first other image "
+                 "is 0, image 0; --accept-other-images"));
+  const Read val(logits, logits_metadata("builtin", Split::test, *images), wanted);
+  CHECK(contains(val.error, "they are of the split \"val\""));
+  const Read part(logits, logits_metadata("builtin", Split::train, *select(images, {"3"})), wanted);
+  CHECK(contains(part.error, "10 classes, 3 before"));
+
+  const WantedLogits anyhow{*images, "builtin", 10, true};
+  const Read taken(logits, logits_metadata("builtin", Split::train, *images_of(4)), anyhow);
+  CHECK(taken.error.empty());
+  REQUIRE(taken.notices.size() == 1);
+  CHECK(contains(taken.notices[0], "of other images: the first other image is 0"));
+}
+
+TEST_CASE("logits that do not say it are measured by the labels, and chance is an error") {
+  const auto images = images_of();
+  const WantedLogits wanted{*images, "builtin", 10};
+  const Read right(logits_of(*images, sequential_order(kImages)), {}, wanted);
+  CHECK(right.error.empty());
+  REQUIRE(right.notices.size() == 1);
+  CHECK(contains(right.notices[0],
+                 "of its first 60 rows 100.0 % say their image's own class "
+                 "(chance is 10.0 %)"));
+
+  const Tensor shuffled = logits_of(*images, shuffled_order(kImages, 1, 0));
+  const Read wrong(shuffled, {}, wanted);
+  CHECK(contains(wrong.error,
+                 "say their image's own class (chance is 10.0 %): are they of other "
+                 "images, or in another order? --accept-other-images"));
+  const Read anyhow(shuffled, {}, {*images, "builtin", 10, true});
+  CHECK(anyhow.error.empty());
+  CHECK(anyhow.notices.size() == 1);
+  // Elsewhere pictures have other names: only the labels can be compared.
+  const Metadata pack = logits_metadata("pack", Split::train, *images_of(4));
+  CHECK(Read(logits_of(*images, sequential_order(kImages)), pack, wanted).notices.size() == 1);
+  CHECK(contains(Read(shuffled, pack, wanted).error, "in another order?"));
+}
+
+TEST_CASE("a file without logits of these sizes is refused") {
+  const auto images = images_of();
+  const WantedLogits wanted{*images, "builtin", 10};
+  CHECK(contains(Read(zeros({kImages - 1, 10}), {}, wanted).error,
+                 "logits are f32 [59, 10], expected numbers [60, 10]"));
+  CHECK(contains(Read(zeros({kImages, 10}, {DType::i64, {}}), {}, wanted).error, "logits are i64"));
+  const Metadata broken{{"images", "{"}, {"dataset", "builtin"}, {"split", "train"}};
+  CHECK(contains(Read(zeros({kImages, 10}), broken, wanted).error,
+                 "its list of images cannot be read"));
+}
+
+TEST_CASE("chance: what rows in another order reach") {
+  Classes labels, weak, moved;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    labels.push_back(i % 10);
+    weak.push_back(i % 5 == 0 ? i % 10 : (i + 1 + i % 3) % 10);  // a fifth is right
+    moved.push_back((i + i / 10) % 10);
+  }
+  CHECK(agree(labels, labels, 10).right == 1000);
+  CHECK_FALSE(agree(labels, labels, 10).is_chance());
+  CHECK_FALSE(agree(weak, labels, 10).is_chance());
+  CHECK(agree(moved, labels, 10).right == 100);
+  CHECK(agree(moved, labels, 10).is_chance());
+  // Nine images of ten are of one class: another order is right in 82 %.
+  Classes skewed, turned;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    skewed.push_back(i % 10 == 0 ? 1 : 0);
+    turned.push_back(i % 10 == 5 ? 1 : 0);
+  }
+  CHECK(agree(skewed, skewed, 2).chance == doctest::Approx(820));
+  CHECK(agree(turned, skewed, 2).is_chance());
+  CHECK_FALSE(agree(skewed, skewed, 2).is_chance());
+  // A sorted list begins with one class alone, which any good teacher says.
+  const Classes zeros_only(1000, 0);
+  Classes good = zeros_only;
+  for (std::size_t i = 0; i < 50; ++i) good[i * 20] = 1;
+  CHECK_FALSE(agree(good, zeros_only, 2).is_chance());
+  CHECK(agree(labels, zeros_only, 10).is_chance());
+  // A handful of rows that are all right.
+  CHECK_FALSE(agree({0, 1}, {0, 1}, 2).is_chance());
+  CHECK(agree({1, 0}, {0, 1}, 2).is_chance());
+}
+
+}  // namespace fovea
