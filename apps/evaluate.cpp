@@ -179,8 +179,8 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
   });
   line.print("\n" + bias_table(models));
   if (!request.csv.empty()) write_file_atomically(request.csv, bias_csv(models));
-  keep_logits(request, models.front().responses.logits,
-              classes_metadata(models.front().classes), line);
+  keep_logits(request, models.front().responses.logits, classes_metadata(models.front().classes),
+              line);
 }
 
 int run(int argc, char** argv) {

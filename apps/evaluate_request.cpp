@@ -96,8 +96,8 @@ Metadata EvaluateRequest::logits_metadata(const LoadedModel& trained,
                                           const MatchedImages& shown) const {
   const DatasetOptions options = images_of(trained);
   const std::string name = options.name == "auto" ? detect_dataset(options) : options.name;
-  Metadata metadata = fovea::logits_metadata(
-      name, split == "train" ? Split::train : Split::test, *shown.own);
+  Metadata metadata =
+      fovea::logits_metadata(name, split == "train" ? Split::train : Split::test, *shown.own);
   metadata.merge(classes_metadata(shown.images->class_names()));
   return metadata;
 }

@@ -66,7 +66,7 @@ Json json_of(const Field& field) {
 /// over.
 Json parse_object(std::string_view text, const std::string& where) {
   const auto limit = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMostNesting) throw UsageError(where + ": nested too deeply");
+    if (depth > kMaxNesting) throw UsageError(where + ": nested too deeply");
     return true;
   };
   try {

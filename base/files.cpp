@@ -120,8 +120,8 @@ struct RemoveOnExit {
 std::string read_file(const fs::path& path) {
   const OpenedFile file(path);
   const auto check_size = [&](std::uint64_t size) {
-    check(size <= kMostFileBytes, "cannot read ", path.string(), ": it has ", size,
-          " bytes or more, expected at most ", kMostFileBytes);
+    check(size <= kMaxFileBytes, "cannot read ", path.string(), ": it has ", size,
+          " bytes or more, expected at most ", kMaxFileBytes);
   };
   check_size(file.size);
   std::string content(static_cast<std::size_t>(file.size) + 1, '\0');

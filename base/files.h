@@ -16,10 +16,10 @@
 namespace fovea {
 
 /// Larger files are refused where a whole one is read: nothing that is read so comes near it.
-inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
 
 /// The whole file. Throws Error with the path and the reason: the system's, or that it is no
-/// regular file (pipes and devices may never end), or larger than kMostFileBytes.
+/// regular file (pipes and devices may never end), or larger than kMaxFileBytes.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
 /// Writes beside `path`, syncs file and folder, renames. On any failure (also a full disk) the old

@@ -10,7 +10,7 @@ using nlohmann::json;
 json parse_json(std::string_view text) {
   bool deep = false;
   const auto keep = [&deep](int depth, json::parse_event_t, const json&) {
-    deep = deep || depth > kMostNesting;
+    deep = deep || depth > kMaxNesting;
     return !deep;
   };
   json value = json::parse(text, keep, /*allow_exceptions=*/false);

@@ -8,9 +8,9 @@
 namespace fovea {
 
 /// Copying and printing a value take stack for each level, so a deep one must not come to be.
-inline constexpr int kMostNesting = 16;
+inline constexpr int kMaxNesting = 16;
 
-/// The value of a text; is_discarded() where it is no JSON, or nested deeper than kMostNesting.
+/// The value of a text; is_discarded() where it is no JSON, or nested deeper than kMaxNesting.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
 /// The value as text, never a failure: bytes that are no UTF-8 become U+FFFD. On one line, or with

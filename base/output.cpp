@@ -30,9 +30,9 @@ class VisibleStreams::Buffer : public std::streambuf {
     return xsputn(&character, 1) == 1 ? c : traits_type::eof();
   }
   std::streamsize xsputn(const char* text, std::streamsize count) override {
-    constexpr std::size_t kMostGathered = 1 << 16;
+    constexpr std::size_t kMaxGathered = 1 << 16;
     gathered_.append(text, static_cast<std::size_t>(count));
-    if (gathered_.size() > kMostGathered)
+    if (gathered_.size() > kMaxGathered)
       write_until(gathered_.rfind('\n') + 1);  // whole characters
     return count;
   }

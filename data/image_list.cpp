@@ -11,11 +11,11 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kMostChecksums = 4096;
+constexpr std::int64_t kMaxChecksums = 4096;
 
 std::int64_t block_for(std::int64_t images) {
   std::int64_t block = 1;
-  while (images > block * kMostChecksums) block *= 2;
+  while (images > block * kMaxChecksums) block *= 2;
   return block;
 }
 

@@ -53,7 +53,7 @@ struct ConfusionMatrix {
   }
 };
 /// The pictures below are of at most so many classes; they throw at more.
-inline constexpr std::size_t kMostConfusionClasses = 2048;
+inline constexpr std::size_t kMaxConfusionClasses = 2048;
 
 /// A heat map: rows are true classes, columns predictions, shaded by their share of the row. Up to
 /// 20 classes carry their counts.

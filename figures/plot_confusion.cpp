@@ -32,8 +32,8 @@ Rgb shade(double share) {
 class Counts {
  public:
   explicit Counts(const ConfusionMatrix& matrix) : matrix_(matrix), totals_(matrix.classes.size()) {
-    check(totals_.size() <= kMostConfusionClasses, "confusion matrix: got ", totals_.size(),
-          " classes, a picture shows at most ", kMostConfusionClasses);
+    check(totals_.size() <= kMaxConfusionClasses, "confusion matrix: got ", totals_.size(),
+          " classes, a picture shows at most ", kMaxConfusionClasses);
     for (const auto& [cell, count] : matrix.counts) {
       const auto [label, prediction] = cell;
       check(std::min(label, prediction) >= 0 && std::max(label, prediction) < classes(),

@@ -30,8 +30,8 @@ class ClassReport {
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string classes_csv() const;
   /// Whether the matrix is shown whole, as pictures and tables of K x K; of more classes than
-  /// kMostConfusionClasses only what happened is listed.
-  [[nodiscard]] bool is_whole() const { return matrix_.classes.size() <= kMostConfusionClasses; }
+  /// kMaxConfusionClasses only what happened is listed.
+  [[nodiscard]] bool is_whole() const { return matrix_.classes.size() <= kMaxConfusionClasses; }
   /// A row per true class, a column per predicted one; or a row per confusion that happened.
   [[nodiscard]] std::string confusion_csv() const;
 

@@ -36,7 +36,7 @@ struct EvaluatedModel {
 /// The same and more, a row per model: percentages as numbers.
 [[nodiscard]] std::string evaluation_csv(std::span<const EvaluatedModel> models);
 /// {"results": [...]}: what the CSV has, broken images by name, every class with what the data set
-/// calls it and, row by row, the confusion matrix (of more than kMostConfusionClasses the
+/// calls it and, row by row, the confusion matrix (of more than kMaxConfusionClasses the
 /// confusions that happened).
 [[nodiscard]] std::string evaluation_json(std::span<const EvaluatedModel> models);
 

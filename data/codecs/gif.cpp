@@ -162,7 +162,7 @@ class Table {
     entries_[static_cast<std::size_t>(next_++)] = {static_cast<std::uint16_t>(code),
                                                    static_cast<std::uint16_t>(begin.length + 1),
                                                    begin.first, last};
-    if (next_ == 1 << code_bits_ && code_bits_ < kMostBits) ++code_bits_;
+    if (next_ == 1 << code_bits_ && code_bits_ < kMaxBits) ++code_bits_;
   }
   void append_to(Indices& indices, int code) const {
     indices.resize(indices.size() + at(code).length);
@@ -174,7 +174,7 @@ class Table {
   }
 
  private:
-  static constexpr int kMostBits = 12;
+  static constexpr int kMaxBits = 12;
   struct Entry {
     std::uint16_t before, length;
     std::uint8_t first, last;
@@ -182,7 +182,7 @@ class Table {
   [[nodiscard]] const Entry& at(int code) const { return entries_[static_cast<std::size_t>(code)]; }
 
   int bits_, code_bits_ = 0, next_ = 0;
-  std::array<Entry, 1 << kMostBits> entries_{};
+  std::array<Entry, 1 << kMaxBits> entries_{};
 };
 
 /// The frame's indices, row by row in the order of the file.

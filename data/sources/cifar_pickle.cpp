@@ -47,7 +47,7 @@ std::vector<char> labels_of(const Pickle& pickle, const std::string& key,
 
 std::string cifar_records_of(std::string_view pickled, const std::vector<std::string>& label_keys,
                              const std::string& where) {
-  const Pickle pickle = parse_pickle(pickled, where, kMostFileBytes);
+  const Pickle pickle = parse_pickle(pickled, where, kMaxFileBytes);
   const NumpyBytes data =
       numpy_bytes_of(pickle, require_key(pickle, "data", where), where + ": its data");
   const auto count = static_cast<std::size_t>(data.shape.empty() ? 0 : data.shape.front());

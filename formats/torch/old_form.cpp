@@ -31,7 +31,7 @@ class Stream {
   Stream(const ByteSource& source, const std::string& where)
       : where_(where),
         start_(magic_end(source)),
-        text_(source.text_at(start_, std::min(source.size() - start_, kMostPickleBytes))) {}
+        text_(source.text_at(start_, std::min(source.size() - start_, kMaxPickleBytes))) {}
 
   Pickle next() {
     Pickle pickle = parse_pickle(std::string_view(text_).substr(used_), where_);

@@ -142,7 +142,7 @@ class Machine {
   bool collect(unsigned char code) {
     switch (code) {
       case '(':  // MARK
-        require(marks_.size() < kMostPickleMarks, "has more than ", kMostPickleMarks,
+        require(marks_.size() < kMaxPickleMarks, "has more than ", kMaxPickleMarks,
                 " open MARKs, which is nested deeper than any checkpoint");
         return marks_.push_back(stack_.size()), true;
       case 't':  // TUPLE
@@ -222,7 +222,7 @@ class Machine {
   }
 
   void push(PickleValue value) {
-    require(pickle_.values.size() < kMostPickleValues, "has more than ", kMostPickleValues,
+    require(pickle_.values.size() < kMaxPickleValues, "has more than ", kMaxPickleValues,
             " values");
     stack_.push_back(static_cast<PickleRef>(pickle_.values.size()));
     pickle_.values.push_back(std::move(value));

@@ -49,15 +49,15 @@ struct Pickle {
 };
 
 /// Longer pickles, of more values or with more open MARKs, are refused.
-inline constexpr std::uint64_t kMostPickleBytes = std::uint64_t{64} << 20;
-inline constexpr std::size_t kMostPickleValues = std::size_t{1} << 22;
-inline constexpr std::size_t kMostPickleMarks = 1000;
+inline constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{64} << 20;
+inline constexpr std::size_t kMaxPickleValues = std::size_t{1} << 22;
+inline constexpr std::size_t kMaxPickleMarks = 1000;
 
 /// The pickle that `bytes` begin with, no more than `most_bytes` of them. Understood are the
 /// instructions of protocols 2 to 5 that torch.save and numpy's arrays need. Throws Error,
 /// beginning with `where`, with the byte and the name of any other one, and on bytes that are no
 /// pickle. Neither bytes nor values can overflow the stack: no step recurses.
 [[nodiscard]] Pickle parse_pickle(std::string_view bytes, const std::string& where,
-                                  std::uint64_t most_bytes = kMostPickleBytes);
+                                  std::uint64_t most_bytes = kMaxPickleBytes);
 
 }  // namespace fovea

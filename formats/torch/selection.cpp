@@ -19,7 +19,7 @@ namespace {
 using Kind = PickleKind;
 
 constexpr std::string_view kOutermost = ".";
-constexpr int kMostNames = 8;  ///< that lead to a dictionary
+constexpr int kMaxNames = 8;  ///< that lead to a dictionary
 
 /// A dictionary, and how names lead to it. Its path is put together when it is shown: a file may
 /// have a million places and few names for them.
@@ -67,7 +67,7 @@ Choices find_choices(const Pickle& pickle) {
     if (tensors > 0 && 4 * tensors >= pickle.at(place.ref).items.size()) {
       found.choices.push_back({i, tensors});
     }
-    if (place.names == kMostNames) continue;
+    if (place.names == kMaxNames) continue;
     for_each_name(pickle, place.ref, [&](const std::string& name, PickleRef value) {
       if (pickle.at(value).kind != Kind::dict || !seen.insert(value).second) return;
       found.places.push_back({i, &name, value, place.names + 1});

@@ -60,8 +60,8 @@ void TorchDictionary::collect(PickleRef dictionary) {
 
 std::map<std::string, Tensor> TorchDictionary::read() const {
   // Views may repeat the elements of a storage: without a limit a few bytes would fill any memory.
-  constexpr std::uint64_t kMostRepeats = 16, kAlways = std::uint64_t{16} << 20;
-  const std::uint64_t most = kMostRepeats * source_.size() + kAlways;
+  constexpr std::uint64_t kMaxRepeats = 16, kAlways = std::uint64_t{16} << 20;
+  const std::uint64_t most = kMaxRepeats * source_.size() + kAlways;
   std::uint64_t bytes = 0;
   for (const TorchTensor& tensor : tensors_) {
     const std::int64_t count = std::max(span_of(tensor), tensor.shape.numel());

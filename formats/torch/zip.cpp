@@ -15,7 +15,7 @@ namespace fovea {
 namespace {
 
 constexpr std::uint64_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kEntryBytes = 46,
-                        kLocalBytes = 30, kMostCommentBytes = 65535;
+                        kLocalBytes = 30, kMaxCommentBytes = 65535;
 constexpr std::uint32_t kIn64 = 0xffffffff;  // "see the zip64 field"
 
 /// The little-endian number at a place of a record.
@@ -65,7 +65,7 @@ class ZipReader {
 
   /// The end record is the last thing but for a comment, which torch.save does not write.
   Directory find_directory() const {
-    const std::uint64_t tail = std::min(source_.size(), kEndBytes + kMostCommentBytes);
+    const std::uint64_t tail = std::min(source_.size(), kEndBytes + kMaxCommentBytes);
     const std::string text = source_.text_at(source_.size() - tail, tail);
     for (std::uint64_t back = kEndBytes; back <= tail; ++back) {
       const std::string_view record = std::string_view(text).substr(tail - back);
@@ -79,8 +79,8 @@ class ZipReader {
       const std::uint64_t limit = find_directory64(at, found);
       require(found.offset <= limit && found.size <= limit - found.offset,
               "has its directory outside of the file (is the file damaged?)");
-      require(found.size <= kMostDirectoryBytes, "has a directory of ", found.size,
-              " bytes, expected at most ", kMostDirectoryBytes);
+      require(found.size <= kMaxDirectoryBytes, "has a directory of ", found.size,
+              " bytes, expected at most ", kMaxDirectoryBytes);
       return found;
     }
     fail(where_, ": the zip file has no end record (is the file truncated?)");

@@ -15,11 +15,11 @@ struct ByteRange {
   std::uint64_t offset = 0, size = 0;
 };
 
-inline constexpr std::uint64_t kMostDirectoryBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMaxDirectoryBytes = std::uint64_t{64} << 20;
 
 /// Where each member's bytes lie, by name. Throws Error, beginning with `where`, on members that
 /// are compressed or encrypted, there twice, outside of the file or over each other; on a directory
-/// that is damaged, or larger than kMostDirectoryBytes; and on archives of several disks.
+/// that is damaged, or larger than kMaxDirectoryBytes; and on archives of several disks.
 [[nodiscard]] std::map<std::string, ByteRange> read_zip_directory(const ByteSource& source,
                                                                   const std::string& where);
 

@@ -44,8 +44,8 @@ TorchContents open_zip_form(const ByteSource& source, const std::string& where) 
   const std::string root = find_root(members, where), folder = root + "data/";
   check_byte_order(source, members, root, where);
   const ByteRange object = members.at(root + "data.pkl");
-  check(object.size <= kMostPickleBytes, where, ": its object is a pickle of ", object.size,
-        " bytes, expected at most ", kMostPickleBytes);
+  check(object.size <= kMaxPickleBytes, where, ": its object is a pickle of ", object.size,
+        " bytes, expected at most ", kMaxPickleBytes);
   TorchContents contents;
   contents.object = parse_pickle(source.text_at(object.offset, object.size), where);
   for (const auto& [name, range] : members) {

@@ -121,18 +121,18 @@ TEST_CASE("what is added to an unknown object is dropped, its state is kept besi
 
 TEST_CASE("every instruction that is not needed is refused by its name") {
   const std::set<std::string_view> understood{
-      "PROTO",       "FRAME",           "MARK",        "STOP",
-      "EMPTY_DICT",  "EMPTY_LIST",      "EMPTY_TUPLE", "EMPTY_SET",
-      "TUPLE",       "TUPLE1",          "TUPLE2",      "TUPLE3",
-      "APPEND",      "APPENDS",         "SETITEM",     "SETITEMS",
-      "BININT",      "BININT1",         "BININT2",     "BINFLOAT",
-      "BINUNICODE",  "BINGET",          "BINPUT",      "BINPERSID",
-      "LONG1",       "LONG_BINGET",     "LONG_BINPUT", "SHORT_BINUNICODE",
-      "MEMOIZE",     "NONE",            "NEWTRUE",     "NEWFALSE",
-      "GLOBAL",      "STACK_GLOBAL",    "REDUCE",      "NEWOBJ",
-      "BUILD",       "BINBYTES",        "LONG4",       "BINUNICODE8",
-      "BINBYTES8",   "BYTEARRAY8",      "ADDITEMS",    "FROZENSET",
-      "NEWOBJ_EX",   "SHORT_BINBYTES",  "BINSTRING",   "SHORT_BINSTRING"};
+      "PROTO",      "FRAME",          "MARK",        "STOP",
+      "EMPTY_DICT", "EMPTY_LIST",     "EMPTY_TUPLE", "EMPTY_SET",
+      "TUPLE",      "TUPLE1",         "TUPLE2",      "TUPLE3",
+      "APPEND",     "APPENDS",        "SETITEM",     "SETITEMS",
+      "BININT",     "BININT1",        "BININT2",     "BINFLOAT",
+      "BINUNICODE", "BINGET",         "BINPUT",      "BINPERSID",
+      "LONG1",      "LONG_BINGET",    "LONG_BINPUT", "SHORT_BINUNICODE",
+      "MEMOIZE",    "NONE",           "NEWTRUE",     "NEWFALSE",
+      "GLOBAL",     "STACK_GLOBAL",   "REDUCE",      "NEWOBJ",
+      "BUILD",      "BINBYTES",       "LONG4",       "BINUNICODE8",
+      "BINBYTES8",  "BYTEARRAY8",     "ADDITEMS",    "FROZENSET",
+      "NEWOBJ_EX",  "SHORT_BINBYTES", "BINSTRING",   "SHORT_BINSTRING"};
   std::set<int> codes;
   for (const PickleOpcode& opcode : kPickleOpcodes) {
     codes.insert(opcode.code);
@@ -200,7 +200,7 @@ TEST_CASE("what no writer leaves is refused") {
     CHECK_MESSAGE(contains(message(body), part), message(body));
     CHECK(message(body).starts_with("file: the pickle "));
   }
-  CHECK(contains(message(std::string(kMostPickleValues + 1, '}')), "more than 4194304 values"));
+  CHECK(contains(message(std::string(kMaxPickleValues + 1, '}')), "more than 4194304 values"));
 }
 
 TEST_CASE("a pickle that is cut anywhere is refused") {

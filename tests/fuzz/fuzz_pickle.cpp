@@ -60,8 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     for (const char* key : {"", ".", "model"}) {
       try {
-        const fovea::PickleRef chosen =
-            fovea::select_dictionary(pickle, {key}, "input").dictionary;
+        const fovea::PickleRef chosen = fovea::select_dictionary(pickle, {key}, "input").dictionary;
         if (pickle.at(chosen).kind != fovea::PickleKind::dict) __builtin_trap();
       } catch (const fovea::Error&) {
       }
