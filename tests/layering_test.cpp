@@ -417,3 +417,32 @@ TEST_CASE("a task is named by its own files, its row, its program, and what show
                   "models/.*|settings/model_settings\\.cpp|(golden|inspect)/.*"));
   }
 }
+
+TEST_CASE("a data set is named by its own files and one row") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const auto& [type, own] :
+       {std::pair("TarShards", "tar_shards"), {"Builtin", "builtin"}, {"ImageFolder", "folder"}}) {
+    const std::set<std::string> found = product_files_with(files, type);
+    INFO(type, ": ", joined(found));
+    CHECK(found.contains("data/dataset.cpp"));
+    for (const std::string& path : found) {
+      if (path.starts_with("data/"))
+        CHECK(matches(path, "data/(dataset\\.cpp|sources/" + std::string(own) + ".*)"));
+    }
+  }
+}
+
+TEST_CASE("an instruction set is named by its row and by the kernels that use its registers") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const char* isa : {"v2", "v3", "v4"}) {
+    const std::set<std::string> found =
+        product_files_with(files, "Isa::" + std::string(isa) + "|FOVEA_ISA_" + isa);
+    INFO(isa, ": ", joined(found));
+    CHECK(found.contains("engine/cpu_isa.h"));
+    for (const std::string& path : found) {
+      CHECK(matches(path,
+                    "engine/cpu_isa\\.(h|cpp)|ops/(common/cpu|product|conv)/.*\\.h|"
+                    "data/(resize_passes|augment/affine_sample)\\.cpp"));
+    }
+  }
+}
