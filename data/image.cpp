@@ -94,8 +94,11 @@ void require_rgb8(const Image& image, const char* what) {
   check(image.is_rgb8(), what, ": got an image of ", to_string(image.format), ", expected u8 x 3");
 }
 
-std::string lowercase_ending(const std::filesystem::path& file) {
-  std::string ending = file.extension().string();
+std::string lowercase_ending(std::string_view name) {
+  const std::size_t dot = name.find_last_of("./");
+  if (dot == std::string_view::npos || dot == 0 || name[dot] == '/' || name[dot - 1] == '/')
+    return {};
+  std::string ending(name.substr(dot));
   for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return ending;
 }
@@ -109,9 +112,9 @@ const std::vector<std::string>& picture_endings() {
   return endings;
 }
 
-bool has_picture_ending(const std::filesystem::path& file) {
+bool has_picture_ending(std::string_view name) {
   const std::vector<std::string>& known = picture_endings();
-  return std::find(known.begin(), known.end(), lowercase_ending(file)) != known.end();
+  return std::find(known.begin(), known.end(), lowercase_ending(name)) != known.end();
 }
 
 void codec::check_size(const Source& source, std::uint64_t height, std::uint64_t width) {

@@ -140,11 +140,12 @@ struct DecodeOptions {
   bool as_stored = false;
 };
 
-/// The ending of a file's name in small letters, with its dot.
-[[nodiscard]] std::string lowercase_ending(const std::filesystem::path& file);
+/// The ending of a file's name in small letters, with its dot; "" of names that have none, and of
+/// those that only begin with a dot.
+[[nodiscard]] std::string lowercase_ending(std::string_view name);
 /// What the names of picture files that this build reads end in: ".jpg", ".jpeg", ...
 [[nodiscard]] const std::vector<std::string>& picture_endings();
-[[nodiscard]] bool has_picture_ending(const std::filesystem::path& file);  ///< in any case
+[[nodiscard]] bool has_picture_ending(std::string_view name);  ///< in any case
 
 /// Bytes as pictures are decoded from.
 [[nodiscard]] inline std::span<const std::uint8_t> as_u8(std::string_view bytes) {

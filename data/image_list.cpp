@@ -2,6 +2,9 @@
 #include "data/image_list.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
 
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -19,19 +22,18 @@ std::int64_t block_for(std::int64_t images) {
   return block;
 }
 
-/// Of the images from `begin` to `end`, whose labels are put into `labels`.
+/// The checksum of the images from `begin` to `end`, which `counts` counts by their labels.
 std::uint32_t checksum_of(const Dataset& dataset, std::int64_t begin, std::int64_t end,
-                          std::vector<std::int64_t>& labels) {
+                          std::vector<std::int64_t>& counts) {
   std::uint32_t crc = 0;
   ListEntry entry;
   for (std::int64_t i = begin; i < end; ++i) {
     entry.name.clear();
     dataset.list_entry(i, entry);
-    labels[i] = entry.label;
-    const auto label = static_cast<std::uint64_t>(entry.label);
-    entry.name += '\0';
-    for (int byte = 0; byte < 8; ++byte) entry.name += static_cast<char>(label >> (8 * byte));
-    crc = crc32c(entry.name, crc);
+    if (entry.label >= 0 && entry.label < std::ssize(counts)) ++counts[entry.label];
+    std::array<char, 9> rest{};  // ends the name; the label, little-endian
+    std::memcpy(&rest[1], &entry.label, sizeof(entry.label));
+    crc = crc32c(entry.name.append(rest.data(), rest.size()), crc);
   }
   return crc;
 }
@@ -80,17 +82,18 @@ ImageList image_list(const Dataset& dataset, std::int64_t block) {
   list.images = dataset.size();
   list.block = block > 0 ? block : block_for(list.images);
   list.checksums.resize(static_cast<std::size_t>((list.images + list.block - 1) / list.block));
-  std::vector<std::int64_t> labels(static_cast<std::size_t>(list.images));
+  list.counts.resize(list.classes.size());
+  std::mutex counting;
   parallel_for(static_cast<std::int64_t>(list.checksums.size()), 16,
                [&](std::int64_t begin, std::int64_t end) {
+                 std::vector<std::int64_t> counts(list.counts.size());
                  for (std::int64_t b = begin; b < end; ++b) {
                    const std::int64_t stop = std::min((b + 1) * list.block, list.images);
-                   list.checksums[b] = checksum_of(dataset, b * list.block, stop, labels);
+                   list.checksums[b] = checksum_of(dataset, b * list.block, stop, counts);
                  }
+                 const std::lock_guard lock(counting);
+                 for (std::size_t k = 0; k < counts.size(); ++k) list.counts[k] += counts[k];
                });
-  list.counts.resize(list.classes.size());
-  for (const std::int64_t label : labels)
-    if (label >= 0 && label < std::ssize(list.counts)) ++list.counts[label];
   return list;
 }
 

@@ -78,7 +78,10 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   if (split == Split::test && !options.val_labels.empty()) {
     add_labelled_images(options);
   } else {
-    if (loose_pictures() == std::ssize(index_.files)) check_pictures(options, split);
+    if (std::all_of(index_.files.begin(), index_.files.end(),
+                    [&](const auto& file) { return is_loose(file); })) {
+      check_pictures(options, split);
+    }
     const ClassList classes = classes_of(options, root_);
     names_ = shown_names(classes, options.data_dir);
     if (classes.find(kSplitItself)) names_ = {"picture"};
@@ -149,7 +152,8 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   std::vector<std::string> strange;
   for (const std::string& folder : dropped) strange.push_back(visible_text(folder));
   note_classes(seen, strange, may_drop ? classes.ids() : std::vector<std::string>());
-  if (loose_pictures() > 0 && !classes.find(kSplitItself)) {
+  const bool left_some = images_.size() < index_.files.size();
+  if (left_some && loose_pictures() > 0 && !classes.find(kSplitItself)) {
     add_notice(text_of(loose_pictures(),
                        " pictures lie beside the class folders, of no class: they are left out"));
   }
@@ -182,10 +186,13 @@ void ImageFolder::add_notice(const std::string& text) {
   notice_ += (notice_.empty() ? root_.string() + ": " : "; ") + text;
 }
 
+bool ImageFolder::is_loose(const FolderIndex::File& file) const {
+  return index_.directories[file.directory].path == kSplitItself;
+}
+
 std::int64_t ImageFolder::loose_pictures() const {
-  return std::count_if(index_.files.begin(), index_.files.end(), [&](const auto& file) {
-    return index_.directories[file.directory].path == kSplitItself;
-  });
+  return std::count_if(index_.files.begin(), index_.files.end(),
+                       [&](const auto& file) { return is_loose(file); });
 }
 
 std::string ImageFolder::left_out() const {
@@ -213,7 +220,9 @@ std::string ImageFolder::describe(std::int64_t index) const {
 void ImageFolder::list_entry(std::int64_t index, ListEntry& list) const {
   const Entry& image = entry(index);
   const FolderIndex::File& file = index_.files[image.file];
-  list.name.append(index_.directories[file.directory].path).append("/").append(file.name);
+  list.name = index_.directories[file.directory].path;
+  list.name += '/';
+  list.name += file.name;
   list.label = image.label;
 }
 

@@ -46,7 +46,8 @@ class ImageFolder : public FileDataset {
   void add_labelled_images(const DatasetOptions& options);
   void check_pictures(const DatasetOptions& options, Split split) const;
   void add_notice(const std::string& text);
-  /// Pictures in the split's folder itself.
+  /// Whether a picture lies in the split's folder itself.
+  [[nodiscard]] bool is_loose(const FolderIndex::File& file) const;
   [[nodiscard]] std::int64_t loose_pictures() const;
   [[nodiscard]] const Entry& entry(std::int64_t index) const;
   /// How many files of which other kinds lie in the class folders; empty where none do.

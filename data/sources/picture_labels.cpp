@@ -18,7 +18,7 @@ constexpr std::int64_t kKitFolders = 1000;
 
 std::string without_ending(const std::string& picture) {
   const fs::path name = fs::path(picture).filename();
-  return (has_picture_ending(name) ? name.stem() : name).string();
+  return (has_picture_ending(name.native()) ? name.stem() : name).string();
 }
 
 /// The class of a word, by its name or by its number from 0 on.
