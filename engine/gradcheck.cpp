@@ -52,7 +52,7 @@ double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, 
   return (8 * near - far) / (12 * h);
 }
 
-/// The place of the largest derivative; 0 where there are none.
+/// The index of the largest derivative; 0 for an empty gradient.
 std::size_t largest_of(const Tensor& gradient) {
   if (!gradient.defined()) return 0;
   const std::vector<double> all = gradient.to_vector();
