@@ -161,8 +161,7 @@ std::string text_in_json(const Field& field, std::string_view json, const std::s
 void apply_json_file(const Fields& fields, const std::filesystem::path& path,
                      const Others& others) {
   constexpr std::size_t kMaxFiles = 8;
-  std::vector<std::pair<std::string, std::string>>
-      files;  // path and text; each file precedes its base
+  std::vector<std::pair<std::string, std::string>> files;  // path, text
   for (std::filesystem::path next = path; !next.empty();) {
     if (files.size() == kMaxFiles) throw UsageError(path.string() + ": extends too many files");
     files.emplace_back(next.string(), read_file(next));

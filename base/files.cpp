@@ -149,8 +149,7 @@ void write_file_atomically(const fs::path& path,
     write_new(path, 0, path, produce);
     return;
   }
-  fs::path target =
-      fs::canonical(path, ignored);  // the target of a symbolic link, so that the link stays
+  fs::path target = fs::canonical(path, ignored);  // of a symbolic link, its target
   if (target.empty()) target = path;
   remove_stale_temporaries(target);
   const fs::path temporary = temporary_beside(target);

@@ -55,8 +55,7 @@ class VisibleStreams::Buffer : public std::streambuf {
 void open_standard_descriptors() {
   for (int number = 0; number <= 2; ++number) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    static_cast<void>(
-        ::open("/dev/null", O_RDWR));  // opens the lowest free descriptor, which is this one
+    static_cast<void>(::open("/dev/null", O_RDWR));  // takes the lowest free descriptor: this one
   }
 }
 
