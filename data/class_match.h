@@ -38,8 +38,8 @@ inline constexpr auto kNames<MatchedBy> = std::to_array<Named<MatchedBy>>(
 
 struct ClassMatch {
   MatchedBy by = MatchedBy::name;
-  std::vector<std::int64_t>
-      labels{};  ///< for each class of the data, the model's label; all distinct
+  /// For each class of the data, the model's label; all distinct.
+  std::vector<std::int64_t> labels{};
   std::int64_t model_classes = 0;
 
   /// A summary such as "2 of 3 by name".
@@ -71,8 +71,8 @@ struct ClassMatch {
 
 /// A data set with a model's labels.
 struct MatchedImages {
-  std::shared_ptr<const Dataset>
-      images;  ///< with the model's classes; unnamed ones take the data's names
+  /// The images with the model's classes; unnamed classes take the data's names.
+  std::shared_ptr<const Dataset> images;
   std::shared_ptr<const Dataset> own;  ///< unchanged, with the data set's labels
   DataClasses data;                    ///< the data's names for the matched classes
   ClassMatch match;

@@ -108,8 +108,7 @@ struct DatasetOptions {
   std::uint64_t seed = 0;            ///< seed of the built-in set
 
   // For data sets of photographs: folder, tar, pack.
-  std::string train_split{},
-      val_split{};  ///< folder or file pattern below data_dir; empty: the usual names
+  std::string train_split{}, val_split{};  ///< below data_dir; empty: the usual names
   std::filesystem::path val_labels{};  ///< labels of test pictures that are not in class folders
   std::filesystem::path class_map{};   ///< a file with one class name per line, in label order
   std::string index_cache{};  ///< folder for index files, or "none"; empty: the user's cache folder

@@ -6,15 +6,12 @@
 
 namespace fovea {
 
-// ImageEnhance: degenerate + factor (image - degenerate), clipped and truncated. Factor 1 is the
-// identity, 0 gives the degenerate image. Each throws unless the factor is finite.
-[[nodiscard]] Image adjust_saturation(const Image& image,
-                                      double factor);  ///< degenerate: grayscale ("Color")
-[[nodiscard]] Image adjust_contrast(const Image& image,
-                                    double factor);  ///< degenerate: the mean gray
-[[nodiscard]] Image adjust_brightness(const Image& image, double factor);  ///< degenerate: black
-[[nodiscard]] Image adjust_sharpness(const Image& image,
-                                     double factor);  ///< degenerate: a 3 x 3 blur
+// ImageEnhance: degenerate + factor (image - degenerate), clipped and truncated. Factor 1
+// is the identity, 0 gives the degenerate image. Each throws unless the factor is finite.
+[[nodiscard]] Image adjust_saturation(const Image& image, double factor);  ///< from gray ("Color")
+[[nodiscard]] Image adjust_contrast(const Image& image, double factor);    ///< from the mean gray
+[[nodiscard]] Image adjust_brightness(const Image& image, double factor);  ///< from black
+[[nodiscard]] Image adjust_sharpness(const Image& image, double factor);   ///< from a 3 x 3 blur
 /// Rotates the hue by `factor` of the circle, in 8-bit HSV. Throws unless -0.5 <= factor <= 0.5.
 [[nodiscard]] Image adjust_hue(const Image& image, double factor);
 

@@ -7,8 +7,7 @@
 namespace fovea {
 namespace {
 
-constexpr const char* kRandomFilter =
-    "random";  // training interpolation: bilinear or bicubic at random
+constexpr const char* kRandomFilter = "random";  // draws bilinear or bicubic for each image
 
 Access<Field::Numbers> pair(double* low, double* high) {
   return {[=] {

@@ -15,8 +15,8 @@ namespace fovea {
 /// Applies `layers` operations from a set, one after another.
 struct RandAugment {
   std::vector<AugmentKind> kinds;
-  std::vector<double> weights{};  ///< weights of the draws, which then do not repeat; empty:
-                                  ///< uniform, with repetition
+  /// The weights of the draws, which then do not repeat; empty: uniform, with repetition.
+  std::vector<double> weights{};
   std::int64_t layers = 2;
   double probability = 0.5;  ///< probability of applying each operation
   double magnitude = 10;

@@ -11,8 +11,8 @@ namespace fovea {
 struct TrainingImages {
   LoaderOptions loader{};
   AugmentOptions augment{};  ///< its size is the requested image size
-  bool shrink_large =
-      false;  ///< whether large JPEGs may be decoded at reduced size (DecodeOptions::shrink_to)
+  /// Whether large JPEGs may be decoded at reduced size (DecodeOptions::shrink_to).
+  bool shrink_large = false;
 };
 
 /// A loader of batches of images of `size`, starting at `start`; `prepare` is optional.

@@ -76,8 +76,7 @@ class NameReader {
                        without_number(std::string_view(stem).substr(0, dash)) == shape;
     const std::string texture =
         named ? without_number(std::string_view(stem).substr(dash + 1)) : "";
-    const std::int64_t label =
-        find(shape, file);  // checked first: it identifies a wrong folder best
+    const std::int64_t label = find(shape, file);  // first: identifies a wrong folder best
     check(!texture.empty(), file.string(), ": got the name \"", stem, "\", expected \"", shape,
           "\", a number, \"-\", a category and a number, as in ", shape, "1-", other_than(shape),
           "2");

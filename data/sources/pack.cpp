@@ -151,9 +151,8 @@ void Pack::list_entry(std::int64_t index, ListEntry& list) const {
 bool write_pack(const fs::path& path, const Dataset& dataset, const PackOptions& options) {
   check(options.short_side >= 0, "pack: got a short side of ", options.short_side,
         ", expected 0 or more");
-  constexpr std::int64_t batch =
-      64;             // images prepared in parallel before they are written in order
-  struct Stopped {};  // thrown to leave the middle of a file
+  constexpr std::int64_t batch = 64;  // images prepared in parallel, then written in order
+  struct Stopped {};                  // thrown to leave the middle of a file
   try {
     write_file_atomically(path, [&](const std::function<void(std::string_view)>& append) {
       pack::Writer writer(append);

@@ -180,8 +180,7 @@ std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
 
 std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
-  if (const auto count =
-          parse_integer(trimmed(text))) {  // even if the classes are called 0, 1, ...
+  if (const auto count = parse_integer(trimmed(text))) {  // even if classes are named 0, 1, ...
     check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()), "--classes: got ",
           *count, " classes, the data set has ", names.size());
     return sequential_order(*count);

@@ -37,8 +37,7 @@ class TarShards : public FileDataset {
 
   std::vector<std::filesystem::path> paths_;  ///< files of the shards
   std::vector<InputFile> files_;
-  std::vector<std::int64_t>
-      begins_;  ///< index of each shard's first sample; the last entry is size()
+  std::vector<std::int64_t> begins_;  ///< first sample of each shard; last entry: size()
   std::vector<TarSample> samples_;
   std::vector<std::string> names_;
   std::string notice_;
