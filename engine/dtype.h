@@ -37,9 +37,8 @@ struct bf16 {
 
   bf16() = default;
   FOVEA_HD explicit bf16(float value)
-      : bits(static_cast<std::uint16_t>(
-            round_to_bf16(__builtin_bit_cast(std::uint32_t, value), value != value))) {
-  }  // NOLINT: true for NaN only
+      : bits(static_cast<std::uint16_t>(round_to_bf16(__builtin_bit_cast(std::uint32_t, value),
+                                                      value != value))) {}  // NOLINT: true for NaN
   template <class T>
   requires std::is_arithmetic_v<T> FOVEA_HD explicit bf16(T value)
       : bf16(static_cast<float>(value)) {}

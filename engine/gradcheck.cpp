@@ -70,8 +70,8 @@ std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
   Rng random(options.seed, index);
   std::vector<std::size_t> entries;
   for (std::int64_t k = 0; wanted > 0; ++k) {
-    if (random.below(count - k) >= wanted)
-      continue;  // selection sampling: keep as many of the rest as are still wanted
+    // Selection sampling: keeps as many of the remaining entries as are still wanted.
+    if (random.below(count - k) >= wanted) continue;
     entries.push_back(static_cast<std::size_t>(k));
     --wanted;
   }

@@ -23,8 +23,7 @@ double Rng::uniform(double lo, double hi) { return lo + (hi - lo) * uniform(); }
 std::int64_t Rng::below(std::int64_t n) {
   check(n >= 1, "Rng::below: got ", n, ", expected at least 1");
   const auto range = static_cast<std::uint64_t>(n);
-  const std::uint64_t unbiased =
-      ~std::uint64_t{0} / range * range;  // reject the incomplete remainder
+  const std::uint64_t unbiased = ~std::uint64_t{0} / range * range;  // reject the remainder
   for (;;) {
     const std::uint64_t high = next();
     const std::uint64_t draw = high << 32 | next();

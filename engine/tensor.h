@@ -91,8 +91,7 @@ class Tensor {
   void copy_(const Tensor& source) const;  ///< source broadcasts; any dtype
   void fill_(double value) const;
 
-  [[nodiscard]] bool requires_grad()
-      const;  ///< true for a leaf that wants a gradient and for tensors computed from one
+  [[nodiscard]] bool requires_grad() const;  ///< a leaf that wants a gradient, or computed from one
   [[nodiscard]] bool is_leaf() const;
   const Tensor& set_requires_grad(bool on = true) const;  ///< leaves of float dtype only
   [[nodiscard]] Tensor grad() const;                      ///< undefined before the first backward()
