@@ -45,8 +45,7 @@ void share_y_axis(std::vector<Chart>& charts);
 /// with 40,000 classes the full table would have 1.6 billion cells.
 struct ConfusionMatrix {
   std::vector<std::string> classes;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>
-      counts{};  ///< keyed by {true class, predicted class}
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> counts{};  ///< {true, predicted}
 
   [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
     const auto found = counts.find({label, prediction});
