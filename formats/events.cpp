@@ -81,8 +81,7 @@ std::uint32_t big_endian_at(std::string_view bytes, std::size_t offset) {
 constexpr std::string_view kVersion = "brain.Event:2";
 constexpr std::string_view kName = "events.out.tfevents.";
 
-constexpr std::int64_t kNoMoment =
-    10'000'000'000;  // eleven digits: not a name written by EventWriter
+constexpr std::int64_t kNoMoment = 10'000'000'000;  // eleven digits: not written here
 
 /// The latest timestamp in the names of event files, in seconds; 0 if there are none.
 std::int64_t latest_seconds(const std::filesystem::path& folder) {

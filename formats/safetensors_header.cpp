@@ -155,8 +155,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
 /// numel * size in bytes; the error completes the sentence "tensor x ...".
 std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& where) {
-  std::uint64_t largest =
-      size_of(entry.type);  // with sizes of 0 counted as 1: strides must not overflow
+  // Counts sizes of 0 as 1, because strides must not overflow either.
+  std::uint64_t largest = size_of(entry.type);
   std::uint64_t bytes = largest;
   bool overflow = false;
   for (const std::int64_t size : entry.shape) {

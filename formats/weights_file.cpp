@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 bool is_for_torch(const fs::path& path, const ByteSource& file) {
   if (is_torch_file(file)) return true;
   if (is_safetensors(file)) return false;
-  constexpr std::array kNames{".pth", ".pt", ".bin", ".ckpt",
-                              ".tar"};  // .ckpt and .tar as in DETR and timm
+  constexpr std::array kNames{".pth", ".pt", ".bin", ".ckpt", ".tar"};  // as in DETR and timm
   return std::find(kNames.begin(), kNames.end(), path.extension()) != kNames.end();
 }
 

@@ -23,9 +23,8 @@ struct TorchTensor {
   StoredType type = StoredType::f32;
   Shape shape;
   Strides strides;
-  std::int64_t
-      first = 0,
-      last = 0;  ///< range of storage elements that it covers; last < first for an empty tensor
+  /// The range of storage elements that it covers; last < first for an empty tensor.
+  std::int64_t first = 0, last = 0;
 };
 
 /// The storage of a persistent id ("storage", class, key, device, count); empty for anything else.

@@ -35,14 +35,14 @@ struct PickleValue {
   std::int64_t integer = 0;  ///< integer or boolean
   double real = 0;
   std::string text;  ///< text or bytes; the name of a global. A Python 2 str is a text too
-  std::vector<PickleRef>
-      items;  ///< dict: key, value, key, ...; call: callee and arguments; persistent: its id
+  /// Dict: key, value, key, ...; call: callee and arguments; persistent: its id.
+  std::vector<PickleRef> items;
 };
 
 struct Pickle {
   std::vector<PickleValue> values;
-  std::map<PickleRef, PickleRef>
-      states{};  ///< for each call, the state that BUILD passes to its result
+  /// For each call, the state that BUILD passes to its result.
+  std::map<PickleRef, PickleRef> states{};
   PickleRef root = 0;
   std::size_t end = 0;  ///< where the pickle ends in the given bytes
 

@@ -79,8 +79,8 @@ Choices find_choices(const Pickle& pickle) {
 /// Drops dictionaries that contain fewer tensors than a single dictionary inside them: a wrapper
 /// with a counter next to the weights is not a set.
 void drop_wrappers(Choices& all) {
-  std::map<std::size_t, std::size_t>
-      most_inside;  // for each place, most tensors of one dictionary below it
+  // For each place, the most tensors of one dictionary below it.
+  std::map<std::size_t, std::size_t> most_inside;
   for (const Choice& choice : all.choices) {
     for (std::size_t i = choice.place; all.places[i].name != nullptr;) {
       i = all.places[i].parent;
