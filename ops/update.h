@@ -33,10 +33,8 @@ class UpdateStep {
 
   /// Writes the numbers with one small copy. Steps enqueued earlier read the old numbers.
   void write(const StepNumbers& now);
-  [[nodiscard]] const StepNumbers& numbers() const {
-    return numbers_;
-  }  ///< as written through this handle
-  [[nodiscard]] const Tensor& memory() const { return memory_; }  ///< a StepBlock
+  [[nodiscard]] const StepNumbers& numbers() const { return numbers_; }  ///< as this handle wrote
+  [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< a StepBlock
 
  private:
   StepNumbers numbers_{};

@@ -17,8 +17,8 @@ struct AttentionView {
 };
 
 struct AttentionCall {
-  DType dtype =
-      DType::f32;  ///< dtype of q, k, v and the output; bias and statistics have its acc_t
+  /// The dtype of q, k, v and the output; bias and statistics have its acc_t.
+  DType dtype = DType::f32;
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
   std::int64_t width = 0, value_width = 0;  ///< D and E
   double scale = 1;
@@ -39,8 +39,8 @@ struct AttentionGradCall {
   /// processes each run in order and sums into its own buffer, [B / share_batch, H / share_heads,
   /// groups, rows, columns], zero-initialised.
   std::int64_t share_batch = 1, share_heads = 1, groups = 1;
-  AttentionView
-      dbias;  ///< batch and head strides are unused; row or column stride is 0 where repeated
+  /// Batch and head strides are unused; the row or column stride is 0 where repeated.
+  AttentionView dbias;
   std::int64_t dbias_size = 0;  ///< elements of one sum
 };
 

@@ -155,8 +155,7 @@ inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
 /// to [columns, rows] = from [rows, columns] transposed, zero-padded to the pitch.
 template <class A>
 inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
-  constexpr std::int64_t kSquare =
-      sizeof(A) == 4 ? 4 : 1;  // the last square may extend into the padding
+  constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may extend into the padding
   const std::int64_t columns = ceil_div(size.columns, kSquare) * kSquare;
   cpu::FOVEA_ISA::transpose(Matrix<const A>{from.data, from.pitch}, size.rows, columns,
                             Matrix<A>{to.data, to.pitch});

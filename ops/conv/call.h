@@ -75,8 +75,8 @@ struct DepthwiseTokensSumsCall {
   DepthwiseTokensCall forward;
   const void* dy = nullptr;
   std::int64_t parts = 1;
-  void* sums =
-      nullptr;  ///< [parts, kernel + 1, channels], zero-initialised; the last row is the bias's
+  /// [parts, kernel + 1, channels], zero-initialised; the last row is the bias gradient.
+  void* sums = nullptr;
 };
 
 /// Results do not depend on the number of threads. An infinite or NaN element of x, weight or dy

@@ -41,8 +41,8 @@ struct PoolCall {
   PoolWindows windows;
   const void* x = nullptr;
   void* y = nullptr;
-  std::int64_t* positions =
-      nullptr;  ///< shape of y, for max pooling only: position in x of the first maximum
+  /// For max pooling only, in the shape of y: the position in x of the first maximum.
+  std::int64_t* positions = nullptr;
 };
 
 /// dx [planes, size, size] of acc, from dy [planes, out, out].

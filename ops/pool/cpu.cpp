@@ -67,8 +67,7 @@ std::int64_t first_maximum(const T* x, const PoolWindows& windows, const Window&
       return;
     }
     const auto value = static_cast<acc_t<T>>(x[at]), largest = static_cast<acc_t<T>>(x[best]);
-    if (value > largest || (value != value && largest == largest))
-      best = at;  // NOLINT: value is NaN
+    if (value > largest || (value != value && largest == largest)) best = at;  // NOLINT: is NaN
   });
   return best;
 }

@@ -58,8 +58,7 @@ struct WindowsOver {
   std::int64_t first, last;  ///< [first, last)
 
   __device__ WindowsOver(const PoolAxis& a, std::int64_t position) {
-    const std::int64_t reach =
-        position + a.padding - a.kernel;  // just before the first window starts
+    const std::int64_t reach = position + a.padding - a.kernel;  // just before the first window
     first = reach < 0 ? 0 : divide(reach, a.stride).quotient + 1;
     last = divide(position + a.padding, a.stride).quotient + 1;
     last = last < a.out ? last : a.out;

@@ -7,9 +7,8 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kMaxPacked = 1 << 20;  // packed floats of B at a time
-constexpr std::int64_t kSerialBatch =
-    1 << 22;  // multiply-adds above which one product is split into tiles
+constexpr std::int64_t kMaxPacked = 1 << 20;    // packed floats of B at a time
+constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which a product is tiled
 
 void multiply_tiles(const Product& p, const Packed& packed) {
   const std::int64_t down = ceil_div(p.call.m, p.tile_rows);

@@ -24,8 +24,7 @@ struct Panel {
 /// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
 enum class Reads { packed, rows, columns };
 
-inline constexpr std::int64_t kAhead =
-    24;  // distance in k between a prefetch and the use of its data
+inline constexpr std::int64_t kAhead = 24;  // k between a prefetch and the use of its data
 
 /// The destination of a tile: rows `stride` apart.
 struct TileOutput {

@@ -31,10 +31,8 @@ void product::gemm_pair(const GemmPairCall& call) {
       floats(Scratch::gemm_b, packed_size(whole1) + packed_size(whole2) + kLanes<float>);
   const Packed packed1 = pack_whole(whole1, b);
   const Packed packed2 = pack_whole(whole2, b + packed_size(whole1));
-  const std::int64_t count = whole1.tile_rows,
-                     stride =
-                         first.n +
-                         kLanes<float>;  // padded, so that it is rarely a multiple of the page size
+  // The stride is padded, so that it is rarely a multiple of the page size.
+  const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes<float>;
   parallel_for(ceil_div(first.m, count), 1, [&](std::int64_t begin, std::int64_t end) {
     void* const between = floats(Scratch::gemm_between, count * stride);
     GemmCall to = first, from = second;

@@ -37,13 +37,11 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kMaxDepth = 512;  // k per block
-inline constexpr std::int64_t kMaxTileRows =
-    56 / kMr * kMr;                                // rows of A per tile: a share of the cache
+inline constexpr std::int64_t kMaxDepth = 512;                // k per block
+inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // rows of A per tile
 inline constexpr std::int64_t kMinTilePanels = 4;  // panels of A per tile, which share a strip of B
-inline constexpr std::int64_t kWantedTiles =
-    16;                                         // enough tiles for an even load on several threads
-inline constexpr std::int64_t kPackChunk = 32;  // k packed by one thread at a time
+inline constexpr std::int64_t kWantedTiles = 16;   // enough tiles for an even load
+inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at a time
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 

@@ -11,8 +11,7 @@
 namespace fovea::ops {
 namespace {
 
-constexpr std::int64_t kMinRows =
-    1024;  // fewer rows cannot occupy the threads without splitting columns
+constexpr std::int64_t kMinRows = 1024;        // fewer cannot occupy the threads
 constexpr std::int64_t kMaxWeights = 1 << 23;  // largest weights worth packing whole
 
 bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {

@@ -10,9 +10,8 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-inline constexpr std::int64_t kMinElements = 1 << 14;  ///< elements that justify waking a thread
-inline constexpr std::int64_t kMinMultiplied =
-    1 << 17;  ///< multiply-adds that justify waking a thread
+inline constexpr std::int64_t kMinElements = 1 << 14;    ///< elements that justify waking a thread
+inline constexpr std::int64_t kMinMultiplied = 1 << 17;  ///< multiply-adds that justify a thread
 
 /// Number of tasks of `size` that are worth `least` together: the grain of a parallel loop over
 /// them.
