@@ -88,7 +88,7 @@ struct Field {
                               Access<std::optional<double>>, Access<std::string>, Access<Numbers>,
                               Access<Texts>>;  ///< list of texts, separated by blanks
 
-  std::string name;   ///< as a flag, without the leading dashes: "batch-size"
+  std::string name;   ///< the flag without its leading dashes: "batch-size"
   std::string group;  ///< heading in --help
   Target target;
   std::string help;
@@ -118,7 +118,7 @@ using Fields = std::vector<Field>;
 struct OtherSettings {
   std::string owner;             ///< "a setting of classifiers"
   std::shared_ptr<void> values;  ///< the object that the fields are bound to
-  Fields fields;                 ///< with their neutral values, which request nothing
+  Fields fields;                 ///< fields with neutral values, which request nothing
 };
 
 /// Adds settings under one heading of --help.

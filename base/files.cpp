@@ -149,7 +149,7 @@ void write_file_atomically(const fs::path& path,
     write_new(path, 0, path, produce);
     return;
   }
-  fs::path target = fs::canonical(path, ignored);  // of a symbolic link, its target
+  fs::path target = fs::canonical(path, ignored);  // resolves a symbolic link, so that it stays
   if (target.empty()) target = path;
   remove_stale_temporaries(target);
   const fs::path temporary = temporary_beside(target);
