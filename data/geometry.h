@@ -16,7 +16,7 @@ namespace geometry {
 struct Crop {
   PixelBox box;
   Padding padding = Padding::constant;
-  Color8 fill{};  ///< for 8-bit RGB; zeros in other formats
+  Color8 fill{};  ///< fill colour of 8-bit RGB; zeros in other formats
 };
 /// Dense maps are resized with their own filter.
 struct Resize {

@@ -72,7 +72,7 @@ using Color8 = std::array<std::uint8_t, 3>;
 /// and the format of colour operations: pixels[(y * width + x) * 3 + c]. Geometry and batches
 /// accept any format: 16-bit, f32, one or more channels.
 struct Image {
-  static constexpr int kChannels = 3;  ///< for 8-bit RGB
+  static constexpr int kChannels = 3;  ///< channels of 8-bit RGB
 
   Image() = default;
   /// A black image, or zeros.

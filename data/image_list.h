@@ -13,7 +13,7 @@ namespace fovea {
 /// order, so that two lists can be compared and the first difference located. Pixels are not
 /// included.
 struct ImageList {
-  std::vector<std::string> classes;  ///< by label
+  std::vector<std::string> classes;  ///< class names, indexed by label
   std::vector<std::int64_t> counts;  ///< images per class
   std::int64_t images = 0;
   std::int64_t block = 1;                ///< images per checksum

@@ -25,7 +25,7 @@ struct ObjectBox {
 /// One value per pixel: depth, a segmentation class, or the validity of another map.
 struct DenseMap {
   std::string name;  ///< name of the batch member
-  Image values;      ///< in any format, with the height and width of the image
+  Image values;      ///< values in any format, with the image's height and width
   /// The filter for resizing, rotating and shearing: nearest preserves classes, masks and the
   /// edges of holes; bilinear suits continuous values without holes.
   Filter filter = Filter::nearest;

@@ -50,7 +50,7 @@ enum class AugmentKind {
 /// Settings shared by the operations of one policy.
 struct AugmentSettings {
   Color8 fill{128, 128, 128};    ///< colour outside of the image
-  std::optional<Filter> filter;  ///< for geometry; none: bilinear or bicubic, drawn each time
+  std::optional<Filter> filter;  ///< geometry only; none: bilinear or bicubic, drawn each time
   double translate_const = 250;  ///< pixels of translate_x and translate_y at level 10
   double translate_pct = 0.45;   ///< share of the side at level 10
   double magnitude_std = 0;      ///< std of the level; infinity: uniform from 0 to the magnitude

@@ -35,17 +35,17 @@ inline constexpr auto kNames<TrainCrop> =
 /// The training steps in timm's order: crop, flips, policy or colour jitter, grayscale, blur,
 /// normalisation, erasing.
 struct AugmentOptions {
-  std::int64_t crop_padding = 4;  ///< for TrainCrop::pad
+  std::int64_t crop_padding = 4;  ///< padding in pixels, used by TrainCrop::pad
   double flip = 0.5;
   ImageSize size{};  ///< output size; 0 x 0 keeps the image size (TrainCrop::pad only)
   Normalization normalization = kCifarNormalization;
 
   TrainCrop crop = TrainCrop::pad;
-  Padding padding = Padding::constant;             ///< for TrainCrop::pad
-  CropRange range{};                               ///< for the random crops
+  Padding padding = Padding::constant;             ///< padding mode of TrainCrop::pad
+  CropRange range{};                               ///< ranges of the random crops
   std::optional<Filter> filter = Filter::bicubic;  ///< none: bilinear or bicubic, drawn each time
   double vertical_flip = 0;
-  std::string policy{};  ///< in the syntax of parse_augment_policy(); empty: none
+  std::string policy{};  ///< policy string for parse_augment_policy(); empty: none
   ColorJitter jitter{};  ///< ignored with a policy, except 3-Augment's
   double jitter_probability = 1, grayscale = 0, blur = 0;
   EraseOptions erase{};

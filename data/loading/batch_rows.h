@@ -33,7 +33,7 @@ class BatchRows {
     ImageSize size;
     std::int64_t label = 0, index = 0;
     ImageTargets targets;
-    std::vector<float> values;  ///< of an image that may need padding
+    std::vector<float> values;  ///< values of an image that may need padding
   };
 
   [[nodiscard]] float* add_in_place(const Sample& sample);

@@ -4,7 +4,6 @@
 // The classes are shapes and patterns. Colour, position, size, tilt and background are drawn
 // independently of the class, so single pixels carry no class information and a model must
 // recognise shape.
-// independently of the class, so single pixels say nothing and a model must see form.
 #pragma once
 
 #include "data/dataset.h"

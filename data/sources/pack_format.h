@@ -28,8 +28,8 @@ enum class Encoding : std::uint32_t {
 };
 
 struct Entry {
-  std::uint64_t offset = 0, length = 0;  ///< of the image's bytes in the pack
-  std::uint32_t width = 0, height = 0;   ///< in pixels
+  std::uint64_t offset = 0, length = 0;  ///< range of the image's bytes in the pack
+  std::uint32_t width = 0, height = 0;   ///< image size in pixels
   std::uint32_t label = 0;
   std::uint32_t crc = 0;  ///< crc32c of the image's bytes
   Encoding encoding = Encoding::file;

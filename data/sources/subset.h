@@ -10,7 +10,7 @@
 namespace fovea {
 
 struct SubsetOptions {
-  std::string classes{};  ///< in the syntax of parse_classes(); empty: all
+  std::string classes{};  ///< list for parse_classes(); empty: all
   double fraction = 1;    ///< share of each class's images; 0 < fraction <= 1
   FractionRule rule = FractionRule::drawn;
 };

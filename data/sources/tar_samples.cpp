@@ -20,7 +20,7 @@ namespace {
 /// A member's path, split at a dot of its file name: "a/b" and "seg.png" for "a/b.seg.png".
 struct Name {
   std::string_view key;
-  std::string ending;  ///< in lower case
+  std::string ending;  ///< extension in lower case
 
   /// The part after the last dot.
   [[nodiscard]] std::string_view kind() const {

@@ -11,7 +11,7 @@
 namespace fovea {
 
 struct TarSample {
-  std::string path;                    ///< of the picture
+  std::string path;                    ///< path of the picture
   std::uint64_t offset = 0, size = 0;  ///< location of the picture's bytes
   std::int64_t label = 0;
 };
