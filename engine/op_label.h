@@ -98,7 +98,7 @@ class OpLabel {
   /// The name, for checks that prefix their messages with it.
   operator std::string_view() const { return name_; }  // NOLINT(google-explicit-constructor)
 
-  std::int64_t multiply_adds = 0;  ///< multiply-adds of the forward pass of a GEMM-like op
+  std::int64_t multiply_adds = 0;  ///< forward pass of a GEMM, convolution or attention
 
  private:
   const char* name_;

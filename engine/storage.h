@@ -50,7 +50,7 @@ class Storage {
     std::uint64_t version = 0;
     Device device;
     bool is_foreign = false;
-    std::function<void()> release{};  ///< for foreign memory only
+    std::function<void()> release{};  ///< deleter of foreign memory
   };
   std::shared_ptr<Block> block_;
 };

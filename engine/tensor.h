@@ -59,7 +59,7 @@ class Tensor {
     return reinterpret_cast<T*>(raw());
   }
   [[nodiscard]] const Storage& storage() const;
-  [[nodiscard]] std::int64_t storage_offset() const;  ///< in elements
+  [[nodiscard]] std::int64_t storage_offset() const;  ///< offset of the first element, in elements
   [[nodiscard]] std::uint64_t version() const { return storage().version(); }
   void bump_version() const { storage().bump_version(); }
   [[nodiscard]] bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
@@ -131,7 +131,7 @@ class Tensor {
 struct ForeignMemory {
   void* data = nullptr;  ///< the first element; may be null only without elements
   Shape shape{};
-  std::optional<Strides> strides{};  ///< in elements, of any sign; empty: row-major and packed
+  std::optional<Strides> strides{};  ///< strides in elements, of any sign; empty: packed row-major
   TensorOptions options{};           ///< the device of `data`
   /// Called once after the last tensor on this memory is gone; must not throw. Empty: the memory
   /// outlives all tensors.
