@@ -18,7 +18,7 @@ namespace {
 constexpr double kPanelWidth = 520, kPanelHeight = 340;
 constexpr double kLeft = 64, kRight = 16, kTop = 60, kBottom = 48;  // margins around the axes
 constexpr double kLegendRow = 18;
-constexpr double kBarGroup = 0.8;  // as a share of the distance between two x values
+constexpr double kBarGroup = 0.8;  // share of the distance between two x values
 constexpr std::string_view kCrowd = "#9ec9e2", kReference = "#777777";
 
 constexpr std::array<std::string_view, 6> kColors = {"#0072b2", "#d55e00", "#009e73",

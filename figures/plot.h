@@ -21,7 +21,7 @@ enum class Mark {
 
 struct Series {
   std::string name;          ///< name in the legend; empty: no legend entry
-  std::vector<double> x, y;  ///< of equal length; non-finite points leave a gap
+  std::vector<double> x, y;  ///< equal lengths; non-finite points leave a gap
   Mark mark = Mark::line;
 };
 
