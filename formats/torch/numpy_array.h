@@ -22,7 +22,7 @@ namespace fovea {
 
 struct NumpyBytes {
   std::vector<std::int64_t> shape;
-  std::string bytes;  ///< in C order: the last axis varies fastest
+  std::string bytes;  ///< elements in C order: the last axis varies fastest
 };
 
 /// An array of u8. Throws Error, starting with `where`, on any other value and when the number of
