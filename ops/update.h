@@ -22,7 +22,7 @@ struct StepNumbers {
   double lr = 0;
   double gradient_scale = 1;    ///< multiplies the gradient
   std::int64_t step = 1;        ///< counts from 1
-  double beta1 = 0, beta2 = 0;  ///< of Adam and LAMB, whose bias correction depends on the step
+  double beta1 = 0, beta2 = 0;  ///< Adam's and LAMB's; the bias correction depends on the step
 };
 
 /// The step numbers in device memory, where the step's kernels read them. A handle: copies refer

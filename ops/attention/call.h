@@ -30,7 +30,7 @@ struct AttentionCall {
 };
 
 struct AttentionGradCall {
-  AttentionCall forward;     ///< with its output and statistics
+  AttentionCall forward;     ///< the forward call, with its output and statistics
   AttentionView dy;          ///< [B, H, N, E]
   AttentionView dq, dk, dv;  ///< absent when not needed; overwritten otherwise
 

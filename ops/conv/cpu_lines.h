@@ -16,10 +16,10 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 
 /// Sizes in the lines of one convolution, in elements.
 struct LineLayout {
-  std::int64_t rows, pitch;  // of one phase
+  std::int64_t rows, pitch;  // rows of a phase, and their distance
   std::int64_t plane;        // size of one phase
   std::int64_t channel;      // size of all phases of a channel
-  std::int64_t length;       // from the first output to the last
+  std::int64_t length;       // elements from the first output to the last
   std::int64_t reach;        // largest tap distance within a phase
 
   explicit LineLayout(const Windows& w) {

@@ -1,6 +1,7 @@
 // Arguments of the loss kernels. Tensors are packed, in f64 or otherwise f32. The loss and its
-// upstream gradient dy have one element each and the dtype of the others. `parts` is scratch
-// memory. Pointers that only the value, or only the derivative, needs are null for the other.
+// upstream gradient dy are single elements of the same dtype on the same device. `parts` is
+// scratch memory. Pointers that only the value, or only the derivative, needs are null for the
+// other.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ struct TileTarget {
   T* pre_activation;  ///< same position in the pre-activation, or null
   float* sum;         ///< partial sums between blocks of k; C itself when C is f32
   std::int64_t c_stride, sum_stride;
-  const float* bias;  ///< for the tile's first column or row, or null
+  const float* bias;  ///< bias of the tile's first column or row, or null
   std::int64_t rows, cols;
   bool first, last;  ///< whether this is the first or last block of k
 };

@@ -14,8 +14,8 @@ struct LtMatrix {
   DType dtype = DType::f32;
   std::int64_t rows = 0, columns = 0;
   std::int64_t leading = 0;       ///< at least `rows`
-  std::int64_t batch_stride = 0;  ///< in elements; 0: one matrix for all entries
-  int alignment = 0;              ///< of the first element of every entry: bytes, a power of two
+  std::int64_t batch_stride = 0;  ///< stride in elements; 0: one matrix for all entries
+  int alignment = 0;              ///< of each entry's first element: bytes, a power of two
   friend auto operator<=>(const LtMatrix&, const LtMatrix&) = default;
 };
 

@@ -16,7 +16,7 @@ namespace {
 /// The reduced axes and the resulting shapes.
 struct Reduction {
   bool reduced[Shape::kMaxRank] = {};
-  Shape kept;              ///< with size 1 on reduced axes
+  Shape kept;              ///< shape with size 1 on reduced axes
   Shape result;            ///< kept, or without the reduced axes
   std::int64_t count = 1;  ///< elements per sum
 

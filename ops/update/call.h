@@ -103,7 +103,7 @@ struct AverageCall {
   void* average = nullptr;
   const void* value = nullptr;
   double keep = 0, rest = 1;
-  const double* decay = nullptr;  ///< in device memory
+  const double* decay = nullptr;  ///< optional decay in device memory
   const StepBlock* now = nullptr;
 };
 
