@@ -48,13 +48,13 @@ class Loader {
 
   [[nodiscard]] std::int64_t batches_per_epoch() const { return batches_; }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
-  /// The number of distinct bad images in the batches so far; and those encountered since the last
-  /// call.
+  /// The number of distinct bad images in the batches so far.
   [[nodiscard]] std::int64_t bad_images() const {
     return static_cast<std::int64_t>(bad_images_.size());
+    /// The bad images encountered since the last call.
   }
   [[nodiscard]] std::vector<BrokenImage> take_bad_images();
-  /// Receives what next() is waiting for, every options.seconds_without_word during a wait.
+  /// Called with what next() is waiting for, every options.seconds_without_word during a wait.
   std::function<void(const std::string& what)> on_wait{};
 
  private:
@@ -67,7 +67,7 @@ class Loader {
   std::int64_t batches_;
   std::int64_t images_;  ///< number of images in the data set
   std::set<std::int64_t> bad_images_;
-  std::vector<BrokenImage> new_bad_images_;  ///< not yet returned by take_new_bad_images()
+  std::vector<BrokenImage> new_bad_images_;  ///< not yet returned by take_bad_images()
   std::unique_ptr<Workers> workers_;
 };
 

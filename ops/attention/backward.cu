@@ -97,7 +97,7 @@ __global__ void attention_dq_kernel(AttentionGradCall g, const acc_t<T>* delta) 
   tiles.write(sums, scale, dq, at.first, at.column);
 }
 
-/// Computes the requested ones of the two.
+/// Computes dk and dv, each only if requested.
 template <class T>
 __global__ void attention_dkv_kernel(AttentionGradCall g, const acc_t<T>* delta) {
   using A = acc_t<T>;

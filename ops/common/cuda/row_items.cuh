@@ -51,7 +51,7 @@ bool are_packable(std::int64_t width, std::initializer_list<const void*> rows) {
   return bits % 16 == 0;
 }
 
-/// Calls f with the number of items as the ::value of a type.
+/// Calls f with an integral_constant: the number of items per access.
 template <class T, class F>
 void with_items(bool packable, const F& f) {
   if (packable) {
