@@ -58,8 +58,8 @@ class ProfileScope {
 
 /// The spans in Chrome's trace format, for chrome://tracing and ui.perfetto.dev.
 [[nodiscard]] std::string chrome_trace(std::span<const ProfileSpan> spans);
-/// Ops sorted by time, both directions: calls, milliseconds, share. Shows the first `rows` and the
-/// total of the rest.
+/// Ops sorted by total time: calls, milliseconds forward and backward, share. Shows the `rows`
+/// longest and the sum of the others.
 [[nodiscard]] std::string profile_table(std::span<const ProfileSpan> spans, std::size_t rows = 15);
 
 }  // namespace fovea
