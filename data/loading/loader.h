@@ -51,7 +51,7 @@ class Loader {
   /// The number of distinct bad images in the batches so far.
   [[nodiscard]] std::int64_t bad_images() const {
     return static_cast<std::int64_t>(bad_images_.size());
-    }
+  }
   /// The bad images encountered since the last call.
   [[nodiscard]] std::vector<BrokenImage> take_bad_images();
   /// Called with what next() is waiting for, every options.seconds_without_word during a wait.
