@@ -1,4 +1,4 @@
-// The crc32 instruction of SSE4.2, which every supported processor has, eight bytes at a time.
+// Uses the crc32 instruction of SSE4.2, which every supported processor has: eight bytes per step.
 #include "base/crc32c.h"
 
 #include <nmmintrin.h>

@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli): the checksum of packed data sets and of TensorBoard's records.
+// CRC-32C (Castagnoli), the checksum of packed data sets and TensorBoard records.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-/// Of `bytes`, or of what came before (whose checksum is `before`) and `bytes` together.
+/// The checksum of `bytes`, or of earlier bytes with checksum `before` followed by `bytes`.
 [[nodiscard]] std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Numbers and texts as cells.
+// Formatting of CSV cells.
 #include "base/csv.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// Tables as CSV.
+// CSV tables.
 #pragma once
 
 #include <charconv>
@@ -10,11 +10,11 @@
 
 namespace fovea {
 
-/// Rows of numbers and texts, most under a header. Numbers are written so that they read back the
-/// same.
+/// Rows of numbers and texts, usually under a header. Numbers are written so that they read back
+/// exactly.
 class Csv {
  public:
-  Csv() = default;  ///< without a header
+  Csv() = default;  ///< no header
   explicit Csv(std::string_view header) : text_(std::string(header) + "\n") {}
 
   template <class... Cells>
@@ -22,8 +22,8 @@ class Csv {
     (cell(cells), ...);
     end_row();
   }
-  /// A row of as many cells as it takes, one after another; end_row() is behind the last. A number
-  /// that is not there leaves its cell empty.
+  /// Appends cells to the current row one by one; end_row() ends it. A missing number becomes an
+  /// empty cell.
   template <class T>
   Csv& cell(const T& value) {
     append(text_, value);
@@ -31,7 +31,7 @@ class Csv {
     return *this;
   }
   void end_row() { text_.back() = '\n'; }
-  /// Many numbers, in f32: maps.
+  /// A row of many numbers in f32, for maps.
   void row_of(std::span<const double> numbers);
   [[nodiscard]] const std::string& text() const { return text_; }
 

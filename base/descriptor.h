@@ -1,4 +1,4 @@
-// An open file by its number, closed on every way out.
+// An owned file descriptor, closed on every exit path.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@ namespace fovea {
 
 class Descriptor {
  public:
-  Descriptor() = default;  ///< of no file
+  Descriptor() = default;  ///< no file
   explicit Descriptor(int value) : value_(value) {}
   Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
@@ -20,7 +20,8 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return value_; }
   [[nodiscard]] bool is_open() const { return value_ >= 0; }
-  /// Network file systems report a failed write here.
+  /// Closes the file and returns whether that succeeded: network file systems report failed writes
+  /// here.
   bool close() {
     const int value = std::exchange(value_, -1);
     return value < 0 || ::close(value) == 0;

@@ -1,4 +1,4 @@
-// Errors. Every message reads "where: what was got, what was expected[, what to do]".
+// Error handling. Every message reads "where: got, expected[, what to do]".
 #pragma once
 
 #include <sstream>

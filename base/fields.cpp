@@ -1,4 +1,4 @@
-// Reading, checking and printing of single settings.
+// Parsing, checking and printing of single settings.
 #include "base/fields.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ template <class... Parts>
          expected_text(field));
 }
 
-/// "64", and other writings of a whole number, as 64.0 and 1e2.
+/// Parses an integer written as "64", "64.0" or "1e2".
 std::optional<std::int64_t> parse_whole(std::string_view text) {
   constexpr double kExact = 1LL << 53;
   if (const auto value = parse_integer(text)) return value;

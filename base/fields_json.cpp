@@ -1,4 +1,4 @@
-// Settings from and to JSON. A value may be written as JSON or as the text after the flag.
+// Settings from and to JSON. A value may be native JSON or the text that follows the flag.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Items up to the first of another type, as after the flag.
+/// Joins the items up to the first one of another type, in the syntax of the flag.
 std::string list_text(const Field& field, const Json& list) {
   const bool of_texts = field.holds<Field::Texts>();
   std::string text;
@@ -25,7 +25,7 @@ std::string list_text(const Field& field, const Json& list) {
   return text;
 }
 
-/// {"head": 10, "blocks": 0.5} as "head=10 blocks=0.5".
+/// {"head": 10, "blocks": 0.5} becomes "head=10 blocks=0.5".
 std::string pairs_text(const Json& object) {
   std::string text;
   for (const auto& [name, value] : object.items()) {
@@ -34,7 +34,7 @@ std::string pairs_text(const Json& object) {
   return text.empty() ? "none" : text;
 }
 
-/// A JSON value as the text that would stand after the flag.
+/// A JSON value in the syntax of the flag.
 std::string text_of(const Field& field, const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "none";
@@ -62,8 +62,7 @@ Json json_of(const Field& field) {
       field.target);
 }
 
-/// Depth, size and syntax are checked before anything is stored. Comments as in C++ are passed
-/// over.
+/// Checks depth, size and syntax before anything is stored. C++ comments are ignored.
 Json parse_object(std::string_view text, const std::string& where) {
   const auto limit = [&](int depth, Json::parse_event_t, Json&) {
     if (depth > kMaxNesting) throw UsageError(where + ": nested too deeply");
@@ -93,7 +92,7 @@ const Field* find_other(const Others& others, const std::string& name) {
   return nullptr;
 }
 
-/// Whether a value is the one that the field has anyhow.
+/// Whether the value equals the field's current one, so that setting it would change nothing.
 bool asks_for_nothing(const Field& field, const std::string& text) {
   const std::string usual = field_text(field);
   set_field(field, text);
@@ -102,8 +101,7 @@ bool asks_for_nothing(const Field& field, const std::string& text) {
   return same;
 }
 
-/// Names what nobody knows, all at once where it is more than one: a file of another program's may
-/// hold many.
+/// Rejects unknown names, all of them in one message: a file of another program may contain many.
 void refuse_unknown(const Fields& fields, const Json& object, const std::string& where,
                     const Others& others) {
   constexpr std::size_t kShown = 20;
@@ -114,7 +112,7 @@ void refuse_unknown(const Fields& fields, const Json& object, const std::string&
                        find_other(others, name) != nullptr || lookup_field(fields, name) != nullptr;
     if (!known) unknown.push_back(name);
   }
-  if (unknown.size() < 2) return;  // that one is answered with the nearest name
+  if (unknown.size() < 2) return;  // a single one gets its own message with the nearest name
   const std::size_t more = unknown.size() - std::min(unknown.size(), kShown);
   unknown.resize(unknown.size() - more);
   throw UsageError(where + ": unknown settings " + joined(unknown, ", ") +
@@ -163,7 +161,7 @@ std::string text_in_json(const Field& field, std::string_view json, const std::s
 void apply_json_file(const Fields& fields, const std::filesystem::path& path,
                      const Others& others) {
   constexpr std::size_t kMaxFiles = 8;
-  std::vector<std::pair<std::string, std::string>> files;  // path and text, each before its base
+  std::vector<std::pair<std::string, std::string>> files;  // path, text
   for (std::filesystem::path next = path; !next.empty();) {
     if (files.size() == kMaxFiles) throw UsageError(path.string() + ": extends too many files");
     files.emplace_back(next.string(), read_file(next));

@@ -1,4 +1,4 @@
-// Whole files in and out through POSIX calls: they alone report why something failed, and sync.
+// Whole files through POSIX calls: only they report why something failed, and only they can sync.
 #include "base/files.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
   fail("cannot ", action, " ", path.string(), ": ", std::generic_category().message(error));
 }
 
-/// A regular file, open for reading, and its size. A pipe without a writer must not be waited for.
+/// A regular file opened for reading, and its size. Does not block on a pipe without a writer.
 struct OpenedFile {
   Descriptor descriptor;
   std::uint64_t size = 0;
@@ -42,7 +42,7 @@ struct OpenedFile {
   }
 };
 
-/// False, with errno set, when not everything could be written.
+/// Returns false, with errno set, if not everything could be written.
 bool write_all(int descriptor, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(descriptor, content.data(), content.size());
@@ -60,7 +60,7 @@ std::string temporary_prefix(const fs::path& path) {
   return "." + path.filename().string() + ".tmp-";
 }
 
-/// A name beside `path` that no other writer uses: ".name.tmp-<process>-<count>".
+/// A unique name next to `path`: ".name.tmp-<process>-<count>".
 fs::path temporary_beside(const fs::path& path) {
   static std::atomic<unsigned> count = 0;
   return folder_of(path) /
@@ -86,7 +86,8 @@ void remove_stale_temporaries(const fs::path& path) {
   }
 }
 
-/// Makes the rename itself survive a power cut. Some file systems cannot sync a folder (EINVAL).
+/// Makes the rename itself survive a power failure. Some file systems cannot sync a folder
+/// (EINVAL).
 void sync_folder(const fs::path& folder) {
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool ok = descriptor.is_open() && (::fsync(descriptor.get()) == 0 || errno == EINVAL);
@@ -95,7 +96,7 @@ void sync_folder(const fs::path& folder) {
 
 using Append = std::function<void(std::string_view)>;
 
-/// Fills `path` with what `produce` appends; `target` is the name for errors.
+/// Fills `path` with the output of `produce`; errors name `target`.
 void write_new(const fs::path& path, int flags, const fs::path& target,
                const std::function<void(const Append&)>& produce) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666));
@@ -103,7 +104,7 @@ void write_new(const fs::path& path, int flags, const fs::path& target,
   produce([&](std::string_view content) {
     if (!write_all(file.get(), content)) fail_errno("write", target);
   });
-  const bool synced = ::fsync(file.get()) == 0 || errno == EINVAL;  // a pipe cannot be
+  const bool synced = ::fsync(file.get()) == 0 || errno == EINVAL;  // pipes cannot be synced
   if (!synced || !file.close()) fail_errno("write", target);
 }
 
@@ -126,7 +127,7 @@ std::string read_file(const fs::path& path) {
   check_size(file.size);
   std::string content(static_cast<std::size_t>(file.size) + 1, '\0');
   for (std::size_t size = 0;;) {
-    check_size(size);  // files of /proc state no size
+    check_size(size);  // files in /proc report size 0
     if (size == content.size()) content.resize(size + size / 2 + 4096);
     const ssize_t got = ::read(file.descriptor.get(), content.data() + size, content.size() - size);
     if (got < 0 && errno != EINTR) fail_errno("read", path);
@@ -144,15 +145,15 @@ void write_file_atomically(const fs::path& path,
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) fail_errno("write", path, EISDIR);
   if (fs::exists(status) &&
-      !fs::is_regular_file(status)) {  // a device or pipe is no file to replace
+      !fs::is_regular_file(status)) {  // a device or pipe must not be replaced by a file
     write_new(path, 0, path, produce);
     return;
   }
-  fs::path target = fs::canonical(path, ignored);  // what a link points to, so that it stays a link
+  fs::path target = fs::canonical(path, ignored);  // resolves a symbolic link, so that it stays
   if (target.empty()) target = path;
   remove_stale_temporaries(target);
   const fs::path temporary = temporary_beside(target);
-  const RemoveOnExit guard{temporary};  // after the rename there is nothing to remove
+  const RemoveOnExit guard{temporary};  // after the rename there is nothing left to remove
   write_new(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, path, produce);
   if (::rename(temporary.c_str(), target.c_str()) != 0) fail_errno("write", path);
   sync_folder(folder_of(target));
@@ -163,7 +164,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
 }
 
 void make_folder(const fs::path& folder) {
-  std::vector<fs::path> made;  // inner ones first
+  std::vector<fs::path> made;  // innermost first
   fs::path at = folder.has_filename() ? folder : folder.parent_path();
   std::error_code error;
   while (!at.empty() && !fs::exists(at, error)) {

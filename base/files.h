@@ -1,4 +1,4 @@
-// Reading and writing whole files so that nothing is ever half there.
+// Reading and writing whole files such that no partial file is ever visible.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,35 @@
 
 namespace fovea {
 
-/// Larger files are refused where a whole one is read: nothing that is read so comes near it.
+/// Larger files are rejected when a whole file is read; no legitimate one comes close to this
+/// size.
 inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
 
-/// The whole file. Throws Error with the path and the reason: the system's, or that it is no
+/// The content of a file. Throws Error with the path and the reason: the system's message, not a
 /// regular file (pipes and devices may never end), or larger than kMaxFileBytes.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
-/// Writes beside `path`, syncs file and folder, renames. On any failure (also a full disk) the old
-/// file stands, the temporary is removed and Error names the path and the reason.
+/// Writes a temporary file next to `path`, syncs it and the folder, then renames it. On any
+/// failure (including a full disk) the old file is untouched, the temporary is removed and Error
+/// names the path and the reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
-/// The same, for content produced in pieces: `produce` is given a function that appends.
+/// The same for content produced in pieces: `produce` receives a function that appends.
 void write_file_atomically(
     const std::filesystem::path& path,
     const std::function<void(const std::function<void(std::string_view)>& append)>& produce);
 
-/// Makes a folder and those above it that are missing; what is made survives a power cut. Throws
-/// Error with path and reason.
+/// Creates a folder and its missing parents so that they survive a power failure. Throws Error
+/// with path and reason.
 void make_folder(const std::filesystem::path& folder);
 
-/// A folder that one process alone writes into, until it ends, however it does: the system holds
-/// the lock, on the file ".lock" in the folder, which says who has it.
+/// An exclusive lock on a folder for this process. The system releases it however the process
+/// ends. The lock is held on the file ".lock" in the folder, which records the owner.
 class FolderLock {
  public:
-  /// Throws Error, naming the holder, where another process has it.
+  /// Throws Error, naming the owner, when another process holds the lock.
   explicit FolderLock(const std::filesystem::path& folder);
 
-  /// Why nothing is locked, as on some network file systems; empty: it is.
+  /// Why locking failed, as on some network file systems; empty when the folder is locked.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
@@ -49,15 +51,15 @@ class FolderLock {
   std::string failure_;
 };
 
-/// Bytes that are read here and there.
+/// Bytes with random access.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
   [[nodiscard]] virtual std::uint64_t size() const = 0;
-  /// Fills `into` with the bytes from `offset` on. Throws Error when they end before that.
+  /// Fills `into` with the bytes from `offset` on. Throws Error when the source ends before that.
   virtual void read_at(std::uint64_t offset, std::span<std::byte> into) const = 0;
-  /// The same as a text of `count` bytes.
+  /// The same as a string of `count` bytes.
   [[nodiscard]] std::string text_at(std::uint64_t offset, std::uint64_t count) const;
 
  protected:
@@ -66,10 +68,10 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = default;
 };
 
-/// Those in memory.
+/// Bytes in memory.
 class MemoryBytes : public ByteSource {
  public:
-  /// The bytes must outlive this. `name` stands for the path in errors.
+  /// The bytes must outlive this object. `name` takes the place of the path in errors.
   MemoryBytes(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
 
   [[nodiscard]] std::uint64_t size() const override { return bytes_.size(); }
@@ -80,9 +82,9 @@ class MemoryBytes : public ByteSource {
   std::string name_;
 };
 
-/// Those of a regular file, by system calls and not through a map: where a mapped file is cut
-/// short, or its disk fails, the system ends the program. Here every failure is an Error with path
-/// and reason.
+/// The bytes of a regular file, read by system calls instead of mmap: when a mapped file is
+/// truncated or its disk fails, the system kills the program. Here every failure is an Error with
+/// path and reason.
 class InputFile : public ByteSource {
  public:
   explicit InputFile(std::filesystem::path path);
@@ -96,18 +98,18 @@ class InputFile : public ByteSource {
   Descriptor file_;
 };
 
-/// A file that grows line by line, as logs do. Content is kept in memory until flush().
+/// A file that grows line by line, such as a log. Content stays in memory until flush().
 class AppendFile {
  public:
   AppendFile() = default;
-  /// Opens, or makes, the file and puts what is appended after what it holds.
+  /// Opens or creates the file for appending.
   explicit AppendFile(std::filesystem::path path);
   AppendFile(AppendFile&& other) noexcept : AppendFile() { *this = std::move(other); }
-  AppendFile& operator=(AppendFile&& other) noexcept;  ///< `other` flushes what this one held
-  ~AppendFile();  ///< flushes; a failure is lost, so call flush() where it matters
+  AppendFile& operator=(AppendFile&& other) noexcept;  ///< flushes the content of this file first
+  ~AppendFile();  ///< flushes, ignoring failures: call flush() where they matter
 
   void append(std::string_view content) { pending_ += content; }
-  /// Hands everything to the system. On failure the file is cut back to what it held before and
+  /// Writes everything to the system. On failure the file is truncated to its previous size and
   /// Error names the path and the reason.
   void flush();
 

@@ -1,4 +1,4 @@
-// The parser is told each value's depth and stops where it is too large.
+// A parser callback receives the depth of each value and stops where it is too large.
 #include "base/json.h"
 
 #include <nlohmann/json.hpp>

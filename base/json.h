@@ -1,4 +1,4 @@
-// JSON from files that anyone may have written, and to files whatever the texts hold.
+// JSON parsing that is safe on untrusted files, and JSON output that is valid for any bytes.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,18 +7,18 @@
 
 namespace fovea {
 
-/// Copying and printing a value take stack for each level, so a deep one must not come to be.
+/// Copying and printing a value use stack for each level, so parsing rejects deeper values.
 inline constexpr int kMaxNesting = 16;
 
-/// The value of a text; is_discarded() where it is no JSON, or nested deeper than kMaxNesting.
+/// The value of a text; is_discarded() when it is not JSON or nested deeper than kMaxNesting.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
-/// The value as text, never a failure: bytes that are no UTF-8 become U+FFFD. On one line, or with
-/// `indent` blanks a level.
+/// The value as text; never fails: invalid UTF-8 becomes U+FFFD. On one line, or with `indent`
+/// blanks per level.
 [[nodiscard]] std::string json_text(const nlohmann::json& value, int indent = -1);
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
-/// A string of a file as it may stand in a message of one line: escaped and not too long.
+/// A string from a file, escaped and shortened for a one-line message.
 [[nodiscard]] std::string in_quotes(const std::string& text);
 
 }  // namespace fovea

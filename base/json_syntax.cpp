@@ -1,4 +1,4 @@
-// Where the parser stopped, and what people mean by what stands there.
+// Locates the syntax error and guesses the cause from the text around it.
 #include "base/json_syntax.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// A line of a name and a colon where JSON has a brace.
+/// Whether the text starts with a name and a colon, where JSON has a brace.
 bool is_yaml(std::string_view text) {
   const std::string start(text.substr(0, 2000));
   static const std::regex form(R"(^(\s*(#[^\n]*)?\n)*(---|%YAML|[A-Za-z_][\w-]*[ \t]*:(\s|$)))");
@@ -26,7 +26,7 @@ std::string place_of(std::string_view text, std::size_t at) {
          ", column " + std::to_string(at - begin + 1);
 }
 
-/// What the character at `at` tells; empty: nothing in particular.
+/// The likely cause, judged from the character at `at`; empty when unclear.
 std::string meaning_of(std::string_view text, std::size_t at) {
   const char found = text[at];
   const std::size_t previous = text.substr(0, at).find_last_not_of(kBlanks);
@@ -35,7 +35,7 @@ std::string meaning_of(std::string_view text, std::size_t at) {
     return place_of(text, previous) + ": a comma before " + found +
            ", expected none after the last item";
   }
-  if (found == '"' && at > 0) {  // where a text ends that should not have begun
+  if (found == '"' && at > 0) {  // the end of a text whose opening quote is the mistake
     const std::size_t begin = text.rfind('"', at - 1);
     return place_of(text, std::min(begin, at)) +
            ": got a text, expected a comma or a colon before it";

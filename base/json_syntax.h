@@ -1,4 +1,4 @@
-// What is wrong with a text that is no JSON, for those who wrote it by hand.
+// Explanations of JSON syntax errors, for people who write it by hand.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// "line 3, column 9: ..." about a text that the parser gave up at its `byte`th byte (from 1). Of a
-/// text that looks like YAML it says so, and how JSON is made of it.
+/// "line 3, column 9: ..." for a text in which the parser failed at byte `byte` (from 1). For a
+/// text that looks like YAML it says so and explains how to convert it.
 [[nodiscard]] std::string syntax_complaint(std::string_view text, std::size_t byte);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// What systems, editors and shells put around the entries of a list.
+// Handles the decorations that systems, editors and shells add to list entries.
 #include "base/lists.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ constexpr std::string_view kBlanks = " \t";
 
 bool is_quote(char c) { return c == '"' || c == '\''; }
 
-/// Where the quotes end that `text` begins with; npos where they do not. Two in a row end nothing.
+/// The position of the closing quote of a text that starts with a quote; npos if there is none. A
+/// doubled quote does not close.
 std::size_t end_of_quotes(std::string_view text) {
   for (std::size_t i = 1; i < text.size(); ++i) {
     if (text[i] != text[0]) continue;
@@ -49,7 +50,7 @@ std::string unquoted(std::string_view text) {
   std::string inside;
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
     inside += text[i];
-    if (text[i] == text[0]) ++i;  // the first of two
+    if (text[i] == text[0]) ++i;  // the first of a doubled quote
   }
   return inside;
 }

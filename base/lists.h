@@ -1,4 +1,4 @@
-// Lists of names, as people write them and as other programs do.
+// Lists of names, written by hand or by other programs.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,24 @@
 
 namespace fovea {
 
-/// The entries of a list: its lines as in lines_of(), those of old Macs ("\r") too; or, where it
-/// holds a NUL, what stands before each NUL, as `find -print0` writes it. Empty ones are left out.
-/// Throws Error, beginning with `where`, on UTF-16.
+/// The entries of a list, without empty ones: its lines as in lines_of(), also with the "\r" of
+/// old Macs; or, if the text contains a NUL, the parts ended by NULs, as `find -print0` writes
+/// them. Throws Error, starting with `where`, on UTF-16.
 [[nodiscard]] std::vector<std::string> list_entries(std::string_view text,
                                                     const std::string& where);
 
-/// Without the blanks and tabs at its ends.
+/// The text without leading and trailing blanks and tabs.
 [[nodiscard]] std::string trimmed(std::string_view text);
-/// What stands between the quotes of a text that begins and ends with the same one, " or '; of two
-/// in a row there one stays, as in CSV. Another text comes back as it is.
+/// The content of a text enclosed in matching quotes, " or '; a doubled quote stands for one, as
+/// in CSV. Any other text is returned unchanged.
 [[nodiscard]] std::string unquoted(std::string_view text);
 
-/// The entries of a list of names: each trimmed and unquoted, without empty ones.
+/// The entries of a list of names: trimmed, unquoted, without empty ones.
 [[nodiscard]] std::vector<std::string> listed_names(std::string_view text,
                                                     const std::string& where);
 
-/// The parts between commas, each trimmed and unquoted; a comma in quotes that a part begins with
-/// separates nothing.
+/// The parts between commas, trimmed and unquoted. A comma inside a part that starts with a quote
+/// does not separate.
 [[nodiscard]] std::vector<std::string> comma_parts(std::string_view text);
 
 /// "apple, leaf, sea and 9 more".

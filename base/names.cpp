@@ -1,4 +1,4 @@
-// Nearness is the edit distance with swaps of neighbours (optimal string alignment).
+// Closeness is the edit distance with swaps of neighbours (optimal string alignment).
 #include "base/names.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace fovea {
 namespace {
 
-/// Rows of the usual table: distance from the first i letters of `a` to the first j of `b`.
+/// Distance from `a` to `b` by the standard table: row i, column j is the distance between their
+/// first i and first j letters.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
@@ -31,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLeastPart = 3;  // letters by which a part points to the whole
+  constexpr std::size_t kLeastPart = 3;  // minimum letters for a substring match
   std::string nearest;
   std::size_t least = SIZE_MAX;
   for (const std::string& candidate : candidates) {

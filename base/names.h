@@ -1,4 +1,4 @@
-// Names that users type: which of them is meant, and what an enumeration's members are called.
+// Names that users type: suggestions for misspellings, and the names of enumeration members.
 #pragma once
 
 #include <array>
@@ -12,16 +12,16 @@
 
 namespace fovea {
 
-/// The candidate nearest to `word` in letters added, left out, changed or swapped with the next; of
-/// those that `word` is a part of, the first. Empty where none is near.
+/// The candidate with the smallest edit distance to `word` (insertions, deletions, substitutions,
+/// swaps of neighbours), or else the first one that contains `word`. Empty if none is close.
 [[nodiscard]] std::string nearest_name(std::string_view word,
                                        const std::vector<std::string>& candidates);
 
-/// "; did you mean X?", to end a message with; empty where nothing is near.
+/// "; did you mean X?", to end a message with; empty if nothing is close.
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        const std::vector<std::string>& candidates);
 
-/// A member of an enumeration, and what it is called in flags, files and messages.
+/// A member of an enumeration and its name in flags, files and messages.
 template <class Enum>
 struct Named {
   Enum value;
@@ -34,7 +34,7 @@ struct Named {
 template <class Enum>
 inline constexpr std::array<Named<Enum>, 0> kNames{};
 
-/// Throws Error on a value without a name.
+/// The name of a value. Throws Error on a value without one.
 template <class Enum>
 [[nodiscard]] std::string name_of(Enum value) {
   for (const Named<Enum>& entry : kNames<Enum>) {
@@ -63,7 +63,8 @@ template <class Enum>
 [[noreturn]] void refuse_name(std::string_view what, std::string_view name,
                               const std::vector<std::string>& known);
 
-/// The member of that name. Throws Error naming `what`, all names and the nearest.
+/// The member with that name. The Error for an unknown name contains `what`, all names and the
+/// nearest.
 template <class Enum>
 [[nodiscard]] Enum parse_name(std::string_view what, std::string_view name) {
   if (const std::optional<Enum> found = find_named<Enum>(name)) return *found;

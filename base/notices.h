@@ -1,4 +1,4 @@
-// What a user should be told before a run, in the order in which it came up.
+// Messages for the user before a run, in the order in which they were added.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Lines are gathered, made visible and written whole.
+// Output is collected by line, made visible and written whole.
 #include "base/output.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ class VisibleStreams::Buffer : public std::streambuf {
     constexpr std::size_t kMaxGathered = 1 << 16;
     gathered_.append(text, static_cast<std::size_t>(count));
     if (gathered_.size() > kMaxGathered)
-      write_until(gathered_.rfind('\n') + 1);  // whole characters
+      write_until(gathered_.rfind('\n') + 1);  // only whole characters
     return count;
   }
   int sync() override {
@@ -55,7 +55,7 @@ class VisibleStreams::Buffer : public std::streambuf {
 void open_standard_descriptors() {
   for (int number = 0; number <= 2; ++number) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    static_cast<void>(::open("/dev/null", O_RDWR));  // the lowest number that is free: this one
+    static_cast<void>(::open("/dev/null", O_RDWR));  // takes the lowest free descriptor: this one
   }
 }
 

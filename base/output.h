@@ -1,5 +1,5 @@
-// Standard output and standard error, as all programs use them: nothing that stands in a file's or
-// class's name steers a terminal, and output that is lost is noticed.
+// Standard output and standard error of all programs. File and class names cannot inject terminal
+// control codes, and lost output is detected.
 #pragma once
 
 #include <iosfwd>
@@ -8,18 +8,18 @@
 
 namespace fovea {
 
-/// Opens /dev/null in the place of standard input, output and error where those are closed:
-/// otherwise the next file that is opened gets their number, and what is printed lands in it.
+/// Opens /dev/null for each of standard input, output and error that is closed. Otherwise the next
+/// opened file would take that descriptor and receive the printed text.
 void open_standard_descriptors();
 
-/// Writes to a descriptor, control codes and all. Never throws: the first failure of standard
-/// output is remembered, as programs that show progress go on without.
+/// Writes to a descriptor, including control codes. Never throws, because programs that show
+/// progress should continue; the first failure of standard output is recorded.
 void write_output(int descriptor, std::string_view text);
-/// errno of that failure, or 0.
+/// errno of the first failed write to standard output, or 0.
 [[nodiscard]] int output_error();
 
-/// While it lives, std::cout and std::cerr show control codes and bytes that are no UTF-8 as
-/// escapes (visible_lines()) and write through write_output(). One at a time.
+/// While it is alive, std::cout and std::cerr show control codes and invalid UTF-8 as escapes
+/// (visible_lines()) and write through write_output(). At most one may exist.
 class VisibleStreams {
  public:
   VisibleStreams();

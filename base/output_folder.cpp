@@ -1,4 +1,4 @@
-// Each file is written as a whole.
+// Creates the folder with its first file and writes each file atomically.
 #include "base/output_folder.h"
 
 #include "base/files.h"

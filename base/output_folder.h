@@ -1,4 +1,4 @@
-// A folder that a program fills with files.
+// An output folder of a program.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// A folder, made when the first file is written.
+/// A folder that is created when the first file is written.
 class OutputFolder {
  public:
   explicit OutputFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}

@@ -1,4 +1,4 @@
-// Linux says it in files under /proc and, for control groups, under /sys/fs/cgroup.
+// Linux reports memory in files under /proc and, for control groups, under /sys/fs/cgroup.
 #include "base/system_memory.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace fovea {
 namespace {
 
-/// The number after `key` in a file of lines "Key:   123 kB" or "key 123"; 0 without one.
+/// The number after `key` in a file of lines "Key:   123 kB" or "key 123"; 0 if the key is
+/// missing.
 std::int64_t number_after(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   std::string word;
@@ -19,15 +20,15 @@ std::int64_t number_after(const std::string& path, const std::string& key) {
   return 0;
 }
 
-/// The file's number, or `otherwise` where it is absent or says "max".
+/// The number in a file, or `otherwise` when the file is missing or contains "max".
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   std::ifstream file(path);
   std::int64_t value = 0;
   return file >> value ? value : otherwise;
 }
 
-/// What the control group leaves, where copies of files in memory do not count, as they give way;
-/// negative without a limit.
+/// Bytes left in the control group; negative without a limit. The page cache does not count as
+/// used, because it is reclaimed on demand.
 std::int64_t left_in_group() {
   const std::string folder = "/sys/fs/cgroup/", details = folder + "memory.stat";
   const std::int64_t limit = number_in(folder + "memory.max", -1);

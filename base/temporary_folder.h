@@ -1,4 +1,4 @@
-// A folder of its own, removed at the end: for tests, benchmarks, and what another program reads.
+// A temporary folder that removes itself: for tests, benchmarks, and input of other programs.
 #pragma once
 
 #include <stdlib.h>

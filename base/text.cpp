@@ -1,5 +1,5 @@
-// Numbers go through <charconv>: the same text under every locale. Bytes are looked at, not
-// characters of the locale.
+// Numbers go through <charconv>, so the text is the same under every locale. Text is processed by
+// byte, not by the locale's characters.
 #include "base/text.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string print_to_string(const char* format, Args... args) {
   return {text.data(), static_cast<std::size_t>(std::clamp(length, 0, 63))};
 }
 
-/// std::from_chars of the whole text.
+/// std::from_chars on the whole text.
 template <class Number>
 std::optional<Number> parse_whole(std::string_view text) {
   Number value{};
@@ -36,12 +36,12 @@ std::string print(double value, Form... form) {
   return std::string(text.data(), end);
 }
 
-/// Of the character that `text` begins with, RFC 3629; 0 where that is no UTF-8.
+/// Length of the UTF-8 character at the start of `text`, RFC 3629; 0 if it is invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
   const std::size_t length = first < 0x80    ? 1
-                             : first < 0xC2  ? 0  // goes on, or says what one byte could
+                             : first < 0xC2  ? 0  // continuation byte or overlong form
                              : first < 0xE0  ? 2
                              : first < 0xF0  ? 3
                              : first <= 0xF4 ? 4
@@ -56,7 +56,8 @@ std::size_t utf8_length(std::string_view text) {
   return too_long || surrogate || too_large ? 0 : length;
 }
 
-/// U+0000 to U+001F and U+007F to U+009F; and U+FFFE and U+FFFF, which XML forbids.
+/// Whether a character is U+0000 to U+001F, U+007F to U+009F, or one that XML forbids (U+FFFE,
+/// U+FFFF).
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first < 0x20 || first == 0x7F;
@@ -234,7 +235,7 @@ std::string base64(std::string_view bytes) {
   std::string result;
   result.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    unsigned group = 0;  // three bytes, zeros after the end
+    unsigned group = 0;  // three bytes, zero-padded at the end
     for (std::size_t k = 0; k < 3; ++k) {
       const unsigned byte = i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
       group = group << 8 | byte;

@@ -1,4 +1,4 @@
-// By utf8proc.
+// Composition by utf8proc.
 #include "base/unicode.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Texts of Unicode that look the same and are other bytes.
+// Unicode normalisation, for texts that look equal but differ in bytes.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace fovea {
 
-/// Whether composed_text() composes: a build without utf8proc leaves every text as it is.
+/// Whether composed_text() composes: a build without utf8proc returns every text unchanged.
 [[nodiscard]] bool composes_text();
-/// The composed form (NFC) of UTF-8: "e" and the accent that follows become "é". Names of files
-/// come in either form, Macs' often in the other. Bytes that are no UTF-8 stay as they are.
+/// The composed form (NFC) of UTF-8: "e" and a following accent become "é". File names occur in
+/// either form, on macOS often decomposed. Invalid UTF-8 stays unchanged.
 [[nodiscard]] std::string composed_text(std::string_view text);
 
 }  // namespace fovea

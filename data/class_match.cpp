@@ -1,4 +1,4 @@
-// Looking up names, and what stands in for them.
+// Class name lookup, and the fallbacks to numbers and order.
 #include "data/class_match.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ ClassLabels first_labels(std::size_t count) {
   return labels;
 }
 
-/// The labels that the names are as numbers; none unless each is one of its own, below `count`.
+/// The names as label numbers; empty unless they are distinct numbers below `count`.
 std::optional<ClassLabels> numbers_below(const ClassNames& names, std::int64_t count) {
   const ClassLabels numbers = all_numbers(names);
   const bool fits = std::all_of(numbers.begin(), numbers.end(),
@@ -44,7 +44,7 @@ bool is_named(const ModelClasses& model) {
   return !model.names.empty() && all_numbers(model.names) != first_labels(model.names.size());
 }
 
-/// A name as it stands, its synset id and the words before it; the latter two may be "".
+/// A name as given, its synset id and the words before the id; the latter two may be "".
 std::array<std::string, 3> forms_of(std::string_view given) {
   const std::string name = composed_text(given);
   const std::size_t open = name.rfind(" (n");
@@ -55,7 +55,7 @@ std::array<std::string, 3> forms_of(std::string_view given) {
   return {name, id, name.substr(0, open)};
 }
 
-/// Finds a model's class by what a data set calls it.
+/// Finds a model's class by a name from a data set.
 class NameIndex {
  public:
   explicit NameIndex(const ModelClasses& model) {
@@ -67,7 +67,7 @@ class NameIndex {
     }
   }
 
-  /// kUnknown where there is none, kSeveral where the name does not tell.
+  /// The class, kUnknown if there is none, or kSeveral if the name is ambiguous.
   [[nodiscard]] std::int64_t find(const std::string& name) const {
     for (const std::string& form : forms_of(name)) {
       for (const Index* index : {&labels_, &forms_[0], &forms_[1], &forms_[2]}) {
@@ -97,14 +97,14 @@ class NameIndex {
   std::array<Index, 3> forms_;
 };
 
-/// 7 and 007 alike.
+/// Normalised numbers, so that 7 and 007 are equal.
 ClassNames plain_texts(const ClassLabels& numbers) {
   ClassNames texts;
   for (const std::int64_t number : numbers) texts.push_back(std::to_string(number));
   return texts;
 }
 
-/// Of each name of the data; where both sides are numbers, their values are the names.
+/// The model's label for each name of the data; if both sides are numbers, compares their values.
 ClassLabels known_labels(const ModelClasses& model, const ClassNames& names) {
   if (names == model.names) return first_labels(names.size());
   const ClassLabels theirs = all_numbers(model.names), ours = all_numbers(names);
@@ -116,7 +116,7 @@ bool all_known(const ClassLabels& labels) {
   return std::all_of(labels.begin(), labels.end(), [](std::int64_t k) { return k >= 0; });
 }
 
-/// Whether labels may be taken from the lines of a class map: what is known stands in its place.
+/// Whether a class map may define labels by its order: every known name is at its own position.
 bool stand_in_order(const ClassLabels& known, std::int64_t count) {
   if (std::ssize(known) != count) return false;
   for (std::size_t k = 0; k < known.size(); ++k)
@@ -132,7 +132,7 @@ std::optional<ClassMatch> match_unnamed(const ModelClasses& model, const DataCla
   return ClassMatch{MatchedBy::order, first_labels(data.names.size()), model.count};
 }
 
-/// "apple, leaf, sea".
+/// A short list such as "apple, leaf, sea".
 std::string examples(const ClassNames& names) { return first_few(names, 5); }
 
 constexpr std::string_view kWayOut =
@@ -148,7 +148,7 @@ constexpr std::string_view kWayOut =
        "model's, one a line for each of the ", model.count);
 }
 
-/// A class map that has other names and cannot be read by its lines.
+/// Rejects a class map with different names that cannot be used by its order.
 [[noreturn]] void refuse_map(const ModelClasses& model, const ClassNames& names,
                              const ClassLabels& known, const std::string& where) {
   check(std::ssize(names) == model.count, where, ": has ", model.count, " classes (",
@@ -185,7 +185,7 @@ constexpr std::string_view kWayOut =
     return static_cast<std::size_t>(std::find(known.begin(), known.end(), known[i]) -
                                     known.begin());
   };
-  std::size_t second = 1;  // the first name whose class has one already
+  std::size_t second = 1;  // index of the first name whose class is already taken
   while (first_of(second) == second) ++second;
   const std::size_t first = first_of(second);
   fail(where, ": \"", names[first], "\" and \"", names[second],
@@ -201,7 +201,7 @@ std::vector<bool> classes_with_images(const Dataset& images) {
   return used;
 }
 
-/// What unnamed classes of the model are called: as the data's are, else by their numbers.
+/// Names for the model's unnamed classes: those of the data, otherwise their numbers.
 ClassNames shown_names(const ModelClasses& model, const DataClasses& data,
                        const ClassMatch& match) {
   if (is_named(model)) return model.names;

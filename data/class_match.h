@@ -1,4 +1,4 @@
-// Which class of a data set is which of a model's: by their names where both have names.
+// Matches the classes of a data set to the classes of a model, by name if both have names.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace fovea {
 
-/// What a model calls its classes, in the order of its outputs.
+/// A model's class names, in the order of its outputs.
 struct ModelClasses {
   std::int64_t count = 0;
-  std::vector<std::string> names{};   ///< as they are shown; empty: it does not name them
-  std::vector<std::string> labels{};  ///< other names of the same classes, which come first
+  std::vector<std::string> names{};   ///< display names; empty: the model does not name its classes
+  std::vector<std::string> labels{};  ///< alternative names of the same classes, tried first
 };
 
-/// What a data set calls its classes.
+/// A data set's class names.
 struct DataClasses {
   std::vector<std::string> names;
-  /// Somebody said that they stand in the order of the model's: a class map does.
+  /// Whether the user declared the classes to be in the model's order, as a class map does.
   bool in_label_order = false;
 };
 
-/// What told which class is which.
+/// The criterion by which classes were matched.
 enum class MatchedBy {
-  name,    ///< both sides' names
-  number,  ///< the data's names are numbers, which are the model's labels
-  order,   ///< nothing but their places, where a side has no names or a class map says so
+  name,    ///< the names on both sides
+  number,  ///< the data's names are numbers: the model's labels
+  order,   ///< position only, when a side has no names or a class map says so
 };
 template <>
 inline constexpr auto kNames<MatchedBy> = std::to_array<Named<MatchedBy>>(
@@ -38,44 +38,46 @@ inline constexpr auto kNames<MatchedBy> = std::to_array<Named<MatchedBy>>(
 
 struct ClassMatch {
   MatchedBy by = MatchedBy::name;
-  std::vector<std::int64_t> labels{};  ///< of each class of the data: the model's; no two alike
+  /// For each class of the data, the model's label; all distinct.
+  std::vector<std::int64_t> labels{};
   std::int64_t model_classes = 0;
 
-  /// "2 of 3 by name".
+  /// A summary such as "2 of 3 by name".
   [[nodiscard]] std::string text() const;
-  /// Whether the model's classes are the data's, in the same order.
+  /// Whether the model's classes equal the data's, in the same order.
   [[nodiscard]] bool is_identity() const;
 };
 
-/// What a class is called where the model does not name it: "class 7".
+/// The name of a class that the model does not name: "class 7".
 [[nodiscard]] std::string numbered_class(std::int64_t label);
-/// The model's class that the data call so, as find_match() knows names; empty where none is.
+/// The model's class for a name in the data, by the rules of find_match(); empty if there is none.
 [[nodiscard]] std::optional<std::int64_t> find_class(const ModelClasses& model,
                                                      const std::string& name);
 
-/// A name is known where it is a model's label or name as it stands, its synset id ("n01440764" of
-/// "tench (n01440764)") or the words before that, on either side, and of one class alone. Names
-/// that are all numbers are equal where the numbers are. Names of a model that are 0, 1, ... say
-/// no more than none. Empty where some of the data's classes are not known.
+/// A name matches if it equals a label or name of the model, a synset id ("n01440764" in "tench
+/// (n01440764)") or the words before it, on either side, and if it identifies a single class. If
+/// all names are numbers, their values are compared. Model names 0, 1, ... count as no names.
+/// Empty if some of the data's classes do not match.
 [[nodiscard]] std::optional<ClassMatch> find_match(const ModelClasses& model,
                                                    const DataClasses& data);
-/// The same; throws Error, beginning with `where`, with the first name that is not known and what
-/// to do.
+/// The same, but throws Error, starting with `where`, that shows the first name without a match
+/// and suggests what to do.
 [[nodiscard]] ClassMatch match_classes(const ModelClasses& model, const DataClasses& data,
                                        const std::string& where);
-/// What a user should know of it, or "": classes that are missing, that stand in another order, and
-/// those whose names were not asked.
+/// A notice for the user, or "": classes that are missing, classes in a different order, and
+/// classes whose names were not compared.
 [[nodiscard]] std::string match_notice(const ModelClasses& model, const DataClasses& data,
                                        const ClassMatch& match);
 
-/// A data set under a model's labels.
+/// A data set with a model's labels.
 struct MatchedImages {
-  std::shared_ptr<const Dataset> images;  ///< with the model's classes; unnamed ones as in the data
-  std::shared_ptr<const Dataset> own;     ///< as they are, with the data set's labels
-  DataClasses data;                       ///< what it calls its classes, of those matched
+  /// The images with the model's classes; unnamed classes take the data's names.
+  std::shared_ptr<const Dataset> images;
+  std::shared_ptr<const Dataset> own;  ///< unchanged, with the data set's labels
+  DataClasses data;                    ///< the data's names for the matched classes
   ClassMatch match;
 };
-/// Classes without images need not be known. Throws as match_classes().
+/// Classes without images need not match. Throws like match_classes().
 [[nodiscard]] MatchedImages match_images(const std::shared_ptr<const Dataset>& images,
                                          const ModelClasses& model, bool in_label_order,
                                          const std::string& where);

@@ -1,4 +1,4 @@
-// What data sets have in common, and the choice of one by name.
+// Defaults of the data set interface, and opening a data set by name.
 #include "data/dataset.h"
 
 #include <array>
@@ -43,8 +43,7 @@ Opened open_files(const DatasetOptions& options, Split split) {
   return std::make_shared<Set>(options, split);
 }
 
-/// Of sets that name their classes themselves: a class map has their names in another order, or
-/// others for them.
+/// For sets with names of their own: applies a class map that reorders or replaces their names.
 Opened under_class_map(Opened set, const DatasetOptions& options) {
   if (options.class_map.empty()) return set;
   const ClassList map = read_class_map(options.class_map, options.data_dir);
@@ -73,7 +72,7 @@ Opened open_pack(const DatasetOptions& options, Split split) {
 
 Opened open_detected(const DatasetOptions& options, Split split);
 
-/// CIFAR's files have recipes of their own: they are read where they are named.
+/// Rejects CIFAR's files: they have their own recipes and are opened as cifar10 or cifar100.
 void require_no_cifar(const std::filesystem::path& data_dir) {
   for (const auto& [kind, name] :
        {std::pair(CifarKind::cifar10, "cifar10"), std::pair(CifarKind::cifar100, "cifar100")}) {
@@ -82,7 +81,7 @@ void require_no_cifar(const std::filesystem::path& data_dir) {
   }
 }
 
-/// A data set has its row here.
+/// One row per data set.
 constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"cifar10", open_cifar<CifarKind::cifar10>},
                                                  {"cifar100", open_cifar<CifarKind::cifar100>},
@@ -137,7 +136,7 @@ Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize s
   Sample sample{decode_image(as_u8(bytes(index)), describe(index), note, options), label(index),
                 targets(index)};
   if (sample.targets.empty()) return sample;
-  const geometry::Resize shrunk{sample.image.size()};  // or the same size
+  const geometry::Resize shrunk{sample.image.size()};  // possibly the same size
   sample.targets = moved(std::move(sample.targets), part, whole);
   sample.targets = moved(std::move(sample.targets), shrunk, part.box.size());
   return sample;

@@ -1,4 +1,4 @@
-// What every data set offers: numbered images with labels. And the choice of one by name.
+// The interface of all data sets, numbered images with labels, and opening one by name.
 #pragma once
 
 #include <cstdint>
@@ -15,54 +15,53 @@ namespace fovea {
 
 enum class Split { train, test };
 
-/// An image that could not be read, and why; the message names its file.
+/// An image that could not be read, and the reason; the message names its file.
 struct BrokenImage {
   std::int64_t index = 0;
   std::string message;
 };
 
-/// An image's line in the list of its data set.
+/// An image's entry in the list of its data set.
 struct ListEntry {
-  /// Tells it from the set's other images, the same wherever the set lies: a path below the
-  /// split's folder, a name in a shard.
+  /// Identifies the image within the set, independent of where the set is stored: a path below the
+  /// split's folder, or a name in a shard.
   std::string name{};
-  std::int64_t label = -1;  ///< -1: known only by reading it
+  std::int64_t label = -1;  ///< -1: only known after reading
 };
 
 /// Immutable after construction: get() is called from several threads at once. A picture that
-/// cannot be decoded or read throws ImageError, naming it.
+/// cannot be read or decoded throws ImageError with its name.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   [[nodiscard]] virtual std::int64_t size() const = 0;
-  /// As they may be shown, whatever the files hold: see visible_text().
+  /// Display names, safe to print whatever the files contain: see visible_text().
   [[nodiscard]] virtual const std::vector<std::string>& class_names() const = 0;
-  /// The image as stored with what lies in it, before any augmentation. Throws unless 0 <= index <
-  /// size().
+  /// The stored image and its targets, before any augmentation. Throws unless 0 <= index < size().
   [[nodiscard]] virtual Sample get(std::int64_t index) const = 0;
-  /// The part of it that `choose` says, and what lies there, given the whole image's size. Sources
-  /// of JPEG files decode only that part; the pixels are the same unless `shrink_to` allows others
-  /// (see DecodeOptions).
+  /// The part of the image, with its targets, that `choose` returns for the size of the whole
+  /// image. Sources of JPEG files decode only that part; the pixels are the same unless
+  /// `shrink_to` permits a reduced decode (see DecodeOptions).
   [[nodiscard]] virtual Sample get(std::int64_t index, const ChooseBox& choose,
                                    ImageSize shrink_to) const;
-  /// Without decoding, where the source can tell.
+  /// The label, without decoding if the source can tell.
   [[nodiscard]] virtual std::int64_t label(std::int64_t index) const { return get(index).label; }
-  /// The bytes of the file that a picture is stored as; none where it is stored as pixels.
+  /// The bytes of the picture file; none if the image is stored as pixels.
   [[nodiscard]] virtual std::optional<std::string> file(std::int64_t /*index*/) const { return {}; }
-  /// Reads all of a sample and throws ImageError unless it is whole.
+  /// Reads a sample completely. Throws ImageError unless it is intact.
   virtual void verify(std::int64_t index) const { (void)get(index); }
-  /// What to call a sample in messages: its file, where it has one.
+  /// The name of a sample in messages: its file, if it has one.
   [[nodiscard]] virtual std::string describe(std::int64_t index) const;
-  /// Fills an entry whose name is empty, without reading the image. Called for all of them when a
-  /// run starts.
+  /// Fills `entry`, whose name is empty, without reading the image. Called for all images at the
+  /// start of a run.
   virtual void list_entry(std::int64_t index, ListEntry& entry) const;
-  /// Of all images, or 0 x 0 where they differ.
+  /// The common size of all images, or 0 x 0 if they differ.
   [[nodiscard]] virtual ImageSize image_size() const { return {}; }
-  /// How many images lie together, part by part, where reading in order within a part is faster
-  /// (tar files); empty where any order is as good.
+  /// The sizes of consecutive parts within which sequential reading is faster (tar files); empty
+  /// if any order is equally fast.
   [[nodiscard]] virtual std::vector<std::int64_t> parts() const { return {}; }
-  /// Something its user should be told once ("12000 records, the official set has ..."), or "".
+  /// A one-time message for the user ("12000 records, the official set has ..."), or "".
   [[nodiscard]] virtual std::string notice() const { return {}; }
 
   [[nodiscard]] std::int64_t classes() const {
@@ -75,7 +74,7 @@ class Dataset {
   Dataset& operator=(const Dataset&) = default;
 };
 
-/// A data set of picture files: these make up a sample from the file and its label.
+/// A data set of picture files: combines a file and its label into a sample.
 class FileDataset : public Dataset {
  public:
   [[nodiscard]] Sample get(std::int64_t index) const override;
@@ -83,21 +82,21 @@ class FileDataset : public Dataset {
                            ImageSize shrink_to) const override;
 
  protected:
-  /// What lies in the whole image; a set with boxes or dense maps says it here. What keeps it from
-  /// being read is an ImageError.
+  /// The targets of the whole image; data sets with boxes or dense maps override this. Throws
+  /// ImageError if they cannot be read.
   [[nodiscard]] virtual ImageTargets targets(std::int64_t /*index*/) const { return {}; }
-  /// How its files are decoded; `shrink_to` is not for it to say.
+  /// How the files are decoded; `shrink_to` is ignored.
   [[nodiscard]] virtual DecodeOptions decode_options() const { return {}; }
 
  private:
-  /// Of its file; what keeps it from being read is the fault of that image.
+  /// The bytes of an image's file. Throws ImageError if they cannot be read.
   [[nodiscard]] std::string bytes(std::int64_t index) const;
 };
 
-/// Which images a share of a class is.
+/// The rule that selects a fraction of a class.
 enum class FractionRule {
-  drawn,  ///< ceil(fraction n) of its n images, at least one, in an order drawn for the class
-  first,  ///< its first int(fraction n) in the order of the set, which for files is their paths'
+  drawn,  ///< ceil(fraction n) of its n images, at least one, in an order drawn per class
+  first,  ///< its first int(fraction n) images in the order of the set (for files: of their paths)
 };
 template <>
 inline constexpr auto kNames<FractionRule> = std::to_array<Named<FractionRule>>(
@@ -105,28 +104,29 @@ inline constexpr auto kNames<FractionRule> = std::to_array<Named<FractionRule>>(
 
 struct DatasetOptions {
   std::string name = "builtin";      ///< one of dataset_names()
-  std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA, else ./datasets
-  std::uint64_t seed = 0;            ///< of the built-in set
+  std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA or, if unset, ./datasets
+  std::uint64_t seed = 0;            ///< seed of the built-in set
 
-  // Of data sets of photographs: folder, tar, pack.
-  std::string train_split{}, val_split{};  ///< folder or file pattern below data_dir; empty: usual
-  std::filesystem::path val_labels{};      ///< of test pictures in no class folders
-  std::filesystem::path class_map{};       ///< a class name a line, in label order
-  std::string index_cache{};  ///< folder of index files, "none"; empty: the user's cache folder
+  // For data sets of photographs: folder, tar, pack.
+  std::string train_split{}, val_split{};  ///< below data_dir; empty: the usual names
+  std::filesystem::path val_labels{};  ///< labels of test pictures that are not in class folders
+  std::filesystem::path class_map{};   ///< a file with one class name per line, in label order
+  std::string index_cache{};  ///< folder for index files, or "none"; empty: the user's cache folder
 
-  bool labelled = true;  ///< false: folders of pictures, without one for each class, will do
+  bool labelled = true;  ///< false: pictures without class folders are accepted
 
-  // Of all.
-  double val_fraction = 0;  ///< of the training images of each class, which are the test images
-  std::string classes{};    ///< only these: names or numbers, or how many; empty: all
-  double fraction = 1;      ///< of the training images of each class
+  // For all data sets.
+  double val_fraction = 0;  ///< share of each class's training images that is used as test images
+  std::string classes{};    ///< classes to keep: names, numbers or a count; empty: all
+  double fraction = 1;      ///< share of each class's training images to keep
   FractionRule fraction_rule = FractionRule::drawn;
 };
 
 [[nodiscard]] const std::vector<std::string>& dataset_names();
-/// "folder", "tar" or "pack", by what lies in options.data_dir. Throws where none of them does.
+/// "folder", "tar" or "pack", detected from the content of options.data_dir. Throws if nothing
+/// matches.
 [[nodiscard]] std::string detect_dataset(const DatasetOptions& options);
-/// Throws on an unknown name (with the nearest known one) and on missing or damaged files.
+/// Throws on an unknown name (suggesting the nearest known one) and on missing or damaged files.
 [[nodiscard]] std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& options,
                                                           Split split);
 

@@ -1,4 +1,4 @@
-// The numbers are rounded where timm's transforms round them.
+// Evaluation geometry. Rounds numbers where timm's transforms round them.
 #include "data/evaluation_transform.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kSmallImage = 32;  // up to here nothing is cropped away
+constexpr std::int64_t kSmallImage = 32;  // images up to this size are not cropped
 
 std::int64_t scaled(std::int64_t side, double crop_pct) {
   return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
 }
 
-/// Just small enough for `size` to cover it.
+/// The image scaled to just fit inside `size`.
 ImageSize covered(ImageSize image, ImageSize size) {
   const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   const double ratio =

@@ -1,4 +1,4 @@
-// What is read, in which order, and how it comes to the model's size in evaluation.
+// The fields of data sources, loading and evaluation transforms.
 #include "data/fields.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-/// Decimals that are kept in single precision: read as the shortest ones that give the same bits.
+/// Single-precision decimals, converted to the shortest decimals with the same bits.
 Access<Field::Numbers> decimals(std::array<float, 3>* values) {
   return {[values] {
             Field::Numbers numbers;
@@ -21,7 +21,7 @@ Access<Field::Numbers> decimals(std::array<float, 3>* values) {
           }};
 }
 
-/// A count that is at least one, where 0 may be said for one.
+/// A count of at least one, for which 0 is accepted as 1.
 Access<std::int64_t> zero_for_one(std::int64_t* count) {
   return {[count] { return *count == 1 ? 0 : *count; },
           [count](std::int64_t value) { *count = std::max<std::int64_t>(1, value); }};

@@ -1,4 +1,4 @@
-// The settings of data: what to read, and what is done to its images.
+// The data settings: data source, sampling and preprocessing.
 #pragma once
 
 #include "base/fields.h"
@@ -9,24 +9,24 @@
 
 namespace fovea {
 
-// Each binds the fields to the options, which must live as long as they are used.
+// Each adds fields that are bound to the options, which must outlive the fields.
 void add_fields(Fields& fields, DatasetOptions& options);
-/// But for its augmentation.
+/// Adds all but the augmentation.
 void add_fields(Fields& fields, TrainingImages& options);
-/// Several rows per image, for losses that compare them.
+/// Adds the settings for several rows per image, for losses that compare them.
 void add_split_fields(Fields& fields, RowOptions& options);
 void add_fields(Fields& fields, AugmentOptions& options);
 void add_fields(Fields& fields, EvaluationCrop& options);
 void add_fields(Fields& fields, Normalization& options);
-/// But for its labels' smoothing and classes.
+/// Adds all but label smoothing and the number of classes.
 void add_fields(Fields& fields, MixOptions& options);
 
-/// Whether batches are mixed at all.
+/// Whether any batch is mixed.
 [[nodiscard]] bool mixes(const MixOptions& options);
-/// Whether there is anything that rows of one image can differ in.
+/// Whether the augmentation can make rows of the same image differ.
 [[nodiscard]] bool varies(const AugmentOptions& options);
 
-// These throw UsageError where options do not fit each other.
+// These throw UsageError on options that contradict each other.
 void check_options(const AugmentOptions& options);
 void check_options(const MixOptions& options);
 

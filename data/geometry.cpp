@@ -1,6 +1,7 @@
-// Images are moved by transforms.cpp and affine.cpp; here is where their targets come to.
+// Moves targets with their images; transforms.cpp and affine.cpp move the pixels.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): maps of rotations are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt): rotation maps are bit-identical with
+// Pillow.
 #include "data/geometry.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-/// Python's round(x, 15): the nearest decimal of 15 places, then the nearest double.
+/// Python's round(x, 15): the nearest decimal with 15 places, then the nearest double.
 double round15(double x) {
   std::array<char, 64> text;
   const auto end =
@@ -45,12 +46,12 @@ AffineMap rotation_map(ImageSize size, double degrees) {
   return map;
 }
 
-/// What a colour is in an image of this format.
+/// A colour in the format of the image.
 PixelBytes fill_of(PixelFormat format, const Color8& color) {
   return format == PixelFormat{} ? PixelBytes(color) : PixelBytes();
 }
 
-/// What bounds the points.
+/// The bounding box of the points.
 ObjectBox bounding(std::int64_t label, const std::array<Point, 4>& points) {
   ObjectBox box{HUGE_VALF, HUGE_VALF, -HUGE_VALF, -HUGE_VALF, label};
   for (const Point& point : points) {
@@ -61,7 +62,7 @@ ObjectBox bounding(std::int64_t label, const std::array<Point, 4>& points) {
   return box;
 }
 
-/// The map reads from the source; boxes go the other way.
+/// Moves a box by a map that reads from the source, that is, by its inverse.
 ObjectBox through(const ObjectBox& box, const AffineMap& map) {
   constexpr double kLeast = 1e-9;
   const double determinant = map.xx * map.yy - map.xy * map.yx;
@@ -77,7 +78,7 @@ ObjectBox through(const ObjectBox& box, const AffineMap& map) {
 ObjectBox turned(const ObjectBox& box, int quarters, ImageSize size) {
   const auto width = static_cast<float>(size.width), height = static_cast<float>(size.height);
   switch ((quarters % 4 + 4) % 4) {
-    case 1:  // the right side comes to the top
+    case 1:  // the right side becomes the top
       return {box.y0, width - box.x1, box.y1, width - box.x0, box.label};
     case 2:
       return {width - box.x1, height - box.y1, width - box.x0, height - box.y0, box.label};
@@ -88,7 +89,7 @@ ObjectBox turned(const ObjectBox& box, int quarters, ImageSize size) {
   }
 }
 
-/// Cut off at the image's edges; too small a rest is none.
+/// The box clipped to the image; empty if the rest is too small.
 std::optional<ObjectBox> clipped(ObjectBox box, ImageSize size) {
   const auto width = static_cast<float>(size.width), height = static_cast<float>(size.height);
   box.x0 = std::clamp(box.x0, 0.0F, width);

@@ -1,4 +1,4 @@
-// What moves the pixels of an image, as data: so that boxes and dense maps follow them.
+// Geometric image operations as data, so that boxes and dense maps can follow them.
 #pragma once
 
 #include <variant>
@@ -11,14 +11,14 @@ namespace fovea {
 
 namespace geometry {
 
-/// The part inside the box. Dense maps are padded as the image is, constant padding being their
-/// `outside`; what reflect and edge repeat has no boxes.
+/// Crops to the box. Dense maps are padded like the image, with `outside` for constant padding;
+/// regions made by reflect and edge padding contain no boxes.
 struct Crop {
   PixelBox box;
   Padding padding = Padding::constant;
-  Color8 fill{};  ///< of 8-bit RGB; other formats: zeros
+  Color8 fill{};  ///< fill colour of 8-bit RGB; zeros in other formats
 };
-/// Dense maps are resized by their own filter.
+/// Dense maps are resized with their own filter.
 struct Resize {
   ImageSize size;
   Filter filter = Filter::bicubic;
@@ -26,11 +26,11 @@ struct Resize {
 struct Flip {
   bool vertical = false;
 };
-/// Counter-clockwise, so many times 90 degrees; a quarter only of a square image.
+/// Rotates counter-clockwise by multiples of 90 degrees; odd multiples require a square image.
 struct Turn {
   int quarters = 0;
 };
-/// transform(). Dense maps are sampled by their own filter.
+/// Applies transform(). Dense maps are sampled with their own filter.
 struct Affine {
   AffineMap map;
   Sampling sampling;
@@ -41,31 +41,31 @@ struct Affine {
 using Geometry = std::variant<geometry::Crop, geometry::Resize, geometry::Flip, geometry::Turn,
                               geometry::Affine>;
 
-/// Counter-clockwise about the centre. Throws unless the angle is finite.
+/// A counter-clockwise rotation about the centre. Throws unless the angle is finite.
 [[nodiscard]] Geometry rotation(ImageSize size, double degrees, const Sampling& sampling);
-/// Row y is read from `factor * y` pixels further right.
+/// Row y is read `factor * y` pixels further right.
 [[nodiscard]] Geometry shear_x(double factor, const Sampling& sampling);
-/// Column x is read from `factor * x` pixels further down.
+/// Column x is read `factor * x` pixels further down.
 [[nodiscard]] Geometry shear_y(double factor, const Sampling& sampling);
 /// Reads `right` pixels further right and `down` pixels further down.
 [[nodiscard]] Geometry translation(double right, double down, const Sampling& sampling);
 
-/// The size of the result, from an image of this size.
+/// The output size for an input of this size.
 [[nodiscard]] ImageSize moved_size(const Geometry& move, ImageSize from);
 
 [[nodiscard]] Image moved(Image image, const Geometry& move);
-/// Where the box comes to: after an affine map, what bounds its four corners. It may lie beyond the
-/// image, and is empty after a map that takes everything from one line.
+/// The box after the move; after an affine map, the bounding box of its four corners. It may
+/// extend beyond the image, and is empty after a degenerate map.
 [[nodiscard]] ObjectBox moved(const ObjectBox& box, const Geometry& move, ImageSize from);
 [[nodiscard]] DenseMap moved(DenseMap map, const Geometry& move);
 
-/// Boxes smaller than this on one side, in pixels, are dropped when they are moved: what is left of
-/// them is cut off at the edges of the image before.
+/// Boxes are clipped to the image when they are moved; boxes with a side below this many pixels
+/// are dropped.
 inline constexpr float kLeastBoxSide = 1;
 
-/// Boxes and maps of an image of this size, which is moved itself.
+/// The boxes and maps of an image of size `from` after the move, without the image itself.
 [[nodiscard]] ImageTargets moved(ImageTargets targets, const Geometry& move, ImageSize from);
-/// The image with all that lies in it.
+/// Moves the image with all its targets.
 [[nodiscard]] Sample moved(Sample sample, const Geometry& move);
 
 }  // namespace fovea

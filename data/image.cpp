@@ -1,4 +1,4 @@
-// Tells picture files apart by their first bytes.
+// Detects image formats by their first bytes.
 #include "data/image.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ using namespace std::string_view_literals;
 
 struct Format {
   std::string_view name;
-  std::size_t offset;  ///< of the magic bytes
+  std::size_t offset;  ///< offset of the magic bytes
   std::string_view magic;
-  Image (*decode)(const codec::Source&);  ///< null: known, not supported
-  std::string_view endings = {};          ///< of its files' names, where it is supported
+  Image (*decode)(const codec::Source&);  ///< null: recognised but not supported
+  std::string_view endings = {};          ///< file extensions, if supported
 };
 
 template <Image (*decode)(const codec::Source&)>
@@ -61,7 +61,7 @@ const Format* recognise(std::string_view bytes) {
   return nullptr;
 }
 
-/// "expected JPEG, PNG or GIF".
+/// A list such as "expected JPEG, PNG or GIF".
 std::string expected_formats() {
   std::vector<std::string> names;
   for (const Format& format : kFormats) {

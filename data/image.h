@@ -1,4 +1,4 @@
-// Pictures in memory, and reading and writing picture files.
+// Images in memory, and reading and writing of image files.
 #pragma once
 
 #include <array>
@@ -20,28 +20,28 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
-/// "48x64": height, width.
+/// "48x64": height x width.
 [[nodiscard]] inline std::string to_string(ImageSize size) {
   return std::to_string(size.height) + "x" + std::to_string(size.width);
 }
 
-/// Rows [top, bottom), columns [left, right).
+/// The rows [top, bottom) and columns [left, right).
 struct PixelBox {
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;
   [[nodiscard]] std::int64_t area() const { return (bottom - top) * (right - left); }
   [[nodiscard]] ImageSize size() const { return {bottom - top, right - left}; }
 };
 
-/// Says which part of an image of this size is wanted; it lies inside the image.
+/// Selects the wanted part of an image of this size; it must lie inside the image.
 using ChooseBox = std::function<PixelBox(ImageSize)>;
 
-/// A picture that cannot be decoded or read: the fault of one file, not of the run.
+/// An image that cannot be decoded or read: a problem of one file, not of the run.
 class ImageError : public Error {
  public:
   using Error::Error;
 };
 
-/// The type of one value of a pixel. Its number is its size in bytes.
+/// The type of a pixel value; the enumerator equals its size in bytes.
 enum class PixelType : std::uint8_t { u8 = 1, u16 = 2, f32 = 4 };
 
 template <class T>
@@ -55,28 +55,27 @@ struct PixelFormat {
   PixelType type = PixelType::u8;
   int channels = 3;
 
-  /// Of one pixel.
+  /// Bytes per pixel.
   [[nodiscard]] std::int64_t bytes() const { return static_cast<std::int64_t>(type) * channels; }
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 
-/// "u8 x 3": type, channels.
+/// "u8 x 3": type and channel count.
 [[nodiscard]] std::string to_string(PixelFormat format);
-/// The bytes of a pixel with this value in each channel; rounded and clipped where values are
-/// whole.
+/// The bytes of a pixel with this value in each channel; rounded and clipped for integer types.
 [[nodiscard]] std::vector<std::uint8_t> pixel_of(PixelFormat format, double value);
 
-/// A colour of the usual images.
+/// A colour of 8-bit RGB images.
 using Color8 = std::array<std::uint8_t, 3>;
 
-/// Rows from top to bottom, the channels of a pixel together. Usually 8-bit RGB, which is what
-/// decoders give and colours are changed in: pixels[(y * width + x) * 3 + c]. Geometry and
-/// batches take any format: 16-bit, f32, one channel, many.
+/// Rows from top to bottom, with interleaved channels. Usually 8-bit RGB, the output of decoders
+/// and the format of colour operations: pixels[(y * width + x) * 3 + c]. Geometry and batches
+/// accept any format: 16-bit, f32, one or more channels.
 struct Image {
-  static constexpr int kChannels = 3;  ///< of 8-bit RGB
+  static constexpr int kChannels = 3;  ///< channels of 8-bit RGB
 
   Image() = default;
-  /// Black, or zeros.
+  /// A black image, or zeros.
   Image(std::int64_t image_height, std::int64_t image_width, PixelFormat pixel_format = {})
       : height(image_height),
         width(image_width),
@@ -86,14 +85,15 @@ struct Image {
   [[nodiscard]] ImageSize size() const { return {height, width}; }
   [[nodiscard]] bool is_rgb8() const { return format == PixelFormat{}; }
 
-  /// The first byte of a pixel.
+  /// Pointer to the first byte of a pixel.
   [[nodiscard]] std::uint8_t* at(std::int64_t y, std::int64_t x) {
     return pixels.data() + (y * width + x) * format.bytes();
   }
   [[nodiscard]] const std::uint8_t* at(std::int64_t y, std::int64_t x) const {
     return pixels.data() + (y * width + x) * format.bytes();
   }
-  /// Its first value. T is the format's type: std::uint8_t, std::uint16_t or float.
+  /// Pointer to the first value of a pixel. T must match the format: std::uint8_t, std::uint16_t
+  /// or float.
   template <class T>
   [[nodiscard]] T* values(std::int64_t y, std::int64_t x) {
     assert(format.type == kPixelType<T>);
@@ -108,13 +108,13 @@ struct Image {
 
   std::int64_t height = 0, width = 0;
   PixelFormat format{};
-  std::vector<std::uint8_t> pixels;  ///< bytes, whatever the format
+  std::vector<std::uint8_t> pixels;  ///< raw bytes in any format
 };
 
-/// Throws unless the image is 8-bit RGB; `what` begins the message.
+/// Throws unless the image is 8-bit RGB; `what` starts the message.
 void require_rgb8(const Image& image, const char* what);
 
-/// Calls function(T()), T being the type of the format's values.
+/// Calls function(T()) with T the value type of the format.
 template <class Function>
 decltype(auto) with_pixel_type(PixelFormat format, const Function& function) {
   switch (format.type) {
@@ -127,56 +127,55 @@ decltype(auto) with_pixel_type(PixelFormat format, const Function& function) {
   }
 }
 
-/// A file whose header promises more pixels is refused before anything is allocated.
+/// Files whose header announces more pixels are rejected before any allocation.
 inline constexpr std::int64_t kMaxPixels = 178'956'970;  // Pillow's limit: 512 MiB of RGB
 
 struct DecodeOptions {
   std::int64_t max_pixels = kMaxPixels;
-  /// Lets a JPEG be decoded at 1/2, 1/4 or 1/8 of its size while what is wanted of it stays at
-  /// least as large as this. Faster, and not the same pixels. 0 x 0: always at its own size.
+  /// Allows decoding a JPEG at 1/2, 1/4 or 1/8 of its size as long as the wanted part stays at
+  /// least this large. Faster, but with different pixels. 0 x 0: always at full size.
   ImageSize shrink_to{};
-  /// A PNG keeps what it is: gray has one channel, 16-bit samples are u16. Palettes become RGB and
-  /// alpha is dropped all the same, and other formats are 8-bit RGB.
+  /// Keeps the stored format of a PNG: grayscale has one channel, 16-bit samples are u16. Palettes
+  /// still become RGB, alpha is still dropped, and other formats are 8-bit RGB.
   bool as_stored = false;
 };
 
-/// The ending of a file's name in small letters, with its dot; "" of names that have none, and of
-/// those that only begin with a dot.
+/// The extension of a file name in lower case, with its dot; "" if there is none, or if the name
+/// only begins with a dot.
 [[nodiscard]] std::string lowercase_ending(std::string_view name);
-/// What the names of picture files that this build reads end in: ".jpg", ".jpeg", ...
+/// The file extensions that this build can read: ".jpg", ".jpeg", ...
 [[nodiscard]] const std::vector<std::string>& picture_endings();
-[[nodiscard]] bool has_picture_ending(std::string_view name);  ///< in any case
+[[nodiscard]] bool has_picture_ending(std::string_view name);  ///< ignoring case
 
-/// Bytes as pictures are decoded from.
+/// The bytes in the form that the decoders take.
 [[nodiscard]] inline std::span<const std::uint8_t> as_u8(std::string_view bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-/// Decodes JPEG, PNG, BMP, WebP (in a build with libwebp) or GIF, told apart by content; of those
-/// that move, the first frame. Gray becomes RGB,
-/// palettes and CMYK are expanded, 16-bit samples keep their high byte (unless as_stored), alpha is
-/// dropped, EXIF and ICC are ignored. Throws ImageError, beginning with `name`, on anything else
-/// and on damaged or cut-off data.
+/// Decodes JPEG, PNG, BMP, WebP (in a build with libwebp) or GIF, detected by content; for
+/// animations, the first frame. Grayscale becomes RGB, palettes and CMYK are expanded, 16-bit
+/// samples keep their high byte (unless as_stored), alpha is dropped, EXIF and ICC are ignored.
+/// Throws ImageError, starting with `name`, on anything else and on damaged or truncated data.
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                                  const DecodeOptions& options = {});
-/// The part that `choose` says, the same pixels as in the whole image. Of a JPEG only that part is
-/// decoded: damage below it stays unnoticed.
+/// Decodes the part that `choose` selects, with the same pixels as in the whole image. Of a JPEG
+/// only that part is decoded, so damage below it is not detected.
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                                  const ChooseBox& choose, const DecodeOptions& options = {});
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
 
-/// How colours are stored: each chroma sample serves this many pixels.
+/// Chroma subsampling: the number of pixels per chroma sample.
 struct JpegOptions {
   int quality = 90;  ///< 1 to 100
   int chroma_width = 2, chroma_height = 2;
   bool progressive = false;
 };
-/// The bytes of a JPEG file. Throws in a build without libjpeg.
+/// Encodes a JPEG file. Throws in a build without libjpeg.
 [[nodiscard]] std::string encode_jpeg(const Image& image, const JpegOptions& options = {});
-/// The bytes of a PNG file of u8 or u16 values in one or three channels. Throws on other formats;
-/// a build without libpng writes u8 only.
+/// Encodes a PNG file with one or three channels of u8 or u16. Throws on other formats; a build
+/// without libpng writes u8 only.
 [[nodiscard]] std::string encode_png(const Image& image);
-/// Atomic, like every file that is written here.
+/// Writes a PNG file atomically.
 void write_png(const std::filesystem::path& path, const Image& image);
 
 }  // namespace fovea

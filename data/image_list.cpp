@@ -1,4 +1,4 @@
-// Checksums of the list, and where two lists part.
+// Blockwise checksums of image lists, and locating their first difference.
 #include "data/image_list.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::int64_t block_for(std::int64_t images) {
   return block;
 }
 
-/// The checksum of the images from `begin` to `end`, which `counts` counts by their labels.
+/// The checksum of the images from `begin` to `end`; adds their labels to `counts`.
 std::uint32_t checksum_of(const Dataset& dataset, std::int64_t begin, std::int64_t end,
                           std::vector<std::int64_t>& counts) {
   std::uint32_t crc = 0;
@@ -61,7 +61,7 @@ std::string difference_of_counts(const ImageList& earlier, const ImageList& now)
   return text_of(now.images, " images, ", earlier.images, " before; ");
 }
 
-/// The place where lists of blocks of one size part.
+/// The first difference between two lists with the same block size.
 std::string parting(const ImageList& earlier, const ImageList& now, const Dataset& dataset) {
   const auto [mine, theirs] = std::mismatch(now.checksums.begin(), now.checksums.end(),
                                             earlier.checksums.begin(), earlier.checksums.end());

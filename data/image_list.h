@@ -1,5 +1,4 @@
-// What a data set's list of images is, in a few kilobytes: to be kept, and compared with the list
-// that is there later.
+// A fingerprint of a data set's image list in a few kilobytes, for comparison with a later list.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +9,25 @@
 
 namespace fovea {
 
-/// Class names, how many images each class has, and checksums of the images' names and labels in
-/// their order, block by block, so that two lists can be told apart and the place named where
-/// they part. Of pixels it knows nothing.
+/// Class names, image counts per class, and blockwise checksums of the images' names and labels in
+/// order, so that two lists can be compared and the first difference located. Pixels are not
+/// included.
 struct ImageList {
-  std::vector<std::string> classes;  ///< names, by label
-  std::vector<std::int64_t> counts;  ///< images of each class
+  std::vector<std::string> classes;  ///< class names, indexed by label
+  std::vector<std::int64_t> counts;  ///< images per class
   std::int64_t images = 0;
-  std::int64_t block = 1;                ///< images that a checksum is of
-  std::vector<std::uint32_t> checksums;  ///< CRC-32C, of the images in order
+  std::int64_t block = 1;                ///< images per checksum
+  std::vector<std::uint32_t> checksums;  ///< CRC-32C of consecutive blocks of images
 
   friend bool operator==(const ImageList&, const ImageList&) = default;
 };
 
-/// Reads no picture. Without `block` the smallest power of two is taken that makes no more than
-/// 4096 checksums: up to so many images each one has its own.
+/// Does not read pictures. Without `block`, uses the smallest power of two that needs at most 4096
+/// checksums, so that smaller sets have one checksum per image.
 [[nodiscard]] ImageList image_list(const Dataset& dataset, std::int64_t block = 0);
 
-/// How the list of `dataset` first differs from an earlier one: in its classes, in how many images
-/// one of them has, in an image. "" where it is the same.
+/// The first difference between an earlier list and `dataset`: in the classes, in the image count
+/// of a class, or in an image. "" if there is none.
 [[nodiscard]] std::string difference(const ImageList& earlier, const Dataset& dataset);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Steps one after another.
+// Applies the steps of a pipeline in order.
 #include "data/pipeline.h"
 
 #include <utility>
@@ -41,7 +41,7 @@ Pipeline::Step geometry_step(std::function<std::vector<Geometry>(ImageSize, Rng&
 Pipeline::Step sometimes(double probability, Pipeline::Step step) {
   return [probability, step = std::move(step)](Sample sample, Rng& rng) {
     if (rng.uniform() < probability) return step(std::move(sample), rng);
-    return sample;  // moved, as it would not be out of a conditional expression
+    return sample;  // a move, which a conditional expression would not do
   };
 }
 

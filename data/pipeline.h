@@ -1,5 +1,5 @@
-// What happens to a sample between the data set and the batch. Random steps draw from the Rng they
-// are given, so a result is a function of (sample, rng).
+// The processing of a sample between data set and batch. Random steps draw from the given Rng, so
+// the result is a pure function of (sample, rng).
 #pragma once
 
 #include <functional>
@@ -12,34 +12,34 @@
 
 namespace fovea {
 
-/// The steps that make a sample ready for a batch, in order.
+/// The steps that turn a sample into batch input, in order.
 struct Pipeline {
   using Step = std::function<Sample(Sample sample, Rng& rng)>;
 
-  /// The part of the image that the steps begin with; empty: the whole one. Asked first, so that a
-  /// source need decode no more than that.
+  /// The part of the image on which the steps operate; empty: the whole image. Called first, so
+  /// that a source can decode only that part.
   std::function<PixelBox(ImageSize size, Rng& rng)> choose_box;
-  std::vector<Step> steps;       ///< what part of the image is seen, and which way round
-  std::vector<Step> variations;  ///< after them, what it looks like: policy and colours
+  std::vector<Step> steps;       ///< geometry: visible part and orientation
+  std::vector<Step> variations;  ///< appearance, applied afterwards: policy and colours
   Normalization normalization = kCifarNormalization;
-  /// Works on the normalised values f32 [3, height, width], last; empty: nothing. Throws for
-  /// images of other than three channels.
+  /// The last step, on the normalised values f32 [3, height, width]; empty: none. Throws for
+  /// images without three channels.
   std::function<void(float* values, ImageSize size, Rng& rng)> finish;
 
-  [[nodiscard]] Sample place(Sample sample, Rng& rng) const;  ///< `steps` alone
-  [[nodiscard]] Sample vary(Sample sample, Rng& rng) const;   ///< `variations` alone
-  [[nodiscard]] Sample apply(Sample sample, Rng& rng) const;  ///< both
+  [[nodiscard]] Sample place(Sample sample, Rng& rng) const;  ///< `steps` only
+  [[nodiscard]] Sample vary(Sample sample, Rng& rng) const;   ///< `variations` only
+  [[nodiscard]] Sample apply(Sample sample, Rng& rng) const;  ///< both, in order
 };
 
-/// A step that changes colours: what lies in the image stays as it is.
+/// A step that changes colours and leaves the targets unchanged.
 [[nodiscard]] Pipeline::Step color_step(std::function<Image(Image image, Rng& rng)> change);
 
-/// A step that moves pixels, and boxes and dense maps with them: `draw` says how, for an image of
-/// this size, one move after another.
+/// A step that moves pixels together with boxes and dense maps. `draw` returns the sequence of
+/// moves for an image of this size.
 [[nodiscard]] Pipeline::Step geometry_step(
     std::function<std::vector<Geometry>(ImageSize size, Rng& rng)> draw);
 
-/// A step that is taken with the given probability.
+/// A step that is applied with the given probability.
 [[nodiscard]] Pipeline::Step sometimes(double probability, Pipeline::Step step);
 
 }  // namespace fovea

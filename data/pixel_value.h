@@ -1,4 +1,4 @@
-// From computed numbers to the values of pixels. Private to data/.
+// Conversion of computed numbers to pixel values. Private to data/.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// Whole values are rounded, half up, and clipped.
+/// Integer types are rounded half up and clipped.
 template <class T>
 [[nodiscard]] T pixel_value(double value) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -1,5 +1,5 @@
-// Separable resampling as Pillow 13 does it: usually horizontally first; of 8-bit images each pass
-// is rounded to 8 bits, with weights in fixed point.
+// Separable resampling as in Pillow 13, usually horizontal first. For 8-bit images each pass is
+// rounded to 8 bits, with fixed-point weights.
 #include "data/resize.h"
 
 #include <algorithm>
@@ -63,14 +63,13 @@ Kernel kernel_of(Filter filter) {
   }
 }
 
-/// One axis of the source, the part of it that is read (f32 as in Pillow), and the number of
-/// outputs.
+/// One axis of the source: the part that is read (f32 as in Pillow) and the number of outputs.
 struct Axis {
   std::int64_t size;
   float begin, end;
   std::int64_t outputs;
 
-  /// Source pixels per output; the difference is taken in f32.
+  /// Source pixels per output; the difference is computed in f32.
   [[nodiscard]] double scale() const {
     return static_cast<double>(end - begin) / static_cast<double>(outputs);
   }
@@ -107,8 +106,8 @@ AxisWeights make_weights(const Axis& axis, const Kernel& kernel) {
   return weights;
 }
 
-/// The source index of every output. Pillow adds the step up instead of multiplying: the last bit
-/// of a position decides which pixel is nearest.
+/// The source index of each output. Pillow accumulates the step instead of multiplying; the last
+/// bit of a position can decide which pixel is nearest.
 std::vector<std::int64_t> nearest_indices(const Axis& axis) {
   const double step = axis.scale();
   double position = axis.begin + step * 0.5;
@@ -129,9 +128,9 @@ Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) 
   return result;
 }
 
-/// Where the height loses more than twice what the width does, fewer pixels are left after the
-/// vertical pass. Pillow goes by the sizes of the images, whatever part is read; before version 13
-/// it always began horizontally.
+/// Whether to resize vertically first: if the height shrinks by more than twice the factor of the
+/// width, this leaves fewer pixels. Pillow decides by the sizes of the whole images, whatever part
+/// is read; versions before 13 always start horizontally.
 bool begins_vertically(ImageSize from, ImageSize to) {
   const std::int64_t lost = from.height - to.height;
   return lost > 0 && lost > 2 * (from.width - to.width);

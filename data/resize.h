@@ -1,5 +1,5 @@
-// Resizing with Pillow's filters: 8-bit images bit for bit. Other values are computed in f64, and
-// rounded where they are whole.
+// Resizing with Pillow's filters: bit-identical for 8-bit images. Other types are computed in f64,
+// and rounded for integer types.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ inline constexpr auto kNames<Filter> = std::to_array<Named<Filter>>({{Filter::ne
                                                                      {Filter::bicubic, "bicubic"},
                                                                      {Filter::lanczos, "lanczos"}});
 
-/// A part of an image, in pixels; edges may lie between pixels.
+/// A part of an image, in pixels; edges may be fractional.
 struct SourceBox {
   double top = 0, left = 0, bottom = 0, right = 0;
 };
 
-/// When shrinking, the filter is stretched to cover all source pixels (antialiasing), except
+/// When shrinking, the filter is stretched to cover all source pixels (antialiasing), except for
 /// nearest. Throws unless both sizes are at least 1.
 [[nodiscard]] Image resize(const Image& image, ImageSize size, Filter filter = Filter::bicubic);
-/// The same from a part of the image; pixels beyond its edges do not count.
+/// The same for a part of the image; pixels outside of it do not contribute.
 [[nodiscard]] Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box);
 
 }  // namespace fovea

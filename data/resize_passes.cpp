@@ -1,4 +1,4 @@
-// Resizing passes in integers: eight sums at a time where the processor has AVX2, one elsewhere.
+// Integer resizing passes: eight sums at a time with AVX2, otherwise one.
 #include "data/resize_passes.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::uint8_t to_byte(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
-/// Two rows of sources and of outputs. Sources are followed by at least one readable byte.
+/// Two rows of sources and outputs. Sources are followed by at least one readable byte.
 struct RowPair {
   std::array<const std::uint8_t*, 2> source;
   std::array<std::uint8_t*, 2> output;
@@ -52,7 +52,7 @@ void sum_columns(const RowPair& rows, const ResizeWeights& weights, std::int64_t
   }
 }
 
-/// The same of pixels of any number of channels.
+/// The same for pixels with any number of channels.
 void sum_channels(const RowPair& rows, const ResizeWeights& weights, std::int64_t x, int channels) {
   const Taps taps = taps_of(weights, x);
   for (std::size_t r = 0; r < 2; ++r) {
@@ -77,14 +77,14 @@ void sum_rows(const std::uint8_t* source, std::int64_t stride, const Taps& taps,
 
 #if defined(__x86_64__)
 
-/// Sums to bytes: those of each half in its lowest four.
+/// Converts sums to bytes, stored in the lowest four of each half.
 [[gnu::target("avx2")]] inline __m256i to_bytes(__m256i sum) {
   const __m256i shifted = _mm256_srai_epi32(sum, kWeightBits);
   const __m256i words = _mm256_packs_epi32(shifted, shifted);
   return _mm256_packus_epi16(words, words);
 }
 
-/// A pixel and a byte beyond it of each row in the halves of a vector.
+/// Loads a pixel and one more byte of each row into the halves of a vector.
 [[gnu::target("avx2")]] void sum_columns_avx2(const RowPair& rows, const ResizeWeights& weights,
                                               std::int64_t x) {
   const Taps taps = taps_of(weights, x);
@@ -106,7 +106,7 @@ void sum_rows(const std::uint8_t* source, std::int64_t stride, const Taps& taps,
   std::memcpy(rows.output[1] + x * kChannels, &high, kChannels);
 }
 
-/// Output bytes in groups of sixteen; returns how many were done.
+/// Computes output bytes in groups of sixteen; returns the number computed.
 [[gnu::target("avx2")]] std::int64_t sum_rows_avx2(const std::uint8_t* source, std::int64_t stride,
                                                    const Taps& taps, std::uint8_t* output,
                                                    std::int64_t bytes) {
@@ -123,7 +123,7 @@ void sum_rows(const std::uint8_t* source, std::int64_t stride, const Taps& taps,
     }
     const __m256i words = _mm256_packs_epi32(_mm256_srai_epi32(low, kWeightBits),
                                              _mm256_srai_epi32(high, kWeightBits));
-    const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);  // packing goes by halves
+    const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);  // packing works within halves
     const __m128i result =
         _mm_packus_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(output + b), result);
@@ -169,7 +169,7 @@ ResizeWeights fixed_point(const AxisWeights& weights) {
 Image resize_horizontally(const Image& image, const ResizeWeights& weights) {
   Image result(image.height, static_cast<std::int64_t>(weights.first.size()), image.format);
   const auto row_bytes = static_cast<std::size_t>(image.width * image.format.bytes());
-  std::vector<std::uint8_t> last(row_bytes + 1);  // the last row has nothing behind it
+  std::vector<std::uint8_t> last(row_bytes + 1);  // the last row has no readable byte after it
   std::copy_n(image.at(image.height - 1, 0), row_bytes, last.begin());
   const auto row = [&](std::int64_t y) {
     return y == image.height - 1 ? last.data() : image.at(y, 0);

@@ -1,4 +1,4 @@
-// The two passes of a separable resize, over 8-bit images with weights in fixed point. Private to
+// The two passes of a separable resize of 8-bit images, with fixed-point weights. Private to
 // data/.
 #pragma once
 
@@ -21,16 +21,16 @@ struct WeightsOf {
 using AxisWeights = WeightsOf<double>;
 using ResizeWeights = WeightsOf<std::int32_t>;
 
-/// What a resize is made of. An axis without weights stays as it is.
+/// The weights of both passes. An axis without weights is not resized.
 struct ResizePasses {
   const AxisWeights *rows = nullptr, *columns = nullptr;
-  bool vertical_first = false;  ///< otherwise horizontally first; rounding tells them apart
+  bool vertical_first = false;  ///< otherwise horizontal first; the order affects rounding
 };
 
-/// Rounded to kWeightBits.
+/// The weights rounded to kWeightBits.
 [[nodiscard]] ResizeWeights fixed_point(const AxisWeights& weights);
 
-/// Of 8-bit images. Rounded to 8 bits, half up, and clipped. The same bits on every machine.
+/// For 8-bit images. Rounds half up to 8 bits and clips. Bit-identical on every machine.
 [[nodiscard]] Image resize_horizontally(const Image& image, const ResizeWeights& weights);
 [[nodiscard]] Image resize_vertically(const Image& image, const ResizeWeights& weights);
 

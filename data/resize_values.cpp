@@ -1,4 +1,4 @@
-// Between the passes values are f32.
+// Resizing of u16 and f32 images; values are f32 between the passes.
 #include "data/resize_values.h"
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-/// Rows of pixels of so many channels.
+/// Rows of pixels with `channels` values each.
 struct Values {
   std::int64_t height, width, channels;
   std::vector<float> at;
@@ -23,7 +23,7 @@ Values zeros_of(std::int64_t height, std::int64_t width, std::int64_t channels) 
           std::vector<float>(static_cast<std::size_t>(height * width * channels))};
 }
 
-/// Sum over the taps of output `i`, of values that are `stride` apart from `from` on.
+/// The weighted sum for output `i` of values that are `stride` apart, starting at `from`.
 float weighed(const AxisWeights& weights, std::int64_t i, const float* from, std::int64_t stride) {
   const double* weight = weights.values.data() + i * weights.taps;
   double sum = 0;

@@ -1,4 +1,4 @@
-// Resizing of images whose values are not bytes: u16 and f32. Private to data/.
+// Resizing of u16 and f32 images. Private to data/.
 #pragma once
 
 #include "data/image.h"

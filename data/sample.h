@@ -1,4 +1,4 @@
-// One picture of a data set and what is known of it.
+// A sample: one image of a data set with its label and targets.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// Around an object, in pixels: (0, 0) is the upper left corner of the image, (width, height) the
+/// A bounding box in pixels: (0, 0) is the upper left corner of the image, (width, height) the
 /// lower right one.
 struct ObjectBox {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
@@ -22,22 +22,21 @@ struct ObjectBox {
   friend bool operator==(const ObjectBox&, const ObjectBox&) = default;
 };
 
-/// A value for each pixel of the image: depth, the class of what stands there, whether another map
-/// is valid there.
+/// One value per pixel: depth, a segmentation class, or the validity of another map.
 struct DenseMap {
-  std::string name;  ///< of the batch's member
-  Image values;      ///< as high and wide as the image, of any format
-  /// How it is resized, turned and sheared: nearest keeps classes, masks and the edges of holes;
-  /// bilinear suits values without holes.
+  std::string name;  ///< name of the batch member
+  Image values;      ///< values in any format, with the image's height and width
+  /// The filter for resizing, rotating and shearing: nearest preserves classes, masks and the
+  /// edges of holes; bilinear suits continuous values without holes.
   Filter filter = Filter::nearest;
-  double outside = 0;  ///< its value beyond the image's edges
+  double outside = 0;  ///< value beyond the image's edges
 
   friend bool operator==(const DenseMap&, const DenseMap&) = default;
 };
 
-/// What lies in the image and moves with its pixels. Nothing for a classifier.
+/// Targets that move with the pixels of the image. Empty for a classifier.
 struct ImageTargets {
-  /// None: the data set has no boxes. An image without objects has an empty list.
+  /// Not set: the data set has no boxes. An image without objects has an empty list.
   std::optional<std::vector<ObjectBox>> boxes{};
   std::vector<DenseMap> maps{};
 

@@ -1,4 +1,4 @@
-// Geometry copies whole pixels, so it knows only their size in bytes.
+// Geometry copies whole pixels and depends only on their size in bytes.
 #include "data/transforms.h"
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace fovea {
 namespace {
 
-/// (whole - part) / 2, halves to even.
+/// (whole - part) / 2, rounded half to even.
 std::int64_t centered(std::int64_t whole, std::int64_t part) {
   return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(whole - part) / 2));
 }
 
-/// Where each pixel from `start` on is taken from on a side of the image; -1: from nowhere.
+/// The source index of each pixel from `start` on, along one side of the image; -1: none.
 std::vector<std::int64_t> sources(std::int64_t start, std::int64_t count, std::int64_t side,
                                   Padding padding) {
   std::vector<std::int64_t> result;
@@ -38,7 +38,8 @@ std::vector<std::int64_t> sources(std::int64_t start, std::int64_t count, std::i
   return result;
 }
 
-/// The image's shape with its shorter side as given (torchvision's Resize: rounded down).
+/// The size with the image's ratio and the given shorter side (torchvision's Resize: rounded
+/// down).
 ImageSize shorter_side(ImageSize image, std::int64_t shorter) {
   const auto longer = [shorter](std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<double>(shorter * a) / static_cast<double>(b));
@@ -47,7 +48,8 @@ ImageSize shorter_side(ImageSize image, std::int64_t shorter) {
                                      : ImageSize{longer(image.height, image.width), shorter};
 }
 
-/// The image's shape, just large enough to cover `size` (timm's ResizeKeepRatio: rounded to even).
+/// The size with the image's ratio that just covers `size` (timm's ResizeKeepRatio: rounded to
+/// even).
 ImageSize covering(ImageSize image, ImageSize size) {
   const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   const double ratio =
@@ -56,7 +58,7 @@ ImageSize covering(ImageSize image, ImageSize size) {
           static_cast<std::int64_t>(std::nearbyint(width / ratio))};
 }
 
-/// Mirrors a row of pixels of `Bytes` bytes each, copied as a whole.
+/// Mirrors a row of pixels with `Bytes` bytes each, copied as a whole.
 template <std::size_t Bytes>
 void mirror_row(std::uint8_t* first, std::uint8_t* last) {
   std::array<std::uint8_t, Bytes> left, right;
@@ -72,7 +74,7 @@ void mirror_row(std::uint8_t* first, std::uint8_t* last, std::int64_t bytes) {
   for (; first < last; first += bytes, last -= bytes) std::swap_ranges(first, first + bytes, last);
 }
 
-/// By a table of the 256 levels.
+/// Normalises through a table of the 256 levels.
 void normalize_rgb8(const Image& image, const Normalization& normalization, float* output) {
   const std::int64_t area = image.height * image.width;
   for (int c = 0; c < Image::kChannels; ++c) {

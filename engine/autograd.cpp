@@ -18,7 +18,7 @@ thread_local bool recording = true;
 thread_local bool detecting_anomalies = false;
 std::atomic<std::uint64_t> next_sequence{1};
 
-/// Names of the nearest named leaves below `inputs`, for anomaly reports: breadth first.
+/// Names of the nearest named leaves below `inputs`, breadth first, for anomaly reports.
 std::string nearest_leaves(std::span<const Tensor> inputs) {
   std::deque<Tensor> queue(inputs.begin(), inputs.end());
   std::unordered_set<const TensorImpl*> seen;
@@ -43,12 +43,12 @@ void require_finite(const Tensor& value, std::string_view what, std::string_view
        value.shape(), ", near ", nearest_leaves(inputs));
 }
 
-/// A gradient that nobody else can see may be added to in place.
+/// Whether no other handle sees this gradient, so that it may be added to in place.
 bool owned(const Tensor& t) {
   return t.impl().use_count() == 1 && t.storage().unique() && t.is_contiguous();
 }
 
-/// sum += term, without touching a buffer that others share.
+/// sum += term, without writing to a buffer that others share.
 void accumulate(Tensor& sum, Tensor term) {
   if (!sum.defined()) {
     sum = std::move(term);
@@ -78,7 +78,7 @@ struct Visit {
 };
 using Frontier = std::map<std::uint64_t, Visit, std::greater<>>;
 
-/// Hands one gradient to the tensor it belongs to: checked, un-broadcast, accumulated.
+/// Passes one gradient to the tensor it belongs to: checked, un-broadcast, accumulated.
 void deliver(const Tensor& input, Tensor grad, std::string_view op, Frontier& frontier) {
   check(grad.dtype() == input.dtype(), op, ": the derivative gave a gradient of ",
         to_string(grad.dtype()), " for an input of ", to_string(input.dtype()));
@@ -122,7 +122,7 @@ void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
   }
 }
 
-/// What the tape keeps of an op, but for its derivative.
+/// The tape's node for an op, without its derivative.
 std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
                                 std::span<const Tensor> inputs, std::span<const Tensor> saved) {
   auto node = std::make_shared<Node>();
@@ -133,7 +133,7 @@ std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
   node->output_shape = output.shape();
   node->output_dtype = output.dtype();
   node->inputs.reserve(inputs.size());
-  for (const Tensor& t : inputs) {  // an optional input that is absent is a constant
+  for (const Tensor& t : inputs) {  // an omitted optional input is a constant
     node->inputs.push_back(t.defined() ? t : Tensor(std::make_shared<TensorImpl>()));
   }
   for (const Tensor& t : saved) {
@@ -156,7 +156,7 @@ void Node::free() {
   freed = true;
   saved.clear();
   backward = nullptr;
-  // Inputs may be the last owners of their nodes: take those apart here instead of recursing.
+  // Inputs may be the last owners of their nodes: free those iteratively instead of recursing.
   std::vector<Tensor> pending = std::move(inputs);
   inputs.clear();
   while (!pending.empty()) {

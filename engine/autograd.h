@@ -1,9 +1,9 @@
 // Reverse-mode automatic differentiation on a tape of nodes.
 //
-// An op computes its output and calls record(). Nodes are numbered as they are made, and backward()
-// visits them in falling order, so a node runs when all that used its output have run. The engine
-// sums gradients, undoes broadcasting, checks shapes and frees the tape as it goes; an op's
-// derivative knows nothing but its formula.
+// An op computes its output and calls record(). Nodes are numbered in creation order and
+// backward() visits them in descending order, so a node runs after all nodes that used its output.
+// The engine sums gradients, undoes broadcasting, checks shapes and frees the tape on the way; the
+// derivative of an op contains nothing but its formula.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,22 @@
 
 namespace fovea {
 
-/// One gradient per input of a node. An undefined one means zero, or already accumulated.
+/// One gradient per input of a node. Undefined means zero, or already accumulated in place.
 using Grads = std::vector<Tensor>;
 
-/// What a derivative is given.
+/// The arguments of a derivative.
 class GradArgs {
  public:
   GradArgs(const Node& node, const Tensor& output_grad, std::span<const Tensor> kept)
       : dy(output_grad), saved(kept), node_(node) {}
 
-  const Tensor& dy;               ///< gradient of the output; contiguous, of the output's dtype
-  std::span<const Tensor> saved;  ///< what record() was given, unchanged since then
+  const Tensor& dy;               ///< gradient of the output: contiguous, in the output's dtype
+  std::span<const Tensor> saved;  ///< the tensors passed to record(), unmodified since then
 
   [[nodiscard]] bool needs(int input) const;  ///< whether gradient `input` will be used
-  /// The gradient of a leaf input that exists already, to add to in place (a product with beta 1)
-  /// and then return an undefined gradient for it; undefined when there is none to add to.
+  /// The existing gradient of a leaf input. A derivative may add to it in place (a GEMM with beta
+  /// 1) and return an undefined gradient for that input. Undefined when there is no gradient to
+  /// add to.
   [[nodiscard]] Tensor accumulator(int input) const;
 
  private:
@@ -41,33 +42,34 @@ class GradArgs {
 using BackwardFn = std::function<Grads(const GradArgs&)>;
 
 /// Puts an op on the tape and returns `output`. `saved` lists every tensor that the derivative
-/// reads (inputs, the output itself, statistics): they are kept without their own tape, so no cycle
-/// can arise, and their versions are checked before use. Gradients may have the broadcast shape of
-/// the output or the input's own. Records nothing when no input requires a gradient, or under
-/// NoGrad; traces (engine/trace.h) and profiles still see the op.
+/// reads (inputs, the output itself, statistics). They are kept without their own tape, so no
+/// reference cycle can form, and their versions are checked before use. Gradients may have the
+/// broadcast shape of the output or the input's own shape. Records nothing when no input requires
+/// a gradient, or under NoGrad; traces (engine/trace.h) and profiles still see the op.
 Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward);
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward);
 
-/// For an op without a derivative, such as a comparison: tells the trace and the profile. Returns
+/// Reports an op without a derivative, such as a comparison, to the trace and the profile. Returns
 /// `output`.
 Tensor record_constant(const OpLabel& op, const Tensor& output,
                        std::initializer_list<Tensor> inputs);
 
-/// True when record() would keep the derivative: lets an op skip work that only backward needs.
+/// Whether record() would keep the derivative. Lets an op skip work that only backward needs.
 [[nodiscard]] bool needs_tape(std::initializer_list<Tensor> inputs);
 
-/// What becomes of a tape that was walked: freed on the way, or kept for another root on it.
+/// Whether backward() frees the tape on the way or keeps it for another root.
 enum class Tape { freed, kept };
 
-/// Adds d root / d leaf to grad() of every leaf that requires it. `cotangent` has root's shape; it
-/// may be left out for a root of one element. A call on a tape that was freed throws.
+/// Adds d root / d leaf to grad() of every leaf that requires a gradient. `cotangent` has the
+/// shape of the root and may be omitted when the root has one element. Throws when the tape was
+/// already freed.
 void backward(const Tensor& root, const Tensor& cotangent = {}, Tape tape = Tape::freed);
 
 [[nodiscard]] bool grad_enabled();
 
-/// While it lives, this thread records nothing.
+/// Disables recording on this thread while it is alive.
 class NoGrad {
  public:
   NoGrad();
@@ -79,8 +81,8 @@ class NoGrad {
   bool before_;
 };
 
-/// While it lives, this thread records again: for a derivative that computes through the tape. Its
-/// ops have their own names.
+/// Enables recording on this thread again while it is alive, for a derivative that computes
+/// through the tape. The ops in it are reported under their own names.
 class WithGrad {
  public:
   WithGrad();
@@ -93,8 +95,8 @@ class WithGrad {
   bool before_;
 };
 
-/// While it lives, this thread's record() and backward() throw at the first value that is not
-/// finite, naming the op, its nearest named leaves and whether it was the forward or the backward.
+/// While it is alive, record() and backward() of this thread throw at the first non-finite value.
+/// The error names the op, its nearest named leaves and the direction (forward or backward).
 class DetectAnomaly {
  public:
   explicit DetectAnomaly(bool on = true);
@@ -106,7 +108,7 @@ class DetectAnomaly {
   bool before_;
 };
 
-/// One op on the tape. Public for graph_dump and tests; ops only use record().
+/// One op on the tape. Public for graph_dump and tests; ops only call record().
 class Node {
  public:
   struct Saved {
@@ -114,7 +116,7 @@ class Node {
     std::uint64_t version = 0;
   };
 
-  std::string_view name;  ///< static text, and so are the words in `attributes`
+  std::string_view name;  ///< static text, as are the words in `attributes`
   std::vector<OpAttribute> attributes;
   std::uint64_t sequence = 0;
   Shape output_shape;
@@ -126,7 +128,7 @@ class Node {
   bool freed = false;
 
   Node() = default;
-  ~Node();  ///< iterative, so that a long chain cannot exhaust the stack
+  ~Node();  ///< iterative, so that a long chain cannot overflow the stack
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 

@@ -1,5 +1,6 @@
-// Keeps freed blocks by size class and hands them out again. A training step asks for the same
-// sizes over and over, and fresh memory from the system costs more than the kernels that fill it.
+// A caching allocator: keeps freed blocks by size class and reuses them. A training step requests
+// the same sizes over and over, and fresh memory from the system costs more than the kernels that
+// fill it.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +15,9 @@
 
 namespace fovea {
 
-/// One device's memory. `System` has allocate(bytes, held) -> pointer or null, `held` being the
-/// bytes that it gave before, free(pointer), name() and total(); and a type Place: what was freed
-/// in one place is handed out again there alone.
+/// The memory of one device. `System` has allocate(bytes, held) -> pointer or null (`held`: bytes
+/// allocated from it so far), free(pointer), name() and total(), and a type Place. A block freed
+/// in one place is reused only in the same place.
 template <class System>
 class CachingAllocator {
  public:
@@ -24,7 +25,8 @@ class CachingAllocator {
 
   explicit CachingAllocator(System system = {}) : system_(system) {}
 
-  /// Throws OutOfMemory when the system has not that much, even after the cache was given back.
+  /// Throws OutOfMemory when the system cannot provide the memory even after the cache was
+  /// released.
   [[nodiscard]] void* allocate(std::size_t bytes, const Place& place) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
@@ -35,7 +37,7 @@ class CachingAllocator {
     return data;
   }
 
-  /// `bytes` and `place` as they were asked for.
+  /// `bytes` and `place` are those of the allocation.
   void deallocate(void* data, std::size_t bytes, const Place& place) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
@@ -53,7 +55,7 @@ class CachingAllocator {
     stats_.peak_bytes = stats_.current_bytes;
   }
 
-  /// Of all places, or of those that the condition names.
+  /// Releases the cached blocks of all places, or of the places for which the condition holds.
   void release_cached() {
     release_cached([](const Place&) { return true; });
   }
@@ -64,7 +66,7 @@ class CachingAllocator {
   }
 
  private:
-  /// Rounds up to a multiple of 1/8 of the largest power of two below, so that at most 12.5 % is
+  /// Rounds up to a multiple of 1/8 of the next smaller power of two, so that at most 12.5 % is
   /// lost and slightly different sizes share a class.
   static std::size_t size_class(std::size_t bytes) {
     constexpr std::size_t kAlignment = 64;

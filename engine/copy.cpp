@@ -1,5 +1,5 @@
 // Copies, conversions, accumulation and un-broadcasting: shapes, checks and transfers between
-// devices. The loops are in the table of the device (engine/kernels.h).
+// devices. The loops are in the device's kernel table (engine/kernels.h).
 #include "engine/copy.h"
 
 #include "engine/cuda/runtime.h"
@@ -13,7 +13,7 @@ StridedAxes<2> pair_axes(const Tensor& to, const Tensor& from) {
   return merged_axes<2>(to.shape(), {to.strides(), from.strides()});
 }
 
-/// Between devices: through contiguous bytes of the source's dtype.
+/// Copies between devices through contiguous bytes in the dtype of the source.
 void copy_across(const Tensor& destination, const Tensor& source) {
   const Tensor packed = source.contiguous();
   const Tensor landing = destination.is_contiguous() && destination.dtype() == source.dtype()
@@ -31,7 +31,7 @@ void copy_across(const Tensor& destination, const Tensor& source) {
   if (!landing.is_same(destination)) copy_into(destination, landing);
 }
 
-/// Whether both lie in one storage in different places or orders, and might share elements.
+/// Whether both tensors share a storage, differ in place or layout, and might share elements.
 bool may_overlap(const Tensor& destination, const Tensor& source) {
   if (destination.numel() == 0 || !(destination.storage() == source.storage())) return false;
   const bool same = destination.storage_offset() == source.storage_offset() &&
@@ -44,8 +44,8 @@ bool may_overlap(const Tensor& destination, const Tensor& source) {
   return !same && first <= source_last && source_first <= last;
 }
 
-/// The axes of a tensor that is summed to `shape` (which broadcasts to it): those that stay and
-/// those that are summed away.
+/// The axes of a tensor that is summed to `shape` (which broadcasts to it), split into kept and
+/// summed axes.
 struct SplitAxes {
   Shape kept, reduced;
   Strides kept_strides, reduced_strides;
@@ -73,7 +73,7 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   }
   if (may_overlap(destination, source)) {
     copy_into(destination,
-              source.detach().clone());  // else elements would be read after they were written
+              source.detach().clone());  // otherwise elements would be read after they were written
   } else if (destination.device() != source.device()) {
     copy_across(destination, source);
   } else if (destination.numel() > 0) {

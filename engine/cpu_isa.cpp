@@ -1,4 +1,4 @@
-// What the processor has, what the environment wishes.
+// Detection of the processor's instruction sets, and the FOVEA_ISA override.
 #include "engine/cpu_isa.h"
 
 #include <cstdlib>

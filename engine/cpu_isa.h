@@ -1,4 +1,4 @@
-// The instruction sets of the processor that kernels are compiled for, and which of them is used.
+// The instruction sets that kernels are compiled for, and the choice between them at run time.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// Each has all that those before it have. cmake/FoveaIsas.cmake says how they are compiled, and
-/// which kernels they have of their own.
+/// In ascending order: each includes the ones before it. cmake/FoveaIsas.cmake lists their
+/// compiler flags and the kernel families that each compiles for itself.
 enum class Isa {
   v2,  ///< SSE4.2
   v3,  ///< AVX2, FMA
@@ -19,7 +19,7 @@ template <>
 inline constexpr auto kNames<Isa> =
     std::to_array<Named<Isa>>({{Isa::v2, "v2"}, {Isa::v3, "v3"}, {Isa::v4, "v4"}});
 
-/// Whether the processor has what `isa` adds to the one before it.
+/// Whether the processor supports the extensions that `isa` adds to the one before it.
 [[nodiscard]] inline bool processor_has(Isa isa) {
   __builtin_cpu_init();
   switch (isa) {
@@ -35,8 +35,8 @@ inline constexpr auto kNames<Isa> =
   return false;
 }
 
-/// The best that the processor has, lowered by FOVEA_ISA=<name> in the environment. Throws Error
-/// where that names another, or one that the processor lacks.
+/// The best set that the processor supports, or a lower one chosen by FOVEA_ISA=<name> in the
+/// environment. Throws Error when that name is unknown or the processor does not support it.
 [[nodiscard]] Isa cpu_isa();
 /// "v2", "v3" or "v4".
 [[nodiscard]] std::string_view to_string(Isa isa);

@@ -15,7 +15,7 @@
 namespace fovea::cpu {
 namespace {
 
-/// Beyond an integer type's range its nearest end, and 0 for NaN: C++ leaves both open.
+/// Saturating conversion to an integer type, with 0 for NaN: C++ leaves both undefined.
 template <class To, class From>
 To convert(From value) {
   using Wide = acc_t<From>;
@@ -33,7 +33,7 @@ template <std::size_t N>
 std::int64_t inner(const StridedAxes<N>& axes) {
   return axes.shape[axes.rank - 1];
 }
-/// Rows: positions of all axes but the last.
+/// Number of rows: positions of all axes but the last.
 template <std::size_t N>
 std::int64_t rows(const StridedAxes<N>& axes) {
   return inner(axes) == 0 ? 0 : axes.count / inner(axes);
@@ -56,10 +56,11 @@ std::array<std::int64_t, N> offsets(const StridedAxes<N>& axes, std::int64_t row
 }
 
 /// Calls body(offsets, count) for runs along the last axis that together cover all elements, in
-/// parallel over fixed chunks. The runs of operand k start at offsets[k] and step by step(axes, k).
+/// parallel over fixed chunks. The run of operand k starts at offsets[k] and advances by
+/// step(axes, k).
 template <std::size_t N, class Body>
 void for_each_run(const StridedAxes<N>& axes, const Body& body) {
-  constexpr std::int64_t kChunk = 1 << 15;  // elements: enough to pay for waking a thread
+  constexpr std::int64_t kChunk = 1 << 15;  // elements: enough to outweigh waking a thread
   const std::int64_t width = inner(axes), height = rows(axes);
   if (height == 1) {
     parallel_for(width, kChunk, [&](std::int64_t begin, std::int64_t end) {

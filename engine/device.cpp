@@ -1,4 +1,4 @@
-// Names of devices and whether they can be used.
+// Device names, and checks that a device can be used.
 #include "engine/device.h"
 
 #include <ostream>

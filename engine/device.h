@@ -1,4 +1,4 @@
-// Where a tensor lives, and the one macro that marks code compiled for host and device.
+// Devices, and the one macro that marks code compiled for host and device.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 #include <string>
 #include <string_view>
 
-// Where one source is compiled for several instruction sets (ops/kernels.h) such code is always
-// inlined: as a shared symbol, one set's version could be linked into another's kernels.
+// In sources that are compiled once per instruction set (ops/kernels.h) this code is always
+// inlined: as a shared symbol, the version for one instruction set could be linked into the
+// kernels of another.
 #if defined(__CUDACC__)
 #define FOVEA_HD __host__ __device__
 #elif defined(FOVEA_ISA)
@@ -29,12 +30,13 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// "cpu", "cuda" or "cuda:N". Throws on anything else.
+/// Parses "cpu", "cuda" or "cuda:N". Throws on anything else.
 [[nodiscard]] Device parse_device(std::string_view text);
 [[nodiscard]] std::string to_string(Device device);
 std::ostream& operator<<(std::ostream& out, Device device);
 
-/// Throws, saying why, unless tensors can be made on `device` in this build on this machine.
+/// Throws, with the reason, unless tensors can be created on `device` in this build on this
+/// machine.
 void require_device(Device device);
 
 }  // namespace fovea

@@ -22,8 +22,9 @@ inline constexpr auto kNames<DType> = std::to_array<Named<DType>>({{DType::f64, 
                                                                    {DType::i64, "i64"},
                                                                    {DType::u8, "u8"}});
 
-/// The bits of a bf16 from those of an f32: to nearest even; a NaN stays one, made quiet. U is a
-/// 32-bit unsigned integer or a vector of them, IsNan a bool or a vector's comparison.
+/// Converts the bits of an f32 to those of a bf16, rounding to nearest even; a NaN stays a NaN and
+/// becomes quiet. U is a 32-bit unsigned integer or a vector of them, IsNan a bool or a vector's
+/// comparison.
 template <class U, class IsNan>
 FOVEA_HD inline U round_to_bf16(U f32_bits, IsNan is_nan) {
   const U rounded = f32_bits + 0x7fffu + ((f32_bits >> 16) & 1u);
@@ -37,7 +38,7 @@ struct bf16 {
   bf16() = default;
   FOVEA_HD explicit bf16(float value)
       : bits(static_cast<std::uint16_t>(round_to_bf16(__builtin_bit_cast(std::uint32_t, value),
-                                                      value != value))) {}  // NOLINT: of NaN alone
+                                                      value != value))) {}  // NOLINT: true for NaN
   template <class T>
   requires std::is_arithmetic_v<T> FOVEA_HD explicit bf16(T value)
       : bf16(static_cast<float>(value)) {}
@@ -46,7 +47,7 @@ struct bf16 {
   }
 };
 
-/// The type in which values of T are computed and summed: f32 for bf16, else T itself.
+/// The type in which values of T are computed and summed: f32 for bf16, otherwise T itself.
 template <class T>
 struct accumulate_type {
   using type = T;
@@ -83,15 +84,15 @@ inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 [[nodiscard]] DType parse_dtype(std::string_view text);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-/// The dtype of acc_t: f64 for f64, else f32.
+/// The dtype of acc_t: f64 for f64, otherwise f32.
 [[nodiscard]] constexpr DType acc_dtype(DType dtype) {
   return dtype == DType::f64 ? DType::f64 : DType::f32;
 }
 
-// From a DType to its type: f(T{}) is called. None of them throws, so that kernels may use them:
-// whether a dtype is one of those that are named is checked where tensors enter.
+// Dispatch from a DType to its type: calls f(T{}). These do not throw, so that kernels may use
+// them; ops check that a dtype is one of the listed types when tensors enter.
 
-/// T = double, float or bf16.
+/// T is double, float or bf16.
 template <class F>
 decltype(auto) dispatch_float(DType dtype, const F& f) {
   assert(is_float(dtype));
@@ -105,14 +106,14 @@ decltype(auto) dispatch_float(DType dtype, const F& f) {
   }
 }
 
-/// T = double or float: what sums, statistics and parameters have.
+/// T is double or float: the dtypes of sums, statistics and parameters.
 template <class F>
 decltype(auto) dispatch_wide(DType dtype, const F& f) {
   assert(dtype == acc_dtype(dtype));
   return dtype == DType::f64 ? f(double{}) : f(float{});
 }
 
-/// T of any dtype.
+/// T is the type of any dtype.
 template <class F>
 decltype(auto) dispatch_any(DType dtype, const F& f) {
   switch (dtype) {

@@ -11,7 +11,8 @@
 namespace fovea {
 namespace {
 
-/// Element i of a new tensor is value(i), made in f64 on the CPU, then converted and moved.
+/// Creates a tensor with element i = value(i), computed in f64 on the CPU, then converted and
+/// moved.
 template <class Value>
 Tensor generate(const Shape& shape, TensorOptions options, Value&& value) {
   Tensor t = empty(shape, {options.dtype, {}});
@@ -25,7 +26,7 @@ Tensor generate(const Shape& shape, TensorOptions options, Value&& value) {
   return t.to(options.device);
 }
 
-/// Elements that a tensor spans, and how many of them lie before its first.
+/// The number of elements that a tensor spans, and how many of them precede its first.
 struct Span {
   std::int64_t before = 0, count = 0;
 };

@@ -19,7 +19,7 @@ double weighted_sum(const Tensor& y, const std::vector<double>& w) {
   return sum;
 }
 
-/// One element of a tensor. What was computed from it is not valid any more once it is set.
+/// One element of a tensor. Setting it invalidates results computed from the tensor.
 class Entry {
  public:
   Entry(const Tensor& x, std::int64_t flat)
@@ -28,7 +28,7 @@ class Entry {
   [[nodiscard]] double value() const { return element_.item(); }
   void set(double value) const {
     if (!element_.device().is_cpu()) return element_.fill_(value);
-    *element_.data<double>() = value;  // for it is done a hundred thousand times
+    *element_.data<double>() = value;  // a direct write: this runs a hundred thousand times
     element_.bump_version();
   }
 
@@ -36,7 +36,7 @@ class Entry {
   Tensor element_;
 };
 
-/// d<w, f>/d(input[flat]) from four values, leaving the input as it was.
+/// d<w, f>/d(input[flat]) from four values of f. Restores the input.
 double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, const Tensor& input,
                           std::int64_t flat, const std::vector<double>& w, double step) {
   const NoGrad no_grad;
@@ -52,7 +52,7 @@ double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, 
   return (8 * near - far) / (12 * h);
 }
 
-/// The place of the largest derivative; 0 where there are none.
+/// The index of the largest derivative; 0 for an empty gradient.
 std::size_t largest_of(const Tensor& gradient) {
   if (!gradient.defined()) return 0;
   const std::vector<double> all = gradient.to_vector();
@@ -61,8 +61,8 @@ std::size_t largest_of(const Tensor& gradient) {
                                   all.begin());
 }
 
-/// Which of an input's entries are looked at, in their order. Those that are drawn have company of
-/// the largest, which says how small the others' errors must be.
+/// The entries of an input to check, in ascending order. A random selection also includes the
+/// largest derivative, which sets the scale for the error bound.
 std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
                                         const GradcheckOptions& options) {
   const std::int64_t count = input.numel();
@@ -70,7 +70,8 @@ std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
   Rng random(options.seed, index);
   std::vector<std::size_t> entries;
   for (std::int64_t k = 0; wanted > 0; ++k) {
-    if (random.below(count - k) >= wanted) continue;  // as many of the rest as are still wanted
+    // Selection sampling: keeps as many of the remaining entries as are still wanted.
+    if (random.below(count - k) >= wanted) continue;
     entries.push_back(static_cast<std::size_t>(k));
     --wanted;
   }
@@ -81,7 +82,7 @@ std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
   return entries;
 }
 
-/// Some entries of an input, and their central differences.
+/// Selected entries of an input, and their central differences.
 struct Differences {
   std::vector<std::size_t> entries;
   std::vector<double> values;
@@ -101,7 +102,7 @@ void compare(const Tensor& input, std::size_t index, const Differences& differen
     const double scale = std::max({std::abs(numeric[k]), 1e-3 * largest, 1e-6});
     const double error = std::abs(analytic[k] - numeric[k]) / scale;
     ++result.entries;
-    if (error <= result.worst) continue;  // a NaN error is not <=
+    if (error <= result.worst) continue;  // not <=, so that a NaN error counts
     result.worst = std::isnan(error) ? INFINITY : error;
     std::ostringstream message;
     message << "input " << index << " entry " << differences.entries[k] << ": derivative "

@@ -1,5 +1,5 @@
-// The tape as Graphviz. An op belongs to the module of its parameters ("blocks.0.attn.qkv"); one
-// without parameters to the innermost module that its neighbours on both sides have in common.
+// The tape as Graphviz. An op belongs to the module of its parameters ("blocks.0.attn.qkv"); an op
+// without parameters belongs to the innermost module that its neighbours on both sides share.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,7 +16,7 @@ bool is_named_input(const Tensor& t) {
   return !t.node() && !t.requires_grad() && !t.name().empty();
 }
 
-/// "a.b" of "a.b.c"; "" of "a".
+/// The path without its last part: "a.b" for "a.b.c", "" for "a".
 std::string parent_of(const std::string& path) {
   const std::size_t dot = path.rfind('.');
   return dot == std::string::npos ? "" : path.substr(0, dot);
@@ -26,7 +26,7 @@ bool lies_within(const std::string& path, const std::string& outer) {
   return outer.empty() || path == outer || path.starts_with(outer + ".");
 }
 
-/// `path` as seen from a module that it lies within.
+/// `path` relative to an enclosing module.
 std::string relative(const std::string& path, const std::string& outer) {
   if (outer.empty()) return path;
   return path.size() <= outer.size() ? "" : path.substr(outer.size() + 1);
@@ -37,7 +37,7 @@ std::string common(std::string a, const std::string& b) {
   return a;
 }
 
-using Module = std::optional<std::string>;  // none: not known
+using Module = std::optional<std::string>;  // none: unknown
 
 void meet(Module& module, const Module& other) {
   if (!other) return;
@@ -46,11 +46,11 @@ void meet(Module& module, const Module& other) {
 
 struct Op {
   const Node* node = nullptr;
-  Module own;     ///< of its parameters
-  Module before;  ///< what is known of the ops that it reads, or its own
-  Module after;   ///< of those that read it
+  Module own;     ///< module of the op's own parameters
+  Module before;  ///< module of the ops that it reads, or its own
+  Module after;   ///< module of the ops that read it
 
-  /// The module whose frame it is drawn in. That of its parameters is its title.
+  /// The module whose frame contains the op. The module of its own parameters is its title.
   [[nodiscard]] std::string frame() const {
     if (own) return parent_of(*own);
     Module both = before;
@@ -59,7 +59,7 @@ struct Op {
   }
 };
 
-/// All ops of a tape in their order, and where they belong.
+/// All ops of a tape in order, with their modules.
 class Graph {
  public:
   explicit Graph(const Tensor& root) {
@@ -113,7 +113,7 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-/// What is written in an op's box; `frame` is what its title is seen from.
+/// The text in an op's box; its title is relative to `frame`.
 std::string box_text(const Op& op, const std::string& frame) {
   std::ostringstream text;
   const std::string title = relative(op.own.value_or(frame), frame);
@@ -132,11 +132,11 @@ std::string box_text(const Op& op, const std::string& frame) {
 }
 
 const char* colour_of(const Op& op) {
-  if (op.node->multiply_adds > 0) return "#dbe9f6";  // products
+  if (op.node->multiply_adds > 0) return "#dbe9f6";  // GEMMs and convolutions
   return op.own ? "#e3f1dd" : "#ffffff";
 }
 
-/// A module's frame, its ops and the frames within it.
+/// A module's frame: its ops and the frames within it.
 struct Frame {
   std::string path{};
   std::vector<std::size_t> ops{};
@@ -147,11 +147,11 @@ struct Frame {
     for (const Frame& frame : inner) sum += frame.count();
     return sum;
   }
-  /// Not around one op or one frame alone.
+  /// Whether the frame is drawn: not around a single op or a single frame.
   [[nodiscard]] bool is_drawn() const {
     return !path.empty() && count() > 1 && (!ops.empty() || inner.size() > 1);
   }
-  /// The frame of `wanted`, made with those around it.
+  /// The frame of `wanted`, created together with the frames around it.
   Frame& at(const std::string& wanted) {
     if (wanted == path) return *this;
     const std::string rest = relative(wanted, path);
@@ -180,7 +180,7 @@ class Drawing {
   [[nodiscard]] std::string text() const { return out_.str(); }
 
  private:
-  /// `around`: the path of the innermost frame that is drawn around it.
+  /// `around` is the path of the innermost frame drawn around this one.
   void frame(const Frame& f, const std::string& around, int depth) {
     const bool drawn = f.is_drawn();
     const std::string indent(static_cast<std::size_t>(2 * depth), ' ');

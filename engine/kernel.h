@@ -1,5 +1,5 @@
-// One entry of a table of kernels: engine/kernels.h has the engine's, ops/kernels.h that of ops.
-// And what this thread is doing, for the errors of a device.
+// One entry of a kernel table (the engine's is in engine/kernels.h, the one of the ops in
+// ops/kernels.h), and the op that this thread is running, for device errors.
 #pragma once
 
 #include <utility>
@@ -8,14 +8,14 @@
 
 namespace fovea {
 
-/// The op that this thread was called for, as static text; "" outside of one.
+/// The op that this thread is running, as static text; "" outside of any op.
 [[nodiscard]] inline const char*& running_op() {
   thread_local const char* op = "";
   return op;
 }
 
-/// Names an op while it lives, unless it is a part of another: errors name what was called. `op` is
-/// static text.
+/// Names the running op while it is alive. Ops within another op are ignored, so errors name the
+/// op that the caller called. `op` is static text.
 class RunningOp {
  public:
   explicit RunningOp(const char* op) : caller_(running_op()) {
@@ -31,7 +31,8 @@ class RunningOp {
   const char* caller_;
 };
 
-/// While it lives, ops are named as if none were running: for what runs ops of its own within one.
+/// While it is alive, ops are named as if no op were running, for code that runs independent ops
+/// within one.
 class OpsOfTheirOwn {
  public:
   OpsOfTheirOwn() : caller_(std::exchange(running_op(), "")) {}
@@ -43,7 +44,8 @@ class OpsOfTheirOwn {
   const char* caller_;
 };
 
-/// Whose table this thread asked for last, as in "is not implemented on ...": static text.
+/// The device of the table that this thread requested last, for "is not implemented on ...":
+/// static text.
 [[nodiscard]] inline const char*& kernels_place() {
   thread_local const char* place = "this device";
   return place;
@@ -52,8 +54,8 @@ class OpsOfTheirOwn {
 inline constexpr const char* kCudaPlace =
     "CUDA (its tensors can be moved to the CPU with to(Device{}))";
 
-/// What a device does for one kind of call; null where it has no form of it. `Call` holds plain
-/// pointers, sizes and strides.
+/// A device's implementation of one kind of call; null where the device has none. `Call` holds
+/// plain pointers, sizes and strides.
 template <class Call>
 class Kernel {
  public:
@@ -63,7 +65,7 @@ class Kernel {
   constexpr Kernel(Function run) : run_(run) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] explicit operator bool() const { return run_ != nullptr; }
-  /// Throws where it is null.
+  /// Throws when the kernel is null.
   void operator()(const Call& call) const {
     check(run_ != nullptr, *running_op() == '\0' ? "this kernel" : running_op(),
           " is not implemented on ", kernels_place());

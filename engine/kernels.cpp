@@ -1,4 +1,4 @@
-// Choosing the table of a device.
+// Selects the kernel table of a device.
 #include "engine/kernels.h"
 
 #include "engine/cuda/runtime.h"

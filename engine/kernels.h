@@ -1,5 +1,5 @@
-// What the engine itself needs of a device, as a table of kernels like that of ops/kernels.h: it
-// moves, converts, adds and checks data. engine/copy.cpp stands above it with shapes and checks.
+// The engine's own kernel table, like the one in ops/kernels.h: moving, converting, adding and
+// checking data. engine/copy.cpp adds shapes and checks on top.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// The axes of N operands of one shape, at least one and at most six (engine/strided.h merges
+/// The axes of N operands of equal shape: at least one and at most six (engine/strided.h merges
 /// them). Strides count elements.
 template <std::size_t N>
 struct StridedAxes {
@@ -25,15 +25,15 @@ struct StridedAxes {
 
 /// to[...] = from[...], converted.
 struct CopyCall {
-  StridedAxes<2> axes;  ///< of to, from
+  StridedAxes<2> axes;  ///< axes of `to` and `from`
   DType to_dtype = DType::f32, from_dtype = DType::f32;
   void* to = nullptr;
   const void* from = nullptr;
 };
 
-/// to[...] += from[...], of float dtypes; added in the wider of the two.
+/// to[...] += from[...] for float dtypes; added in the wider of the two.
 struct AddCall {
-  StridedAxes<2> axes;  ///< of to, from
+  StridedAxes<2> axes;  ///< axes of `to` and `from`
   DType to_dtype = DType::f32, from_dtype = DType::f32;
   void* to = nullptr;
   const void* from = nullptr;
@@ -42,12 +42,12 @@ struct AddCall {
 /// y[kept] = sum of x[kept, reduced], in f64 and in a fixed order. y is packed.
 struct SumCall {
   DType dtype = DType::f32;
-  StridedAxes<1> kept, reduced;  ///< of x; `reduced` may be empty (count 0)
+  StridedAxes<1> kept, reduced;  ///< axes of x; `reduced` may be empty (count 0)
   const void* x = nullptr;
   void* y = nullptr;
 };
 
-/// *finite = whether no x[...] is NaN or infinite, 0 if one is, in the memory of the device.
+/// *finite = 1 if no x[...] is NaN or infinite, else 0, in device memory.
 struct FiniteCall {
   DType dtype = DType::f32;
   StridedAxes<1> axes;
@@ -71,8 +71,8 @@ struct DataKernels {
   Kernel<FillCall> fill;
 };
 
-/// The kernels of a device, which becomes the one that this thread works on: CUDA's current device,
-/// where what is called of the table runs.
+/// The kernels of `device`. The call also makes it this thread's current CUDA device, on which the
+/// table's kernels run.
 [[nodiscard]] const DataKernels& data_kernels(Device device);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Attributes of ops as values and as text.
+// Values and text of op attributes.
 #include "engine/op_label.h"
 
 #include <ostream>

@@ -1,4 +1,4 @@
-// What is known of an op besides its tensors: its name, what it was asked for, what it costs.
+// The label of an op: its name, its attributes and its cost.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace fovea {
 
-/// One thing that an op was asked for, by the name that it has in the op's declaration: a number, a
-/// word, or a few integers. Nothing is allocated: names and words are static text.
+/// One attribute of an op, named as in the op's declaration: a number, a word, or a few integers.
+/// Allocates nothing: names and words are static text.
 class OpAttribute {
  public:
   enum class Kind : std::uint8_t { integer, real, text, integers };
   static constexpr int kMaxIntegers = 12;  ///< two for each axis
 
-  OpAttribute() = default;  ///< without a value
+  OpAttribute() = default;  ///< no value
   template <std::integral I>
   OpAttribute(const char* attribute, I value) : name_(attribute) {
     value_.integers[0] = static_cast<std::int64_t>(value);
@@ -32,7 +32,7 @@ class OpAttribute {
   OpAttribute(const char* attribute, const char* word) : name_(attribute), kind_(Kind::text) {
     value_.text = word;
   }
-  /// Of any range of integers in one piece: a Shape, an array. Throws on more than kMaxIntegers.
+  /// From a contiguous range of integers: a Shape, an array. Throws on more than kMaxIntegers.
   template <std::ranges::contiguous_range Range>
   requires(std::integral<std::ranges::range_value_t<Range>> &&
            !std::same_as<std::ranges::range_value_t<Range>, char>)
@@ -45,11 +45,11 @@ class OpAttribute {
 
   [[nodiscard]] std::string_view name() const { return name_; }
   [[nodiscard]] Kind kind() const { return kind_; }
-  // The value; each throws unless the attribute has that kind.
+  // The value; each accessor throws unless the attribute is of that kind.
   [[nodiscard]] std::int64_t integer() const;
   [[nodiscard]] double real() const;
   [[nodiscard]] std::string_view text() const;
-  [[nodiscard]] std::span<const std::int64_t> integers() const;  ///< one of Kind::integer, too
+  [[nodiscard]] std::span<const std::int64_t> integers() const;  ///< also valid for Kind::integer
 
  private:
   void require(Kind kind) const;
@@ -66,8 +66,8 @@ class OpAttribute {
 /// "axis=1", "eps=1e-06", "stride=[2, 2]", "form=erf".
 std::ostream& operator<<(std::ostream& out, const OpAttribute& attribute);
 
-/// An op as it is about to run: made first of all in it, and given to record() last. While it
-/// lives, errors of kernels name the op, unless it is a part of another.
+/// The label of a running op. An op creates it first and passes it to record() last. While it is
+/// alive, kernel errors name this op, unless it is part of another.
 class OpLabel {
  public:
   static constexpr int kMaxAttributes = 8;
@@ -79,8 +79,8 @@ class OpLabel {
     set(attributes);
   }
 
-  /// What is known only once the arguments have been looked at. Throws when there are more than
-  /// kMaxAttributes.
+  /// Adds attributes that are known only after the arguments have been inspected. Throws on more
+  /// than kMaxAttributes.
   void set(std::initializer_list<OpAttribute> attributes) {
     for (const OpAttribute& attribute : attributes) set(attribute);
   }
@@ -93,12 +93,12 @@ class OpLabel {
   [[nodiscard]] std::span<const OpAttribute> attributes() const {
     return {attributes_.data(), static_cast<std::size_t>(count_)};
   }
-  /// Whether another op computes with it.
+  /// Whether this op runs as part of another op.
   [[nodiscard]] bool is_part() const { return running_.is_part(); }
-  /// Its name, for checks that say whose they are.
+  /// The name, for checks that prefix their messages with it.
   operator std::string_view() const { return name_; }  // NOLINT(google-explicit-constructor)
 
-  std::int64_t multiply_adds = 0;  ///< of a product's forward pass
+  std::int64_t multiply_adds = 0;  ///< forward pass of a GEMM, convolution or attention
 
  private:
   const char* name_;
@@ -106,6 +106,6 @@ class OpLabel {
   int count_ = 0;
   std::array<OpAttribute, kMaxAttributes> attributes_;
 };
-std::ostream& operator<<(std::ostream& out, const OpLabel& label);  ///< its name
+std::ostream& operator<<(std::ostream& out, const OpLabel& label);  ///< prints the name
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The one OpenMP loop.
+// The only OpenMP loop.
 #include "engine/parallel.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMaxThreads = 4096;
 
-/// OpenMP ends the program, without a word of ours, where threads cannot be started.
+/// Throws when threads cannot be started: OpenMP would end the program without a message.
 void require_threads(int count) {
   const auto usual = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   check(count <= kMaxThreads, "threads: got ", count,
@@ -49,7 +49,7 @@ void require_threads(int count) {
 
 int default_threads() {
 #ifdef _OPENMP
-  // Some OpenMP libraries pass over what they cannot read, others abort.
+  // Some OpenMP libraries ignore what they cannot parse, others abort.
   if (const char* text = std::getenv("OMP_NUM_THREADS")) {  // "4", or a list for nested loops
     const std::vector<std::string> numbers = words_of(text, ",");
     const auto first = numbers.empty() ? 1 : parse_integer(numbers.front());
@@ -71,7 +71,8 @@ std::atomic<int>& thread_count() {
 
 thread_local bool inside_loop = false;
 
-/// Keeps the exception of the lowest chunk, so that what is thrown does not depend on timing.
+/// Keeps the exception of the lowest chunk, so that the rethrown exception does not depend on
+/// timing.
 class FirstError {
  public:
   void keep(std::int64_t chunk) {

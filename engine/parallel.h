@@ -1,5 +1,5 @@
-// Deterministic parallel loops: work is cut into chunks that do not depend on the thread count, and
-// each chunk is done by one thread. The only place where threads of the kernels come from.
+// Deterministic parallel loops: work is split into chunks that do not depend on the thread count,
+// and one thread runs each chunk. All kernel threads are started here.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 namespace fovea {
 
 [[nodiscard]] int num_threads();
-/// 1 or more; throws otherwise. The default is what the machine and OMP_NUM_THREADS offer.
+/// Number of threads, at least 1; throws otherwise. The default is what the machine and
+/// OMP_NUM_THREADS allow.
 void set_num_threads(int count);
 
 namespace detail {
@@ -17,8 +18,8 @@ void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk
 }  // namespace detail
 
 /// Calls body(begin, end) for consecutive ranges of `grain` indices (the last may be shorter) that
-/// cover [0, n). Runs inline when there is one chunk, one thread or a parallel loop around it.
-/// An exception thrown by a chunk is rethrown here, the one of the lowest index first.
+/// cover [0, n). Runs inline when there is one chunk, one thread or an enclosing parallel loop.
+/// Rethrows an exception of a chunk; if several chunks throw, the one with the lowest index wins.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
   using Callable = std::remove_reference_t<Body>;

@@ -1,4 +1,5 @@
-// One list of spans under a lock: ops take microseconds to milliseconds, an entry far less.
+// One list of spans under a lock: an op takes microseconds to milliseconds, adding an entry far
+// less.
 #include "engine/profile.h"
 
 #include <algorithm>
@@ -35,18 +36,18 @@ Collector& collector() {
   return instance;
 }
 
-/// This thread's number and the end of its last span, in the session that it last took part in.
+/// This thread's number and the end of its last span, in the session that it last joined.
 struct ThreadState {
   std::uint64_t session = 0;
   int number = 0;
   double last = 0;
-  int derivatives = 0;  ///< that are running, one inside the other
+  int derivatives = 0;  ///< number of nested derivatives that are running
 };
 thread_local ThreadState this_thread;
 
 double now() { return std::chrono::duration<double>(Clock::now() - collector().start).count(); }
 
-/// Under the lock.
+/// Requires the lock.
 ThreadState& enter(Collector& c) {
   if (this_thread.session != c.session) this_thread = {c.session, c.threads++, 0, 0};
   return this_thread;
@@ -61,7 +62,7 @@ void keep(ProfileSpan span) {
   c.spans.push_back(std::move(span));
 }
 
-/// From now on, the next op of this thread begins here.
+/// Makes this thread's next span start here.
 double begin_span() {
   Collector& c = collector();
   const std::lock_guard lock(c.mutex);
@@ -126,7 +127,7 @@ std::string chrome_trace(std::span<const ProfileSpan> spans) {
   nlohmann::json events = nlohmann::json::array();
   for (const ProfileSpan& s : spans) {
     nlohmann::json event{{"name", s.name},         {"cat", s.category}, {"ph", "X"},
-                         {"ts", s.start * 1e6},  // microseconds
+                         {"ts", s.start * 1e6},  // in microseconds
                          {"dur", s.seconds * 1e6}, {"pid", 1},          {"tid", s.thread}};
     if (!s.detail.empty()) event["args"] = {{"output", s.detail}};
     events.push_back(std::move(event));

@@ -1,8 +1,8 @@
-// Where the time goes, op by op: spans of all threads, for a trace viewer and for a table.
+// Op-level profiling: time spans of all threads, for a trace viewer and for a table.
 //
-// An op is known when it ends (record() sees its output), so its span begins where the thread's
-// last one ended. Derivatives and stages are timed from both sides. Nothing is kept, and next to
-// nothing spent, unless a Profile is alive.
+// An op is reported when it ends (record() receives its output), so its span starts where the
+// thread's last span ended. Derivatives and stages are timed from start to end. Without a live
+// Profile nothing is recorded and the cost is negligible.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace fovea {
 class Tensor;
 
 struct ProfileSpan {
-  std::string name;      ///< of the op or the stage
-  std::string category;  ///< "forward", "backward", "stage", or "nested": within a derivative
-  std::string detail;    ///< of an op: its output's shape and dtype
-  int thread = 0;        ///< numbered as they appear
-  double start = 0, seconds = 0;  ///< start counts from the profile's
+  std::string name;      ///< name of the op or stage
+  std::string category;  ///< "forward", "backward", "stage" or "nested" (within a derivative)
+  std::string detail;    ///< output shape and dtype of an op
+  int thread = 0;        ///< numbered in order of appearance
+  double start = 0, seconds = 0;  ///< in seconds; `start` is relative to the start of the profile
 };
 
-/// Collects spans while it lives. One at a time.
+/// Collects spans while it is alive. At most one may exist.
 class Profile {
  public:
   Profile();
@@ -31,16 +31,17 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  /// What has ended so far, in the order in which it began.
+  /// The spans that have ended so far, in order of their end.
   [[nodiscard]] std::vector<ProfileSpan> spans() const;
 };
 
 [[nodiscard]] bool is_profiling();
 
-/// An op that ends now and began where this thread's last span ended. Call only while profiling.
+/// Records an op that ends now and started where this thread's last span ended. Call only while
+/// profiling.
 void profile_op(std::string_view name, const Tensor& output);
 
-/// A span of the time that it lives. `name` must outlive it.
+/// Records a span from construction to destruction. `name` must outlive it.
 class ProfileScope {
  public:
   ProfileScope(std::string_view name, const char* category);
@@ -51,13 +52,14 @@ class ProfileScope {
  private:
   std::string_view name_;
   const char* category_;
-  double start_;  ///< negative: nothing is kept
+  double start_;  ///< negative: not recorded
   bool counted_ = false;
 };
 
-/// Chrome's trace format, for chrome://tracing and ui.perfetto.dev.
+/// The spans in Chrome's trace format, for chrome://tracing and ui.perfetto.dev.
 [[nodiscard]] std::string chrome_trace(std::span<const ProfileSpan> spans);
-/// Ops by their time, both directions: calls, milliseconds, share; the longest `rows` and the rest.
+/// Ops sorted by total time: calls, milliseconds forward and backward, share. Shows the `rows`
+/// longest and the sum of the others.
 [[nodiscard]] std::string profile_table(std::span<const ProfileSpan> spans, std::size_t rows = 15);
 
 }  // namespace fovea

@@ -23,7 +23,7 @@ double Rng::uniform(double lo, double hi) { return lo + (hi - lo) * uniform(); }
 std::int64_t Rng::below(std::int64_t n) {
   check(n >= 1, "Rng::below: got ", n, ", expected at least 1");
   const auto range = static_cast<std::uint64_t>(n);
-  const std::uint64_t unbiased = ~std::uint64_t{0} / range * range;  // reject the incomplete rest
+  const std::uint64_t unbiased = ~std::uint64_t{0} / range * range;  // reject the remainder
   for (;;) {
     const std::uint64_t high = next();
     const std::uint64_t draw = high << 32 | next();
@@ -58,7 +58,7 @@ double Rng::beta(double a, double b) {
   const Gamma x = draw_gamma(a);
   const Gamma y = draw_gamma(b);
   const double sum = x.value + y.value;
-  // Of small shapes both may be too small for a double; their logarithms are not.
+  // For small shapes both may underflow a double; their logarithms do not.
   return sum > 0 ? x.value / sum : 1 / (1 + std::exp(y.log - x.log));
 }
 

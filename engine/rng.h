@@ -47,7 +47,7 @@ FOVEA_HD inline double to_uniform53(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// A (seed, stream) pair read in order: for code on the host that draws one number after another.
+/// Sequential reading of a (seed, stream) pair, for host code that draws one number after another.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
@@ -56,7 +56,7 @@ class Rng {
   double uniform();      ///< [0, 1), 53 bits
   double uniform(double lo, double hi);
   std::int64_t below(std::int64_t n);  ///< uniform on [0, n) without bias; n >= 1
-  double normal();                     ///< mean 0, deviation 1
+  double normal();                     ///< mean 0, standard deviation 1
   double gamma(double shape);          ///< scale 1; shape > 0
   double beta(double a, double b);
 
@@ -64,7 +64,7 @@ class Rng {
   [[nodiscard]] std::uint64_t stream() const { return stream_; }
 
  private:
-  /// Of a small shape the value may be below the least double, its logarithm not.
+  /// For a small shape the value may be below the smallest double, but its logarithm is not.
   struct Gamma {
     double value, log;
   };
@@ -75,7 +75,7 @@ class Rng {
   int used_ = 4;
 };
 
-/// Names one tensor of random numbers: element i is a function of (seed, stream, i).
+/// The key of one tensor of random numbers: element i is a function of (seed, stream, i).
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
@@ -94,8 +94,8 @@ struct RandomKey {
   return split_mix(split_mix(split_mix(a) ^ b) ^ c);
 }
 
-/// A key as kernels are given it. Where there is a step, a number in the device's memory, the
-/// stream is stream_of(*step, stream): the same call draws other numbers when that is written.
+/// A key in the form that kernels receive. With a step, a number in device memory, the stream is
+/// stream_of(*step, stream), so the same call draws different numbers once the step is written.
 struct KernelKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;

@@ -1,4 +1,4 @@
-// The number of a step in the memory of each device that reads it.
+// Copies of the step number in the memory of each device that reads it.
 #include "engine/step_key.h"
 
 #include <span>

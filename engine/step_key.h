@@ -1,5 +1,5 @@
-// Random keys that follow the number of a step, which kernels read where they run: a call that was
-// made once can be repeated (as a CUDA graph is) and draws the numbers of another step.
+// Random keys that depend on a step number which kernels read at run time: a recorded call can be
+// repeated (as a CUDA graph is) and draws the numbers of another step.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// A number that changes from step to step. A handle: copies are the same number.
+/// A number that changes from step to step. A handle: copies refer to the same number.
 class StepNumber {
  public:
   StepNumber() = default;  ///< undefined
@@ -19,10 +19,10 @@ class StepNumber {
 
   [[nodiscard]] bool defined() const { return state_ != nullptr; }
   [[nodiscard]] std::uint64_t value() const { return state_->value; }
-  /// One small copy to each device that has read it. Ops that were asked for before read the old
-  /// number; a derivative that would read the new one throws.
+  /// Writes the value with one small copy to each device that has read it. Ops enqueued earlier
+  /// read the old number; a derivative that would read the new one throws.
   void write(std::uint64_t value) const;
-  /// Its bits as an i64 [1] on `device`, made at the first call.
+  /// The bits as an i64 [1] on `device`, allocated at the first call.
   [[nodiscard]] Tensor on(Device device) const;
 
  private:
@@ -33,7 +33,8 @@ class StepNumber {
   std::shared_ptr<State> state_;
 };
 
-/// Which random numbers an op draws: those of a RandomKey, or draw number `draw` of a step.
+/// The random numbers that an op draws: those of a fixed RandomKey, or draw number `draw` of a
+/// step.
 class StepKey {
  public:
   StepKey() = default;
@@ -42,9 +43,9 @@ class StepKey {
   StepKey(std::uint64_t seed, std::uint64_t draw, StepNumber step)
       : key_{seed, draw}, step_(std::move(step)) {}
 
-  /// The key of the step as it is now, for numbers that the host draws.
+  /// The key for the current step, for numbers drawn on the host.
   [[nodiscard]] RandomKey now() const;
-  /// What a kernel on `device` is given; it reads step_on(device), which must be kept alive.
+  /// The key for a kernel on `device`. The kernel reads step_on(device), which must stay alive.
   [[nodiscard]] KernelKey on(Device device) const;
   [[nodiscard]] Tensor step_on(Device device) const;  ///< undefined for a RandomKey
 

@@ -28,9 +28,10 @@ struct CpuMemory {
     if (data != nullptr && large) madvise(data, size, MADV_HUGEPAGE);
     return data;
   }
-  /// Linux grants memory that it does not have, and kills who uses it: a run that is too large for
-  /// the machine should end with a word instead. What it granted before and nobody wrote to yet is
-  /// not missing from what is available; a part is left for what is not counted here.
+  /// Whether the memory is really available. Linux overcommits and kills processes that use what
+  /// it cannot back; a run that is too large for the machine should end with an error instead.
+  /// Memory that was granted but not yet written is not missing from the available amount; a
+  /// reserve is left for allocations that are not counted here.
   static bool is_there(std::size_t size, std::int64_t held) {
     constexpr std::size_t kWorthAsking = std::size_t{1} << 26, kLeft = 32;
     if (size < kWorthAsking) return true;

@@ -1,4 +1,4 @@
-// Positions in strided tensors, and the axes that kernels walk in several of them in step.
+// Positions in strided tensors, and the axes that a kernel walks through several of them together.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// The axes of N operands of one shape, with axes of size 1 dropped and neighbours merged where
-/// every operand's strides allow it. Contiguous tensors have one axis.
+/// The axes of N operands of equal shape. Axes of size 1 are dropped and neighbours are merged
+/// where the strides of all operands allow it; contiguous tensors end up with one axis.
 template <std::size_t N>
 [[nodiscard]] StridedAxes<N> merged_axes(const Shape& shape,
                                          const std::array<Strides, N>& strides) {

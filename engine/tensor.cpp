@@ -18,7 +18,7 @@ double read_element(const Tensor& t, std::int64_t offset) {
   });
 }
 
-/// In-place writes must not change what the tape relies on unseen.
+/// Throws when an in-place write would silently change values that the tape relies on.
 void require_writable(const Tensor& t, const char* what) {
   if (!grad_enabled() || !t.requires_grad()) return;
   check(!t.is_leaf(), what, ": changes the leaf '", t.name(),
@@ -55,7 +55,7 @@ bool Tensor::is_contiguous() const {
 std::byte* Tensor::raw() const {
   const TensorImpl& impl = get();
   std::byte* const data = impl.storage.data();
-  if (data == nullptr) return nullptr;  // no elements: adding to it would be undefined
+  if (data == nullptr) return nullptr;  // no elements: pointer arithmetic would be undefined
   return data + impl.offset * static_cast<std::int64_t>(size_of(impl.dtype));
 }
 

@@ -1,4 +1,4 @@
-// Tensor: a handle to shape, strides and storage, and to its place on the tape.
+// Tensor: a handle to shape, strides and storage, and to its node on the tape.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,14 @@ namespace fovea {
 class Node;
 struct TensorImpl;
 
-/// What a new tensor is made of.
+/// The dtype and device of a new tensor.
 struct TensorOptions {
   DType dtype = DType::f32;
   Device device = {};
 };
 
-/// Copies of a Tensor are the same tensor. Mathematics lives in ops/; members here move data only.
+/// Copies of a Tensor refer to the same tensor. Mathematics lives in ops/; members here only move
+/// data.
 class Tensor {
  public:
   Tensor() = default;  ///< undefined: no shape, no storage
@@ -43,20 +44,22 @@ class Tensor {
   [[nodiscard]] TensorOptions options() const { return {dtype(), device()}; }
   [[nodiscard]] bool is_contiguous() const;
 
-  /// Of its elements.
+  /// Bytes occupied by the elements.
   [[nodiscard]] std::int64_t byte_count() const {
     return numel() * static_cast<std::int64_t>(size_of(dtype()));
   }
-  /// First element. Writing through it is an in-place change: call bump_version() after.
+  /// Pointer to the first element. Writing through it is an in-place change: call bump_version()
+  /// afterwards.
   [[nodiscard]] std::byte* raw() const;
-  /// The same, typed; throws when T is not the dtype or the tensor is not on the CPU.
+  /// Typed pointer to the first element; throws when T is not the dtype or the tensor is not on
+  /// the CPU.
   template <class T>
   [[nodiscard]] T* data() const {
     require_data(dtype_of<T>);
     return reinterpret_cast<T*>(raw());
   }
   [[nodiscard]] const Storage& storage() const;
-  [[nodiscard]] std::int64_t storage_offset() const;  ///< in elements
+  [[nodiscard]] std::int64_t storage_offset() const;  ///< offset of the first element, in elements
   [[nodiscard]] std::uint64_t version() const { return storage().version(); }
   void bump_version() const { storage().bump_version(); }
   [[nodiscard]] bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
@@ -69,33 +72,33 @@ class Tensor {
   [[nodiscard]] std::vector<double> to_vector() const;
 
   // Recorded on the tape: the derivative moves the gradient back.
-  [[nodiscard]] Tensor contiguous() const;     ///< itself when it is contiguous already
+  [[nodiscard]] Tensor contiguous() const;     ///< itself when already contiguous
   [[nodiscard]] Tensor clone() const;          ///< contiguous copy
-  [[nodiscard]] Tensor to(DType dtype) const;  ///< itself when it has that dtype
+  [[nodiscard]] Tensor to(DType dtype) const;  ///< itself when already of that dtype
   [[nodiscard]] Tensor to(Device device) const;
 
   // Not recorded.
-  [[nodiscard]] Tensor detach() const;  ///< shares the storage, forgets the tape
-  /// detach().to(dtype), made anew only when the version has changed: a parameter as it is used in
-  /// another dtype. Itself when it has that dtype.
+  [[nodiscard]] Tensor detach() const;  ///< shares the storage, not the tape
+  /// detach().to(dtype), cached until the version changes, for a parameter that is used in another
+  /// dtype. Itself when already of that dtype.
   [[nodiscard]] Tensor cached_to(DType dtype) const;
-  /// A view with its own geometry, checked to stay inside the storage; offset relative to this
-  /// tensor's first element. ops/view.h has the views that are differentiable.
+  /// A view with its own geometry, checked to stay inside the storage; `offset` is relative to
+  /// this tensor's first element. Differentiable views are in ops/view.h.
   [[nodiscard]] Tensor alias(const Shape& shape, const Strides& strides,
                              std::int64_t offset = 0) const;
 
-  // In place. Throw on a tensor that is on the tape, and on a leaf outside NoGrad.
+  // In place. These throw on a tensor that is on the tape, and on a leaf outside NoGrad.
   void copy_(const Tensor& source) const;  ///< source broadcasts; any dtype
   void fill_(double value) const;
 
   [[nodiscard]] bool requires_grad() const;  ///< a leaf that wants a gradient, or computed from one
   [[nodiscard]] bool is_leaf() const;
-  const Tensor& set_requires_grad(bool on = true) const;    ///< leaves of float dtype only
-  [[nodiscard]] Tensor grad() const;                        ///< undefined before the first backward
-  void set_grad(Tensor grad) const;                         ///< undefined clears it
+  const Tensor& set_requires_grad(bool on = true) const;  ///< leaves of float dtype only
+  [[nodiscard]] Tensor grad() const;                      ///< undefined before the first backward()
+  void set_grad(Tensor grad) const;                       ///< an undefined tensor clears it
   [[nodiscard]] const std::shared_ptr<Node>& node() const;  ///< null for leaves
 
-  /// The name of a leaf (a parameter's path); shown by errors, anomaly reports and graph dumps.
+  /// The name of a leaf (a parameter's path), shown by errors, anomaly reports and graph dumps.
   [[nodiscard]] const std::string& name() const;
   const Tensor& set_name(std::string name) const;
 
@@ -116,7 +119,7 @@ class Tensor {
 [[nodiscard]] Tensor full(const Shape& shape, double value, TensorOptions options = {});
 [[nodiscard]] Tensor scalar(double value, TensorOptions options = {});
 [[nodiscard]] Tensor arange(std::int64_t count, TensorOptions options = {DType::i64, {}});
-/// Row-major values, converted to the dtype; throws when there are not shape.numel() of them.
+/// Row-major values, converted to the dtype; throws unless there are shape.numel() of them.
 [[nodiscard]] Tensor from_values(const Shape& shape, std::span<const double> values,
                                  TensorOptions options = {});
 [[nodiscard]] Tensor from_values(const Shape& shape, std::initializer_list<double> values,
@@ -126,18 +129,18 @@ class Tensor {
 
 /// Elements that someone else owns, for from_memory().
 struct ForeignMemory {
-  void* data = nullptr;  ///< the first element; null only where there are none
+  void* data = nullptr;  ///< the first element; may be null only without elements
   Shape shape{};
-  std::optional<Strides> strides{};  ///< in elements, of any sign; none: row-major and packed
-  TensorOptions options{};           ///< the device on which `data` is
-  /// Called once when the last tensor on this memory is gone; must not throw. Empty: the memory
+  std::optional<Strides> strides{};  ///< strides in elements, of any sign; empty: packed row-major
+  TensorOptions options{};           ///< the device of `data`
+  /// Called once after the last tensor on this memory is gone; must not throw. Empty: the memory
   /// outlives all tensors.
   std::function<void()> release{};
 };
-/// A tensor on that memory, not a copy: ops read it and write it. It must be aligned as its
-/// elements are, no more (this library's own is aligned to 64 bytes, which loops like and do not
-/// need). Throws Error where it is not, and where shape and strides do not fit; `release` has not
-/// been called then and will not be.
+/// A tensor on that memory, without a copy: ops read and write it in place. The memory must be
+/// aligned to its element type; the 64-byte alignment of fovea's own allocations is not required.
+/// Throws Error when it is misaligned or when shape and strides do not fit; `release` is not
+/// called in that case.
 [[nodiscard]] Tensor from_memory(ForeignMemory memory);
 
 // Random tensors: element i is a function of (seed, stream, i).
@@ -154,7 +157,7 @@ struct NormalLaw {
 [[nodiscard]] Tensor rand_normal(const Shape& shape, NormalLaw law, RandomKey key,
                                  TensorOptions options = {});
 
-/// A human's view: shape, dtype, corner values, and a warning when some are not finite.
+/// Human-readable: shape, dtype, corner values, and a warning when some values are not finite.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 [[nodiscard]] std::string to_string(const Tensor& tensor);
 

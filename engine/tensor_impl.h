@@ -1,4 +1,4 @@
-// What a Tensor handle points to. For engine/ alone.
+// The object behind a Tensor handle. Private to engine/.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace fovea {
 
 struct TensorImpl {
   Storage storage;
-  std::int64_t offset = 0;  ///< of the first element, in elements
+  std::int64_t offset = 0;  ///< offset of the first element, in elements
   Shape shape;
   Strides strides;
   DType dtype = DType::f32;
@@ -18,7 +18,7 @@ struct TensorImpl {
   std::shared_ptr<Node> node;  ///< null for leaves
   Tensor grad;
   std::string name;
-  Tensor converted;  ///< what cached_to() made of the version beside it
+  Tensor converted;  ///< the cached result of cached_to(), for the version next to it
   std::uint64_t converted_version = 0;
 };
 

@@ -1,4 +1,4 @@
-// Printing tensors for humans.
+// Human-readable printing of tensors.
 #include <cmath>
 #include <iomanip>
 #include <ostream>

@@ -1,4 +1,4 @@
-// The thread's innermost trace.
+// This thread's innermost trace.
 #include "engine/trace.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// A listener to ops, for exports and drawings: what ran, in which order, on what.
+// Op tracing, for exports and drawings: which ops ran, in which order, on which tensors.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,22 @@
 
 namespace fovea {
 
-/// An op that has just run. Tensors are handles: one that is kept cannot be mistaken for a later
-/// one. Optional inputs that were left out are undefined. Of an op with several outputs (topk) only
-/// the one that has a gradient is shown.
+/// An op that has just run. The tensors are handles: as long as one is kept, a later tensor cannot
+/// be mistaken for it. Omitted optional inputs are undefined. For an op with several outputs
+/// (topk) only the differentiable one is shown.
 ///
-/// The ops that another op is made of (label.is_part()) come as well, before it. Those that it
-/// takes as inputs, such as a conversion of an operand, belong to the graph; the others do not.
-/// Following inputs back from a result visits exactly the ops of the graph.
+/// Ops that run as part of another op (label.is_part()) are reported as well, before it. Those
+/// that produce its inputs, such as a conversion of an operand, belong to the graph; the others do
+/// not. Following inputs back from a result visits exactly the ops of the graph.
 struct TracedOp {
   const OpLabel& label;
   std::span<const Tensor> inputs;
   const Tensor& output;
 };
 
-/// While it lives, its function is called for every op of this thread, with or without gradients,
-/// but not for ops that the function itself runs. A later trace replaces an earlier one until it
-/// ends.
+/// While it is alive, its function is called for every op of this thread, with or without
+/// gradients, but not for ops that the function itself runs. A newer trace replaces an older one
+/// until the newer ends.
 class OpTrace {
  public:
   using Listener = std::function<void(const TracedOp&)>;
@@ -42,7 +42,7 @@ class OpTrace {
 };
 
 [[nodiscard]] bool is_tracing();
-/// Tells the thread's trace. Call only while tracing.
+/// Reports an op to this thread's trace. Call only while tracing.
 void trace_op(const TracedOp& op);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Where the ticks go: at 1, 2 or 5 times a power of ten.
+// Tick placement: steps are 1, 2 or 5 times a power of ten.
 #include "figures/axis.h"
 #include "base/text.h"
 
@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-/// 1, 2 or 5 times a power of ten.
+/// The smallest round step (1, 2 or 5 times a power of ten) that is at least `least`.
 double round_step(double least) {
   const double power = std::pow(10.0, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0}) {

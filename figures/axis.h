@@ -1,4 +1,4 @@
-// The axes of charts and the scales of colour bars: round tick positions and their labels.
+// Chart axes and colour bar scales: round tick positions and their labels.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-/// Tick positions low, low + step, ..., high, which enclose the data.
+/// Tick positions low, low + step, ..., high, enclosing the data.
 struct Axis {
   double low = 0, high = 1, step = 0.2;
 
@@ -16,13 +16,13 @@ struct Axis {
   [[nodiscard]] double tick(int i) const { return low + i * step; }
 };
 
-/// Whether a value has a place in a picture: false for NaN, infinity and what is as good as that.
+/// Whether a value can be drawn: false for NaN, infinity and absurdly large magnitudes.
 [[nodiscard]] inline bool is_drawable(double value) { return std::abs(value) < 1e30; }
 
-/// An axis around the drawable values; `whole_steps` puts ticks at integers only.
+/// An axis around the drawable values; `whole_steps` restricts ticks to integers.
 [[nodiscard]] Axis axis_around(std::span<const double> values, bool whole_steps);
 
-/// The value with as many decimals as the step needs.
+/// The value with as many decimals as the step requires.
 [[nodiscard]] std::string tick_label(double value, double step);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// viridis: S. van der Walt and N. Smith's map (matplotlib, CC0), eleven of its colours, linear
-// between them. Diverging: C. Brewer's RdBu in eleven classes (colorbrewer2.org), turned round.
+// viridis: eleven colours of S. van der Walt and N. Smith's map (matplotlib, CC0), linearly
+// interpolated. Diverging: C. Brewer's RdBu in eleven classes (colorbrewer2.org), reversed.
 #include "figures/colormap.h"
 
 #include <algorithm>

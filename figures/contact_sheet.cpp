@@ -1,4 +1,4 @@
-// Undoing the normalisation, pixel by pixel.
+// Undoes the normalisation pixel by pixel.
 #include "figures/contact_sheet.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::uint8_t level(float value, float mean, float deviation) {
   return static_cast<std::uint8_t>(std::lround(std::clamp(shown, 0.0F, 255.0F)));
 }
 
-/// Puts one image, [3, height, width], at (top, left).
+/// Draws one image, [3, height, width], at (top, left).
 void place(Image& sheet, std::int64_t top, std::int64_t left, const Tensor& images,
            std::int64_t index, const Normalization& n) {
   const std::int64_t height = images.size(2), width = images.size(3);

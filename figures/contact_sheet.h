@@ -1,4 +1,4 @@
-// Many small images as one picture.
+// Contact sheets: many small images in one picture.
 #pragma once
 
 #include "data/image.h"
@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// Normalised images, f32 [B, 3, H, W], in rows of `columns` with a pixel between them. Values that
-/// no 8-bit image has (erased parts) are cut off.
+/// Normalised images, f32 [B, 3, H, W], in rows of `columns` with a gap of one pixel. Values
+/// outside the 8-bit range (from random erasing) are clipped.
 [[nodiscard]] Image contact_sheet(const Tensor& images, const Normalization& normalization,
                                   std::int64_t columns = 8);
 

@@ -1,5 +1,5 @@
-// Line charts. Colours are Okabe and Ito's, which colour-blind readers can tell apart; dashes
-// repeat the distinction for print.
+// Line charts. The colours are Okabe and Ito's, which colour-blind readers can distinguish; dashes
+// repeat the distinction in print.
 #include "figures/plot.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr double kPanelWidth = 520, kPanelHeight = 340;
 constexpr double kLeft = 64, kRight = 16, kTop = 60, kBottom = 48;  // margins around the axes
 constexpr double kLegendRow = 18;
-constexpr double kBarGroup = 0.8;  // of the distance between two x
+constexpr double kBarGroup = 0.8;  // share of the distance between two x values
 constexpr std::string_view kCrowd = "#9ec9e2", kReference = "#777777";
 
 constexpr std::array<std::string_view, 6> kColors = {"#0072b2", "#d55e00", "#009e73",
@@ -26,13 +26,13 @@ constexpr std::array<std::string_view, 6> kColors = {"#0072b2", "#d55e00", "#009
 constexpr std::array<std::string_view, 3> kDashes = {"", "stroke-dasharray=\"7 3\"",
                                                      "stroke-dasharray=\"2 3\""};
 
-/// After the last colour the first returns with another dash.
+/// The line style of a series: after the last colour, the first returns with another dash pattern.
 std::string line_style(std::size_t index) {
   return "stroke-width=\"2\" stroke-linejoin=\"round\" " +
          std::string(kDashes[(index + index / kColors.size()) % kDashes.size()]);
 }
 
-/// One chart whose upper left corner lies at (left, 0).
+/// One chart with its upper left corner at (left, 0).
 class Panel {
  public:
   Panel(Svg& svg, const Chart& chart, double left) : svg_(svg), chart_(chart), left_(left) {
@@ -74,7 +74,7 @@ class Panel {
  private:
   struct Entry {
     std::size_t series;
-    double x, y;  ///< of the text's baseline, left of its sample
+    double x, y;  ///< baseline of the text, to the right of its sample line
   };
 
   [[nodiscard]] double px(double x) const {
@@ -95,7 +95,7 @@ class Panel {
     return chart_.series[index].mark == Mark::reference;
   }
 
-  /// In as many rows as it needs; the axes begin below.
+  /// Lays out the legend in as many rows as it needs; the axes start below it.
   void place_legend() {
     double x = left_ + kLeft, y = 46;
     for (std::size_t i = 0; i < chart_.series.size(); ++i) {
@@ -184,11 +184,11 @@ class Panel {
   Svg& svg_;
   const Chart& chart_;
   double left_;
-  double top_ = kTop;  ///< of the axes
+  double top_ = kTop;  ///< upper edge of the axes
   Axis x_axis_, y_axis_;
   std::vector<Entry> legend_;
   std::size_t bar_series_ = 0, bars_drawn_ = 0;
-  std::map<double, double> stacks_;  ///< how high the bars at an x have grown
+  std::map<double, double> stacks_;  ///< accumulated height of the bars at each x
 };
 
 }  // namespace

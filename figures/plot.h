@@ -1,4 +1,4 @@
-// Pictures of numbers: line charts and confusion matrices, as SVG text and as pixels.
+// Line charts, bar charts and confusion matrices, as SVG text and as pixels.
 #pragma once
 
 #include <cstdint>
@@ -16,49 +16,49 @@ namespace fovea {
 enum class Mark {
   line,
   bar,
-  reference,  ///< a level to compare with: a grey dashed line without points
+  reference,  ///< a level for comparison: a grey dashed line without points
 };
 
 struct Series {
-  std::string name;          ///< in the legend; empty: it has no entry of its own
-  std::vector<double> x, y;  ///< of one length; points that are not finite leave a gap
+  std::string name;          ///< name in the legend; empty: no legend entry
+  std::vector<double> x, y;  ///< equal lengths; non-finite points leave a gap
   Mark mark = Mark::line;
 };
 
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Series> series;
-  /// Bars of several series at one x: on top of each other in the series' colours, or side by side
-  /// in one pale colour, as members of one crowd.
+  /// Bars of several series at one x: stacked in the series' colours, or side by side in one pale
+  /// colour.
   bool stacked = false;
-  std::vector<double> y_within{};  ///< values that the y axis encloses too
+  std::vector<double> y_within{};  ///< further values that the y axis must include
 };
 /// Gives charts of one quantity the same y axis, so that they can be compared.
 void share_y_axis(std::vector<Chart>& charts);
 
-/// The colour of series `index`: Okabe and Ito's, which colour-blind readers can tell apart.
+/// The colour of series `index`: Okabe and Ito's, which colour-blind readers can distinguish.
 [[nodiscard]] std::string_view chart_color(std::size_t index);
 
 /// One picture with the charts side by side.
 [[nodiscard]] std::string svg_of_charts(std::span<const Chart> charts);
-/// How many samples of one class were taken for another. What never happened is not held: of 40,000
-/// classes the whole table would have 1.6 billion cells.
+/// How many samples of each class were predicted as each other class. Zero counts are not stored:
+/// with 40,000 classes the full table would have 1.6 billion cells.
 struct ConfusionMatrix {
   std::vector<std::string> classes;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> counts{};  ///< {true, taken for}
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> counts{};  ///< {true, predicted}
 
   [[nodiscard]] std::int64_t count(std::int64_t label, std::int64_t prediction) const {
     const auto found = counts.find({label, prediction});
     return found == counts.end() ? 0 : found->second;
   }
 };
-/// The pictures below are of at most so many classes; they throw at more.
+/// Maximum number of classes for the pictures below; they throw on more.
 inline constexpr std::size_t kMaxConfusionClasses = 2048;
 
-/// A heat map: rows are true classes, columns predictions, shaded by their share of the row. Up to
-/// 20 classes carry their counts.
+/// A heat map: rows are true classes, columns predictions, shaded by the share of the row. Up to
+/// 20 classes also show their counts.
 [[nodiscard]] std::string svg_of_confusion(const ConfusionMatrix& matrix);
-/// The heat map alone, at least 256 pixels wide, for TensorBoard and PNG files.
+/// The heat map without labels, at least 256 pixels wide, for TensorBoard and PNG files.
 [[nodiscard]] Image image_of_confusion(const ConfusionMatrix& matrix);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// Confusion matrices as heat maps: one hue from white to dark blue, by the square root of the share
-// of the true class, so that rare confusions are seen too.
+// Confusion matrices as heat maps: one hue from white to dark blue, by the square root of the
+// share of the true class, so that rare confusions remain visible.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace fovea {
 namespace {
 
-/// White, a middle blue at a share of 1/4, a dark one at 1; brightness falls all the way.
+/// White at 0, a medium blue at a share of 1/4, dark blue at 1; brightness falls monotonically.
 Rgb shade(double share) {
   constexpr std::array<std::array<double, 3>, 3> stops = {
       {{255, 255, 255}, {89, 155, 207}, {8, 48, 107}}};
@@ -28,7 +28,7 @@ Rgb shade(double share) {
   return color;
 }
 
-/// The checked counts, and their shares of a row.
+/// The checked counts and their shares of the row.
 class Counts {
  public:
   explicit Counts(const ConfusionMatrix& matrix) : matrix_(matrix), totals_(matrix.classes.size()) {
@@ -52,7 +52,7 @@ class Counts {
     for (std::int64_t k = 0; k < classes(); ++k) sum += matrix_.count(k, k);
     return sum;
   }
-  /// Calls use(label, prediction, count, share of the row) for what happened.
+  /// Calls use(label, prediction, count, share of the row) for each non-zero count.
   template <class Use>
   void for_each(const Use& use) const {
     for (const auto& [cell, count] : matrix_.counts) {
@@ -74,11 +74,11 @@ std::string summary(const Counts& matrix) {
   return "top-1 " + percent_text(percent, 1) + " of " + std::to_string(matrix.total()) + " images";
 }
 
-/// Where things lie. Names need room to the left and, slanted, above.
+/// The geometry of the picture. Class names need room on the left and, slanted, above.
 struct Layout {
   double cell, left, top, side;
   bool has_counts;
-  std::int64_t label_every;  ///< so that labels of many classes do not overlap
+  std::int64_t label_every;  ///< spacing of labels, so that those of many classes do not overlap
 
   Layout(const Counts& matrix, const std::vector<std::string>& names) {
     const auto classes = static_cast<double>(matrix.classes());
@@ -136,7 +136,7 @@ void draw_labels(Svg& svg, const std::vector<std::string>& names, const Layout& 
   svg.text(at.left + at.side / 2, at.top + at.side + 20, "predicted class", {.size = 13});
 }
 
-/// The colour scale, right of the matrix.
+/// Draws the colour scale to the right of the matrix.
 void draw_scale(Svg& svg, const Layout& at) {
   constexpr int kSteps = 50;
   const double x = at.left + at.side + 24, height = at.side / kSteps;

@@ -1,4 +1,4 @@
-// SVG elements as text. Names from outside are escaped here and nowhere else.
+// SVG elements as text. All external names are escaped here and nowhere else.
 #include "figures/svg.h"
 
 #include "base/text.h"

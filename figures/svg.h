@@ -1,4 +1,4 @@
-// Just enough SVG to draw charts. Coordinates are pixels, y downwards.
+// Minimal SVG output for charts. Coordinates are pixels with y pointing down.
 #pragma once
 
 #include <map>
@@ -24,16 +24,16 @@ class Svg {
   Svg(double width, double height);
 
   void rect(const SvgBox& box, std::string_view fill);
-  /// `path` is an SVG path such as "M 0 0 L 9 9"; `style` holds further attributes.
+  /// `path` is an SVG path such as "M 0 0 L 9 9"; `style` contains further attributes.
   void path(std::string_view path, std::string_view color, std::string_view style = "");
   void line(const SvgBox& from_and_extent, std::string_view color);
   void circle(double x, double y, std::string_view color);
-  /// A closed path, filled.
+  /// A filled, closed path.
   void shape(std::string_view path, std::string_view fill);
   /// The outline of a box.
   void frame(const SvgBox& box, std::string_view color, double width = 1);
-  /// A PNG file's bytes, stretched to the box with hard pixel edges; opacity 1 hides what is below.
-  /// A picture that is drawn again at the same size is stored once.
+  /// A PNG image, scaled to the box with hard pixel edges; opacity 1 hides everything below. An
+  /// image drawn again at the same size is stored once.
   void image(const SvgBox& box, std::string_view png, double opacity = 1);
   void text(double x, double y, std::string_view content, const SvgText& style = {});
   [[nodiscard]] std::string finish() && { return std::move(svg_ += "</svg>\n"); }
@@ -48,7 +48,7 @@ class Svg {
   };
 
   std::string svg_;
-  std::map<std::string, Placed> images_;  ///< by content, size and opacity
+  std::map<std::string, Placed> images_;  ///< keyed by content, size and opacity
 };
 
 }  // namespace fovea

@@ -81,9 +81,9 @@ std::uint32_t big_endian_at(std::string_view bytes, std::size_t offset) {
 constexpr std::string_view kVersion = "brain.Event:2";
 constexpr std::string_view kName = "events.out.tfevents.";
 
-constexpr std::int64_t kNoMoment = 10'000'000'000;  // eleven digits: no name of ours
+constexpr std::int64_t kNoMoment = 10'000'000'000;  // eleven digits: not written here
 
-/// The largest number of seconds in the names of event files; 0 where there are none.
+/// The latest timestamp in the names of event files, in seconds; 0 if there are none.
 std::int64_t latest_seconds(const std::filesystem::path& folder) {
   std::int64_t latest = 0;
   std::error_code ignored;
@@ -98,8 +98,8 @@ std::int64_t latest_seconds(const std::filesystem::path& folder) {
   return latest;
 }
 
-/// Readers go from name to name and never back, so a file of a second that has one already is of
-/// the next second by its name. Two writers of one process still get two files.
+/// TensorBoard reads files in name order and never goes back, so the new name gets a later second
+/// than any existing file. A counter distinguishes two writers of one process.
 std::filesystem::path new_path(const std::filesystem::path& folder) {
   static std::atomic<int> count = 0;
   std::array<char, 256> host{};

@@ -1,4 +1,4 @@
-// TensorBoard event files: records framed by CRC-32C that hold protobuf messages, written by hand.
+// TensorBoard event files: records framed by CRC-32C with hand-written protobuf messages.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace fovea {
 
-/// One event file in a run directory. Continuing a run writes a new file: TensorBoard joins all
-/// files of a directory in the order of their names. Failing writes throw Error.
+/// One event file in a run directory. A resumed run writes a new file: TensorBoard joins all files
+/// of a directory in the order of their names. Failing writes throw Error.
 class EventWriter {
  public:
-  /// Makes `folder`/events.out.tfevents.<seconds>.<host>.<process>.<count>, whose name comes after
-  /// those that are there.
+  /// Creates `folder`/events.out.tfevents.<seconds>.<host>.<process>.<count>, with a name that
+  /// sorts after those of the existing files.
   explicit EventWriter(const std::filesystem::path& folder);
-  /// The same of a run that goes on at `step`: the file begins with a session start there, at which
-  /// TensorBoard drops the points of that step and later ones from the files before it (what
-  /// PyTorch's purge_step asks for).
+  /// The same for a run that resumes at `step`: the file starts with a session start at that step,
+  /// where TensorBoard drops points of this and later steps from earlier files (as with PyTorch's
+  /// purge_step).
   EventWriter(const std::filesystem::path& folder, std::int64_t step);
 
   void scalar(std::string_view tag, double value, std::int64_t step);
-  /// `png` is an encoded PNG file; its header gives the size and the number of channels.
+  /// `png` is an encoded PNG file; size and channel count are taken from its header.
   void image(std::string_view tag, std::string_view png, std::int64_t step);
-  /// Shown as Markdown.
+  /// Displayed as Markdown.
   void text(std::string_view tag, std::string_view markdown, std::int64_t step);
-  /// Events reach the file here: call it at every log interval and before leaving.
+  /// Writes the events to the file: call it at every log interval and before exit.
   void flush() { file_.flush(); }
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

@@ -1,8 +1,9 @@
-// FORMAT: u64 length N (little-endian), N bytes of JSON (see safetensors_header.h), then the data
-// of the tensors, little-endian and row-major, one after another. Refused: N above 100 000 000 or
-// past the end; JSON that is malformed, not UTF-8, nested deeper than the format or with a name
-// twice; an unknown dtype; sizes or offsets that are not whole, not negative or overflow; more than
-// six axes; data that overlaps, leaves a gap, differs from its shape or does not end with the file.
+// FORMAT: u64 length N (little-endian), N bytes of JSON (see safetensors_header.h), then the
+// tensor data, little-endian and row-major, one tensor after another. Rejected: N above 100 000
+// 000 or past the end; JSON that is malformed, not UTF-8, too deeply nested or has a duplicate
+// name; an unknown dtype; sizes or offsets that are not integers, are negative or overflow; more
+// than six axes; data that overlaps, leaves a gap, does not match its shape or does not end with
+// the file.
 #include "formats/safetensors.h"
 
 #include <algorithm>
@@ -54,7 +55,8 @@ SafetensorsFile read_all(const ByteSource& source, const std::string& path) {
   return file;
 }
 
-/// The reference's order: the types latest in its list first, so that all data stays aligned.
+/// The order of the reference implementation: types later in its list come first, which keeps all
+/// data aligned.
 SafetensorsHeader layout(const std::map<std::string, Tensor>& tensors, const std::string& path) {
   SafetensorsHeader header;
   for (const auto& [name, tensor] : tensors) {

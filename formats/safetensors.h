@@ -1,5 +1,5 @@
-// The safetensors file format: u64 header length, JSON header, data. Reading trusts nothing;
-// writing is atomic (a temporary beside the file, synced, then renamed).
+// The safetensors file format: u64 header length, JSON header, data. Reading trusts nothing in the
+// file; writing is atomic (a temporary next to the file is synced, then renamed).
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace fovea {
 
-/// Texts by key, of a file's header.
+/// The metadata in a file's header, text by key.
 using Metadata = std::map<std::string, std::string>;
-/// What is under a key, or `otherwise` where nothing is.
+/// The value of a key, or `otherwise` if the key is missing.
 [[nodiscard]] std::string value_or(const Metadata& metadata, const std::string& key,
                                    const std::string& otherwise);
 
-/// What a file holds, without its data.
+/// The content of a file without tensor data.
 struct SafetensorsList {
   std::vector<StoredEntry> entries;
   Metadata metadata;
@@ -29,14 +29,15 @@ struct SafetensorsFile {
   Metadata metadata;
 };
 
-/// Types are held as held_dtype() says. Throws Error with path and reason on anything malformed:
-/// see FORMAT in safetensors.cpp.
+/// Converts dtypes as held_dtype() specifies. Throws Error with path and reason on malformed
+/// input: see FORMAT in safetensors.cpp.
 [[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path);
-/// The same from memory (what the fuzzer calls). `name` stands for the path in errors.
+/// The same from memory (called by the fuzzer). `name` takes the place of the path in errors.
 [[nodiscard]] SafetensorsFile parse_safetensors(std::string_view bytes, const std::string& name);
-/// Whether it begins like such a file, with the length of a JSON object that it has room for.
+/// Whether the source starts like a safetensors file: with a header length that fits and a JSON
+/// object.
 [[nodiscard]] bool is_safetensors(const ByteSource& source);
-/// Header only.
+/// Reads the header only.
 [[nodiscard]] SafetensorsList list_safetensors(const std::filesystem::path& path);
 
 /// Writes tensors of any strides (made contiguous) on any device. Adds metadata "format": "pt".

@@ -1,5 +1,5 @@
-// The header is read through SAX events: no recursion, so nesting cannot overflow the stack, and
-// duplicate names are seen.
+// The header is parsed through SAX events: without recursion, so that nesting cannot overflow the
+// stack, and with duplicate names visible.
 #include "formats/safetensors_header.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Collects entries and metadata from the parser's events; refuses what the format does not allow.
+/// Collects entries and metadata from the parser's events; rejects anything that the format does
+/// not allow.
 class HeaderReader : public nlohmann::json_sax<json> {
  public:
   explicit HeaderReader(const std::string& path) : path_(path) {}
@@ -125,7 +126,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
     offset_count_ = 0;
   }
 
-  /// Like check(), but the message starts with the place, which is put together on failure only.
+  /// Like check(), but the message starts with the position, which is formatted on failure only.
   template <class... Parts>
   void require(bool ok, const Parts&... parts) const {
     if (!ok) fail(where(), parts...);
@@ -147,14 +148,15 @@ class HeaderReader : public nlohmann::json_sax<json> {
   SafetensorsHeader header_;
   Level level_ = Level::file;
   std::set<std::string> names_;
-  std::string name_, field_;  ///< the keys last seen: in the header, and in an entry or metadata
+  std::string name_, field_;  ///< latest keys: in the header, and within an entry or the metadata
   std::array<bool, 3> seen_fields_{};
   int offset_count_ = 0;
 };
 
-/// numel * size, or a message that ends the sentence "tensor x ...".
+/// numel * size in bytes; the error completes the sentence "tensor x ...".
 std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& where) {
-  std::uint64_t largest = size_of(entry.type);  // as if no size were 0: strides must not overflow
+  // Counts sizes of 0 as 1, because strides must not overflow either.
+  std::uint64_t largest = size_of(entry.type);
   std::uint64_t bytes = largest;
   bool overflow = false;
   for (const std::int64_t size : entry.shape) {
@@ -167,7 +169,7 @@ std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& where) 
   return bytes;
 }
 
-/// The entries, sorted by offset, must cover [0, data_bytes) without a gap or an overlap.
+/// Checks that the entries, sorted by offset, cover [0, data_bytes) without gaps or overlaps.
 void check_offsets(const SafetensorsHeader& header, std::uint64_t data_bytes,
                    const std::string& path) {
   std::uint64_t covered = 0;

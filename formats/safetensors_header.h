@@ -12,24 +12,24 @@
 namespace fovea {
 
 struct HeaderEntry : StoredEntry {
-  std::uint64_t begin = 0, end = 0;  ///< bytes, counted from the end of the header
+  std::uint64_t begin = 0, end = 0;  ///< byte range, counted from the end of the header
 };
 
 struct SafetensorsHeader {
-  std::vector<HeaderEntry> entries;  ///< in the order of their data
+  std::vector<HeaderEntry> entries;  ///< ordered by their data
   std::map<std::string, std::string> metadata;
 };
 
-/// The file starts with the header's length in this many bytes.
+/// Size of the length field at the start of the file.
 inline constexpr std::uint64_t kHeaderLengthBytes = 8;
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
-/// Checks everything: afterwards the entries tile the `data_bytes` after the header exactly. Throws
-/// Error starting with `path`.
+/// Validates the header: the entries tile the `data_bytes` after the header exactly. Throws Error
+/// starting with `path`.
 [[nodiscard]] SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes,
                                              const std::string& path);
 
-/// Length and JSON, padded with spaces so that the data after it starts at a multiple of 8.
+/// Length and JSON, padded with spaces so that the data starts at a multiple of 8.
 [[nodiscard]] std::string format_header(const SafetensorsHeader& header, const std::string& path);
 
 }  // namespace fovea

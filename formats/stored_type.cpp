@@ -1,4 +1,4 @@
-// Names, sizes and conversions.
+// Names, sizes and conversions of stored types.
 #include "formats/stored_type.h"
 
 #include <bit>

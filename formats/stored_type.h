@@ -1,5 +1,5 @@
-// The element types of files of weights, and how each is held as a tensor: the one table of
-// conversions, for safetensors and for what torch.save writes.
+// The element types of weight files and the dtypes that they are converted to: one table for
+// safetensors and PyTorch files.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace fovea {
 
-/// Those that a fovea tensor can hold, perhaps after conversion.
+/// The types that fovea can load, some after conversion.
 enum class StoredType : std::uint8_t {
   boolean,
   u8,
@@ -32,7 +32,7 @@ enum class StoredType : std::uint8_t {
 };
 
 template <>
-inline constexpr auto kNames<StoredType> =  // as in safetensors
+inline constexpr auto kNames<StoredType> =  // names in safetensors files
     std::to_array<Named<StoredType>>({{StoredType::boolean, "BOOL"},
                                       {StoredType::u8, "U8"},
                                       {StoredType::i8, "I8"},
@@ -50,8 +50,8 @@ inline constexpr auto kNames<StoredType> =  // as in safetensors
 [[nodiscard]] std::uint64_t size_of(StoredType type);
 [[nodiscard]] StoredType stored_type(DType dtype);
 
-/// F64 F32 BF16 I64 U8 are held as they are; F16 becomes f32, I32 I16 I8 U16 U32 U64 become i64,
-/// BOOL u8.
+/// The dtype after loading. F64 F32 BF16 I64 U8 are kept; F16 becomes f32, I32 I16 I8 U16 U32 U64
+/// become i64, BOOL becomes u8.
 [[nodiscard]] DType held_dtype(StoredType type);
 
 /// One tensor of a file, without its data.
@@ -61,11 +61,11 @@ struct StoredEntry {
   Shape shape;
 };
 
-/// What fills memory with bytes of a file, from the first of them on.
+/// Fills a buffer with the first bytes of a stored tensor.
 using ReadBytes = std::function<void(std::span<std::byte> into)>;
 
-/// The entry's tensor, contiguous, from as many stored little-endian elements. Types that are held
-/// as they are go straight into it. Throws Error, beginning with `where`, on a U64 beyond i64.
+/// The entry's tensor, contiguous, from little-endian stored elements. Types without conversion
+/// are read directly into it. Throws Error, starting with `where`, on a U64 beyond i64.
 [[nodiscard]] Tensor read_stored(const StoredEntry& entry, const ReadBytes& read,
                                  const std::string& where);
 

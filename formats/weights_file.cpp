@@ -1,4 +1,4 @@
-// Which reader a file is for.
+// Selects the reader for a weight file.
 #include "formats/weights_file.h"
 
 #include <algorithm>
@@ -14,11 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What begins as neither kind of file is said to be damaged by the reader that its name promises.
+/// Whether to use the reader for torch.save. When the bytes match neither format, the name
+/// decides, so that the error comes from the expected reader.
 bool is_for_torch(const fs::path& path, const ByteSource& file) {
   if (is_torch_file(file)) return true;
   if (is_safetensors(file)) return false;
-  constexpr std::array kNames{".pth", ".pt", ".bin", ".ckpt", ".tar"};  // DETR's and timm's end so
+  constexpr std::array kNames{".pth", ".pt", ".bin", ".ckpt", ".tar"};  // as in DETR and timm
   return std::find(kNames.begin(), kNames.end(), path.extension()) != kNames.end();
 }
 

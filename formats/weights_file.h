@@ -1,6 +1,6 @@
-// Files of weights, of either kind: safetensors, or what torch.save writes (.pth, .pt, .bin), which
-// the papers' own checkpoints are. The first bytes tell which it is, and where they are neither's
-// the name does.
+// Weight files of either format: safetensors, or torch.save (.pth, .pt, .bin), which the papers'
+// own checkpoints use. The first bytes determine the format; if they match neither, the file name
+// does.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +15,22 @@ namespace fovea {
 
 using TensorMap = std::map<std::string, Tensor>;
 
-/// What a file holds, without its data.
+/// The content of a file without tensor data.
 struct WeightsList {
   std::vector<StoredEntry> entries;
-  std::vector<std::string> others;  ///< names beside them that are no tensors, which are left out
-  Metadata metadata;                ///< of safetensors alone
-  std::string note{};               ///< where a key was given that does not concern the file
+  std::vector<std::string> others;  ///< names of values that are not tensors; they are skipped
+  Metadata metadata;                ///< from safetensors files only
+  std::string note{};               ///< set when a key was given that does not apply to the file
 };
 
 struct WeightsFile {
   TensorMap tensors;
-  Metadata metadata;   ///< of safetensors alone
-  std::string note{};  ///< where a key was given that does not concern the file
+  Metadata metadata;   ///< from safetensors files only
+  std::string note{};  ///< set when a key was given that does not apply to the file
 };
 
-/// `key` says which dictionary of tensors of a file of torch.save is meant; safetensors hold one
-/// set and no names of sets. Throws Error, beginning with the path, on whatever is malformed.
+/// `key` selects a dictionary of tensors in a torch.save file; a safetensors file contains a
+/// single, unnamed set. Throws Error, starting with the path, on malformed input.
 [[nodiscard]] WeightsFile read_weights(const std::filesystem::path& path,
                                        const WeightsKey& key = {});
 [[nodiscard]] WeightsList list_weights(const std::filesystem::path& path,

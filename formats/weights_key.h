@@ -1,4 +1,4 @@
-// Which of a file's sets of weights is meant.
+// The key that selects one of a file's sets of weights.
 #pragma once
 
 #include <concepts>
@@ -8,17 +8,17 @@
 
 namespace fovea {
 
-/// The names that lead to a dictionary of tensors from a file's outermost one, joined by dots, as
-/// "model" or "state.ema"; "." is the outermost itself. Empty: the only one. It concerns files that
-/// have such names: one that is a set of weights itself is read as it is.
+/// The path of names from the outermost dictionary to the dictionary of tensors, joined by dots,
+/// such as "model" or "state.ema"; "." is the outermost itself. Empty: the only one. Ignored for
+/// files that are a set of weights themselves.
 struct WeightsKey {
   std::string name{};
-  bool is_shared = false;  ///< by several files: of one that has a single set, that is meant
+  bool is_shared = false;  ///< meant for several files: a file with a single set uses that set
 
   WeightsKey() = default;
   template <class Text>
   requires std::convertible_to<Text, std::string_view> WeightsKey(
-      const Text& text, bool shared = false)  // NOLINT: most keys are a name and no more
+      const Text& text, bool shared = false)  // NOLINT: most keys are just a name
       : name(std::string_view(text)), is_shared(shared) {}
 };
 

@@ -12,7 +12,7 @@ enum class GeluForm { erf, tanh };
 [[nodiscard]] Tensor sigmoid(const Tensor& x);
 [[nodiscard]] Tensor tanh(const Tensor& x);
 [[nodiscard]] Tensor silu(const Tensor& x);        ///< x sigmoid(x)
-[[nodiscard]] Tensor softplus(const Tensor& x);    ///< log(1 + exp(x)), without overflow
+[[nodiscard]] Tensor softplus(const Tensor& x);    ///< log(1 + exp(x)) without overflow
 [[nodiscard]] Tensor logsigmoid(const Tensor& x);  ///< -softplus(-x)
 
 }  // namespace fovea::ops

@@ -1,5 +1,6 @@
-// Elementwise arithmetic with numpy broadcasting. Operands of different float dtypes meet in the
-// wider one (bf16 < f32 < f64). Formulas and derivatives: ops/elementwise/arithmetic_functors.h.
+// Elementwise arithmetic with numpy broadcasting. Operands of different float dtypes are promoted
+// to the wider one (bf16 < f32 < f64). Formulas and derivatives:
+// ops/elementwise/arithmetic_functors.h.
 #pragma once
 
 #include "engine/tensor.h"
@@ -15,9 +16,9 @@ namespace fovea::ops {
 [[nodiscard]] Tensor neg(const Tensor& x);
 [[nodiscard]] Tensor abs(const Tensor& x);  ///< derivative 0 at 0
 
-/// NaN in x stays NaN; derivative 1 inside [lo, hi] (ends included), 0 outside.
+/// NaN in x stays NaN; the derivative is 1 inside [lo, hi] (ends included) and 0 outside.
 [[nodiscard]] Tensor clamp(const Tensor& x, double lo, double hi);
-/// NaN in either operand gives NaN; equal operands share the gradient half and half.
+/// NaN in either operand gives NaN; equal operands each receive half of the gradient.
 [[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);
 
@@ -33,7 +34,7 @@ namespace fovea::ops {
 [[nodiscard]] Tensor sin(const Tensor& x);
 [[nodiscard]] Tensor cos(const Tensor& x);
 
-// Comparisons give u8 masks (0 or 1) and have no derivative. Any dtypes.
+// Comparisons return u8 masks (0 or 1) and have no derivative. Any dtypes.
 [[nodiscard]] Tensor equal(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor less(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor greater(const Tensor& a, const Tensor& b);

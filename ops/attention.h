@@ -1,5 +1,5 @@
-// Scaled dot-product attention, softmax(q k^T scale + bias) v, fused: the N x M matrix is never
-// stored, forward or backward (Dao et al., FlashAttention; here on cache-sized tiles).
+// Fused scaled dot-product attention, softmax(q k^T scale + bias) v. The N x M score matrix is
+// never stored, forward or backward (Dao et al., FlashAttention; here on cache-sized tiles).
 #pragma once
 
 #include "engine/tensor.h"
@@ -11,14 +11,14 @@ struct AttentionOptions {
 };
 
 /// q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E]. Any strides; M = N for
-/// self-attention. bias broadcasts to [B, H, N, M], may be undefined, and may be f32 beside bf16;
-/// its gradient is f32 (f64 in f64), summed over the axes along which it was repeated. -inf in the
-/// bias masks a pair; a row that is masked whole gives zeros and no gradient.
+/// self-attention. bias broadcasts to [B, H, N, M], may be undefined, and may be f32 with bf16
+/// inputs; its gradient is f32 (f64 in f64), summed over the axes along which the bias was
+/// repeated. -inf in the bias masks a pair; a fully masked row gives zeros and no gradient.
 [[nodiscard]] Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                const Tensor& bias = {}, AttentionOptions options = {});
 
-/// The same for the output of a qkv layer: qkv [B, N, 3, H, D] flattened to [B, N, 3 H D] -> heads
-/// concatenated, [B, N, H D]. Reads and writes in place of eight permutes.
+/// The same for the output of a qkv layer: qkv [B, N, 3, H, D] flattened to [B, N, 3 H D] ->
+/// concatenated heads, [B, N, H D]. Strided access replaces eight permutes.
 [[nodiscard]] Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias = {},
                                     AttentionOptions options = {});
 

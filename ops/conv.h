@@ -1,4 +1,4 @@
-// 2-D convolution (cross-correlation, as everywhere in deep learning). NCHW.
+// 2-D convolution (cross-correlation, as usual in deep learning). NCHW.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace fovea::ops {
 
 struct Conv2dOptions {
-  std::array<std::int64_t, 2> stride{1, 1};  ///< (height, width) in each of these
+  std::array<std::int64_t, 2> stride{1, 1};  ///< pairs in this struct are (height, width)
   std::array<std::int64_t, 2> padding{0, 0};
   std::array<std::int64_t, 2> dilation{1, 1};
   std::int64_t groups = 1;
@@ -22,19 +22,20 @@ struct Conv2dOptions {
 
 struct DepthwiseTokensOptions {
   std::array<std::int64_t, 2> grid{1, 1};  ///< (height, width) of the tokens
-  std::int64_t prefix = 0;                 ///< tokens before the grid, which pass unchanged
-  std::int64_t padding = 0;                ///< zeros all round the grid
-  /// Adds the input, cropped about its centre where the padding is short: the kernel must be odd.
+  std::int64_t prefix = 0;                 ///< tokens before the grid; they pass through unchanged
+  std::int64_t padding = 0;                ///< zeros on all sides of the grid
+  /// Adds the input, center-cropped if the padding is smaller than needed; the kernel size must be
+  /// odd.
   bool residual = false;
 };
-/// One filter per channel on tokens that lie in a grid, channels last: x [B, prefix + H W, D],
-/// weight [D, 1, kh, kw], bias [D] or undefined -> [B, prefix + H' W', D], H' = H + 2 padding -
-/// kh + 1. conv2d with groups = D, without the two transposes, the prefix and residual included.
+/// A depthwise convolution on tokens in a grid, channels last: x [B, prefix + H W, D], weight [D,
+/// 1, kh, kw], bias [D] or undefined -> [B, prefix + H' W', D], H' = H + 2 padding - kh + 1.
+/// Equals conv2d with groups = D without the two transposes, with prefix and residual included.
 [[nodiscard]] Tensor depthwise_tokens(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                       const DepthwiseTokensOptions& options);
 
-/// The convolution whose stride is its kernel, as one product: images [B, C, H, W], weight
-/// [D, C, p, q], bias [D] -> tokens [B, (H/p)(W/q), D], row-major over the grid.
+/// A convolution with stride equal to its kernel, computed as one GEMM: images [B, C, H, W],
+/// weight [D, C, p, q], bias [D] -> tokens [B, (H/p)(W/q), D], row-major over the grid.
 [[nodiscard]] Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bias);
 
 }  // namespace fovea::ops

@@ -1,4 +1,4 @@
-// Choosing a table.
+// Selects the kernel table of a device.
 #include "ops/kernels.h"
 
 #include <string>

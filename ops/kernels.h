@@ -1,16 +1,16 @@
-// The border between ops and devices: one table of kernels a device and instruction set.
+// The interface between ops and devices: one table of kernels per device and instruction set.
 //
-// Above it stand shapes, checks, the tape and derivatives (ops/<family>/<family>.cpp); below it the
-// loops, and the threads that run them. A family's call.h says what its kernels are given: plain
-// pointers, sizes and strides, which name no device. Its cpu*.cpp are compiled once for each of the
-// CPU's instruction sets that has this family of its own (cmake/FoveaIsas.cmake; it takes the
-// others from the set below it), its *.cu for CUDA; each side defines a table `<family>_kernels`,
-// and table.cpp.in gathers those of a device or a set.
+// Above it are shapes, checks, the tape and derivatives (ops/<family>/<family>.cpp); below it are
+// the loops and the threads that run them. The call.h of a family defines the arguments of its
+// kernels: plain pointers, sizes and strides, independent of the device. Its cpu*.cpp files are
+// compiled for each CPU instruction set that overrides this family (cmake/FoveaIsas.cmake; other
+// families are inherited from the next lower set), its *.cu files for CUDA. Each side defines a
+// table `<family>_kernels`, and table.cpp.in collects the tables of a device or instruction set.
 //
-// A rule for cpu*.cpp: nothing is defined outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3 or
-// v4) or an anonymous one, and no inline function of a header is called that could be emitted as a
-// shared symbol: the linker keeps one copy, which another processor could not run.
-// tests/programs/isa_symbols.sh checks the objects.
+// Rule for cpu*.cpp: define nothing outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3 or v4) or
+// an anonymous namespace, and call no inline header function that could be emitted as a shared
+// symbol: the linker keeps one copy, which another processor might not be able to run.
+// tests/programs/isa_symbols.sh checks the object files.
 #pragma once
 
 #include "engine/cpu_isa.h"
@@ -31,11 +31,12 @@
 
 namespace fovea::ops {
 
-/// The table of a family that a device has no form of: every entry is null, and throws when called.
+/// The table of a family that a device does not implement: all entries are null and throw when
+/// called.
 template <class Table>
 inline constexpr Table kNoKernels{};
 
-/// A member a family, in the order of the alphabet, named as its folder.
+/// One member per family, in alphabetical order, named after its folder.
 struct Kernels {
   const AttentionKernels& attention = kNoKernels<AttentionKernels>;
   const ConvKernels& conv = kNoKernels<ConvKernels>;
@@ -52,13 +53,13 @@ struct Kernels {
   const UpdateKernels& update = kNoKernels<UpdateKernels>;
 };
 
-/// The kernels of a device, which becomes the one that this thread works on: CUDA's current device,
-/// where what is called of the table runs. Ask anew before each call; do not keep the table while
-/// other devices are asked for.
+/// The kernels of `device`. The call also makes it this thread's current CUDA device, on which the
+/// table's kernels run. Call it before each use; do not keep the table while requesting other
+/// devices.
 [[nodiscard]] const Kernels& kernels(Device device);
 
 namespace cpu {
-/// Those of an instruction set, which the processor may lack.
+/// The kernels of an instruction set, which the processor may not support.
 [[nodiscard]] const Kernels& kernels_of(Isa isa);
 }  // namespace cpu
 

@@ -1,5 +1,5 @@
-// Losses. Logits are [B, K]; the result is a scalar in f32 (f64 for f64 logits), whatever the
-// logits' dtype. All softmaxes are computed in f32 or better.
+// Losses. Logits are [B, K]; the result is an f32 scalar (f64 for f64 logits) for any dtype of the
+// logits. All softmaxes are computed in f32 or better.
 #pragma once
 
 #include "base/names.h"

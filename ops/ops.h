@@ -1,4 +1,4 @@
-// Every public op.
+// All public ops.
 #pragma once
 
 #include "ops/activation.h"

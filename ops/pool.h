@@ -11,7 +11,7 @@ struct Pool2dOptions {
   std::array<std::int64_t, 2> kernel{2, 2};
   std::array<std::int64_t, 2> stride{2, 2};
   std::array<std::int64_t, 2> padding{0, 0};  ///< at most half the kernel
-  bool count_include_pad = true;              ///< average pooling: padded zeros count in the mean
+  bool count_include_pad = true;  ///< for average pooling: the mean includes padded zeros
 };
 [[nodiscard]] Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 /// Padding never wins; the gradient goes to the first maximum in row-major order.

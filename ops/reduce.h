@@ -1,4 +1,4 @@
-// Reductions: sums, and what follows from them. Sums run in a fixed order, in f32 for bf16.
+// Reductions: sums, means, variances and norms. Sums run in a fixed order, in f32 for bf16.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,8 @@ namespace fovea::ops {
 
 using Axes = std::initializer_list<int>;
 
-/// Over the given axes, or all when there are none. Without keepdim the axes disappear.
+/// The sum over the given axes, or over all axes if none are given. Without keepdim the axes are
+/// dropped.
 [[nodiscard]] Tensor sum(const Tensor& x, Axes axes = {}, bool keepdim = false);
 [[nodiscard]] Tensor mean(const Tensor& x, Axes axes = {}, bool keepdim = false);
 /// sum (x - mean)^2 / (n - correction).

@@ -1,13 +1,13 @@
-// Attention's reading and summing by relative position: pairs of tokens share a bucket, and what
-// one op reads per bucket the other one sums. Each is the other's derivative.
+// Gather and sum by relative position for attention: pairs of tokens share a bucket; one op reads
+// values by bucket, the other sums them. Each is the other's derivative.
 #pragma once
 
 #include "engine/tensor.h"
 
 namespace fovea::ops {
 
-/// buckets [K, N, M], i64: a pair (i, j) of tokens has K of them, and a negative one stands for
-/// none. Each op reads all K.
+/// buckets [K, N, M], i64: each pair (i, j) of tokens has K buckets; a negative one means none.
+/// Both ops use all K.
 ///
 /// y[b, h, i, j] = sum over k of x[b, h, i, buckets[k, i, j]]: x [B, H, N, R] -> [B, H, N, M].
 [[nodiscard]] Tensor relative_gather(const Tensor& x, const Tensor& buckets);

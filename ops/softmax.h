@@ -1,4 +1,4 @@
-// Softmax and its logarithm along one axis, computed in f32 for bf16.
+// Softmax and log-softmax along one axis, computed in f32 for bf16.
 #pragma once
 
 #include "engine/tensor.h"

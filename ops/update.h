@@ -1,6 +1,6 @@
-// What changes tensors in place, off the tape: steps of optimizers, averages, clipped gradients.
-// The formulas and their papers are in ops/update/, one file each; optim/ decides which parameters
-// are changed, and at which rates.
+// In-place updates off the tape: optimizer steps, moving averages, gradient clipping. Each
+// formula, with its paper, is in its own file in ops/update/; optim/ decides which parameters are
+// updated, and at which rates.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace fovea::ops {
 
-/// A parameter, its gradient, and what an optimizer remembers of it: contiguous, of one shape,
-/// dtype (f32 or f64) and device. Moments are zero before the first step.
+/// A parameter, its gradient and its optimizer moments: contiguous, of equal shape, dtype (f32 or
+/// f64) and device. Moments are zero before the first step.
 struct UpdateTensors {
-  Tensor parameter, gradient, m, v;  ///< v is adamw_'s and lamb_'s alone
+  Tensor parameter, gradient, m, v;  ///< v is used by adamw_ and lamb_ only
 };
 
-/// What changes from one step to the next, whatever the optimizer and the parameter.
+/// Numbers that change every step, for any optimizer and parameter.
 struct StepNumbers {
   double lr = 0;
-  double gradient_scale = 1;    ///< acts as if the gradient had been multiplied by it
+  double gradient_scale = 1;    ///< multiplies the gradient
   std::int64_t step = 1;        ///< counts from 1
-  double beta1 = 0, beta2 = 0;  ///< of Adam and LAMB, whose moments' bias depends on the step
+  double beta1 = 0, beta2 = 0;  ///< Adam's and LAMB's; the bias correction depends on the step
 };
 
-/// These numbers in the memory of a device, where the steps' kernels read them. A handle: copies
-/// are the same memory.
+/// The step numbers in device memory, where the step's kernels read them. A handle: copies refer
+/// to the same memory.
 class UpdateStep {
  public:
   UpdateStep(Device device, const StepNumbers& now);
 
-  /// One small copy. Steps that were asked for before read the old numbers.
+  /// Writes the numbers with one small copy. Steps enqueued earlier read the old numbers.
   void write(const StepNumbers& now);
   [[nodiscard]] const StepNumbers& numbers() const { return numbers_; }  ///< as this handle wrote
   [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< a StepBlock
@@ -41,7 +41,7 @@ class UpdateStep {
   Tensor memory_;
 };
 
-/// One parameter's part in a step.
+/// The learning rate and decay of one parameter in a step.
 struct UpdateRates {
   UpdateStep now;
   double lr_scale = 1;  ///< its rate is lr times this
@@ -64,27 +64,28 @@ struct MuonOptions {
   double momentum = 0, eps = 0;
 };
 
-// One step each: the parameter and the moments change, and so do their versions.
+// One step each. These change the parameter and the moments, and bump their versions.
 void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options);
 void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options);
 void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options);
 void lion_(const UpdateTensors& tensors, const UpdateRates& rates, const LionOptions& options);
 void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options);
-/// Of a matrix, or of filters [O, C, kh, kw] as the matrix [O, C kh kw].
+/// For a matrix, or for filters [O, C, kh, kw] taken as the matrix [O, C kh kw].
 void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options);
 
-/// average <- decay average + (1 - decay) value, of f32 or f64. decay: one f64 on their device,
-/// which may change while the call stays.
+/// average <- decay average + (1 - decay) value, in f32 or f64. decay: one f64 on their device,
+/// which may be rewritten between repetitions of a recorded call.
 void average_(const Tensor& average, const Tensor& value, const Tensor& decay);
 
-/// The sum of all squares over tensors of any float dtype on one device, as one f64 there, in an
-/// order that does not depend on the threads. NaN or infinite when an element is. 0 of none.
+/// The sum of the squares of all elements, as one f64 on the device of the tensors, which have any
+/// float dtypes; added in an order that does not depend on threads. NaN or infinite if an element
+/// is. 0 without tensors.
 [[nodiscard]] Tensor sum_of_squares(std::span<const Tensor> tensors);
 
-/// Brings every element into [-limit, limit]; NaN stays NaN.
+/// Clamps every element to [-limit, limit]; NaN stays NaN.
 void clip_values_(const Tensor& gradient, double limit);
-/// Brings the norm of each output unit's gradient (a row of a matrix, a filter, a whole vector),
-/// times `scale`, down to factor * max(norm of the unit's weights, 1e-3): adaptive clipping.
+/// Adaptive gradient clipping: limits the norm of each output unit's gradient (a row of a matrix,
+/// a filter, a whole vector), times `scale`, to factor * max(norm of the unit's weights, 1e-3).
 void clip_units_(const Tensor& gradient, const Tensor& parameter, double factor, double scale = 1);
 
 }  // namespace fovea::ops

@@ -1,5 +1,5 @@
-// Moving elements without computing. reshape, permute, transpose, slice, select, expand, squeeze
-// and unsqueeze share the storage (reshape copies when it must); the others copy.
+// Moving elements without arithmetic. reshape, permute, transpose, slice, select, expand, squeeze
+// and unsqueeze share the storage (reshape copies if it must); the others copy.
 #pragma once
 
 #include <initializer_list>
@@ -10,21 +10,21 @@
 
 namespace fovea::ops {
 
-/// One size may be -1: it is inferred.
+/// One size may be -1 and is then inferred.
 [[nodiscard]] Tensor reshape(const Tensor& x, const Shape& shape);
 /// Axis i of the result is axis order[i] of x.
 [[nodiscard]] Tensor permute(const Tensor& x, std::initializer_list<int> order);
 [[nodiscard]] Tensor permute(const Tensor& x, std::span<const int> order);
 [[nodiscard]] Tensor transpose(const Tensor& x, int a, int b);
-/// Positions start, start + step, ... before stop; step >= 1.
+/// Positions start, start + step, ... below stop; step >= 1.
 struct Range {
   std::int64_t start = 0, stop = 0, step = 1;
 };
-/// Elements at the positions of a range along `axis`; negative ones count from the end, and they
-/// are clamped to the axis as in Python.
+/// The elements at a range of positions along `axis`. Negative positions count from the end, and
+/// the range is clamped to the axis, as in Python.
 [[nodiscard]] Tensor slice(const Tensor& x, int axis, Range range);
 [[nodiscard]] Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop);
-/// Element `index` along `axis`, which disappears.
+/// The element `index` along `axis`; the axis is dropped.
 [[nodiscard]] Tensor select(const Tensor& x, int axis, std::int64_t index);
 /// Repeats axes of size 1 and adds leading axes; -1 keeps a size.
 [[nodiscard]] Tensor expand(const Tensor& x, const Shape& shape);
@@ -33,7 +33,7 @@ struct Range {
 
 [[nodiscard]] Tensor cat(const std::vector<Tensor>& tensors, int axis);
 [[nodiscard]] Tensor stack(const std::vector<Tensor>& tensors, int axis);
-/// Views of consecutive parts; sizes sum to the axis.
+/// Views of consecutive parts; the sizes add up to that of the axis.
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes,
                                         int axis);
 /// Constant padding: (before, after) per axis, from the LAST axis backwards, as in PyTorch.

@@ -1,6 +1,6 @@
-// Affine maps: every output pixel's centre is mapped to the source and sampled there.
+// Affine maps: every output pixel centre is mapped to the source and sampled there.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt) for bit-identical results with Pillow.
 #include "data/augment/affine.h"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ Image filled(const Image& like, PixelBytes fill) {
   return result;
 }
 
-/// The pixels of a row that come from inside of the image: rounding keeps the order of positions,
-/// so they stand side by side.
+/// The range of a row's pixels that map to the inside of the image. Rounding preserves the order
+/// of positions, so they are consecutive.
 Span inside(const MappedRow& row, ImageSize size) {
   const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
   const auto outside = [&](std::int64_t x) {
     const Point at = row.source(x);
-    return !(at.x >= 0 && at.x < width && at.y >= 0 && at.y < height);  // nor is NaN inside
+    return !(at.x >= 0 && at.x < width && at.y >= 0 && at.y < height);  // true for NaN as well
   };
   Span span{0, size.width};
   while (span.begin < span.end && outside(span.begin)) ++span.begin;
@@ -42,7 +42,7 @@ void fill_span(std::uint8_t* pixels, const Span& span, const Color8& fill) {
     std::copy_n(fill.data(), Image::kChannels, pixels + x * Image::kChannels);
 }
 
-/// Of 8-bit RGB.
+/// Bilinear and bicubic sampling of 8-bit RGB.
 Image transform_smoothly(const Image& image, const AffineMap& map, const Sampling& sampling) {
   Image result(image.height, image.width);
   const Surface source(image);
@@ -57,12 +57,12 @@ Image transform_smoothly(const Image& image, const AffineMap& map, const Samplin
   return result;
 }
 
-/// 16 fractional bits, rounded to the nearest.
+/// Converts to 16 fractional bits, rounding to nearest.
 std::int64_t fixed_point(double v) {
   return static_cast<std::int64_t>(std::floor(v * 65536 + 0.5));
 }
 
-/// The nearest pixel of a map that turns or shears: in fixed point, as Pillow does.
+/// Nearest sampling for maps that rotate or shear: in fixed point, like Pillow.
 Image transform_nearest(const Image& image, const AffineMap& map, PixelBytes fill) {
   Image result = filled(image, fill);
   const std::int64_t bytes = image.format.bytes();
@@ -82,7 +82,8 @@ Image transform_nearest(const Image& image, const AffineMap& map, PixelBytes fil
   return result;
 }
 
-/// The same of a map that only shifts and scales: positions are added up in f64, as Pillow does.
+/// Nearest sampling for maps that only translate and scale: accumulates positions in f64, like
+/// Pillow.
 Image scale_nearest(const Image& image, const AffineMap& map, PixelBytes fill) {
   const auto sources = [](double start, double step, std::int64_t count) {
     std::vector<std::int64_t> result;

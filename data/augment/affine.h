@@ -1,4 +1,4 @@
-// Affine maps of images as Pillow's Image.transform computes them: of 8-bit RGB bit for bit.
+// Affine maps of images as in Pillow's Image.transform: bit-identical for 8-bit RGB.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace fovea {
 
-/// Where output pixels come from: (x, y) -> (xx x + xy y + x0, yx x + yy y + y0), in pixels, at
-/// their centres.
+/// Maps output pixels to source positions: (x, y) -> (xx x + xy y + x0, yx x + yy y + y0), in
+/// pixels, at pixel centres.
 struct AffineMap {
   double xx = 1, xy = 0, x0 = 0;
   double yx = 0, yy = 1, y0 = 0;
 };
 
-/// How pixels between pixels are read, and what stands where the map leaves the image.
+/// Interpolation, and the colour outside of the source image.
 struct Sampling {
-  Filter filter = Filter::bicubic;  ///< nearest, bilinear or bicubic (here with a = -1)
+  Filter filter = Filter::bicubic;  ///< nearest, bilinear or bicubic (with a = -1 here)
   Color8 fill{};
 };
 
-/// An image of the same size. Nothing is antialiased. Throws on other filters.
+/// Returns an image of the same size, without antialiasing. Throws on other filters.
 [[nodiscard]] Image transform(const Image& image, const AffineMap& map, const Sampling& sampling);
-/// The same of any format; `fill` is a pixel of it. Values that are not bytes are interpolated in
-/// f64, and rounded where they are whole.
+/// The same for any format; `fill` is a pixel in that format. Non-byte values are interpolated in
+/// f64, and rounded for integer formats.
 [[nodiscard]] Image transform(const Image& image, const AffineMap& map, Filter filter,
                               PixelBytes fill);
 

@@ -1,6 +1,6 @@
-// Interpolation in f64: all channels of a pixel at once where the processor has AVX2.
+// Interpolation in f64, with all channels of a pixel at once if the processor has AVX2.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt) for bit-identical results with Pillow.
 #include "data/augment/affine_sample.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Lanes interpolate(const Values<T, 2>& v, double d) {
 }
 
 /// Keys' cubic with a = -1 through four values, between the middle two. The coefficients of 8-bit
-/// values are whole numbers, exact in f32.
+/// values are integers, exact in f32.
 template <class T>
 Lanes interpolate(const Values<T, 4>& v, double d) {
   Lanes result;
@@ -50,9 +50,9 @@ Lanes interpolate(const Values<T, 4>& v, double d) {
 }
 
 template <int Taps>
-constexpr int kMiddle = Taps / 2 - 1;  ///< the neighbour that is the value at distance 0
+constexpr int kMiddle = Taps / 2 - 1;  ///< index of the neighbour at distance 0
 
-/// `Taps` neighbours around a point, from `first` on, and its distance from the middle one.
+/// The `Taps` neighbours of a point, from `first` on, and its distance from the middle one.
 struct Position {
   std::int64_t first;
   double distance;
@@ -64,7 +64,7 @@ Position position(double coordinate) {
   return {static_cast<std::int64_t>(floor) - kMiddle<Taps>, coordinate - 0.5 - floor};
 }
 
-/// Between neighbours that stand side by side.
+/// Interpolates between adjacent neighbours.
 template <int Taps>
 Lanes sample_row(const std::uint8_t* pixels, double distance) {
   Lanes result;
@@ -75,8 +75,8 @@ Lanes sample_row(const std::uint8_t* pixels, double distance) {
   return interpolate(v, distance);
 }
 
-/// One colour. Shears and shifts move along one axis only: the other distance is exactly 0 then,
-/// and so are all terms that it is a factor of.
+/// Interpolates one colour. Shears and translations move along one axis only: the other distance
+/// is then exactly 0, and so are all terms with it as a factor.
 template <int Taps>
 Lanes sample(const Surface& source, Point at) {
   const Position px = position<Taps>(at.x), py = position<Taps>(at.y);
@@ -90,7 +90,7 @@ Lanes sample(const Surface& source, Point at) {
 
 #if defined(__x86_64__)
 
-/// A pixel as whole numbers; `+` and the like work on all of them at once.
+/// A pixel as integers; operators work on all channels at once.
 using Whole [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
 
 [[gnu::target("avx2")]] inline Whole pixel_avx2(const std::uint8_t* at) {
@@ -115,7 +115,7 @@ using Whole [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
   return widen_avx2(v1) + d * (p2 + d * (p3 + d * widen_avx2(-v0 + v1 - v2 + v3)));
 }
 
-/// interpolate(), one operation for all lanes of a pixel.
+/// interpolate() with one operation for all lanes of a pixel.
 template <int Taps>
 [[gnu::target("avx2")]] inline __m256d interpolate_avx2(const __m256d (&v)[Taps], __m256d d) {
   if constexpr (Taps == 2) {
@@ -150,7 +150,7 @@ template <int Taps>
                                               const Span& span) {
   for (std::int64_t x = span.begin; x < span.end; ++x) {
     const __m128i color = _mm256_cvttpd_epi32(sample_avx2<Taps>(source, row.source(x)));
-    const __m128i words = _mm_packs_epi32(color, color);  // both packings clip
+    const __m128i words = _mm_packs_epi32(color, color);  // both packing instructions saturate
     const std::int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
     std::memcpy(row.pixels + x * Image::kChannels, &bytes, Image::kChannels);
   }
@@ -188,7 +188,7 @@ void Surface::spread_row(const Image& image, std::int64_t y) {
   std::uint8_t* const first = row(y) + kBorder * kLanes;
   std::uint8_t* to = first;
   for (std::int64_t x = 1; x < image.width; ++x, from += Image::kChannels, to += kLanes)
-    std::memcpy(to, from, kLanes);  // the lane that is not looked at: the next pixel's first
+    std::memcpy(to, from, kLanes);  // the unused lane overlaps the next pixel's first
   std::memcpy(to, from, Image::kChannels);
   for (std::int64_t k = 1; k <= kBorder; ++k) {
     std::memcpy(first - k * kLanes, first, kLanes);

@@ -1,4 +1,4 @@
-// Reading an image between its pixels, a row of points at a time. Private to data/.
+// Bilinear and bicubic sampling, one row of points at a time. Private to data/.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ struct Point {
   double x, y;
 };
 
-/// Where the map puts a point. Only for files without fused multiply-add.
+/// Maps a point. Only for files compiled without fused multiply-add.
 inline Point apply(const AffineMap& map, double x, double y) {
   return {map.xx * x + map.xy * y + map.x0, map.yx * x + map.yy * y + map.y0};
 }
 
-/// An image with four bytes to a pixel and its edges repeated around it: the neighbours of every
-/// point inside can be read without looking where they are. Not for an image without pixels.
+/// An image with four bytes per pixel and replicated edges, so that the neighbours of every inside
+/// point can be read without bounds checks. Not for an image without pixels.
 class Surface {
  public:
-  /// Bytes of a pixel: its channels and one more, what vector instructions want.
+  /// Bytes per pixel: the channels and a fourth byte, as SIMD instructions require.
   static constexpr int kLanes = 4;
 
   explicit Surface(const Image& image);
 
-  /// From two pixels before the first row and column to two behind the last.
+  /// Pixel (y, x); valid from two pixels before the first row and column to two after the last.
   [[nodiscard]] const std::uint8_t* at(std::int64_t y, std::int64_t x) const {
     return bytes_.data() + (y + kBorder) * stride_ + (x + kBorder) * kLanes;
   }
@@ -42,7 +42,7 @@ class Surface {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// One row of the result: its pixels, and the map of their centres.
+/// One output row: its pixels, and the map of their centres.
 struct MappedRow {
   const AffineMap& map;
   double y;
@@ -53,12 +53,12 @@ struct MappedRow {
   }
 };
 
-/// Pixels [begin, end) of a row.
+/// The pixels [begin, end) of a row.
 struct Span {
   std::int64_t begin, end;
 };
 
-/// Writes the pixels of the span, all of which come from inside of the image.
+/// Writes the pixels of the span, all of which map to the inside of the image.
 void sample_bilinear(const Surface& source, const MappedRow& row, const Span& span);
 void sample_bicubic(const Surface& source, const MappedRow& row, const Span& span);
 

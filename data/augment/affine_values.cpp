@@ -1,4 +1,4 @@
-// Interpolation of any channels and types, one value at a time, by the formulas of
+// Interpolation for any channels and types, one value at a time, with the formulas of
 // affine_sample.cpp.
 #include "data/augment/affine_values.h"
 
@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-/// The pixels around a point on one axis, those beyond the edges being the outermost again, and
+/// The neighbours of a point along one axis (the outermost pixels repeat beyond the edges) and
 /// their weights.
 struct Taps {
   std::array<std::int64_t, 4> at{};
@@ -21,7 +21,7 @@ struct Taps {
   std::size_t count = 2;
 };
 
-/// Keys' cubic with a = -1, of a pixel at this distance.
+/// Keys' cubic with a = -1 for a pixel at this distance.
 double cubic_weight(double distance) {
   const double x = std::abs(distance);
   return x < 1 ? (x - 2) * x * x + 1 : x < 2 ? ((-x + 5) * x - 8) * x + 4 : 0;

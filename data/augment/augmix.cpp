@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-/// Positive weights of sum 1: Dirichlet(alpha, ..., alpha).
+/// Positive weights that sum to 1: Dirichlet(alpha, ..., alpha).
 std::vector<float> draw_weights(std::int64_t count, double alpha, Rng& rng) {
   std::vector<double> values;
   double sum = 0;
@@ -31,8 +31,8 @@ Image run_chain(const AugMix& mix, const Image& image, Rng& rng) {
   return std::move(chain.image);
 }
 
-/// The shares with which chains are blended in one after another so that in the end each has
-/// weight * share: alpha_i = w_i / (1 - w_n - ... - w_(i+1)), from the last to the first.
+/// The shares for blending in chains one after another such that each ends up with weight * share:
+/// alpha_i = w_i / (1 - w_n - ... - w_(i+1)), from the last to the first.
 std::vector<float> successive_shares(std::vector<float> weights, float share) {
   float left = 1;
   for (auto w = weights.rbegin(); w != weights.rend(); ++w) {
@@ -49,7 +49,7 @@ Image mix_blended(const AugMix& mix, const Image& image, const std::vector<float
   return result;
 }
 
-/// sum of w_i chain_i in f32, truncated, then blended with the image.
+/// The sum of w_i chain_i in f32, truncated, then blended with the image.
 Image mix_summed(const AugMix& mix, const Image& image, const std::vector<float>& weights,
                  Rng& rng) {
   require_rgb8(image, "augmix");

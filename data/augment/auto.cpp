@@ -1,4 +1,4 @@
-// AutoAugment: the policies that were found by search, and 3-Augment.
+// AutoAugment's learned policies, and 3-Augment.
 #include <span>
 #include <utility>
 
@@ -42,7 +42,7 @@ constexpr auto kOriginal = std::to_array<Pair>({
     {{{K::equalize, 0.8, 8}, {K::equalize, 0.6, 3}}},
 });
 
-/// The policy of EfficientNet's code; no paper.
+/// The policy of EfficientNet's code; not in a paper.
 constexpr auto kV0 = std::to_array<Pair>({
     {{{K::equalize, 0.8, 1}, {K::shear_y, 0.8, 4}}},
     {{{K::color, 0.4, 9}, {K::equalize, 0.6, 3}}},
@@ -79,7 +79,7 @@ Sequences sequences_of(std::span<const Pair> pairs) {
   return sequences;
 }
 
-/// With the posterize of Google's later code: fewer bits at higher levels ("r").
+/// Replaces Posterize by that of Google's later code: fewer bits at higher levels ("r").
 Sequences with_increasing_posterize(Sequences sequences) {
   for (std::vector<AugmentOp>& sequence : sequences)
     for (AugmentOp& op : sequence)
@@ -88,7 +88,8 @@ Sequences with_increasing_posterize(Sequences sequences) {
   return sequences;
 }
 
-/// DeiT III's choice of three: threshold 128, gray, blur of radius U(0.1, 2).
+/// The three operations of DeiT III: solarize with threshold 128, grayscale, blur of radius U(0.1,
+/// 2).
 Sequences three_augment() {
   return {{{K::solarize, 1, 5}}, {{K::desaturate, 1, 10}}, {{K::gaussian_blur_rand, 1, 10}}};
 }

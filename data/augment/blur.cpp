@@ -1,6 +1,7 @@
-// Box blurs of fractional radius in 24-bit fixed point (Gwosdek et al. 2011), and plain taps.
+// Box blurs with fractional radius in 24-bit fixed point (Gwosdek et al. 2011), and direct
+// convolution.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt) for bit-identical results with Pillow.
 #include "data/augment/blur.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace {
 constexpr int kPasses = 3;
 constexpr std::uint32_t kOne = 1U << 24;
 
-/// Of the box whose kPasses-fold blur has the deviation `radius`; in f32 as Pillow.
+/// The radius of the box whose kPasses-fold blur has the standard deviation `radius`; in f32 like
+/// Pillow.
 float box_radius(float radius) {
   const float variance = radius * radius / kPasses;
   const auto length = static_cast<float>(std::sqrt(12.0 * variance + 1.0));
@@ -28,7 +30,7 @@ float box_radius(float radius) {
   return whole + part;
 }
 
-/// 2 whole + 1 values of weight `inner` and one more at each end of weight `outer`.
+/// A box of 2 whole + 1 values with weight `inner` and one more at each end with weight `outer`.
 struct Box {
   std::int64_t whole;
   std::uint32_t inner, outer;
@@ -39,20 +41,20 @@ struct Box {
         outer((kOne - static_cast<std::uint32_t>(whole * 2 + 1) * inner) / 2) {}
 };
 
-/// Lines that are blurred along their length: value i of a line stands at i * stride.
+/// Lines to blur along their length: value i of a line is at i * stride.
 struct Lines {
-  std::int64_t count, line_step;  ///< how many, and from one to the next
+  std::int64_t count, line_step;  ///< number of lines, and distance between them
   std::int64_t length, stride;
 };
 
-/// One line; `line` is room for `length` values.
+/// Blurs one line; `line` has room for `length` values.
 void blur_line(const Box& box, std::uint8_t* values, const Lines& lines, std::uint8_t* line) {
   const std::int64_t last = lines.length - 1;
   for (std::int64_t i = 0; i <= last; ++i) line[i] = values[i * lines.stride];
   const auto at = [line, last](std::int64_t i) -> std::uint32_t {
     return line[std::clamp<std::int64_t>(i, 0, last)];
   };
-  std::uint32_t sum = 0;  // of [i - whole, i + whole]
+  std::uint32_t sum = 0;  // over [i - whole, i + whole]
   for (std::int64_t k = -box.whole - 1; k < box.whole; ++k) sum += at(k);
   for (std::int64_t i = 0; i <= last; ++i) {
     sum += at(i + box.whole) - at(i - box.whole - 1);
@@ -69,7 +71,7 @@ void blur_lines(const Box& box, std::uint8_t* values, const Lines& lines) {
       blur_line(box, values + k * lines.line_step, lines, line.data());
 }
 
-/// Sums to 1.
+/// Gaussian weights that sum to 1.
 std::vector<float> gaussian_taps(std::int64_t count, double deviation) {
   std::vector<double> weights;
   double sum = 0;

@@ -1,6 +1,6 @@
-// Blends with a degenerate image, and gray.
+// Blending with a degenerate image, and grayscale.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt) for bit-identical results with Pillow.
 #include "data/augment/color.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::uint8_t luma(const std::uint8_t* rgb) {
   return static_cast<std::uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
 }
 
-/// One value; `factor` is Pillow's float.
+/// Blends one value; `factor` is a float in Pillow, too.
 std::uint8_t mix(int from, int to, float factor) {
   const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
   return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F));
@@ -26,7 +26,7 @@ float checked(double factor, const char* where) {
   return static_cast<float>(factor);
 }
 
-/// mix() with one value for all, as a table.
+/// mix() of all values with one level, as a lookup table.
 Image blend_with(std::uint8_t level, const Image& image, float factor) {
   std::array<std::uint8_t, 256> table;
   for (int v = 0; v < 256; ++v) table[v] = mix(level, v, factor);
@@ -43,8 +43,8 @@ std::uint8_t mean_luma(const Image& image) {
   return static_cast<std::uint8_t>(static_cast<double>(sum) / static_cast<double>(area) + 0.5);
 }
 
-/// (1 1 1, 1 5 1, 1 1 1) / 13, rounded; thirteenths are never halfway, so integers give Pillow's
-/// bits. Border pixels stay as they are.
+/// The filter (1 1 1, 1 5 1, 1 1 1) / 13, rounded. Thirteenths are never halfway, so integer
+/// arithmetic is bit-identical with Pillow. Border pixels are unchanged.
 Image smooth(const Image& image) {
   Image result = image;
   const std::int64_t row = image.width * Image::kChannels;

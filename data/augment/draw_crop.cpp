@@ -1,4 +1,4 @@
-// Boxes and sizes of random crops. Roundings are Python's: halves to even.
+// Boxes and sizes of random crops. Rounds like Python: half to even.
 #include "data/augment/draw_crop.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ double draw_ratio(const CropRange& range, Rng& rng) {
   return std::exp(rng.uniform(std::log(range.ratio_low), std::log(range.ratio_high)));
 }
 
-/// The largest box in the middle whose ratio is in range.
+/// The largest central box with a ratio in range.
 PixelBox central_box(ImageSize image, const CropRange& range) {
   const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   ImageSize size = image;
@@ -40,7 +40,7 @@ void check_crop(ImageSize image, const CropRange& range) {
         image.width, ", expected at least 1 x 1");
 }
 
-/// Of a share of the area and a ratio; may be larger than the image, or nothing.
+/// A size from a random share of the area and a random ratio; may exceed the image or be empty.
 ImageSize draw_size(ImageSize image, const CropRange& range, Rng& rng) {
   const auto area = static_cast<double>(image.height * image.width);
   const double wanted = rng.uniform(range.scale_low, range.scale_high) * area;

@@ -1,4 +1,4 @@
-// Boxes of random size and place, and what fills them.
+// Random erasing: draws boxes and fills them.
 #include "data/augment/erase.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<float> draw_fill(EraseFill kind, std::int64_t area, Rng& rng) {
   std::vector<float> fill(static_cast<std::size_t>(
       kind == EraseFill::pixel ? Image::kChannels * area : Image::kChannels));
   if (kind == EraseFill::constant) return fill;
-  for (std::size_t i = 0; i < fill.size(); i += 2) {  // Box-Muller, both of its numbers
+  for (std::size_t i = 0; i < fill.size(); i += 2) {  // Box-Muller gives two numbers
     const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
     const double angle = 2 * std::numbers::pi * rng.uniform();
     fill[i] = static_cast<float>(radius * std::cos(angle));

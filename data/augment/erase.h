@@ -1,4 +1,4 @@
-// Random erasing (Zhong et al. 2020) of normalised images, as timm does it.
+// Random erasing (Zhong et al. 2020) of normalised images, as in timm.
 #pragma once
 
 #include <span>
@@ -19,25 +19,25 @@ inline constexpr auto kNames<EraseFill> = std::to_array<Named<EraseFill>>(
     {{EraseFill::constant, "const"}, {EraseFill::random, "rand"}, {EraseFill::pixel, "pixel"}});
 
 struct EraseOptions {
-  double probability = 0;  ///< of erasing anything in an image
+  double probability = 0;  ///< probability of erasing in an image
   EraseFill fill = EraseFill::pixel;
-  std::int64_t count = 1;                        ///< most boxes; their number is uniform from 1
-  double area_low = 0.02, area_high = 1.0 / 3;   ///< share of the image, all boxes together
+  std::int64_t count = 1;                       ///< maximum number of boxes; drawn uniformly from 1
+  double area_low = 0.02, area_high = 1.0 / 3;  ///< share of the image, all boxes together
   double ratio_low = 0.3, ratio_high = 1 / 0.3;  ///< height / width
 };
 
-/// round(sqrt(area * ratio)) x round(sqrt(area / ratio)).
+/// A box of round(sqrt(area * ratio)) x round(sqrt(area / ratio)).
 [[nodiscard]] ImageSize erased_size(double area, double ratio);
 
-/// A box smaller than the image both ways; an empty one where ten draws found none. `boxes` is the
+/// A box smaller than the image in both directions; empty if ten draws found none. `boxes` is the
 /// number of boxes that share the area.
 [[nodiscard]] PixelBox draw_erased_box(const EraseOptions& options, ImageSize image,
                                        std::int64_t boxes, Rng& rng);
 
-/// Overwrites the box in f32 [3, height, width]: `fill` holds 3 values, or 3 for each pixel.
+/// Overwrites the box in f32 [3, height, width]. `fill` has 3 values, or 3 for each pixel.
 void erase_box(float* values, ImageSize image, const PixelBox& box, std::span<const float> fill);
 
-/// Draws and erases. Throws on options out of range.
+/// Draws boxes and erases them. Throws on options out of range.
 void random_erase(float* values, ImageSize image, const EraseOptions& options, Rng& rng);
 
 }  // namespace fovea

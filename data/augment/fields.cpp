@@ -1,4 +1,4 @@
-// timm's flags of augmentation. docs/augmentation.md explains them.
+// timm's augmentation flags; documented in docs/augmentation.md.
 #include <algorithm>
 
 #include "data/augment/policy.h"
@@ -7,7 +7,7 @@
 namespace fovea {
 namespace {
 
-constexpr const char* kRandomFilter = "random";  // of training: bilinear or bicubic
+constexpr const char* kRandomFilter = "random";  // draws bilinear or bicubic for each image
 
 Access<Field::Numbers> pair(double* low, double* high) {
   return {[=] {

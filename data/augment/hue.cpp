@@ -1,6 +1,6 @@
-// Turning the hue through 8-bit HSV, with Pillow's roundings.
+// Hue rotation in 8-bit HSV, rounded like Pillow.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt) for bit-identical results with Pillow.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ struct Hsv {
   std::uint8_t h = 0, s = 0, v = 0;
 };
 
-/// f32 as in Pillow, where a constant makes a step f64; truncated.
+/// Computed in f32 like Pillow, except for steps that a constant promotes to f64; truncated.
 Hsv to_hsv(const std::uint8_t* rgb) {
   const int r = rgb[0], g = rgb[1], b = rgb[2];
   const int most = std::max({r, g, b}), least = std::min({r, g, b});

@@ -1,4 +1,4 @@
-// The four changes of ColorJitter in a random order.
+// ColorJitter: its four changes in a random order.
 #include "data/augment/jitter.h"
 
 #include <algorithm>

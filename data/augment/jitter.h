@@ -1,4 +1,4 @@
-// Random changes of brightness, contrast, saturation and hue: torchvision's ColorJitter.
+// ColorJitter of torchvision: random changes of brightness, contrast, saturation and hue.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// Half widths: factors are U(max(0, 1 - x), 1 + x), the hue turns by U(-x, x) of the circle. 0
-/// leaves a property alone.
+/// Half widths: factors are U(max(0, 1 - x), 1 + x), the hue rotates by U(-x, x) of the circle. 0
+/// disables a change.
 struct ColorJitter {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0;
 
@@ -20,18 +20,18 @@ struct ColorJitter {
 
 enum class JitterKind { brightness, contrast, saturation, hue };
 
-/// The four changes in a random order. Throws unless the widths are 0 or more and hue at most 0.5.
+/// Applies the four changes in a random order. Throws unless the widths are >= 0 and hue <= 0.5.
 [[nodiscard]] Image color_jitter(Image image, const ColorJitter& jitter, Rng& rng);
 
-/// One of them with a given factor.
+/// Applies one change with a given factor.
 [[nodiscard]] Image apply_jitter(JitterKind kind, const Image& image, double factor);
 
 struct JitterStep {
   JitterKind kind{};
   double factor = 1;
-  bool active = false;  ///< its width is not 0
+  bool active = false;  ///< whether its width is not 0
 };
-/// The order and the factors.
+/// Draws the order and the factors.
 [[nodiscard]] std::array<JitterStep, 4> draw_jitter(const ColorJitter& jitter, Rng& rng);
 
 }  // namespace fovea

@@ -1,6 +1,6 @@
-// Tables over the 256 levels of a channel, some of them made from its histogram.
+// Lookup tables over the 256 levels of a channel, some of them computed from its histogram.
 //
-// Compiled without fused multiply-add (CMakeLists.txt): the results are to be Pillow's bits.
+// Compiled without fused multiply-add (CMakeLists.txt) for bit-identical results with Pillow.
 #include <algorithm>
 #include <array>
 
@@ -37,7 +37,7 @@ std::array<Histogram, Image::kChannels> histograms(const Image& image) {
   return counts;
 }
 
-/// A table for each channel.
+/// Applies one table per channel.
 Image map_channels(const Image& image, const std::array<Table, Image::kChannels>& tables) {
   require_rgb8(image, "levels");
   Image result = image;
@@ -59,7 +59,7 @@ Image map_by_histogram(const Image& image, const MakeTable& make_table) {
   return map_channels(image, tables);
 }
 
-/// int(v s - lo s), s = 255 / (hi - lo): from the lowest and highest level to 0 and 255.
+/// int(v s - lo s), s = 255 / (hi - lo): maps the lowest and highest level to 0 and 255.
 Table contrast_table(const Histogram& counts) {
   const auto present = [](std::int64_t count) { return count > 0; };
   const auto lo = std::find_if(counts.begin(), counts.end(), present) - counts.begin();

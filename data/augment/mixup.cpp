@@ -32,7 +32,7 @@ void check_even(std::int64_t batch) {
         ", expected an even number (sample i is mixed with sample B - 1 - i)");
 }
 
-/// A box of random sides within the shares of the image's, at a random place inside.
+/// A box with random sides, within shares of the image's sides, at a random position inside.
 MixDraw draw_minmax(const std::array<double, 2>& shares, ImageSize image, Rng& rng) {
   const auto draw_side = [&](std::int64_t side) {
     const auto least = static_cast<std::int64_t>(static_cast<double>(side) * shares[0]);
@@ -68,20 +68,20 @@ float blend_values(float a, float b, const MixDraw& draw) {
   return a * static_cast<float>(draw.lambda) + b * static_cast<float>(1 - draw.lambda);
 }
 
-/// One image of `rows` = C H rows; `height` = H.
+/// One image as `rows` = C H rows, where `height` = H.
 struct ImageRows {
   std::int64_t rows, height, width;
   [[nodiscard]] std::int64_t values() const { return rows * width; }
 };
 
-/// x becomes what the draw makes of it and its partner.
+/// Replaces x by its mix with the partner.
 template <class T>
 void mix_image(T* x, const T* partner, const MixDraw& draw, const ImageRows& size) {
   if (!draw.is_cutmix) {
     for (std::int64_t k = 0; k < size.values(); ++k) x[k] = blend_values(x[k], partner[k], draw);
     return;
   }
-  for (std::int64_t row = 0; row < size.rows; ++row) {  // all channels, one row of pixels each
+  for (std::int64_t row = 0; row < size.rows; ++row) {  // all channels, one pixel row each
     const std::int64_t in_image = row % size.height;
     if (in_image < draw.box.top || in_image >= draw.box.bottom) continue;
     std::copy(partner + row * size.width + draw.box.left,
@@ -89,7 +89,7 @@ void mix_image(T* x, const T* partner, const MixDraw& draw, const ImageRows& siz
   }
 }
 
-/// Both images of a pair at a time: a copy of the first as it was is all the room that is needed.
+/// Mixes both images of a pair; a copy of the first is the only extra memory.
 template <class T>
 void mix_all(T* images, std::int64_t batch, const ImageRows& size, std::span<const MixDraw> draws) {
   std::vector<T> before(static_cast<std::size_t>(size.values()));
@@ -102,7 +102,7 @@ void mix_all(T* images, std::int64_t batch, const ImageRows& size, std::span<con
   }
 }
 
-/// The tensor itself where nobody else holds its memory.
+/// The tensor itself if no one else refers to its memory; otherwise a copy.
 Tensor writable(Tensor images) {
   const bool own = images.impl().use_count() == 1 && images.storage().unique();
   return own && images.is_contiguous() ? images : images.detach().clone();

@@ -1,5 +1,5 @@
 // The table of operations: name, level to argument, effect. The levels are timm's
-// (data/auto_augment.py), including the order of its roundings.
+// (data/auto_augment.py), including the order of roundings.
 #include "data/augment/op.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace fovea {
 namespace {
 
-/// How an operation uses its level. `x` is the level / 10, s the sign.
+/// The inputs of a level function: `x` is the level / 10, s the sign.
 struct Level {
   double x, sign;
   const AugmentSettings& settings;
@@ -53,7 +53,7 @@ struct Row {
   std::string_view name;
   double (*argument)(const Level&);
   bool is_signed;
-  Image (*recolor)(Picture image, double argument);  ///< null: it moves pixels
+  Image (*recolor)(Picture image, double argument);  ///< null: a geometric operation
   Move move = nullptr;
 };
 

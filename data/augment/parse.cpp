@@ -1,4 +1,4 @@
-// timm's policy strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4-d2".
+// Parser of timm's policy strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4-d2".
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,11 +15,11 @@ namespace fovea {
 namespace {
 
 using K = AugmentKind;
-constexpr double kUniformStd = 100;  // a larger mstd means: uniform
+constexpr double kUniformStd = 100;  // a larger mstd means a uniform distribution
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The name and the keyed values of one string; each key must be read once.
+/// The name and the keyed values of a string; every key must be consumed once.
 class Parts {
  public:
   explicit Parts(std::string_view text) : text_(text) {
@@ -30,7 +30,7 @@ class Parts {
 
   [[nodiscard]] std::string_view name() const { return name_; }
 
-  /// The value of `key` as a number in [low, high], or nothing where it is not said.
+  /// The value of `key` as a number in [low, high]; empty if the key is absent.
   std::optional<double> number(std::string_view key, double low, double high) {
     const std::optional<std::string> value = text(key);
     if (!value) return {};
@@ -52,7 +52,7 @@ class Parts {
     return found->second;
   }
 
-  /// Throws when a key was not asked for.
+  /// Throws if a key was not consumed.
   void finish() const {
     for (const auto& entry : values_) {
       const bool known = std::find(known_.begin(), known_.end(), entry.first) != known_.end();
@@ -65,7 +65,7 @@ class Parts {
   [[nodiscard]] std::string where() const { return "policy " + std::string(text_) + ": "; }
 
  private:
-  /// A key is letters; "t" is followed by a name, all others by a number.
+  /// A key consists of letters; "t" is followed by a name, other keys by a number.
   void add(std::string_view piece) {
     const bool is_set = !piece.empty() && piece.front() == 't';
     const auto digit = std::find_if(piece.begin(), piece.end(), is_digit);
@@ -174,7 +174,7 @@ RandAugment parse_rand(Parts& parts, AugmentSettings settings) {
   rand.magnitude = static_cast<double>(parts.integer("m", 0, 100).value_or(10));
   rand.layers = parts.integer("n", 1, 100).value_or(2);
   rand.probability = parts.number("p", 0, 1).value_or(0.5);
-  // Any value, as in the timm that published recipes were trained with: inc0 means inc1.
+  // Any value counts as 1, including inc0, as in the timm version that published recipes used.
   rand.kinds = parts.integer("inc", 0, 1) ? kIncreasing : kPlain;
   if (const auto set = parts.text("t")) choose_set(rand, *set, parts);
   check(rand.weights.empty() || rand.layers <= std::ssize(rand.weights), parts.where(), "got n",

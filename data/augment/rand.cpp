@@ -1,4 +1,4 @@
-// RandAugment.
+// RandAugment: draws and applies its operations.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -8,14 +8,14 @@
 namespace fovea {
 namespace {
 
-/// An index, drawn by weight.
+/// An index drawn by weight.
 std::size_t draw_index(const std::vector<double>& weights, Rng& rng) {
   double left = rng.uniform(0, std::accumulate(weights.begin(), weights.end(), 0.0));
   for (std::size_t i = 0; i < weights.size(); ++i) {
     left -= weights[i];
     if (left < 0) return i;
   }
-  // Rounding used up the sum: the last one that can be drawn.
+  // Rounding exhausted the sum: return the last index with a positive weight.
   const auto last = std::find_if(weights.rbegin(), weights.rend(), [](double w) { return w > 0; });
   return static_cast<std::size_t>(weights.rend() - last) - 1;
 }

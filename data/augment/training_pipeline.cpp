@@ -1,4 +1,4 @@
-// As timm's transforms_factory puts them together.
+// Builds the training pipeline, following timm's transforms_factory.
 #include "data/augment/training_pipeline.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kBlurTaps = 23;  // timm's
+constexpr std::int64_t kBlurTaps = 23;  // as in timm
 
 Filter draw_filter(const std::optional<Filter>& filter, Rng& rng) {
   if (filter) return *filter;
@@ -22,7 +22,8 @@ Filter draw_filter(const std::optional<Filter>& filter, Rng& rng) {
 
 using Moves = std::vector<Geometry>;
 
-/// A random place of `size` in the image, or of the image in `size` where that is larger.
+/// A random position of `size` in the image, or of the image in `size` along sides where it is
+/// larger.
 PixelBox draw_crop_or_pad(ImageSize image, ImageSize size, Rng& rng) {
   const auto start = [&rng](std::int64_t whole, std::int64_t part) {
     return whole >= part ? rng.below(whole - part + 1) : -rng.below(part - whole + 1);
@@ -39,7 +40,8 @@ Moves keep_ratio(ImageSize image, const AugmentOptions& o, Rng& rng) {
   return {geometry::Resize{size, filter}, geometry::Crop{box, Padding::reflect}};
 }
 
-/// DeiT III's simple random crop: the shorter side to the size, four reflected pixels around.
+/// DeiT III's simple random crop: the shorter side scaled to the size, four pixels of reflect
+/// padding.
 Moves simple_crop(ImageSize image, const AugmentOptions& o, Rng& rng) {
   constexpr std::int64_t kAround = 4;
   const ImageSize whole = covering_size(image, o.size);
@@ -105,7 +107,7 @@ void add_policy(Pipeline& pipeline, const AugmentOptions& options) {
       });
 }
 
-/// timm leaves colour jitter out beside a policy, unless it is one of 3-Augment's.
+/// Whether to apply colour jitter: timm omits it with a policy other than 3-Augment's.
 bool jitters(const AugmentOptions& options) {
   const bool allowed = options.policy.empty() || options.policy.find("3a") != std::string::npos;
   return allowed && options.jitter.active();

@@ -1,4 +1,4 @@
-// Training's steps put together: crop, flips, policy or colour jitter, erasing.
+// The training pipeline: crop, flips, policy or colour jitter, erasing.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@
 
 namespace fovea {
 
-/// How an image comes to the size of training. timm's: resized (rrc), the keep-ratio crops (rkrc,
-/// rkrr).
+/// How an image is brought to the training size. From timm: resized (rrc) and the keep-ratio crops
+/// (rkrc, rkrr).
 enum class TrainCrop {
-  pad,                ///< stretched to the size where need be, padded, cropped at random: CIFAR
+  pad,                ///< stretched to the size if needed, padded, cropped at random (CIFAR)
   resized,            ///< RandomResizedCrop
-  resized_once,       ///< the same with one attempt, cut to the image: MAE's linear probe
-  keep_ratio_center,  ///< scaled to cover at a random scale and ratio, central crop, reflected
-  keep_ratio_random,  ///< the same with a crop at a random place
-  simple,             ///< shorter side to the size, padded by 4 reflected pixels: DeiT III's
+  resized_once,       ///< the same with one attempt, clipped to the image (MAE's linear probing)
+  keep_ratio_center,  ///< scaled to cover with a random scale and ratio, center crop, reflected
+                      ///< edges
+  keep_ratio_random,  ///< the same with a crop at a random position
+  simple,             ///< shorter side scaled to the size, 4 pixels of reflect padding (DeiT III)
 };
 template <>
 inline constexpr auto kNames<TrainCrop> =
@@ -31,21 +32,21 @@ inline constexpr auto kNames<TrainCrop> =
                                      {TrainCrop::keep_ratio_random, "rkrr"},
                                      {TrainCrop::simple, "src"}});
 
-/// Training's steps in timm's order: crop, flips, policy or colour jitter, gray, blur; normalised;
-/// erased.
+/// The training steps in timm's order: crop, flips, policy or colour jitter, grayscale, blur,
+/// normalisation, erasing.
 struct AugmentOptions {
-  std::int64_t crop_padding = 4;  ///< of TrainCrop::pad
+  std::int64_t crop_padding = 4;  ///< padding in pixels, used by TrainCrop::pad
   double flip = 0.5;
-  ImageSize size{};  ///< of the result; 0 x 0 leaves images as they are (TrainCrop::pad only)
+  ImageSize size{};  ///< output size; 0 x 0 keeps the image size (TrainCrop::pad only)
   Normalization normalization = kCifarNormalization;
 
   TrainCrop crop = TrainCrop::pad;
-  Padding padding = Padding::constant;             ///< of TrainCrop::pad
-  CropRange range{};                               ///< of the random crops
+  Padding padding = Padding::constant;             ///< padding mode of TrainCrop::pad
+  CropRange range{};                               ///< ranges of the random crops
   std::optional<Filter> filter = Filter::bicubic;  ///< none: bilinear or bicubic, drawn each time
   double vertical_flip = 0;
-  std::string policy{};  ///< as parse_augment_policy() reads it; empty: none
-  ColorJitter jitter{};  ///< not beside a policy, unless that is one of 3-Augment's
+  std::string policy{};  ///< policy string for parse_augment_policy(); empty: none
+  ColorJitter jitter{};  ///< ignored with a policy, except 3-Augment's
   double jitter_probability = 1, grayscale = 0, blur = 0;
   EraseOptions erase{};
 };

@@ -8,7 +8,8 @@
 namespace fovea {
 namespace {
 
-/// The argument goes from `from` to `to` in 31 equal steps; `truncated` to an integer.
+/// The argument takes 31 equally spaced values between `from` and `to`; if `truncated`, as
+/// integers.
 struct Range {
   AugmentKind kind;
   double from, to;
@@ -17,7 +18,7 @@ struct Range {
 
 constexpr std::int64_t kSteps = 31;
 
-/// Enhancement ranges are those of factor - 1.
+/// Enhancement ranges are for factor - 1.
 constexpr auto kRanges = std::to_array<Range>({{AugmentKind::identity, 0, 0},
                                                {AugmentKind::shear_x, 0, 0.99, true},
                                                {AugmentKind::shear_y, 0, 0.99, true},

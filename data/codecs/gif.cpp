@@ -1,6 +1,6 @@
-// GIF: the first frame on its canvas. Every pixel has the colour that the palette gives its index,
-// also where it is transparent, and what the frame leaves of the canvas has the transparent index,
-// or 0: as Pillow's convert("RGB") shows it.
+// GIF: the first frame on its canvas, as in Pillow's convert("RGB"). Every pixel has the palette
+// colour of its index, even if transparent; the rest of the canvas has the transparent index, or
+// 0.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 using Indices = std::vector<std::uint8_t>;
 
-/// Reads from front to back; the end of the file is an Error.
+/// Sequential reading; throws Error at the end of the file.
 class Reader {
  public:
   explicit Reader(const Source& source) : name_(source.name), rest_(source.bytes) {}
@@ -33,7 +33,7 @@ class Reader {
     const Bytes two = take(2);
     return two[0] | two[1] << 8;
   }
-  /// A length and as many bytes; an empty one ends a row of them.
+  /// A length byte and that many bytes; an empty block ends a sequence.
   Bytes block() { return take(byte()); }
 
   template <class... Parts>
@@ -46,16 +46,16 @@ class Reader {
   Bytes rest_;
 };
 
-/// Colours from a table of a file, for the indices 0 to 255.
+/// The colours of a file's table for the indices 0 to 255.
 class Palette {
  public:
-  /// Grays: index k is (k, k, k).
+  /// The default palette: index k is gray (k, k, k).
   Palette() {
     for (std::size_t k = 0; k < colors_.size(); ++k) {
       colors_[k].fill(static_cast<std::uint8_t>(k));
     }
   }
-  /// Indices that the table does not have are black. A table of the first grays is taken for none.
+  /// Indices beyond the table are black. A table that equals the first grays counts as no table.
   void read(Bytes table) {
     std::array<Color8, 256> colors{};
     bool is_gray = true;
@@ -71,7 +71,7 @@ class Palette {
   std::array<Color8, 256> colors_{};
 };
 
-/// The table of 2 to 256 colours that flags announce.
+/// Reads the table of 2 to 256 colours that `flags` announce.
 void read_palette(Reader& reader, int flags, Palette& palette) {
   if ((flags & 0x80) != 0) palette.read(reader.take(std::size_t{3} << ((flags & 7) + 1)));
 }
@@ -80,10 +80,10 @@ struct Frame {
   std::int64_t left = 0, top = 0;
   ImageSize size;
   bool interlaced = false;
-  std::uint8_t background = 0;  ///< the index of what it leaves of the canvas
+  std::uint8_t background = 0;  ///< index for the uncovered canvas
 };
 
-/// Extensions stand between the header and the first frame.
+/// Reads the extensions between the header and the first frame, and the frame header.
 Frame read_frame(Reader& reader, Palette& palette) {
   constexpr int transparency = 0xF9;
   Frame frame;
@@ -107,7 +107,7 @@ Frame read_frame(Reader& reader, Palette& palette) {
   return frame;
 }
 
-/// The codes of LZW, from their lowest bit on, in blocks.
+/// LZW codes, least significant bit first, stored in blocks.
 class Codes {
  public:
   explicit Codes(Reader& reader) : reader_(reader) {}
@@ -133,7 +133,7 @@ class Codes {
   int held_ = 0;
 };
 
-/// Texts of indices by code: each is another one and an index at its end.
+/// The index sequence of each code: another code's sequence and one more index.
 class Table {
  public:
   explicit Table(int bits) : bits_(bits) {
@@ -153,8 +153,8 @@ class Table {
     next_ = end() + 1;
     code_bits_ = bits_ + 1;
   }
-  /// The text of `code` followed by the first index of that of `following`, which may be the new
-  /// one itself.
+  /// Adds the sequence of `code` followed by the first index of `following`, which may be the new
+  /// code itself.
   void add(int code, int following) {
     if (next_ == static_cast<int>(entries_.size())) return;
     const Entry& begin = at(code);
@@ -185,7 +185,7 @@ class Table {
   std::array<Entry, 1 << kMaxBits> entries_{};
 };
 
-/// The frame's indices, row by row in the order of the file.
+/// The indices of the frame, row by row in file order.
 Indices read_indices(Reader& reader, std::size_t count) {
   const int bits = reader.byte();
   reader.require(bits >= 1 && bits <= 8, "its indices have ", bits, " bits, expected 1 to 8");
@@ -210,7 +210,7 @@ Indices read_indices(Reader& reader, std::size_t count) {
   return indices;
 }
 
-/// Which row of a frame stands where in the file.
+/// Maps the row order of the file to rows of the frame (interlacing).
 std::vector<std::int64_t> order_of_rows(const Frame& frame) {
   struct Pass {
     std::int64_t first, step;
@@ -234,7 +234,7 @@ Image decode_gif(const Source& source) {
   canvas.width = reader.number();
   canvas.height = reader.number();
   const int flags = reader.byte();
-  static_cast<void>(reader.take(2));  // the background for browsers, and the shape of pixels
+  static_cast<void>(reader.take(2));  // the browser background, and the pixel aspect ratio
   Palette palette;
   read_palette(reader, flags, palette);
   const Frame frame = read_frame(reader, palette);
@@ -242,7 +242,7 @@ Image decode_gif(const Source& source) {
   canvas.height = std::max(canvas.height, frame.top + frame.size.height);
   check_size(source, static_cast<std::uint64_t>(canvas.height),
              static_cast<std::uint64_t>(canvas.width));
-  constexpr std::int64_t most = 4096;  // pixels of a code of 9 bits or more
+  constexpr std::int64_t most = 4096;  // pixels per code of at least 9 bits
   check_plausible(source, canvas, most);
 
   const auto width = static_cast<std::size_t>(frame.size.width);

@@ -1,7 +1,7 @@
-// JPEG through libjpeg, with the settings that give Pillow's bits.
+// JPEG through libjpeg, with the settings that are bit-identical with Pillow.
 //
 // libjpeg reports errors through a callback that must not return: it jumps back to decode_into().
-// Everything that needs destruction lives above that function.
+// All objects with destructors are owned outside of that function.
 #include <csetjmp>
 #include <cstdio>
 
@@ -26,7 +26,7 @@ struct Decoder {
   std::array<char, JMSG_LENGTH_MAX> message{};
   jpeg_progress_mgr progress{};
   Image image;
-  /// The last even and odd row as libjpeg gives them, where those are not rows of the image.
+  /// Buffers for even and odd rows, for rows that libjpeg cannot write to the image directly.
   std::array<std::vector<std::uint8_t>, 2> rows;
 
   Decoder() = default;
@@ -43,7 +43,7 @@ Decoder& decoder_of(j_common_ptr info) { return *static_cast<Decoder*>(info->cli
   std::longjmp(decoder.on_error, 1);
 }
 
-/// Called when all bytes are used up. libjpeg's own source would invent an end marker.
+/// Called when all input is consumed. libjpeg's own source would insert an end marker.
 boolean at_end_of_data(j_decompress_ptr info) {
   Decoder& decoder = decoder_of(reinterpret_cast<j_common_ptr>(info));
   std::snprintf(decoder.message.data(), decoder.message.size(), "the data ends too early");
@@ -58,9 +58,9 @@ void skip(j_decompress_ptr info, long count) {
   input.bytes_in_buffer -= static_cast<std::size_t>(count);
 }
 
-/// A progressive file may hold any number of scans, each of them as slow as the whole image.
+/// Limits the scans of a progressive file: each scan can be as slow as the whole image.
 void watch_scans(j_common_ptr common) {
-  constexpr int most = 500;  // encoders make ten or so
+  constexpr int most = 500;  // encoders use about ten
   const auto* info = reinterpret_cast<j_decompress_ptr>(common);
   if (info->input_scan_number <= most) return;
   Decoder& decoder = decoder_of(common);
@@ -72,7 +72,7 @@ void open(Decoder& decoder, std::span<const std::uint8_t> bytes) {
   jpeg_decompress_struct& info = decoder.info;
   info.err = jpeg_std_error(&decoder.errors);
   decoder.errors.error_exit = stop;
-  decoder.errors.emit_message = [](j_common_ptr, int) {};  // warnings: damage that is survived
+  decoder.errors.emit_message = [](j_common_ptr, int) {};  // ignores warnings: recoverable damage
   info.client_data = &decoder;
   jpeg_create_decompress(&info);
   decoder.progress.progress_monitor = watch_scans;
@@ -87,8 +87,8 @@ void open(Decoder& decoder, std::span<const std::uint8_t> bytes) {
   decoder.input.bytes_in_buffer = bytes.size();
 }
 
-/// One row of inks to RGB: (255 - K)(255 - C) / 255, rounded as Pillow does. Files hold the inks
-/// inverted, as Adobe's programs write them.
+/// Converts a CMYK row to RGB: (255 - K)(255 - C) / 255, rounded like Pillow. Files store inverted
+/// inks, as Adobe's programs write them.
 void cmyk_to_rgb(const std::uint8_t* inks, std::uint8_t* rgb, std::int64_t width) {
   for (std::int64_t x = 0; x < width; ++x, inks += 4, rgb += Image::kChannels) {
     const int key = inks[3];  // = 255 - K
@@ -99,14 +99,14 @@ void cmyk_to_rgb(const std::uint8_t* inks, std::uint8_t* rgb, std::int64_t width
   }
 }
 
-/// Chroma is interpolated across the borders of the blocks that libjpeg decodes together. One more
-/// block on every side keeps what is cut off there away from the pixels that are wanted.
+/// Chroma is interpolated across the borders of blocks that libjpeg decodes together. One extra
+/// block on every side keeps the effect of the cut away from the wanted pixels.
 struct Window {
-  PixelBox box;             ///< what is wanted, in pixels of the output
-  std::int64_t column = 0;  ///< of the output's first column
+  PixelBox box;             ///< the wanted part, in output pixels
+  std::int64_t column = 0;  ///< position of the first output column
 };
 
-/// At 1/2, 1/4 or 1/8, as small as `size` allows.
+/// The denominator (1, 2, 4 or 8) of the smallest decode that `size` allows.
 int denominator_for(ImageSize wanted, ImageSize size) {
   if (size == ImageSize{}) return 1;
   int denominator = 8;
@@ -116,7 +116,7 @@ int denominator_for(ImageSize wanted, ImageSize size) {
   return denominator;
 }
 
-/// The same part of the image at 1 / denominator of its size, at least one pixel.
+/// The box at 1 / denominator of the image's size, at least one pixel large.
 PixelBox scaled_box(const PixelBox& box, int denominator, ImageSize size) {
   const auto range = [denominator](std::int64_t begin, std::int64_t end, std::int64_t limit) {
     const std::int64_t first = std::min(begin / denominator, limit - 1);
@@ -127,7 +127,7 @@ PixelBox scaled_box(const PixelBox& box, int denominator, ImageSize size) {
   return {rows[0], rows[1], columns[0], columns[1]};
 }
 
-/// Limits the decoding to what `box` needs. May leave by a jump.
+/// Restricts decoding to the rows and columns that `box` requires. May longjmp.
 Window open_window(jpeg_decompress_struct& info, const PixelBox& box) {
   Window window{box};
 #ifdef LIBJPEG_TURBO_VERSION
@@ -149,7 +149,7 @@ std::vector<std::uint8_t>& row_buffer(Decoder& decoder, std::int64_t y) {
   return decoder.rows[static_cast<std::size_t>(y & 1)];
 }
 
-/// Puts the wanted part of a row that was read into the image.
+/// Copies the wanted part of a decoded row to the image.
 void place_row(Decoder& decoder, const Window& window, std::int64_t y) {
   const std::int64_t width = window.box.right - window.box.left;
   const std::int64_t from = window.box.left - window.column;
@@ -160,9 +160,9 @@ void place_row(Decoder& decoder, const Window& window, std::int64_t y) {
     std::copy_n(row + Image::kChannels * from, Image::kChannels * width, decoder.image.at(y, 0));
 }
 
-/// Reads the rows down to the window's end. A row is copied after the next one was read: just
-/// written by narrower instructions, it would not be in the cache yet, and reading it would wait.
-/// May leave by a jump: no local needs destruction.
+/// Reads rows up to the end of the window. Each row is copied only after the next one was read:
+/// loading it immediately after libjpeg's narrower stores would stall. May longjmp, so no local
+/// may need destruction.
 void read_rows(Decoder& decoder, const Window& window) {
   jpeg_decompress_struct& info = decoder.info;
   const PixelBox& box = window.box;
@@ -177,7 +177,7 @@ void read_rows(Decoder& decoder, const Window& window) {
   if (!direct) place_row(decoder, window, box.bottom - box.top - 1);
 }
 
-/// Fills decoder.image. False after an error of libjpeg, which is in decoder.message then.
+/// Fills decoder.image. Returns false after a libjpeg error, with the text in decoder.message.
 bool decode_into(Decoder& decoder, const Source& source) {
   if (setjmp(decoder.on_error) != 0) return false;
   jpeg_decompress_struct& info = decoder.info;
@@ -185,7 +185,7 @@ bool decode_into(Decoder& decoder, const Source& source) {
   jpeg_read_header(&info, TRUE);
   check_size(source, info.image_height, info.image_width);
   const ImageSize size{info.image_height, info.image_width};
-  constexpr std::int64_t most = 512;  // Huffman codes: a bit for each block of 8 x 8, at the least
+  constexpr std::int64_t most = 512;  // Huffman codes take at least one bit per 8 x 8 block
   if (!info.arith_code) check_plausible(source, size, most);
   PixelBox box = chosen_box(source, size);
 

@@ -13,13 +13,13 @@
 namespace fovea {
 namespace {
 
-/// What must be destroyed in any case. libjpeg's errors jump to on_error.
+/// State that is destroyed on every path. libjpeg's errors jump to on_error.
 struct Encoder {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   std::jmp_buf on_error{};
   std::array<char, JMSG_LENGTH_MAX> message{};
-  unsigned char* bytes = nullptr;  ///< libjpeg's, from malloc
+  unsigned char* bytes = nullptr;  ///< allocated by libjpeg with malloc
   unsigned long size = 0;
 
   Encoder() = default;
@@ -50,7 +50,7 @@ void set_up(jpeg_compress_struct& info, const Image& image, const JpegOptions& o
   if (options.progressive) jpeg_simple_progression(&info);
 }
 
-/// False after an error of libjpeg, which is in encoder.message then.
+/// Returns false after a libjpeg error, with the text in encoder.message.
 bool encode_into(Encoder& encoder, const Image& image, const JpegOptions& options) {
   if (setjmp(encoder.on_error) != 0) return false;
   jpeg_compress_struct& info = encoder.info;

@@ -1,4 +1,4 @@
-// JPEG in a build without libjpeg. Colours differ from libjpeg's by up to 2.
+// JPEG in builds without libjpeg. Colours differ from libjpeg's by up to 2.
 #include "base/error.h"
 #include "data/codecs/codec.h"
 

@@ -1,4 +1,4 @@
-// PNG in a build without libpng. stb_image checks no checksums: damage can pass unnoticed.
+// PNG in builds without libpng. stb_image does not verify checksums, so damage can go undetected.
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO

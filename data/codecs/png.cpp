@@ -1,4 +1,4 @@
-// PNG through libpng. Checksums are verified; a wrong one is an error.
+// PNG through libpng. Checksums are verified; a mismatch is an error.
 #include <png.h>
 #include <csetjmp>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 using codec::Source;
 
-/// What one of the two directions needs, destroyed in any case. libpng's errors jump to on_error.
+/// State for reading or writing, destroyed on every path. libpng's errors jump to on_error.
 struct Png {
   explicit Png(bool writes) : write(writes) {
     png = write ? png_create_write_struct(PNG_LIBPNG_VER_STRING, this, on_png_error, ignore)
@@ -62,7 +62,7 @@ void append(png_structp png, png_bytep data, std::size_t count) {
   self.written.append(reinterpret_cast<const char*>(data), count);
 }
 
-/// Deflate shrinks at most 1032-fold: a shorter file cannot hold the pixels its header promises.
+/// Deflate compresses at most 1032-fold: a shorter file cannot contain the pixels of its header.
 void check_rows_fit(const Source& source, const Png& self) {
   const std::size_t promised =
       png_get_rowbytes(self.png, self.info) * png_get_image_height(self.png, self.info);
@@ -73,17 +73,17 @@ void check_rows_fit(const Source& source, const Png& self) {
 
 void convert(const Png& self, bool as_stored) {
   png_set_strip_alpha(self.png);
-  png_set_expand(self.png);  // palettes and fewer than 8 bits
+  png_set_expand(self.png);  // expand palettes and samples below 8 bits
   if (!as_stored) {
-    png_set_strip_16(self.png);  // the high byte
+    png_set_strip_16(self.png);  // keep the high byte
     png_set_gray_to_rgb(self.png);
   } else if (std::endian::native == std::endian::little) {
-    png_set_swap(self.png);  // files begin with the high byte
+    png_set_swap(self.png);  // files are big-endian
   }
   png_set_interlace_handling(self.png);
 }
 
-/// Of the rows that libpng now gives.
+/// The format of the rows that libpng returns with the current settings.
 PixelFormat format_of(const Png& self) {
   const bool wide = png_get_bit_depth(self.png, self.info) == 16;
   return {wide ? PixelType::u16 : PixelType::u8, png_get_channels(self.png, self.info)};
@@ -94,11 +94,11 @@ void point_at_rows(Png& self) {
   for (std::size_t y = 0; y < self.rows.size(); ++y) self.rows[y] = self.image.at(y, 0);
 }
 
-/// Fills self.image. False after an error of libpng, which is in self.message then.
+/// Fills self.image. Returns false after a libpng error, with the text in self.message.
 bool decode_into(Png& self, const Source& source) {
   if (setjmp(self.on_error) != 0) return false;
   png_set_read_fn(self.png, &self, take);
-  // Limits of our own, with better messages, stand in check_size().
+  // check_size() applies our own limits, with better messages.
   png_set_user_limits(self.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_read_info(self.png, self.info);
   const png_uint_32 height = png_get_image_height(self.png, self.info);
@@ -117,7 +117,7 @@ bool decode_into(Png& self, const Source& source) {
   return true;
 }
 
-/// Fills self.written with self.image.
+/// Encodes self.image to self.written.
 bool encode_from(Png& self) {
   if (setjmp(self.on_error) != 0) return false;
   png_set_write_fn(self.png, &self, append, nullptr);

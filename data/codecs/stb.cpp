@@ -1,5 +1,5 @@
-// stb_image: BMP always, JPEG and PNG in builds without their libraries.
-// Its other formats stay out: the fuzzer finds overflows in 2.27 (16-bit PNM).
+// stb_image: BMP always, JPEG and PNG in builds without their libraries. Its other formats are
+// disabled: the fuzzer finds overflows in 2.27 (16-bit PNM).
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_BMP
@@ -18,7 +18,7 @@
 namespace fovea::codec {
 namespace {
 
-/// `channels` are the file's.
+/// The output format; `channels` is the file's channel count.
 PixelFormat wanted_format(const Source& source, int channels) {
   const auto size = static_cast<int>(source.bytes.size());
   const bool is_png = source.bytes.front() == 0x89;
@@ -47,7 +47,7 @@ Image decode_stb(const Source& source) {
   if (stbi_info_from_memory(source.bytes.data(), size, &width, &height, &channels) == 0)
     fail(source.name, ": damaged picture: ", stbi_failure_reason());
   check_size(source, static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width));
-  constexpr std::int64_t most = 4096;  // pixels of a byte: no format here packs more of them
+  constexpr std::int64_t most = 4096;  // pixels per byte: no format here packs more
   check_plausible(source, {height, width}, most);
 
   const PixelFormat format = wanted_format(source, channels);

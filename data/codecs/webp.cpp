@@ -1,4 +1,4 @@
-// WebP through libwebp, still or moving: the first frame on its canvas, as Pillow shows it.
+// WebP through libwebp, still or animated: the first frame on its canvas, like Pillow.
 #include <webp/decode.h>
 #include <webp/demux.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSamples = 4;  // libwebp's canvas is RGBA
 
-/// The canvas of the first frame, which the decoder owns; null when the data is damaged.
+/// The canvas of the first frame, owned by the decoder; null if the data is damaged.
 const std::uint8_t* first_frame(WebPAnimDecoder* decoder) {
   std::uint8_t* canvas = nullptr;
   int milliseconds = 0;

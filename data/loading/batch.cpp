@@ -1,4 +1,4 @@
-// What is done to all members of a batch.
+// Operations on all members of a batch.
 #include "data/loading/batch.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the loader hands to the trainer: tensors that have a row for each image.
+// Batches, the loader's output: tensors with one row per image.
 #pragma once
 
 #include <functional>
@@ -10,41 +10,41 @@
 
 namespace fovea {
 
-/// A tensor that a data set or a task adds to a batch.
+/// A named tensor that a data set or a task adds to a batch.
 struct BatchMember {
   std::string name;
   Tensor value;         ///< [B, ...]
-  bool uploads = true;  ///< false: it stays on the CPU
+  bool uploads = true;  ///< false: stays on the CPU
 };
 
-/// Members that every batch has are fields, all others have names: boxes, masks, dense maps, noise,
-/// shares of classes. Whatever works on all members goes through mapped().
+/// Members of every batch are fields; all others have names: boxes, masks, dense maps, noise,
+/// class weights. Operations on all members use mapped().
 struct Batch {
-  Tensor images;  ///< f32 [B, C, H, W], normalised; B rows, several of a sample where it is split
-  Tensor labels;  ///< i64 [B]
-  Tensor indices{};  ///< i64 [B], of the samples in their data set; they stay on the CPU
+  Tensor images;     ///< f32 [B, C, H, W], normalised; several of the B rows per sample with splits
+  Tensor labels;     ///< i64 [B]
+  Tensor indices{};  ///< i64 [B], indices of the samples in the data set; stay on the CPU
   std::vector<BatchMember> others{};
 
   [[nodiscard]] std::int64_t size() const { return images.defined() ? images.size(0) : 0; }
 
-  /// The member of that name; an undefined tensor where there is none.
+  /// The member with this name; undefined if there is none.
   [[nodiscard]] Tensor find(std::string_view name) const;
-  /// The same. Throws where there is none, naming those that are there.
+  /// The same, but throws if there is none, listing the existing ones.
   [[nodiscard]] Tensor at(std::string_view name) const;
-  /// Adds the member, or replaces the one of its name.
+  /// Adds a member or replaces the one with its name.
   void set(BatchMember member);
   void set(std::string name, Tensor value) { set({std::move(name), std::move(value)}); }
 
-  /// All members that are defined, each changed by `change`.
+  /// Changes the value of each defined member.
   using Change = std::function<Tensor(const Tensor& value, bool uploads)>;
   [[nodiscard]] Batch mapped(const Change& change) const;
 
-  /// Rows [first, first + count), which share this batch's memory.
+  /// The rows [first, first + count), sharing memory with this batch.
   [[nodiscard]] Batch rows(std::int64_t first, std::int64_t count) const;
-  /// So many rows, from the first on over and over. The batch is on the CPU; itself where it has
-  /// that many.
+  /// A batch of `count` rows that repeats these rows cyclically. The batch must be on the CPU;
+  /// returned unchanged if it has that many rows.
   [[nodiscard]] Batch repeated(std::int64_t count) const;
-  /// The batch where a model on `device` reads it: what uploads, by upload().
+  /// The batch for a model on `device`: members that upload are copied by upload().
   [[nodiscard]] Batch uploaded(Device device) const;
 };
 

@@ -1,4 +1,4 @@
-// From the order of an epoch to a batch: read, place, vary, normalise, finish.
+// Makes batches: read, place, vary, normalise, finish.
 #include "data/loading/batch_maker.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ BatchMaker::Made BatchMaker::make(const std::vector<std::int64_t>& order, Cursor
   return made;
 }
 
-/// Adds the rows of the sample, or of what stands in for it; none when it is left out.
+/// Adds the rows of the sample or of its replacement; none if it is dropped.
 void BatchMaker::put(Made& made, BatchRows& rows, Draw draw) const try {
   const OnBadImage then = options_.bad_images.then;
   for (std::int64_t tries = 0; tries < dataset_->size(); ++tries) {
@@ -84,7 +84,8 @@ void BatchMaker::add_row(BatchRows& rows, Sample sample, const Draw& draw, std::
   pipeline_.finish(values, image.size(), rng);
 }
 
-/// Repeats of a sample in an epoch are augmented each in its own way.
+/// The random generator of a sample; repeats of a sample within an epoch are augmented
+/// differently.
 Rng BatchMaker::rng_of(const Draw& draw) const {
   std::uint64_t stream = stream_of(kAugmentStream, static_cast<std::uint64_t>(draw.epoch),
                                    static_cast<std::uint64_t>(draw.index));

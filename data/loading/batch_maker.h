@@ -1,4 +1,4 @@
-// Makes any batch of any epoch: a function of (options, order, place). Private to data/.
+// Makes any batch of any epoch as a pure function of (options, order, position). Private to data/.
 #pragma once
 
 #include <atomic>
@@ -16,33 +16,33 @@
 
 namespace fovea {
 
-/// What a task does to a batch before it is handed out: images changed, noise drawn. A function of
-/// the batch and its place alone; called from several threads at once.
+/// A task's transformation of a finished batch: changes images, draws noise. A pure function of
+/// the batch and its position; called from several threads at once.
 using PrepareBatch = std::function<Batch(Batch batch, Cursor at)>;
 
-/// Const: all workers share one.
+/// Immutable: all workers share one instance.
 class BatchMaker {
  public:
   struct Made {
     Batch batch;
-    std::vector<BrokenImage> bad;  ///< met on the way
+    std::vector<BrokenImage> bad;  ///< encountered in this batch
   };
 
   BatchMaker(std::shared_ptr<const Dataset> dataset, Pipeline pipeline,
              const LoaderOptions& options, PrepareBatch prepare);
 
-  /// Broken images met so far, by all workers, the same ones again and again.
+  /// Number of broken images encountered so far by all workers, counting repetitions.
   [[nodiscard]] std::int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
-  /// Of an epoch.
+  /// The image order of an epoch.
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const;
-  /// `order` is order(at.epoch). Throws Error, naming the sample that it is about.
+  /// Makes the batch at `at`; `order` is order(at.epoch). Throws Error that names the sample.
   [[nodiscard]] Made make(const std::vector<std::int64_t>& order, Cursor at) const;
 
  private:
-  /// What the random steps of one sample depend on, apart from the seed.
+  /// The inputs of a sample's random steps, apart from the seed.
   struct Draw {
     std::int64_t epoch, index, repeat;
-    std::int64_t place;  ///< in the epoch; only what is left unfinished depends on it
+    std::int64_t place;  ///< position in the epoch; only resplit depends on it
   };
 
   void put(Made& made, BatchRows& rows, Draw draw) const;

@@ -1,4 +1,5 @@
-// Images of one size are written where they stay; others wait until the largest is known.
+// Collects rows. Images of one size are written directly to the batch; others wait until the
+// largest size is known.
 #include "data/loading/batch_rows.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::int64_t rounded_up(std::int64_t side, std::int64_t multiple) {
   return (side + multiple - 1) / multiple * multiple;
 }
 
-/// [C, small] into the upper left corner of [C, large].
+/// Copies [C, small] to the upper left corner of [C, large].
 void place(const float* from, ImageSize small, float* to, ImageSize large, std::int64_t channels) {
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t y = 0; y < small.height; ++y)
@@ -25,7 +26,7 @@ void place(const float* from, ImageSize small, float* to, ImageSize large, std::
   }
 }
 
-/// Throws unless both have boxes or neither has, and their maps agree in name and channels.
+/// Throws unless both or neither have boxes, and their maps agree in name and channels.
 void require_alike(const ImageTargets& a, const ImageTargets& b) {
   check(a.boxes.has_value() == b.boxes.has_value(),
         "some samples have boxes and others have none, expected a list for each");

@@ -1,7 +1,7 @@
-// Threads that make batches, and the bounded queue between them and the consumer.
+// The worker threads, and the bounded queue between them and the consumer.
 //
-// Batches are numbered from the start. Workers take the next number as long as it is less than
-// `queue` ahead of the consumer, and put the result into slot number % queue.
+// Batches are numbered from the start. A worker takes the next number if it is less than `queue`
+// ahead of the consumer, and stores the result in slot number % queue.
 #include "data/loading/loader.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ struct Loader::Workers {
     }
   }
 
-  /// The number of the next batch to make; none when it is time to stop.
+  /// The number of the next batch to make; empty when the worker should stop.
   std::optional<std::int64_t> claim() {
     std::unique_lock lock(mutex);
     const auto window = static_cast<std::int64_t>(slots.size());
@@ -82,7 +82,7 @@ struct Loader::Workers {
     return slot;
   }
 
-  /// The order of an epoch, made once by whoever comes first.
+  /// The order of an epoch, computed by the first caller.
   Order order_of(std::int64_t epoch) {
     const std::lock_guard lock(order_mutex);
     if (order == nullptr || order_epoch != epoch) {
@@ -117,17 +117,17 @@ struct Loader::Workers {
   const std::unique_ptr<const BatchMaker> maker;
   const std::int64_t first, batches_per_epoch;
   const std::chrono::duration<double> word_after;
-  const std::int64_t last;  ///< one past the last number
+  const std::int64_t last;  ///< one past the last batch number
 
   std::mutex mutex;                ///< guards what follows
-  std::condition_variable space;   ///< a slot became free, or it is time to stop
-  std::condition_variable filled;  ///< a slot became ready
+  std::condition_variable space;   ///< notified when a slot is free or the workers should stop
+  std::condition_variable filled;  ///< notified when a slot is filled
   std::vector<Slot> slots;
-  std::int64_t claimed;   ///< next number to make
-  std::int64_t consumed;  ///< next number to hand out
+  std::int64_t claimed;   ///< next batch number to make
+  std::int64_t consumed;  ///< next batch number to return
   bool stopping = false;
 
-  std::mutex order_mutex;  ///< guards the two below
+  std::mutex order_mutex;  ///< guards the next two members
   Order order;
   std::int64_t order_epoch = 0;
 

@@ -1,7 +1,7 @@
-// Makes batches in worker threads, ahead of their use.
+// Loads batches ahead of their use in worker threads.
 //
-// Which images a batch holds depends on (seed, epoch) and what random steps do to an image on
-// (seed, epoch, index): the bytes are the same for any number of workers and from any start.
+// The images of a batch depend on (seed, epoch), and their random steps on (seed, epoch, index):
+// the bytes are the same for any number of workers and after any resume.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace fovea {
 
-/// More images are broken than BadImageOptions::limit allows.
+/// Thrown when more images are broken than BadImageOptions::limit allows.
 class TooManyBadImages : public Error {
  public:
   using Error::Error;
@@ -29,32 +29,32 @@ class TooManyBadImages : public Error {
 
 class Loader {
  public:
-  /// Throws unless there is at least one batch an epoch. Starts working at `start`. `prepare` is
-  /// called once for each batch, by the worker that made it (by next() where there are none), but
-  /// not for an empty batch.
+  /// Throws unless an epoch has at least one batch. Starts working at `start`. `prepare` is called
+  /// once per batch by the worker that made it (by next() without workers), but not for an empty
+  /// batch.
   Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, LoaderOptions options,
          Cursor start = {}, PrepareBatch prepare = {});
-  ~Loader();  ///< waits for the batches that are being made
+  ~Loader();  ///< waits for batches in progress
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The batch at cursor(), which then moves on. Rethrows what went wrong with a sample or in
-  /// `prepare`, naming the sample or the batch. Throws at the end when epochs are not endless.
+  /// Returns the batch at cursor() and advances the cursor. Rethrows errors of samples and of
+  /// `prepare`, naming the sample or the batch. Throws at the end unless epochs are endless.
   [[nodiscard]] Batch next();
-  /// Where the next batch comes from.
+  /// The position of the next batch.
   [[nodiscard]] Cursor cursor() const { return cursor_; }
-  /// Whether next() has a batch to give.
+  /// Whether next() can return another batch.
   [[nodiscard]] bool has_next() const;
 
   [[nodiscard]] std::int64_t batches_per_epoch() const { return batches_; }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
-  /// How many different bad images the batches so far have met, and those that were met since the
-  /// last call.
+  /// The number of distinct bad images in the batches so far.
   [[nodiscard]] std::int64_t bad_images() const {
     return static_cast<std::int64_t>(bad_images_.size());
   }
+  /// The bad images encountered since the last call.
   [[nodiscard]] std::vector<BrokenImage> take_bad_images();
-  /// Told what next() waits for, every options.seconds_without_word while it does.
+  /// Called with what next() is waiting for, every options.seconds_without_word during a wait.
   std::function<void(const std::string& what)> on_wait{};
 
  private:
@@ -65,9 +65,9 @@ class Loader {
   Cursor cursor_;
   std::int64_t first_epoch_;
   std::int64_t batches_;
-  std::int64_t images_;  ///< of the data set
+  std::int64_t images_;  ///< number of images in the data set
   std::set<std::int64_t> bad_images_;
-  std::vector<BrokenImage> new_bad_images_;  ///< not taken yet
+  std::vector<BrokenImage> new_bad_images_;  ///< not yet returned by take_bad_images()
   std::unique_ptr<Workers> workers_;
 };
 

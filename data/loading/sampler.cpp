@@ -1,4 +1,4 @@
-// Orders of an epoch.
+// Image orders of an epoch: shuffled, buffered, sequential.
 #include "data/loading/sampler.h"
 
 #include <numeric>

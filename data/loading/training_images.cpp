@@ -1,4 +1,4 @@
-// A loader with training's pipeline.
+// Creates the loader with the training pipeline.
 #include "data/loading/training_images.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The images of training: which ones, and what is done to them.
+// The training images, and their preprocessing.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,12 @@ namespace fovea {
 
 struct TrainingImages {
   LoaderOptions loader{};
-  AugmentOptions augment{};   ///< its size is that of the images that are asked for
-  bool shrink_large = false;  ///< large JPEGs may be decoded smaller (DecodeOptions::shrink_to)
+  AugmentOptions augment{};  ///< its size is the requested image size
+  /// Whether large JPEGs may be decoded at reduced size (DecodeOptions::shrink_to).
+  bool shrink_large = false;
 };
 
-/// Batches of images of `size`, from `start` on, prepared where `prepare` is given.
+/// A loader of batches of images of `size`, starting at `start`; `prepare` is optional.
 [[nodiscard]] std::unique_ptr<Loader> training_loader(TrainingImages images,
                                                       const std::shared_ptr<const Dataset>& dataset,
                                                       ImageSize size, Cursor start = {},

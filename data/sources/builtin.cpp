@@ -1,4 +1,4 @@
-// The built-in pictures and their classes.
+// Draws the built-in pictures.
 #include "data/sources/builtin.h"
 
 #include "base/error.h"

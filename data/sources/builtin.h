@@ -1,8 +1,9 @@
-// The built-in data set: ten classes of drawn 32x32 pictures, so that the first training run needs
-// no download.
+// The built-in data set: ten classes of generated 32x32 pictures, so that the first training run
+// needs no download.
 //
-// Classes are shapes and patterns; their colours, places, sizes, tilts and backgrounds are drawn
-// independently of the class, so single pixels say nothing and a model must see form.
+// The classes are shapes and patterns. Colour, position, size, tilt and background are drawn
+// independently of the class, so single pixels carry no class information and a model must
+// recognise shape.
 #pragma once
 
 #include "data/dataset.h"

@@ -16,10 +16,10 @@ using drawing::Color;
 using drawing::Form;
 
 constexpr std::uint64_t kCueStream = 0x63756573;                  // "cues"
-constexpr std::int64_t kCopies = 50;                              // of each shape and pattern
-constexpr std::int64_t kPairs = Form::kShapes * Form::kPatterns;  // each in turn
+constexpr std::int64_t kCopies = 50;                              // pictures per shape and pattern
+constexpr std::int64_t kPairs = Form::kShapes * Form::kPatterns;  // pairs take turns
 
-/// Class of the built-in set -> category.
+/// Maps each class of the built-in set to a category.
 using Labels = std::array<std::int64_t, Form::kShapes + Form::kPatterns>;
 
 std::int64_t shape_of(std::int64_t index) { return index % Form::kShapes; }
@@ -29,7 +29,7 @@ std::int64_t pattern_of(std::int64_t index) {
 
 Image draw_cues(std::int64_t index, Rng& rng) {
   const Form shape(shape_of(index), rng);
-  const double stripe = rng.uniform(2.5, 3.5);  // fine: a star, too, shows several
+  const double stripe = rng.uniform(2.5, 3.5);  // narrow: even a star shows several stripes
   const Form pattern(pattern_of(index), stripe, rng);
   const Color ground = drawing::random_color(rng);
   const Color first = drawing::contrasting_color({ground}, rng);

@@ -1,4 +1,4 @@
-// Distances to forms, and painting.
+// Signed distances to the forms, and painting.
 #include "data/sources/builtin_drawing.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace fovea::drawing {
 namespace {
 
-// Outlines in a square of half side 1, centred so that they turn about their middle.
+// Outlines in a square with half side 1, centred on the point about which they are tilted.
 constexpr Point kSquare[] = {{-0.8, -0.8}, {0.8, -0.8}, {0.8, 0.8}, {-0.8, 0.8}};
 constexpr Point kTriangle[] = {{0, -1}, {0.95, 0.75}, {-0.95, 0.75}};
 constexpr Point kCross[] = {{-0.3, -1},  {0.3, -1},  {0.3, -0.3}, {1, -0.3},
@@ -40,9 +40,9 @@ double polygon_distance(Point p, std::span<const Point> outline) {
   return inside ? -nearest : nearest;
 }
 
-/// Distance to the nearest stripe of width 1 at every second unit: negative on a stripe.
+/// Distance to the nearest stripe of width 1, every second unit; negative on a stripe.
 double stripe_distance(double x) {
-  const double t = x - 2 * std::floor(x / 2);  // [0, 2)
+  const double t = x - 2 * std::floor(x / 2);  // in [0, 2)
   return std::abs(t - 0.5) < 0.5 ? std::abs(t - 0.5) - 0.5 : 0.5 - std::abs(t - 1.5);
 }
 
@@ -67,7 +67,7 @@ double form_distance(std::int64_t label, Point p) {
       return stripe_distance(p.x);
     case 8:
       return stripe_distance((p.x + p.y) * 0.7071067811865476);
-    default: {  // a checkerboard is the exclusive or of two sets of stripes
+    default: {  // a checkerboard: the exclusive or of two sets of stripes
       const double a = stripe_distance(p.x), b = stripe_distance(p.y);
       return std::max(std::min(a, b), -std::max(a, b));
     }
@@ -82,7 +82,7 @@ double distance(const Color& a, const Color& b) {
   return std::sqrt(sum);
 }
 
-/// A smooth random field on the picture: bilinear between the corners of a coarse grid.
+/// A smooth random field: bilinear interpolation of a coarse grid.
 class Shading {
  public:
   Shading(double strength, Rng& rng) {
@@ -119,7 +119,7 @@ Form::Form(std::int64_t label, double size, Rng& rng) : label_(label), scale_(si
   const double middle = 0.5 * kSide;
   const double room = is_pattern(label) ? 2 * scale_ : middle - scale_;
   center_ = {middle + rng.uniform(-room, room), middle + rng.uniform(-room, room)};
-  sine_ = rng.uniform(-0.2, 0.2);  // up to 11.5 degrees either way
+  sine_ = rng.uniform(-0.2, 0.2);  // up to 11.5 degrees in either direction
   cosine_ = std::sqrt(1 - sine_ * sine_);
 }
 

@@ -1,7 +1,7 @@
-// What the built-in pictures are drawn of: forms laid on a picture, colours, shading and grain.
+// The elements of the built-in pictures: forms, colours, shading and grain.
 //
-// Only + - * / and sqrt are used, never fused: IEEE 754 defines them to the bit, so the pictures
-// are the same on every machine.
+// Uses only + - * / and sqrt, never fused: IEEE 754 defines these exactly, so the pictures are
+// bit-identical on every machine.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@
 
 namespace fovea::drawing {
 
-inline constexpr std::int64_t kSide = 32;  ///< of a picture, in pixels
+inline constexpr std::int64_t kSide = 32;  ///< side of a picture, in pixels
 
 struct Point {
   double x = 0, y = 0;
 };
 using Color = std::array<double, 3>;  ///< 0 .. 255
 
-/// The form of a class as it is laid on a picture. Classes 0 to 5 are shapes, disc to star, each
-/// whole in the picture; 6 to 9 are patterns, stripes and checkerboard, which cover all of it.
+/// A class's form, placed on a picture. Classes 0 to 5 are shapes, disc to star, completely inside
+/// the picture; 6 to 9 are patterns, stripes and checkerboard, which cover the whole picture.
 class Form {
  public:
   static constexpr std::int64_t kShapes = 6, kPatterns = 4;
 
-  /// Place, size and tilt are drawn: shapes of 18 to 26 pixels, stripes and fields of 2.5 to 5.
+  /// Draws position, size and tilt: shapes of 18 to 26 pixels, stripes and fields of 2.5 to 5.
   Form(std::int64_t label, Rng& rng);
-  /// A size that is given: half of a shape's side, or the width of a stripe or field, in pixels.
+  /// With a given size: half the side of a shape, or the width of a stripe or field, in pixels.
   Form(std::int64_t label, double size, Rng& rng);
 
   /// The share of the pixel around (x, y) that the form covers, in [0, 1].
@@ -43,12 +43,12 @@ class Form {
 };
 
 [[nodiscard]] Color random_color(Rng& rng);
-/// One far enough from all of the others to be seen beside them.
+/// A colour that contrasts with each of the others.
 [[nodiscard]] Color contrasting_color(std::initializer_list<Color> others, Rng& rng);
-/// a, or b where the share is 1.
+/// Interpolates from a (share 0) to b (share 1).
 [[nodiscard]] Color blend(const Color& a, const Color& b, double share);
 
-/// A picture of the colours at the middles of its pixels, with smooth random shading and grain.
+/// Paints the colour at each pixel centre, with smooth random shading and grain.
 [[nodiscard]] Image paint(const std::function<Color(double x, double y)>& color, Rng& rng);
 
 }  // namespace fovea::drawing

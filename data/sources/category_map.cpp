@@ -1,4 +1,4 @@
-// Parsing maps from categories to classes.
+// Parser of category maps.
 #include "data/sources/category_map.h"
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-/// "281 282", or with commas: "281, Egyptian cat".
+/// Splits "281 282" or, with commas, "281, Egyptian cat".
 std::vector<std::string> classes_in(const std::string& text) {
   return text.find(',') == std::string::npos ? words_of(text) : comma_parts(text);
 }

@@ -1,4 +1,4 @@
-// Which classes of a model make up a category: "cat: 281 282 283", or their names.
+// Category maps: the classes of a model that make up a category, "cat: 281 282 283" or by name.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace fovea {
 
 struct Category {
-  std::string name;  ///< as it may be shown: see visible_text()
+  std::string name;  ///< safe to print: see visible_text()
   std::vector<std::int64_t> classes;
 };
 
-/// Lines "name: class class ...", empty ones and those that begin with # left out. A class is one
-/// of the model's names or, where none is called so, its index; with commas between them names may
-/// hold blanks. Throws Error, beginning with `where`, on other lines, on a name or a class that
-/// stands there twice, on fewer than two categories, and on classes that the model does not have.
+/// Parses lines "name: class class ..."; empty lines and lines that start with # are ignored. A
+/// class is a class name of the model or, if there is none, an index; names with blanks must be
+/// separated by commas. Throws Error, starting with `where`, on other lines, on duplicate names or
+/// classes, on fewer than two categories, and on classes that the model does not have.
 [[nodiscard]] std::vector<Category> parse_category_map(std::string_view text,
                                                        const std::string& where,
                                                        const ModelClasses& model);
-/// Every class a category of its own.
+/// One category per class.
 [[nodiscard]] std::vector<Category> categories_of(const std::vector<std::string>& class_names);
 
 [[nodiscard]] std::vector<std::string> category_names(const std::vector<Category>& categories);

@@ -1,4 +1,4 @@
-// Finding, checking and reading CIFAR's files.
+// Finds, validates and reads CIFAR's files.
 #include "data/sources/cifar.h"
 
 #include <optional>
@@ -18,25 +18,25 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kArea = Cifar::kSide * Cifar::kSide;
 
-/// How a set lies on the disk: in the binary version, or in Python's.
+/// A format of the set on disk: the binary version, or Python's.
 struct Form {
-  std::vector<std::string> folders;  ///< usual names, below data_dir
+  std::vector<std::string> folders;  ///< usual folder names below data_dir
   std::vector<std::string> train_files, test_files;
   std::string names_file, names_key;
-  std::vector<std::string> label_keys;  ///< empty: binary
+  std::vector<std::string> label_keys;  ///< empty: binary format
 
   [[nodiscard]] const std::vector<std::string>& files(Split split) const {
     return split == Split::train ? train_files : test_files;
   }
 };
 
-/// What tells the two sets apart.
+/// The properties that distinguish the two sets.
 struct Layout {
   std::string title;
-  std::int64_t label_bytes;  ///< the last one is the label used
+  std::int64_t label_bytes;  ///< the last label byte is used
   std::int64_t classes;
-  std::int64_t coarse_classes;  ///< that the label byte before it counts; 0: there is none
-  std::int64_t train_records, test_records;  ///< of the official set
+  std::int64_t coarse_classes;  ///< range of the preceding label byte; 0: there is none
+  std::int64_t train_records, test_records;  ///< official counts
   std::vector<Form> forms;
 
   [[nodiscard]] std::int64_t record_bytes() const { return label_bytes + Image::kChannels * kArea; }
@@ -102,8 +102,8 @@ bool holds_a_file_of(const fs::path& folder, const Form& form) {
   return false;
 }
 
-/// data_dir itself or a folder of a usual name below it: the first that holds any of the files, so
-/// that both splits come from one place.
+/// The location of the set: data_dir, or a folder with a usual name below it. The first one with
+/// any of the files is used, so that both splits come from one place.
 std::optional<Found> find_set(CifarKind kind, const fs::path& data_dir) {
   for (const Form& form : layout_of(kind).forms) {
     if (holds_a_file_of(data_dir, form)) return Found{data_dir, &form};
@@ -117,7 +117,7 @@ std::optional<Found> find_set(CifarKind kind, const fs::path& data_dir) {
   return {};
 }
 
-/// An archive that was not unpacked; empty where there is none.
+/// An archive that was not unpacked; empty if there is none.
 fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
   const std::string begin = kind == CifarKind::cifar10 ? "cifar-10-" : "cifar-100-";
   std::error_code ignored;
@@ -150,7 +150,7 @@ fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
        "$FOVEA_DATA");
 }
 
-/// The records of a file, whichever form it has.
+/// The records of a file in either format.
 std::string read_records(const Form& form, const std::string& path) {
   std::string bytes = read_file(path);
   return form.label_keys.empty() ? std::move(bytes)
@@ -164,7 +164,7 @@ std::string read_names(const Form& form, const fs::path& folder) {
   return form.label_keys.empty() ? bytes : cifar_names_of(bytes, form.names_key, path.string());
 }
 
-/// "; they are 100 records of cifar10": what a file of another size may be.
+/// A hint such as "; they are 100 records of cifar10" for a file with an unexpected size.
 std::string other_records(CifarKind kind, std::int64_t size) {
   const Layout& other = layout_of(other_of(kind));
   if (size < 2 * other.record_bytes() || size % other.record_bytes() != 0) return {};

@@ -1,4 +1,4 @@
-// From pickled dictionaries to rows of bytes.
+// Converts pickled dictionaries to records.
 #include "data/sources/cifar_pickle.h"
 
 #include <cstdint>
@@ -28,7 +28,7 @@ const std::vector<PickleRef>& require_list(const Pickle& pickle, const std::stri
   return pickle.at(value).items;
 }
 
-/// Labels fit into a byte of the binary version.
+/// The labels as bytes; throws if they do not fit the binary version.
 std::vector<char> labels_of(const Pickle& pickle, const std::string& key,
                             const std::string& where) {
   std::vector<char> labels;

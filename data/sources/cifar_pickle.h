@@ -1,4 +1,4 @@
-// The batches of CIFAR's Python version as records of its binary version.
+// Converts the batches of CIFAR's Python version to records of its binary version.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace fovea {
 
-/// Of a pickled batch, a dictionary: "data", an array of bytes [images, 3072], and for each of
-/// `label_keys` a list of labels. A record is its labels, one byte each in the order of the keys,
-/// and its row of data. Throws Error, beginning with `where`, on anything else.
+/// Converts a pickled batch, a dictionary with "data", an array of bytes [images, 3072], and a
+/// list of labels for each of `label_keys`. A record is its labels, one byte each in the order of
+/// the keys, and its row of data. Throws Error, starting with `where`, on anything else.
 [[nodiscard]] std::string cifar_records_of(std::string_view pickled,
                                            const std::vector<std::string>& label_keys,
                                            const std::string& where);
 
-/// The list of names under `key` of a pickled dictionary, an end of line after each. Throws Error,
-/// beginning with `where`, where there is none.
+/// The list of names under `key` of a pickled dictionary, one per line. Throws Error, starting
+/// with `where`, if there is none.
 [[nodiscard]] std::string cifar_names_of(std::string_view pickled, const std::string& key,
                                          const std::string& where);
 

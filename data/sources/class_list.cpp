@@ -1,4 +1,4 @@
-// Reading class maps and synset names.
+// Parsers of class maps and synset names.
 #include "data/sources/class_list.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "tench (n01440764)" of the two; the id alone where `words` do not know it.
+/// "tench (n01440764)"; the id alone if `words` does not contain it.
 std::string shown_name(const std::string& id, const std::map<std::string, std::string>& words) {
   const auto known = words.find(id);
   return visible_text(known == words.end() ? id : known->second + " (" + id + ")");
 }
 
-/// Numbers in names compare as numbers, all else by bytes.
+/// Natural order: numbers in names compare by value, everything else by bytes.
 bool is_counted_before(std::string_view a, std::string_view b) {
   constexpr std::string_view kDigits = "0123456789";
   const auto take = [kDigits](std::string_view& text) {

@@ -1,4 +1,4 @@
-// The classes of a data set of photographs: what they are called in the files and what is shown.
+// The classes of a photograph data set: their names in the files and their display names.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace fovea {
 
-/// Class k is called ids()[k] in the files: a folder's name.
+/// Class k is called ids()[k] in the files, such as the name of a folder.
 class ClassList {
  public:
   ClassList() = default;
-  /// Throws when a name stands there twice; `where` begins the message.
+  /// Throws on duplicate names; `where` starts the message.
   ClassList(std::vector<std::string> ids, const std::string& where);
 
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
@@ -26,27 +26,27 @@ class ClassList {
   std::map<std::string, std::int64_t> labels_;
 };
 
-/// The numbers that all names are; empty where one is none.
+/// The names as numbers; empty if any name is not a number.
 [[nodiscard]] std::vector<std::int64_t> all_numbers(const std::vector<std::string>& names);
-/// Whether names stand as people count: "class 2" before "class 10".
+/// Whether names are in natural order: "class 2" before "class 10".
 [[nodiscard]] bool is_in_natural_order(const std::vector<std::string>& names);
-/// Class folders in the order of their labels: of their numbers where all are numbers, so that 10
-/// comes after 2, else of their bytes.
+/// Class folders in label order: numeric if all names are numbers, so that 10 follows 2; otherwise
+/// by bytes.
 [[nodiscard]] std::vector<std::string> in_label_order(std::vector<std::string> folders);
 
-/// One class name a line, in label order (timm's class maps), in quotes or not: see list_entries().
-/// Throws Error, beginning with `where`, on an empty list and on names that stand there twice.
+/// Parses a class map as in timm: one class name per line, in label order, optionally quoted; see
+/// list_entries(). Throws Error, starting with `where`, on an empty list and on duplicate names.
 [[nodiscard]] ClassList parse_class_map(std::string_view text, const std::string& where);
-/// The file itself or, when it is not there, the one of that name below `data_dir`.
+/// Reads the file, or if it does not exist, the file of that name below `data_dir`.
 [[nodiscard]] ClassList read_class_map(const std::filesystem::path& file,
                                        const std::filesystem::path& data_dir);
 
-/// Lines "n01440764 tench, Tinca tinca" as in LOC_synset_mapping.txt and synset_words.txt: what
-/// the id is called first. Lines of another form are passed over. `where` is that of
+/// Parses lines "n01440764 tench, Tinca tinca" as in LOC_synset_mapping.txt and synset_words.txt;
+/// returns the first name of each id. Ignores lines of another form. `where` is as in
 /// list_entries().
 [[nodiscard]] std::map<std::string, std::string> parse_synset_words(std::string_view text,
                                                                     const std::string& where);
-/// "tench (n01440764)" where data_dir holds such a file and it knows the id; else the id.
+/// "tench (n01440764)" if data_dir contains a synset file with the id; otherwise the id.
 [[nodiscard]] std::vector<std::string> shown_names(const ClassList& classes,
                                                    const std::filesystem::path& data_dir);
 

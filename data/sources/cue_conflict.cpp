@@ -1,4 +1,4 @@
-// Reading shape and texture off the names of pictures.
+// Parses shape and texture from picture names.
 #include "data/sources/cue_conflict.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class CueConflictFolder : public FileDataset {
   std::string notice_;
 };
 
-/// "cat" of "cat12"; empty where it does not end with a number.
+/// "cat" for "cat12"; empty if the word does not end with a number.
 std::string without_number(std::string_view word) {
   const std::size_t end = word.find_last_not_of("0123456789");
   if (end == std::string_view::npos || end + 1 == word.size()) return {};
@@ -76,7 +76,7 @@ class NameReader {
                        without_number(std::string_view(stem).substr(0, dash)) == shape;
     const std::string texture =
         named ? without_number(std::string_view(stem).substr(dash + 1)) : "";
-    const std::int64_t label = find(shape, file);  // first: it says most of a wrong folder
+    const std::int64_t label = find(shape, file);  // first: identifies a wrong folder best
     check(!texture.empty(), file.string(), ": got the name \"", stem, "\", expected \"", shape,
           "\", a number, \"-\", a category and a number, as in ", shape, "1-", other_than(shape),
           "2");

@@ -1,4 +1,4 @@
-// Looking for a name, first as it is.
+// Lookup that prefers the exact name.
 #include "data/sources/find_entry.h"
 
 #include <algorithm>

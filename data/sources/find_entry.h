@@ -1,4 +1,4 @@
-// Files and folders by names that may stand there in other letters.
+// Case-insensitive lookup of files and folders.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@ namespace fovea {
 [[nodiscard]] bool is_folder(const std::filesystem::path& path);
 [[nodiscard]] bool is_file(const std::filesystem::path& path);
 
-/// What lies in the folder under this name, or else under one that differs in capitals alone:
-/// "Train", "DATA_BATCH_1.BIN". Empty where nothing does.
+/// The entry of the folder with this name, or otherwise one that differs in case only: "Train",
+/// "DATA_BATCH_1.BIN". Empty if there is none.
 [[nodiscard]] std::filesystem::path find_entry(const std::filesystem::path& folder,
                                                const std::string& name);
 
-/// The names of the folders directly below, sorted; those that begin with a dot are passed over.
-/// Throws Error where the folder cannot be read.
+/// The names of the direct subfolders, sorted, without those that start with a dot. Throws Error
+/// if the folder cannot be read.
 [[nodiscard]] std::vector<std::string> folders_below(const std::filesystem::path& folder);
 
-/// The file itself or, when it is not there, the one of that name below `data_dir`.
+/// The file itself or, if it does not exist, the file of that name below `data_dir`.
 [[nodiscard]] std::filesystem::path beside_or_below(const std::filesystem::path& file,
                                                     const std::filesystem::path& data_dir);
 

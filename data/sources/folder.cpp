@@ -1,4 +1,4 @@
-// From a folder's index to labelled pictures.
+// Builds the list of labelled pictures from a folder's index.
 #include "data/sources/folder.h"
 
 #include <algorithm>
@@ -29,9 +29,9 @@ constexpr const char* kLabelsAdvice =
     "--val-labels FILE says the classes of pictures: LOC_val_solution.csv, ImageNet's ground "
     "truth, "
     "or lines \"PICTURE CLASS\"";
-constexpr const char* kSplitItself = ".";  // the class of pictures that lie in no class folder
+constexpr const char* kSplitItself = ".";  // class of pictures outside of class folders
 
-/// Those of the training split, so that both splits count alike.
+/// The classes of the training split, so that both splits have the same labels.
 ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   if (!options.class_map.empty()) return read_class_map(options.class_map, options.data_dir);
   const fs::path train = find_split_folder(options, Split::train);
@@ -48,7 +48,7 @@ ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
   return {in_label_order(std::move(names)), from.string()};
 }
 
-/// One index file for each root, named after it.
+/// The index file of a root; its name is derived from the root.
 fs::path index_file(const std::string& cache, const fs::path& root) {
   if (cache == "none") return {};
   fs::path folder = cache;
@@ -93,7 +93,7 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   add_notice(shared_pictures_notice(root_, index_, find_split_folder(options, Split::train)));
 }
 
-/// What is missing where no picture is of a class.
+/// Throws with an explanation if no picture belongs to a class.
 void ImageFolder::check_pictures(const DatasetOptions& options, Split split) const {
   const std::int64_t loose = loose_pictures();
   const bool has_folders = !folders_below(root_).empty();
@@ -125,7 +125,7 @@ void ImageFolder::add_labelled_images(const DatasetOptions& options) {
 }
 
 void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
-  std::vector<std::optional<std::int64_t>> labels;  // of the directories
+  std::vector<std::optional<std::int64_t>> labels;  // label of each directory
   std::set<std::string> dropped;
   for (const FolderIndex::Directory& directory : index_.directories) {
     labels.push_back(
@@ -136,7 +136,7 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
     const FolderIndex::File& file = index_.files[i];
     const std::string& directory = index_.directories[file.directory].path;
     const bool is_beside = directory == kSplitItself && !classes.find(kSplitItself);
-    if (is_beside) continue;  // the class folders: no picture of a class
+    if (is_beside) continue;  // next to the class folders: belongs to no class
     if (const auto label = labels[file.directory]) {
       images_.push_back({static_cast<std::int64_t>(i), *label});
       seen[*label] = true;

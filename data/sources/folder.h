@@ -1,6 +1,6 @@
-// ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**; of tasks
-// that need no labels also pictures in <data-dir>/train and <data-dir>/val themselves. Where they
-// may lie instead: see split_folders.h.
+// ImageNet-style class folders: <data-dir>/train/<class>/**, <data-dir>/val/<class>/**. For tasks
+// without labels, pictures directly in <data-dir>/train and <data-dir>/val also count. Other
+// supported layouts: see split_folders.h.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,14 @@
 
 namespace fovea {
 
-/// Classes are the folders of the training split, see in_label_order(), or the lines of
-/// options.class_map; images stand in the order of their paths. Names that differ in their form
-/// of Unicode alone are one class. Without class folders all pictures are of one class, unless
-/// options.labelled. The classes of test pictures are those of options.val_labels, where it is
-/// said.
+/// The classes are the folders of the training split, see in_label_order(), or the lines of
+/// options.class_map; images are sorted by path. Names that differ only in Unicode normalisation
+/// are one class. Without class folders all pictures belong to one class, unless options.labelled.
+/// options.val_labels, if given, assigns the classes of test pictures.
 class ImageFolder : public FileDataset {
  public:
-  /// Throws where the split has no folder, where it holds no pictures, and on classes that only the
-  /// test split has.
+  /// Throws if the split has no folder or no pictures, and if a class occurs in the test split
+  /// only.
   ImageFolder(const DatasetOptions& options, Split split);
 
   [[nodiscard]] std::int64_t size() const override {
@@ -36,21 +35,22 @@ class ImageFolder : public FileDataset {
 
  private:
   struct Entry {
-    std::int64_t file, label;  ///< index into index_.files
+    std::int64_t file, label;  ///< `file` is an index into index_.files
   };
   void add_images(const ClassList& classes, bool may_drop);
-  /// What the user should know of folders and classes: `seen` classes have pictures, `strange`
-  /// folders are left out, `mapped` are those of a class map.
+  /// Adds notices about folders and classes: `seen` marks classes with pictures, `strange` lists
+  /// skipped folders, `mapped` are the classes of a class map.
   void note_classes(const std::vector<bool>& seen, const std::vector<std::string>& strange,
                     const std::vector<std::string>& mapped);
   void add_labelled_images(const DatasetOptions& options);
   void check_pictures(const DatasetOptions& options, Split split) const;
   void add_notice(const std::string& text);
-  /// Whether a picture lies in the split's folder itself.
+  /// Whether a picture is directly in the split's folder.
   [[nodiscard]] bool is_loose(const FolderIndex::File& file) const;
+  /// The number of these pictures.
   [[nodiscard]] std::int64_t loose_pictures() const;
   [[nodiscard]] const Entry& entry(std::int64_t index) const;
-  /// How many files of which other kinds lie in the class folders; empty where none do.
+  /// A count of skipped files in the class folders by kind; empty if there are none.
   [[nodiscard]] std::string left_out() const;
 
   std::filesystem::path root_;

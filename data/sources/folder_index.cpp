@@ -1,4 +1,4 @@
-// Scanning, writing and reading the index of a folder.
+// Scans folders, and writes and parses their index.
 #include "data/sources/folder_index.h"
 
 #include <sys/stat.h>
@@ -24,14 +24,14 @@ constexpr std::string_view kTitle = "fovea-folder-index 2 ";
 constexpr std::string_view kOtherBuild = ": was made by a build that reads other pictures";
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// Time of the last change of a folder; -1 where there is none.
+/// Modification time of a folder; -1 if it does not exist.
 std::int64_t changed_ns(const fs::path& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
   return static_cast<std::int64_t>(status.st_mtim.tv_sec) * kSecond + status.st_mtim.tv_nsec;
 }
 
-/// Adds the folder and, after its files, those below it; each folder's names in order.
+/// Adds the folder, its files, then its subfolders; each in name order.
 void scan_into(FolderIndex& index, const fs::path& root, const std::string& relative, int depth) {
   constexpr int deepest = 16;
   check(depth <= deepest, (root / relative).string(), ": folders lie deeper than ", deepest,
@@ -48,7 +48,7 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
     std::error_code ignored;
     if (entry->is_directory(ignored))
       folders.push_back(name);
-    else if (entry->is_other(ignored))  // reading a pipe never ends
+    else if (entry->is_other(ignored))  // reading a pipe might never end
       continue;
     else if (has_picture_ending(name))
       files.push_back(name);
@@ -63,7 +63,7 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
     scan_into(index, root, relative == "." ? name : relative + "/" + name, depth + 1);
 }
 
-/// The next line, which is taken off `text`.
+/// Removes the next line from `text` and returns it.
 std::string_view take_line(std::string_view& text, const std::string& where) {
   const std::size_t end = text.find('\n');
   check(end != std::string_view::npos, where, ": damaged index: its last line is cut off");
@@ -72,7 +72,7 @@ std::string_view take_line(std::string_view& text, const std::string& where) {
   return line;
 }
 
-/// "12 a text" as its two parts.
+/// Splits "12 a text" into its two parts.
 std::pair<std::int64_t, std::string> parse_numbered(std::string_view line,
                                                     const std::string& where) {
   const std::size_t blank = line.find(' ');
@@ -98,7 +98,8 @@ std::string hex(std::uint32_t value) {
   return text.data();
 }
 
-/// A change within the clock's last tick could happen again unseen: such an index is not kept.
+/// Whether all folders changed well before now. Another change within the resolution of the file
+/// system's clock would go undetected, so a fresher index is not cached.
 bool is_settled(const FolderIndex& index) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t limit =
@@ -185,7 +186,7 @@ FolderIndex load_folder_index(const fs::path& root, const fs::path& file) {
   try {
     FolderIndex kept = parse_folder_index(read_file(file), file.string());
     if (!kept.directories.empty() && is_current(kept, root)) return kept;
-  } catch (const Error&) {  // none yet, or damaged: made anew
+  } catch (const Error&) {  // missing or damaged: scan again
   }
   FolderIndex index = scan_folder(root);
   const std::string text = is_settled(index) ? format_folder_index(index) : "";
@@ -194,7 +195,7 @@ FolderIndex load_folder_index(const fs::path& root, const fs::path& file) {
       make_folder(file.parent_path());
       write_file_atomically(file, text);
     }
-  } catch (const std::exception&) {  // a full or read-only disk: the next run scans again
+  } catch (const std::exception&) {  // full or read-only disk: the next run scans again
   }
   return index;
 }

@@ -1,5 +1,5 @@
-// The numbers that ILSVRC 2012's development kit gives to ImageNet's folders (ILSVRC2012_ID in its
-// meta.mat, map_clsloc.txt in later ones): the labels of its ground truth.
+// The class numbers of ILSVRC 2012's development kit (ILSVRC2012_ID in its meta.mat,
+// map_clsloc.txt in later ones), used as labels in its ground truth.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-/// Entry k is the folder of number k + 1, without "n" and zeros in front.
+/// Entry k is the folder of number k + 1, without "n" and leading zeros.
 // clang-format off
 constexpr std::array<std::int32_t, 1000> kFolders = {
     2119789, 2100735, 2110185, 2096294, 2102040, 2066245, 2509815, 2124075, 2417914, 2123394,

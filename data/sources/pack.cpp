@@ -1,4 +1,4 @@
-// Reading images out of a pack, and making one.
+// Reads images from a pack, and writes packs.
 #include "data/sources/pack.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ fs::path require_pack(const DatasetOptions& options, Split split) {
   return path;
 }
 
-/// The image's shape with its shorter side at most `limit`.
+/// The size with the image's ratio and a shorter side of at most `limit`.
 ImageSize limited(ImageSize size, std::int64_t limit) {
   const std::int64_t shorter = std::min(size.height, size.width);
   if (limit == 0 || shorter <= limit) return size;
@@ -151,8 +151,8 @@ void Pack::list_entry(std::int64_t index, ListEntry& list) const {
 bool write_pack(const fs::path& path, const Dataset& dataset, const PackOptions& options) {
   check(options.short_side >= 0, "pack: got a short side of ", options.short_side,
         ", expected 0 or more");
-  constexpr std::int64_t batch = 64;  // images that are made before they are written, in order
-  struct Stopped {};                  // the one way out of the middle of a file
+  constexpr std::int64_t batch = 64;  // images prepared in parallel, then written in order
+  struct Stopped {};                  // thrown to leave the middle of a file
   try {
     write_file_atomically(path, [&](const std::function<void(std::string_view)>& append) {
       pack::Writer writer(append);

@@ -1,4 +1,4 @@
-// Reading and writing the parts of a pack.
+// Reads and writes the sections of a pack.
 #include "data/sources/pack_format.h"
 
 #include <utility>
@@ -19,7 +19,7 @@ void put_number(std::string& bytes, T value) {
     bytes += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xFF);
 }
 
-/// Takes numbers off the front of bytes whose length has been checked.
+/// Reads numbers from the front of bytes whose length was checked.
 class Numbers {
  public:
   explicit Numbers(std::string_view bytes) : bytes_(bytes) {}

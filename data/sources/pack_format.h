@@ -1,14 +1,14 @@
-// The packed data set, byte by byte. All numbers are little-endian.
+// The byte layout of packed data sets. All numbers are little-endian.
 //
 //   0        header   8 bytes "fovea-pk", u32 version (1), u32 alignment (4096)
-//   4096 k   images   each begins at a multiple of the alignment; zero bytes between
+//   4096 k   images   each starts at a multiple of the alignment; zero bytes in between
 //            index    an Entry of 40 bytes for each image, in order
 //            names    the classes, each followed by a line feed
 //   end-56   trailer  u64 offset of the index, u64 images, u64 offset of the names, u64 bytes of
 //                     the names, u32 crc32c of the index, u32 of the names, u32 of the 40 bytes
 //                     before it, u32 0, 8 bytes "fovea-ke"
 //
-// The numbers that are known last stand last, so a pack is written from front to back.
+// Numbers that are only known at the end come last, so that a pack is written sequentially.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@
 namespace fovea::pack {
 
 enum class Encoding : std::uint32_t {
-  file = 0,  ///< a picture file as it was found, or JPEG
+  file = 0,  ///< a picture file, copied unchanged or re-encoded as JPEG
   rgb = 1,   ///< height * width * 3 bytes
 };
 
 struct Entry {
-  std::uint64_t offset = 0, length = 0;  ///< of the image's bytes in the pack
-  std::uint32_t width = 0, height = 0;   ///< pixels
+  std::uint64_t offset = 0, length = 0;  ///< range of the image's bytes in the pack
+  std::uint32_t width = 0, height = 0;   ///< image size in pixels
   std::uint32_t label = 0;
   std::uint32_t crc = 0;  ///< crc32c of the image's bytes
   Encoding encoding = Encoding::file;
@@ -44,19 +44,19 @@ struct Contents {
   std::vector<std::string> classes;
 };
 
-/// Reads index and names. Throws Error, beginning with `name`, on another version, wrong checksums
-/// of the two, and entries that do not lie inside the file or fit their pictures' sizes. The
-/// images' own checksums are not looked at: see Pack::verify().
+/// Reads index and names. Throws Error, starting with `name`, on another version, on wrong
+/// checksums of the two, and on entries that lie outside of the file or do not match their picture
+/// sizes. Does not check the checksums of the images: see Pack::verify().
 [[nodiscard]] Contents read_contents(const ByteSource& file, const std::string& name);
 
-/// One image to be written; offset and checksum follow from the bytes.
+/// One image to write; offset and checksum follow from the bytes.
 struct Blob {
   std::string bytes;
   std::uint32_t width = 0, height = 0, label = 0;
   Encoding encoding = Encoding::file;
 };
 
-/// Writes a pack through `append`, front to back.
+/// Writes a pack sequentially through `append`.
 class Writer {
  public:
   using Append = std::function<void(std::string_view bytes)>;

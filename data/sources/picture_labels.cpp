@@ -1,4 +1,4 @@
-// Reading lists of labels, and giving each picture its own.
+// Parses lists of labels, and assigns labels to pictures.
 #include "data/sources/picture_labels.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string without_ending(const std::string& picture) {
   return (has_picture_ending(name.native()) ? name.stem() : name).string();
 }
 
-/// The class of a word, by its name or by its number from 0 on.
+/// The class of a word, by name or by number from 0 on.
 std::int64_t find_class(const PictureLabels& labels, const std::string& word,
                         const ClassList& classes) {
   if (const auto label = classes.find(word)) return *label;
@@ -33,7 +33,7 @@ std::int64_t find_class(const PictureLabels& labels, const std::string& word,
   return number;
 }
 
-/// Of an ordered list the numbers are the kit's.
+/// The class of a word in an ordered list, where numbers are those of the kit.
 std::string class_in_order(const PictureLabels& labels, const std::string& word) {
   const auto number = parse_integer(word);
   if (!number) return word;
@@ -53,8 +53,7 @@ std::int64_t find_class_in_order(const PictureLabels& labels, const std::string&
   return *label;
 }
 
-/// What the list says of each picture. Lines about others, as the title of a table, say nothing
-/// here.
+/// The entry of each picture. Ignores lines about other pictures, such as a table header.
 std::vector<std::string> words_of_pictures(const PictureLabels& labels,
                                            const std::vector<std::string>& names) {
   if (labels.pictures.empty()) {

@@ -1,4 +1,4 @@
-// A few files say it: reading all of them would take as long as an epoch.
+// Compares a small sample: reading all files would take as long as an epoch.
 #include "data/sources/shared_pictures.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool is_same(const fs::path& a, const fs::path& b) {
   if (error || size == 0 || size != fs::file_size(b, error) || error) return false;
   try {
     return read_file(a) == read_file(b);
-  } catch (const Error&) {  // whoever wants its pixels is told
+  } catch (const Error&) {  // reported when its pixels are needed
     return false;
   }
 }

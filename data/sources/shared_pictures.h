@@ -1,4 +1,4 @@
-// Whether the pictures to test with are those that were trained on.
+// Detects overlap between test and training pictures.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// What to tell a user of whose pictures, of some that are looked at, the training folder has the
-/// same bytes under the same names: links and copies. Empty where it has none.
+/// A notice for the user if some of a few sampled test pictures have the same name and bytes in
+/// the training folder (links or copies). Empty if there are none.
 [[nodiscard]] std::string shared_pictures_notice(const std::filesystem::path& root,
                                                  const FolderIndex& index,
                                                  const std::filesystem::path& training);

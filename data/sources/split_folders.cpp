@@ -1,4 +1,4 @@
-// Looking for train and val.
+// Searches for the training and validation folders.
 #include "data/sources/split_folders.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the usual names, below data_dir or in the folders of Kaggle's archive.
+/// A folder with a common name, below data_dir or in the folders of Kaggle's archive.
 fs::path find_usual(const fs::path& data_dir, Split split) {
   for (const char* const below : {"", "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC", "CLS-LOC"}) {
     for (const std::string& name : usual_split_names(split)) {
@@ -33,7 +33,7 @@ bool holds_picture(const fs::path& folder) {
   return false;
 }
 
-/// Pictures in the folders below, or one level deeper, as in CLASS/images.
+/// Whether subfolders contain pictures, directly or one level deeper, as in CLASS/images.
 bool holds_class_folders(const fs::path& folder) {
   for (const std::string& name : folders_below(folder)) {
     if (holds_picture(folder / name)) return true;
@@ -48,8 +48,8 @@ bool has_usual(const fs::path& data_dir) {
   return !find_usual(data_dir, Split::train).empty() || !find_usual(data_dir, Split::test).empty();
 }
 
-/// Whether data_dir itself is what the split is taken from. Pictures that lie in it are those of a
-/// flat folder to test with, or of a task that needs no labels.
+/// Whether the split consists of data_dir itself. Pictures directly in it count for a flat folder
+/// of test pictures, or for a task without labels.
 bool is_split_itself(const DatasetOptions& options, Split split) {
   const bool is_named = !options.train_split.empty() || !options.val_split.empty();
   const bool is_wanted = (split == Split::train) == (options.val_fraction > 0);

@@ -1,4 +1,4 @@
-// Where the splits of a data set lie, under the names that they have on people's disks.
+// Finds the folders of a data set's splits under their common names.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,19 @@
 
 namespace fovea {
 
-/// What a split's folder may be called, the usual name first; timm's readers know the same ones.
+/// Common folder names of a split, the most usual first; timm's readers know the same ones.
 [[nodiscard]] const std::vector<std::string>& usual_split_names(Split split);
 
-/// "--train-split" or "--val-split", and what it says.
+/// The flag "--train-split" or "--val-split", with its value.
 [[nodiscard]] std::string split_flag(Split split);
 [[nodiscard]] const std::string& wanted_split(const DatasetOptions& options, Split split);
 
-/// The split's folder: what options.train_split or val_split say below options.data_dir; else a
-/// usual name there or in Kaggle's ILSVRC/Data/CLS-LOC. Where neither split has a folder, data_dir
-/// itself: for training with a val_fraction, and for testing without one. Empty where there is
-/// none.
+/// The folder of a split: options.train_split or val_split below options.data_dir; otherwise a
+/// common name there or in Kaggle's ILSVRC/Data/CLS-LOC. If neither split has a folder, data_dir
+/// itself: for training with a val_fraction, and for testing without one. Empty if there is none.
 [[nodiscard]] std::filesystem::path find_split_folder(const DatasetOptions& options, Split split);
 
-/// Says what lies in options.data_dir instead, and what to do.
+/// Throws an error that describes the content of options.data_dir and suggests what to do.
 [[noreturn]] void fail_without_split(const DatasetOptions& options, Split split);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Choosing classes and images, and the data set that shows only those, or all under other labels.
+// Selects classes and images; the resulting data set also handles relabelling.
 #include "data/sources/subset.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace fovea {
 namespace {
 
-/// "n01440764" of "tench (n01440764)".
+/// "n01440764" for "tench (n01440764)".
 std::string id_of(const std::string& name) {
   const std::size_t open = name.rfind(" (");
   if (open == std::string::npos || name.back() != ')') return name;
@@ -44,13 +44,13 @@ std::int64_t find_class(const std::string& word, const std::vector<std::string>&
   fail("--classes: the data set has no class \"", word, "\"", did_you_mean(word, names));
 }
 
-/// Some images of a data set, under labels of their own.
+/// Some images of a data set, with new labels.
 class Subset : public Dataset {
  public:
   struct Choice {
-    std::vector<std::int64_t> images;  ///< new index -> old index, rising
+    std::vector<std::int64_t> images;  ///< new index -> old index, ascending
     std::vector<std::int64_t> labels;  ///< old label -> new label; -1: left out
-    std::vector<std::string> names;    ///< of the new labels
+    std::vector<std::string> names;    ///< names of the new labels
     std::string notice{};
   };
   Subset(std::shared_ptr<const Dataset> whole, Choice choice)
@@ -107,7 +107,7 @@ class Subset : public Dataset {
   std::string notice_;
 };
 
-/// What is left of each part.
+/// The sizes of the parts, counting only the selected images.
 std::vector<std::int64_t> Subset::parts() const {
   std::vector<std::int64_t> left;
   auto image = images_.begin();
@@ -127,7 +127,7 @@ std::vector<std::vector<std::int64_t>> images_by_class(const Dataset& dataset) {
   return by_class;
 }
 
-/// How many of a class's images.
+/// The number of images to keep of a class.
 std::int64_t count_of_share(std::int64_t size, const SubsetOptions& options) {
   const double exact = options.fraction * static_cast<double>(size);
   if (options.rule == FractionRule::first) return static_cast<std::int64_t>(exact);
@@ -135,7 +135,7 @@ std::int64_t count_of_share(std::int64_t size, const SubsetOptions& options) {
   return std::max(count, std::min<std::int64_t>(size, 1));
 }
 
-/// Of each class's images, in their order, those that the rule says.
+/// The images of each class that the rule selects, in order.
 std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>& by_class,
                                    const SubsetOptions& options,
                                    const std::vector<std::string>& names) {
@@ -155,12 +155,12 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
   return chosen;
 }
 
-/// The words of a list of classes: a file's lines, or what commas separate.
+/// The entries of a list of classes: the lines of a file, or comma-separated.
 std::vector<std::string> class_words(const std::string& text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(text, ignored)) {
     std::vector<std::string> words = comma_parts(text);
-    if (words.size() > 1 && words.back().empty()) words.pop_back();  // "3," is a name, no count
+    if (words.size() > 1 && words.back().empty()) words.pop_back();  // "3," is a name, not a count
     return words;
   }
   std::vector<std::string> words = listed_names(read_file(text), text);
@@ -180,7 +180,7 @@ std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
 
 std::vector<std::int64_t> parse_classes(const std::string& text,
                                         const std::vector<std::string>& names) {
-  if (const auto count = parse_integer(trimmed(text))) {  // also where classes are called 0, 1, ...
+  if (const auto count = parse_integer(trimmed(text))) {  // even if classes are named 0, 1, ...
     check(*count >= 1 && *count <= static_cast<std::int64_t>(names.size()), "--classes: got ",
           *count, " classes, the data set has ", names.size());
     return sequential_order(*count);

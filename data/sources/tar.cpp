@@ -1,4 +1,4 @@
-// Reading the headers of tar files: blocks of 512 bytes, numbers in octal digits.
+// Parses tar headers: blocks of 512 bytes with octal numbers.
 #include "data/sources/tar.h"
 
 #include <algorithm>
@@ -26,12 +26,12 @@ std::string_view field(std::string_view block, Place place) {
   return block.substr(place.begin, place.size);
 }
 
-/// Up to the first zero byte.
+/// The text up to the first zero byte.
 std::string text_until_zero(std::string_view bytes) {
   return std::string(bytes.substr(0, std::min(bytes.find('\0'), bytes.size())));
 }
 
-/// What headers before a member say about it.
+/// Values from extension headers that apply to the next member.
 struct Overrides {
   std::string path;
   std::uint64_t size = 0;
@@ -48,7 +48,7 @@ class Reader {
     while (at_ < bytes_.size()) {
       check(bytes_.size() - at_ >= kBlock, name_, ": the tar file is cut off at byte ", at_);
       const std::string block = bytes_.text_at(at_, kBlock);
-      if (block.find_first_not_of('\0') == std::string_view::npos) break;  // its end
+      if (block.find_first_not_of('\0') == std::string_view::npos) break;  // end of the archive
       check_block(block);
       at_ += kBlock;
       read_member(block, members);
@@ -57,7 +57,7 @@ class Reader {
   }
 
  private:
-  /// A compressed file is no damaged one.
+  /// Throws on a compressed file, with a message that says so.
   void check_plain() const {
     struct Magic {
       std::string_view bytes, program;
@@ -88,7 +88,7 @@ class Reader {
     at_ += std::min<std::uint64_t>(blocks * kBlock, bytes_.size() - at_);
   }
 
-  /// What stands in the place of a member and says something about the next one.
+  /// Reads an extension header, which describes the next member.
   void read_extension(char type, std::uint64_t size) {
     constexpr std::uint64_t kMost = 1 << 20;
     check(size <= kMost, name_, ": the extended tar header at byte ", at_ - kBlock, " has ", size,
@@ -100,12 +100,12 @@ class Reader {
 
   static std::string path_of(std::string_view block) {
     const std::string path = text_until_zero(field(block, kName));
-    const bool ustar = field(block, kMagic) == std::string_view("ustar\0", 6);  // not GNU's
+    const bool ustar = field(block, kMagic) == std::string_view("ustar\0", 6);  // not GNU's variant
     const std::string prefix = ustar ? text_until_zero(field(block, kPrefix)) : "";
     return prefix.empty() ? path : prefix + "/" + path;
   }
 
-  /// The sum of all bytes, with blanks in the place of the sum.
+  /// Checks the sum of all bytes, with blanks in place of the checksum.
   void check_block(std::string_view block) const {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < kBlock; ++i) {
@@ -116,12 +116,12 @@ class Reader {
           at_, ": its checksum is wrong");
   }
 
-  /// Octal digits between blanks, or GNU's big-endian bytes after a set top bit.
+  /// Parses octal digits between blanks, or GNU's big-endian bytes if the top bit is set.
   [[nodiscard]] std::uint64_t number(std::string_view digits, const char* what) const {
     std::uint64_t value = 0;
     const auto first = static_cast<unsigned char>(digits.front());
     const bool binary = (first & 0x80) != 0;
-    bool ok = !binary || (first & 0x7F) == 0;  // no sign, no more than eight bytes
+    bool ok = !binary || (first & 0x7F) == 0;  // no sign, at most eight bytes
     std::size_t i = binary ? 1 : std::min(digits.find_first_not_of(' '), digits.size());
     for (; i < digits.size(); ++i) {
       const auto c = static_cast<unsigned char>(digits[i]);
@@ -133,7 +133,7 @@ class Reader {
     return value;
   }
 
-  /// Records "LENGTH KEY=VALUE\n"; the length counts all of it.
+  /// Parses records "LENGTH KEY=VALUE\n"; LENGTH counts the whole record.
   void read_pax(std::string_view text) {
     while (!text.empty() && text.front() != '\0') {
       std::size_t length = 0;
@@ -165,7 +165,7 @@ class Reader {
   Overrides next_;
 };
 
-/// The text in the first braces, and what stands before and after.
+/// The text in the first braces, and the texts before and after it.
 struct Braces {
   std::string before, inside, after;
 };
@@ -179,7 +179,7 @@ Braces split_braces(const std::string& pattern, std::size_t open) {
 
 constexpr std::int64_t kMaxNames = 1'000'000;
 
-/// "000..012": numbers of equal width when the first begins with 0.
+/// Expands "000..012"; numbers have equal width if the first starts with 0.
 std::vector<std::string> expand_range(const std::string& inside) {
   const std::size_t dots = inside.find("..");
   const std::string low = inside.substr(0, dots), high = inside.substr(dots + 2);

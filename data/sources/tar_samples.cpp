@@ -1,4 +1,4 @@
-// From members to samples: first those of each key, then what each of them is for.
+// Groups members by key, then determines the role of each.
 #include "data/sources/tar_samples.h"
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 namespace fovea {
 namespace {
 
-/// A member's path, cut at a dot of its last part: "a/b" and "seg.png" of "a/b.seg.png".
+/// A member's path, split at a dot of its file name: "a/b" and "seg.png" for "a/b.seg.png".
 struct Name {
   std::string_view key;
-  std::string ending;  ///< in small letters
+  std::string ending;  ///< extension in lower case
 
-  /// What stands after the last dot.
+  /// The part after the last dot.
   [[nodiscard]] std::string_view kind() const {
     return std::string_view(ending).substr(ending.rfind('.') + 1);  // npos + 1 = 0
   }
@@ -48,7 +48,7 @@ Name at_last_dot(std::string_view path) {
   return cut_at(path, dot == std::string_view::npos ? path.size() : base + dot);
 }
 
-/// What others left there: a Mac's "._a.png" beside each member, and WebDataset's "__meta__".
+/// Whether to ignore a path: macOS's "._a.png" next to members, and WebDataset's "__meta__".
 bool is_passed_over(std::string_view path) {
   const std::string_view base = file_name(at_first_dot(path).key);
   return base.empty() || (base.size() >= 4 && base.starts_with("__") && base.ends_with("__"));
@@ -65,10 +65,10 @@ struct Member {
 };
 using Group = std::vector<Member>;
 
-/// The member of a kind: the one called as the key, or the only one.
+/// The member of a kind: the one named by the key, or the only one.
 struct Pick {
   const TarMember* member = nullptr;
-  const TarMember* other = nullptr;  ///< another that it may be as well; then `member` is the first
+  const TarMember* other = nullptr;  ///< a second candidate; `member` is then the first
 };
 
 template <class IsKind>
@@ -92,7 +92,7 @@ class Grouping {
   }
 
  private:
-  /// In the order of their first members. A path that is there again begins another sample.
+  /// Groups in the order of their first members. A repeated path starts another sample.
   static std::vector<Group> groups_of(const std::vector<TarMember>& members,
                                       Name (*cut)(std::string_view)) {
     std::vector<Group> groups;
@@ -125,8 +125,8 @@ class Grouping {
     return {};
   }
 
-  /// Names with dots of their own; where none of them has both, the first dot it is, and it does
-  /// not say which belong together.
+  /// Splits a group at the last dots of its names. If no part has both a picture and a label, the
+  /// group is ambiguous and left out.
   void resolve_by_last_dot(const Group& group, const Pick& unclear) {
     std::vector<TarMember> members;
     for (const Member& each : group) members.push_back(*each.member);
@@ -151,7 +151,7 @@ class Grouping {
     result_.incomplete += incomplete - 1;
   }
 
-  /// Whether it is a sample.
+  /// Adds a sample if it is complete and returns whether it was.
   bool add(const TarMember* picture, const TarMember* label) {
     if (picture == nullptr || label == nullptr) return false;
     const std::optional<std::int64_t> number = read_label(*label);
@@ -176,10 +176,10 @@ class Grouping {
            ", and there is no " + key + ".cls";
   }
 
-  /// A .cls that is no label is a mistake; other files may be there for something else.
+  /// The label in a member. An invalid .cls is an error; other files may serve another purpose.
   [[nodiscard]] std::optional<std::int64_t> read_label(const TarMember& member) const {
     constexpr std::int64_t most_labels = 1'000'000;
-    constexpr std::uint64_t most_bytes = 1 << 16;  // digits beyond them are too many
+    constexpr std::uint64_t most_bytes = 1 << 16;  // more digits than a valid label can have
     const std::string text = bytes_.text_at(member.offset, std::min(member.size, most_bytes));
     const std::string kind(at_last_dot(member.path).kind());
     const std::vector<std::string> words = words_of(text);

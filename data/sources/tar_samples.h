@@ -1,4 +1,4 @@
-// Which members of a tar file are a picture and its label, in the convention of WebDataset.
+// Groups the members of a tar file into samples by WebDataset's convention.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 namespace fovea {
 
 struct TarSample {
-  std::string path;                    ///< of the picture
-  std::uint64_t offset = 0, size = 0;  ///< of the picture's bytes
+  std::string path;                    ///< path of the picture
+  std::uint64_t offset = 0, size = 0;  ///< location of the picture's bytes
   std::int64_t label = 0;
 };
 struct TarSamples {
   std::vector<TarSample> samples;
-  std::int64_t incomplete = 0;  ///< keys without a picture or without a label
-  std::string cause{};          ///< what the first of them lacks, with its member's name
+  std::int64_t incomplete = 0;  ///< number of keys without a picture or without a label
+  std::string cause{};          ///< what the first of them lacks, with its member name
 };
 
-/// Members whose paths are equal up to the first dot of their names, the key, are one sample, also
-/// where others stand between them. Its picture is the member that is called as the key with a
-/// picture's ending, or the only one that ends so ("000.input.png"); its label stands in the .cls,
-/// else as a number "label" in the .json, else in the .txt. Where names have dots themselves, so
-/// that a key has several pictures, the last dot counts. Passed over are names that begin with a
-/// dot and WebDataset's own notes. Throws Error, beginning with `name`, where a .cls member is no
-/// number of 0 or more.
+/// Members whose paths are equal up to the first dot of the file name, the key, form one sample,
+/// even if they are not adjacent. Its picture is the member named by the key and a picture
+/// extension, or the only member with a picture extension ("000.input.png"). Its label is read
+/// from the .cls, otherwise from a number "label" in the .json, otherwise from the .txt. If names
+/// contain dots themselves, so that a key has several pictures, the last dot counts. Names that
+/// start with a dot and WebDataset's metadata are ignored. Throws Error, starting with `name`, if
+/// a .cls member is not a number >= 0.
 [[nodiscard]] TarSamples group_tar(const ByteSource& bytes, const std::vector<TarMember>& members,
                                    const std::string& name);
 

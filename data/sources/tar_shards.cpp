@@ -1,4 +1,4 @@
-// Finding shards and making one data set of them.
+// Finds shards and presents them as one data set.
 #include "data/sources/tar_shards.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 bool is_shard(const fs::path& path) { return path.extension() == ".tar" && is_file(path); }
 
-/// How a compressed file is unpacked beside itself.
+/// How to unpack a compressed file in place.
 struct Compression {
   std::string_view ending, command;
 };
@@ -45,7 +45,7 @@ bool is_compressed_alone(const fs::path& path) {
   return !is_file(unpacked) && !is_file(unpacked.string() + ".tar");
 }
 
-/// The files of a folder that are such, with `part` in their names, sorted.
+/// The files of a folder that satisfy the condition, with `part` in their names, sorted.
 std::vector<fs::path> files_below(const fs::path& folder, const std::string& part,
                                   bool (*is_such)(const fs::path&)) {
   std::vector<fs::path> found;
@@ -100,7 +100,7 @@ std::vector<Shard> index_shards(const std::vector<fs::path>& paths) {
   return shards;
 }
 
-/// Names where the data set says them.
+/// Class names, if the data set provides them.
 std::vector<std::string> listed_names(const DatasetOptions& options) {
   if (!options.class_map.empty()) return read_class_map(options.class_map, options.data_dir).ids();
   const fs::path file = options.data_dir / "classes.txt";
@@ -108,7 +108,7 @@ std::vector<std::string> listed_names(const DatasetOptions& options) {
   return {};
 }
 
-/// The largest label of the other split counts too, so that both have the same classes.
+/// The label count of the other split, so that both splits have the same classes.
 std::int64_t label_count_of_other(const DatasetOptions& options, Split split) {
   std::int64_t count = 0;
   const Split other = split == Split::train ? Split::test : Split::train;

@@ -1,4 +1,4 @@
-// Tar shards in the convention of WebDataset: pictures with a .cls file each.
+// Tar shards in WebDataset's convention: pictures with a .cls file each.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,11 @@
 
 namespace fovea {
 
-/// Reads in any order; the shards stay open. Classes are called as the lines of
-/// options.class_map or of a file classes.txt in data_dir say; otherwise 0, 1, ... up to the
-/// largest label of both splits.
+/// Reads in any order; the shards stay open. Class names are the lines of options.class_map or of
+/// a file classes.txt in data_dir; otherwise 0, 1, ... up to the largest label of both splits.
 class TarShards : public FileDataset {
  public:
-  /// Throws where there are no shards, on damaged ones, and on labels without a name.
+  /// Throws if there are no shards, on damaged ones, and on labels without a name.
   TarShards(const DatasetOptions& options, Split split);
 
   [[nodiscard]] std::int64_t size() const override {
@@ -26,7 +25,7 @@ class TarShards : public FileDataset {
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
-  /// Its shard is part of its name: the order of an epoch depends on it.
+  /// The shard is part of the name, because the order of an epoch depends on it.
   void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
   [[nodiscard]] std::string notice() const override { return notice_; }
@@ -36,24 +35,24 @@ class TarShards : public FileDataset {
   void add_notice(const std::string& text);
   void note_training_shards(const std::vector<std::filesystem::path>& training);
 
-  std::vector<std::filesystem::path> paths_;  ///< of the shards
+  std::vector<std::filesystem::path> paths_;  ///< files of the shards
   std::vector<InputFile> files_;
-  std::vector<std::int64_t> begins_;  ///< index of each shard's first sample; the last: size()
+  std::vector<std::int64_t> begins_;  ///< first sample of each shard; last entry: size()
   std::vector<TarSample> samples_;
   std::vector<std::string> names_;
   std::string notice_;
 };
 
-/// The shards of a split: what options.train_split or val_split say (a pattern with braces, or a
-/// folder); otherwise all of a folder of a usual name; otherwise the files in data_dir with "train"
-/// or "val" in their names. Sorted, empty where there are none.
+/// The shards of a split, sorted: options.train_split or val_split (a pattern with braces, or a
+/// folder); otherwise all shards in a folder of a common name; otherwise files in data_dir with
+/// "train" or "val" in their names. Empty if there are none.
 [[nodiscard]] std::vector<std::filesystem::path> find_shards(const DatasetOptions& options,
                                                              Split split);
 
-/// A shard of the split that is there only compressed; empty where there is none.
+/// A shard of the split that exists only in compressed form; empty if there is none.
 [[nodiscard]] std::filesystem::path find_compressed_shard(const DatasetOptions& options,
                                                           Split split);
-/// Why such a shard is not read, and how it becomes one that is.
+/// Why a compressed shard cannot be read, and how to unpack it.
 [[nodiscard]] std::string unpacking_advice(const std::filesystem::path& shard);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Piece by piece, so that progress can be shown between them.
+// Verifies in blocks, to report progress between them.
 #include "data/sources/verify.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Looking at every image of a data set once.
+// Checks every image of a data set.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace fovea {
 
-/// Decodes all images, on all threads, and checks what checksums there are. `on_progress` is told
-/// how many are done and stops by false; what was found until then is returned. In order.
+/// Decodes all images on all threads and verifies existing checksums. `on_progress` receives the
+/// number of finished images and stops by returning false; the result then contains the images
+/// found so far. In order of index.
 [[nodiscard]] std::vector<BrokenImage> verify_dataset(
     const Dataset& dataset, const std::function<bool(std::int64_t done)>& on_progress = {});
 

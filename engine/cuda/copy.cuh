@@ -10,7 +10,7 @@
 
 namespace fovea::cuda {
 
-/// Offset, in elements, of an operand at row-major position `index`, for each operand.
+/// The offset of each operand, in elements, at row-major position `index`.
 template <std::size_t N>
 struct Offsets {
   std::int64_t at[N] = {};
@@ -49,7 +49,7 @@ __global__ void add_kernel(To* to, const From* from, const __grid_constant__ Str
   }
 }
 
-/// y [kept, chunks]: sums in f64. Chunk c of a sum takes its elements c, c + chunks, ... in order.
+/// y [kept, chunks]: sums in f64. Chunk c of a sum adds the elements c, c + chunks, ... in order.
 template <class To, class From>
 __global__ void sum_kernel(To* y, const From* x, const __grid_constant__ StridedAxes<1> kept,
                            const __grid_constant__ StridedAxes<1> reduced, std::int64_t chunks) {
@@ -100,14 +100,15 @@ void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
          to, from, axes);
 }
 
-/// Enough for threads everywhere, and for a warp to go along a sum, but some elements a thread.
+/// Chunks per sum: enough to occupy all threads and to let a warp walk along one sum, but still
+/// several elements per thread.
 inline std::int64_t chunks_of(std::int64_t sums, std::int64_t elements) {
   constexpr std::int64_t kThreads = 1 << 16, kLeastElements = 16;
   const std::int64_t wanted = std::max<std::int64_t>(kWarp, kThreads / sums);
   return std::clamp<std::int64_t>(elements / kLeastElements, 1, wanted);
 }
 
-/// `count` elements, `stride` apart.
+/// An axis of `count` elements, `stride` apart.
 inline StridedAxes<1> one_axis(std::int64_t count, std::int64_t stride) {
   StridedAxes<1> axes;
   axes.rank = 1;
@@ -116,7 +117,7 @@ inline StridedAxes<1> one_axis(std::int64_t count, std::int64_t stride) {
   return axes;
 }
 
-/// In rounds, each of which leaves the sums of some chunks.
+/// Sums in rounds; each round leaves one partial sum per chunk.
 template <class To, class From>
 void run_sum(To* y, const From* x, const StridedAxes<1>& kept, const StridedAxes<1>& reduced) {
   const std::int64_t chunks = chunks_of(kept.count, reduced.count), sums = kept.count * chunks;
@@ -137,7 +138,7 @@ void run_fill(T* y, T value, const StridedAxes<1>& axes) {
          value, axes);
 }
 
-/// *finite is not 0 before.
+/// *finite must be non-zero on entry.
 template <class T>
 void run_finite(std::int64_t* finite, const T* x, const StridedAxes<1>& axes) {
   launch(current_stream(), finite_kernel<T>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,

@@ -1,4 +1,5 @@
-// Counting how often the host and devices meet (Traffic of engine/cuda/runtime.h).
+// Counters of the synchronisations and copies between host and device (Traffic in
+// engine/cuda/runtime.h).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Which CUDA devices there are, which is current, and what their errors say.
+// Enumerates CUDA devices, selects the current one and formats their errors.
 #include <string>
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ const Availability& availability() {
   return found;
 }
 
-/// Errors of kernels and copies come back from any later call.
+/// Whether an error stems from a kernel or an asynchronous copy, which any later call may return.
 bool is_asynchronous(cudaError_t status) {
   return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure;
 }

@@ -1,6 +1,6 @@
-// What kernels need of the device they are compiled for. The one header that knows which that is: a
-// GPU, by nvcc, or the emulator of tests/cuda, by a C++ compiler, which has the same functions in
-// emulator/device.h and fake/cuda_runtime.h.
+// Device functions that kernels use. This is the only header that distinguishes the two targets: a
+// GPU, compiled by nvcc, and the emulator of tests/cuda, compiled by a C++ compiler, which
+// provides the same functions in emulator/device.h and fake/cuda_runtime.h.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 namespace fovea::cuda {
 
-/// 16 bytes of T, which one access reads or writes.
+/// 16 bytes of T, read or written in one access.
 template <class T>
 struct alignas(16) Pack {
   static constexpr int kSize = 16 / sizeof(T);
@@ -40,7 +40,7 @@ void store_pack(T* to, const Pack<T>& pack) {
 #else
 namespace fovea::cuda {
 
-/// `from` and `to` are aligned to 16 bytes.
+/// Copies 16 bytes; `from` and `to` are aligned to 16 bytes.
 template <class T>
 __device__ Pack<T> load_pack(const T* from) {
   return *reinterpret_cast<const Pack<T>*>(from);
@@ -50,7 +50,7 @@ __device__ void store_pack(T* to, const Pack<T>& pack) {
   *reinterpret_cast<Pack<T>*>(to) = pack;
 }
 
-/// Puts the kernel with these arguments behind all that the stream was asked for. `op` names it.
+/// Enqueues the kernel with these arguments on the stream. `op` names it in errors.
 template <class... Params>
 cudaError_t start_kernel(const char* /*op*/, cudaStream_t stream, void (*kernel)(Params...),
                          dim3 grid, dim3 block, std::size_t shared_bytes,
@@ -64,22 +64,22 @@ cudaError_t start_kernel(const char* /*op*/, cudaStream_t stream, void (*kernel)
       arguments);
 }
 
-/// The dynamic shared memory of the block.
+/// The block's dynamic shared memory.
 template <class T>
 __device__ T* dynamic_shared() {
   extern __shared__ __align__(16) unsigned char bytes[];
   return reinterpret_cast<T*>(bytes);
 }
 
-/// Shared memory of the block for N of T; another array for each Tag.
+/// The block's shared memory for N elements of T; each Tag has its own array.
 template <class T, int N, class Tag>
 __device__ T* static_shared() {
   __shared__ T array[N];
   return array;
 }
 
-/// D += A B of one warp on tensor cores, with f32 sums. The numbers lie over the lanes as the PTX
-/// manual has them for mma.m16n8k16 (two bf16 a word) and mma.m16n8k8 (one tf32 a word).
+/// D += A B for one warp on tensor cores, with f32 sums. The layout over the lanes is that of the
+/// PTX manual for mma.m16n8k16 (two bf16 per word) and mma.m16n8k8 (one tf32 per word).
 __device__ inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
                                 const std::uint32_t (&b)[2]) {
   asm volatile(
@@ -97,8 +97,9 @@ __device__ inline void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// Four 8 x 8 matrices of 16-bit elements from shared memory. Lane i says where row i % 8 of matrix
-/// i / 8 begins, aligned to 16 bytes; word m of a lane holds two neighbours of matrix m.
+/// Loads four 8 x 8 matrices of 16-bit elements from shared memory. Lane i supplies the address of
+/// row i % 8 of matrix i / 8, aligned to 16 bytes; word m of a lane receives two adjacent elements
+/// of matrix m.
 __device__ inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -113,8 +114,9 @@ __device__ inline void load_matrices_transposed(std::uint32_t (&words)[4], const
                : "memory");
 }
 
-/// Begins to copy 16 bytes into shared memory. They are there for this thread after
-/// wait_copies<n>() with at most n newer groups begun, for others after a barrier behind that.
+/// Starts an asynchronous copy of 16 bytes into shared memory. This thread can read them after
+/// wait_copies<n>() when at most n newer groups have been committed; other threads also need a
+/// barrier.
 __device__ inline void copy_async(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                :

@@ -1,4 +1,4 @@
-// Switches that are looked at while a program runs.
+// Environment variables that switch debugging aids on while a program runs.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace fovea::cuda {
 
-/// Whether the environment variable is 1.
+/// Whether the environment variable is "1".
 [[nodiscard]] inline bool is_switched_on(const char* variable) {
   const char* const value = std::getenv(variable);
   return value != nullptr && std::string_view(value) == "1";

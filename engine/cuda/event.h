@@ -1,4 +1,4 @@
-// A point in a stream's work.
+// A CUDA event: a point in a stream's work.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +9,7 @@
 
 namespace fovea::cuda {
 
-/// Made for the current device. Passed until it is recorded.
+/// An event of the current device. Counts as reached until it is recorded for the first time.
 class Event {
  public:
   Event() {
@@ -24,16 +24,16 @@ class Event {
     if (event_ != nullptr) cudaEventDestroy(event_);
   }
 
-  /// Behind all that the stream has been asked for.
+  /// Records the event behind all work enqueued on the stream so far.
   void record(cudaStream_t stream) const {
     cuda_check(cudaEventRecord(event_, stream), "cudaEventRecord");
   }
-  /// The stream goes on when this has been passed.
+  /// Makes the stream wait until the event is reached.
   void hold(cudaStream_t stream) const {
     cuda_check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
   [[nodiscard]] bool is_passed() const { return cudaEventQuery(event_) == cudaSuccess; }
-  /// The host waits.
+  /// Blocks the host until the event is reached.
   void synchronize() const { cuda_check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
 
  private:

@@ -1,4 +1,4 @@
-// Where a fault is kept, and its words.
+// Storage of fault records, and the error messages made from them.
 #include "engine/cuda/fault.h"
 
 #include <map>
@@ -17,7 +17,7 @@ namespace {
 
 struct Place {
   Storage memory;
-  bool is_looked_for = false;  ///< since it was last read
+  bool is_looked_for = false;  ///< since the record was last read
 };
 
 std::mutex mutex;
@@ -27,7 +27,8 @@ Place& place_of(int device) {
   return all[device];
 }
 
-/// Without counting: it is part of a meeting that was asked for.
+/// Reads the record without counting a synchronisation: it is part of one that the caller
+/// requested.
 Fault read(const Place& place, cudaStream_t stream, int device) {
   Fault fault;
   PinnedMemory::of(device).with(sizeof fault, stream, [&](std::byte* pinned) {

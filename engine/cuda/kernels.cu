@@ -1,4 +1,4 @@
-// The engine's table of kernels on CUDA.
+// The CUDA kernel table of the engine.
 #include "engine/kernels.h"
 
 #include "engine/cuda/copy.cuh"

@@ -1,4 +1,5 @@
-// Limits of a launch, looked at before the driver does, which does not say which one it was.
+// Checks launch limits before the driver does: the driver does not report which limit was
+// exceeded.
 #include "engine/cuda/launch.h"
 
 #include <map>
@@ -16,7 +17,7 @@ constexpr unsigned kThreads = 1024;
 constexpr unsigned kBlocks[3] = {0x7fffffffu, 65535u, 65535u};
 constexpr std::size_t kSharedWithoutAsking = std::size_t{48} << 10;
 
-/// A kernel asks for its largest need once a device.
+/// Requests a kernel's largest shared memory size, once per device.
 void ask_for_shared_memory(const void* kernel, std::size_t bytes) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, int>, std::size_t> asked;

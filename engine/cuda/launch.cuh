@@ -1,4 +1,4 @@
-// Starting kernels, and what all of them use.
+// Kernel launches, and helpers that all kernels share.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fovea::cuda {
 
-/// The one way to start a kernel, on a stream of the current device. Throws on a launch error.
+/// The only way to launch a kernel, on a stream of the current device. Throws on a launch error.
 template <class... Params, class... Args>
 void launch(cudaStream_t stream, void (*kernel)(Params...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Args... args) {
@@ -25,7 +25,7 @@ void launch(cudaStream_t stream, void (*kernel)(Params...), dim3 grid, dim3 bloc
 
 inline constexpr int kWarp = 32;
 
-/// Index of this thread in a one-dimensional grid, and how many threads the grid has.
+/// Index of this thread in a one-dimensional grid, and the total number of threads.
 __device__ inline std::int64_t grid_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -33,14 +33,15 @@ __device__ inline std::int64_t grid_threads() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
 }
 
-/// Blocks of `block` threads for `work` items in a grid-stride loop: enough to fill any GPU.
+/// Number of blocks of `block` threads for `work` items in a grid-stride loop: enough to fill any
+/// GPU.
 inline unsigned blocks_for(std::int64_t work, unsigned block) {
   constexpr std::int64_t kMaxBlocks = 4096;
   const std::int64_t wanted = (work + block - 1) / block;
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted > kMaxBlocks ? kMaxBlocks : wanted);
 }
 
-/// Combines one value per thread of a warp in a fixed order; every lane gets the result.
+/// Combines one value per thread of a warp in a fixed order; every lane receives the result.
 template <class T, class Combine>
 __device__ T warp_reduce(T value, Combine combine) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {

@@ -1,4 +1,4 @@
-// The host's side of starting a kernel.
+// The host side of a kernel launch.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fovea::cuda {
 
-/// Whether FOVEA_SYNC=1 asks to wait for each kernel, so that an error names its op.
+/// Whether FOVEA_SYNC=1 is set: wait for every kernel, so that an error names its op.
 [[nodiscard]] bool synchronizes_after_launch();
 
 struct LaunchShape {
@@ -18,17 +18,17 @@ struct LaunchShape {
   std::size_t shared_bytes;
 };
 
-/// Checks the shape against what every supported GPU can do, and asks for shared memory above 48 KB
-/// where it is wanted. The device of `stream` must be current.
+/// Checks the launch shape against the limits of all supported GPUs and opts in to more than 48 KB
+/// of shared memory if required. The device of `stream` must be current.
 void prepare_launch(const void* kernel, const LaunchShape& shape);
-/// Throws what the launch, or with FOVEA_SYNC=1 the kernel, returned.
+/// Throws the error that the launch returned, or with FOVEA_SYNC=1 the kernel's.
 void finish_launch(cudaError_t launched, cudaStream_t stream);
 
 [[nodiscard]] int current_device();
 /// This thread's stream on the current device.
 [[nodiscard]] cudaStream_t current_stream();
-/// Memory of that stream for `count` elements. It may go out of scope as soon as the kernels that
-/// use it have been started.
+/// Memory on that stream for `count` elements. It may go out of scope as soon as the kernels that
+/// use it have been launched.
 [[nodiscard]] Storage temporary(std::int64_t count, DType dtype);
 
 }  // namespace fovea::cuda

@@ -1,4 +1,4 @@
-// Device memory, cached by stream and pool.
+// Device memory, cached per stream and pool.
 #include <algorithm>
 #include <atomic>
 #include <compare>
@@ -19,10 +19,10 @@
 namespace fovea::cuda {
 namespace {
 
-/// Where a freed block may be used again.
+/// The places in which a freed block may be reused.
 struct Place {
   Stream stream;
-  std::uint64_t pool = 0;  ///< 0: the one for all; else a PrivatePool's
+  std::uint64_t pool = 0;  ///< 0: the shared pool; otherwise a PrivatePool's
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
@@ -37,7 +37,7 @@ Room room_of(int device) {
   return room;
 }
 
-/// cudaMalloc and cudaFree, for the allocator.
+/// cudaMalloc and cudaFree as the System of CachingAllocator.
 struct DeviceMemory {
   using Place = cuda::Place;
   int device = 0;
@@ -47,7 +47,7 @@ struct DeviceMemory {
     set_device(device);
     const cudaError_t status = cudaMalloc(&data, size);
     if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // clears it: the allocator tries again without its cache
+      cudaGetLastError();  // clears the error: the allocator retries after emptying its cache
       return nullptr;
     }
     cuda_check(status, "cudaMalloc");
@@ -58,14 +58,14 @@ struct DeviceMemory {
   std::size_t total() const { return room_of(device).total; }
 };
 
-/// FOVEA_NO_CACHE=1 returns each block at once, so that compute-sanitizer sees what is used after
-/// it was freed, or read before it was written.
+/// FOVEA_NO_CACHE=1 frees each block at once, so that compute-sanitizer detects use after free and
+/// reads of uninitialised memory.
 bool keeps_blocks() {
   static const bool keeps = !is_switched_on("FOVEA_NO_CACHE");
   return keeps;
 }
 
-/// Behind what a stream has been asked for by now.
+/// An event behind all work enqueued on the stream so far.
 Event mark_of(Stream stream) {
   set_device(stream.device());
   Event mark;
@@ -73,21 +73,21 @@ Event mark_of(Stream stream) {
   return mark;
 }
 
-/// One device's blocks and what is known of those in use. A block that several streams used is kept
-/// apart when it is freed, until the others have passed that moment: its own stream does not wait.
+/// The blocks of one device and the streams that use them. A freed block that other streams used
+/// is held back until they have reached that point; its own stream does not wait.
 class DeviceBlocks {
  public:
   explicit DeviceBlocks(int device) : allocator_(DeviceMemory{device}) {}
 
   void* allocate(std::size_t bytes, const Place& place) {
     const std::lock_guard lock(mutex_);
-    if (place.pool == 0) collect();  // a stream that is captured may not be asked
+    if (place.pool == 0) collect();  // events cannot be queried while a stream is being captured
     void* data = nullptr;
     try {
       data = allocator_.allocate(bytes, place);
     } catch (const OutOfMemory&) {
       if (freed_.empty() || place.pool != 0) throw;
-      wait_for_users();  // what they used will do
+      wait_for_users();  // memory that other streams still use may suffice
       data = allocator_.allocate(bytes, place);
     }
     live_.insert_or_assign(data, Live{place, {}});
@@ -112,7 +112,8 @@ class DeviceBlocks {
     if (known == live.users.end() && stream != live.place.stream) live.users.push_back(stream);
   }
 
-  /// Of the places that the condition names; waits for those that still use what was freed there.
+  /// Releases the places for which the condition holds, after waiting for streams that still use
+  /// blocks freed there.
   template <class Condition>
   void release_cached(const Condition& is_meant) {
     const std::lock_guard lock(mutex_);
@@ -120,7 +121,7 @@ class DeviceBlocks {
     allocator_.release_cached(is_meant);
   }
 
-  /// What was freed before is not counted from here on, also where another stream still uses it.
+  /// Excludes blocks freed before from the peak, even where another stream still uses them.
   void reset_peak() {
     const std::lock_guard lock(mutex_);
     wait_for_users();

@@ -1,4 +1,4 @@
-// Which pinned block a copy gets, and when it may be used again.
+// Selection and reuse of pinned staging blocks.
 #include "engine/cuda/pinned.h"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ PinnedMemory& PinnedMemory::of(int device) {
   return all.try_emplace(device).first->second;
 }
 
-/// A new block where none is large enough and free; sizes are powers of two, so that few are made.
+/// Allocates a new block when no free one is large enough; sizes are powers of two to keep them
+/// few.
 std::byte* PinnedMemory::take(std::size_t bytes) {
   const auto fits = [&](const std::unique_ptr<Block>& block) {
     return block->bytes >= bytes && block->free_after.is_passed();
@@ -42,7 +43,7 @@ std::byte* PinnedMemory::take(std::size_t bytes) {
     blocks_.push_back(std::make_unique<Block>(size));
     found = blocks_.end() - 1;
   }
-  std::rotate(blocks_.begin(), found, found + 1);  // the one that give_back() speaks of
+  std::rotate(blocks_.begin(), found, found + 1);  // give_back() refers to the first block
   return blocks_.front()->data;
 }
 

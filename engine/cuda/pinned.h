@@ -1,4 +1,4 @@
-// Pinned memory of the host. A copy from it is asynchronous, and the copy engine reads it later.
+// Pinned host memory. A copy from it is asynchronous: the copy engine reads it later.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@
 
 namespace fovea::cuda {
 
-/// Blocks that a device's copies go through, used again when the copy is done.
+/// Staging blocks for one device's copies. A block is reused once its copy is done.
 class PinnedMemory {
  public:
   static PinnedMemory& of(int device);
@@ -18,8 +18,8 @@ class PinnedMemory {
   PinnedMemory();
   ~PinnedMemory();
 
-  /// Calls copy(block) for `bytes` of pinned memory, which stays as it is until `stream` has done
-  /// what copy() asked of it. The device of `stream` must be current.
+  /// Calls copy(block) with `bytes` of pinned memory. The block stays untouched until `stream` has
+  /// finished the work that copy() enqueued. The device of `stream` must be current.
   template <class Copy>
   void with(std::size_t bytes, cudaStream_t stream, const Copy& copy) {
     const std::lock_guard lock(mutex_);
@@ -33,7 +33,7 @@ class PinnedMemory {
   void give_back(cudaStream_t stream);
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Block>> blocks_;  ///< the last one used is the first
+  std::vector<std::unique_ptr<Block>> blocks_;  ///< most recently used first
 };
 
 }  // namespace fovea::cuda

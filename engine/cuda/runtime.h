@@ -17,24 +17,25 @@ namespace fovea::cuda {
 /// Why available() is false: "this build has no CUDA", "no CUDA driver", ...
 [[nodiscard]] std::string unavailable_reason();
 
-/// Makes a device this thread's current one, on which kernels run.
+/// Makes `device` this thread's current device, on which kernels run.
 void set_device(int device);
 
-/// A queue of work on one device, done in its order and beside that of other streams. A handle;
-/// streams live as long as the program. None of them is CUDA's legacy stream, which waits for all.
+/// A queue of work on one device. Its work runs in order and concurrently with other streams. A
+/// handle; streams live as long as the program. None is CUDA's legacy default stream, which
+/// synchronises with all others.
 class Stream {
  public:
-  /// The one on which ops run unless told otherwise.
+  /// The stream of the ops, unless a StreamScope selects another one.
   static Stream compute(int device);
-  /// The one for copies that are to go on beside the ops.
+  /// The stream of copies that overlap with the ops.
   static Stream upload(int device);
-  /// This thread's: compute(), or that of the innermost StreamScope.
+  /// This thread's stream: compute(), or the one of the innermost StreamScope.
   static Stream current(int device);
 
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] void* handle() const { return handle_; }  ///< a cudaStream_t
-  void synchronize() const;                               ///< the host waits until it is empty
-  /// What it is asked for from now on comes after all that `other` has been asked for.
+  void synchronize() const;  ///< blocks the host until the stream is empty
+  /// Orders work enqueued on this stream from here on after all work enqueued on `other` so far.
   void wait_for(Stream other) const;
   friend auto operator<=>(const Stream&, const Stream&) = default;
 
@@ -45,7 +46,7 @@ class Stream {
   void* handle_;
 };
 
-/// Makes a stream this thread's current one on its device.
+/// Makes a stream this thread's current stream on its device.
 class StreamScope {
  public:
   explicit StreamScope(Stream stream);
@@ -57,29 +58,29 @@ class StreamScope {
   [[maybe_unused]] Stream before_;
 };
 
-/// Memory of the current stream: what was freed is handed out again to the same stream only, whose
+/// Allocates memory for the current stream. A freed block is reused by the same stream only, whose
 /// order protects it. Throws OutOfMemory.
 [[nodiscard]] void* allocate(std::size_t bytes, int device);
 void deallocate(void* data, std::size_t bytes, int device);
-/// `data` is used by another stream than it was allocated on. Freed, it is handed out again only
-/// after what that stream had been asked for by then.
+/// Declares that `data` is used by a stream other than the one it was allocated on. Once freed, it
+/// is reused only after the work enqueued on that stream by then.
 void also_used_by(void* data, Stream stream);
 [[nodiscard]] MemoryStats memory_stats(int device);
-/// Waits for those that still use memory which was freed.
+/// Resets the peak, after waiting for streams that still use freed memory.
 void reset_peak_memory(int device);
 [[nodiscard]] std::int64_t free_memory(int device);
 void release_cached_memory(int device);
 
-/// Within it, this thread's memory of a device comes from a pool of its own, which keeps what is
-/// freed until the pool ends: a captured graph finds its addresses again.
+/// While its Scope is alive, this thread allocates device memory from a separate pool, which keeps
+/// freed blocks until the pool is destroyed, so that a captured graph finds its addresses again.
 class PrivatePool {
  public:
   explicit PrivatePool(int device);
-  ~PrivatePool();  ///< waits for the device, and gives the memory back
+  ~PrivatePool();  ///< waits for the device, then releases the memory
   PrivatePool(const PrivatePool&) = delete;
   PrivatePool& operator=(const PrivatePool&) = delete;
 
-  /// While it lives, this thread allocates from the pool.
+  /// Makes this thread allocate from the pool while it is alive.
   class Scope {
    public:
     explicit Scope(const PrivatePool& pool);
@@ -96,22 +97,22 @@ class PrivatePool {
   [[maybe_unused]] std::uint64_t id_;
 };
 
-/// In the order of the current stream, through pinned memory: `host` may be changed or freed at
-/// once, and the host does not wait.
+/// Copies through pinned memory, in the order of the current stream. `host` may be changed or
+/// freed at once, and the host does not wait.
 void copy_host_to_device(void* device_data, const void* host, std::size_t bytes, int device);
-/// The host waits until the bytes are there.
+/// Blocks the host until the bytes have arrived.
 void copy_device_to_host(void* host, const void* device_data, std::size_t bytes, int device);
-/// In the order of both current streams.
+/// Ordered on both devices' current streams.
 void copy_device_to_device(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes);
-/// Waits for all streams of a device.
+/// Blocks the host until all streams of a device are empty.
 void synchronize(int device);
-/// The same before memory is handed back; what goes wrong is left to the next call.
+/// synchronize() before memory is released; errors are left to the next call.
 void drain(int device) noexcept;
 
-/// How often the host and a device met, since the program started; of all devices.
+/// Counts of host-device synchronisations and copies since the program started, over all devices.
 struct Traffic {
-  std::int64_t synchronisations = 0;  ///< the host waited
+  std::int64_t synchronisations = 0;  ///< times the host waited for a device
   std::int64_t copies_to_device = 0, copies_to_host = 0, copies_between_devices = 0;
 };
 [[nodiscard]] Traffic traffic();

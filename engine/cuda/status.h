@@ -1,4 +1,4 @@
-// What a call to the CUDA runtime returns, as an error that names the op and says what to do.
+// Turns CUDA runtime status codes into errors that name the op and suggest what to do.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@ namespace fovea::cuda {
 
 [[noreturn]] void fail_with(cudaError_t status, const char* what);
 
-/// `what`: the call, or what it was to do.
+/// `what` is the name of the CUDA call or of the operation.
 inline void cuda_check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) [[unlikely]]
     fail_with(status, what);

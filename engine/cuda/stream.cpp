@@ -1,4 +1,4 @@
-// Streams of a device, which of them is a thread's current one, and how one waits for another.
+// The streams of a device, a thread's current stream, and waiting between streams.
 #include <map>
 #include <mutex>
 
@@ -10,8 +10,8 @@
 namespace fovea::cuda {
 namespace {
 
-/// The two streams of a device, and an event to order one by another: it may be recorded again as
-/// soon as the wait for it was asked for.
+/// The two streams of a device, and an event that orders one after another. It may be recorded
+/// again as soon as the wait for it has been enqueued.
 struct Streams {
   int device;
   cudaStream_t compute = nullptr, upload = nullptr;
@@ -28,13 +28,13 @@ std::mutex mutex;
 
 /// Never destroyed: tensors with static lifetime may outlive everything else.
 Streams& streams_of(int device) {
-  static auto& all = *new std::map<int, Streams>;  // nodes stay where they are
+  static auto& all = *new std::map<int, Streams>;  // a map: its nodes never move
   const std::lock_guard lock(mutex);
   const auto found = all.find(device);
   return found != all.end() ? found->second : all.emplace(device, device).first->second;
 }
 
-/// This thread's streams where a scope has said otherwise.
+/// This thread's streams, where a StreamScope overrides the default.
 std::map<int, void*>& overrides() {
   thread_local std::map<int, void*> handles;
   return handles;
@@ -60,7 +60,7 @@ void Stream::synchronize() const {
 void Stream::wait_for(Stream other) const {
   if (*this == other) return;
   Streams& streams = streams_of(other.device());
-  const std::lock_guard lock(mutex);  // of the event
+  const std::lock_guard lock(mutex);  // guards the event
   set_device(other.device());
   streams.event.record(native(other));
   set_device(device_);

@@ -60,7 +60,7 @@ void copy_device_to_device(void* to, int to_device, const void* from, int from_d
   destination.wait_for(source);
   cuda_check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream_on(to_device)),
              "copy between devices");
-  source.wait_for(destination);  // what was read may be freed or changed from then on
+  source.wait_for(destination);  // the source may be freed or overwritten from then on
 }
 
 void synchronize(int device) {

@@ -1,5 +1,5 @@
-// The two forms in which torch.save lays out a file: one pickled object, and the bytes of the
-// storages that it names by keys.
+// The two file layouts of torch.save: one pickled object, and the bytes of the storages that it
+// refers to by key.
 #pragma once
 
 #include <map>
@@ -13,20 +13,20 @@ namespace fovea {
 
 struct TorchContents {
   Pickle object;
-  std::map<std::string, ByteRange> storages;  ///< of the file, by key
+  std::map<std::string, ByteRange> storages;  ///< byte ranges in the file, by key
 };
 
-/// By the first bytes: a zip file.
+/// Whether the first bytes are those of a zip file.
 [[nodiscard]] bool has_zip_form(const ByteSource& source);
-/// Since PyTorch 1.6: a zip file with NAME/data.pkl, a member NAME/data/KEY for each storage, and
-/// NAME/byteorder. Throws Error, beginning with `where`.
+/// The layout since PyTorch 1.6: a zip file with NAME/data.pkl, a member NAME/data/KEY for each
+/// storage, and NAME/byteorder. Throws Error, starting with `where`.
 [[nodiscard]] TorchContents open_zip_form(const ByteSource& source, const std::string& where);
 
-/// By the first bytes: the older form's magic number.
+/// Whether the first bytes are the older layout's magic number.
 [[nodiscard]] bool has_old_form(const ByteSource& source);
-/// Before that: five pickles (magic number, protocol 1001, the writer's system, the object, a list
-/// of keys), then for each key a count of elements, u64, and as many elements. Throws Error,
-/// beginning with `where`.
+/// The layout before PyTorch 1.6: five pickles (magic number, protocol 1001, the writer's system,
+/// the object, a list of keys), then for each key an element count, u64, and the elements. Throws
+/// Error, starting with `where`.
 [[nodiscard]] TorchContents open_old_form(const ByteSource& source, const std::string& where);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// numpy pickles an array as the call of a function that rebuilds it, with a state, or from protocol
-// 5 on as one call.
+// numpy pickles an array as the call of a rebuild function followed by a state, or from protocol 5
+// on as a single call.
 #include "formats/torch/numpy_array.h"
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = PickleKind;
 
-/// The arguments of a call of a function; none where the value is anything else.
+/// The arguments of a call of the named function; null when the value is anything else.
 const std::vector<PickleRef>* arguments_of(const Pickle& pickle, PickleRef ref,
                                            std::string_view function) {
   const PickleValue& call = pickle.at(ref);
@@ -21,7 +21,8 @@ const std::vector<PickleRef>* arguments_of(const Pickle& pickle, PickleRef ref,
   return name.ends_with(function) ? &pickle.at(call.items[1]).items : nullptr;
 }
 
-/// The bytes that UTF-8 of the first 256 characters stands for; empty where it is anything else.
+/// The bytes behind a latin1 decoding: each character U+0000 to U+00FF becomes one byte. Empty
+/// when there are other characters.
 std::optional<std::string> latin1_of(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size());
@@ -61,7 +62,7 @@ void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& where)
         ", expected u1, bytes");
 }
 
-/// Where the parts of an array stand in its pickle.
+/// The components of a pickled array.
 struct Parts {
   PickleRef shape, dtype, bytes;
   bool is_fortran;

@@ -1,4 +1,4 @@
-// What pickled values mean to Python and numpy: bytes, and arrays of them.
+// Pickled values as bytes and numpy arrays.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace fovea {
 
-/// What a value of bytes holds: also of a str of Python 2, and of bytes that protocol 2 spells
+/// The content of a bytes value, also of a Python 2 str and of bytes that protocol 2 writes as
 /// codecs.encode(text, "latin1"). Empty for anything else.
 [[nodiscard]] std::optional<std::string> bytes_of(const Pickle& pickle, PickleRef ref);
 
-/// The value of a dictionary's key, which may be a text or bytes. Empty where there is none, or the
-/// dictionary is none.
+/// The value of a dictionary's key, which may be a text or bytes. Empty when the key is missing or
+/// the value is not a dictionary.
 [[nodiscard]] std::optional<PickleRef> find_key(const Pickle& pickle, PickleRef dictionary,
                                                 std::string_view key);
 
 struct NumpyBytes {
   std::vector<std::int64_t> shape;
-  std::string bytes;  ///< in the order of C: the last axis runs fastest
+  std::string bytes;  ///< elements in C order: the last axis varies fastest
 };
 
-/// An array of u8. Throws Error, beginning with `where`, on any other value, and unless it has as
-/// many bytes as its shape says.
+/// An array of u8. Throws Error, starting with `where`, on any other value and when the number of
+/// bytes does not match the shape.
 [[nodiscard]] NumpyBytes numpy_bytes_of(const Pickle& pickle, PickleRef ref,
                                         const std::string& where);
 

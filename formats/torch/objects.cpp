@@ -1,4 +1,4 @@
-// Arguments of PyTorch's functions, one by one, and the limits of storages.
+// Parses the arguments of PyTorch's rebuild functions and checks storage bounds.
 #include "formats/torch/objects.h"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = PickleKind;
 
-/// Keys are numbers. The same text may be named a million times, and each is a copy.
+/// PyTorch's keys are numbers. A million values may name the same text, and each holds a copy.
 constexpr std::size_t kLongestKey = 100;
 
 struct TypeName {
@@ -21,7 +21,7 @@ struct TypeName {
   StoredType type;
 };
 
-/// Types without a storage class of their own lie in an UntypedStorage.
+/// Types without their own storage class use UntypedStorage.
 constexpr std::array<TypeName, 13> kTypeNames = {{{"DoubleStorage", "float64", StoredType::f64},
                                                   {"FloatStorage", "float32", StoredType::f32},
                                                   {"HalfStorage", "float16", StoredType::f16},
@@ -53,7 +53,7 @@ std::optional<StoredType> type_of_dtype(std::string_view name) {
   return {};
 }
 
-/// Reads the arguments of one call, or an id, by position.
+/// Reads the arguments of a call, or the parts of a persistent id, by position.
 class Arguments {
  public:
   Arguments(const Pickle& pickle, const PickleValue& tuple, const std::string& where)
@@ -74,7 +74,7 @@ class Arguments {
     check(value >= 0, where_, ": its ", what, " is ", value);
     return value;
   }
-  /// A tuple, or a torch.Size of one.
+  /// A tuple, or a torch.Size made from one.
   [[nodiscard]] Shape sizes(std::size_t i, std::string_view what) const {
     PickleRef at = ref(i);
     const PickleValue& call = pickle_.at(at);
@@ -100,7 +100,7 @@ class Arguments {
   const std::string& where_;
 };
 
-/// The name of what a value is a call of; empty where it is none.
+/// The name of the function that a value is a call of; empty if it is not a call.
 std::string_view called(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);
   return value.kind == Kind::call ? std::string_view(pickle.at(value.items[0]).text) : "";
@@ -120,11 +120,11 @@ bool is_tensor_call(std::string_view name) {
          name == "torch._utils._rebuild_tensor_v3";
 }
 
-/// Sets first and last, or refuses what does not lie in the storage.
+/// Sets `first` and `last`; throws when they lie outside of the storage.
 void locate(TorchTensor& tensor, std::int64_t offset, const std::string& where) {
   check(tensor.strides.rank() == tensor.shape.rank(), where, ": has the shape ", tensor.shape,
         " and the strides ", tensor.strides);
-  std::int64_t count = 1, largest = 1;  // the latter as if no size were 0
+  std::int64_t count = 1, largest = 1;  // `largest`: the count with sizes of 0 taken as 1
   bool overflow = false;
   for (const std::int64_t size : tensor.shape) {
     overflow |= __builtin_mul_overflow(largest, std::max<std::int64_t>(size, 1), &largest);
@@ -143,8 +143,8 @@ void locate(TorchTensor& tensor, std::int64_t offset, const std::string& where) 
   tensor.last = range->second;
 }
 
-/// _rebuild_tensor(storage, offset, sizes, strides), with in _v2 (…, requires_grad, hooks,
-/// metadata), and in _v3 (…, requires_grad, hooks, dtype, metadata).
+/// _rebuild_tensor(storage, offset, sizes, strides); _v2 appends (requires_grad, hooks, metadata),
+/// _v3 (requires_grad, hooks, dtype, metadata).
 TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::string& where) {
   const Arguments arguments(pickle, arguments_of(pickle, call), where);
   const bool is_v3 = called(pickle, call).ends_with("_v3");
@@ -160,7 +160,7 @@ TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::stri
   }
   check(type.has_value(), where, ": its storage does not say its type");
   tensor.type = *type;
-  const std::size_t metadata = is_v3 ? 7 : 6;  // as that all values are to be negated
+  const std::size_t metadata = is_v3 ? 7 : 6;  // e.g. the flag that all values are negated
   if (arguments.size() > metadata) {
     const PickleValue& value = pickle.at(arguments.ref(metadata));
     check(value.kind == Kind::none || (value.kind == Kind::dict && value.items.empty()), where,

@@ -1,4 +1,4 @@
-// What pickled values mean to PyTorch: storages and tensors.
+// Pickled values as PyTorch storages and tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,34 +10,35 @@
 
 namespace fovea {
 
-/// A storage as the pickle names it.
+/// A storage as described in the pickle.
 struct TorchStorage {
   std::string key;
-  std::optional<StoredType> type;  ///< of its elements; empty: of bytes, whose use tensors say
+  std::optional<StoredType> type;  ///< element type; empty: untyped, the tensors specify it
   std::uint64_t bytes = 0;
 };
 
-/// Elements of a storage.
+/// A tensor as a view of a storage.
 struct TorchTensor {
   TorchStorage storage;
   StoredType type = StoredType::f32;
   Shape shape;
   Strides strides;
-  std::int64_t first = 0, last = 0;  ///< elements of the storage that it lies between; last < first
-                                     ///< where it has none
+  /// The range of storage elements that it covers; last < first for an empty tensor.
+  std::int64_t first = 0, last = 0;
 };
 
-/// ("storage", class, key, device, count), as what is persistent is named; empty for anything else.
-/// Throws Error, beginning with `where`, on storages that cannot be read.
+/// The storage of a persistent id ("storage", class, key, device, count); empty for anything else.
+/// Throws Error, starting with `where`, on storages that cannot be read.
 [[nodiscard]] std::optional<TorchStorage> storage_of(const Pickle& pickle, PickleRef ref,
                                                      const std::string& where);
 
-/// Whether a value is a tensor or a parameter: a call of one of PyTorch's functions that make them.
+/// Whether a value is a tensor or parameter: a call of one of PyTorch's rebuild functions.
 [[nodiscard]] bool is_tensor(const Pickle& pickle, PickleRef ref);
-/// That tensor. Throws Error, beginning with `where`, unless all of it lies in its storage.
+/// The tensor of such a call. Throws Error, starting with `where`, unless it lies entirely in its
+/// storage.
 [[nodiscard]] TorchTensor tensor_of(const Pickle& pickle, PickleRef ref, const std::string& where);
 
-/// What a value is, for messages: "a text", "an argparse.Namespace".
+/// The kind of a value, for messages: "a text", "an argparse.Namespace".
 [[nodiscard]] std::string describe_value(const Pickle& pickle, PickleRef ref);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The form before PyTorch 1.6, which torch.save still writes when asked to.
+// The layout before PyTorch 1.6, which torch.save still writes on request.
 #include <algorithm>
 #include <string_view>
 
@@ -10,13 +10,13 @@
 namespace fovea {
 namespace {
 
-/// LONG1 of ten bytes, 0x1950a86a20f9469cfc6c, and STOP. Before them stand PROTO and, from protocol
-/// 4 on, FRAME.
+/// LONG1 of ten bytes, 0x1950a86a20f9469cfc6c, and STOP. Preceded by PROTO and, from protocol 4
+/// on, FRAME.
 constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 constexpr std::size_t kProtoBytes = 2, kFrameBytes = 9;
 constexpr std::int64_t kProtocol = 1001;
 
-/// Where the magic number's pickle ends; 0 where there is none.
+/// The end of the pickle with the magic number; 0 if the file has none.
 std::uint64_t magic_end(const ByteSource& source) {
   const std::string start = source.text_at(
       0, std::min<std::uint64_t>(source.size(), kProtoBytes + kFrameBytes + kMagic.size()));
@@ -25,7 +25,7 @@ std::uint64_t magic_end(const ByteSource& source) {
   return start.starts_with('\x80') && is_first ? at + kMagic.size() : 0;
 }
 
-/// The pickles of a file one after another, behind the magic number.
+/// The consecutive pickles of a file after the magic number.
 class Stream {
  public:
   Stream(const ByteSource& source, const std::string& where)
@@ -38,7 +38,7 @@ class Stream {
     used_ += pickle.end;
     return pickle;
   }
-  /// Where the next byte stands in the file.
+  /// Position of the next byte in the file.
   [[nodiscard]] std::uint64_t at() const { return start_ + used_; }
 
  private:
@@ -57,7 +57,8 @@ void check_system(const Pickle& system, const std::string& where) {
   }
 }
 
-/// Every storage that the object names. The data tell their count of elements, not their size.
+/// All storages that the object refers to. The data section stores their element counts, not their
+/// sizes in bytes.
 std::map<std::string, TorchStorage> storages_of(const Pickle& object, const std::string& where) {
   std::map<std::string, TorchStorage> storages;
   for (PickleRef ref = 0; ref < object.values.size(); ++ref) {
@@ -70,7 +71,7 @@ std::map<std::string, TorchStorage> storages_of(const Pickle& object, const std:
   return storages;
 }
 
-/// The count of elements stands before them.
+/// Reads the element count that precedes the data.
 ByteRange read_range(const ByteSource& source, std::uint64_t at, const TorchStorage& storage,
                      const std::string& where) {
   const std::string named = where + ": the storage " + in_quotes(storage.key) + " ";

@@ -1,4 +1,4 @@
-// The machine: a stack of values, the MARKs on it, and a memo of values that are used again.
+// The stack machine: a stack of values, the MARKs on it, and a memo of values for reuse.
 #include "formats/torch/pickle.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Machine {
  private:
   using Kind = PickleKind;
 
-  /// One instruction. Python's documentation of each stands in Lib/pickletools.py.
+  /// Executes one instruction. Python documents each in Lib/pickletools.py.
   void step(unsigned char code) {
     if (push_constant(code) || push_data(code) || collect(code) || remember(code)) return;
     switch (code) {
@@ -48,7 +48,7 @@ class Machine {
         const int version = read<std::uint8_t>();
         return require(version <= 5, "is of protocol ", version, ", expected at most 5");
       }
-      case 0x95: {  // FRAME: a hint of how much to read at once
+      case 0x95: {  // FRAME: a hint for read sizes
         const auto length = read<std::uint64_t>();
         return require(length <= bytes_.size() - at_, "has a FRAME of ", length, " bytes, but ",
                        bytes_.size() - at_, " follow");
@@ -61,7 +61,7 @@ class Machine {
         const std::string name = pop_text();
         return global(pop_text(), name);
       }
-      case 0x92: {  // NEWOBJ_EX: arguments with names, which matter as little
+      case 0x92: {  // NEWOBJ_EX: keyword arguments are ignored too
         const PickleRef named = pop();
         require(pickle_.at(named).kind == Kind::dict, "calls with names that are no dictionary");
         return call();
@@ -69,7 +69,7 @@ class Machine {
       case 'R':   // REDUCE
       case 0x81:  // NEWOBJ
         return call();
-      case 'b':  // BUILD: the state of what a call gave, or further attributes of a dict
+      case 'b':  // BUILD: the state of a call's result, or extra attributes of a dict
         return set_state(pop());
       case 'Q':  // BINPERSID
         return push_with(Kind::persistent, {pop()});
@@ -138,7 +138,7 @@ class Machine {
     }
   }
 
-  /// MARK, and what gathers values.
+  /// MARK, and the instructions that collect values.
   bool collect(unsigned char code) {
     switch (code) {
       case '(':  // MARK
@@ -249,7 +249,8 @@ class Machine {
     push_integer(Kind::integer, static_cast<std::int64_t>(bits));
   }
 
-  /// The state of a random generator, an id: no size, and nothing that tensors are made of.
+  /// Integers beyond 64 bits, such as a random generator's state or an id: never a size or a part
+  /// of a tensor.
   void push_large(const std::string& digits, bool negative) {
     PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
     for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
@@ -264,7 +265,7 @@ class Machine {
     push({.kind = Kind::global, .text = module + "." + name, .items = {}});
   }
 
-  /// What the last MARK left.
+  /// The stack height at the last MARK.
   [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   std::vector<PickleRef> pop_many(std::size_t count) {
@@ -322,7 +323,7 @@ class Machine {
     }
   }
 
-  /// An OrderedDict comes to be empty, and is filled by SETITEMS.
+  /// Records a call. An OrderedDict starts empty and is filled by SETITEMS.
   void call() {
     const std::vector<PickleRef> both = pop_many(2);
     const PickleValue &who = pickle_.at(both[0]), &arguments = pickle_.at(both[1]);
@@ -347,11 +348,11 @@ class Machine {
 
   std::string_view bytes_;
   const std::string& where_;
-  std::size_t at_ = 0, start_ = 0;  ///< the next byte, and where its instruction began
+  std::size_t at_ = 0, start_ = 0;  ///< the next byte, and the start of its instruction
   bool stopped_ = false;
   Pickle pickle_;
   std::vector<PickleRef> stack_;
-  std::vector<std::size_t> marks_;  ///< how many values lay below each
+  std::vector<std::size_t> marks_;  ///< stack height at each MARK
   std::unordered_map<std::uint32_t, PickleRef> memo_;
 };
 

@@ -1,6 +1,6 @@
-// Python's pickles as trees of inert values. A pickle is a program for a small stack machine; here
-// its instructions only build values. What it would import stays a name, and what it would call
-// stays a note of who was to be called with what: nothing is looked up, made or run.
+// Python pickles as trees of inert values. A pickle is a program for a small stack machine; here
+// its instructions only build values. Imports and calls are recorded (the name, the callee and its
+// arguments), never executed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// A value's place among the values of its pickle.
+/// Index of a value among the values of its pickle.
 using PickleRef = std::uint32_t;
 
 enum class PickleKind : std::uint8_t {
@@ -24,39 +24,40 @@ enum class PickleKind : std::uint8_t {
   tuple,
   list,
   set,
-  dict,        ///< also collections.OrderedDict
-  global,      ///< "module.name"
-  call,        ///< of a global or of what a call gave; items that are added to it are dropped
-  persistent,  ///< what lies outside of the pickle, by an id
+  dict,    ///< also collections.OrderedDict
+  global,  ///< "module.name"
+  call,    ///< call of a global or of another call's result; items added to the result are dropped
+  persistent,  ///< an object stored outside the pickle, referenced by id
 };
 
 struct PickleValue {
   PickleKind kind = PickleKind::none;
-  std::int64_t integer = 0;  ///< or boolean
+  std::int64_t integer = 0;  ///< integer or boolean
   double real = 0;
-  std::string text;              ///< or bytes; of a global its name. Python 2's str is a text too
-  std::vector<PickleRef> items;  ///< of a dict key, value, key, ...; of a call who and the
-                                 ///< arguments; of what is persistent its id
+  std::string text;  ///< text or bytes; the name of a global. A Python 2 str is a text too
+  /// Dict: key, value, key, ...; call: callee and arguments; persistent: its id.
+  std::vector<PickleRef> items;
 };
 
 struct Pickle {
   std::vector<PickleValue> values;
-  std::map<PickleRef, PickleRef> states{};  ///< what BUILD gives to a call
+  /// For each call, the state that BUILD passes to its result.
+  std::map<PickleRef, PickleRef> states{};
   PickleRef root = 0;
-  std::size_t end = 0;  ///< where the pickle ends in the bytes that were given
+  std::size_t end = 0;  ///< where the pickle ends in the given bytes
 
   [[nodiscard]] const PickleValue& at(PickleRef ref) const { return values[ref]; }
 };
 
-/// Longer pickles, of more values or with more open MARKs, are refused.
+/// Limits: pickles that are longer, have more values or more open MARKs are rejected.
 inline constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMaxPickleValues = std::size_t{1} << 22;
 inline constexpr std::size_t kMaxPickleMarks = 1000;
 
-/// The pickle that `bytes` begin with, no more than `most_bytes` of them. Understood are the
-/// instructions of protocols 2 to 5 that torch.save and numpy's arrays need. Throws Error,
-/// beginning with `where`, with the byte and the name of any other one, and on bytes that are no
-/// pickle. Neither bytes nor values can overflow the stack: no step recurses.
+/// Parses the pickle at the start of `bytes`, at most `most_bytes` long. Supports the instructions
+/// of protocols 2 to 5 that torch.save and numpy arrays use. Throws Error, starting with `where`,
+/// with the position and name of any other instruction, and on bytes that are not a pickle. No
+/// step recurses, so no input can overflow the stack.
 [[nodiscard]] Pickle parse_pickle(std::string_view bytes, const std::string& where,
                                   std::uint64_t most_bytes = kMaxPickleBytes);
 

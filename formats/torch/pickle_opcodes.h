@@ -1,4 +1,4 @@
-// The instructions of pickles by name, as Python's pickletools has them.
+// The names of pickle instructions, as in Python's pickletools.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Walks from name to name, without recursion and to each dictionary once: a pickle's values may
-// hold each other in circles.
+// Follows names iteratively and visits each dictionary once: the values of a pickle may contain
+// each other in cycles.
 #include "formats/torch/selection.h"
 
 #include <algorithm>
@@ -19,18 +19,18 @@ namespace {
 using Kind = PickleKind;
 
 constexpr std::string_view kOutermost = ".";
-constexpr int kMaxNames = 8;  ///< that lead to a dictionary
+constexpr int kMaxNames = 8;  ///< maximum number of names on a path to a dictionary
 
-/// A dictionary, and how names lead to it. Its path is put together when it is shown: a file may
-/// have a million places and few names for them.
+/// A dictionary and the path of names to it. The path text is built only when shown: a file may
+/// have a million places but few distinct names.
 struct Place {
-  std::size_t parent;       ///< among the places; of the outermost dictionary itself
-  const std::string* name;  ///< in the parent
+  std::size_t parent;  ///< index of the parent place; the outermost dictionary is its own parent
+  const std::string* name;  ///< key in the parent
   PickleRef ref;
-  int names;  ///< that lead to it
+  int names;  ///< number of names on the path
 };
 
-/// A dictionary that tensors are the better part of.
+/// A dictionary in which at least half of the values are tensors.
 struct Choice {
   std::size_t place;
   std::size_t tensors;
@@ -41,7 +41,7 @@ struct Choices {
   std::vector<Choice> choices;
 };
 
-/// f(name, value) of each entry whose key is a text.
+/// Calls f(name, value) for each entry with a text key.
 template <class F>
 void for_each_name(const Pickle& pickle, PickleRef dictionary, const F& f) {
   const std::vector<PickleRef>& items = pickle.at(dictionary).items;
@@ -76,9 +76,11 @@ Choices find_choices(const Pickle& pickle) {
   return found;
 }
 
-/// Drops what stands around more tensors than it has: a counter beside the weights is no set.
+/// Drops dictionaries that contain fewer tensors than a single dictionary inside them: a wrapper
+/// with a counter next to the weights is not a set.
 void drop_wrappers(Choices& all) {
-  std::map<std::size_t, std::size_t> most_inside;  // tensors of one dictionary below a place
+  // For each place, the most tensors of one dictionary below it.
+  std::map<std::size_t, std::size_t> most_inside;
   for (const Choice& choice : all.choices) {
     for (std::size_t i = choice.place; all.places[i].name != nullptr;) {
       i = all.places[i].parent;
@@ -115,7 +117,7 @@ std::string list_of(const Choices& all) {
   return text;
 }
 
-/// Follows names that may hold dots themselves: the whole rest of the key before a part of it.
+/// Resolves a key whose names may contain dots: tries the longest name first.
 std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
   PickleRef at = pickle.root;
   while (!key.empty()) {
@@ -135,7 +137,7 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
   return at;
 }
 
-/// A file without a single choice.
+/// Explains why a file has no candidate at all.
 [[noreturn]] void complain(const Pickle& pickle, const std::string& where) {
   const bool is_dict = pickle.at(pickle.root).kind == Kind::dict;
   check(is_dict, where, ": holds ", describe_value(pickle, pickle.root),

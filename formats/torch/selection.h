@@ -1,4 +1,4 @@
-// Which dictionary of a pickled object is meant: a checkpoint holds the weights beside much else.
+// Selects the dictionary of weights in a pickled object: a checkpoint contains much else.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace fovea {
 
 struct Selection {
   PickleRef dictionary = 0;
-  bool by_key = false;  ///< else it is the only one, and a key, if there was one, is of other files
+  bool by_key = false;  ///< false: the only candidate; a given key was meant for other files
 };
 
-/// The dictionary that `key` means, as TorchDictionary says it. Throws Error, beginning with
-/// `where`, that lists the choices.
+/// The dictionary that `key` selects, by the rules of TorchDictionary. Throws Error, starting with
+/// `where`, that lists the candidates.
 [[nodiscard]] Selection select_dictionary(const Pickle& pickle, const WeightsKey& key,
                                           const std::string& where);
 

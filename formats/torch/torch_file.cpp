@@ -59,7 +59,7 @@ void TorchDictionary::collect(PickleRef dictionary) {
 }
 
 std::map<std::string, Tensor> TorchDictionary::read() const {
-  // Views may repeat the elements of a storage: without a limit a few bytes would fill any memory.
+  // Views may repeat the elements of a storage: without a limit a few bytes could fill any memory.
   constexpr std::uint64_t kMaxRepeats = 16, kAlways = std::uint64_t{16} << 20;
   const std::uint64_t most = kMaxRepeats * source_.size() + kAlways;
   std::uint64_t bytes = 0;
@@ -77,7 +77,7 @@ std::map<std::string, Tensor> TorchDictionary::read() const {
   return tensors;
 }
 
-/// The elements between the first and the last one, then the view of them.
+/// Reads the elements between the first and the last one, then takes the view of them.
 Tensor TorchDictionary::read(const StoredEntry& entry, const TorchTensor& tensor) const {
   if (tensor.shape.numel() == 0) return empty(tensor.shape, {held_dtype(tensor.type), {}});
   const auto found = contents_.storages.find(tensor.storage.key);

@@ -1,5 +1,5 @@
-// Files of torch.save (.pth, .pt, .bin) without PyTorch: the dictionaries of tensors in them, by
-// name. Nothing in such a file is executed; see pickle.h.
+// Files of torch.save (.pth, .pt, .bin) without PyTorch: their dictionaries of tensors, by name.
+// Nothing in a file is executed; see pickle.h.
 #pragma once
 
 #include <map>
@@ -13,26 +13,27 @@
 
 namespace fovea {
 
-/// Whether the bytes begin as torch.save's do, in its zip form or its older one.
+/// Whether the bytes start like a file of torch.save, in its zip layout or its older one.
 [[nodiscard]] bool is_torch_file(const ByteSource& source);
 
-/// One dictionary of names and tensors of a file. Data are read when they are asked for.
+/// One dictionary of named tensors in a file. Data are read on demand.
 class TorchDictionary {
  public:
-  /// `key` says which; without one the only one that names lead to and at least half of whose
-  /// values are tensors. Throws Error, beginning with `where`, that lists the choices where there
-  /// is none or are several; on a name that is there twice; and on whatever is no file of
-  /// torch.save. `source` must outlive this.
+  /// `key` selects the dictionary. Without a key it is the only one that is reachable by names and
+  /// has tensors for at least half of its values. Throws Error, starting with `where`: listing the
+  /// candidates when there are none or several; on a duplicate name; and when the file does not
+  /// come from torch.save. `source` must outlive this object.
   TorchDictionary(const ByteSource& source, const WeightsKey& key, std::string where);
 
   [[nodiscard]] const std::vector<StoredEntry>& entries() const { return entries_; }
-  /// Names of its values that are no tensors, which are left out.
+  /// Names of values that are not tensors; they are skipped.
   [[nodiscard]] const std::vector<std::string>& others() const { return others_; }
-  /// Whether it was found by the key; else it is the file's only one.
+  /// Whether the key selected it; otherwise it is the file's only candidate.
   [[nodiscard]] bool is_by_key() const { return is_by_key_; }
 
-  /// All tensors, contiguous, of held_dtype(). Throws Error where storages are not in the file, or
-  /// tensors repeat their elements so much that they are far larger than the file.
+  /// All tensors, contiguous, converted to held_dtype(). Throws Error when storages are missing
+  /// from the file, or when tensors repeat elements so often that they are far larger than the
+  /// file.
   [[nodiscard]] std::map<std::string, Tensor> read() const;
 
  private:
@@ -44,7 +45,7 @@ class TorchDictionary {
   std::string where_;
   TorchContents contents_;
   std::vector<StoredEntry> entries_;
-  std::vector<TorchTensor> tensors_;  ///< where each entry's elements lie
+  std::vector<TorchTensor> tensors_;  ///< location of each entry's elements
   std::vector<std::string> others_;
   bool is_by_key_ = false;
 };

@@ -1,6 +1,5 @@
-// From the end backwards: the end record says where the directory is, the directory where each
-// member's header is, and that where its bytes begin (PKWARE's APPNOTE.TXT, sections 4.3
-// and 4.5.3).
+// Reads from the end backwards: the end record locates the directory, the directory each member's
+// header, and the header the member's bytes (PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3).
 #include "formats/torch/zip.h"
 
 #include <algorithm>
@@ -18,7 +17,7 @@ constexpr std::uint64_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kE
                         kLocalBytes = 30, kMaxCommentBytes = 65535;
 constexpr std::uint32_t kIn64 = 0xffffffff;  // "see the zip64 field"
 
-/// The little-endian number at a place of a record.
+/// The little-endian number at an offset of a record.
 template <class T>
 T number(std::string_view record, std::size_t at) {
   T value;
@@ -37,7 +36,7 @@ struct Directory {
 struct Member {
   std::string name;
   std::uint64_t header = 0, size = 0;
-  std::uint64_t offset = 0;  ///< of its bytes
+  std::uint64_t offset = 0;  ///< offset of the member's bytes
 };
 
 class ZipReader {
@@ -63,7 +62,7 @@ class ZipReader {
     if (!ok) fail(where_, ": the zip file ", parts...);
   }
 
-  /// The end record is the last thing but for a comment, which torch.save does not write.
+  /// Finds the end record. Only a comment may follow it, and torch.save does not write one.
   Directory find_directory() const {
     const std::uint64_t tail = std::min(source_.size(), kEndBytes + kMaxCommentBytes);
     const std::string text = source_.text_at(source_.size() - tail, tail);
@@ -86,7 +85,7 @@ class ZipReader {
     fail(where_, ": the zip file has no end record (is the file truncated?)");
   }
 
-  /// Where the end records begin; the directory is the zip64 one's where there is one.
+  /// Returns where the end records begin; reads the zip64 directory if there is one.
   std::uint64_t find_directory64(std::uint64_t end, Directory& directory) const {
     if (end < kLocatorBytes) return end;
     const std::string locator = source_.text_at(end - kLocatorBytes, kLocatorBytes);
@@ -129,7 +128,7 @@ class ZipReader {
     require((number<std::uint16_t>(entry, 8) & 1) == 0, "has the encrypted member ", quoted);
     require(number<std::uint16_t>(entry, 10) == 0, "has the compressed member ", quoted,
             ", which torch.save never writes; pack it anew without compression (zip -0)");
-    // Numbers of 64 bits stand in a field of tag 1, in this order and only where they are needed.
+    // 64-bit numbers are in an extra field with tag 1, in this order, each only when needed.
     std::string_view wide = wide_field(extra);
     for (std::uint64_t* value : {&member.size, &packed, &member.header}) {
       if (*value != kIn64) continue;
@@ -152,8 +151,8 @@ class ZipReader {
     return {};
   }
 
-  /// The member's own header tells how much stands before its bytes: torch.save pads it, so that
-  /// they begin at a multiple of 64.
+  /// The member's own header gives the offset of its bytes: torch.save pads it so that they start
+  /// at a multiple of 64.
   void find_bytes(Member& member, std::uint64_t limit) const {
     const std::string quoted = in_quotes(member.name);
     require(member.header <= limit && kLocalBytes <= limit - member.header, "has the member ",

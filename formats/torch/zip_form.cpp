@@ -1,4 +1,4 @@
-// The form since PyTorch 1.6.
+// The layout since PyTorch 1.6.
 #include <string_view>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Members = std::map<std::string, ByteRange>;
 
-/// The folder of the one NAME/data.pkl, with its slash.
+/// The folder that contains the only NAME/data.pkl, with a trailing slash.
 std::string find_root(const Members& members, const std::string& where) {
   constexpr std::string_view kObject = "/data.pkl";
   std::string root;
@@ -26,7 +26,7 @@ std::string find_root(const Members& members, const std::string& where) {
 
 void check_byte_order(const ByteSource& source, const Members& members, const std::string& root,
                       const std::string& where) {
-  const auto found = members.find(root + "byteorder");  // PyTorch 1.6 to 2.0 did not write it
+  const auto found = members.find(root + "byteorder");  // not written by PyTorch 1.6 to 2.0
   if (found == members.end()) return;
   const ByteRange range = found->second;
   const bool is_little = range.size == 6 && source.text_at(range.offset, 6) == "little";

@@ -1,5 +1,5 @@
-// Scaled dot-product attention: shapes, strides, and what the derivative keeps. The kernels
-// are in cpu_*.cpp.
+// Scaled dot-product attention: shapes, strides, and the tensors saved for the derivative. The
+// kernels are in cpu_*.cpp and *.cu.
 #include "ops/attention.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fovea::ops {
 namespace {
 
-/// The kernels read every tensor as [B, H, rows, columns]; an undefined one is absent.
+/// A tensor as the kernels read it, [B, H, rows, columns]; undefined tensors are absent.
 AttentionView view_of(const Tensor& t) {
   if (!t.defined()) return {};
   return {t.raw(), t.strides()[0], t.strides()[1], t.strides()[2], t.strides()[3]};
@@ -60,15 +60,16 @@ AttentionCall make_call(const Heads& in, const Tensor& bias, const Tensor& out, 
           .out = view_of(out)};
 }
 
-/// Sums of the bias's gradient while it is made: [B', H', groups, N', M'], where a primed size is 1
-/// if the bias is repeated along that axis.
+/// Accumulators for the bias gradient: [B', H', groups, N', M'], where a primed size is 1 if the
+/// bias is repeated along that axis.
 Tensor make_bias_sums(const Tensor& bias, AttentionGradCall& call) {
   const AttentionCall& c = call.forward;
   Shape own{1, 1, 1, 1};
   for (int axis = 1; axis <= bias.rank(); ++axis) own[4 - axis] = bias.size(-axis);
   call.share_batch = c.batch / own[0];
   call.share_heads = c.heads / own[1];
-  // A sum of N x M is large: few of them, enough to occupy the threads. Else one per head.
+  // An N x M buffer is large: use just enough to occupy the threads. Smaller buffers: one per
+  // head.
   constexpr std::int64_t kTasks = 16;
   const std::int64_t shared = call.share_batch * call.share_heads, slices = own[0] * own[1];
   const bool large = own[2] > 1 && own[3] > 1;
@@ -88,14 +89,14 @@ Tensor finish_bias_gradient(const Tensor& sums, const Tensor& bias) {
   return total.alias(bias.shape(), contiguous_strides(bias.shape())).to(bias.dtype());
 }
 
-/// Everything that the derivative reads, as the tape keeps it.
+/// The tensors that the derivative reads, as the tape keeps them.
 struct Saved {
   Heads in;
   Tensor bias, expanded_bias, out, statistics;
   double scale = 1;
 };
 
-/// Fills the defined ones of `grads`; returns the bias's gradient if it is wanted.
+/// Fills the defined tensors of `grads`; returns the bias gradient if it is wanted.
 Tensor differentiate(const Saved& saved, const Tensor& dy, const Heads& grads, bool want_bias) {
   AttentionGradCall call;
   call.forward = make_call(saved.in, saved.expanded_bias, saved.out, saved.scale);
@@ -113,7 +114,7 @@ Tensor differentiate(const Saved& saved, const Tensor& dy, const Heads& grads, b
   return want_bias ? zeros(saved.bias.shape(), saved.bias.options()) : Tensor();
 }
 
-/// Runs the forward into `out`; returns the row statistics, undefined when no tape needs them.
+/// Writes the output to `out`; returns the row statistics, undefined when no tape needs them.
 Tensor compute(const Heads& in, const Tensor& bias, const Tensor& out, double scale, bool keep) {
   AttentionCall call = make_call(in, bias, out, scale);
   Tensor statistics;

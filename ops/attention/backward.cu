@@ -1,6 +1,6 @@
-// The derivative of attention on CUDA. With p the probabilities, built again from the statistics,
+// The derivative of attention on CUDA. With p the probabilities, rebuilt from the statistics,
 //   dp = dy v^T,  ds = p (dp - sum(dy out)),  dq = scale ds k,  dk = scale ds^T q,  dv = p^T dy,
-// and the bias's gradient is ds. Each result is a pass of its own: every sum has one owner.
+// and the bias gradient is ds. Each result has its own pass, so that every sum has one owner.
 #include "engine/storage.h"
 #include "ops/attention/cuda.h"
 #include "ops/attention/tile.cuh"
@@ -32,7 +32,7 @@ struct HeadGrad {
     delta = deltas + first;
   }
 
-  /// p and ds of a tile. Own rows are keys and lanes queries, or the other way round.
+  /// p and ds of a tile. The warp's own rows are keys and its lanes queries, or the reverse.
   template <bool OwnKeys>
   __device__ void differentiate(const Tiles<A>& tiles, std::int64_t first_query,
                                 std::int64_t first_key, A (&p)[kOwn], A (&ds)[kOwn]) const {
@@ -57,8 +57,8 @@ struct HeadGrad {
   }
 };
 
-/// delta, a thread a query, whose columns are added in the order of dp's: where there is one key,
-/// out is v, and ds is zero to the last bit.
+/// Computes delta, one thread per query. Columns are added in the same order as in dp: with a
+/// single key, out equals v, and ds is exactly zero.
 template <class T>
 __global__ void attention_delta_kernel(AttentionGradCall g, acc_t<T>* delta) {
   using A = acc_t<T>;
@@ -97,7 +97,7 @@ __global__ void attention_dq_kernel(AttentionGradCall g, const acc_t<T>* delta) 
   tiles.write(sums, scale, dq, at.first, at.column);
 }
 
-/// Whichever of the two are wanted.
+/// Computes dk and dv, each only if requested.
 template <class T>
 __global__ void attention_dkv_kernel(AttentionGradCall g, const acc_t<T>* delta) {
   using A = acc_t<T>;
@@ -124,7 +124,8 @@ __global__ void attention_dkv_kernel(AttentionGradCall g, const acc_t<T>* delta)
   }
 }
 
-/// Tiles of an axis of the bias that a block goes through: its own, or all where it is repeated.
+/// The tiles along one axis of the bias that a block processes: one, or all where the bias is
+/// repeated.
 struct TileRun {
   std::int64_t first, end;
 
@@ -133,7 +134,7 @@ struct TileRun {
 };
 
 /// The sum of ds over the heads of a group and, where the bias is repeated, over queries or keys.
-/// Blocks: a tile of queries of a slice and group along x, a tile of keys along y.
+/// Grid: x covers tiles of queries per slice and group, y covers tiles of keys.
 template <class T>
 __global__ void attention_dbias_kernel(AttentionGradCall g, const acc_t<T>* delta,
                                        std::int64_t query_tiles) {
@@ -141,7 +142,7 @@ __global__ void attention_dbias_kernel(AttentionGradCall g, const acc_t<T>* delt
   const AttentionCall& c = g.forward;
   const bool repeats_queries = g.dbias.row == 0, repeats_keys = g.dbias.column == 0;
   const std::int64_t sum_index = blockIdx.x / query_tiles, slice = sum_index / g.groups;
-  const std::int64_t heads = c.heads / g.share_heads;  // of the bias
+  const std::int64_t heads = c.heads / g.share_heads;  // heads of the bias
   const std::int64_t shared = g.share_batch * g.share_heads;
   const std::int64_t first_head = sum_index % g.groups * shared / g.groups;
   const std::int64_t end_head = (sum_index % g.groups + 1) * shared / g.groups;
@@ -172,7 +173,7 @@ __global__ void attention_dbias_kernel(AttentionGradCall g, const acc_t<T>* delt
     }
     return;
   }
-  A total = 0;  // of the warp's queries, then of all warps'
+  A total = 0;  // over the warp's queries, then over all warps
   for (int r = 0; r < kOwn; ++r) total += sums[r];
   tiles.weights[tiles.warp * kWarp + tiles.lane] = total;
   __syncthreads();

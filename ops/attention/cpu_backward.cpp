@@ -14,7 +14,7 @@ struct Head {
   std::int64_t batch, head;
 };
 
-/// Queries of one tile, or keys of one tile.
+/// The queries or keys of one tile.
 struct Span {
   std::int64_t begin, count;
 };
@@ -47,18 +47,18 @@ class Backward {
     carve(pieces);
   }
 
-  /// All gradients of one head; dbias is added to the sum at `dbias`. `next` is the head that this
-  /// thread will do after this one, or null.
+  /// Computes all gradients of one head; dbias is added to the sum at `dbias`. `next` is the head
+  /// that this thread processes next, or null.
   void run(const Head& head, A* dbias, const Head* next) {
     head_ = head;
-    next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
+    next_ = keys_.count == 1 ? next : nullptr;  // more than one tile would not stay in the cache
     dbias_ = dbias;
     for (std::int64_t j = 0; j < keys_.count; ++j) {
       const Span keys{keys_.begin(j), keys_.length(j)};
       load_keys(keys);
       for (std::int64_t i = 0; i < queries_.count; ++i)
         differentiate({queries_.begin(i), queries_.length(i)}, keys);
-      write(dk_, keys, call_.width, grad_.dk, A(1));  // q_ holds the scale already
+      write(dk_, keys, call_.width, grad_.dk, A(1));  // q_ already contains the scale
       write(dv_, keys, call_.value_width, grad_.dv, A(1));
     }
     if (keys_.count == 0) clear(dq_, call_.queries);
@@ -80,8 +80,8 @@ class Backward {
     unpack<T, A>(tile, {span.count, columns}, scale, rows<T>(view, span.begin));
   }
 
-  /// delta_n = sum_e dO O = sum_m dP P, added in the order in which a product adds dP: where one p
-  /// is 1 and O its row of V, dP - delta is 0 to the last bit. dy_ holds dO.
+  /// delta_n = sum_e dO O = sum_m dP P, added in the same order as the GEMM adds dP: where one p
+  /// is 1 and O equals its row of V, dP - delta is exactly 0. dy_ contains dO.
   void compute_delta(Span queries, Extent size) {
     using V = Vector<A>;
     pack<T, A>(rows<const T>(call_.out, queries.begin), size, A(1), out_);
@@ -91,7 +91,7 @@ class Backward {
       V sum{};
       for (std::int64_t e = 0; e < size.columns; ++e)
         sum += load<V>(dyt_.row(e) + i) * load<V>(outt_.row(e) + i);
-      store(delta_ + queries.begin + i, sum);  // the next tile mends what lies beyond
+      store(delta_ + queries.begin + i, sum);  // the next tile overwrites the tail
     }
   }
 
@@ -107,7 +107,7 @@ class Backward {
     }
   }
 
-  /// What the pairs queries x keys add to every gradient.
+  /// Adds the contribution of the pairs queries x keys to every gradient.
   void differentiate(Span queries, Span keys) {
     const Extent q_size{queries.count, call_.width}, dy_size{queries.count, call_.value_width};
     pack<T, A>(rows<const T>(call_.q, queries.begin), q_size, static_cast<A>(call_.scale), q_);
@@ -176,7 +176,7 @@ class Backward {
     }
   }
 
-  /// Row i of what this head will write and of what the next one will read.
+  /// Prefetches row i of this head's outputs and of the next head's inputs.
   [[gnu::always_inline]] void prefetch(std::int64_t i) {
     if (i < call_.keys) {
       prefetch_row<Access::write>(rows_of<const T>(grad_.dk, head_.batch, head_.head), i,
@@ -201,7 +201,7 @@ class Backward {
                                call_.value_width);
   }
 
-  /// ds = p (dO v^T - delta), added to the bias's gradient.
+  /// ds = p (dO v^T - delta), also added to the bias gradient.
   void score_gradients(Span queries, Span keys) {
     multiply<A>({.rows = queries.count,
                  .columns = keys.count,
@@ -242,8 +242,8 @@ void backward_of(const AttentionGradCall& call) {
   const std::int64_t slices = call.forward.batch * call.forward.heads / shared;
   const std::int64_t slice_heads = call.forward.heads / call.share_heads;
   const std::int64_t run = ceil_div(shared, call.groups);
-  // Heads in the order of slices, and those of a slice in the order of images: task t does those
-  // from first_of(t) to first_of(t + 1).
+  // Heads are ordered by slice, within a slice by image: task t processes the heads from
+  // first_of(t) to first_of(t + 1).
   const auto first_of = [&](std::int64_t task) {
     return task / call.groups * shared + smaller(shared, task % call.groups * run);
   };

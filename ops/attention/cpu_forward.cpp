@@ -1,6 +1,6 @@
 // Attention, forward: for each block of queries, one pass over the keys with a running maximum and
 // sum (Milakov and Gimelshein, "Online normalizer calculation for softmax"; Dao et al.,
-// FlashAttention). No more than a tile of scores exists at a time.
+// FlashAttention). At most one tile of scores exists at a time.
 #include "engine/parallel.h"
 #include "ops/attention/cpu_rows.h"
 #include "ops/attention/cpu_tile.h"
@@ -10,15 +10,15 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 namespace attention {
 namespace {
 
-/// Sums are rescaled from one tile of keys to the next, so this size changes bits. All other cuts,
-/// here and in the derivative, only change speed.
+/// Sums are rescaled between tiles of keys, so this size affects the bits of the result. All other
+/// tile sizes, here and in the derivative, affect speed only.
 constexpr std::int64_t kKeyTile = 512;
 constexpr std::int64_t kQueryTile = 36;
-constexpr std::int64_t kQueryBlock = 1024;  // queries of one task, when there are heads enough
-constexpr std::int64_t kSmallBlock = 72;    // and when there are few
+constexpr std::int64_t kQueryBlock = 1024;  // queries per task when there are enough heads
+constexpr std::int64_t kSmallBlock = 72;    // queries per task when there are few heads
 constexpr std::int64_t kManyHeads = 16;
 
-/// The work of one task: queries [begin, begin + count) of one head.
+/// The work of one task: the queries [begin, begin + count) of one head.
 struct QueryBlock {
   std::int64_t batch, head, begin, count;
 };
@@ -49,9 +49,9 @@ class Forward {
     carve(pieces);
   }
 
-  /// `next` is the block that this thread will do after this one, or null.
+  /// `next` is the block that this thread processes next, or null.
   void run(const QueryBlock& block, const QueryBlock* next) {
-    next_ = keys_.count == 1 ? next : nullptr;  // a longer one would not stay in the cache
+    next_ = keys_.count == 1 ? next : nullptr;  // more than one tile would not stay in the cache
     const Rows<const T> q = rows_of<const T>(call_.q, block.batch, block.head).from(block.begin);
     pack<T, A>(q, {block.count, call_.width}, static_cast<A>(call_.scale), q_);
     for (std::int64_t i = 0; i < block.count; ++i) {
@@ -77,7 +77,8 @@ class Forward {
     pack<T, A>(v, {count, call_.value_width}, A(1), v_);
   }
 
-  /// Scores of `count` queries with the loaded keys, their softmax so far, and its product with v.
+  /// Computes the scores of `count` queries with the loaded keys, updates their softmax, and adds
+  /// its product with v.
   void attend(const QueryBlock& block, std::int64_t key_tile, std::int64_t begin,
               std::int64_t count) {
     const std::int64_t keys = keys_.length(key_tile);
@@ -88,7 +89,7 @@ class Forward {
                  .a_row = width_,
                  .b = kt_,
                  .c = s_});
-    // Row by row twice, so that no exponential waits for its own row's maximum.
+    // Two passes over the rows, so that no exponential waits for the maximum of its own row.
     const Rows<const A> bias =
         rows_of<const A>(call_.bias, block.batch, block.head).from(block.begin + begin);
     const A* tile_bias = bias.data;
@@ -114,7 +115,7 @@ class Forward {
                  .c = {o_.row(begin), o_.pitch}});
   }
 
-  /// Row i of this block's output and of the next block's inputs.
+  /// Prefetches row i of this block's output and of the next block's inputs.
   [[gnu::always_inline]] void prefetch(const QueryBlock& block, std::int64_t i) {
     const Rows<const T> out = rows_of<const T>(call_.out, block.batch, block.head);
     prefetch_row<Access::write>(out, block.begin + i, call_.value_width);
@@ -128,8 +129,8 @@ class Forward {
                                call_.value_width);
   }
 
-  /// scores = exp(scores - maximum), and the running maximum and sum. Returns the factor for what
-  /// was summed under the old maximum.
+  /// scores = exp(scores - maximum); updates the running maximum and sum. Returns the factor that
+  /// rescales sums computed with the old maximum.
   A fold(A* scores, std::int64_t keys, std::int64_t query, A maximum) {
     const std::int64_t width = padded<A>(keys);
     for (std::int64_t j = keys; j < width; ++j) scores[j] = kMinusInfinity<A>;
@@ -147,7 +148,7 @@ class Forward {
         (block.batch * call_.heads + block.head) * call_.queries + block.begin;
     A* statistics = static_cast<A*>(call_.statistics);
     for (std::int64_t i = 0; i < block.count; ++i) {
-      const bool masked = sum_[i] == A(0);  // whole, or there are no keys
+      const bool masked = sum_[i] == A(0);  // fully masked, or there are no keys
       const A scale = masked ? A(0) : A(1) / sum_[i];
       A* out = o_.row(i);
       for (std::int64_t j = 0; j < value_width_; ++j) out[j] = masked ? A(0) : out[j] * scale;
@@ -164,8 +165,8 @@ class Forward {
   std::int64_t width_, value_width_;  // padded
   const QueryBlock* next_ = nullptr;
   Tile<A> q_, k_, kt_, v_, s_, o_;
-  A *maximum_ = nullptr, *sum_ = nullptr;  // of each query so far
-  A* top_ = nullptr;                       // the maximum of each row of a tile of scores
+  A *maximum_ = nullptr, *sum_ = nullptr;  // running values of each query
+  A* top_ = nullptr;                       // maximum of each row of a score tile
 };
 
 template <class T>

@@ -1,5 +1,5 @@
-// The matrix product of the attention kernels, on packed tiles: all five products of forward and
-// derivative are C (+)= A B with B and C row-major and A read with any strides (so A^T is free).
+// The GEMM of the attention kernels, on packed tiles: all five products of forward and backward
+// are C (+)= A B with row-major B and C and arbitrary strides for A (so A^T is free).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
-// Of 32 registers: 6 x 4 sums, 4 of B, 1 of A; of 16: 6 x 2 sums, 2 of B, 1 of A.
+// Register use, of 32: 6 x 4 sums, 4 of B, 1 of A; of 16: 6 x 2 sums, 2 of B, 1 of A.
 inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
 
-/// Row-major, rows `pitch` apart; the pitch is a whole number of vectors.
+/// A row-major matrix with `pitch` elements between rows; the pitch is a whole number of vectors.
 template <class A>
 struct Tile {
   A* data = nullptr;
@@ -20,9 +20,9 @@ struct Tile {
   A* row(std::int64_t i) const { return data + i * pitch; }
 };
 
-/// c [rows, columns] = (add ? c : 0) + a [rows, depth] b [depth, columns].
-/// Every element is one chain of additions over the depth, so cutting the depth changes no bit.
-/// Columns are rounded up to half a vector: what lies beyond in b is read, in c overwritten.
+/// c [rows, columns] = (add ? c : 0) + a [rows, depth] b [depth, columns]. Each element is one
+/// chain of additions over the depth, so splitting the depth does not change any bit. Columns are
+/// rounded up to half a vector: the excess is read in b and overwritten in c.
 template <class A>
 struct Product {
   std::int64_t rows = 0, columns = 0, depth = 0;
@@ -32,7 +32,7 @@ struct Product {
   Tile<A> b, c;
 };
 
-/// kRows x kVectors vectors of c, held in registers.
+/// A tile of c, kRows rows by kVectors vectors, held in registers.
 template <class V, int kRows, int kVectors, class A>
 inline void product_block(const Product<A>& p, std::int64_t row, std::int64_t column) {
   constexpr int kWidth = static_cast<int>(sizeof(V) / sizeof(A));
@@ -56,7 +56,7 @@ inline void product_block(const Product<A>& p, std::int64_t row, std::int64_t co
     for (int j = 0; j < kVectors; ++j) store(c + i * p.c.pitch + j * kWidth, sum[i][j]);
 }
 
-/// Blocks of kRows rows, then of 4, 2 and 1.
+/// Processes rows in blocks of kRows, then of 4, 2 and 1.
 template <class V, int kRows, int kVectors, class A>
 inline void product_rows(const Product<A>& p, std::int64_t row, std::int64_t column) {
   for (; row + kRows <= p.rows; row += kRows) product_block<V, kRows, kVectors>(p, row, column);
@@ -66,7 +66,7 @@ inline void product_rows(const Product<A>& p, std::int64_t row, std::int64_t col
   }
 }
 
-/// Blocks of as many vectors as there are whole ones, and of half a vector where that is enough.
+/// Processes columns in blocks of whole vectors, then a last half vector where that suffices.
 template <class A>
 inline void multiply(const Product<A>& p) {
   using V = Vector<A>;

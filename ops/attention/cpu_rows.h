@@ -1,5 +1,5 @@
-// What the attention kernels do to a row of scores: add a bias, reduce, exponentiate. Rows are read
-// in whole vectors; a row's padding is filled with -inf, of which nothing is left.
+// Operations of the attention kernels on one row of scores: add a bias, reduce, exponentiate. Rows
+// are read in whole vectors; the padding of a row is filled with -inf, whose exponential is 0.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace fovea::ops::cpu::FOVEA_ISA::attention {
 template <class A>
 inline constexpr A kMinusInfinity = -std::numeric_limits<A>::infinity();
 
-/// Scores of one row += bias (a column stride of 0 repeats it).
+/// Adds a bias to one row of scores (column stride 0 repeats it).
 template <class A>
 inline void add_bias(A* row, const A* bias, std::int64_t column, std::int64_t count) {
   if (column == 1) {
@@ -23,9 +23,9 @@ inline void add_bias(A* row, const A* bias, std::int64_t column, std::int64_t co
   }
 }
 
-/// exp(x) for x <= 0 (a score minus its row's maximum), within 3 ulp; 0 where it would be
-/// subnormal. The polynomial of detail::math::exp without what other arguments need: half the
-/// instructions. x = n ln 2 + r with |r| <= ln 2 / 2;  exp(x) = 2^n (1 + r + r^2 q(r)).
+/// exp(x) for x <= 0 (a score minus its row's maximum), within 3 ulp; 0 where the result would be
+/// subnormal. The polynomial of detail::math::exp without the handling of other arguments: half
+/// the instructions. x = n ln 2 + r with |r| <= ln 2 / 2;  exp(x) = 2^n (1 + r + r^2 q(r)).
 inline Vector<float> exp_negative(Vector<float> x) {
   using V = Vector<float>;
   using Bits = Vector<std::uint32_t>;
@@ -41,7 +41,7 @@ inline Vector<float> exp_negative(Vector<float> x) {
   const V p = ((q * r) * r + r) + 1.0f;
   const Bits power = (reinterpret_cast<Bits>(shifted) << 23) + 0x3f800000u;
   const V y = p * reinterpret_cast<V>(power);
-  return x < -87.0f ? V{} : y;  // NaN is not less
+  return x < -87.0f ? V{} : y;  // NaN compares false
 }
 
 inline Vector<double> exp_negative(Vector<double> x) {
@@ -56,8 +56,8 @@ inline void exp_row(A* row, A base, A scale, std::int64_t count) {
     store(row + j, Vector<A>(scale * exp_negative(load<Vector<A>>(row + j) - base)));
 }
 
-/// row += bias if there is one; returns max(start, row[0], row[1], ...). A NaN is passed over: it
-/// comes back in the exponentials.
+/// row += bias if there is one; returns max(start, row[0], row[1], ...). NaN is ignored here: it
+/// reappears in the exponentials.
 template <class A>
 inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64_t count, A start) {
   constexpr std::int64_t kStep = 2 * kLanes<A>;

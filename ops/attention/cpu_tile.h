@@ -1,5 +1,5 @@
-// Tiles of the attention kernels: how sequences are cut, and how tensors of any dtype and strides
-// are packed into tiles of acc_t and back.
+// Tiles of the attention kernels: how sequences are split, and how tensors of any dtype and
+// strides are packed into acc_t tiles and unpacked.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace fovea::ops::cpu::FOVEA_ISA::attention {
 void forward(const AttentionCall& call);       // cpu_forward.cpp
 void backward(const AttentionGradCall& call);  // cpu_backward.cpp
 
-/// Consecutive tasks are done by one thread, which can then prefetch; but enough runs to balance.
+/// One thread runs consecutive tasks so that it can prefetch; the number of runs still balances
+/// the load.
 inline constexpr std::int64_t kMaxChunks = 64;
 
 template <class A>
@@ -25,7 +26,7 @@ inline std::int64_t padded(std::int64_t n) {
   return ceil_div(n, kLanes<A>) * kLanes<A>;
 }
 
-/// [0, total) cut into near-equal parts of at most about `limit`, a multiple of `unit` each.
+/// [0, total) split into near-equal parts of about `limit` at most, each a multiple of `unit`.
 struct Cut {
   Cut(std::int64_t total_size, std::int64_t limit, std::int64_t unit)
       : total(total_size), size(unit), count(ceil_div(total, limit)) {
@@ -39,14 +40,14 @@ struct Cut {
   std::int64_t total, size, count;
 };
 
-/// One of the arrays that a kernel needs.
+/// One of the arrays in a kernel's scratch memory.
 template <class A>
 struct Piece {
   A** pointer;
   std::int64_t count;
 };
 
-/// Lays the pieces out in this thread's scratch, each 64-byte aligned.
+/// Places the pieces in this thread's scratch, each aligned to 64 bytes.
 template <class A, int kPieces>
 inline void carve(const Piece<A> (&pieces)[kPieces]) {
   constexpr std::int64_t kUnit = 64 / sizeof(A);
@@ -59,7 +60,7 @@ inline void carve(const Piece<A> (&pieces)[kPieces]) {
   }
 }
 
-/// Rows of one head of a tensor.
+/// The rows of one head of a tensor.
 template <class T>
 struct Rows {
   T* data = nullptr;
@@ -75,8 +76,8 @@ inline Rows<T> rows_of(const AttentionView& view, std::int64_t batch, std::int64
           view.column};
 }
 
-/// Asks for row i: the rows of one head lie too far apart in a [B, N, 3, H, D] tensor for the
-/// hardware to guess.
+/// Prefetches row i: in a [B, N, 3, H, D] tensor the rows of one head are too far apart for the
+/// hardware prefetcher.
 template <Access kAccess, class T>
 [[gnu::always_inline]] inline void prefetch_row(const Rows<T>& rows, std::int64_t i,
                                                 std::int64_t columns) {
@@ -87,7 +88,7 @@ struct Extent {
   std::int64_t rows, columns;
 };
 
-/// to = scale * from, at least one vector long: the last one may overlap the one before.
+/// to = scale * from, at least one vector long: the last vector may overlap the previous one.
 template <class A>
 inline void scale_row(const A* from, std::int64_t count, A scale, A* to) {
   using V = Vector<A>;
@@ -96,13 +97,13 @@ inline void scale_row(const A* from, std::int64_t count, A scale, A* to) {
   store(to + last, V(scale * load<V>(from + last)));
 }
 
-/// Whether rows of tensor and tile are copied in whole vectors.
+/// Whether rows of the tensor and the tile can be copied in whole vectors.
 template <class T, class A>
 inline bool copies_vectors(const Rows<T>& rows, std::int64_t columns) {
   return sizeof(T) == sizeof(A) && rows.column == 1 && columns >= kLanes<A>;
 }
 
-/// tile = scale * source, and zeros up to the pitch.
+/// tile = scale * source, zero-padded to the pitch.
 template <class T, class A>
 inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
   if constexpr (sizeof(T) == sizeof(A)) {
@@ -128,7 +129,7 @@ inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
   }
 }
 
-/// target = scale * tile, for the columns that exist.
+/// target = scale * tile, for the columns that exist in the target.
 template <class T, class A>
 inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
   if constexpr (sizeof(T) == sizeof(A)) {
@@ -151,10 +152,10 @@ inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
   }
 }
 
-/// to [columns, rows] = from [rows, columns] transposed, and zeros up to the pitch.
+/// to [columns, rows] = from [rows, columns] transposed, zero-padded to the pitch.
 template <class A>
 inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
-  constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may reach into the padding
+  constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may extend into the padding
   const std::int64_t columns = ceil_div(size.columns, kSquare) * kSquare;
   cpu::FOVEA_ISA::transpose(Matrix<const A>{from.data, from.pitch}, size.rows, columns,
                             Matrix<A>{to.data, to.pitch});

@@ -1,4 +1,4 @@
-// The parts of attention on CUDA.
+// Declarations of the CUDA attention kernels.
 #pragma once
 
 #include "ops/attention/call.h"

@@ -1,5 +1,5 @@
-// Attention on CUDA: a block goes along the keys with 32 queries and corrects what it has summed as
-// the maximum rises (online softmax; Dao et al. 2022, FlashAttention).
+// Attention on CUDA: a block walks along the keys with 32 queries and rescales its sums when the
+// maximum rises (online softmax; Dao et al. 2022, FlashAttention).
 #include "ops/attention/cuda.h"
 #include "ops/attention/tile.cuh"
 
@@ -45,7 +45,7 @@ __global__ void attention_kernel(AttentionCall c) {
   }
   A scale[kOwn];
   for (int r = 0; r < kOwn; ++r) {
-    const bool masked = total[r] == A(0);  // whole, or there are no keys
+    const bool masked = total[r] == A(0);  // fully masked, or there are no keys
     scale[r] = masked ? A(0) : A(1) / total[r];
     if (masked) maximum[r] = 0;
     const std::int64_t query = at.first + tiles.warp * kOwn + r;

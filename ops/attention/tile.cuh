@@ -1,5 +1,6 @@
-// Tiles of scores on CUDA: 32 rows of one tensor against 32 of another, by a block of four warps. A
-// warp owns eight of the first rows, a lane stands for one of the second. N x M never is in memory.
+// Score tiles on CUDA: 32 rows of one tensor times 32 rows of another, by a block of four warps.
+// Each warp owns eight of the first 32 rows, each lane one of the second. The N x M matrix is
+// never stored.
 #pragma once
 
 #include "ops/attention/call.h"
@@ -8,13 +9,13 @@
 
 namespace fovea::ops::cuda {
 
-inline constexpr int kTile = 32;                ///< rows of either side
-inline constexpr int kOwn = kTile / kRowWarps;  ///< rows that a warp owns
-inline constexpr int kDepth = 32;               ///< columns that are multiplied at a time
-inline constexpr int kColumns = 2 * kWarp;      ///< columns of a result that a block makes
-inline constexpr int kPitch = kTile + 1;        ///< of rows in shared memory
+inline constexpr int kTile = 32;                ///< rows on either side
+inline constexpr int kOwn = kTile / kRowWarps;  ///< rows per warp
+inline constexpr int kDepth = 32;               ///< columns multiplied per step
+inline constexpr int kColumns = 2 * kWarp;      ///< result columns per block
+inline constexpr int kPitch = kTile + 1;        ///< row pitch in shared memory
 
-/// Rows of one image and head.
+/// The rows of one image and head.
 template <class T>
 struct HeadRows {
   const T* data;
@@ -27,7 +28,7 @@ struct HeadRows {
         column(v.column),
         rows(count),
         width(columns) {}
-  /// 0 outside.
+  /// The element as acc_t; 0 outside of the matrix.
   __device__ acc_t<T> at(std::int64_t i, std::int64_t j) const {
     return i < rows && j < width ? static_cast<acc_t<T>>(data[i * row + j * column]) : acc_t<T>(0);
   }
@@ -35,9 +36,9 @@ struct HeadRows {
 
 template <class A>
 struct Tiles {
-  A *left, *right;  ///< [kTile][kPitch]: what is multiplied
-  A* weights;       ///< [kTile][kPitch]: a warp's rows of factors
-  A* values;        ///< [kTile][kColumns]: what they weigh
+  A *left, *right;  ///< [kTile][kPitch]: the two factors
+  A* weights;       ///< [kTile][kPitch]: each warp's rows of weights
+  A* values;        ///< [kTile][kColumns]: the rows to be weighted
   int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
 
   static constexpr std::size_t kBytes = (3 * kTile * kPitch + kTile * kColumns) * sizeof(A);
@@ -50,13 +51,13 @@ struct Tiles {
     values = weights + kTile * kPitch;
   }
 
-  /// products[r] += sum over columns of left row `own + r` times right row `lane`, of the tiles
-  /// that begin at these rows.
+  /// products[r] += sum over columns of left row `own + r` times right row `lane`, for the tiles
+  /// that start at these rows.
   template <class T>
   __device__ void multiply(A (&products)[kOwn], const HeadRows<T>& x, std::int64_t first_x,
                            const HeadRows<T>& y, std::int64_t first_y) const {
     for (std::int64_t column = 0; column < x.width; column += kDepth) {
-      __syncthreads();  // the last columns' readers are done
+      __syncthreads();  // all threads have read the previous columns
       for (int i = static_cast<int>(threadIdx.x); i < kTile * kDepth; i += kRowBlock) {
         const int row = i / kDepth, j = i % kDepth;
         left[row * kPitch + j] = x.at(first_x + row, column + j);
@@ -73,12 +74,12 @@ struct Tiles {
     }
   }
 
-  /// sums[r] += sum over the tile's rows k of weight[r] of lane k times row k of `x`, in columns
-  /// `column` + lane and kWarp behind.
+  /// sums[r] += sum over the tile's rows k of weight[r] of lane k times row k of `x`, for the
+  /// columns `column` + lane and kWarp further.
   template <class T>
   __device__ void weigh(A (&sums)[kOwn][2], const A (&weight)[kOwn], const HeadRows<T>& x,
                         std::int64_t first, std::int64_t column) const {
-    __syncthreads();  // the last values' readers are done
+    __syncthreads();  // all threads have read the previous values
     for (int i = static_cast<int>(threadIdx.x); i < kTile * kColumns; i += kRowBlock) {
       values[i] = x.at(first + i / kColumns, column + i % kColumns);
     }
@@ -95,7 +96,7 @@ struct Tiles {
     }
   }
 
-  /// Writes `scale` times the sums of the rows that exist to `to`.
+  /// Writes `scale` times the sums of the valid rows to `to`.
   template <class T>
   __device__ void write(const A (&sums)[kOwn][2], const A (&scale)[kOwn], const HeadRows<T>& to,
                         std::int64_t first, std::int64_t column) const {
@@ -111,7 +112,7 @@ struct Tiles {
   }
 };
 
-/// Which image and head, and which run of rows and of columns, a block works on.
+/// The image and head, and the runs of rows and columns, that a block works on.
 struct BlockOfHead {
   std::int64_t pair, image, head, first, column;
 

@@ -1,4 +1,4 @@
-// Argument checks that several op families share.
+// Argument checks shared by several op families.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +8,7 @@
 
 namespace fovea::ops::detail {
 
-/// Throws unless all tensors that are defined are on one device.
+/// Throws unless all defined tensors are on one device.
 inline void require_one_device(std::string_view op, std::initializer_list<Tensor> tensors) {
   const Tensor* first = nullptr;
   for (const Tensor& t : tensors) {

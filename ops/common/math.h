@@ -1,10 +1,10 @@
 // Elementary functions of float and double for host and device.
 //
-// On the host the float versions are branch-free polynomials, so that GCC vectorises the loops that
-// call them; they are within 3 ulp of the true value and right for NaN, infinities, subnormals and
-// overflow. double, and sin, cos and pow of either type, go to the C library, but for the device's
-// sine and cosine (trigonometry.h). Coefficients are least squares fits of the relative error at
-// Chebyshev nodes.
+// On the host the float versions are branch-free polynomials, so that GCC vectorises loops that
+// call them; they are within 3 ulp of the true value and correct for NaN, infinities, subnormals
+// and overflow. double, and sin, cos and pow of either type, use the C library, except for the
+// device's sine and cosine (trigonometry.h). Coefficients are least squares fits of the relative
+// error at Chebyshev nodes.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ inline constexpr double kSqrtHalf = 0.70710678118654752440;     ///< 1 / sqrt(2)
 inline constexpr double kInvSqrt2Pi = 0.39894228040143267794;   ///< 1 / sqrt(2 pi)
 inline constexpr double kSqrt2OverPi = 0.79788456080286535588;  ///< sqrt(2 / pi)
 
-/// a b + c, rounded once where the instruction set can.
+/// a b + c, with a single rounding if the instruction set supports it.
 FOVEA_HD inline float fma(float a, float b, float c) {
 #if defined(__FMA__) || defined(__CUDA_ARCH__)
   return __builtin_fmaf(a, b, c);
@@ -39,7 +39,7 @@ FOVEA_HD inline T sqrt(T x) {
 }
 template <class T>
 FOVEA_HD inline bool is_nan(T x) {
-  return x != x;  // NOLINT(misc-redundant-expression): true of NaN alone, and it vectorises
+  return x != x;  // NOLINT(misc-redundant-expression): true for NaN only, and it vectorises
 }
 /// NaN in either operand gives NaN.
 template <class T>
@@ -67,7 +67,7 @@ FOVEA_HD inline T cos(T x) {
   return std::cos(x);
 #endif
 }
-/// float goes through double: exp(y log x) in float would lose bits.
+/// float is computed in double: exp(y log x) in float would lose digits.
 template <class T>
 FOVEA_HD inline T pow(T x, double exponent) {
   return static_cast<T>(std::pow(static_cast<double>(x), exponent));
@@ -87,19 +87,19 @@ FOVEA_HD inline float tanh(float x) { return ::tanhf(x); }
 FOVEA_HD inline float erf(float x) { return ::erff(x); }
 #else
 
-/// Adding 1.5 2^23 rounds to an integer, which then stands in the low bits.
+/// Adding 1.5 2^23 rounds to an integer, which then occupies the low bits.
 inline constexpr float kRoundShift = 12582912.0f;
 FOVEA_HD inline std::uint32_t rounded_bits(float shifted) {
   return std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRoundShift);
 }
-/// 2^n for -126 <= n <= 127, n in two's complement.
+/// 2^n for -126 <= n <= 127, with n in two's complement.
 FOVEA_HD inline float power_of_two(std::uint32_t n) {
   return std::bit_cast<float>((n + 127u) << 23);
 }
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2;  exp(x) = 2^n (1 + r + r^2 q(r)).
 FOVEA_HD inline float exp(float x) {
-  x = x < -104.0f ? -104.0f : x;  // exp gives 0 below, infinity above
+  x = x < -104.0f ? -104.0f : x;  // beyond these limits exp is 0 or infinity
   x = x > 89.0f ? 89.0f : x;
   const float shifted = fma(x, 1.44269504f, kRoundShift);
   const float n = shifted - kRoundShift;
@@ -110,7 +110,7 @@ FOVEA_HD inline float exp(float x) {
   q = fma(q, r, 0.1666651538f);
   q = fma(q, r, 0.5f);
   const float p = fma(q * r, r, r) + 1.0f;
-  // 2^n in two factors, since n reaches -150 and 128.
+  // 2^n as two factors, since n ranges from -150 to 128.
   const std::uint32_t bits = rounded_bits(shifted);
   const auto half = static_cast<std::uint32_t>(static_cast<std::int32_t>(bits) >> 1);
   return p * power_of_two(half) * power_of_two(bits - half);
@@ -163,8 +163,8 @@ FOVEA_HD inline float tanh(float x) {
   return std::copysign(a < 0.625f ? small : large, x);
 }
 
-/// |x| < 0.9: x + x p(x^2);  else sign(x) (1 - 2^t(|x|)) with t = log2(erfc |x|), nearly a
-/// parabola.
+/// |x| < 0.9: x + x p(x^2);  else sign(x) (1 - 2^t(|x|)) with t = log2(erfc |x|), which is almost
+/// a parabola.
 FOVEA_HD inline float erf(float x) {
   const float z = x * x;
   float p = fma(-6.144117392e-4f, z, 5.023290075e-3f);
@@ -206,16 +206,16 @@ FOVEA_HD inline T softplus(T x) {
   return (x < T(0) ? T(0) : x) + log1p_unit(exp(-abs(x)));
 }
 
-/// Phi(x) = (1 + erf(x / sqrt 2)) / 2, the distribution function of the normal distribution.
+/// Phi(x) = (1 + erf(x / sqrt 2)) / 2, the normal distribution function.
 FOVEA_HD inline double normal_cdf(double x) { return 0.5 * (1 + erf(x * kSqrtHalf)); }
 #if defined(__CUDA_ARCH__)
 FOVEA_HD inline float normal_cdf(float x) {
   return 0.5f * (1.0f + erf(x * static_cast<float>(kSqrtHalf)));
 }
 #else
-/// |x| < 5.5: 1/2 + x p(x^2), p in powers of v in [-1, 1]; else 0 or 1, to which it rounds but for
-/// 2e-8. One polynomial, since GELU in the epilogue of a product costs as much as it has terms. V
-/// is float or a vector of floats.
+/// |x| < 5.5: 1/2 + x p(x^2), p in powers of v in [-1, 1]; else 0 or 1, with an error of at most
+/// 2e-8. A single polynomial, because the cost of GELU in a GEMM epilogue is proportional to its
+/// terms. V is float or a vector of floats.
 template <class V>
 FOVEA_HD inline V normal_cdf_of(V x) {
   const V square = x * x;
@@ -237,12 +237,12 @@ FOVEA_HD inline V normal_cdf_of(V x) {
   p = p * v + 0.1285519302f;
   const V near = p * x + 0.5f;
   const V far = x > 0.0f ? V{} + 1.0f : V{};
-  return square >= 30.25f ? far : near;  // NaN is near
+  return square >= 30.25f ? far : near;  // NaN takes the near branch
 }
 FOVEA_HD inline float normal_cdf(float x) { return normal_cdf_of(x); }
 #endif
 
-/// phi(x) = exp(-x^2 / 2) / sqrt(2 pi), its density.
+/// phi(x) = exp(-x^2 / 2) / sqrt(2 pi), the normal density.
 template <class T>
 FOVEA_HD inline T normal_pdf(T x) {
   return T(kInvSqrt2Pi) * exp(T(-0.5) * x * x);

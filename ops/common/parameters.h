@@ -1,5 +1,5 @@
-// Weights, biases and residuals of products: which shapes and dtypes go together, and as what they
-// are added.
+// Weights, biases and residuals of linear ops: valid combinations of shapes and dtypes, and the
+// dtype in which they are added.
 #pragma once
 
 #include <string_view>
@@ -22,8 +22,8 @@ inline void require_parameters(std::string_view op, const Tensor& x, const Tenso
         ", expected the same dtype");
 }
 
-/// The shape of x weight^T, [..., out] for x [..., in]. Throws unless weight [out, in] and bias
-/// [out], if there is one, fit.
+/// The shape of x weight^T, [..., out] for x [..., in]. Throws unless weight [out, in] and an
+/// optional bias [out] fit.
 [[nodiscard]] inline Shape linear_shape(std::string_view op, const Shape& x, const Tensor& weight,
                                         const Tensor& bias) {
   check(x.rank() >= 1 && weight.rank() == 2 && x[-1] == weight.shape()[1], op, ": got x ", x,
@@ -35,8 +35,8 @@ inline void require_parameters(std::string_view op, const Tensor& x, const Tenso
   return shape;
 }
 
-/// Throws unless a defined residual can be added to a product of x: of its shape, of x's
-/// dtype or f32 beside bf16.
+/// Throws unless a defined residual can be added to a product of x: it must have the product's
+/// shape and x's dtype, or f32 with bf16 x.
 inline void require_residual(std::string_view op, const Tensor& residual, const Shape& product,
                              const Tensor& x) {
   if (!residual.defined()) return;
@@ -46,7 +46,7 @@ inline void require_residual(std::string_view op, const Tensor& residual, const 
         product, " of ", to_string(x.dtype()), ", or of f32 beside bf16");
 }
 
-/// The bias as products add it: off the tape, packed, f64 or f32; undefined when absent.
+/// The bias as GEMMs add it: off the tape, packed, f64 or f32; undefined when absent.
 [[nodiscard]] inline Tensor bias_as_used(const Tensor& bias) {
   return bias.defined() ? bias.detach().contiguous().to(acc_dtype(bias.dtype())) : bias;
 }

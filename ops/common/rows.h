@@ -1,4 +1,4 @@
-// Tensors as packed rows: how ops along one axis, or over several, see their input.
+// Tensors as packed rows: the input form of ops along one or several axes.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace fovea::ops::detail {
 
-/// x without its tape, contiguous: what a kernel reads and a derivative saves.
+/// x off the tape and contiguous: the form that kernels read and derivatives save.
 [[nodiscard]] inline Tensor packed(const Tensor& x) { return x.detach().contiguous(); }
 
 /// The same axes in another order, off the tape: axis i of the result is axis order[i] of x.
@@ -38,7 +38,7 @@ namespace fovea::ops::detail {
   return reordered(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
 }
 
-/// The size of the last axis, and how many rows there are along it.
+/// The size of the last axis, and the number of rows along it.
 struct RowSize {
   std::int64_t rows = 0, width = 0;
 

@@ -1,6 +1,5 @@
-// Sine and cosine for the device: the library's keep an array on the stack for huge arguments,
-// which every kernel that calls them pays for. Within 3 units of the last place for every finite
-// argument.
+// Sine and cosine for the device. The library versions keep an array on the stack for huge
+// arguments, a cost for every kernel that calls them. Within 3 ulp for every finite argument.
 #pragma once
 
 #include <bit>
@@ -11,13 +10,13 @@
 
 namespace fovea::ops::detail::trigonometry {
 
-/// x = (quadrant + 4 n) pi / 2 + rest, |rest| <= pi / 4.
+/// Range reduction: x = (quadrant + 4 n) pi / 2 + rest, |rest| <= pi / 4.
 struct Reduced {
   double rest;
   unsigned quadrant;
 };
 
-/// 0 <= x < 2^30. pi / 2 in three parts (Cody and Waite); the first difference is exact.
+/// For 0 <= x < 2^30: pi / 2 in three parts (Cody and Waite); the first difference is exact.
 FOVEA_HD inline Reduced reduce_moderate(double x) {
   const double n = std::rint(x * 0x1.45f306dc9c883p-1);
   double rest = std::fma(-n, 0x1.921fb54442d18p+0, x);
@@ -34,7 +33,7 @@ FOVEA_HD inline std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
   return a1 * b1 + (middle >> 32) + (carry >> 32);
 }
 
-/// 64 bits of 2 / pi, `skipped` bits from the start; there are 64 zeros before the point.
+/// 64 bits of 2 / pi starting at bit `skipped`; 64 zeros precede the binary point.
 FOVEA_HD inline std::uint64_t bits_of_two_over_pi(unsigned skipped) {
   static constexpr std::uint64_t kWords[] = {
       0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
@@ -46,8 +45,8 @@ FOVEA_HD inline std::uint64_t bits_of_two_over_pi(unsigned skipped) {
   return shift == 0 ? kWords[word] : kWords[word] << shift | kWords[word + 1] >> (64 - shift);
 }
 
-/// 2^30 <= x < infinity (Payne and Hanek): x = m 2^e times those 192 bits of 2 / pi that decide
-/// about the quadrant and what is behind it; bits before them add multiples of four quadrants.
+/// For 2^30 <= x < infinity (Payne and Hanek): x = m 2^e times the 192 bits of 2 / pi that
+/// determine the quadrant and the fraction; earlier bits add multiples of four quadrants.
 FOVEA_HD inline Reduced reduce_huge(double x) {
   const auto pattern = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t m = (pattern & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1} << 52);
@@ -55,7 +54,7 @@ FOVEA_HD inline Reduced reduce_huge(double x) {
   const std::uint64_t top = bits_of_two_over_pi(skipped);
   const std::uint64_t middle = bits_of_two_over_pi(skipped + 64);
   const std::uint64_t low = bits_of_two_over_pi(skipped + 128);
-  // The product's upper 128 of 192 bits; two of them are the quadrant.
+  // The upper 128 of the product's 192 bits; two of them are the quadrant.
   std::uint64_t second = m * middle, first = m * top + high_product(m, middle);
   const std::uint64_t third = high_product(m, low);
   second += third;
@@ -64,7 +63,7 @@ FOVEA_HD inline Reduced reduce_huge(double x) {
   first = first << 2 | second >> 62;
   second <<= 2;
   const bool is_beyond_half = first >> 63 != 0;
-  if (is_beyond_half) {  // the distance to the next quadrant
+  if (is_beyond_half) {  // use the distance to the next quadrant
     ++quadrant;
     first = ~first + (second == 0);
     second = ~second + 1;
@@ -73,7 +72,7 @@ FOVEA_HD inline Reduced reduce_huge(double x) {
   return {(is_beyond_half ? -part : part) * 0x1.921fb54442d18p+0, quadrant};
 }
 
-/// z = r^2 up to (pi / 4)^2; least squares fits at Chebyshev nodes.
+/// sin(r) from z = r^2 up to (pi / 4)^2; least squares fits at Chebyshev nodes.
 FOVEA_HD inline double sine(double r) {
   const double z = r * r;
   double p = std::fma(1.58962187718889915e-10, z, -2.5050747752163969e-8);
@@ -107,7 +106,7 @@ FOVEA_HD inline float cosine(float r) {
   return first + std::fma(p * z, z, (1 - first) - half);
 }
 
-/// sin(x + turns pi / 2) of x >= 0.
+/// sin(x + turns pi / 2) for x >= 0.
 template <class T>
 FOVEA_HD inline T turned_sine(T x, unsigned turns) {
   if (!(x < INFINITY)) return x - x;  // NaN

@@ -1,6 +1,6 @@
-// What the kernels of convolution are given. All tensors are packed. Weights' gradients, biases and
-// their gradients are f64 for f64 and else f32; null pointers are absent inputs or unwanted
-// results.
+// Arguments of the convolution kernels. All tensors are packed. Biases and the gradients of
+// weights and biases are f64 for f64 and otherwise f32; null pointers are absent inputs or
+// unwanted results.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace fovea::ops {
 
-/// How windows lie on an image; pairs are (height, width).
+/// The geometry of windows on an image; pairs are (height, width).
 struct Windows {
   std::int64_t in[2], out[2];
   std::int64_t kernel[2], stride[2], padding[2], dilation[2];
 };
 
 /// x [batch, channels, in], weight [outputs, channels / groups, kernel] of x's dtype, y and dy
-/// [batch, outputs, out]. Each kernel reads and writes what its formula names.
+/// [batch, outputs, out]. Each kernel accesses only the tensors in its formula.
 struct DenseConvCall {
   Windows windows;
   std::int64_t batch = 0, channels = 0, outputs = 0, groups = 1;
@@ -25,7 +25,7 @@ struct DenseConvCall {
   const void* x = nullptr;
   const void* weight = nullptr;
   const void* bias = nullptr;
-  bool relu = false;  ///< of what becomes y
+  bool relu = false;  ///< apply relu to y
   void* y = nullptr;
   const void* dy = nullptr;
   void* dx = nullptr;
@@ -40,7 +40,8 @@ struct ChannelSumsCall {
   void* sums = nullptr;
 };
 
-/// One filter per channel: weight [channels, kernel], in the sums' dtype as its gradient.
+/// One filter per channel: weight and its gradient [channels, kernel], both in the dtype of the
+/// sums.
 struct DepthwiseCall {
   Windows windows;
   std::int64_t batch = 0, channels = 0;
@@ -55,9 +56,9 @@ struct DepthwiseCall {
   void* dbias = nullptr;
 };
 
-/// The same on tokens in a grid, channels last:
-/// y[i, j] = bias + sum over (a, b) of weight[a, b] x[i + a - padding, j + b - padding], of vectors
-/// of `channels` elements; weight [kernel, channels].
+/// Depthwise convolution on tokens in a grid, channels last:
+///   y[i, j] = bias + sum over (a, b) of weight[a, b] x[i + a - padding, j + b - padding],
+/// where each term is a vector of `channels` elements; weight [kernel, channels].
 struct DepthwiseTokensCall {
   DType dtype = DType::f32;
   std::int64_t batch = 0, channels = 0, prefix = 0;
@@ -68,24 +69,26 @@ struct DepthwiseTokensCall {
   void* y = nullptr;        ///< [batch, prefix + out, channels]
 };
 
-/// dweight [kernel, channels] = sum of dy[i, j] x[i + a - padding, j + b - padding], and dbias, the
-/// sum of dy: for each of `parts` runs of images, one after another.
+/// dweight [kernel, channels] = sum of dy[i, j] x[i + a - padding, j + b - padding], and dbias =
+/// sum of dy, separately for each of `parts` consecutive runs of images.
 struct DepthwiseTokensSumsCall {
   DepthwiseTokensCall forward;
   const void* dy = nullptr;
   std::int64_t parts = 1;
-  void* sums = nullptr;  ///< [parts, kernel + 1, channels], zeros at first; the bias's row is last
+  /// [parts, kernel + 1, channels], zero-initialised; the last row is the bias gradient.
+  void* sums = nullptr;
 };
 
 /// Results do not depend on the number of threads. An infinite or NaN element of x, weight or dy
-/// may give NaN in gradients that it has no part in: some products are with zeros.
+/// may also produce NaN in gradients that it does not contribute to: some products multiply it by
+/// zero.
 struct ConvKernels {
   Kernel<DenseConvCall> forward;          ///< y = weight * x + bias, or its relu
   Kernel<DenseConvCall> input_gradient;   ///< dx from dy and weight
   Kernel<DenseConvCall> weight_gradient;  ///< dweight from dy and x
   Kernel<ChannelSumsCall> channel_sums;   ///< dbias
   Kernel<DepthwiseCall> depthwise_forward;
-  Kernel<DepthwiseCall> depthwise_backward;  ///< whichever of the three gradients are wanted
+  Kernel<DepthwiseCall> depthwise_backward;  ///< the requested ones of the three gradients
   Kernel<DepthwiseTokensCall> tokens_forward;
   Kernel<DepthwiseTokensSumsCall> tokens_sums;
 };

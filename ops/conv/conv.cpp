@@ -1,5 +1,5 @@
-// Convolution: shapes and the tape. Patch embedding, a convolution that is one product, has an op
-// of its own in ops/product/.
+// Convolution: shapes and the tape. Patch embedding, a convolution that is a single GEMM, is a
+// separate op in ops/product/.
 #include "ops/conv.h"
 
 #include "engine/autograd.h"
@@ -13,7 +13,7 @@
 namespace fovea::ops {
 namespace {
 
-/// Sizes of one convolution.
+/// The sizes of one convolution.
 struct Geometry {
   std::int64_t batch, channels, outputs, groups;
   Windows windows;
@@ -93,7 +93,7 @@ Tensor dense_input_gradient(const Geometry& g, const Tensor& w, const Tensor& dy
   return dx;
 }
 
-/// In f32 or f64.
+/// The weight gradient, in f32 or f64.
 Tensor dense_weight_gradient(const Geometry& g, const Tensor& x, const Tensor& dy,
                              const Shape& shape) {
   const Tensor dw = empty(shape, {acc_dtype(x.dtype()), x.device()});
@@ -134,7 +134,7 @@ Tensor depthwise_forward(const Geometry& g, const Tensor& x, const Tensor& w, co
   return y;
 }
 
-/// All three gradients, those of weight and bias in f32 or f64.
+/// All three gradients; weight and bias gradients are f32 or f64.
 Grads depthwise_gradients(const Geometry& g, const GradArgs& a, const Tensor& dy) {
   const Tensor& x = a.saved[0];
   const Tensor weight = a.saved[1].to(acc_dtype(x.dtype()));
@@ -159,7 +159,7 @@ Grads dense_gradients(const Geometry& g, const GradArgs& a, const Tensor& dy) {
 
 enum class Then { nothing, relu };
 
-/// conv2d and conv2d_relu.
+/// The common implementation of conv2d and conv2d_relu.
 template <Then kThen>
 Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias,
                 const Conv2dOptions& options) {

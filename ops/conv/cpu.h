@@ -1,4 +1,4 @@
-// The kernels of convolution, and the files they stand in; cpu_dense.cpp has the table.
+// The CPU convolution kernels and the files that define them; cpu_dense.cpp defines the table.
 #pragma once
 
 #include "ops/conv/call.h"

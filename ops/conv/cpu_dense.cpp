@@ -1,14 +1,14 @@
-// Dense convolution, forward, as a product of lines (ops/conv/cpu_lines.h):
+// Dense convolution, forward, as a GEMM on lines (ops/conv/cpu_lines.h):
 //   y[q] = sum over channels and taps of w x[tap + q]
-// A thread lays out the lines of an image for itself and multiplies them, so that they stay in its
-// cache; the threads share one image only where there are fewer images than threads.
+// Each thread lays out the lines of its own image and multiplies them, so that they stay in its
+// cache; threads share an image only when there are fewer images than threads.
 #include "ops/conv/cpu_dense.h"
 #include "ops/conv/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-/// y, image by image, in blocks of rows.
+/// Computes y image by image in blocks of rows.
 template <class T>
 class Forward {
   using A = typename DenseConv<T>::A;
@@ -32,7 +32,7 @@ class Forward {
   }
 
  private:
-  /// Weights as [group][panel][depth][kPanel].
+  /// Packs the weights as [group][panel][depth][kPanel].
   void pack() {
     A* to = shared_.values;
     for (std::int64_t panel = 0; panel < conv_.call.groups * panels_; ++panel) {
@@ -60,7 +60,7 @@ class Forward {
                  });
   }
 
-  /// Output rows from `row` on of one group of an image.
+  /// Computes output rows from `row` on for one group of an image.
   void multiply(const A* lines, std::int64_t image, std::int64_t group, std::int64_t row) const {
     const std::int64_t rows = smaller(rows_, conv_.windows.out[0] - row),
                        pitch = conv_.layout.pitch;
@@ -89,7 +89,7 @@ class Forward {
            ((image * conv_.call.outputs + o) * conv_.windows.out[0] + row) * conv_.windows.out[1];
   }
 
-  /// Rows [row, row + rows) of one output of one image.
+  /// Stores the rows [row, row + rows) of one output of one image.
   void store(const A* line, std::int64_t rows, std::int64_t image, std::int64_t o,
              std::int64_t row) const {
     const std::int64_t width = conv_.windows.out[1];

@@ -1,4 +1,4 @@
-// What the products of a dense convolution share: sizes, the lines of its operands, scratch: for
+// Common parts of the GEMMs of a dense convolution (sizes, operand lines, scratch), for
 // cpu_dense.cpp (forward) and cpu_dense_backward.cpp.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kBlock = 256;  // outputs of one task, at least a row: a cache's fill
-inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that pay for waking a thread
+inline constexpr std::int64_t kBlock = 256;  // outputs per task, at least one row: fits the cache
+inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that justify waking a thread
 
-/// Where there is one output along an axis, the stride along it means nothing.
+/// Sets the stride to 1 along axes with a single output, where it has no meaning.
 inline Windows without_idle_strides(Windows windows) {
   for (int axis = 0; axis < 2; ++axis) {
     if (windows.out[axis] == 1) windows.stride[axis] = 1;
@@ -22,18 +22,18 @@ inline Windows without_idle_strides(Windows windows) {
   return windows;
 }
 
-/// What all three products know of their convolution, and lay out alike. A group is a convolution
-/// of its own. Each product has one of these as conv_.
+/// Sizes and layouts shared by all three GEMMs. A group is an independent convolution. Each GEMM
+/// holds an instance as conv_.
 template <class T>
 struct DenseConv {
   using A = acc_t<T>;
-  static constexpr std::int64_t kSlack = 2 * kLanes<A>;  // read beyond the last output
+  static constexpr std::int64_t kSlack = 2 * kLanes<A>;  // elements read past the last output
 
   const DenseConvCall& call;
   Windows windows;
   LineLayout layout;
-  std::int64_t channels, outputs;  // of one group
-  std::int64_t window, depth;      // taps of a channel, and of all channels of a group
+  std::int64_t channels, outputs;  // per group
+  std::int64_t window, depth;      // taps of one channel, and of all channels of a group
 
   explicit DenseConv(const DenseConvCall& c)
       : call(c),
@@ -45,16 +45,16 @@ struct DenseConv {
         depth(channels * window) {}
 
   [[nodiscard]] std::int64_t x_image() const { return call.channels * layout.channel; }
-  /// The chunk size for `count` parts of the batch: as many as pay for a thread, or all where there
-  /// are fewer than threads, so that the loops within them are divided. Results do not depend on
-  /// it.
+  /// The chunk size for `count` parts of the batch: enough to justify a thread, or all of them if
+  /// there are fewer than threads, so that the inner loops are parallel instead. Results do not
+  /// depend on it.
   [[nodiscard]] std::int64_t batch_grain(std::int64_t count) const {
     if (count < num_threads()) return larger(1, count);
     return grain(kMinMultiplied,
                  call.batch / larger(1, count) * call.outputs * depth * layout.length);
   }
 
-  /// x of images [first, first + count).
+  /// Loads x of the images [first, first + count).
   void load_images(std::int64_t first, std::int64_t count, A* lines) const {
     const std::int64_t pixels = windows.in[0] * windows.in[1];
     const T* x = static_cast<const T*>(call.x) + first * call.channels * pixels;
@@ -67,7 +67,7 @@ struct DenseConv {
     clear_lines(lines + count * x_image(), kSlack);
   }
 
-  /// Where the lines of an image's group have each channel's taps.
+  /// Offsets of each channel's taps within the lines of an image's group.
   void fill_offsets(std::int64_t* offsets) const {
     for (std::int64_t c = 0; c < channels; ++c) {
       for (std::int64_t ky = 0; ky < windows.kernel[0]; ++ky) {
@@ -78,14 +78,14 @@ struct DenseConv {
     }
   }
 
-  /// The weight of output `o` (of all groups) for channel `c` of its group.
+  /// The weight of output `o` (over all groups) for channel `c` of its group.
   [[nodiscard]] A weight(std::int64_t o, std::int64_t c, std::int64_t tap) const {
     return static_cast<A>(static_cast<const T*>(call.weight)[(o * channels + c) * window + tap]);
   }
 };
 
-/// What all threads read: numbers, most often weights in panels, where the lines of each depth
-/// begin, and where the depths of each phase do.
+/// Memory that all threads read: values (usually weights in panels), the line offset of each
+/// depth, and the first depth of each phase.
 template <class A>
 struct Shared {
   A* values;
@@ -100,7 +100,7 @@ struct Shared {
   }
 };
 
-/// A thread's own lines of images.
+/// A thread's own image lines.
 template <class A>
 A* image_lines(std::int64_t count) {
   return static_cast<A*>(scratch(Scratch::conv_images, count * sizeof(A)));
@@ -111,7 +111,7 @@ A* panel_lines(std::int64_t phases, std::int64_t pitch) {
   return static_cast<A*>(scratch(Scratch::conv_panel, phases * kPanel * pitch * sizeof(A)));
 }
 
-/// Product<T>(call).run() for the call's dtype.
+/// Runs Product<T>(call).run() for the call's dtype.
 template <template <class> class Product>
 void run_product(const DenseConvCall& call) {
   dispatch_float(call.dtype, [&](auto tag) { Product<decltype(tag)>(call).run(); });

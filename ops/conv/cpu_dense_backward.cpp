@@ -1,11 +1,11 @@
-// The gradients of a dense convolution as products of lines:
+// The gradients of a dense convolution as GEMMs on lines:
 //   dx[q] = sum over outputs and the taps of q's phase of w dy[q - tap]
 //   dw    = sum over images and q of dy[q] x[tap + q]
 //
-// Both are cut alike. Of dx, one task is some rows of one phase of rows (cpu_lines.h) of one group
-// and image: panel after panel of kPanel channels, and of each the phases of columns, which are
-// then woven into rows of dx. Of dw, one task is kTaps taps of one strip of kStrip outputs; the
-// batch is cut into slices, each with a gradient of its own, which are added in order at the end.
+// Tasks of dx: each computes some rows of one row phase (cpu_lines.h) of one group and image, in
+// panels of kPanel channels. The column phases of a panel are then interleaved into rows of dx.
+// Tasks of dw: each computes kTaps taps of one strip of kStrip outputs. The batch is split into
+// slices with separate gradients, which are added in order at the end.
 #include "ops/common/cpu/transpose.h"
 #include "ops/conv/cpu.h"
 #include "ops/conv/cpu_dense.h"
@@ -13,11 +13,12 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kSegment = 512;        // outputs of one sum before it joins the gradient
-constexpr std::int64_t kSlices = 16;          // of the batch, whose gradients are summed in order,
-constexpr std::int64_t kSliceSums = 1 << 22;  // as long as all of them are not more numbers
+constexpr std::int64_t kSegment = 512;        // outputs per partial sum
+constexpr std::int64_t kSlices = 16;          // slices of the batch, with separate gradients
+constexpr std::int64_t kSliceSums = 1 << 22;  // limit on the total elements of those gradients
 
-/// dx, image by image: every phase of it is a convolution of dy by that phase's taps, reversed.
+/// Computes dx image by image: each phase of dx is a convolution of dy with the reversed taps of
+/// that phase.
 template <class T>
 class InputGradient {
   using A = typename DenseConv<T>::A;
@@ -42,7 +43,7 @@ class InputGradient {
   }
 
  private:
-  /// Rows of one phase of rows, from `row` on.
+  /// Rows of one row phase, from `row` on.
   struct PhaseRows {
     std::int64_t phase, row;
   };
@@ -51,7 +52,8 @@ class InputGradient {
     return conv_.windows.stride[0] * conv_.windows.stride[1];
   }
 
-  /// Weights as [group][panel][depth][kPanel], the depth ordered by phase, output, tap.
+  /// Packs the weights as [group][panel][depth][kPanel], with the depth ordered by phase, output,
+  /// tap.
   void pack() {
     std::int64_t first = 0;
     for (std::int64_t phase = 0; phase < phases(); ++phase) {
@@ -71,7 +73,8 @@ class InputGradient {
     shared_.phase_begin[phases()] = first;
   }
 
-  /// Calls f(tap, index) for the taps of a phase, counted from 0, and returns their number.
+  /// Calls f(tap, index) for the taps of a phase, with index counted from 0, and returns their
+  /// number.
   template <class F>
   std::int64_t for_each_tap(std::int64_t phase, const F& f) const {
     std::int64_t index = 0;
@@ -149,7 +152,7 @@ class InputGradient {
     }
   }
 
-  /// Rows of one channel of one image, `plane` of dx.
+  /// Stores rows of one channel of one image to `plane` of dx.
   void store(const A* lines, std::int64_t phase_stride, std::int64_t rows, std::int64_t plane,
              const PhaseRows& at) const {
     T* dx = static_cast<T*>(conv_.call.dx) + plane * conv_.windows.in[0] * conv_.windows.in[1];
@@ -164,12 +167,12 @@ class InputGradient {
 
   DenseConv<T> conv_;
   std::int64_t panels_, rows_, depth_;
-  std::int64_t dy_line_;  // of one output channel of an image, with zeros on both sides
+  std::int64_t dy_line_;  // one output channel of an image, zero-padded on both sides
   Shared<A> shared_;
 };
 
-/// dw, summed over the images of a slice of the batch, then over the slices. Sums are kept as
-/// [group][tap][output channel], both rounded up to whole tiles.
+/// Computes dw, summed over the images of a slice of the batch, then over the slices. Sums are
+/// stored as [group][tap][output channel], both rounded up to whole tiles.
 template <class T>
 class WeightGradient {
   using A = typename DenseConv<T>::A;
@@ -202,7 +205,7 @@ class WeightGradient {
   }
 
  private:
-  /// Rows of outputs of a few images: where the first one's lines of x begin, and dy.
+  /// Output rows of a few images, with pointers to the lines of x of the first image and to dy.
   struct Segment {
     const A *x, *dy;  // dy as [group][strip][image][row][l.pitch][kStrip]
     std::int64_t images, rows;
@@ -228,7 +231,7 @@ class WeightGradient {
     }
   }
 
-  /// dy of a segment, from `row` of image `first` on.
+  /// Loads dy of a segment, from `row` of image `first` on.
   void load_strips(const Segment& s, std::int64_t first, std::int64_t row, A* to) const {
     const std::int64_t strip_size = s.rows * conv_.layout.pitch * kStrip<A>;
     parallel_for(conv_.call.groups * strips_ * s.images, grain(kMinCopied, strip_size),
@@ -241,12 +244,12 @@ class WeightGradient {
                  });
   }
 
-  /// Output channels of a group from `channel` on.
+  /// The output channels of a group from `channel` on.
   struct Strip {
     std::int64_t image, group, channel;
   };
 
-  /// Rows of dy, with zeros between them and for channels that do not exist.
+  /// Loads rows of dy, with zeros between them and for missing channels.
   void load_strip(const Strip& s, std::int64_t row, std::int64_t rows, A* to) const {
     const std::int64_t height = conv_.windows.out[0], width = conv_.windows.out[1];
     const std::int64_t plane = s.image * conv_.call.outputs + s.group * conv_.outputs + s.channel;
@@ -280,7 +283,7 @@ class WeightGradient {
                  .dy = s.dy + strip * s.images * dy_image,
                  .sums = sums + (group * panels_ * kTaps + tap) * padded_ + channel,
                  .pitch = padded_};
-    for (int i = 0; i < kTaps; ++i) {  // taps that do not exist repeat the last one
+    for (int i = 0; i < kTaps; ++i) {  // missing taps repeat the last one
       t.x[i] = s.x + group * conv_.channels * conv_.layout.channel +
                shared_.offsets[smaller(tap + i, conv_.depth - 1)];
     }
@@ -288,7 +291,7 @@ class WeightGradient {
     tap_tile<1>(t);
   }
 
-  /// dw of one tap of a group.
+  /// Writes dw of one tap of a group.
   void write(std::int64_t group, std::int64_t tap) const {
     A* const sums = shared_.values + (group * panels_ * kTaps + tap) * padded_;
     for (std::int64_t slice = 1; slice < slices_; ++slice) {

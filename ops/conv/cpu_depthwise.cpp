@@ -1,4 +1,4 @@
-// Depthwise filters, and sums of channels.
+// Depthwise convolution, and channel sums.
 #include "engine/parallel.h"
 #include "ops/common/cpu/scratch.h"
 #include "ops/common/cpu/sizes.h"
@@ -9,13 +9,14 @@ namespace {
 
 constexpr int kParts = 32;  // running sums of a dot product
 
-/// A depthwise filter works on planes padded with zeros. With stride 1 an output is one long line
-/// over the padded width, whose last elements of each row mean nothing: no edges, long vectors.
+/// The geometry of a depthwise filter on zero-padded planes. With stride 1 an output is one long
+/// line over the padded width, in which the last elements of each row are unused: no edge cases,
+/// long vectors.
 struct PaddedPlane {
-  std::int64_t width, size;          // of the padded input, with room for the last taps
-  std::int64_t lines, length, step;  // of the output: lines of `length`, input step along one
-  std::int64_t line_step;            // from line to line in the padded input
-  std::int64_t out_stride;           // from output row to output row in the lines
+  std::int64_t width, size;          // the padded input, with room for the last taps
+  std::int64_t lines, length, step;  // the output: lines of `length`, input step within a line
+  std::int64_t line_step;            // distance between lines in the padded input
+  std::int64_t out_stride;           // distance between output rows in the lines
 
   explicit PaddedPlane(const Windows& w) {
     const std::int64_t height =
@@ -90,7 +91,7 @@ void depthwise_forward_of(const DepthwiseCall& c) {
   });
 }
 
-/// sum of a[i] * b[i * step], in kParts running sums so that it vectorises in a fixed order.
+/// sum of a[i] * b[i * step], in kParts running sums, so that it vectorises with a fixed order.
 template <class A>
 A dot(const A* a, const A* b, std::int64_t count, std::int64_t step) {
   A parts[kParts] = {};
@@ -108,7 +109,7 @@ A dot(const A* a, const A* b, std::int64_t count, std::int64_t step) {
   return total + parts[0];
 }
 
-/// The output gradient of one plane as lines, zero where they mean nothing.
+/// The output gradient of one plane as lines, with zeros in unused elements.
 template <class T>
 void spread_lines(const Windows& w, const PaddedPlane& p, const T* dy, acc_t<T>* to) {
   for (std::int64_t i = 0; i < p.out_size(); ++i) to[i] = 0;
@@ -143,7 +144,8 @@ void depthwise_dx(const DepthwiseCall& c, const PaddedPlane& p, const acc_t<T>* 
   }
 }
 
-/// One channel: the batch is inside, so that the filter's gradient is summed in a fixed order.
+/// Processes one channel; the batch loop is inside, so that the filter gradient is summed in a
+/// fixed order.
 template <class T>
 void depthwise_channel(const DepthwiseCall& c, const PaddedPlane& p, std::int64_t channel,
                        acc_t<T>* x) {

@@ -1,12 +1,12 @@
-// Lines: the layout in which a convolution is a product without copies of windows.
+// Lines: a layout in which a convolution is a GEMM without copying windows (no im2col).
 //
-// A padded image is cut into stride x stride phases: pixel (Y, X) lies in phase (Y mod stride, X
-// mod stride) at row Y / stride, column X / stride, rows `pitch` apart. Output (i, j) at element i
-// * pitch + j reads tap (ky, kx) a fixed distance ahead of that element, wherever it is:
+// A padded image is split into stride x stride phases: pixel (Y, X) belongs to phase (Y mod
+// stride, X mod stride) at row Y / stride, column X / stride, with rows `pitch` apart. Output (i,
+// j) at element i * pitch + j reads tap (ky, kx) at a fixed distance from that element:
 //   tap_offset = plane of the phase + ky dilation / stride * pitch + kx dilation / stride.
-// So all outputs of a tap are one run of adjacent elements, a line, and a convolution of lines is
+// So for each tap all outputs read one run of adjacent elements, a line, and the convolution is
 //   y[q] = sum over taps of w[tap] x[tap_offset + q].
-// Between two rows of outputs lie a few elements that mean nothing; in dy they are zero.
+// The few elements between two rows of outputs are unused; in dy they are zero.
 #pragma once
 
 #include "ops/common/cpu/lanes.h"
@@ -14,13 +14,13 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// Sizes of the lines of one convolution, in elements.
+/// Sizes in the lines of one convolution, in elements.
 struct LineLayout {
-  std::int64_t rows, pitch;  // of a phase
-  std::int64_t plane;        // one phase
-  std::int64_t channel;      // all phases of a channel
-  std::int64_t length;       // from the first output to the last
-  std::int64_t reach;        // the longest distance of a tap within its phase
+  std::int64_t rows, pitch;  // rows of a phase, and their distance
+  std::int64_t plane;        // size of one phase
+  std::int64_t channel;      // size of all phases of a channel
+  std::int64_t length;       // elements from the first output to the last
+  std::int64_t reach;        // largest tap distance within a phase
 
   explicit LineLayout(const Windows& w) {
     const auto phase_size = [&](int axis) {
@@ -34,7 +34,7 @@ struct LineLayout {
     reach = distance(w, w.kernel[0] - 1, w.kernel[1] - 1);
   }
 
-  /// Of tap (ky, kx) within its phase.
+  /// The distance of tap (ky, kx) within its phase.
   [[nodiscard]] std::int64_t distance(const Windows& w, std::int64_t ky, std::int64_t kx) const {
     return ky * w.dilation[0] / w.stride[0] * pitch + kx * w.dilation[1] / w.stride[1];
   }
@@ -52,7 +52,7 @@ void clear_lines(A* lines, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) lines[i] = 0;
 }
 
-/// Where column x of an image row goes: to which phase, and to which column of it.
+/// The destination of column x of an image row: its phase, and the column within the phase.
 struct PhasePlace {
   std::int64_t phase, column;
 
@@ -60,7 +60,7 @@ struct PhasePlace {
       : phase((w.padding[1] + x) % w.stride[1]), column((w.padding[1] + x) / w.stride[1]) {}
 };
 
-/// to[i] = from[i * step]; the steps of most convolutions are constants to the compiler.
+/// to[i] = from[i * step]; common steps are compile-time constants.
 template <class A, class T>
 inline void copy_every(std::int64_t step, const T* from, std::int64_t count, A* to) {
   if (step == 1) {
@@ -72,7 +72,7 @@ inline void copy_every(std::int64_t step, const T* from, std::int64_t count, A* 
   }
 }
 
-/// One channel of an image becomes lines, zero where it is padded.
+/// Converts one channel of an image to lines, with zeros in the padding.
 template <class T>
 void image_to_lines(const Windows& w, const LineLayout& l, const T* image, acc_t<T>* lines) {
   clear_lines(lines, l.channel);
@@ -87,7 +87,8 @@ void image_to_lines(const Windows& w, const LineLayout& l, const T* image, acc_t
   }
 }
 
-/// Outputs of one channel become a line, with zeros between its rows; the line is clear before.
+/// Converts the outputs of one channel to a line, with zeros between rows; the line must be zero
+/// on entry.
 template <class T>
 void outputs_to_line(const Windows& w, const LineLayout& l, const T* y, acc_t<T>* line) {
   for (std::int64_t i = 0; i < w.out[0]; ++i) {
@@ -95,8 +96,8 @@ void outputs_to_line(const Windows& w, const LineLayout& l, const T* y, acc_t<T>
   }
 }
 
-/// One row of an image from the rows of its column phases, `phase_stride` apart: the reverse of
-/// image_to_lines.
+/// Assembles one image row from the rows of its column phases, `phase_stride` apart: the inverse
+/// of image_to_lines.
 template <class T>
 void line_rows_to_image_row(const Windows& w, const acc_t<T>* rows, std::int64_t phase_stride,
                             T* image) {
@@ -106,7 +107,7 @@ void line_rows_to_image_row(const Windows& w, const acc_t<T>* rows, std::int64_t
     return rows + at.phase * phase_stride + at.column;
   };
   if (step == 1) return copy_every(1, phase_of(0), width, image);
-  if (step == 2) {  // the compiler interleaves two runs, but not any number of them
+  if (step == 2) {  // the compiler interleaves two runs but not an arbitrary number
     const acc_t<T>*even = phase_of(0), *odd = phase_of(1);
     for (std::int64_t i = 0; i < width / 2; ++i) {
       image[2 * i] = static_cast<T>(even[i]);

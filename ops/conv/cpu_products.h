@@ -1,5 +1,5 @@
-// The innermost products of a convolution, on lines (ops/conv/cpu_lines.h): sums over taps, with
-// outputs along the vectors, and sums over outputs, with their channels along the vectors.
+// Microkernels of the convolution on lines (ops/conv/cpu_lines.h): sums over taps, vectorised over
+// outputs, and sums over outputs, vectorised over their channels.
 #pragma once
 
 #include "ops/common/cpu/lanes.h"
@@ -9,8 +9,8 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-// Sums fill the register file: 14 x 2 of 32 (v4), 6 x 2 of 16 (v3). Each tap of a weight gradient
-// needs an address of its own, and 12 are what the processor can hold.
+// The sums fill the register file: 14 x 2 of 32 (v4), 6 x 2 of 16 (v3). Each tap of a weight
+// gradient needs an address register, and 12 are available.
 #if defined(FOVEA_ISA_v4)
 inline constexpr int kPanel = 14, kTaps = 12;
 #elif defined(FOVEA_ISA_v3)
@@ -26,12 +26,12 @@ struct Correlation {
   const std::int64_t* offsets = nullptr;
   const A* weights = nullptr;  ///< [depth][kPanel]
   const A* x = nullptr;
-  A* out = nullptr;  ///< rows `pitch` apart, with room for two vectors more
+  A* out = nullptr;  ///< rows `pitch` apart, with room for two extra vectors
   std::int64_t pitch = 0;
 };
 
-/// kRows rows and kVectors vectors of outputs from q on, in registers. The lines of x come from the
-/// second-level cache in the order of the taps, which the hardware does not foresee.
+/// A tile of kRows rows and kVectors vectors of outputs from q on, in registers. The lines of x
+/// come from the L2 cache in tap order, which the hardware prefetcher does not recognise.
 template <int kRows, int kVectors, class A>
 void correlate_tile(const Correlation<A>& c, std::int64_t q) {
   constexpr std::int64_t kWidth = kLanes<A>, kAhead = 8;
@@ -69,7 +69,7 @@ void correlate_rows(const Correlation<A>& c, std::int64_t length) {
   if (q < length) correlate_tile<kRows, 1>(c, q);
 }
 
-/// `rows` of at most kPanel rows, `length` outputs.
+/// Processes up to kPanel `rows` and `length` outputs.
 template <class A>
 void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) {
   constexpr int kTwoThirds = (2 * kPanel + 2) / 3, kThird = (kPanel + 2) / 3;
@@ -78,7 +78,7 @@ void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) 
   correlate_rows<kThird>(c, length);
 }
 
-/// Channels of dy that a tile of a weight gradient has.
+/// Number of dy channels in a weight gradient tile.
 template <class A>
 inline constexpr std::int64_t kStrip = 2 * kLanes<A>;
 
@@ -86,7 +86,7 @@ inline constexpr std::int64_t kStrip = 2 * kLanes<A>;
 template <class A>
 struct TapSums {
   std::int64_t images = 0, length = 0;
-  std::int64_t x_image = 0, dy_image = 0;  ///< distances from image to image
+  std::int64_t x_image = 0, dy_image = 0;  ///< distance from image to image
   const A* x[kTaps] = {};                  ///< lines
   const A* dy = nullptr;                   ///< outputs kStrip apart
   A* sums = nullptr;                       ///< rows `pitch` apart

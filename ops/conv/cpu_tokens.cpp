@@ -1,5 +1,5 @@
-// Depthwise filters on tokens. A token's channels lie side by side, so every tap is a multiply-add
-// of whole vectors and the edges cost nothing.
+// Depthwise convolution on tokens. The channels of a token are adjacent, so every tap is a
+// multiply-add of whole vectors and the edges cost nothing.
 #include "engine/parallel.h"
 #include "ops/common/cpu/lanes.h"
 #include "ops/conv/cpu.h"
@@ -7,7 +7,7 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-/// Taps [begin, end) of the kernel that fall on the grid at one output position of an axis.
+/// The taps [begin, end) of the kernel that fall on the grid at one output position of an axis.
 struct Taps {
   std::int64_t begin, end, first;  // `first` is the input position of `begin`
 
@@ -19,9 +19,9 @@ struct Taps {
   }
 };
 
-constexpr int kTogether = 4;  // tokens of a row that read a weight once
+constexpr int kTogether = 4;  // tokens of a row that share one load of the weights
 
-/// kCount adjacent outputs of a row, for which the same taps of the kernel fall on the grid.
+/// kCount adjacent outputs of a row for which the same taps fall on the grid.
 template <int kCount, class T>
 [[gnu::flatten]] void tokens(const DepthwiseTokensCall& c, const Taps& rows, const Taps& columns,
                              const T* image, T* y) {
@@ -45,7 +45,7 @@ template <int kCount, class T>
   });
 }
 
-/// One row of outputs. A derivative may have less padding than none: it crops.
+/// One row of outputs. In the derivative the padding can be negative, which crops.
 template <class T>
 void token_row(const DepthwiseTokensCall& c, std::int64_t row, const T* image, T* y) {
   const Taps rows(c, 0, row);
@@ -81,7 +81,7 @@ void forward_of(const DepthwiseTokensCall& c) {
   });
 }
 
-/// Adds what one row of outputs gives to one tap: the sum over the row of dy x.
+/// Adds the contribution of one output row to one tap: the sum over the row of dy x.
 template <class T>
 [[gnu::flatten]] void tap_sums(const DepthwiseTokensCall& c, std::int64_t count, const T* x,
                                const T* dy, acc_t<T>* sums) {

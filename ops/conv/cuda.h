@@ -1,4 +1,4 @@
-// The parts of convolution on CUDA.
+// Declarations of the CUDA convolution kernels.
 #pragma once
 
 #include "ops/conv/call.h"

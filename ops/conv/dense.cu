@@ -1,5 +1,5 @@
-// Dense convolution on CUDA as products: what lies under each window becomes a column (im2col), for
-// as many images at a time as 64 MiB hold.
+// Dense convolution on CUDA by im2col and GEMM: each window becomes a column, for as many images
+// at a time as fit in 64 MiB.
 #include <algorithm>
 
 #include "ops/common/cuda/block_reduce.cuh"
@@ -11,7 +11,7 @@ namespace fovea::ops::cuda {
 
 using fovea::cuda::temporary;
 
-/// columns [images, channels, taps, positions]; zero where a tap lies outside of the image.
+/// columns [images, channels, taps, positions]; zero where a tap is outside of the image.
 template <class T>
 __global__ void image_to_columns_kernel(PlaneGrid outputs, Windows w, T* columns, const T* x) {
   const std::int64_t positions = w.out[0] * w.out[1], taps = tap_count(w);
@@ -24,7 +24,7 @@ __global__ void image_to_columns_kernel(PlaneGrid outputs, Windows w, T* columns
   });
 }
 
-/// dx [planes, in] from columns' gradients [planes, taps, positions].
+/// dx [planes, in] from the gradients of the columns [planes, taps, positions].
 template <class T>
 __global__ void columns_to_image_kernel(PlaneGrid inputs, Windows w, T* dx,
                                         const acc_t<T>* columns) {
@@ -61,7 +61,7 @@ __global__ void channel_sums_kernel(ChannelSumsCall c) {
   if (threadIdx.x == 0) static_cast<A*>(c.sums)[blockIdx.x] = sum;
 }
 
-/// The products of a convolution's groups, for some images at a time.
+/// The GEMMs of a convolution's groups, for several images at a time.
 template <class T>
 struct Lowered {
   using A = acc_t<T>;
@@ -69,11 +69,11 @@ struct Lowered {
   std::int64_t positions = call.windows.out[0] * call.windows.out[1];
   std::int64_t pixels = call.windows.in[0] * call.windows.in[1];
   std::int64_t taps = call.windows.kernel[0] * call.windows.kernel[1];
-  std::int64_t outputs = call.outputs / call.groups;        ///< of a group
-  std::int64_t depth = call.channels / call.groups * taps;  ///< terms of an output
-  std::int64_t columns = call.channels * taps * positions;  ///< elements of an image's columns
+  std::int64_t outputs = call.outputs / call.groups;        ///< per group
+  std::int64_t depth = call.channels / call.groups * taps;  ///< terms per output
+  std::int64_t columns = call.channels * taps * positions;  ///< column elements per image
 
-  /// As many images as take 64 MiB with `elements` each.
+  /// The number of images with `elements` each that fit in 64 MiB.
   [[nodiscard]] std::int64_t at_once(std::int64_t elements) const {
     constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
     const auto bytes = static_cast<std::int64_t>(sizeof(A)) * std::max<std::int64_t>(1, elements);
@@ -89,15 +89,15 @@ struct Lowered {
                   call.windows, static_cast<T*>(call.dx) + first * call.channels * pixels, from);
   }
 
-  /// Group `g` of y, or of dy, of an image; of the weights; of columns. Strides from image to
-  /// image.
+  /// Offsets of group `g` in y or dy of an image, in the weights, and in the columns; and the
+  /// strides between images.
   [[nodiscard]] std::int64_t output_at(std::int64_t first, std::int64_t g) const {
     return (first * call.outputs + g * outputs) * positions;
   }
   [[nodiscard]] std::int64_t weight_at(std::int64_t g) const { return g * outputs * depth; }
   [[nodiscard]] std::int64_t columns_at(std::int64_t g) const { return g * depth * positions; }
 
-  /// C of `images` = A B. The last batch axis counts images, a step of `step` elements in C.
+  /// C = A B for `images` images. The last batch axis counts images, with stride `step` in C.
   static GemmCall product(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t images,
                           void* c, DType dtype, std::int64_t step) {
     GemmCall call;
@@ -144,7 +144,7 @@ void forward_of(const DenseConvCall& c) {
          static_cast<T*>(c.y), count);
 }
 
-/// Columns' gradients = W^T dy, gathered into dx.
+/// Gradients of the columns = W^T dy, gathered into dx.
 template <class T>
 void input_gradient_of(const DenseConvCall& c) {
   using A = acc_t<T>;
@@ -168,7 +168,8 @@ void input_gradient_of(const DenseConvCall& c) {
   }
 }
 
-/// dW = sum over images of dy columns^T: each image of a round has its sum, later rounds add to it.
+/// dW = sum over images of dy columns^T: each image of a round has its own sum; later rounds add
+/// to it.
 template <class T>
 void weight_gradient_of(const DenseConvCall& c) {
   using A = acc_t<T>;
@@ -204,7 +205,7 @@ void conv_input_gradient(const DenseConvCall& c) {
   if (c.batch == 0) return;
   dispatch_float(c.dtype, [&](auto tag) { input_gradient_of<decltype(tag)>(c); });
 }
-/// Without images there is nothing to add up: zeros.
+/// Without images the sum is empty: returns zeros.
 void conv_weight_gradient(const DenseConvCall& c) {
   if (c.batch == 0) {
     const Lowered<float> l{c};

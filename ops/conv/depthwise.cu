@@ -1,4 +1,4 @@
-// Depthwise convolution on CUDA: a thread an element of y or dx, a block a tap's gradient.
+// Depthwise convolution on CUDA: one thread per element of y or dx, one block per tap's gradient.
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
@@ -37,7 +37,7 @@ __global__ void depthwise_dx_kernel(PlaneGrid inputs, DepthwiseCall c) {
   });
 }
 
-/// dweight [channels, taps]: sum over images and positions of dy x. A block each.
+/// dweight [channels, taps]: sum over images and positions of dy x. One block per element.
 template <class T>
 __global__ void depthwise_dweight_kernel(DepthwiseCall c) {
   using A = acc_t<T>;

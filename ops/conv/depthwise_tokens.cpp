@@ -1,5 +1,6 @@
-// Depthwise convolution of tokens in a grid. The residual is the identity filter: one more in the
-// kernel's centre. The input's gradient is the same convolution of dy with the kernel turned round.
+// Depthwise convolution of tokens in a grid. The residual is added as an identity filter: 1 is
+// added to the centre of the kernel. The input gradient is the same convolution of dy with the
+// kernel reversed.
 #include <algorithm>
 
 #include "engine/autograd.h"
@@ -54,7 +55,8 @@ DepthwiseTokensCall call_of(const Tensor& x, const Tensor& weight,
   return c;
 }
 
-/// weight [D, 1, kh, kw] as the kernels read it, [kh kw, D], with the residual in its centre.
+/// weight [D, 1, kh, kw] as the kernels read it, [kh kw, D], with the residual added in its
+/// centre.
 Tensor filters(const Tensor& weight, bool residual) {
   const std::int64_t channels = weight.size(0), taps = weight.size(2) * weight.size(3);
   const NoGrad no_grad;
@@ -77,7 +79,7 @@ Tensor convolve(DepthwiseTokensCall call, const Tensor& weight, TensorOptions op
   return y;
 }
 
-/// dx: dy runs over the grid of x with the taps in reverse order.
+/// dx: a convolution of dy over the grid of x with the taps in reverse order.
 Tensor input_gradient(const DepthwiseTokensCall& forward, const Tensor& weight, const Tensor& dy) {
   DepthwiseTokensCall c = forward;
   for (int axis = 0; axis < 2; ++axis) {
@@ -89,9 +91,9 @@ Tensor input_gradient(const DepthwiseTokensCall& forward, const Tensor& weight, 
   return convolve(c, flip(weight, 0).contiguous(), dy.options());
 }
 
-/// [kh kw + 1, D]: the gradient of every tap, and in the last row that of the bias.
+/// [kh kw + 1, D]: the gradient of every tap, and of the bias in the last row.
 Tensor parameter_gradients(const DepthwiseTokensCall& forward, const Tensor& dy) {
-  constexpr std::int64_t kParts = 16, kElements = 1 << 20;  // of partial sums
+  constexpr std::int64_t kParts = 16, kElements = 1 << 20;  // limits of the partial sums
   const std::int64_t rows = forward.kernel[0] * forward.kernel[1] + 1;
   const std::int64_t size = std::max<std::int64_t>(1, rows * forward.channels);
   DepthwiseTokensSumsCall call;

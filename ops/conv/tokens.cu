@@ -1,5 +1,5 @@
-// Depthwise filters on tokens on CUDA: a thread some neighbouring channels of a token, or a channel
-// of a tap's gradient.
+// Depthwise convolution on tokens on CUDA: one thread per few adjacent channels of a token, or per
+// channel of a tap's gradient.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/conv/cuda.h"
@@ -39,7 +39,7 @@ __global__ void tokens_kernel(PlaneGrid packs, DepthwiseTokensCall c) {
   });
 }
 
-/// sums [parts, taps + 1, channels]; the last row of a part is the bias's.
+/// sums [parts, taps + 1, channels]; the last row of each part is the bias's.
 template <class T>
 __global__ void tokens_sums_kernel(PlaneGrid filters, DepthwiseTokensSumsCall s) {
   using A = acc_t<T>;

@@ -1,4 +1,4 @@
-// Where the taps of a window lie, for kernels.
+// Tap positions of convolution windows, for CUDA kernels.
 #pragma once
 
 #include "ops/common/cuda/planes.cuh"
@@ -15,7 +15,7 @@ inline PlaneGrid inputs_of(const Windows& w, std::int64_t planes) {
   return {planes, w.in[0], w.in[1]};
 }
 
-/// Calls f(tap, position in the plane of inputs) for the taps of an output that lie in the image.
+/// Calls f(tap, position in the input plane) for the taps of an output that lie inside the image.
 template <class F>
 __device__ void for_each_tap(const Windows& w, std::int64_t y, std::int64_t x, const F& f) {
   for (std::int64_t a = 0; a < w.kernel[0]; ++a) {
@@ -29,7 +29,7 @@ __device__ void for_each_tap(const Windows& w, std::int64_t y, std::int64_t x, c
   }
 }
 
-/// The output along an axis whose tap is at an input; -1: none.
+/// The output along an axis that reads an input through a given tap; -1: none.
 __device__ inline std::int64_t output_of(const Windows& w, int axis, std::int64_t input,
                                          std::int64_t tap) {
   const auto from = static_cast<std::int32_t>(input + w.padding[axis] - tap * w.dilation[axis]);
@@ -38,7 +38,7 @@ __device__ inline std::int64_t output_of(const Windows& w, int axis, std::int64_
   return from / stride < w.out[axis] ? from / stride : -1;
 }
 
-/// Calls f(tap, position in the plane of outputs) for the windows over an input.
+/// Calls f(tap, position in the output plane) for the windows that cover an input.
 template <class F>
 __device__ void for_each_window_over(const Windows& w, std::int64_t y, std::int64_t x, const F& f) {
   for (std::int64_t a = 0; a < w.kernel[0]; ++a) {

@@ -1,4 +1,4 @@
-// Activations. Forward and derivative stand side by side in ops/elementwise/activation_functors.h.
+// Activations. Each forward and derivative is in ops/elementwise/activation_functors.h.
 #include "ops/activation.h"
 
 #include "ops/elementwise/pointwise.h"

@@ -1,5 +1,5 @@
-// Activations as host-and-device functors: each forward beside its derivative. x is the input, y
-// the output, dy its gradient; a derivative reads whichever of x and y is cheaper to keep.
+// Activations as host and device functors, each forward followed by its derivative. x is the
+// input, y the output, dy its gradient; a derivative reads x or y, whichever is cheaper to keep.
 #pragma once
 
 #include "ops/common/math.h"
@@ -7,7 +7,7 @@
 
 namespace fovea::ops::detail {
 
-struct Relu {  // NaN stays
+struct Relu {  // NaN is preserved
   template <class T>
   FOVEA_HD T operator()(T x) const {
     return x < T(0) ? T(0) : x;

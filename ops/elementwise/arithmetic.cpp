@@ -1,5 +1,5 @@
-// Elementwise arithmetic. Formulas stand beside the functors in
-// ops/elementwise/arithmetic_functors.h; where two operands broadcast, the engine sums their
+// Elementwise arithmetic. The formulas are next to the functors in
+// ops/elementwise/arithmetic_functors.h; if two operands broadcast, the engine sums their
 // gradients.
 #include "ops/arithmetic.h"
 
@@ -15,12 +15,12 @@ using namespace detail;  // NOLINT: pointwise, map, the functors and the checks
 
 using Pair = std::pair<Tensor, Tensor>;
 
-/// Two float operands on one device that broadcast, in the wider of their dtypes.
+/// Two float operands on one device that broadcast, promoted to the wider of their dtypes.
 Pair operands(std::string_view op, const Tensor& a, const Tensor& b) {
   require_float(op, a);
   require_float(op, b);
   (void)broadcast(op, a.shape(), b.shape());
-  const DType wider = std::min(a.dtype(), b.dtype());  // in order: f64, f32, bf16
+  const DType wider = std::min(a.dtype(), b.dtype());  // enum order: f64, f32, bf16
   check(a.device() == b.device(), op, ": operands on ", a.device(), " and ", b.device(),
         ", expected one device");
   return {a.to(wider), b.to(wider)};

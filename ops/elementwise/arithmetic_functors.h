@@ -1,5 +1,5 @@
-// Arithmetic as host-and-device functors: each forward beside its derivative. x, a, b are inputs, y
-// is the output, dy its gradient. A mask arrives as a T that is 0 or not.
+// Arithmetic as host and device functors, each forward followed by its derivative. x, a, b are
+// inputs, y is the output, dy its gradient. A mask is passed as a T that is zero or non-zero.
 #pragma once
 
 #include "ops/common/math.h"
@@ -78,7 +78,7 @@ struct AbsGrad {  // dx = dy sign(x), sign(0) = 0
   }
 };
 
-struct Clamp {  // comparisons with NaN are false, so NaN stays
+struct Clamp {  // comparisons with NaN are false, so NaN is preserved
   double lo, hi;
   template <class T>
   FOVEA_HD T operator()(T x) const {

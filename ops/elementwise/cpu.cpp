@@ -1,6 +1,6 @@
-// The elementwise loops. Work goes in tiles of kTile elements: strided, broadcast or converted
-// inputs are packed into a tile of the compute type, then one loop per functor and compute type
-// runs over packed elements. Packed inputs of that type are read where they lie.
+// The elementwise loops. Work is split into tiles of kTile elements: strided, broadcast or
+// converted inputs are packed into a tile of the compute type, then one loop per functor and
+// compute type runs over packed elements. Packed inputs of the compute type are read in place.
 #include <cstddef>
 
 #include "engine/parallel.h"
@@ -12,9 +12,9 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
 constexpr std::int64_t kTile = 512;
-constexpr std::int64_t kChunk = 1 << 15;  // elements of one thread at a time
+constexpr std::int64_t kChunk = 1 << 15;  // elements per thread at a time
 
-/// The functor over packed elements. A generator's double is rounded to A.
+/// Applies the functor to packed elements. The double of a generator is rounded to A.
 template <class F, class A, class... X>
 void loop(const F& f, std::int64_t first, std::int64_t count, A* __restrict out,
           const X* __restrict... x) {
@@ -50,7 +50,7 @@ void tile(const void* functor, void* out, const void* const* in, std::int64_t fi
 /// out[i] = functor(in[0][i], ...) for i < count; element 0 has the row-major position `first`.
 using TileFn = void (*)(const void* functor, void* out, const void* const* in, std::int64_t first,
                         std::int64_t count);
-/// One loop per compute type; i64 is null unless the functor takes integers.
+/// One loop per compute type; the i64 loop is null unless the functor supports integers.
 struct TileFns {
   TileFn f64, f32, i64;
 };
@@ -69,7 +69,7 @@ template <class To, class From>
   return static_cast<To>(static_cast<acc_t<From>>(value));
 }
 
-/// One run along the last axis. Repeated and adjacent elements are the cases that vectorise.
+/// One run along the last axis. The cases of repeated and of adjacent elements vectorise.
 template <class From, class To>
 void gather_run(const From* __restrict from, std::int64_t stride, std::int64_t count,
                 To* __restrict to) {
@@ -83,7 +83,7 @@ void gather_run(const From* __restrict from, std::int64_t stride, std::int64_t c
   }
 }
 
-/// Elements [first, first + count) of input k in row-major order, as To.
+/// Packs the elements [first, first + count) of input k, in row-major order, converted to To.
 template <class From, class To>
 void gather(const MapCall& call, int k, std::int64_t first, std::int64_t count, void* tile) {
   const auto* const from = static_cast<const From*>(call.in[k]);
@@ -127,7 +127,7 @@ using GatherFn = void (*)(const MapCall&, int, std::int64_t, std::int64_t, void*
 using StoreFn = void (*)(void*, const void*, std::int64_t);
 
 struct Loops {
-  TileFns tiles[detail::AllFunctors::kSize];  ///< by functor_id
+  TileFns tiles[detail::AllFunctors::kSize];  ///< indexed by functor_id
 };
 template <class... F>
 constexpr Loops loops_of(detail::TypeList<F...>) {
@@ -145,7 +145,7 @@ StoreFn store_fn(DType dtype) {
   return dispatch_any(dtype, [](auto tag) -> StoreFn { return store<decltype(tag), A>; });
 }
 
-/// One call in compute type A.
+/// Runs one call in compute type A.
 template <class A>
 class Map {
  public:

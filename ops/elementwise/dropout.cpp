@@ -14,7 +14,7 @@ void require_rate(std::string_view op, double rate) {
   check(rate >= 0 && rate < 1, op, ": got rate ", rate, ", expected 0 <= rate < 1");
 }
 
-/// Per sample 0 or 1 / (1 - rate), shaped to broadcast against x: [B, 1, ...].
+/// Per-sample factor, 0 or 1 / (1 - rate), shaped to broadcast against x: [B, 1, ...].
 Tensor sample_scale(const Tensor& x, double rate, const StepKey& key) {
   Shape shape = x.shape();
   for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
@@ -23,7 +23,7 @@ Tensor sample_scale(const Tensor& x, double rate, const StepKey& key) {
              options);
 }
 
-/// map() to x's shape in `dtype`, even where the scale beside it is f32.
+/// map() to x's shape in `dtype`, even if the scale is f32.
 template <class F, class... Inputs>
 Tensor map_as(DType dtype, const Tensor& x, F f, const Inputs&... inputs) {
   const Tensor y = empty(x.shape(), {dtype, x.device()});

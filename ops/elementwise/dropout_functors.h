@@ -1,5 +1,5 @@
-// Dropout as host-and-device functors. What is dropped is recomputed from the key in the
-// derivative, so no mask is kept.
+// Dropout as host and device functors. The derivative recomputes the mask from the key, so no mask
+// is stored.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ FOVEA_HD inline float uniform_at(RandomKey key, std::int64_t index) {
   return to_uniform(i & 2 ? high : low);
 }
 
-/// The key without the step that its stream has followed.
+/// The key with the step already mixed into its stream.
 FOVEA_HD inline KernelKey resolved(const KernelKey& key) {
   const RandomKey now = key.now();
   return {now.seed, now.stream, nullptr};
 }
 
-struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same of dy
+struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same function of dy
   static constexpr bool kIndexed = true;
   KernelKey key;
   float rate;
@@ -36,7 +36,7 @@ struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same of dy
   }
 };
 
-struct SampleScale {  // m = u < rate ? 0 : 1 / (1 - rate), made of nothing but the index
+struct SampleScale {  // m = u < rate ? 0 : 1 / (1 - rate), from the index alone
   static constexpr bool kIndexed = true;
   KernelKey key;
   float rate;
@@ -53,7 +53,7 @@ struct AddScaled {  // y = residual + m branch, m 0 or 1 / (1 - rate) per sample
     return residual + (m == T(0) ? T(0) : m * branch);
   }
 };
-struct ScaleOrDrop {  // y = m x, 0 where m = 0 whatever x is
+struct ScaleOrDrop {  // y = m x, and 0 where m = 0 for any x
   template <class T>
   FOVEA_HD T operator()(T x, T m) const {
     return m == T(0) ? T(0) : m * x;

@@ -1,5 +1,5 @@
 // The elementwise kernel on CUDA: any functor of the lists over strided, broadcast inputs of any
-// dtype, one element per thread and turn.
+// dtype, one element per thread and iteration.
 #include <utility>
 
 #include "engine/cuda/launch.cuh"
@@ -14,7 +14,7 @@ using fovea::cuda::grid_thread;
 using fovea::cuda::grid_threads;
 using fovea::cuda::launch;
 
-/// Element `offset` of an array of any dtype, as the compute type A.
+/// Element `offset` of an array of any dtype, converted to the compute type A.
 template <class A>
 FOVEA_HD A load_as(const void* data, DType dtype, std::int64_t offset) {
   switch (dtype) {
@@ -66,7 +66,8 @@ FOVEA_HD A apply_functor(const F& f, std::int64_t position, const A* x) {
   }
 }
 
-/// The inputs of element i. Written out for each, so that no array needs an address.
+/// Applies the functor to the inputs of element i. They are expanded as arguments, so that they
+/// stay in registers.
 template <class A, std::size_t... I>
 FOVEA_HD void load_inputs(const MapCall& c, std::int64_t i, [[maybe_unused]] A* x,
                           std::index_sequence<I...>) {
@@ -85,7 +86,7 @@ __global__ void map_kernel(F functor, const __grid_constant__ MapCall args) {
   const F f = detail::at_this_step(functor);
   constexpr int kInputs = detail::functor_inputs<F>();
   for (std::int64_t i = grid_thread(); i < args.axes.count; i += grid_threads()) {
-    A x[kInputs + 1];  // at least one
+    A x[kInputs + 1];  // at least one element
     load_inputs(args, i, x, std::make_index_sequence<kInputs>());
     store_as<A>(args.out, args.out_dtype, i, apply_functor<F, A>(f, i, x));
   }
@@ -99,12 +100,12 @@ void run_map(const MapCall& call) {
 }
 
 using MapFn = void (*)(const MapCall&);
-/// One kernel per compute type; i64 is null unless the functor takes integers.
+/// One kernel per compute type; the i64 kernel is null unless the functor supports integers.
 struct MapFns {
   MapFn f64, f32, i64;
 };
 struct MapTable {
-  MapFns of[detail::AllFunctors::kSize];  ///< by functor_id
+  MapFns of[detail::AllFunctors::kSize];  ///< indexed by functor_id
 };
 
 template <class F>

@@ -1,4 +1,4 @@
-// All elementwise functors, numbered: what the CPU tables and the CUDA launches instantiate.
+// The numbered list of all elementwise functors; CPU tables and CUDA launches instantiate it.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@ namespace fovea::ops::detail {
 using AllFunctors =
     Concat<ArithmeticFunctors, DerivativeFunctors, ActivationFunctors, DropoutFunctors>::type;
 
-/// The number of a functor: its position in AllFunctors.
+/// The ID of a functor: its position in AllFunctors.
 template <class F>
 inline constexpr int functor_id = [] {
   constexpr int id = index_of<F>(AllFunctors{});
@@ -23,21 +23,21 @@ inline constexpr int functor_id = [] {
   return id;
 }();
 
-/// Functors that also compute on integers say `static constexpr bool kIntegers = true`.
+/// Functors that also support integers declare `static constexpr bool kIntegers = true`.
 template <class F>
 concept TakesIntegers = F::kIntegers;
 
-/// Functors of the element's row-major position say `static constexpr bool kIndexed = true` and
-/// take it as a first argument of type std::int64_t.
+/// Functors of the element's row-major position declare `static constexpr bool kIndexed = true`
+/// and take it as their first argument of type std::int64_t.
 template <class F>
 concept TakesIndex = F::kIndexed;
 
-/// Functors of the position alone, which return a double.
+/// Whether a functor depends on the position alone and returns a double.
 template <class F>
 concept Generator = TakesIndex<F> && std::is_invocable_r_v<double, const F&, std::int64_t>;
 
-/// The functor as it is in this step: one that reads a number in memory has a member at_step().
-/// Kernels ask for it once, before their loop.
+/// The functor resolved for the current step: a functor that reads a number in memory has a member
+/// at_step(). Kernels call it once, before their loop.
 template <class F>
 FOVEA_HD inline F at_this_step(const F& functor) {
   if constexpr (requires { functor.at_step(); }) {
@@ -47,7 +47,7 @@ FOVEA_HD inline F at_this_step(const F& functor) {
   }
 }
 
-/// How many tensors a functor reads: 0 to 4.
+/// Number of tensors that a functor reads: 0 to 4.
 template <class F>
 [[nodiscard]] constexpr int functor_inputs() {
   using I = std::int64_t;

@@ -1,4 +1,4 @@
-// From tensors to the call of the elementwise kernel: broadcasting and dtypes.
+// Prepares the call of the elementwise kernel: broadcasting and dtypes.
 #include "ops/elementwise/map.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace fovea::ops::detail {
 namespace {
 
-/// The type to compute in: integers alone as i64; f64 where an f64 or an i64 meets a float.
-/// Without inputs the output's, f32 for bf16.
+/// The compute type: i64 for integers alone; f64 if any f64, or an i64 mixed with floats. Without
+/// inputs the type of the output, with f32 for bf16.
 DType compute_dtype(std::span<const Tensor> inputs, const Tensor& out) {
   if (inputs.empty()) return acc_dtype(out.dtype());
   bool any_float = false, wide = false;
@@ -26,7 +26,7 @@ DType compute_dtype(std::span<const Tensor> inputs, const Tensor& out) {
 DType result_dtype(std::span<const Tensor> inputs) {
   DType widest = DType::u8;
   for (const Tensor& t : inputs) {
-    if (is_float(t.dtype())) widest = std::min(widest, t.dtype());  // in order: f64, f32, bf16
+    if (is_float(t.dtype())) widest = std::min(widest, t.dtype());  // enum order: f64, f32, bf16
   }
   check(widest != DType::u8, "elementwise: got no operand of a float dtype");
   return widest;

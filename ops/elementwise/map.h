@@ -1,6 +1,6 @@
-// map(functor, inputs...) and map(generator, shape, options). Functors are trivially copyable, have
-// `template <class T> FOVEA_HD T operator()(T...)` and stand in the type lists of *_functors.h,
-// which every device's kernel instantiates.
+// map(functor, inputs...) and map(generator, shape, options). Functors are trivially copyable,
+// have `template <class T> FOVEA_HD T operator()(T...)` and are listed in the type lists of
+// *_functors.h, which the kernels of every device instantiate.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace fovea::ops::detail {
 
-/// What map() needs to know of a functor's type.
+/// The type-erased form of a functor.
 struct ErasedFunctor {
   int id;
   bool takes_integers;
@@ -22,8 +22,9 @@ template <class F>
   return {functor_id<F>, TakesIntegers<F>, &functor};
 }
 
-/// Fills `out` (defined: written in place; else made) with functor(inputs...), broadcast. A new
-/// output has the widest float dtype among the inputs; u8 masks may stand beside floats.
+/// Computes functor(inputs...) with broadcasting. A defined `out` is written in place; otherwise a
+/// new tensor is returned with the widest float dtype among the inputs. u8 masks may be mixed with
+/// floats.
 Tensor map_erased(const ErasedFunctor& functor, std::span<const Tensor> inputs, Tensor out);
 /// A new tensor from a functor without inputs.
 [[nodiscard]] Tensor generate_erased(const ErasedFunctor& functor, const Shape& shape,
@@ -41,7 +42,7 @@ Tensor map(const F& functor, const Inputs&... inputs) {
   return map_erased(erased(functor), in, {});
 }
 
-/// map() into a tensor that exists, of any dtype.
+/// map() into an existing tensor of any dtype.
 template <class F, class... Inputs>
 void map_into(const Tensor& out, const F& functor, const Inputs&... inputs) {
   static_assert(sizeof...(Inputs) == functor_inputs<F>());

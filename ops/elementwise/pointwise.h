@@ -1,4 +1,4 @@
-// Ops of one input: a functor, its derivative and record() in one line.
+// Unary ops: functor, derivative and record() in one line.
 #pragma once
 
 #include "engine/autograd.h"
@@ -15,7 +15,7 @@ Tensor pointwise(const OpLabel& op, const Tensor& x, F f, Grad df) {
                 [df](const GradArgs& g) -> Grads { return {map(df, g.saved[0], g.dy)}; });
 }
 
-/// y = f(x) with dx = df(y, dy): keeps the output, which the next op often keeps anyway.
+/// y = f(x) with dx = df(y, dy): saves the output, which the next op often saves anyway.
 template <class F, class Grad>
 Tensor pointwise_from_output(const OpLabel& op, const Tensor& x, F f, Grad df) {
   require_float(op, x);

@@ -1,4 +1,4 @@
-// Compile-time lists of types: what the elementwise back ends instantiate their loops over.
+// Compile-time type lists, over which the elementwise back ends instantiate their loops.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct Concat<TypeList<A...>> {
   using type = TypeList<A...>;
 };
 
-/// Position of T in the list; kSize when it is not there.
+/// Position of T in the list; kSize if it is absent.
 template <class T, class... Types>
 [[nodiscard]] constexpr int index_of(TypeList<Types...>) {
   const std::array<bool, sizeof...(Types)> matches{std::is_same_v<T, Types>...};

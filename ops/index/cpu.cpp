@@ -1,5 +1,5 @@
-// Reading at an index and adding there. One loop serves gather, index_select and embedding: an
-// index that is the same along an axis has stride 0 there.
+// Indexed reads and indexed additions. One loop serves gather, index_select and embedding: an
+// index that is constant along an axis has stride 0 there.
 #include "ops/index/cpu.h"
 
 #include "engine/parallel.h"
@@ -18,7 +18,8 @@ void first_outside(const FirstOutsideCall& c) {
   }
 }
 
-/// Offsets of a row (all axes but the last) in the three arrays, without the indexed axis of `one`.
+/// Offsets of a row (all axes but the last) in the three arrays, excluding the indexed axis of
+/// `one`.
 struct RowOffsets {
   std::int64_t one = 0, many = 0, index = 0;
 };
@@ -35,7 +36,7 @@ RowOffsets row_offsets(const IndexPairs& p, std::int64_t row) {
   return at;
 }
 
-/// Columns [begin, end) of a row.
+/// The columns [begin, end) of a row.
 struct Part {
   std::int64_t row, begin, end;
 };
@@ -60,14 +61,14 @@ void for_part(const IndexPairs& p, const Part& part, const Body& body) {
   }
 }
 
-/// The number of places along axes [begin, end).
+/// The product of the sizes of the axes [begin, end).
 std::int64_t places(const IndexPairs& p, int begin, int end) {
   std::int64_t count = 1;
   for (int axis = begin; axis < end; ++axis) count *= p.shape[axis];
   return count;
 }
 
-/// Rows in parallel.
+/// Reads rows in parallel.
 void read_at(const ReadAtCall& c) {
   const IndexPairs& p = c.pairs;
   const std::int64_t width = p.shape[p.rank - 1], rows = places(p, 0, p.rank - 1);
@@ -83,10 +84,10 @@ void read_at(const ReadAtCall& c) {
   });
 }
 
-constexpr std::int64_t kTaskColumns = 64;  // of the last axis that one task adds up
+constexpr std::int64_t kTaskColumns = 64;  // columns of the last axis that one task adds
 
-/// Rows that can meet in one element are added by one task in row-major order: a task owns a place
-/// along the axes before the indexed one, and a block of the last one.
+/// Rows that may contribute to the same element are added by one task in row-major order: a task
+/// owns a position along the axes before the indexed one, and a block of the last axis.
 template <class T>
 void add_at_typed(const AddAtCall& c) {
   using A = acc_t<T>;

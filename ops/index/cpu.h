@@ -1,4 +1,4 @@
-// Index kernels that have a file of their own: cpu_relative.cpp.
+// Indexing kernels in cpu_relative.cpp.
 #pragma once
 
 #include "ops/index/call.h"

@@ -1,4 +1,4 @@
-// Reading and summing by relative position: one row of one query at a time, queries in parallel.
+// Gather and sum by relative position: one query row at a time, queries in parallel.
 #include "engine/parallel.h"
 #include "ops/common/cpu/scratch.h"
 #include "ops/index/cpu.h"
@@ -6,17 +6,17 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kQueries = 4;  // of one thread at a time
+constexpr std::int64_t kQueries = 4;  // queries per thread at a time
 
-/// Of one query: a table of count + 1 numbers, in which bucket r is element r + 1 and element 0
-/// stands for none, and which element of it each bucket of [kinds, keys] is.
+/// For one query: a table of count + 1 values, in which bucket r is element r + 1 and element 0
+/// means none, and the element for each bucket of [kinds, keys].
 template <class A>
 struct Query {
   A* table;
   std::int64_t* slots;
 };
 
-/// Calls row(pair and query as one index, query).
+/// Calls row(flat index of pair and query, query).
 template <class A, class Row>
 void for_each_row(const RelativeCall& c, const Row& row) {
   parallel_for(c.queries, kQueries, [&](std::int64_t begin, std::int64_t end) {

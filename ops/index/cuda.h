@@ -1,4 +1,4 @@
-// The parts of reading by index on CUDA.
+// Declarations of the CUDA indexing kernels.
 #pragma once
 
 #include "ops/index/call.h"

@@ -1,5 +1,5 @@
-// Reading by index, and the additions that undo it. One kernel serves gather, index_select and
-// embedding: an index that is the same along an axis has stride 0 there.
+// Indexed reads, and the additions of their derivatives. One kernel serves gather, index_select
+// and embedding: an index that is constant along an axis has stride 0 there.
 #include "ops/index.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void require_index(const char* op, const Tensor& index, std::int64_t size) {
         " is out of range, expected 0 to ", size - 1);
 }
 
-/// `many` has index's shape.
+/// The kernel arguments for an indexed access; `many` has the shape of `index`.
 IndexPairs make_pairs(const Tensor& one, const Tensor& many, const Tensor& index, int axis) {
   IndexPairs p;
   p.rank = many.rank();
@@ -43,7 +43,7 @@ Tensor read_at(const Tensor& x, int axis, const Tensor& index) {
   return y;
 }
 
-/// dx[index[i]] += dy[i], from 0.
+/// dx[index[i]] += dy[i], starting from 0.
 Tensor add_at(const Shape& shape, int axis, const Tensor& index, const Tensor& dy) {
   const Tensor dx = zeros(shape, {acc_dtype(dy.dtype()), dy.device()});
   if (dy.numel() != 0) {
@@ -62,7 +62,7 @@ Tensor recorded_read(const OpLabel& op, const Tensor& x, int axis, const Tensor&
                 });
 }
 
-/// index [n] as a tensor of `shape` that varies along `axis` only.
+/// index [n] expanded to `shape`, varying along `axis` only.
 Tensor spread(const Tensor& index, const Shape& shape, int axis) {
   Strides strides = shape;
   for (int i = 0; i < shape.rank(); ++i) strides[i] = i == axis ? index.strides()[0] : 0;

@@ -1,5 +1,5 @@
-// Reading at an index, adding there, and one-hot rows on CUDA. An index out of range is noted for
-// the host (engine/cuda/fault.h), and read or added nowhere.
+// Indexed reads, indexed additions and one-hot rows on CUDA. An index out of range is reported to
+// the host (engine/cuda/fault.h) and otherwise skipped.
 #include "engine/cuda/fault.h"
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/index/cuda.h"
@@ -20,7 +20,7 @@ struct MinOf {
   }
 };
 
-/// One block: the least position, so that the answer does not depend on who comes first.
+/// A single block finds the lowest position, so that the result does not depend on timing.
 __global__ void first_outside_kernel(const std::int64_t* index, std::int64_t count, Fault found,
                                      Fault* fault) {
   std::int64_t first = count;
@@ -42,7 +42,7 @@ inline void first_outside(const FirstOutsideCall& c) {
          c.index, c.count, found, fovea::cuda::fault_to_fill());
 }
 
-/// Offsets of element `position` (row-major) of `many`; the indexed axis of `one` is left out.
+/// Offsets of element `position` (row-major) of `many`, excluding the indexed axis of `one`.
 struct PairOffsets {
   std::int64_t one = 0, many = 0, index = 0;
 
@@ -69,12 +69,12 @@ __global__ void read_at_kernel(IndexPairs p, T* many, const T* one, std::int64_t
   }
 }
 
-/// Elements that can meet share all places but the indexed one: a thread for each such line, which
-/// it goes along in order.
+/// Elements that may contribute to the same element share all positions but the indexed one: one
+/// thread per such line walks it in order.
 template <class T>
 __global__ void add_at_kernel(IndexPairs p, acc_t<T>* one, const T* many, std::int64_t lines,
                               std::int64_t size) {
-  std::int64_t behind = 1;  // elements of `many` from one place of the axis to the next
+  std::int64_t behind = 1;  // elements of `many` between neighbours along the axis
   for (int axis = p.axis + 1; axis < p.rank; ++axis) behind *= p.shape[axis];
   const std::int64_t length = p.shape[p.axis];
   for (std::int64_t line = grid_thread(); line < lines; line += grid_threads()) {

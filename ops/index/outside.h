@@ -1,4 +1,4 @@
-// The check of indices and buckets, which the ops put into their own words.
+// The range check of indices and buckets; each op words its own error.
 #pragma once
 
 #include <limits>
@@ -9,18 +9,18 @@
 namespace fovea::ops::detail {
 
 struct Outside {
-  std::int64_t position = -1;  ///< -1: all are inside
+  std::int64_t position = -1;  ///< -1: all are in range
   std::int64_t value = 0;
 
   explicit operator bool() const { return position >= 0; }
 };
 
-/// Half open: [low, limit).
+/// The half-open range [low, limit).
 struct Bounds {
   std::int64_t low = std::numeric_limits<std::int64_t>::min(), limit = 0;
 };
 
-/// The first element of a packed i64 tensor that is not within the bounds. `op`: static text.
+/// The first element of a packed i64 tensor outside of the bounds. `op` is static text.
 [[nodiscard]] inline Outside first_outside(const char* op, const Tensor& packed, Bounds bounds) {
   Outside found;
   kernels(packed.device())

@@ -1,4 +1,4 @@
-// relative_gather and relative_sum, each the other's derivative.
+// relative_gather and relative_sum, which are each other's derivatives.
 #include "ops/relative.h"
 
 #include "engine/autograd.h"
@@ -8,7 +8,7 @@
 namespace fovea::ops {
 namespace {
 
-/// Returns the buckets, packed.
+/// Checks the buckets and returns them packed.
 Tensor require_buckets(const char* op, const Tensor& x, const Tensor& buckets, std::int64_t count) {
   detail::require_one_device(op, {x, buckets});
   detail::require_float(op, x);

@@ -1,5 +1,5 @@
-// Reading and summing by relative position on CUDA, a thread a result. Buckets above the limit have
-// been noted for the host (index.cu) and count as none.
+// Gather and sum by relative position on CUDA, one thread per result. Buckets above the limit have
+// been reported to the host (index.cu) and count as none.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/index/cuda.h"
 

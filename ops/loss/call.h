@@ -1,6 +1,7 @@
-// What the kernels of losses are given. Tensors are packed, and f64 or else f32, as the loss itself
-// and its upstream gradient dy: one element each, where the others are. `parts` is memory to work
-// in. What only the value needs, or only the derivative, is null for the other.
+// Arguments of the loss kernels. Tensors are packed, in f64 or otherwise f32. The loss and its
+// upstream gradient dy are single elements of the same dtype on the same device. `parts` is
+// scratch memory. Pointers that only the value, or only the derivative, needs are null for the
+// other.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct LabelLossCall {
   void* dx = nullptr;
 };
 
-/// With targets t, probabilities or, where `log_target`, exp(target):
-///   loss = factor / divisor sum -t log p, or where `log_target` sum t (log t - log p),
+/// With targets t, either probabilities or, if `log_target`, exp(target):
+///   loss = factor / divisor sum -t log p, or if `log_target` sum t (log t - log p),
 ///   dx = dy factor / divisor (p sum_k t - t).
 /// A term with t = 0 is 0.
 struct TargetLossCall {

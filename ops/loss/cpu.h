@@ -1,4 +1,4 @@
-// The kernels of losses, and what their files share; cpu_exact_elements.cpp has the table.
+// The CPU loss kernels and their helpers; cpu_exact_elements.cpp defines the table.
 #pragma once
 
 #include "engine/parallel.h"
@@ -12,7 +12,7 @@ void label_loss_grad(const LabelLossCall& call);    // cpu_exact_labels.cpp
 void target_loss(const TargetLossCall& call);       // cpu_exact_targets.cpp
 void target_loss_grad(const TargetLossCall& call);  // cpu_exact_targets.cpp
 
-/// A tensor of one element.
+/// The value of a tensor of one element.
 template <class T>
 double value_of(const void* scalar) {
   return static_cast<double>(*static_cast<const T*>(scalar));
@@ -22,7 +22,7 @@ void set_value(void* scalar, double value) {
   *static_cast<T*>(scalar) = static_cast<T>(value);
 }
 
-/// In their order.
+/// The sum of the parts, added in order.
 inline double sum_of(const double* parts, std::int64_t n) {
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) sum += parts[i];

@@ -1,4 +1,4 @@
-// Means over all elements: sums of runs in parallel, then of the runs in their order.
+// Means over all elements: runs are summed in parallel, then their sums are added in order.
 #include "ops/loss/cpu.h"
 #include "ops/loss/elements.h"
 

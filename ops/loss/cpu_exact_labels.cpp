@@ -1,4 +1,4 @@
-// Cross-entropy against labels.
+// Cross-entropy with integer labels.
 #include "ops/common/math.h"
 #include "ops/loss/cpu.h"
 

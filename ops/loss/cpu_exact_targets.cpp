@@ -1,4 +1,4 @@
-// Cross-entropy and divergence of rows against distributions.
+// Cross-entropy and KL divergence of rows with target distributions.
 #include "ops/common/math.h"
 #include "ops/loss/cpu.h"
 
@@ -33,7 +33,7 @@ T probability(T target) {
   return kLog ? math::exp(target) : target;
 }
 
-/// scale (p sum t - t) of a row.
+/// Writes scale (p sum t - t) for a row.
 template <bool kLogTarget, class T>
 void differentiate_row(const TargetLossCall& c, std::int64_t i, T scale) {
   const std::int64_t first = i * c.width;

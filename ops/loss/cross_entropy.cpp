@@ -1,5 +1,5 @@
-// Cross-entropy against labels, and against the labels that a teacher gives. Value and derivative
-// are computed from log-probabilities in f32, or f64 for f64 logits.
+// Cross-entropy with labels, and with a teacher's predicted labels. Value and derivative are
+// computed from log-probabilities in f32, or f64 for f64 logits.
 #include "engine/autograd.h"
 #include "ops/index/outside.h"
 #include "ops/kernels.h"
@@ -15,7 +15,7 @@ const std::int64_t* labels_of(const Tensor& labels) {
   return reinterpret_cast<const std::int64_t*>(labels.raw());
 }
 
-/// labels is packed.
+/// Checks packed labels.
 void require_labels(const char* op, const Tensor& logits, const Tensor& labels) {
   detail::require_one_device(op, {logits, labels});
   check(labels.dtype() == DType::i64, "cross_entropy: got labels of ", labels.dtype(),

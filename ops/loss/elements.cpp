@@ -1,4 +1,4 @@
-// Losses that are a mean over all elements, computed in f32, or f64 for f64 x.
+// Losses that are means over all elements, computed in f32, or f64 for f64 x.
 #include "engine/autograd.h"
 #include "ops/kernels.h"
 #include "ops/loss.h"
@@ -7,7 +7,7 @@
 namespace fovea::ops {
 namespace {
 
-constexpr std::int64_t kRun = 1 << 12;  // elements that are summed before the others'
+constexpr std::int64_t kRun = 1 << 12;  // elements per partial sum
 
 ElementLossCall call_of(ElementLoss kind, const Tensor& x, const Tensor& target) {
   return {.dtype = x.dtype(),

@@ -1,4 +1,4 @@
-// What an element adds to a loss, and its derivative, for host and device.
+// Elementwise loss terms and their derivatives, for host and device.
 #pragma once
 
 #include "ops/common/math.h"

@@ -1,4 +1,4 @@
-// What the losses ask of their inputs, and what they compute in.
+// Input checks of the losses, and the dtypes that they compute in.
 #pragma once
 
 #include <string_view>
@@ -23,7 +23,7 @@ inline void require_same_shape(std::string_view op, const Tensor& x, const Tenso
         ", expected equal ones");
 }
 
-/// A kernel's memory for `count` sums.
+/// Scratch memory of a kernel for `count` sums.
 [[nodiscard]] inline Tensor parts_of(const Tensor& x, std::int64_t count) {
   return empty({count}, {DType::f64, x.device()});
 }

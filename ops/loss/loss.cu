@@ -1,5 +1,5 @@
-// Losses on CUDA: a warp a row, or a block a run of elements; their sums are added by one block in
-// a fixed order. The upstream gradient stays on the device.
+// Losses on CUDA: one warp per row, or one block per run of elements; one block adds the sums in a
+// fixed order. The upstream gradient stays on the device.
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/common/math.h"
 #include "ops/loss/call.h"
@@ -19,7 +19,7 @@ __device__ double value_of(const void* scalar) {
   return static_cast<double>(*static_cast<const T*>(scalar));
 }
 
-/// *loss = factor sum of parts, of one block.
+/// *loss = factor times the sum of parts, in one block.
 template <class T>
 __global__ void total_kernel(T* loss, const double* parts, std::int64_t count, double factor) {
   double sum = 0;
@@ -33,7 +33,8 @@ void add_parts(void* loss, const double* parts, std::int64_t count, double facto
          parts, count, factor);
 }
 
-/// A label outside of the classes has been noted (index.cu); its row counts as if no class were.
+/// A label out of range has been reported to the host (index.cu); its row counts as if it had no
+/// class.
 template <class T, int N>
 __global__ void label_loss_kernel(LabelLossCall c) {
   const std::int64_t row = warp_row();

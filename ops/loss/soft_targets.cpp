@@ -1,4 +1,4 @@
-// Losses against a distribution: given as probabilities, as a teacher's logits, or as
+// Losses against a target distribution: given as probabilities, as a teacher's logits, or as
 // log-probabilities. Value and derivative are computed from log-probabilities in f32, or f64 for
 // f64 logits.
 #include "engine/autograd.h"
@@ -11,7 +11,7 @@
 namespace fovea::ops {
 namespace {
 
-/// log p and the targets, [B, K] of one wide dtype; see TargetLossCall.
+/// log p and the targets, [B, K], both of one wide dtype; see TargetLossCall.
 struct Distributions {
   Tensor log_p, target;
   bool log_target = false;

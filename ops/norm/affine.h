@@ -1,4 +1,4 @@
-// The weight and bias of a normalisation: optional, and possibly f32 beside bf16 activations.
+// Weight and bias of a normalisation: optional, and possibly f32 with bf16 activations.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ inline void require_affine(std::string_view op, std::string_view name, const Ten
         ", expected [", channels, "]");
 }
 
-/// `parameter` off the tape, packed, in the dtype that the kernels compute in; `absent` when it is
+/// `parameter` off the tape, packed, in the kernels' compute dtype; filled with `absent` when
 /// undefined.
 [[nodiscard]] inline Tensor affine_or(const Tensor& parameter, std::int64_t channels, double absent,
                                       TensorOptions options) {

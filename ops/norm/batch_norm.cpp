@@ -1,5 +1,5 @@
-// Batch norm: in training by the batch's statistics, which also move the running ones, in
-// evaluation by those.
+// Batch norm: training normalises by the batch's statistics and updates the running ones;
+// evaluation normalises by the running ones.
 #include "ops/elementwise/map.h"
 #include "ops/norm/affine.h"
 #include "ops/norm/planes.h"

@@ -1,5 +1,5 @@
-// What the normalisation kernels are given. All tensors are packed; statistics, weights, biases and
-// their gradients are f64 for f64 and else f32 ("acc").
+// Arguments of the normalisation kernels. All tensors are packed; statistics, weights, biases and
+// their gradients are f64 for f64 and otherwise f32 ("acc").
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fovea::ops {
 
-/// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are results.
+/// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are outputs.
 struct LayerNormCall {
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0;
@@ -31,12 +31,12 @@ struct LayerNormGradCall {
   const void* mean = nullptr;
   const void* rstd = nullptr;
   void* dx = nullptr;
-  void* sums = nullptr;  ///< [rows / chunk rounded up, 2, width] of acc, zeros at first: dweight
+  void* sums = nullptr;  ///< [rows / chunk rounded up, 2, width] of acc, zero-initialised: dweight
                          ///< and dbias of each run of `chunk` rows
 };
 
-/// x [batch, channels, size] as batch * channels planes, of which those that share their statistics
-/// form a set: the planes of a channel (groups 0: batch norm), or of an image and group.
+/// x [batch, channels, size] as batch * channels planes. Planes that share statistics form a set:
+/// the planes of a channel (groups 0: batch norm), or of an image and group.
 struct PlaneSets {
   std::int64_t batch = 1, channels = 1, size = 1, groups = 0;
 
@@ -46,17 +46,17 @@ struct PlaneSets {
   }
 };
 
-/// One pass over all planes. With h = (x - mean) rstd of a plane's set, w and b of its channel, and
-/// g = dy, or with relu 0 where w h + b is not positive.
+/// One pass over all planes. With h = (x - mean) rstd of a plane's set, w and b of its channel,
+/// and g = dy (with relu, 0 where w h + b is not positive).
 struct PlanesCall {
   DType dtype = DType::f32;
   PlaneSets sets;
   bool relu = false;
   const void* x = nullptr;
   const void* dy = nullptr;
-  const void* mean = nullptr;  ///< [sets] of acc, as rstd
+  const void* mean = nullptr;  ///< [sets] of acc, like rstd
   const void* rstd = nullptr;
-  const void* weight = nullptr;  ///< [channels] of acc, as bias
+  const void* weight = nullptr;  ///< [channels] of acc, like bias
   const void* bias = nullptr;
   const double* set_means = nullptr;  ///< [sets, 2]: mean(w g) and mean(w g h)
   void* out = nullptr;                ///< y or dx
@@ -68,7 +68,7 @@ struct NormKernels {
   Kernel<LayerNormGradCall> layer_norm_grad;
   Kernel<PlanesCall> plane_sums;       ///< sums: sum x
   Kernel<PlanesCall> plane_squares;    ///< sums: sum (x - mean)^2
-  Kernel<PlanesCall> normalise;        ///< out = w h + b, or its positive part
+  Kernel<PlanesCall> normalise;        ///< out = w h + b, with relu its positive part
   Kernel<PlanesCall> plane_grad_sums;  ///< sums: sum g and sum g h
   Kernel<PlanesCall> plane_grad;       ///< out = rstd (w g - mean(w g) - h mean(w g h))
 };

@@ -1,4 +1,4 @@
-// The kernels of normalisation, and what both of their files do; cpu_planes.cpp has the table.
+// The CPU normalisation kernels and their helpers; cpu_planes.cpp defines the table.
 #pragma once
 
 #include "ops/common/cpu/lanes.h"

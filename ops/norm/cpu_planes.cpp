@@ -1,4 +1,4 @@
-// The passes over planes that batch, group and instance norm are made of.
+// The passes over planes that make up batch, group and instance norm.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/norm/cpu.h"
@@ -7,8 +7,8 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 namespace norm {
 namespace {
 
-/// `size` contiguous elements that share their statistics and their affine map:
-/// y = scale (x - mean) + shift, or its positive part.
+/// `size` contiguous elements with common statistics and affine parameters: y = scale (x - mean) +
+/// shift, or its positive part.
 template <class T>
 struct Plane {
   const T* x;
@@ -18,8 +18,8 @@ struct Plane {
   bool relu;
 };
 
-/// dx = scale g + slope (x - mean) + shift, where g is dy; with relu only where y was positive,
-/// scale (x - mean) + y_shift > 0, else 0.
+/// dx = scale g + slope (x - mean) + shift, where g is dy; with relu, g is 0 unless y was
+/// positive, scale (x - mean) + y_shift > 0.
 template <class T>
 struct PlaneGrad {
   const T* x;
@@ -45,7 +45,7 @@ void normalise_plane_of(const Plane<T>& c) {
   });
 }
 
-/// What reaches the affine map from above.
+/// The upstream gradient of the affine map: dy, masked by relu.
 template <bool kRelu, class At, class T, class V>
 V upstream(At at, const PlaneGrad<T>& c, std::int64_t i, V centred) {
   const V dy = at.load(c.dy + i);

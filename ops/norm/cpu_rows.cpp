@@ -1,4 +1,4 @@
-// Layer norm of rows and its derivative.
+// Layer norm of rows, and its derivative.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/norm/cpu.h"
@@ -6,8 +6,8 @@
 namespace fovea::ops::cpu::FOVEA_ISA::norm {
 namespace {
 
-/// y = (x - mean) rstd w + b. Three passes over a row, of which the first loads it into the cache:
-/// E(x - mean)^2 keeps the digits that E x^2 - mean^2 would lose.
+/// y = (x - mean) rstd w + b. Three passes over a row, the first of which loads it into the cache:
+/// E(x - mean)^2 keeps digits that E x^2 - mean^2 would lose.
 template <class T>
 [[gnu::flatten]] void normalise_rows(const LayerNormCall& c, std::int64_t begin, std::int64_t end) {
   using A = acc_t<T>;

@@ -1,4 +1,4 @@
-// The parts of the normalisations on CUDA.
+// Declarations of the CUDA normalisation kernels.
 #pragma once
 
 #include "ops/norm/call.h"

@@ -1,5 +1,5 @@
-// Layer norm. The forward keeps mean and rstd of each row; the derivative computes the normalised
-// row again from them.
+// Layer norm. The forward keeps the mean and rstd of each row; the derivative recomputes the
+// normalised row from them.
 #include "engine/autograd.h"
 #include "ops/kernels.h"
 #include "ops/norm.h"
@@ -9,9 +9,9 @@
 namespace fovea::ops {
 namespace {
 
-constexpr std::int64_t kChunk = 64;  // rows whose weight gradients are summed before the others'
+constexpr std::int64_t kChunk = 64;  // rows per partial sum of the weight gradients
 
-/// x [rows, width] off the tape and packed, weight, bias, and each row's statistics.
+/// x [rows, width] off the tape and packed, weight, bias, and the statistics of each row.
 struct Rows {
   Tensor x, weight, bias, mean, rstd;
 };
@@ -34,11 +34,12 @@ Tensor normalise(const Rows& r, double eps) {
 }
 
 struct LayerNormGrads {
-  Tensor dx;       ///< like x
-  Tensor daffine;  ///< [2, C]: of weight and bias, in acc_t
+  Tensor dx;       ///< shape of x
+  Tensor daffine;  ///< [2, C]: gradients of weight and bias, in acc_t
 };
 
-/// Each chunk of rows has its own sums of dweight and dbias; they are then added in a fixed order.
+/// Each chunk of rows has its own sums of dweight and dbias, which are then added in a fixed
+/// order.
 LayerNormGrads differentiate(const Rows& r, const Tensor& dy) {
   const detail::RowSize size(r.x);
   const std::int64_t chunks = (size.rows + kChunk - 1) / kChunk;

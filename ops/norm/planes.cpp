@@ -1,5 +1,5 @@
-// Statistics of sets of planes, and normalising by them. Sums over the planes of a set are in f64
-// and in the planes' order.
+// Statistics of plane sets, and normalisation by them. Sums over the planes of a set are f64 and
+// in plane order.
 #include "ops/norm/planes.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::int64_t set_count(const PlaneSets& s) {
   return s.groups == 0 ? s.channels : s.batch * s.groups;
 }
 
-/// Adds up the planes' values [planes, n] of each set: [sets, n].
+/// Sums the planes' values [planes, n] within each set: [sets, n].
 Tensor sum_sets(const Tensor& values, const PlaneSets& s) {
   const std::int64_t n = values.numel() / std::max<std::int64_t>(1, s.planes());
   const bool by_channel = s.groups == 0;
@@ -32,7 +32,7 @@ Tensor divided(const Tensor& x, const PlaneSets& sets) {
   return map(Div{}, x, scalar(static_cast<double>(set_size(sets)), {DType::f64, x.device()}));
 }
 
-/// What the op and its derivative read: x packed, statistics, weight and bias in acc.
+/// The tensors that the op and its derivative read: x packed, statistics, weight and bias in acc.
 struct Saved {
   Tensor x, mean, rstd, weight, bias;
 };
@@ -56,7 +56,7 @@ Tensor gradient_means(const Saved& s, const PlaneNorm& norm, const Tensor& sums)
   return sum_sets(map(Mul{}, share.alias({sets.channels, 1}, {1, 1}), sums), sets);
 }
 
-/// The gradients of x, weight and bias; the last two in f64.
+/// The gradients of x, weight and bias; the last two are f64.
 Grads differentiate(const Saved& s, const PlaneNorm& norm, const Tensor& dy) {
   const PlaneSets& sets = norm.sets;
   const Tensor sums = empty({sets.batch, sets.channels, 2}, {DType::f64, dy.device()});

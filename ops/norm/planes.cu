@@ -1,10 +1,10 @@
-// Batch, group and instance norm on CUDA: passes over planes, a warp each.
+// Batch, group and instance norm on CUDA: passes over planes, one warp per plane.
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/norm/cuda.h"
 
 namespace fovea::ops::cuda {
 
-/// What a plane's elements are normalised by.
+/// The normalisation parameters of a plane.
 template <class T>
 struct PlaneAffine {
   using A = acc_t<T>;
@@ -18,13 +18,13 @@ struct PlaneAffine {
     bias = static_cast<const A*>(c.bias)[channel];
   }
   __device__ A normalised(T x) const { return (static_cast<A>(x) - mean) * rstd; }
-  /// dy, or 0 where relu was given what is not positive.
+  /// dy, or 0 where the input of relu is not positive.
   __device__ A upstream(T dy, A h, bool relu) const {
     return relu && h * weight + bias <= 0 ? A(0) : static_cast<A>(dy);
   }
 };
 
-/// sums: sum x, or with `mean` sum (x - mean)^2.
+/// sums: sum x, or with Squares sum (x - mean)^2.
 template <class T, int N, bool Squares>
 __global__ void plane_sums_kernel(PlanesCall c) {
   const std::int64_t plane = warp_row();
@@ -111,7 +111,7 @@ __global__ void plane_grad_kernel(PlanesCall c) {
   });
 }
 
-/// Starts Kernel<T, N> with a warp a plane.
+/// Launches Kernel<T, N> with one warp per plane.
 template <template <class, int> class Kernel>
 void over_planes(const PlanesCall& c, std::initializer_list<const void*> rows) {
   if (c.sets.planes() == 0) return;

@@ -1,9 +1,9 @@
-// What batch, group and instance norm share. x [B, C, ...] is B C planes of contiguous elements;
-// planes that share their statistics form a set: the planes of one channel, or of one image and
-// group. With h = (x - mean) rstd over a set of n elements:
+// Common parts of batch, group and instance norm. x [B, C, ...] is B C planes of contiguous
+// elements; planes that share statistics form a set: the planes of one channel, or of one image
+// and group. With h = (x - mean) rstd over a set of n elements:
 //   y = h w + b,   dw = sum dy h,   db = sum dy,
 //   dx = rstd (w dy - mean(w dy) - h mean(w dy h)),
-// and dx = rstd w dy where the statistics are constants (batch norm in evaluation).
+// and dx = rstd w dy if the statistics are constants (batch norm in evaluation).
 #pragma once
 
 #include <string_view>
@@ -15,27 +15,27 @@
 
 namespace fovea::ops::detail {
 
-/// Checks x, weight and bias; `groups` is 0 for batch norm. x must be on one device with them.
+/// Checks x, weight and bias, which must be on one device; `groups` is 0 for batch norm.
 [[nodiscard]] PlaneSets plane_sets(std::string_view op, const Tensor& x, const Affine& affine,
                                    std::int64_t groups);
-/// Elements of a set; at least 1, so that empty sets divide 0 by 1.
+/// Number of elements in a set; at least 1, so that empty sets divide 0 by 1.
 [[nodiscard]] std::int64_t set_size(const PlaneSets& sets);
 
-/// [sets], in f64; the variance is biased.
+/// Mean and biased variance of each set: [sets], in f64.
 struct Moments {
   Tensor mean, variance;
 };
-/// Of packed x. The mean first, then E(x - mean)^2, which keeps the digits that E x^2 - mean^2
-/// would lose.
+/// The moments of packed x. The mean comes first, then E(x - mean)^2, which keeps digits that E
+/// x^2 - mean^2 would lose.
 [[nodiscard]] Moments moments_of(const Tensor& x, const PlaneSets& sets);
 
 struct PlaneNorm {
   PlaneSets sets;
   double eps = 0;
   bool constant_statistics = false;
-  bool relu = false;  ///< y = relu(...), whose derivative computes y again, for x is read anyway
+  bool relu = false;  ///< y = relu(...); the derivative recomputes y, since it reads x anyway
 };
-/// Puts the normalisation of x by those moments on the tape as `op`.
+/// Records the normalisation of x by these moments as `op`.
 [[nodiscard]] Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,
                                       const Moments& moments, const PlaneNorm& norm);
 

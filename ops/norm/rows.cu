@@ -1,11 +1,11 @@
-// Layer norm on CUDA, a warp a row. The weights' gradients are summed by other threads, each going
+// Layer norm on CUDA, one warp per row. Separate threads sum the weight gradients, each walking
 // down the rows of a chunk in order.
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/norm/cuda.h"
 
 namespace fovea::ops::cuda {
 
-/// E(x - mean)^2 keeps the digits that E x^2 - mean^2 would lose.
+/// E(x - mean)^2 keeps digits that E x^2 - mean^2 would lose.
 template <class T, int N>
 __global__ void layer_norm_kernel(LayerNormCall c) {
   using A = acc_t<T>;
@@ -82,7 +82,7 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   });
 }
 
-/// dw = sum dy h,  db = sum dy: of the chunk blockIdx.y, N neighbouring columns a thread.
+/// dw = sum dy h,  db = sum dy, for chunk blockIdx.y, with N adjacent columns per thread.
 template <class T, int N>
 __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;

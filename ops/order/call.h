@@ -1,4 +1,4 @@
-// What the kernels of order statistics are given. Rows are packed.
+// Arguments of the order statistics kernels. Rows are packed.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,20 @@
 
 namespace fovea::ops {
 
-/// NaN counts as the largest value; in rising_nan_first it stands first all the same.
+/// NaN counts as the largest value, except that rising_nan_first puts it first.
 enum class Order : std::uint8_t { falling, rising, rising_nan_first };
 
-/// positions [rows, count]: where the first `count` of each row of x [rows, width] stand, in order.
-/// Equal values keep their order.
+/// positions [rows, count]: the positions of the first `count` elements in the order, for each row
+/// of x [rows, width]. The order is stable.
 struct FirstPositionsCall {
   DType dtype = DType::f32;
   Order order = Order::falling;
-  std::int64_t rows = 0, width = 0, count = 0;  ///< count at most width
+  std::int64_t rows = 0, width = 0, count = 0;  ///< count <= width
   const void* x = nullptr;
   std::int64_t* positions = nullptr;
 };
 
-/// values [rows, count] beside x [rows, width]: positions say which elements those are. None occurs
-/// twice in a row.
+/// values [rows, count] at `positions` of x [rows, width]. No position occurs twice in a row.
 struct ValuesAtCall {
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0, count = 0;
@@ -33,8 +32,8 @@ struct ValuesAtCall {
 
 struct OrderKernels {
   Kernel<FirstPositionsCall> first_positions;
-  Kernel<ValuesAtCall> values_at;  ///< values from x
-  Kernel<ValuesAtCall> scatter;    ///< x, given as zeros, from values
+  Kernel<ValuesAtCall> values_at;  ///< reads values from x
+  Kernel<ValuesAtCall> scatter;    ///< writes values to x, which is zero on entry
 };
 
 }  // namespace fovea::ops

@@ -1,4 +1,5 @@
-// Order statistics: positions from a heap or by merging, values read and written there.
+// Order statistics: positions by heap or merge sort; values are gathered from and scattered to
+// them.
 #include <bit>
 #include <limits>
 #include <type_traits>
@@ -11,7 +12,7 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-/// An integer that is smaller the earlier the value stands. Both zeros have the same.
+/// A sort key: smaller keys come first in the order. Both zeros have the same key.
 template <class A>
 std::int64_t key_of(A value, Order order) {
   std::int64_t key = 0;
@@ -20,14 +21,14 @@ std::int64_t key_of(A value, Order order) {
   } else if (value != value) {
     key = order == Order::rising_nan_first ? std::numeric_limits<std::int64_t>::min()
                                            : std::numeric_limits<std::int64_t>::max();
-  } else {  // the bits of a positive number grow with it, those of a negative one with its size
+  } else {  // positive bit patterns grow with the value, negative ones with its magnitude
     key = std::bit_cast<std::int64_t>(static_cast<double>(value) + 0.0);
     if (key < 0) key ^= std::numeric_limits<std::int64_t>::max();
   }
   return order == Order::falling ? ~key : key;
 }
 
-/// Whether element a of a row stands before element b: a strict order, as positions differ.
+/// Whether element a of a row precedes element b: a strict order, because ties compare positions.
 struct Before {
   const std::int64_t* keys;
 
@@ -36,13 +37,13 @@ struct Before {
   }
 };
 
-/// A heap whose root stands behind all others.
+/// A heap whose root comes last in the order.
 struct Heap {
   std::int64_t* at;
   std::int64_t size;
   Before before;
 
-  /// Puts `position` in the place of element i; what stands behind it moves up.
+  /// Puts `position` in the slot of element i, moving up the elements that come after it.
   void put(std::int64_t i, std::int64_t position) const {
     for (std::int64_t child = 2 * i + 1; child < size; child = 2 * i + 1) {
       if (child + 1 < size && before(at[child], at[child + 1])) ++child;
@@ -54,7 +55,7 @@ struct Heap {
   }
 };
 
-/// The first `count` of [0, n) in order: a heap of them, sorted in its place.
+/// The first `count` of [0, n) in order: collected in a heap, which is then sorted in place.
 void select(std::int64_t n, std::int64_t* to, std::int64_t count, Before before) {
   Heap heap{to, count, before};
   for (std::int64_t i = 0; i < count; ++i) to[i] = i;
@@ -69,11 +70,11 @@ void select(std::int64_t n, std::int64_t* to, std::int64_t count, Before before)
   }
 }
 
-/// Sorts by merging halves. Both arrays hold the positions [0, n) at first.
+/// Merge sort. Both arrays contain the positions [0, n) on entry.
 struct Merging {
   Before before;
 
-  /// Leaves [begin, end) in order in `to`; `from` is working memory.
+  /// Leaves [begin, end) sorted in `to`; `from` is scratch memory.
   void sort(std::int64_t begin, std::int64_t end, std::int64_t* from, std::int64_t* to) const {
     if (end - begin < 2) return;
     const std::int64_t middle = begin + (end - begin) / 2;
@@ -87,7 +88,7 @@ struct Merging {
   }
 };
 
-/// All of [0, n) in order; `from` holds as many.
+/// All of [0, n) in order; `from` is scratch memory of the same size.
 void sort(std::int64_t n, std::int64_t* from, std::int64_t* to, Before before) {
   for (std::int64_t i = 0; i < n; ++i) from[i] = to[i] = i;
   Merging{before}.sort(0, n, from, to);

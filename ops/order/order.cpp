@@ -1,5 +1,5 @@
-// Order statistics: max, min, argmax, topk, sort. Each finds i64 positions along an axis; the
-// values are taken from there, and the derivative puts gradients back there.
+// Order statistics: max, min, argmax, topk, sort. Each finds i64 positions along an axis, gathers
+// the values there, and scatters gradients to the same positions.
 #include "ops/order.h"
 
 #include <string_view>
@@ -23,7 +23,7 @@ Tensor find_positions(const Tensor& rows, std::int64_t count, Order order) {
   return positions;
 }
 
-/// The elements of packed rows x that `positions` [..., count] point at, beside `values`.
+/// The call that connects packed rows x, `positions` [..., count] and `values`.
 ValuesAtCall make_call(const Tensor& x, const Tensor& positions, const Tensor& values) {
   const detail::RowSize from(x), to(positions);
   return {x.dtype(),
@@ -41,7 +41,7 @@ Tensor values_at(const Tensor& rows, const Tensor& positions) {
   return values;
 }
 
-/// dx [..., width]: dy where positions point, 0 elsewhere.
+/// dx [..., width]: dy at the positions, 0 elsewhere.
 Tensor scatter(const Tensor& dy, const Tensor& positions, std::int64_t width) {
   Shape shape = dy.shape();
   shape[-1] = width;
@@ -70,7 +70,7 @@ struct Selection {
   int axis = 0;
   std::int64_t count = 1;
   Order order = Order::falling;
-  bool drop_axis = false;  ///< of a single element
+  bool drop_axis = false;  ///< drop the axis; for a single element only
 };
 
 /// The first `count` elements along `axis` in `order`, and their positions.
@@ -88,7 +88,7 @@ std::pair<Tensor, Tensor> take(const OpLabel& op, const Tensor& x, const Selecti
           detail::axis_from_end(positions, s.axis)};
 }
 
-/// The axis of one extreme element: it must hold one.
+/// The axis of an extreme element; throws unless the axis has elements.
 int require_filled_axis(OpLabel& op, const Tensor& x, int axis, bool keepdim) {
   axis = normalize_axis(op, axis, x.rank());
   check(x.shape()[axis] > 0, op, ": axis ", axis, " of shape ", x.shape(),

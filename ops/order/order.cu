@@ -1,11 +1,11 @@
-// Order statistics on CUDA. An element's place is the number of those that stand before it: a
-// thread an element, all of a row.
+// Order statistics on CUDA by counting: the rank of an element is the number of elements before
+// it. One thread per element reads its whole row.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/order/call.h"
 
 namespace fovea::ops::cuda {
 
-/// Whether x stands before y where their places do not decide. NaN counts as the largest.
+/// Whether x precedes y, ignoring positions. NaN counts as the largest value.
 template <class A>
 __device__ bool stands_before(A x, A y, Order order) {
   const bool x_is_nan = x != x, y_is_nan = y != y;

@@ -1,5 +1,5 @@
-// What the pooling kernels are given. Tensors are packed; the gradient dx is gathered in f64 for
-// f64 and else in f32 ("acc").
+// Arguments of the pooling kernels. Tensors are packed; the gradient dx is accumulated in f64 for
+// f64 and otherwise in f32 ("acc").
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace fovea::ops {
 struct PoolAxis {
   std::int64_t size = 1, out = 1, kernel = 1, stride = 1, padding = 0;
 
-  /// Input positions [first, last) of window i that lie in the image.
+  /// The input positions [first, last) of window i that lie in the image.
   [[nodiscard]] FOVEA_HD std::int64_t first(std::int64_t i) const {
     const std::int64_t begin = i * stride - padding;
     return begin > 0 ? begin : 0;
@@ -22,7 +22,7 @@ struct PoolAxis {
     const std::int64_t end = i * stride - padding + kernel;
     return end < size ? end : size;
   }
-  /// Positions of window i that count with padding: those in the padded image.
+  /// Number of positions of window i in the padded image.
   [[nodiscard]] FOVEA_HD std::int64_t padded_count(std::int64_t i) const {
     const std::int64_t begin = i * stride - padding, end = begin + kernel;
     return (end < size + padding ? end : size + padding) - begin;
@@ -32,7 +32,7 @@ struct PoolAxis {
 struct PoolWindows {
   std::int64_t planes = 0;
   PoolAxis height, width;
-  bool count_padding = true;  ///< in the divisor of averages
+  bool count_padding = true;  ///< whether padding counts in the divisor of averages
 };
 
 /// y [planes, out, out] from x [planes, size, size].
@@ -41,12 +41,13 @@ struct PoolCall {
   PoolWindows windows;
   const void* x = nullptr;
   void* y = nullptr;
-  std::int64_t* positions = nullptr;  ///< like y, of maxima alone: where in x the first stands
+  /// For max pooling only, in the shape of y: the position in x of the first maximum.
+  std::int64_t* positions = nullptr;
 };
 
 /// dx [planes, size, size] of acc, from dy [planes, out, out].
 struct PoolGradCall {
-  DType dtype = DType::f32;  ///< of dy
+  DType dtype = DType::f32;  ///< dtype of dy
   PoolWindows windows;
   const void* dy = nullptr;
   const std::int64_t* positions = nullptr;

@@ -6,12 +6,12 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-/// One output: of window (i, j) of a plane, at `index` of y.
+/// One output of window (i, j) of a plane, at `index` of y.
 struct Window {
   std::int64_t plane, i, j, index;
 };
 
-/// Calls start(plane), then body(window) for every window of that plane; planes in parallel.
+/// Calls start(plane), then body(window) for every window of that plane; planes run in parallel.
 template <class Start, class Body>
 void for_each_window(const PoolWindows& w, const Start& start, const Body& body) {
   const std::int64_t size = larger(w.height.size * w.width.size, w.height.out * w.width.out);
@@ -67,7 +67,7 @@ std::int64_t first_maximum(const T* x, const PoolWindows& windows, const Window&
       return;
     }
     const auto value = static_cast<acc_t<T>>(x[at]), largest = static_cast<acc_t<T>>(x[best]);
-    if (value > largest || (value != value && largest == largest)) best = at;  // NOLINT: of NaN
+    if (value > largest || (value != value && largest == largest)) best = at;  // NOLINT: is NaN
   });
   return best;
 }
@@ -87,7 +87,7 @@ void maximum(const PoolCall& c) {
   });
 }
 
-/// Adds spread(dy of a window, window, dx) over all windows to dx, which starts with zeros.
+/// Adds spread(dy of a window, window, dx) over all windows to dx, which is zero on entry.
 template <class Spread>
 void gather(const PoolGradCall& c, const Spread& spread) {
   dispatch_float(c.dtype, [&](auto tag) {

@@ -1,4 +1,4 @@
-// Average and max pooling. The derivative of max pooling reads where the maxima stood.
+// Average and max pooling. The derivative of max pooling reads the positions of the maxima.
 #include "ops/pool.h"
 
 #include <string_view>
@@ -45,7 +45,7 @@ std::int64_t* positions_of(const Tensor& positions) {
   return reinterpret_cast<std::int64_t*>(positions.raw());
 }
 
-/// dx is gathered in the type of the sums, then rounded once.
+/// dx is accumulated in the type of the sums, then rounded once.
 Tensor gradient_memory(const Shape& shape, const Tensor& dy) {
   return empty(shape, {acc_dtype(dy.dtype()), dy.device()});
 }

@@ -1,5 +1,5 @@
-// Average and max pooling on CUDA: a thread a window; derivatives are gathered, a thread a pixel,
-// from the windows over it in their order.
+// Average and max pooling on CUDA: one thread per window. Derivatives use one thread per pixel,
+// which gathers from the windows that cover it, in order.
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/common/cuda/planes.cuh"
 #include "ops/pool/call.h"
@@ -33,7 +33,7 @@ __global__ void average_kernel(PlaneGrid windows, PoolCall c) {
   });
 }
 
-/// The first maximum, or the first NaN.
+/// Position of the first maximum, or of the first NaN.
 template <class T>
 __global__ void maximum_kernel(PlaneGrid windows, PoolCall c) {
   using A = acc_t<T>;
@@ -53,12 +53,12 @@ __global__ void maximum_kernel(PlaneGrid windows, PoolCall c) {
   });
 }
 
-/// The windows of an axis that lie over a position.
+/// The windows along an axis that cover a position.
 struct WindowsOver {
   std::int64_t first, last;  ///< [first, last)
 
   __device__ WindowsOver(const PoolAxis& a, std::int64_t position) {
-    const std::int64_t reach = position + a.padding - a.kernel;  // before the first window's begin
+    const std::int64_t reach = position + a.padding - a.kernel;  // just before the first window
     first = reach < 0 ? 0 : divide(reach, a.stride).quotient + 1;
     last = divide(position + a.padding, a.stride).quotient + 1;
     last = last < a.out ? last : a.out;

@@ -1,8 +1,8 @@
-// The one matrix-product signature, C = alpha * A B (+ bias) (+ addend), then GELU; and what else
-// the kernels of products are given.
+// The GEMM signature, C = alpha * A B (+ bias) (+ addend), then GELU, and the arguments of the
+// other kernels of this family.
 //
-// A and B are read through arbitrary strides, so transposed and permuted views need no copy. Every
-// element of C is summed over k in one fixed order by one thread: the result does not depend on the
+// A and B are read through arbitrary strides, so transposed and permuted views need no copy. Each
+// element of C is summed over k in a fixed order by one thread: the result does not depend on the
 // number of threads.
 #pragma once
 
@@ -16,16 +16,16 @@ namespace fovea::ops {
 
 inline constexpr int kGemmBatchAxes = 4;
 
-/// A matrix, or a batch of them; strides count elements.
+/// A matrix or a batch of matrices; strides count elements.
 struct GemmOperand {
   const void* data = nullptr;
   DType dtype = DType::f32;
   std::int64_t row = 0;
   std::int64_t col = 1;
-  std::int64_t batch[kGemmBatchAxes] = {};  ///< 0 where repeated
+  std::int64_t batch[kGemmBatchAxes] = {};  ///< strides; 0 where repeated
 };
 
-/// The result; its columns are adjacent.
+/// The result; its rows are contiguous.
 struct GemmOutput {
   void* data = nullptr;
   DType dtype = DType::f32;
@@ -35,21 +35,21 @@ struct GemmOutput {
 
 enum class GemmBias { none, per_column, per_row };
 
-/// A [m, k] times B [k, n]. dtypes: all f64, or any mixture of f32 and bf16, summed in f32.
+/// C from A [m, k] and B [k, n]. dtypes: all f64, or any mixture of f32 and bf16, summed in f32.
 struct GemmCall {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch[kGemmBatchAxes] = {1, 1, 1, 1};
   GemmOperand a, b;
   GemmOutput c;
   double alpha = 1;
-  const void* addend = nullptr;  ///< optional, laid out as C; C itself to add to what it holds
+  const void* addend = nullptr;  ///< optional, laid out as C; pass C itself to accumulate
   GemmBias bias_kind = GemmBias::none;
   const void* bias = nullptr;      ///< f32, or f64 when C is f64
-  bool gelu = false;               ///< the erf form, applied last
-  void* pre_activation = nullptr;  ///< optional: what GELU was applied to, laid out as C
+  bool gelu = false;               ///< erf form, applied last
+  void* pre_activation = nullptr;  ///< optional: receives the input of GELU, laid out as C
 };
 
-/// Where batch entry `index` of an operand starts, in elements.
+/// Offset of batch entry `index` of an operand, in elements.
 FOVEA_HD inline std::int64_t gemm_batch_offset(const GemmCall& call, const std::int64_t* strides,
                                                std::int64_t index) {
   std::int64_t offset = 0;
@@ -61,15 +61,16 @@ FOVEA_HD inline std::int64_t gemm_batch_offset(const GemmCall& call, const std::
   return offset;
 }
 
-/// Two products in a row, each one matrix, not of f64: the rows of C that `first` computes are the
-/// rows of A that `second` reads. They never meet in memory, so first.c has a dtype alone and
-/// second.a nothing; the numbers are those of two calls. Packs all of both B.
+/// Two consecutive products, each of single matrices, not in f64: the rows of C that `first`
+/// computes are the rows of A that `second` reads. This intermediate is never stored as a whole,
+/// so first.c only has a dtype and second.a is empty; the results equal those of two calls. Packs
+/// both B completely.
 struct GemmPairCall {
   GemmCall first, second;
 };
 
-/// sums[j] = sum over rows of a packed x [rows, cols], in f64 for f64 and else f32; the order of
-/// addition is fixed.
+/// sums[j] = sum over rows of a packed x [rows, cols], in f64 for f64 and otherwise f32; the order
+/// of addition is fixed.
 struct ColumnSumsCall {
   DType dtype = DType::f32;
   std::int64_t rows = 0, cols = 0;
@@ -77,8 +78,8 @@ struct ColumnSumsCall {
   void* sums = nullptr;
 };
 
-/// Images [batch, channels, grid * patch] and their patches as rows
-/// [batch, grid_y, grid_x, channels, patch_y, patch_x].
+/// Images [batch, channels, grid * patch] and their patches as rows, [batch, grid_y, grid_x,
+/// channels, patch_y, patch_x].
 struct PatchesCall {
   std::int64_t batch = 0, channels = 0;
   std::int64_t grid[2], patch[2];

@@ -1,4 +1,4 @@
-// The kernels of products, and the files they stand in; cpu_gemm.cpp has the table.
+// The CPU GEMM kernels and the files that define them; cpu_gemm.cpp defines the table.
 #pragma once
 
 #include "ops/product/call.h"

@@ -1,14 +1,14 @@
-// Sums of the columns of a matrix: the gradient of a bias.
+// Column sums of a matrix, such as the gradient of a bias.
 #include "engine/parallel.h"
 #include "ops/product/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kColumns = 64;  // summed by one thread, in registers
-constexpr std::int64_t kRows = 256;    // added up before joining the total, for accuracy
+constexpr std::int64_t kColumns = 64;  // columns that one thread sums in registers
+constexpr std::int64_t kRows = 256;    // rows per partial sum, for accuracy
 
-/// Adds up to kColumns columns from x on; `width` is kColumns where it can be a constant.
+/// Sums up to kColumns columns of x; `width` is kColumns where it can be a compile-time constant.
 template <class T>
 inline void sum_block(const ColumnSumsCall& c, const T* x, acc_t<T>* total, std::int64_t width) {
   for (std::int64_t row = 0; row < c.rows; row += kRows) {

@@ -1,5 +1,5 @@
-// The blocked f32 product (after Goto and van de Geijn): as many blocks of k and columns of B are
-// packed at a time as fit the cache.
+// The blocked f32 GEMM (after Goto and van de Geijn): packs as many blocks of k and columns of B
+// at a time as fit in the cache.
 #include "ops/product/cpu.h"
 #include "ops/product/cpu_gemm_tiles.h"
 #include "ops/product/gemm_f64.h"
@@ -7,8 +7,8 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kMaxPacked = 1 << 20;    // floats of packed B at a time
-constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which one product is split
+constexpr std::int64_t kMaxPacked = 1 << 20;    // packed floats of B at a time
+constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which a product is tiled
 
 void multiply_tiles(const Product& p, const Packed& packed) {
   const std::int64_t down = ceil_div(p.call.m, p.tile_rows);
@@ -26,8 +26,8 @@ void multiply_tiles(const Product& p, const Packed& packed) {
       });
 }
 
-/// Packs and multiplies part after part of B. Only an f32 C can hold partial sums, so for a bf16
-/// one every part has all of k.
+/// Packs and multiplies B part by part. Only an f32 C can hold partial sums, so for bf16 every
+/// part covers all of k.
 void multiply(const Product& p) {
   const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
   const bool whole_k = p.call.c.dtype != DType::f32;
@@ -57,7 +57,7 @@ void multiply(const Product& p) {
   }
 }
 
-/// Small products of a batch run side by side, large ones after each other and cut into tiles.
+/// Small products of a batch run in parallel, large ones one after another, each split into tiles.
 void multiply_all(const GemmCall& call) {
   std::int64_t entries = 1;
   for (const std::int64_t size : call.batch) entries *= size;

@@ -1,5 +1,5 @@
-// What happens to a computed tile of C: scaling, accumulation over blocks of k, bias, GELU and
-// conversion.
+// The GEMM epilogue on a computed tile of C: scaling, accumulation over blocks of k, bias, GELU
+// and conversion.
 #pragma once
 
 #include "ops/common/math.h"
@@ -8,20 +8,20 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// Where a tile of at most kMr x kNr belongs. T is C's type.
+/// The destination of a tile of at most kMr x kNr. T is C's type.
 template <class T>
 struct TileTarget {
   T* c;               ///< first element of the tile
-  const T* addend;    ///< the same place in that tensor, or null
-  T* pre_activation;  ///< the same
-  float* sum;         ///< partial sums between blocks of k; C itself when it is f32
+  const T* addend;    ///< same position in the addend, or null
+  T* pre_activation;  ///< same position in the pre-activation, or null
+  float* sum;         ///< partial sums between blocks of k; C itself when C is f32
   std::int64_t c_stride, sum_stride;
-  const float* bias;  ///< of the tile's first column or row, or null
+  const float* bias;  ///< bias of the tile's first column or row, or null
   std::int64_t rows, cols;
-  bool first, last;  ///< block of k
+  bool first, last;  ///< whether this is the first or last block of k
 };
 
-/// Whether the tile can be stored straight from the registers.
+/// Whether the tile can be stored directly from the registers.
 template <class T>
 bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
   if (sizeof(T) != sizeof(float) || t.rows != kMr || (t.cols != kNr && t.cols != kLanes<float>)) {
@@ -30,7 +30,8 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
   return call.alpha == 1 && call.bias_kind != GemmBias::per_row && !(t.last && call.gelu);
 }
 
-/// The first `count` lanes from p on; those that do not exist are zero, and left alone in memory.
+/// Partial vectors: the first `count` lanes at p. The other lanes read as zero and are not
+/// written.
 template <class T>
 [[gnu::always_inline]] inline Vec load_lanes(const T* p, std::int64_t count) {
   return count >= kLanes<float> ? load<Vec>(p) : load_part(p, count);
@@ -43,7 +44,7 @@ template <class T>
   for (std::int64_t i = 0; i < count && i < kLanes<float>; ++i) p[i] = static_cast<T>(v[i]);
 }
 
-/// Finishes one vector: `count` columns from column j of row i on.
+/// Finishes one vector: `count` columns starting at column j of row i.
 template <class T>
 [[gnu::always_inline]] inline void finish_lanes(const GemmCall& call, const TileTarget<T>& t,
                                                 std::int64_t i, std::int64_t j, Vec v,

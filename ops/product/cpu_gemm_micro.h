@@ -1,4 +1,4 @@
-// The innermost product: a tile of C in registers.
+// The GEMM microkernel: a tile of C in registers.
 #pragma once
 
 #include "ops/common/cpu/prefetch.h"
@@ -16,27 +16,27 @@ inline constexpr int kMr = 4;
 #endif
 inline constexpr int kNr = 2 * kLanes<float>;
 
-/// kMr rows of A: element (i, k) is data[i * row + k * step]. One of the strides is 1.
+/// kMr rows of A: element (i, k) is data[i * row + k * step]. One of the two strides is 1.
 struct Panel {
   const float* data;
   std::int64_t row, step;
 };
-/// How a panel lies in memory: packed, or in place with its rows or its columns adjacent.
+/// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
 enum class Reads { packed, rows, columns };
 
-inline constexpr std::int64_t kAhead = 24;  // k from a request for memory to its use
+inline constexpr std::int64_t kAhead = 24;  // k between a prefetch and the use of its data
 
-/// Where a tile goes: rows `stride` apart.
+/// The destination of a tile: rows `stride` apart.
 struct TileOutput {
   float* c;
   std::int64_t stride;
-  const float* addend;  ///< laid out as c, perhaps c itself, or null
+  const float* addend;  ///< laid out as c, possibly c itself, or null
   const float* bias;    ///< one value per column, or null
 };
 
-/// Walks a panel along k. Rows apart in memory are reached from every third one: base, base + row
-/// and base + 2 row are what an address can say. Columns far apart are asked for in time, since the
-/// processor does not foresee strides over pages.
+/// Walks a panel along k. For row-strided panels one base pointer serves three rows: base, base +
+/// row and base + 2 row fit the addressing modes. Distant columns are prefetched explicitly,
+/// because the hardware prefetcher does not follow strides across pages.
 template <int kRows, Reads kReads>
 class PanelWalk {
  public:
@@ -46,7 +46,7 @@ class PanelWalk {
     for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
   }
   float operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
-  /// The same for the second vector of columns.
+  /// The same element, for the second vector of columns.
   float again(int i) const { return !kApart && reads_twice(i) ? twin_[i] : (*this)[i]; }
   void next() {
     if (!kApart) twin_ += step_;
@@ -65,13 +65,13 @@ class PanelWalk {
 };
 
 /// c[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
-/// packed kNr wide.
+/// packed with width kNr.
 template <int kRows, int kCols, Reads kReads = Reads::packed>
 void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const TileOutput& out) {
   PanelWalk<kRows, kReads> a(panel);
   Vec sum[kRows][kCols] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
-    prefetch<1, Access::read>(b + kAhead * kNr, kNr);  // sooner than the hardware would
+    prefetch<1, Access::read>(b + kAhead * kNr, kNr);  // earlier than the hardware would
     Vec right[kCols];
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) right[j] = load<Vec>(b + j * kLanes<float>);
@@ -106,7 +106,7 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
   }
 }
 
-/// The smallest kernel that covers `cols` columns, for a whole panel in place.
+/// Runs the smallest kernel that covers `cols` columns, for a whole panel in place.
 template <Reads kReads>
 inline void multiply_tile_in_place(std::int64_t depth, const Panel& a, const float* b,
                                    std::int64_t cols, const TileOutput& out) {
@@ -114,7 +114,8 @@ inline void multiply_tile_in_place(std::int64_t depth, const Panel& a, const flo
   multiply_tile<kMr, 1, kReads>(depth, a, b, out);
 }
 
-/// The smallest kernel that covers `rows` rows and `cols` columns; in place only whole panels.
+/// Runs the smallest kernel that covers `rows` rows and `cols` columns; panels in place are always
+/// whole.
 inline void multiply_tile(std::int64_t depth, const Panel& a, const float* b, std::int64_t rows,
                           std::int64_t cols, const TileOutput& out) {
   constexpr int kTwoThirds = (2 * kMr + 2) / 3, kThird = (kMr + 2) / 3;

@@ -1,19 +1,19 @@
-// Packing: a strip of kWidth rows of A (or columns of B) becomes dst[k][kWidth], in f32, padded
-// with zeros.
+// GEMM packing: a strip of kWidth rows of A (or columns of B) becomes dst[k][kWidth] in f32,
+// padded with zeros.
 #pragma once
 
 #include "ops/product/cpu_gemm_vector.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// `count` rows of A, or columns of B, for `depth` values of k: element (i, k) is
-/// src[i * line + k * step].
+/// `count` rows of A, or columns of B, over `depth` values of k: element (i, k) is src[i * line +
+/// k * step].
 struct Lines {
   std::int64_t line, step;
   std::int64_t count, depth;
 };
 
-/// One k of one strip, from adjacent elements of which the first `valid` exist.
+/// Packs one k of one strip from adjacent elements, of which the first `valid` exist.
 template <int kWidth, class T>
 inline void pack_adjacent(const T* src, std::int64_t valid, float* dst) {
   if (valid >= kWidth) {
@@ -23,9 +23,9 @@ inline void pack_adjacent(const T* src, std::int64_t valid, float* dst) {
   }
 }
 
-/// Lines contiguous along k (step == 1): squares of kLanes<float> x kLanes<float> are transposed in
-/// registers. When kWidth < kLanes<float> each store is overlapped by the next; dst needs
-/// kLanes<float> elements to spare.
+/// Packs lines that are contiguous along k (step == 1): squares of kLanes<float> x kLanes<float>
+/// are transposed in registers. If kWidth < kLanes<float>, each store overlaps the next one, and
+/// dst needs kLanes<float> extra elements.
 template <int kWidth, class T>
 void pack_lines(const T* src, const Lines& s, std::int64_t valid, float* dst) {
   constexpr int kGroups = (kWidth + kLanes<float> - 1) / kLanes<float>;
@@ -61,8 +61,8 @@ void pack_strided(const T* src, const Lines& s, std::int64_t valid, float* dst) 
   }
 }
 
-/// Packs all lines in strips of kWidth, the strips `stride` apart. Elements adjacent in memory are
-/// read in their order, across all strips: the hardware prefetches that best.
+/// Packs all lines into strips of kWidth, with `stride` between strips. Adjacent elements are read
+/// in memory order across all strips, which suits the hardware prefetcher best.
 template <int kWidth, class T>
 void pack_strips(const T* src, const Lines& s, float* dst, std::int64_t stride) {
   if (s.line == 1) {

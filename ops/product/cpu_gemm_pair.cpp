@@ -1,5 +1,5 @@
-// Two products in a row. Both B are packed whole; the thread that takes some rows of A keeps their
-// first product in its cache and multiplies it on at once.
+// Two consecutive products. Both B are packed whole; each thread keeps the first product of its
+// rows of A in its cache and multiplies it by the second B at once.
 #include "ops/product/cpu.h"
 #include "ops/product/cpu_gemm_tiles.h"
 
@@ -31,7 +31,8 @@ void product::gemm_pair(const GemmPairCall& call) {
       floats(Scratch::gemm_b, packed_size(whole1) + packed_size(whole2) + kLanes<float>);
   const Packed packed1 = pack_whole(whole1, b);
   const Packed packed2 = pack_whole(whole2, b + packed_size(whole1));
-  const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes<float>;  // seldom of pages
+  // The stride is padded, so that it is rarely a multiple of the page size.
+  const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes<float>;
   parallel_for(ceil_div(first.m, count), 1, [&](std::int64_t begin, std::int64_t end) {
     void* const between = floats(Scratch::gemm_between, count * stride);
     GemmCall to = first, from = second;

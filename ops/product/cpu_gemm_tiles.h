@@ -1,9 +1,9 @@
-// How a product is cut and how one tile of it is computed: what the schedules of
-// cpu_gemm.cpp (one product) and cpu_gemm_pair.cpp (two in a row) share.
+// GEMM tiling: how a product is split, and how one tile is computed. Shared by the schedules of
+// cpu_gemm.cpp (one product) and cpu_gemm_pair.cpp (two consecutive products).
 //
-// k is cut into blocks. B is packed block by block into strips of kNr columns that all threads
-// read. C is cut into tiles of fixed size; the thread that computes a tile packs the rows of A that
-// it needs. bf16 operands become f32 while they are packed.
+// k is split into blocks. B is packed block by block into strips of kNr columns that all threads
+// read. C is split into tiles of fixed size; the thread that computes a tile packs the rows of A
+// that it needs. bf16 operands are converted to f32 during packing.
 //
 //                                     B  k x n   kNr  kNr  kNr
 //                                               +----+----+----+-
@@ -19,11 +19,11 @@
 //   kMr|         |         |                    |  +----+ |         registers over one block
 //      +---------+---------+-                   +---------+-----
 //
-// Packed B is [block][strip][k][kNr]: for each k a strip's columns are adjacent. Packed A is
-// [panel][k][kMr]. The thread that has a tile packs its panels (OwnRows), or all threads share them
-// where a column of A is adjacent in memory (Packed::a), or panels are read where they are
-// (reads_rows, reads_columns).
-// Between two blocks of k a tile's sums are kept in C where that is f32, else in Sums.
+// Packed B is [block][strip][k][kNr]: for each k the columns of a strip are adjacent. Packed A is
+// [panel][k][kMr]. Each thread packs the panels of its tile (OwnRows); if the columns of A are
+// contiguous, all threads share packed panels (Packed::a); or panels are read in place
+// (reads_rows, reads_columns). Between two blocks of k the sums of a tile are kept in C if C is
+// f32, otherwise in Sums.
 #pragma once
 
 #include "engine/parallel.h"
@@ -38,21 +38,21 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 
 inline constexpr std::int64_t kMaxDepth = 512;                // k per block
-inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // of A per tile: a share of the cache
-inline constexpr std::int64_t kMinTilePanels = 4;  // of A per tile, that share a strip of B
-inline constexpr std::int64_t kWantedTiles = 16;   // so that several threads share them evenly
+inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // rows of A per tile
+inline constexpr std::int64_t kMinTilePanels = 4;  // panels of A per tile, which share a strip of B
+inline constexpr std::int64_t kWantedTiles = 16;   // enough tiles for an even load
 inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at a time
 
-inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that pay for waking a thread
+inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 
-/// f32 rows or columns of A that are adjacent in memory need no packing, unless their distance puts
-/// a whole panel into a few sets of the cache.
+/// Contiguous f32 rows or columns of A need no packing, unless their stride maps a whole panel to
+/// a few cache sets.
 inline constexpr std::int64_t kBadStride = 1024;
-/// In place are rows only for few columns of B where panels are tall: a step reads a line of each
-/// row, which is slower than packing them once. Short panels are always read in place.
+/// Tall panels of row-contiguous A are read in place only if B has few columns: each k touches a
+/// cache line per row, which is slower than packing once. Short panels are always read in place.
 inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
 
-/// One matrix of the batch and how it is cut: a function of the sizes alone.
+/// One matrix of the batch and its tiling, which depends on the sizes alone.
 struct Product {
   const GemmCall& call;
   std::int64_t a, b, c;               // offsets of this batch entry, in elements
@@ -62,7 +62,7 @@ struct Product {
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
     return smaller(depth, call.k - block * depth);
   }
-  /// Whether whole panels of A are read where they are, row by row or column by column.
+  /// Whether whole panels of A are read in place, row by row or column by column.
   [[nodiscard]] bool reads_rows() const {
     return call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
            call.a.row % kBadStride != 0 && call.n <= kFewColumns;
@@ -77,13 +77,13 @@ struct Product {
   }
 };
 
-/// The part of B that is packed at one time and, when A's rows are adjacent in memory, of A.
+/// The part of B that is packed at one time and, if the columns of A are contiguous, of A.
 struct Packed {
   std::int64_t col, cols;      // columns [col, col + cols)
   std::int64_t block, blocks;  // blocks of k [block, block + blocks)
   float* b;                    // [blocks][strips][depth of the block][kNr]
   float* a;                    // [blocks][panels][depth of the block][kMr], or null
-  std::int64_t a_row;          // rows from here on are in `a`; those before are read in place
+  std::int64_t a_row;  // rows from here on are packed in `a`; earlier ones are read in place
 
   [[nodiscard]] float* strip(const Product& p, std::int64_t of_block, std::int64_t at_col) const {
     const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr) * kNr;
@@ -123,7 +123,7 @@ inline Product cut(const GemmCall& call, std::int64_t entry) {
           .tile_cols = tile_strips * kNr};
 }
 
-/// Packs lines of an operand that start at `offset` into strips `stride` apart.
+/// Packs the lines of an operand that start at `offset` into strips with `stride` between them.
 template <int kWidth>
 void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, float* to,
           std::int64_t stride) {
@@ -134,12 +134,12 @@ void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, float* 
   }
 }
 
-/// k in [begin, end) of one block, counted from the block's start.
+/// The range [begin, end) of k within one block, counted from the block's start.
 struct Depths {
   std::int64_t block, begin, end;
 };
 
-/// All columns to be packed of B, as strips [depth][kNr].
+/// Packs all required columns of B as strips [depth][kNr].
 inline void pack_b(const Product& p, const Packed& to, const Depths& k) {
   const GemmOperand& b = p.call.b;
   const std::int64_t offset = p.b + (k.block * p.depth + k.begin) * b.row + to.col * b.col;
@@ -147,7 +147,7 @@ inline void pack_b(const Product& p, const Packed& to, const Depths& k) {
             to.strip(p, k.block, to.col) + k.begin * kNr, p.depth_of(k.block) * kNr);
 }
 
-/// Rows [t.row, t.row + t.rows) of A as panels [depth][kMr], the first at `to`.
+/// Packs the rows [t.row, t.row + t.rows) of A as panels [depth][kMr], the first at `to`.
 inline void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) {
   const GemmOperand& a = p.call.a;
   const std::int64_t offset = p.a + t.row * a.row + (k.block * p.depth + k.begin) * a.col;
@@ -155,7 +155,7 @@ inline void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) 
             p.depth_of(k.block) * kMr);
 }
 
-/// Packs what all tiles share.
+/// Packs the data that all tiles share.
 inline void pack_shared(const Product& p, const Packed& to) {
   const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
   const std::int64_t chunk_size =
@@ -174,7 +174,7 @@ inline void pack_shared(const Product& p, const Packed& to) {
                });
 }
 
-/// Partial sums of a tile between blocks of k.
+/// The partial sums of a tile between blocks of k.
 struct Sums {
   float* data;
   std::int64_t stride;
@@ -204,13 +204,13 @@ TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const 
           .last = block == p.blocks - 1};
 }
 
-/// Asks for the lines of a tile, so that they come while it is computed.
+/// Prefetches the lines of a tile while it is being computed.
 template <Access kAccess, class T>
 [[gnu::always_inline]] inline void prefetch_tile(const T* c, const TileTarget<T>& t) {
   for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kAccess>(c + i * t.c_stride, t.cols);
 }
 
-/// One block's share of a tile of at most kMr x kNr, from a packed panel and strip.
+/// Computes one block's contribution to a tile of at most kMr x kNr from a packed panel and strip.
 template <class T>
 void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
                     const float* b) {
@@ -230,14 +230,14 @@ void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t
   finish_tile(p.call, t, tile);
 }
 
-/// The rows of A that one tile packs for itself: those from `row` on, counted from the tile's
-/// first; those before are read in place. No data: all tiles share them.
+/// The rows of A that one tile packs for itself, from `row` on, counted from the tile's first row;
+/// earlier rows are read in place. Without data, all tiles share packed rows.
 struct OwnRows {
   float* data;
   std::int64_t row;
 };
 
-/// One block's share of a tile.
+/// Computes one block's contribution to a tile.
 template <class T>
 void multiply_panels(const Product& p, const Packed& packed, std::int64_t block, const Tile& t,
                      const Sums& sums, const OwnRows& own) {

@@ -1,4 +1,4 @@
-// What products do with vectors of f32: parts of them, and a square of them transposed.
+// f32 vector helpers of the GEMM: partial loads, and transposing a square in registers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 
 using Vec = Vector<float>;
 
-/// The first `count` lanes, the rest zero.
+/// Loads the first `count` lanes; the rest are zero.
 template <class T>
 Vec load_part(const T* p, std::int64_t count) {
   T lanes[kLanes<float>] = {};
@@ -35,7 +35,7 @@ inline Vec zip_low(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 4, 1,
 inline Vec zip_high(Vec a, Vec b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
 #endif
 
-/// x[i][j] becomes x[j][i]: log2(kLanes<float>) rounds of perfect shuffles.
+/// Transposes x[i][j] to x[j][i] in log2(kLanes<float>) rounds of perfect shuffles.
 inline void transpose(Vec (&x)[kLanes<float>]) {
 #pragma GCC unroll 4
   for (int round = 1; round < kLanes<float>; round *= 2) {

@@ -1,4 +1,4 @@
-// Images and their patches as rows: copies in runs of a patch's width.
+// Converts between images and rows of patches by copying runs of a patch's width.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/product/cpu.h"

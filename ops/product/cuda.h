@@ -1,4 +1,4 @@
-// The parts of products on CUDA.
+// Declarations of the CUDA GEMM kernels.
 #pragma once
 
 #include "ops/product/call.h"
@@ -10,12 +10,12 @@ void column_sums(const ColumnSumsCall& c);
 void images_to_rows(const PatchesCall& c);
 void rows_to_images(const PatchesCall& c);
 
-/// What is left of a call when A B lies packed in `sums`: C = alpha-scaled sums (+ bias)
-/// (+ addend), then GELU. `sums` null: all zero.
+/// The rest of a GEMM call when A B is packed in `sums`: C = alpha-scaled sums (+ bias) (+
+/// addend), then GELU. `sums` null: all zero.
 struct FinishCall {
   GemmCall gemm;
   const void* sums = nullptr;
-  DType dtype = DType::f32;  ///< of sums: f32, or f64 when C is f64
+  DType dtype = DType::f32;  ///< dtype of sums: f32, or f64 when C is f64
 };
 void finish(const FinishCall& call);
 

@@ -1,4 +1,4 @@
-// Sums of the columns of a matrix on CUDA: of runs of rows, then of their sums, until one is left.
+// Column sums of a matrix on CUDA: sums runs of rows, then their sums, until one row is left.
 #include "engine/cuda/launch.h"
 #include "ops/product/cuda.h"
 #include "ops/reduce/cuda.h"

@@ -1,9 +1,9 @@
-// GemmCall as products of cuBLASLt, which reads fewer forms than the call may have: what it cannot
-// read is packed first, what it cannot add (GELU, a bias per row, other dtypes) is done after by a
-// kernel (finish.cu).
+// GemmCall by cuBLASLt, which supports fewer layouts than GemmCall: operands that it cannot read
+// are packed first; operations that it cannot fuse (GELU, a bias per row, other dtypes) run
+// afterwards in a kernel (finish.cu).
 //
-// cuBLASLt is column-major, so C^T = B^T A^T is computed: a row-major matrix with leading dimension
-// ld is its transpose, column-major, with the same ld.
+// cuBLASLt is column-major, so C^T = B^T A^T is computed: a row-major matrix with leading
+// dimension ld is, in column-major form, its transpose with the same ld.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -26,7 +26,7 @@ std::int64_t batch_count(const GemmCall& call) {
                          std::multiplies<>());
 }
 
-/// An operand of the call, rows x columns, in a form that cuBLASLt reads: itself, or a packed copy.
+/// An operand, rows x columns, in a layout that cuBLASLt can read: in place, or a packed copy.
 class Operand {
  public:
   Operand(const GemmCall& call, const GemmOperand& x, std::int64_t rows, std::int64_t columns,
@@ -36,7 +36,7 @@ class Operand {
   }
 
   [[nodiscard]] const GemmOperand& get() const { return x_; }
-  /// Its rows are adjacent elements instead of its columns.
+  /// Whether rows instead of columns are adjacent elements.
   [[nodiscard]] bool is_transposed() const { return !has_adjacent_columns(); }
   [[nodiscard]] LtMatrix matrix() const {
     LtMatrix m;
@@ -65,7 +65,7 @@ class Operand {
     GemmOperand packed{nullptr, dtype, columns_, 1, {}};
     std::int64_t count = rows_ * columns_;
     for (int axis = kGemmBatchAxes - 1; axis >= 0; --axis) {
-      const bool repeats = x_.batch[axis] == 0;  // packed once, and read again
+      const bool repeats = x_.batch[axis] == 0;  // packed once and reused
       packed.batch[axis] = repeats ? 0 : count;
       copy.axes.shape[axis] = repeats ? 1 : call.batch[axis];
       copy.axes.strides[0][axis] = packed.batch[axis];
@@ -91,7 +91,7 @@ class Operand {
   Storage storage_;
 };
 
-/// Greatest power of two, at most 256, that divides the address and each step from it.
+/// The largest power of two, at most 256, that divides the address and every step from it.
 int alignment_of(const void* data, const LtMatrix& x, const std::int64_t* batch, int inner) {
   constexpr std::uint64_t kMaxAlignment = 256;
   std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | kMaxAlignment;
@@ -102,13 +102,13 @@ int alignment_of(const void* data, const LtMatrix& x, const std::int64_t* batch,
   return static_cast<int>(bits & (~bits + 1));
 }
 
-/// The batch axis with the most entries goes to cuBLASLt, the others are a loop.
+/// The batch axis with the most entries is passed to cuBLASLt; the others are looped over.
 int longest_axis(const GemmCall& call) {
   return static_cast<int>(std::max_element(call.batch, call.batch + kGemmBatchAxes) - call.batch);
 }
 
-/// Axes that lie behind one another in all three matrices are one: C and the larger operand of most
-/// batches are contiguous.
+/// Merges batch axes that are contiguous in all three matrices: C and the larger operand of most
+/// batches are.
 void merge_batch(GemmCall& call) {
   const GemmCall given = call;
   int last = kGemmBatchAxes;  // the outermost axis of the result so far
@@ -142,7 +142,7 @@ std::byte* at(void* data, DType dtype, std::int64_t offset) {
   return static_cast<std::byte*>(data) + bytes_of(offset, dtype);
 }
 
-/// The product alone, C = alpha A B (+ bias per column) (+ addend), in dtypes that cuBLASLt has.
+/// The GEMM alone, C = alpha A B (+ bias per column) (+ addend), in dtypes that cuBLASLt supports.
 void multiply(const GemmCall& call, const Operand& left, const Operand& right) {
   const int inner = longest_axis(call);
   LtProduct product;
@@ -180,7 +180,8 @@ void multiply(const GemmCall& call, const Operand& left, const Operand& right) {
   }
 }
 
-/// The bias as the epilogue wants it: of the output's dtype, aligned. Else a copy in `storage`.
+/// The bias in the form that the epilogue requires, the output's dtype and aligned: in place, or a
+/// copy in `storage`.
 const void* bias_for_epilogue(const GemmCall& call, Storage& storage) {
   const DType given = call.c.dtype == DType::f64 ? DType::f64 : DType::f32;
   const bool fits = given == call.c.dtype && reinterpret_cast<std::uintptr_t>(call.bias) % 16 == 0;
@@ -214,7 +215,7 @@ void gemm(const GemmCall& asked) {
     if (call.bias_kind == GemmBias::per_column) call.bias = bias_for_epilogue(call, bias);
     return multiply(call, left, right);
   }
-  // Into a packed f32 (or f64) intermediate, then finished by a kernel.
+  // Computes a packed f32 (or f64) intermediate, which a kernel then finishes.
   const DType wide = acc_dtype(in);
   GemmCall product = call;
   const Storage sums = temporary(batch_count(call) * call.m * call.n, wide);
@@ -232,7 +233,7 @@ void gemm(const GemmCall& asked) {
 
 namespace {
 
-/// What lies between the two products is kept for as long as they take.
+/// The intermediate between the two products exists only during this call.
 void gemm_pair(const GemmPairCall& pair) {
   GemmPairCall call = pair;
   const Storage middle = temporary(call.first.m * call.first.n, call.first.c.dtype);

@@ -1,4 +1,4 @@
-// Descriptors, the choice of an algorithm, and its use.
+// cuBLASLt descriptors, algorithm selection, and execution.
 #include "ops/product/cuda_lt.h"
 
 #include <cublasLt.h>
@@ -72,7 +72,7 @@ struct Preference : Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDe
   }
 };
 
-/// What cuBLASLt is told of a product, and the algorithm that it chose.
+/// The cuBLASLt descriptors of a product, and the selected algorithm.
 struct Plan {
   Operation operation;
   Layout a, b, d;
@@ -99,7 +99,7 @@ struct Plan {
   void choose(cublasLtHandle_t handle, const LtProduct& product) {
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
-    // The other schemes add up partial sums in the output's type.
+    // The other reduction schemes add partial sums in the output's type.
     preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     const auto aligned = [](const LtMatrix& x) { return static_cast<std::uint32_t>(x.alignment); };
@@ -119,7 +119,7 @@ struct Plan {
   }
 };
 
-/// A device's handle and the plans made with it.
+/// A device's handle and the plans created with it.
 class Planner {
  public:
   Planner() { blas_check(cublasLtCreate(&handle_), "cublasLtCreate"); }
@@ -143,11 +143,11 @@ void lt_product(const LtProduct& product, double alpha, const LtPointers& at) {
   static auto& planners = *new std::map<int, Planner>;  // never destroyed: CUDA may be gone first
   static std::mutex mutex;
   const int device = fovea::cuda::current_device();
-  const std::lock_guard lock(mutex);  // the bias is set in the plan itself
+  const std::lock_guard lock(mutex);  // the bias pointer is part of the plan
   Planner& planner = planners[device];
   Plan& plan = planner.plan(product);
   if (product.has_bias) plan.operation.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, at.bias);
-  // Of the current stream, so that its next user comes after this product.
+  // Allocated on the current stream, so that its next user is ordered after this product.
   const Storage workspace(kWorkspace, {DeviceType::cuda, device});
   const double beta = product.adds ? 1 : 0;
   const float alpha32 = static_cast<float>(alpha), beta32 = static_cast<float>(beta);

@@ -1,4 +1,4 @@
-// The end of a product that cuBLASLt has no form of.
+// GEMM epilogues that cuBLASLt does not support.
 #include "engine/cuda/launch.cuh"
 #include "ops/elementwise/activation_functors.h"
 #include "ops/product/cuda.h"
@@ -10,7 +10,7 @@ using fovea::cuda::current_stream;
 using fovea::cuda::grid_thread;
 using fovea::cuda::grid_threads;
 
-/// Element i of the packed [batch, m, n] and where it stands in C.
+/// Element i of the packed [batch, m, n] and its offset in C.
 template <class Sum, class Out>
 __global__ void finish_kernel(GemmCall call, const Sum* sums, std::int64_t count) {
   const auto* const bias = static_cast<const acc_t<Out>*>(call.bias);

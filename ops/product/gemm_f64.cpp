@@ -1,5 +1,5 @@
-// The f64 product on Eigen: the only file that includes it. Eigen runs on one thread; the rows of C
-// are cut into tiles of fixed size.
+// The f64 GEMM on Eigen: the only file that includes it. Eigen runs single-threaded; the rows of C
+// are split into tiles of fixed size.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>
@@ -20,7 +20,7 @@ using Result = Eigen::Map<Matrix, 0, Eigen::OuterStride<>>;
 
 constexpr std::int64_t kTileRows = 64;
 
-/// rows x cols elements of an operand with one stride of 1, or a copy that has it.
+/// rows x cols elements of an operand with a stride of 1, or a copy of it.
 struct View {
   const double* data;
   std::int64_t rows, cols, row, col;
@@ -52,7 +52,7 @@ struct View {
   }
 };
 
-/// Bias, addend and GELU on the rows [begin, begin + count) of the product's values.
+/// Applies bias, addend and GELU to the rows [begin, begin + count) of the product.
 void finish(const GemmCall& call, std::int64_t begin, Matrix& values, std::int64_t c_offset) {
   const auto* bias = static_cast<const double*>(call.bias);
   const auto* addend = static_cast<const double*>(call.addend);
@@ -87,7 +87,7 @@ void multiply_rows(const GemmCall& call, const View& a, const View& b, std::int6
 
 void multiply(const GemmCall& call, std::int64_t entry) {
   const auto start = [&](const GemmOperand& x) -> const double* {
-    if (x.data == nullptr) return nullptr;  // without elements: adding to it would be undefined
+    if (x.data == nullptr) return nullptr;  // no elements: pointer arithmetic would be undefined
     return static_cast<const double*>(x.data) + gemm_batch_offset(call, x.batch, entry);
   };
   const View a(start(call.a), call.m, call.k, call.a);

@@ -1,4 +1,4 @@
-// The f64 product, on Eigen: compiled once, the same under every instruction set.
+// The f64 GEMM, based on Eigen: compiled once, identical under every instruction set.
 #pragma once
 
 #include "ops/product/call.h"

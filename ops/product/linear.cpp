@@ -1,4 +1,4 @@
-// Linear layers: a product whose bias, GELU and residual are added inside it.
+// Linear layers: one GEMM with bias, GELU and residual in its epilogue.
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
@@ -20,7 +20,7 @@ struct LinearDTypes {
   DType weight, bias;
 };
 
-/// The gradients of y = x w^T + b from dy [R, out]: products with the operands exchanged.
+/// The gradients of y = x w^T + b from dy [R, out]: GEMMs with the operands exchanged.
 Grads linear_gradients(const GradArgs& g, const Tensor& dy, LinearDTypes dtypes) {
   const Tensor &x = g.saved[0], &weight = g.saved[1];
   Grads grads(3);

@@ -27,7 +27,7 @@ void require_factors(std::string_view op, const Tensor& a, const Tensor& b) {
         ", expected at least two axes each");
 }
 
-/// a b of matrices; when b is one matrix for a whole batch, the batch is so many more rows.
+/// a b for matrices; if b is one matrix for a whole batch, the batch is folded into the rows.
 Tensor multiply(const Tensor& a, const Tensor& b) {
   if (b.rank() > 2 || a.rank() == 2) return product(a, b, a.dtype());
   Shape shape = a.shape();
@@ -35,7 +35,8 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
   return with_shape(product(as_matrix(a), b, a.dtype()), shape);
 }
 
-/// d/db of a b, [..., K, N] or, when b is one matrix for a whole batch, summed over that [K, N].
+/// d/db of a b, [..., K, N]; if b is one matrix for a whole batch, summed over the batch to [K,
+/// N].
 Tensor right_gradient(const Tensor& a, const Tensor& b, const Tensor& dy) {
   if (b.rank() > 2 || a.rank() == 2) return product(exchanged(a), dy, b.dtype());
   return product(exchanged(as_matrix(a)), as_matrix(dy), b.dtype());

@@ -1,4 +1,4 @@
-// The perceptron: two ops on the tape, a pair of products off it.
+// The MLP: two ops on the tape, or a pair of fused GEMMs off it.
 #include "ops/mlp.h"
 
 #include "engine/autograd.h"
@@ -11,8 +11,8 @@
 namespace fovea::ops {
 namespace {
 
-constexpr std::int64_t kMinRows = 1024;        // fewer feed too few threads: not cut by columns
-constexpr std::int64_t kMaxWeights = 1 << 23;  // that are worth packing whole
+constexpr std::int64_t kMinRows = 1024;        // fewer cannot occupy the threads
+constexpr std::int64_t kMaxWeights = 1 << 23;  // largest weights worth packing whole
 
 bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   return kernels(x.device()).product.gemm_pair && x.dtype() != DType::f64 &&
@@ -21,7 +21,7 @@ bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
          !needs_tape({x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
 }
 
-/// The product of one layer but for its rows, which are A and C.
+/// The GEMM of one layer, without the rows A and C.
 GemmCall layer(std::int64_t rows, const Tensor& weight, const Tensor& bias) {
   GemmCall call;
   call.m = rows;

@@ -1,4 +1,4 @@
-// The convolution whose stride is its kernel: patches as the rows of a matrix, then one product.
+// A convolution with stride equal to its kernel: patches as the rows of a matrix, then one GEMM.
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
@@ -45,7 +45,7 @@ struct Grid {
     kernels(images.device()).product.images_to_rows(c);
     return result;
   }
-  /// The opposite of rows().
+  /// The inverse of rows().
   [[nodiscard]] Tensor images(const Tensor& rows) const {
     const Tensor result = empty(
         {call.batch, call.channels, call.grid[0] * call.patch[0], call.grid[1] * call.patch[1]},

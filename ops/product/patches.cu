@@ -1,10 +1,10 @@
-// Images and their patches as rows on CUDA, a thread a pixel.
+// Converts between images and rows of patches on CUDA, one thread per pixel.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/product/cuda.h"
 
 namespace fovea::ops::cuda {
 
-/// Where a pixel of the planes [batch * channels] stands among the rows.
+/// The position among the rows of a pixel of the planes [batch * channels].
 __device__ inline std::int64_t place_in_rows(const PatchesCall& c, const PlanePoint& at) {
   const auto [row, y] = divide(at.y, c.patch[0]);
   const auto [column, x] = divide(at.x, c.patch[1]);

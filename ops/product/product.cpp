@@ -1,4 +1,4 @@
-// From tensors to the call of the one product kernel.
+// Builds the GEMM call from tensors.
 #include "ops/product/product.h"
 
 #include <utility>
@@ -13,7 +13,7 @@ Shape leading(const Shape& shape) {
   return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
 }
 
-/// Batch strides of an operand, aligned at the right of the call's batch axes.
+/// Sets the batch strides of an operand, right-aligned to the call's batch axes.
 void set_batch(std::int64_t (&to)[kGemmBatchAxes], const Strides& strides) {
   for (int axis = 0; axis < strides.rank(); ++axis) {
     to[kGemmBatchAxes - strides.rank() + axis] = strides[axis];

@@ -1,4 +1,4 @@
-// One matrix product between tensors: what matmul, linear and convolution end in.
+// One GEMM between tensors, used by matmul, linear and convolution.
 #pragma once
 
 #include <string_view>
@@ -8,31 +8,31 @@
 
 namespace fovea::ops::detail {
 
-/// How a product ends; see GemmCall.
+/// The epilogue of a GEMM; see GemmCall.
 struct ProductEnd {
-  Tensor into = {};    ///< add to this contiguous tensor and return it, or undefined
-  Tensor addend = {};  ///< added: contiguous, as the result, or undefined
+  Tensor into = {};    ///< a contiguous tensor to add to and return, or undefined
+  Tensor addend = {};  ///< added to the result: contiguous, of its shape, or undefined
   Tensor bias = {};    ///< [N], f32 or f64, or undefined
   bool gelu = false;
-  Tensor pre_activation = {};  ///< filled when defined: contiguous, as the result
+  Tensor pre_activation = {};  ///< written when defined: contiguous, of the result's shape
 };
 
 /// a [..., M, K] times b [..., K, N] -> contiguous [..., M, N] of `dtype`; leading axes broadcast,
-/// any strides are read in place. Shapes and devices must fit: callers have checked them.
+/// any strides are read in place. Callers must have checked shapes and devices.
 [[nodiscard]] Tensor product(const Tensor& a, const Tensor& b, DType dtype,
                              const ProductEnd& end = {});
 
-/// Column sums of a packed [R, C] in `dtype`, rows added in a fixed order.
+/// Column sums of a packed [R, C] in `dtype`; rows are added in a fixed order.
 [[nodiscard]] Tensor column_sums(const Tensor& x, DType dtype);
 
-/// x off the tape with its last two axes exchanged.
+/// x off the tape with its last two axes swapped.
 [[nodiscard]] Tensor exchanged(const Tensor& x);
 
-/// [..., C] off the tape as [R, C], R the product of the leading sizes; copies when strides forbid
-/// sharing.
+/// [..., C] off the tape as [R, C], where R is the product of the leading sizes; copies if the
+/// strides require it.
 [[nodiscard]] Tensor as_matrix(const Tensor& x);
 
-/// Contiguous x as another shape of as many elements, off the tape.
+/// Contiguous x with another shape of equal size, off the tape.
 [[nodiscard]] Tensor with_shape(const Tensor& x, const Shape& shape);
 
 }  // namespace fovea::ops::detail

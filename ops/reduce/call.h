@@ -1,4 +1,5 @@
-// What the reduction kernels are given. All tensors are packed; sums are f64 for f64 and else f32.
+// Arguments of the reduction kernels. All tensors are packed; sums are f64 for f64 and otherwise
+// f32.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct PartialSumsCall {
   void* sums = nullptr;
 };
 
-/// y = x / max(sum |x|, eps) of each row of [rows, width], summed in f64.
+/// y = x / max(sum |x|, eps) for each row of [rows, width], summed in f64.
 struct L1NormalizeCall {
   DType dtype = DType::f32;
   std::int64_t rows = 0, width = 0;
@@ -28,11 +29,11 @@ struct L1NormalizeCall {
   void* dx = nullptr;
 };
 
-/// Elements that partial_sums should add up before they join other sums: fewer where thousands of
-/// threads wait for work.
+/// Number of elements that partial_sums should add before merging with other sums: fewer when
+/// thousands of threads are available.
 struct SumRuns {
-  std::int64_t along_rows = 1;    ///< where inner is 1
-  std::int64_t down_columns = 1;  ///< elsewhere
+  std::int64_t along_rows = 1;    ///< if inner is 1
+  std::int64_t down_columns = 1;  ///< otherwise
 };
 
 struct ReduceKernels {

@@ -1,4 +1,4 @@
-// The kernels of reductions that do not stand in cpu_sum.cpp, which has the table.
+// The CPU reduction kernels outside of cpu_sum.cpp, which defines the table.
 #pragma once
 
 #include "ops/reduce/call.h"

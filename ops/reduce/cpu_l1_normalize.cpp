@@ -1,4 +1,4 @@
-// Rows divided by the sum of their magnitudes, in f64.
+// L1 normalisation of rows: division by the sum of magnitudes, in f64.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/common/math.h"

@@ -1,4 +1,4 @@
-// Sums along a contiguous run, and down the columns of a matrix.
+// Sums along contiguous runs, and down the columns of a matrix.
 #include "engine/parallel.h"
 #include "ops/common/cpu/lanes.h"
 #include "ops/common/cpu/sizes.h"
@@ -15,7 +15,7 @@ template <class T>
   return total.total();
 }
 
-/// [rows, width] with `stride` elements from row to row.
+/// [rows, width] with `stride` elements between rows.
 template <class T>
 struct Columns {
   const T* x;
@@ -23,7 +23,7 @@ struct Columns {
   acc_t<T>* sums;  // [width], overwritten
 };
 
-/// Four rows at a time, so that each sum is loaded and stored a quarter as often.
+/// Processes four rows at a time, so that each sum is loaded and stored a quarter as often.
 template <class T>
 [[gnu::flatten]] void column_sums(const Columns<T>& c) {
   using A = acc_t<T>;
@@ -46,9 +46,9 @@ template <class T>
   }
 }
 
-constexpr std::int64_t kStrip = 1 << 10;  // of a sum that stays in the L1 cache
+constexpr std::int64_t kStrip = 1 << 10;  // columns per strip, whose sums stay in the L1 cache
 
-/// Columns [first, first + kStrip) of one run.
+/// Sums the columns [first, first + kStrip) of one run.
 template <class T>
 void sum_strip(const PartialSumsCall& c, std::int64_t index, std::int64_t first) {
   const std::int64_t start = index % c.runs * c.run, rows = smaller(c.run, c.n - start);

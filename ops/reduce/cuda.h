@@ -1,4 +1,4 @@
-// The parts of the reductions on CUDA.
+// Declarations of the CUDA reduction kernels.
 #pragma once
 
 #include "ops/reduce/call.h"

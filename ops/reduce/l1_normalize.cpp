@@ -1,4 +1,4 @@
-// Rows divided by the sum of their magnitudes; another axis than the last is moved there first.
+// L1 normalisation of rows; an axis other than the last is moved to the end first.
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"

@@ -1,4 +1,4 @@
-// Rows divided by the sum of their magnitudes on CUDA, a warp a row, in f64.
+// L1 normalisation of rows on CUDA, one warp per row, in f64.
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/reduce/cuda.h"
 

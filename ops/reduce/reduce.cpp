@@ -13,14 +13,14 @@
 namespace fovea::ops {
 namespace {
 
-/// Which axes go, and the shapes that follow.
+/// The reduced axes and the resulting shapes.
 struct Reduction {
   bool reduced[Shape::kMaxRank] = {};
-  Shape kept;              ///< with size 1 where reduced
-  Shape result;            ///< kept, or without those axes
+  Shape kept;              ///< shape with size 1 on reduced axes
+  Shape result;            ///< kept, or without the reduced axes
   std::int64_t count = 1;  ///< elements per sum
 
-  /// Sets what it was asked for in `op`.
+  /// Adds the arguments of the reduction as attributes to `op`.
   Reduction(OpLabel& op, const Shape& shape, Axes axes, bool keepdim) : kept(shape) {
     for (const int axis : axes) {
       bool& seen = reduced[normalize_axis(op, axis, shape.rank())];
@@ -53,7 +53,7 @@ struct Block {
   std::int64_t outer = 1, n = 1, inner = 1;
 };
 
-/// One round: [outer, runs, inner] in acc_t, each the sum of one run.
+/// One round: [outer, runs, inner] in acc_t, each element the sum of one run.
 Tensor partial_sums(const Tensor& x, const Block& b) {
   const auto& reduce = kernels(x.device()).reduce;
   const std::int64_t run = b.inner == 1 ? reduce.runs.along_rows : reduce.runs.down_columns;
@@ -63,7 +63,7 @@ Tensor partial_sums(const Tensor& x, const Block& b) {
   return sums;
 }
 
-/// Sums x over the middle of `block`, in rounds; the result has acc_t.
+/// Sums x over the middle axis of `block`, in rounds; the result is in acc_t.
 Tensor sum_middle(Tensor x, Block block) {
   do {
     x = partial_sums(x, block);
@@ -72,8 +72,8 @@ Tensor sum_middle(Tensor x, Block block) {
   return x;
 }
 
-/// The sums in acc_t, with `reduction.kept` as shape. Neighbouring reduced axes go at once, the
-/// last ones first.
+/// The sums in acc_t with shape `reduction.kept`. Adjacent reduced axes are summed together,
+/// starting with the last ones.
 Tensor sum_values(const Tensor& x, const Reduction& reduction) {
   Tensor sums = detail::packed(x);
   std::int64_t inner = 1;
@@ -91,7 +91,7 @@ Tensor sum_values(const Tensor& x, const Reduction& reduction) {
   return sums.alias(reduction.kept, contiguous_strides(reduction.kept));
 }
 
-/// dy of shape `result` read as x's shape, repeated along the reduced axes.
+/// dy of shape `result` expanded to the shape of x along the reduced axes.
 Tensor spread(const Tensor& dy, const Reduction& reduction, const Shape& shape) {
   const Strides strides = contiguous_strides(reduction.kept);
   return dy.alias(shape, broadcast_strides(reduction.kept, strides, shape));
@@ -102,8 +102,9 @@ Tensor mean_values(const Tensor& x, const Reduction& reduction) {
   return mul(sum_values(x, reduction), 1 / static_cast<double>(reduction.count));
 }
 
-/// x - mean(x) in acc_t. What the rounded mean leaves is subtracted too, for far from zero it is as
-/// large as the digits of the differences (Chan, Golub, LeVeque: corrected two-pass algorithm).
+/// x - mean(x) in acc_t. The residual mean that rounding leaves is subtracted too: for data far
+/// from zero it is as large as the digits of the differences (Chan, Golub, LeVeque: corrected
+/// two-pass algorithm).
 struct Centre {
   Tensor mean, rest;
 
@@ -116,7 +117,7 @@ struct Centre {
   [[nodiscard]] Tensor deviation(const Tensor& x) const { return sub(sub(x, mean), rest); }
 };
 
-/// `values`, computed in acc_t with kept axes, as the op's result.
+/// Converts `values`, computed in acc_t with kept axes, to the op's result.
 Tensor finished(const Tensor& values, const Reduction& reduction, DType dtype) {
   return values.alias(reduction.result, contiguous_strides(reduction.result)).to(dtype);
 }

@@ -1,5 +1,5 @@
-// Sums of runs on CUDA: a block a run where its elements are neighbours, else a thread a run,
-// beside those of the neighbours.
+// Sums of runs on CUDA: one block per run if its elements are adjacent, otherwise one thread per
+// run, next to the threads of neighbouring runs.
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/reduce/cuda.h"
 
@@ -9,7 +9,7 @@ using fovea::cuda::blocks_for;
 using fovea::cuda::grid_thread;
 using fovea::cuda::grid_threads;
 
-/// inner is 1.
+/// For inner = 1.
 template <class T, int N>
 __global__ void run_sums_kernel(PartialSumsCall c) {
   using A = acc_t<T>;

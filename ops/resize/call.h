@@ -1,4 +1,4 @@
-// What the kernel of interpolation is given. Tensors are packed, and f64 or else f32.
+// Arguments of the interpolation kernel. Tensors are packed, in f64 or otherwise f32.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A sparse matrix applied along one axis.
+// Applies a sparse matrix along one axis.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/resize/call.h"
@@ -6,7 +6,7 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kTaps = 4;  // of a row, or more with antialiasing
+constexpr std::int64_t kTaps = 4;  // typical taps per row; antialiasing uses more
 
 template <class T>
 void apply_row(const ResizeCall& c, std::int64_t outer, std::int64_t row) {

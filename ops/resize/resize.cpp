@@ -1,5 +1,5 @@
-// Interpolation as two products with sparse weight matrices, one per axis: y = R_h x R_w^T, whose
-// derivative is dx = R_h^T dy R_w.
+// Interpolation as two products with sparse weight matrices, one per axis: y = R_h x R_w^T, with
+// the derivative dx = R_h^T dy R_w.
 #include "ops/resize.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ Taps transposed(const Taps& m) {
   return t;
 }
 
-/// The same matrix in memory of a device.
+/// The same matrix in device memory.
 struct DeviceTaps {
   std::int64_t rows, columns;
   Tensor begin, index, weight;
@@ -143,7 +143,7 @@ Tensor apply(const Taps& taps, const Tensor& x, std::int64_t outer, std::int64_t
   return y;
 }
 
-/// Rows and columns of x [B, C, H, W] weighted by `height` and `width`; in f32 for bf16.
+/// Interpolates the rows and columns of x [B, C, H, W] by `height` and `width`; f32 for bf16.
 Tensor apply_both(const Tensor& x, const Taps& height, const Taps& width) {
   const std::int64_t planes = x.shape()[0] * x.shape()[1];
   const Tensor wide =

@@ -1,4 +1,4 @@
-// A sparse matrix applied along one axis on CUDA, a thread a result.
+// Applies a sparse matrix along one axis on CUDA, one thread per result.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/resize/call.h"
 

@@ -1,4 +1,4 @@
-// What the softmax kernels are given. Rows are packed; statistics are f32 for bf16.
+// Arguments of the softmax kernels. Rows are packed; statistics are f32 for bf16.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fovea::ops {
 
-/// y = softmax(x), or its logarithm, of each row of [rows, width].
+/// y = softmax(x), or log-softmax, for each row of [rows, width].
 struct SoftmaxCall {
   DType dtype = DType::f32;
   bool log = false;
@@ -17,7 +17,7 @@ struct SoftmaxCall {
   void* y = nullptr;
 };
 
-/// dx from the output y and its gradient.
+/// dx from the output y and its gradient dy.
 struct SoftmaxGradCall {
   DType dtype = DType::f32;
   bool log = false;

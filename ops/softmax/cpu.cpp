@@ -11,7 +11,7 @@ namespace {
 
 namespace math = fovea::ops::detail::math;
 
-/// One row, and working memory of its width.
+/// One row, and scratch memory of its width.
 template <class T>
 struct Row {
   const T* x;
@@ -27,7 +27,8 @@ struct GradRow {
   acc_t<T>* p;
 };
 
-/// e = exp(x - max), and its sum. The loop over exp is plain, so that the compiler vectorises it.
+/// e = exp(x - max), and its sum. The loop over exp is kept simple, so that the compiler
+/// vectorises it.
 template <class T>
 struct Exponentials {
   using A = acc_t<T>;
@@ -92,7 +93,7 @@ template <class T>
   });
 }
 
-/// Calls of_row(offset of the row, working memory) for every row.
+/// Calls of_row(offset of the row, scratch memory) for every row.
 template <class A, class Call, class OfRow>
 void for_rows(const Call& c, const OfRow& of_row) {
   parallel_for(c.rows, grain(kMinElements, c.width), [&](std::int64_t begin, std::int64_t end) {

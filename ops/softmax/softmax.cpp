@@ -1,5 +1,5 @@
-// Softmax and log-softmax: packed rows go to the kernels; another axis than the last is moved there
-// first. The derivative reads the output.
+// Softmax and log-softmax. Kernels receive packed rows; an axis other than the last is moved to
+// the end first. The derivative reads the output.
 #include "ops/softmax.h"
 
 #include "engine/autograd.h"

@@ -1,5 +1,5 @@
-// Softmax and log-softmax of rows on CUDA, a warp a row. Statistics are f32 for bf16 and f32, f64
-// for f64. Sums run in a fixed order.
+// Softmax and log-softmax of rows on CUDA, one warp per row. Statistics are f32 for bf16 and f32,
+// f64 for f64. Sums run in a fixed order.
 #include <cmath>
 
 #include "ops/common/cuda/row_items.cuh"

@@ -1,4 +1,4 @@
-// Checks that the tensors of an update and its step's numbers fit each other.
+// Checks that the tensors of an update fit each other and the step numbers.
 #include "ops/update/arrays.h"
 
 #include "ops/common/checks.h"

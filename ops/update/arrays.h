@@ -1,4 +1,4 @@
-// What the optimizers' steps share above the kernels: checks, versions, the numbers of a step.
+// Helpers of the optimizer steps above the kernels: checks, versions, the numbers of a step.
 #pragma once
 
 #include <string_view>
@@ -9,25 +9,25 @@
 
 namespace fovea::ops::detail {
 
-/// Throws unless t is f32 or f64 and contiguous: what can be changed in place.
+/// Throws unless t is f32 or f64 and contiguous, as in-place updates require.
 void require_updatable(std::string_view op, std::string_view what, const Tensor& t);
-/// Throws unless t, too, is contiguous and has the shape, dtype and device of `changed`.
+/// Throws unless t is contiguous and has the shape, dtype and device of `changed`.
 void require_like(std::string_view op, std::string_view what, const Tensor& t,
                   const Tensor& changed);
 
-/// How many moments an optimizer keeps: m, or m and v.
+/// The number of moments that an optimizer keeps: m, or m and v.
 enum class Moments { one, two };
 
-/// The tensors as kernels see them; throws when they do not fit each other.
+/// The tensors in the kernels' form; throws if they do not fit each other.
 [[nodiscard]] UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors,
                                      Moments moments);
-/// Says that an update has changed the parameter and its moments.
+/// Records that an update changed the parameter and its moments.
 void bump_versions(const UpdateTensors& tensors, Moments moments);
 
-/// The rates as kernels see them; throws unless they are on the parameter's device.
+/// The rates in the kernels' form; throws unless they are on the parameter's device.
 [[nodiscard]] StepRates rates_of(std::string_view op, const UpdateTensors& tensors,
                                  const UpdateRates& rates);
-/// Throws unless the step was written for these betas.
+/// Throws unless the step numbers were written for these betas.
 [[nodiscard]] AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
                                        const AdamOptions& options);
 

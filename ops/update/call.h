@@ -1,5 +1,5 @@
-// What the kernels of updates are given. Arrays are packed, of f32 or f64 unless something else is
-// said; numbers are rounded once to the arrays' type.
+// Arguments of the update kernels. Arrays are packed, in f32 or f64 unless stated otherwise;
+// numbers are rounded once to the type of the arrays.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace fovea::ops {
 
-/// Elements that one thread updates at a time, and whose squares are summed before the others'.
+/// Elements that one thread updates at a time; squares are summed within a block first.
 inline constexpr std::int64_t kUpdateBlock = 1 << 15;
 
-/// A parameter, its gradient and moments, of `count` elements each.
+/// A parameter, its gradient and its moments, with `count` elements each.
 struct UpdateArrays {
   DType dtype = DType::f32;
   std::int64_t count = 0;
@@ -22,9 +22,8 @@ struct UpdateArrays {
   void* v = nullptr;
 };
 
-/// The numbers of a step that are the same for all parameters. They are in the memory of the
-/// device, and written before each step: calls that were made once can be repeated (as a CUDA graph
-/// is).
+/// The step numbers shared by all parameters. They are in device memory and written before each
+/// step, so that recorded calls can be repeated (as a CUDA graph is).
 struct StepBlock {
   double lr = 0;
   double gradient_scale = 1;
@@ -32,7 +31,8 @@ struct StepBlock {
   double second_root = 1;  ///< 1 / sqrt(1 - b2^t)
 };
 
-/// The rates of one parameter: of the step's lr, or where `now` is null lr_scale itself.
+/// The rates of one parameter, relative to the step's lr; if `now` is null, lr_scale is the rate
+/// itself.
 struct StepRates {
   const StepBlock* now = nullptr;
   double lr_scale = 1, weight_decay = 0;
@@ -45,7 +45,7 @@ struct StepRates {
   }
 };
 
-/// Adam's direction d of an element (formulas.h), with g already multiplied by the step's scale:
+/// Adam's direction d for one element (formulas.h), with g already multiplied by the step's scale:
 /// m <- b1 m + c1 g,  v <- b2 v + c2 g^2,  d = rate m / (root sqrt(v) + eps).
 struct AdamNumbers {
   double b1 = 0, c1 = 1, b2 = 0, c2 = 1, eps = 0;
@@ -58,7 +58,7 @@ struct AdamWCall {
   AdamNumbers adam;
 };
 
-/// u = d + wd p, with rate = 1 / first_bias; p stays as it is.
+/// u = d + wd p, with rate = 1 / first_bias; p is unchanged.
 struct LambCall {
   UpdateArrays arrays;
   StepRates rates;
@@ -82,7 +82,7 @@ struct LionCall {
 };
 
 /// p <- (keep - lr wd) p - lr f0 f1 r u, with r = trust sqrt(first sum / second sum) of `squares`
-/// as LambCall leaves them; r = 1 where there are none, or a sum is 0.
+/// as written by LambCall; r = 1 without `squares` or if a sum is 0.
 struct MoveCall {
   DType dtype = DType::f32;
   std::int64_t count = 0;
@@ -95,19 +95,19 @@ struct MoveCall {
   double trust = 1;
 };
 
-/// average <- keep average + rest (scale value), `scale` the step's gradient_scale where `now` is
-/// not null, else 1. Where `decay` is not null, it is keep, and 1 - decay is rest.
+/// average <- keep average + rest (scale value). `scale` is the step's gradient_scale if `now` is
+/// not null, otherwise 1. If `decay` is not null, keep is its value and rest is 1 - decay.
 struct AverageCall {
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* average = nullptr;
   const void* value = nullptr;
   double keep = 0, rest = 1;
-  const double* decay = nullptr;  ///< in the memory of the device
+  const double* decay = nullptr;  ///< optional decay in device memory
   const StepBlock* now = nullptr;
 };
 
-/// sums [blocks]: of the squares of each kUpdateBlock elements of x, which has any float dtype.
+/// sums [blocks]: sums of squares over each kUpdateBlock elements of x, which has any float dtype.
 struct SquaresCall {
   DType dtype = DType::f32;
   std::int64_t count = 0;

@@ -1,4 +1,4 @@
-// The kernels of updates that do not stand in cpu_exact_steps.cpp, which has the table.
+// The CPU update kernels outside of cpu_exact_steps.cpp, which defines the table.
 #pragma once
 
 #include "ops/update/call.h"

@@ -1,4 +1,4 @@
-// Sums of squares over fixed blocks, and clipping.
+// Sums of squares over fixed blocks, and gradient clipping.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/common/math.h"
@@ -9,7 +9,7 @@ namespace {
 
 namespace math = fovea::ops::detail::math;
 
-/// Eight partial sums, so that the loop vectorises without reordering anything.
+/// Eight partial sums, so that the loop vectorises without reordering.
 template <class T>
 double sum_of_squares(const T* values, std::int64_t count) {
   constexpr std::int64_t kSums = 8;

@@ -1,5 +1,5 @@
-// The optimizers' steps and averages: one pass over memory each. What is loop-invariant is copied
-// to the stack and pointers are restrict, so that the loops vectorise.
+// Optimizer steps and moving averages: one pass over memory each. Loop invariants are copied to
+// the stack and pointers are restrict, so that the loops vectorise.
 #include "engine/parallel.h"
 #include "ops/update/cpu.h"
 #include "ops/update/formulas.h"
@@ -70,7 +70,7 @@ void lamb_block(const LambCall& c, const Block<T>& at) {
     m[i] = mi;
     v[i] = vi;
   }
-  // By themselves, one after another: the loop above vectorises, this one must not be reordered.
+  // A separate loop: the one above vectorises, this one must not be reordered.
   double parameter = 0, direction = 0;
   for (std::int64_t i = at.begin; i < at.end; ++i) {
     parameter += static_cast<double>(p[i]) * static_cast<double>(p[i]);
@@ -81,7 +81,7 @@ void lamb_block(const LambCall& c, const Block<T>& at) {
   squares[block_count(c.arrays.count)] = direction;
 }
 
-/// SGD and Lion: step(g, p, m) of each element.
+/// SGD and Lion: applies step(g, p, m) to each element.
 template <class T, class Step>
 void momentum_block(const Step& of_element, const Block<T>& at) {
   T* __restrict const p = at.p;

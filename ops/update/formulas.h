@@ -1,6 +1,5 @@
-// What the optimizers do to one element, for host and device: the numbers of a call and of the
-// step, read where the kernel runs and rounded to the parameter's type, and the formula that call.h
-// states.
+// The optimizers' formulas for one element, for host and device, as stated in call.h. The numbers
+// of the call and the step are read where the kernel runs and rounded to the parameter's type.
 #pragma once
 
 #include "ops/common/math.h"
@@ -12,7 +11,7 @@ FOVEA_HD inline double kept(const StepRates& rates, double keep = 1) {
   return keep - rates.lr() * rates.weight_decay;
 }
 
-/// lr f0 f1 r of a MoveCall, with the sums of `blocks` blocks.
+/// lr f0 f1 r of a MoveCall, where the sums have `blocks` blocks.
 FOVEA_HD inline double move_rate(const MoveCall& c, std::int64_t blocks) {
   const double rate = c.rates.lr() * c.factors[0] * c.factors[1];
   if (c.squares == nullptr) return rate;
@@ -24,7 +23,7 @@ FOVEA_HD inline double move_rate(const MoveCall& c, std::int64_t blocks) {
   return rate * (first > 0 && second > 0 ? c.trust * math::sqrt(first / second) : 1);
 }
 
-/// An AverageCall's numbers in this step.
+/// The numbers of an AverageCall in the current step.
 template <class T>
 struct AverageStep {
   T keep, rest, scale;
@@ -39,7 +38,7 @@ struct AverageStep {
   }
 };
 
-/// Moves the moments; returns the direction, of a step of length `lr`.
+/// Updates the moments; returns the direction, scaled by the step length `lr`.
 template <class T>
 struct AdamStep {
   T scale, b1, c1, b2, c2, rate, root, eps;

@@ -1,5 +1,5 @@
-// Norms of gradients, and clipping. Squares are summed over fixed blocks, and those sums added in
-// their order, so that a norm does not depend on the number of threads.
+// Gradient norms and clipping. Squares are summed over fixed blocks, and the block sums are added
+// in order, so that a norm does not depend on the number of threads.
 #include <algorithm>
 
 #include "engine/copy.h"
@@ -40,7 +40,7 @@ void clip_values_(const Tensor& gradient, double limit) {
 }
 
 /// Brock et al., "High-Performance Large-Scale Image Recognition Without Normalization", 2021,
-/// equation 3, as timm's adaptive_clip_grad.
+/// equation 3, like timm's adaptive_clip_grad.
 void clip_units_(const Tensor& gradient, const Tensor& parameter, double factor, double scale) {
   const OpLabel op("clip_units_");
   detail::require_updatable(op, "a gradient", gradient);

@@ -1,12 +1,12 @@
-// LAMB: Adam's direction, its length set for each tensor by the tensor's own (You et al., "Large
-// Batch Optimization for Deep Learning: Training BERT in 76 minutes", 2020), as timm's Lamb.
+// LAMB: Adam's direction, scaled per tensor by the norm of the tensor (You et al., "Large Batch
+// Optimization for Deep Learning: Training BERT in 76 minutes", 2020), like timm's Lamb.
 //
 //   m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2
 //   u = m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps) + wd p
 //   p <- p - lr r u,  r = |p| / |u|                        r = 1 where wd = 0 or a norm is 0
 //
-// Sums of squares are taken over fixed blocks, so that they do not depend on the threads; they stay
-// on the device. The gradients' norm is brought down to 1 by the caller.
+// Sums of squares are taken over fixed blocks, so that they do not depend on threads; they stay on
+// the device. The caller limits the gradient norm to 1.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
 

@@ -1,10 +1,10 @@
-// LARS: SGD with momentum whose step is, for each matrix or filter, in proportion to its own length
-// (You et al., "Large Batch Training of Convolutional Networks", 2017), in the form with which
-// MAE's code trains linear probes.
+// LARS: SGD with momentum, with a step proportional to the norm of each matrix or filter (You et
+// al., "Large Batch Training of Convolutional Networks", 2017), in the form that MAE's code uses
+// for linear probing.
 //
 //   u = g + wd p,  m <- momentum m + q u,  p <- p - lr m
 //
-// q = trust |p| / |u|, or 1 where a norm is 0. Tensors of one axis have u = g and q = 1. Sums of
+// q = trust |p| / |u|, or 1 if a norm is 0. Tensors with one axis have u = g and q = 1. Sums of
 // squares stay on the device.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"

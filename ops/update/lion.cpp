@@ -5,8 +5,8 @@
 //   p <- p - lr sign(b1 m + (1 - b1) g)
 //   m <- b2 m + (1 - b2) g
 //
-// Every element moves by lr, so rates are 3 to 10 times smaller than AdamW's, and decays as much
-// larger.
+// Every element moves by lr, so learning rates are 3 to 10 times smaller than AdamW's, and weight
+// decays larger by the same factor.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
 

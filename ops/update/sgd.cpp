@@ -1,4 +1,5 @@
-// Stochastic gradient descent with momentum, as torch.optim.SGD: the decay is part of the gradient.
+// Stochastic gradient descent with momentum, like torch.optim.SGD: the decay is part of the
+// gradient.
 //
 //   g <- g + wd p
 //   m <- g at the first step, then momentum m + g

@@ -1,4 +1,4 @@
-// The numbers of a step, with what they say about the moments' bias, in a device's memory.
+// The step numbers and the bias corrections derived from them, in device memory.
 #include <cmath>
 
 #include "engine/copy.h"

@@ -1,5 +1,5 @@
-// The optimizers' steps, averages and clipping on CUDA. Sums of squares are of the same blocks as
-// on the CPU, each added by one thread block in a fixed order.
+// Optimizer steps, moving averages and clipping on CUDA. Sums of squares use the same blocks as on
+// the CPU; one thread block adds each in a fixed order.
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/update/formulas.h"
 
@@ -11,7 +11,7 @@ using fovea::cuda::grid_threads;
 
 inline constexpr unsigned kUpdateThreads = 256;
 
-/// Calls step(i) for every element, where step is Step(call): it reads the numbers of the step.
+/// Calls step(i) for every element, where step is Step(call): it reads the step numbers.
 template <class Step, class Call>
 __global__ void each_kernel(const __grid_constant__ Call call, std::int64_t count) {
   const Step step(call);
@@ -77,7 +77,7 @@ struct LambElement {
   }
 };
 
-/// SGD and Lion.
+/// The common kernel of SGD and Lion.
 template <class T, class Step>
 struct MomentumElement {
   Arrays<T> at;
@@ -120,7 +120,8 @@ struct ClipElement {
   }
 };
 
-/// Squares of the elements [begin, end) of x, added over the block; every thread has the sum.
+/// Sums the squares of the elements [begin, end) of x over the block; every thread receives the
+/// sum.
 template <class T>
 __device__ double block_sum_of_squares(const T* x, std::int64_t begin, std::int64_t end) {
   double sum = 0;
@@ -131,7 +132,7 @@ __device__ double block_sum_of_squares(const T* x, std::int64_t begin, std::int6
   return block_reduce(sum, SumOf{});
 }
 
-/// sums[block], a thread block for each kUpdateBlock elements.
+/// sums[block], one thread block per kUpdateBlock elements.
 template <class T>
 __global__ void squares_kernel(double* sums, const T* x, std::int64_t count) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kUpdateBlock;
@@ -149,7 +150,7 @@ void sum_squares(double* sums, const T* x, std::int64_t count) {
          kRowWarps * sizeof(double), sums, x, count);
 }
 
-/// Each thread adds the few sums for itself.
+/// Each thread adds the few sums by itself.
 template <class T>
 __global__ void move_kernel(MoveCall c, std::int64_t blocks) {
   auto* const p = static_cast<T*>(c.p);
@@ -161,7 +162,7 @@ __global__ void move_kernel(MoveCall c, std::int64_t blocks) {
   }
 }
 
-/// A thread block for each unit.
+/// One thread block per unit.
 template <class T>
 __global__ void clip_units_kernel(ClipUnitsCall c) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * c.length;

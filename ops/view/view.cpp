@@ -1,4 +1,4 @@
-// Moving elements. Views are aliases of the storage whose derivatives move the gradient back.
+// Moving elements. Views alias the storage; their derivatives move the gradient back.
 #include "ops/view.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fovea::ops {
 namespace {
 
-/// A part of a tensor: the same axes, other sizes and steps.
+/// A part of a tensor: the same axes with other sizes and steps.
 struct Region {
   Shape shape;
   Strides strides;
@@ -20,7 +20,7 @@ struct Region {
 
 Tensor alias(const Tensor& x, const Region& r) { return x.alias(r.shape, r.strides, r.offset); }
 
-/// Elements start, start + step, ... (`count` of them) along `axis`.
+/// The elements start, start + step, ... (`count` of them) along `axis`.
 Region region_along(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
                     std::int64_t step = 1) {
   Region r{x.shape(), x.strides(), count > 0 ? start * x.strides()[axis] : 0};
@@ -29,7 +29,7 @@ Region region_along(const Tensor& x, int axis, std::int64_t start, std::int64_t 
   return r;
 }
 
-/// `shape` filled with zeros except for `part`, the elements along `axis` that a view had read.
+/// Zeros of `shape`, with `part` at the positions along `axis` that a view read.
 Tensor scatter_along(const Shape& shape, int axis, std::int64_t start, std::int64_t step,
                      const Tensor& part) {
   const Tensor dx = zeros(shape, part.options());
@@ -46,7 +46,7 @@ Tensor view_along(const OpLabel& op, const Tensor& x, int axis, const Region& re
                 });
 }
 
-/// Records a view whose derivative gives dy the shape of x.
+/// Records a view whose derivative reshapes dy to the shape of x.
 Tensor view_as(const OpLabel& op, const Tensor& x, const Shape& shape, const Strides& strides) {
   return record(op, x.alias(shape, strides), {x}, {},
                 [from = x.shape()](const GradArgs& g) -> Grads {
@@ -54,8 +54,8 @@ Tensor view_as(const OpLabel& op, const Tensor& x, const Shape& shape, const Str
                 });
 }
 
-/// Strides under which x's elements, in order, have `shape`; none when that takes a copy. Runs of
-/// axes that lie evenly in memory are cut anew, each run by itself.
+/// Strides under which x's elements, in order, have `shape`; empty if that requires a copy. Each
+/// run of axes that is evenly spaced in memory is split independently.
 std::optional<Strides> reshaped_strides(const Tensor& x, const Shape& shape) {
   if (x.numel() == 0 || x.is_contiguous()) return contiguous_strides(shape);
   Strides result = contiguous_strides(shape);
@@ -81,7 +81,7 @@ std::optional<Strides> reshaped_strides(const Tensor& x, const Shape& shape) {
   return result;
 }
 
-/// `shape` with its -1 replaced by what the others leave of x's elements.
+/// `shape` with its -1 replaced by the size that x's element count implies.
 Shape inferred(const Tensor& x, Shape shape) {
   const Shape wanted = shape;
   int unknown = -1;
@@ -119,13 +119,13 @@ Tensor rolled(const Tensor& x, std::int64_t shift, int axis) {
   return y;
 }
 
-/// x read backwards along an axis, not copied.
+/// x reversed along an axis, without a copy.
 Tensor reversed(const Tensor& x, int axis) {
   const std::int64_t n = x.shape()[axis];
   return n == 0 ? x : alias(x, region_along(x, axis, n - 1, n, -1));
 }
 
-/// Where padding puts what is left of x: the same sizes in x and in y.
+/// The part of x that padding keeps: its sizes, and its positions in x and in y.
 struct PadPlan {
   Shape out, kept;
   std::int64_t from = 0, to = 0;  ///< offsets in elements of x and of a contiguous y

@@ -1,6 +1,6 @@
-// Rows in vectors of the instruction set's width. A loop body is written once, for a lane type At
-// that is either a whole vector or a single element: at.load(p) widens bf16 to f32, at.store(p, v)
-// rounds back. Sums keep four vectors, so that additions need not wait for each other.
+// Rows processed in vectors of the instruction set's width. A loop body is written once for a lane
+// type At, which is either a whole vector or a single element: at.load(p) widens bf16 to f32,
+// at.store(p, v) rounds back. Sums use four vectors, so that additions do not wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// A whole vector of A. `slot` tells the four vectors of an unrolled loop apart.
+/// A whole vector of A. `slot` distinguishes the four vectors of an unrolled loop.
 template <class A, int kSlot>
 struct WideLanes {
   using Value = Vector<A>;
@@ -24,7 +24,7 @@ struct WideLanes {
   }
 };
 
-/// One element, computed as an A.
+/// A single element, computed in type A.
 template <class A>
 struct OneLane {
   using Value = A;
@@ -39,7 +39,7 @@ struct OneLane {
   }
 };
 
-/// Calls body(at, i) so that [0, n) is covered, four vectors at a time, then one, then elements.
+/// Calls body(at, i) over [0, n): four vectors at a time, then single vectors, then elements.
 template <class A, class Body>
 void for_lanes(std::int64_t n, const Body& body) {
   constexpr std::int64_t kStep = kLanes<A>;
@@ -54,7 +54,7 @@ void for_lanes(std::int64_t n, const Body& body) {
   for (; i < n; ++i) body(OneLane<A>{}, i);
 }
 
-/// A running sum over for_lanes.
+/// A running sum for use with for_lanes.
 template <class A>
 class LaneSum {
  public:
@@ -64,7 +64,7 @@ class LaneSum {
   }
   void add(OneLane<A>, A v) { one_ += v; }
 
-  /// All lanes, added pairwise.
+  /// The sum of all lanes, added pairwise.
   A total() const { return lane_total<A>((wide_[0] + wide_[1]) + (wide_[2] + wide_[3])) + one_; }
 
  private:
@@ -72,7 +72,7 @@ class LaneSum {
   A one_ = 0;
 };
 
-/// The largest element; NaN is passed over.
+/// The largest element; NaN is ignored.
 template <class A>
 class LaneMax {
  public:

@@ -1,4 +1,4 @@
-// Requests for memory ahead of its use, where the hardware cannot guess what is next.
+// Software prefetch, for access patterns that the hardware prefetcher does not recognise.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 
 enum class Access { read, write };
 
-/// Asks for the cache lines of `count` elements, into the cache of level 1 or 2. (Not inlined, GCC
-/// would drop the call: it takes a function that only prefetches for one without effect.)
+/// Prefetches the cache lines of `count` elements into the L1 or L2 cache. (Must be inlined: GCC
+/// considers a function that only prefetches free of effects and would drop the call.)
 template <int kLevel, Access kAccess, class T>
 [[gnu::always_inline]] inline void prefetch(const T* p, std::int64_t count) {
   constexpr std::int64_t kLine = 64 / sizeof(T);

@@ -1,4 +1,4 @@
-// Working memory of the kernels: one growing buffer per thread and purpose.
+// Scratch memory of the kernels: one growing buffer per thread and purpose.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,10 @@ enum class Scratch {
   count
 };
 
-/// At least `bytes` bytes, aligned to 64, valid until this thread asks for the same purpose again.
+/// At least `bytes` bytes, aligned to 64; valid until this thread's next call for the same
+/// purpose.
 [[nodiscard]] void* scratch(Scratch purpose, std::size_t bytes);
-/// The same for the row-wise ops: `count` elements of type A.
+/// Scratch for row-wise ops: `count` elements of type A.
 template <class A>
 [[nodiscard, gnu::always_inline]] inline A* row_scratch(std::int64_t count) {
   return static_cast<A*>(scratch(Scratch::rows, static_cast<std::size_t>(count) * sizeof(A)));

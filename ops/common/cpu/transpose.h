@@ -1,4 +1,4 @@
-// Rows become columns.
+// Blockwise transposition of matrices.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// Rows `line` elements apart.
+/// A matrix with `line` elements between rows.
 template <class T>
 struct Matrix {
   T* data;

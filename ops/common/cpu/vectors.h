@@ -1,5 +1,5 @@
-// The one layer of vectors: types of the instruction set's width, loads and stores at any address,
-// sums across lanes. Only for files that are compiled once per instruction set.
+// The SIMD layer: vector types of the instruction set's width, unaligned loads and stores, sums
+// across lanes. Only for files that are compiled once per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct VectorOf {
 };
 template <class A, int kBytes = kVectorBytes>
 using Vector = typename VectorOf<A, kBytes>::type;
-/// Elements of a whole vector.
+/// Number of elements in a whole vector.
 template <class A>
 inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(A));
 
-/// As many elements from p on as V has; bf16 is widened to f32.
+/// Loads as many elements from p as V has; bf16 is widened to f32.
 template <class V, class T>
 [[gnu::always_inline]] inline V load(const T* p) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -41,7 +41,7 @@ template <class V, class T>
   }
 }
 
-/// The opposite; a bf16 is rounded.
+/// Stores a vector; bf16 is rounded.
 template <class V, class T>
 [[gnu::always_inline]] inline void store(T* p, V v) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -54,22 +54,22 @@ template <class V, class T>
   }
 }
 
-// A product of a number with two vectors: AVX-512 can repeat the number over a vector while it
-// reads it, but a compiler that sees it used twice repeats it once, in an instruction of its own.
-// Reading every second row's number twice balances instructions against loads.
+// AVX-512 can broadcast a scalar operand from memory within a multiply-add. A compiler that sees
+// the scalar used twice broadcasts it once in a separate instruction instead. Loading the scalar
+// twice for every other row balances instructions against loads.
 
-/// Whether row `row` of a tile is to be read through both pointers.
+/// Whether the scalar of row `row` in a tile is read through both pointers.
 inline constexpr bool reads_twice(int row) { return kVectorBytes == 64 && row % 2 == 0; }
 
-/// p again, but the compiler does not know that.
+/// Returns p in a way that hides its value from the compiler.
 template <class T>
 inline const T* twin_of(const T* p) {
   asm("" : "+r"(p));
   return p;
 }
 
-/// A vector's upper half combined with its lower again and again, until kLeft lanes are left: a
-/// shorter vector, or an element for kLeft 1.
+/// Repeatedly combines the upper half of a vector with its lower half until kLeft lanes remain: a
+/// shorter vector, or an element for kLeft = 1.
 template <class A, int kLeft = 1, int kBytes = kVectorBytes, class F>
 inline auto fold_lanes(Vector<A, kBytes> v, F combine) {
   constexpr int kCount = kBytes / static_cast<int>(sizeof(A));

@@ -1,4 +1,4 @@
-// Combining the values of a block's threads, in a fixed order.
+// Combines one value per thread of a block, in a fixed order.
 #pragma once
 
 #include "engine/cuda/launch.cuh"
@@ -12,13 +12,13 @@ using fovea::cuda::kWarp;
 using fovea::cuda::launch;
 using fovea::cuda::warp_reduce;
 
-inline constexpr unsigned kRowBlock = 128;  ///< threads of a row: four warps
+inline constexpr unsigned kRowBlock = 128;  ///< threads per row: four warps
 inline constexpr unsigned kRowWarps = kRowBlock / kWarp;
 
 struct MaxOf {
   template <class T>
   FOVEA_HD T operator()(T a, T b) const {
-    return a != a || a > b ? a : b;  // a NaN on either side stays
+    return a != a || a > b ? a : b;  // a NaN on either side is kept
   }
 };
 
@@ -29,12 +29,12 @@ struct SumOf {
   }
 };
 
-/// Combines one value per thread over the block; every thread gets the result.
+/// Combines one value per thread over the block; every thread receives the result.
 template <class T, class Combine>
 __device__ T block_reduce(T value, Combine combine) {
   T* const partial = dynamic_shared<T>();
   value = warp_reduce(value, combine);
-  __syncthreads();  // the last call's readers are done
+  __syncthreads();  // all threads have read the previous result
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
   __syncthreads();
   T result = partial[0];

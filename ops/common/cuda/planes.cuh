@@ -1,5 +1,5 @@
-// A thread for each point of planes that lie behind one another: planes over the grid's rows,
-// points of a plane along them, so that places follow from divisions of 32 bits.
+// One thread per point of consecutive planes: planes along the grid's y axis, points of a plane
+// along x, so that 32-bit divisions suffice for the indices.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct PlaneGrid {
 
 struct PlanePoint {
   std::int64_t plane, y, x;
-  std::int64_t index;  ///< in packed planes
+  std::int64_t index;  ///< index in the packed planes
 };
 
-/// Calls f(point) for this thread's points; fewer than 2^32 of a plane.
+/// Calls f(point) for this thread's points. A plane must have fewer than 2^32 points.
 template <class F>
 __device__ void for_each_point(const PlaneGrid& grid, const F& f) {
   const auto points = static_cast<std::uint32_t>(grid.points());
@@ -33,7 +33,7 @@ __device__ void for_each_point(const PlaneGrid& grid, const F& f) {
   }
 }
 
-/// Starts kernel(grid, args...), which goes over these points.
+/// Launches kernel(grid, args...) over these points.
 template <class... Params, class... Args>
 void launch_points(const PlaneGrid& grid, void (*kernel)(Params...), Args... args) {
   constexpr unsigned kBlock = 128;

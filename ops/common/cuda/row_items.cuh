@@ -1,5 +1,5 @@
-// Rows that a warp goes along, a few neighbouring elements a lane: 16 bytes at a time where that is
-// possible.
+// Rows processed by one warp each, with a few adjacent elements per lane: 16 bytes per access
+// where possible.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fovea::ops::cuda {
 
-/// N neighbouring elements, one access for every 16 bytes where N is more than one.
+/// N adjacent elements; for N > 1 each access moves 16 bytes.
 template <int N, class T>
 struct Items {
   T v[N];
@@ -43,7 +43,7 @@ struct Items {
   }
 };
 
-/// Whether all rows of `width` elements behind these pointers begin at multiples of 16 bytes.
+/// Whether all rows of `width` elements behind these pointers start at multiples of 16 bytes.
 template <class T>
 bool are_packable(std::int64_t width, std::initializer_list<const void*> rows) {
   std::uintptr_t bits = static_cast<std::uintptr_t>(width) * sizeof(T);
@@ -51,7 +51,7 @@ bool are_packable(std::int64_t width, std::initializer_list<const void*> rows) {
   return bits % 16 == 0;
 }
 
-/// Calls f(number of items as a type's ::value).
+/// Calls f with an integral_constant: the number of items per access.
 template <class T, class F>
 void with_items(bool packable, const F& f) {
   if (packable) {
@@ -61,8 +61,8 @@ void with_items(bool packable, const F& f) {
   }
 }
 
-/// The row of this warp, in a grid of blocks_of_rows(rows) blocks of kRowBlock threads. It may lie
-/// behind the last one.
+/// The row of this warp, in a grid of blocks_of_rows(rows) blocks of kRowBlock threads. It may be
+/// past the last row.
 __device__ inline std::int64_t warp_row() {
   return static_cast<std::int64_t>(blockIdx.x) * kRowWarps + threadIdx.x / kWarp;
 }
@@ -70,8 +70,8 @@ inline unsigned blocks_of_rows(std::int64_t rows) {
   return static_cast<unsigned>((rows + kRowWarps - 1) / kRowWarps);
 }
 
-/// Starts choose(items)(call), a warp for each of call.rows, with as many items as the rows of
-/// call.width elements behind these pointers allow.
+/// Launches choose(items)(call), one warp for each of call.rows rows, with as many items as the
+/// alignment of the rows of call.width elements behind these pointers allows.
 template <class T, class Call, class Choose>
 void launch_rows(const Call& call, std::initializer_list<const void*> rows, const Choose& choose) {
   if (call.rows == 0) return;
@@ -80,7 +80,7 @@ void launch_rows(const Call& call, std::initializer_list<const void*> rows, cons
   });
 }
 
-/// Calls f(position of N items) for all of a row, which this warp's lanes share.
+/// Calls f(position of N items) for all items of a row, which the lanes of this warp share.
 template <int N, class F>
 __device__ void along_row(std::int64_t width, const F& f) {
   for (std::int64_t i = threadIdx.x % kWarp * N; i < width; i += kWarp * N) f(i);
