@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-/// So many looks cost nothing on an idle machine (docs/results.md); libgomp's own are 300,000.
+/// So many looks cost nothing on an idle machine (docs/benchmarks.md); libgomp's own are 300,000.
 [[maybe_unused]] constexpr const char* kLooks = "1000";
 
 /// What stays set in the second start, too.

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What ptxas makes of the kernels: registers and shared memory, no spills, no stack, no float atomics.
+"""Checks the registers and shared memory of every kernel: no spills, no stack, no float atomics.
 
     tests/cuda/resources.py [--write] [--cache FOLDER]
 
-Compiles each .cu file for sm_80 and sm_90 and compares with the table in docs/gpu.md; --write writes it.
-Registers differ from one nvcc to the next: the numbers are compared for the version that the page names,
-the rest always. Exits 77, "skipped", where there is no nvcc. With --cache only those files are compiled
-whose text, or that of a header below them, has changed since their results were put into the folder.
+Compiles each .cu file for sm_80 and sm_90 and compares the result with tests/cuda/resources.txt; --write
+writes that file. Registers differ between versions of nvcc, so the numbers are compared only for the version
+that the file names; the list of kernels is always compared. Exits 77 ("skipped") without nvcc. With --cache,
+a file is compiled only if it or one of its headers has changed since the folder received its results.
 """
 import argparse
 import hashlib
@@ -20,8 +20,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/gpu.md"
-BEGIN, END = "<!-- tests/cuda/resources.py writes this table -->", "<!-- end of the table -->"
+TABLE = pathlib.Path(__file__).with_name("resources.txt")
 ARCHITECTURES = ["80", "90"]
 FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-O3", "-I", str(ROOT), "-Xptxas", "-v", "--cubin", "--keep"]
 FLOAT_ATOMIC = re.compile(r"\b(atom|red)\.\S*\.(f16|f16x2|bf16|bf16x2|f32|f64)\b")
@@ -103,9 +102,18 @@ def kernels_of(text):
                number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"))
 
 
+def table_of(version, rows):
+    lines = [f"# nvcc {version}, largest values over a kernel's instances; tests/cuda/resources.py --write",
+             f"{'file':40} {'kernel':28} {'instances':>9} {'registers sm_80':>15} {'sm_90':>5} {'shared bytes':>12}"]
+    for (file, name), row in sorted(rows.items()):
+        (instances, sm_80, shared), (_, sm_90, _) = (row[architecture] for architecture in ARCHITECTURES)
+        lines.append(f"{file:40} {name:28} {instances:9} {sm_80:15} {sm_90:5} {shared:12}")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the table")
+    parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
     parser.add_argument("--cache", type=pathlib.Path, metavar="FOLDER", help="compile only what is not in here")
     options = parser.parse_args()
     if shutil.which("nvcc") is None:
@@ -128,20 +136,14 @@ def main():
                 if spilled or stack:
                     wrong.append(f"{source.name}: {name} for sm_{architecture}: {stack} bytes of stack, {spilled} spilled")
             wrong += [f"{source.name}: a float atomic for sm_{architecture}: {line}" for line in result["atomics"]]
-    table = [f"nvcc {version}; the most over a kernel's instances.", "",
-             "| file | kernel | instances | registers, sm_80 | sm_90 | static shared bytes |", "|---|---|---|---|---|---|"]
-    for (file, name), row in sorted(rows.items()):
-        table.append(f"| `{file}` | `{name}` | {row['80'][0]} | {row['80'][1]} | {row['90'][1]} | {row['80'][2]} |")
-    page = PAGE.read_text()
-    before, rest = page.split(BEGIN)
-    old, after = rest.split(END)
-    new = "\n" + "\n".join(table) + "\n"
+    new = table_of(version, rows)
+    old = TABLE.read_text() if TABLE.exists() else ""
     if options.write:
-        PAGE.write_text(before + BEGIN + new + END + after)
-    elif f"nvcc {version};" in old and old != new:
-        wrong.append("docs/gpu.md has another table; if the change is meant: tests/cuda/resources.py --write")
-    elif re.findall(r"`(\w+_kernel)`", old) != re.findall(r"`(\w+_kernel)`", new):
-        wrong.append("docs/gpu.md lists other kernels; tests/cuda/resources.py --write with its nvcc")
+        TABLE.write_text(new)
+    elif f"nvcc {version}," in old and old != new:
+        wrong.append(f"{TABLE.name} has other numbers; if the change is intended: tests/cuda/resources.py --write")
+    elif re.findall(r"\w+_kernel", old) != re.findall(r"\w+_kernel", new):
+        wrong.append(f"{TABLE.name} lists other kernels; tests/cuda/resources.py --write with its nvcc")
     print("\n".join(wrong) or f"{len(rows)} kernels: no spills, no float atomics, no stack"
           + (f"; {compiler.compilations} of {len(jobs)} compilations were needed" if options.cache else ""))
     return 1 if wrong else 0

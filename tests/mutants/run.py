@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Breaks derivatives, augmentations, training and models one at a time and shows that the tests notice each.
+"""Breaks derivatives, augmentations, training and models one at a time and checks that a test fails each time.
 
-    tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
-    tests/mutants/run.py --check      only looks whether every mutant still fits its file, and whether the
-                                      documents name their number
+    tests/mutants/run.py [--only TEXT] [--build DIR]
+    tests/mutants/run.py --table mutants.md      also writes a table: every mutant, and the test that caught it
+    tests/mutants/run.py --check                 builds nothing; checks that every mutant still fits its file
+                                                 and that the documents state the right number of mutants
 
 Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
-`file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
-mutant can never be a no-op that goes unnoticed. A line `suite: test_data *augment*` names the program
-that is to notice, and the source files of its tests; `suite: parity cpvt_*` compares with those golden
-files, `suite: cases softmax` runs these rows of the op table on the fake CUDA device; without it that is the
-gradient-check suite.
+`file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that no
+mutant can silently change nothing. A line `suite: test_data *augment*` names the program that must fail
+and the source files of its tests. `suite: parity cpvt_*` compares with those golden files, and
+`suite: cases softmax` runs these rows of the op table on the fake CUDA device. The default is gradcheck.
 Exits 1 when a mutant survives or cannot be built.
 """
 import argparse
@@ -24,10 +24,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIELDS = ("file", "why", "old", "new", "suite")
-COUNTS = {  # how documents name the number of mutants
-    "README.md": r"(\d+) broken derivatives",
-    "docs/mutants.md": r"\d+ of (\d+) caught",
-    "docs/results.md": r"(\d+) pieces of broken code",
+COUNTS = {  # how documents state the number of mutants
+    "README.md": r"\b(\d+) (?:broken derivatives|mutants|injected bugs|bugs|deliberate bugs|mutations)\b",
+    "docs/experiments.md": r"\d+ of (\d+) caught",
 }
 
 
@@ -150,12 +149,12 @@ def check_all(mutants):
 
 
 def check_counts(number):
-    """Whether the documents name as many mutants as there are."""
+    """Prints each document with another number of mutants; returns how many."""
     bad = 0
     for name, pattern in COUNTS.items():
         found = re.search(pattern, (ROOT / name).read_text())
         if not found or int(found[1]) != number:
-            print(f"{name}: names {found[1] if found else 'no number of'} mutants, mutants.txt has {number}")
+            print(f"{name}: states {found[1] if found else 'no number of'} mutants, mutants.txt has {number}")
             bad += 1
     return bad
 
@@ -167,8 +166,8 @@ def one_line(text):
 def write_table(path, rows):
     caught = sum(status == "caught" for _, status, _ in rows)
     lines = ["# Mutants", "",
-             "Each row breaks one derivative, one augmentation, one part of training or of a model; `tests/mutants/run.py` rebuilds "
-             "the library with it and runs `./run gradcheck`, or for the others the tests or golden files that the row names.",  f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
+             "Each row breaks one derivative, one augmentation, one part of training or of a model. `tests/mutants/run.py`",
+             "rebuilds the library with it and runs `./run gradcheck`, or the tests or golden files that the row names.", f"{caught} of {len(rows)} caught, {len(rows) - caught} survivors.", "",
              "| file | what is broken | from | to | result | caught by |", "|---|---|---|---|---|---|"]
     for mutant, status, detail in rows:
         lines.append(f"| `{mutant['file']}` | {one_line(mutant['why'])} | `{one_line(mutant['old'])}` "
@@ -180,8 +179,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="run the mutants whose file or reason has this text")
     parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
-    parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table here")
-    parser.add_argument("--check", action="store_true", help="builds nothing: do they fit their files, and do documents count them?")
+    parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table to this file")
+    parser.add_argument("--check", action="store_true", help="build nothing; check that mutants fit their files and documents count them")
     options = parser.parse_args()
     everything = read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
     mutants = [m for m in everything if options.only in m["file"] + m["why"]]
