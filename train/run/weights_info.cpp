@@ -105,8 +105,4 @@ WeightsInfo read_weights_info(const std::filesystem::path& path) {
   return weights_info(read_safetensors(path).metadata, path);
 }
 
-ModelClasses learned_classes(const WeightsInfo& info, std::int64_t count) {
-  return {info.classes.empty() ? count : std::ssize(info.classes), info.classes, info.labels};
-}
-
 }  // namespace fovea

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "data/class_match.h"
 #include "data/evaluation_transform.h"
 #include "data/transforms.h"
 #include "models/model.h"
@@ -35,7 +34,5 @@ struct WeightsInfo {
 /// config.json beside `path` says, and ImageNet's usual values where there is none.
 [[nodiscard]] WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path);
 [[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
-/// The classes that `info` describes; `count` of them if it does not name them.
-[[nodiscard]] ModelClasses learned_classes(const WeightsInfo& info, std::int64_t count);
 
 }  // namespace fovea

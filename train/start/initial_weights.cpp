@@ -36,6 +36,13 @@ void note_other_colors(const Normalization& own, const fs::path& weights, const 
   notices.add(text.str());
 }
 
+/// What the weights call the classes of a head that has a row for each of `count`.
+ModelClasses learned_classes(const Metadata& metadata, const fs::path& weights,
+                             std::int64_t count) {
+  const WeightsInfo info = weights_info(metadata, weights);
+  return {info.classes.empty() ? count : std::ssize(info.classes), info.classes, info.labels};
+}
+
 void load_weights_file(const InitialWeights& from, const NewRun& run, Model& model,
                        Notices& notices) {
   LoadOptions options;
@@ -49,9 +56,9 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
   note_other_colors(run.context.normalization, path, list.metadata, notices);
   const TensorMap heads = copies_of_heads(model);
   LoadReport report = load_weights(model, path, options);
-  const HeadOrigin origin{
-      path.string(), learned_classes(weights_info(list.metadata, path), std::ssize(run.classes)),
-      options.finetune};
+  const HeadOrigin origin{path.string(),
+                          learned_classes(list.metadata, path, std::ssize(run.classes)),
+                          options.finetune};
   match_heads(origin, run.classes, heads, model, report, notices);
   notices.add(loading_table(path, list, model, report));
   for (const std::string& note : report.notes) notices.add(path.string(), ": ", note);

@@ -10,24 +10,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "train/run/image_lists.h"
-#include "train/tasks/teacher_columns.h"
 
 namespace fovea {
 namespace {
 
 constexpr std::int64_t kRowsMeasured = 1000;
-using ClassNames = std::vector<std::string>;
-
-/// The names that classes_metadata() wrote; empty if there are none.
-ClassNames class_names(const Metadata& metadata, const std::string& path) {
-  const nlohmann::json names = parse_json(value_or(metadata, "classes", "[]"));
-  const bool are_names =
-      names.is_array() &&
-      std::all_of(names.begin(), names.end(), [](const auto& n) { return n.is_string(); });
-  check(are_names, path, ": got \"classes\" in its metadata that are not a JSON list of names");
-  return names.get<ClassNames>();
-}
-
 constexpr const char* kAccept = "--accept-other-images learns from them all the same";
 
 /// The class that the first rows of [images, classes] find the likeliest.
@@ -129,17 +116,11 @@ Tensor read_logits(const std::filesystem::path& path, const WantedLogits& wanted
   const std::string text = objection(metadata, wanted, path.string());
   check(text.empty() || wanted.other_images, path.string(),
         ": its logits are not of these training images: ", text, "; ", kAccept);
-  const ClassNames columns = class_names(metadata, path.string());
-  const std::int64_t classes = columns.empty() ? wanted.classes : std::ssize(columns);
-  const Shape expected{wanted.images.size(), classes};
+  const Shape expected{wanted.images.size(), wanted.classes};
   check(found->second.shape() == expected && is_float(found->second.dtype()), path.string(),
         ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected numbers ",
         expected, ", training images by classes");
-  Tensor logits = found->second.to(DType::f32);
-  if (!columns.empty()) {
-    logits = TeacherColumns({classes, columns}, wanted.images.class_names(), path.string())(logits);
-  }
-  logits = logits.contiguous();
+  const Tensor logits = found->second.to(DType::f32).contiguous();
   if (!text.empty()) {
     notices.add(path.string(), ": its logits are of other images: ", text);
   } else if (!names_images(metadata, wanted)) {

@@ -28,8 +28,7 @@ struct WantedLogits {
   std::int64_t classes = 0;
   bool other_images = false;  ///< take them though they are of others
 };
-/// f32 [images, classes], the columns in the order of the images' classes: by name, if the file
-/// names its columns. Throws where the tensor is of another shape, where the file says that its
+/// f32 [images, classes]. Throws where the tensor is of another shape, where the file says that its
 /// images are others, and where it does not say and is right about their labels no oftener than
 /// chance. What its user should be told is added to `notices`.
 [[nodiscard]] Tensor read_logits(const std::filesystem::path& path, const WantedLogits& wanted,

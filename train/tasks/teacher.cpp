@@ -2,18 +2,14 @@
 #include "train/tasks/teacher.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "engine/autograd.h"
-#include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/index.h"
-#include "train/run/weights_info.h"
 #include "train/tasks/stored_logits.h"
-#include "train/tasks/teacher_columns.h"
 
 namespace fovea {
 namespace {
@@ -28,14 +24,10 @@ class ModelTeacher : public Teacher {
         any_size_(!training.sizes.sides.empty()) {
     const ModelInfo& teacher = model_->info();
     try_training_sizes(training.sizes, *model_, "teacher " + options.checkpoint);
-    check(teacher.img_size == student.img_size, "teacher ", options.checkpoint, ": has ",
-          teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.img_size[0],
-          "x", student.img_size[1]);
-    if (training.images == nullptr) return;
-    const std::filesystem::path file = weights_in(options.checkpoint);
-    const Metadata metadata = list_weights(file, options.weights_key).metadata;
-    columns_.emplace(learned_classes(weights_info(metadata, file), teacher.num_classes),
-                     training.images->class_names(), "teacher " + file.string());
+    check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
+          "teacher ", options.checkpoint, ": has ", teacher.num_classes, " classes and ",
+          teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.num_classes,
+          " and ", student.img_size[0], "x", student.img_size[1]);
   }
 
   [[nodiscard]] Tensor logits(const Tensor& images, const Tensor&) const override {
@@ -43,8 +35,7 @@ class ModelTeacher : public Teacher {
     Context ctx;
     ctx.activations = activations_;
     ctx.any_size = any_size_;
-    const Tensor logits = model_->forward(images, ctx).logits;
-    return columns_ ? (*columns_)(logits) : logits;
+    return model_->forward(images, ctx).logits;
   }
 
  private:
@@ -63,7 +54,6 @@ class ModelTeacher : public Teacher {
   }
 
   std::unique_ptr<Classifier> model_;
-  std::optional<TeacherColumns> columns_;  ///< empty without training images
   DType activations_;
   bool any_size_;
 };

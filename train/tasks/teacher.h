@@ -33,7 +33,7 @@ struct TeacherOptions {
 
 /// What a loss may have to know of the images of training and of the run.
 struct TrainingSplit {
-  const Dataset* images = nullptr;  ///< needed by teachers
+  const Dataset* images = nullptr;  ///< only stored logits ask for them
   std::string dataset{};            ///< what it is called
   bool other_images = false;        ///< stored logits may be of others
   std::int64_t splits = 1;          ///< RowOptions::splits
@@ -42,7 +42,7 @@ struct TrainingSplit {
 };
 
 /// Reads its weights, or its stored logits of all training images (read_logits()). A model must see
-/// images of the student's size and know the student's classes: by name if both name them.
+/// images of the student's size and know as many classes.
 [[nodiscard]] std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options,
                                                     const ModelInfo& student,
                                                     const TrainingSplit& training);
