@@ -8,6 +8,9 @@
 
 namespace fovea {
 
+/// Without the byte-order mark that other systems put before UTF-8.
+[[nodiscard]] std::string_view without_mark(std::string_view text);
+
 /// The entries of a list: its lines as in lines_of(), those of old Macs ("\r") too; or, where it
 /// holds a NUL, what stands before each NUL, as `find -print0` writes it. Empty ones are left out.
 /// Throws Error, beginning with `where`, on UTF-16.
