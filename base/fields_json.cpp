@@ -1,6 +1,9 @@
 // Settings from and to JSON. A value may be written as JSON or as the text after the flag.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/fields.h"
 #include "base/files.h"
@@ -62,11 +65,29 @@ Json json_of(const Field& field) {
       field.target);
 }
 
-/// Depth, size and syntax are checked before anything is stored. Comments as in C++ are passed
-/// over.
+/// The names of an object, at each depth the last that began there: none stands there twice, as a
+/// parser would take the last and say nothing.
+class DistinctNames {
+ public:
+  void begin(int depth) { seen_[static_cast<std::size_t>(depth) + 1].clear(); }
+  [[nodiscard]] bool is_new(int depth, const std::string& name) {
+    return seen_[static_cast<std::size_t>(depth)].insert(name).second;
+  }
+
+ private:
+  std::array<std::set<std::string>, kMaxNesting + 2> seen_;
+};
+
+/// Depth, size, syntax and names are checked before anything is stored. Comments as in C++ are
+/// passed over.
 Json parse_object(std::string_view text, const std::string& where) {
-  const auto limit = [&](int depth, Json::parse_event_t, Json&) {
+  DistinctNames names;
+  const auto limit = [&](int depth, Json::parse_event_t event, Json& value) {
     if (depth > kMaxNesting) throw UsageError(where + ": nested too deeply");
+    if (event == Json::parse_event_t::object_start) names.begin(depth);
+    if (event == Json::parse_event_t::key && !names.is_new(depth, value.get<std::string>())) {
+      throw UsageError(where + ": " + json_text(value) + " stands there twice, expected it once");
+    }
     return true;
   };
   try {
@@ -125,6 +146,7 @@ void apply(const Fields& fields, std::string_view json, const std::string& where
            const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
   refuse_unknown(fields, object, where, others);
+  std::map<std::string, std::string> set_by;  // of each setting, what the file calls it
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
     const Field* const other = find_other(others, name);
@@ -132,6 +154,11 @@ void apply(const Fields& fields, std::string_view json, const std::string& where
     try {
       if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
       const Field& field = find_field(fields, name, where, others);
+      const auto [first, is_new] = set_by.emplace(field.name, name);
+      if (!is_new) {
+        throw UsageError(where + ": " + first->second + " and " + name +
+                         " are the same setting, expected one of them");
+      }
       set_field(field, text_of(field, value, where));
     } catch (const UsageError& error) {
       const std::string message = error.what();
