@@ -14,8 +14,9 @@ namespace fovea {
 
 /// What a list of labels says: a class for each picture. It has one of two forms.
 ///   PICTURE CLASS ...  the name of a file, with or without its ending, then its class: a folder's
-///                      name, or its number from 0 on; commas, blanks or tabs between, more words
-///                      behind; lines about other pictures say nothing. Kaggle's
+///                      name, or its number from 0 on; commas, blanks or tabs between, more columns
+///                      behind; names with blanks or commas in quotes, or those with blanks between
+///                      commas or tabs; lines about other pictures say nothing. Kaggle's
 ///                      LOC_val_solution.csv, Tiny ImageNet's val_annotations.txt
 ///   CLASS              a line for each picture, in the order of their names: a folder's name, or a
 ///                      number from 1 to 1000 of ImageNet's development kit, which are in another
