@@ -1,6 +1,9 @@
 // Settings from and to JSON. A value may be native JSON or the text that follows the flag.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/fields.h"
 #include "base/files.h"
@@ -62,10 +65,29 @@ Json json_of(const Field& field) {
       field.target);
 }
 
-/// Checks depth, size and syntax before anything is stored. C++ comments are ignored.
+/// The names of the objects around a place in the text. A parser would silently take the last of
+/// two equal names.
+class DistinctNames {
+ public:
+  void begin(int depth) { seen_[static_cast<std::size_t>(depth) + 1].clear(); }
+  [[nodiscard]] bool is_new(int depth, const std::string& name) {
+    return seen_[static_cast<std::size_t>(depth)].insert(name).second;
+  }
+
+ private:
+  std::array<std::set<std::string>, kMaxNesting + 2> seen_;
+};
+
+/// Checks depth, size, syntax and duplicate names before anything is stored. C++ comments are
+/// ignored.
 Json parse_object(std::string_view text, const std::string& where) {
-  const auto limit = [&](int depth, Json::parse_event_t, Json&) {
+  DistinctNames names;
+  const auto limit = [&](int depth, Json::parse_event_t event, Json& value) {
     if (depth > kMaxNesting) throw UsageError(where + ": nested too deeply");
+    if (event == Json::parse_event_t::object_start) names.begin(depth);
+    if (event == Json::parse_event_t::key && !names.is_new(depth, value.get<std::string>())) {
+      throw UsageError(where + ": " + json_text(value) + " is given twice, expected it once");
+    }
     return true;
   };
   try {
@@ -123,6 +145,7 @@ void apply(const Fields& fields, std::string_view json, const std::string& where
            const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
   refuse_unknown(fields, object, where, others);
+  std::map<std::string, std::string> set_by;  // of each setting, what the file calls it
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
     const Field* const other = find_other(others, name);
@@ -130,6 +153,11 @@ void apply(const Fields& fields, std::string_view json, const std::string& where
     try {
       if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
       const Field& field = find_field(fields, name, where, others);
+      const auto [first, is_new] = set_by.emplace(field.name, name);
+      if (!is_new) {
+        throw UsageError(where + ": " + first->second + " and " + name +
+                         " are the same setting, expected one of them");
+      }
       set_field(field, text_of(field, value, where));
     } catch (const UsageError& error) {
       const std::string message = error.what();

@@ -5,12 +5,12 @@
 #include <regex>
 
 #include "base/json.h"
+#include "base/lists.h"
 
 namespace fovea {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Whether the text starts with a name and a colon, where JSON has a brace.
 bool is_yaml(std::string_view text) {
@@ -52,10 +52,9 @@ std::string meaning_of(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::string syntax_complaint(std::string_view text, std::size_t byte) {
-  if (text.starts_with(kByteOrderMark)) {
-    text.remove_prefix(kByteOrderMark.size());
-    byte -= std::min(byte, kByteOrderMark.size());
-  }
+  const std::size_t mark = text.size() - without_mark(text).size();
+  text.remove_prefix(mark);
+  byte -= std::min(byte, mark);
   if (is_yaml(text)) {
     return "is YAML, expected JSON as {\"batch-size\": 64}; python3 -c 'import json, yaml; "
            "print(json.dumps(yaml.safe_load(open(\"args.yaml\"))))' makes JSON of args.yaml";

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/lists.h"
+
 namespace fovea {
 namespace {
 
@@ -120,8 +122,7 @@ std::vector<std::string> words_of(std::string_view text, std::string_view others
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  text = without_mark(text);
   if (text.ends_with('\n'))
     text.remove_suffix(1);
   else if (text.empty())

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/lists.h"
 #include "base/text.h"
 #include "data/image.h"
 
@@ -21,13 +23,15 @@ std::string without_ending(const std::string& picture) {
   return (has_picture_ending(name.native()) ? name.stem() : name).string();
 }
 
-/// The class of a word, by name or by number from 0 on.
-std::int64_t find_class(const PictureLabels& labels, const std::string& word,
+/// The class at the start of a text: a name, which may contain blanks, or a number from 0 on.
+std::int64_t find_class(const PictureLabels& labels, const std::string& text,
                         const ClassList& classes) {
+  if (const auto label = classes.find(text)) return *label;
+  const std::string word = words_of(text).front();
   if (const auto label = classes.find(word)) return *label;
   const auto count = static_cast<std::int64_t>(classes.ids().size());
   const std::int64_t number = parse_integer(word).value_or(-1);
-  check(number >= 0 && number < count, labels.where, ": has the class \"", visible_text(word),
+  check(number >= 0 && number < count, labels.where, ": has the class \"", visible_text(text),
         "\", expected the name of one of the ", count, " classes, or a number from 0 to ",
         count - 1);
   return number;
@@ -78,21 +82,45 @@ std::vector<std::string> words_of_pictures(const PictureLabels& labels,
   return words;
 }
 
+/// A class, and the boxes that Kaggle's table has behind it: of four whole numbers each.
+std::string without_boxes(const std::string& text) {
+  const std::vector<std::string> words = words_of(text);
+  const bool has_box = words.size() > 4 && std::all_of(words.begin() + 1, words.begin() + 5,
+                                                       [](const std::string& word) {
+                                                         return parse_integer(word).has_value();
+                                                       });
+  return has_box ? words.front() : text;
+}
+
+/// A picture and its class, or a class alone. Between commas or tabs either may have blanks.
+std::vector<std::string> columns_of(const std::string& line) {
+  std::string commas = line;
+  std::replace(commas.begin(), commas.end(), '\t', ',');
+  const std::vector<std::string> parts = comma_parts(commas);
+  const std::vector<std::string> words = words_of(line, ",");
+  const bool is_table =
+      parts.size() > 1 && (has_picture_ending(parts[0]) || words_of(parts[0]).size() == 1);
+  if (is_table && !parts[1].empty()) return {parts[0], without_boxes(parts[1])};
+  if (words.size() < 2) return words;
+  const std::size_t begin = line.find(words[1], line.find(words[0]) + words[0].size());
+  return {unquoted(words[0]), unquoted(trimmed(std::string_view(line).substr(begin)))};
+}
+
 }  // namespace
 
 PictureLabels parse_picture_labels(std::string_view text, const std::string& where) {
   PictureLabels labels{where, {}, {}};
   std::size_t line = 0;
-  for (const std::string& content : lines_of(text)) {
+  for (const std::string& content : list_entries(text, where)) {
     ++line;
-    const std::vector<std::string> words = words_of(content, ",");
-    const bool named = words.size() > 1;
-    if (words.empty()) continue;
-    check(labels.classes.empty() || named == !labels.pictures.empty(), where, ": line ", line,
-          " has ", words.size(), " words, expected ",
-          named ? "a class alone" : "a picture and its class", " as in the lines before");
-    if (named) labels.pictures.push_back(without_ending(words[0]));
-    labels.classes.push_back(words[named ? 1 : 0]);
+    const std::vector<std::string> columns = columns_of(content);
+    const bool named = columns.size() > 1;
+    if (columns.empty()) continue;
+    check(labels.classes.empty() || named == !labels.pictures.empty(), where, ": entry ", line,
+          " is ", in_quotes(content), ", expected ",
+          named ? "a class alone" : "a picture and its class", " as before it");
+    if (named) labels.pictures.push_back(without_ending(columns[0]));
+    labels.classes.push_back(named ? columns[1] : unquoted(columns[0]));
   }
   check(!labels.classes.empty(), where, ": holds no labels, expected lines \"PICTURE CLASS\"");
   return labels;

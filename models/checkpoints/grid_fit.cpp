@@ -95,8 +95,9 @@ double difference_from_computed(const Tensor& file, const TokenGrid& grid) {
   return worst;
 }
 
-/// A computed table shows its grid: no other one gives such values.
+/// Computed values show their grid, wherever they stand: no other one gives such values.
 std::optional<TokenGrid> grid_shown_by(const Tensor& table, std::int64_t prefix) {
+  if (table.size(2) % 4 != 0) return {};  // sincos_table() has none
   const std::int64_t patches = table.size(1) - prefix;
   for (std::int64_t height = 1; height <= patches; ++height) {
     const TokenGrid grid{{height, patches / height}, prefix};
@@ -144,7 +145,7 @@ std::optional<GridFit::Source> GridFit::source_of(const Parameter& p, const Tens
   if (stated != stated_.end() && same_places(stated->second.tensor.shape(), shape)) {
     return Source{stated->second.grid};
   }
-  if (is_computed(p) && is_token_table(shape) && shape[2] == p.tensor.size(2)) {
+  if (p.role == Role::position_table && is_token_table(shape)) {
     const std::optional<TokenGrid> shown = grid_shown_by(file, prefix_of(p, file));
     if (shown) return Source{*shown};
   }

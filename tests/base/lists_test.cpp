@@ -19,7 +19,9 @@ TEST_CASE("a list is the same with a byte-order mark, other ends of lines and be
                                   "\xEF\xBB\xBF"
                                   "cat\r\npolar bear\r\n\r\n\u00e9mu\r\n"s,
                                   "cat\rpolar bear\r\u00e9mu\r"s, "cat\0polar bear\0\u00e9mu\0"s,
-                                  "cat\0polar bear\0\u00e9mu"s}) {
+                                  "cat\0polar bear\0\u00e9mu"s,
+                                  "\xEF\xBB\xBF"
+                                  "cat\0polar bear\0\u00e9mu\0"s}) {
     CAPTURE(text);
     CHECK(list_entries(text, "list") == names);
   }

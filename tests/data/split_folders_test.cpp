@@ -194,7 +194,33 @@ TEST_CASE("labels by picture: names with or without endings, classes by name or 
   CHECK(contains(error("a.png 1\n"), "list: says no class of the picture \"b.png\""));
   CHECK(contains(error("a.png 3\nb.png 0\n"), "has the class \"3\", expected the name of one of"));
   CHECK(contains(error("a.png 1\nb.png 0\na.jpg 2\n"), "says of \"a\" 1 and 2"));
-  CHECK(contains(error("a.png 1\n0\n"), "line 2 has 1 words"));
+  CHECK(contains(error("a.png 1\n0\n"), "entry 2 is \"0\", expected a picture and its class"));
+}
+
+TEST_CASE("labels by picture: quotes, blanks and commas in names, NULs, a byte-order mark") {
+  const ClassList classes({"great", "great white shark", "tench, Tinca tinca"}, "folders");
+  const std::vector<std::string> pictures{"a.png", "my cat.png"};
+  using namespace std::string_literals;
+  for (const std::string& text :
+       {"a.png,great white shark\nmy cat.png,\"tench, Tinca tinca\"\n"s,
+        "\"a.png\",\"great white shark\"\r\n\"my cat.png\",\"tench, Tinca tinca\"\r\n"s,
+        "a.png\tgreat white shark\nmy cat.png\t\"tench, Tinca tinca\"\n"s,
+        "a.png great white shark\nmy cat.png,2\n"s,
+        "\xEF\xBB\xBF"
+        "a.png,1\0my cat.png,2\0"s}) {
+    CAPTURE(text);
+    CHECK(labels_of(parse_picture_labels(text, "list"), pictures, classes) ==
+          std::vector<std::int64_t>{1, 2});
+  }
+  const PictureLabels boxes = parse_picture_labels("a,great 1 2 3 4 great 5 6 7 8\n", "list");
+  CHECK(labels_of(boxes, {"a.png"}, classes) == std::vector<std::int64_t>{0});
+  CHECK(contains(message_of([] {
+                   (void)parse_picture_labels(
+                       "\xFF\xFE"
+                       "a\0"s,
+                       "list");
+                 }),
+                 "list: got UTF-16"));
 }
 
 TEST_CASE("pictures in a folder that is no class have labels too: Tiny ImageNet") {

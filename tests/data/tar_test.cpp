@@ -185,8 +185,10 @@ TEST_CASE("labels in .json and .txt are read where there is no .cls") {
   CHECK(samples_of(tar_member("k.cls", "1")).cause == "tar: k.cls has no picture beside it");
 }
 
-TEST_CASE("blanks around a label are no part of it") {
-  for (const char* label : {"3", " 3", "\t3 \r\n", "  3"}) {
+TEST_CASE("blanks and a byte-order mark around a label are no part of it") {
+  for (const char* label : {"3", " 3", "\t3 \r\n", "  3",
+                            "\xEF\xBB\xBF"
+                            "3\r\n"}) {
     CAPTURE(label);
     const TarSamples found = samples_of(tar_member("k.png", "x") + tar_member("k.cls", label));
     REQUIRE(found.samples.size() == 1);

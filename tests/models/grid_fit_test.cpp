@@ -257,6 +257,16 @@ TEST_CASE("a computed table takes no other values from a file without a word") {
   CHECK(values(*larger) == resampled(*tuned, {4, 4}, {6, 6}));
 }
 
+TEST_CASE("a learned table takes the grid that computed values show") {
+  const auto wide = tiny_mae({2, 8}, 1, "sincos");
+  const auto classifier = tiny({4, 4}, 2, {{"global_pool", "avg"}});
+  const LoadReport report = load_state(*classifier, state_of(*wide), {}, finetuning());
+  CHECK(report.resized == Names{"pos_embed"});
+  CHECK(values(*classifier) == resampled(*wide, {2, 8}, {4, 4}));
+  REQUIRE(report.notes.size() == 1);
+  CHECK(contains(report.notes[0], "pos_embed was resized from 2x8 to 4x4 patches"));
+}
+
 TEST_CASE("a computed table in half precision is the computed one") {
   const json sincos{{"pos_embed", "sincos"}};
   const auto from = tiny({4, 4}, 1, sincos), model = tiny({4, 4}, 2, sincos);

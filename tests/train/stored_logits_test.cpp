@@ -20,6 +20,20 @@ std::shared_ptr<const Dataset> images_of(std::uint64_t seed = 3) {
                                    BuiltinOptions{.seed = seed, .train_size = kImages});
 }
 
+/// Two classes of 1200 images, one after the other.
+class SortedImages : public Dataset {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return 2400; }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override { return index / 1200; }
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    return {Image(1, 1), label(index)};
+  }
+
+ private:
+  std::vector<std::string> names_{"cat", "dog"};
+};
+
 /// 20 for the class of the image that row i is of, 0 elsewhere.
 Tensor logits_of(const Dataset& images, const std::vector<std::int64_t>& order) {
   const Tensor logits = zeros({std::ssize(order), images.classes()});
@@ -34,12 +48,14 @@ Tensor logits_of(const Dataset& images, const std::vector<std::int64_t>& order) 
 struct Read {
   std::string error;
   std::vector<std::string> notices;
+  std::vector<double> taken;  ///< empty where there is an error
 
   Read(const Tensor& logits, const Metadata& metadata, const WantedLogits& wanted) {
     const TemporaryFolder folder;
     write_safetensors(folder / "t.safetensors", {{"logits", logits}}, metadata);
     Notices told;
-    error = message_of([&] { (void)read_logits(folder / "t.safetensors", wanted, told); });
+    error = message_of(
+        [&] { taken = read_logits(folder / "t.safetensors", wanted, told).to_vector(); });
     notices = told.texts();
   }
 };
@@ -86,7 +102,7 @@ TEST_CASE("logits that do not say it are measured by the labels, and chance is a
   CHECK(right.error.empty());
   REQUIRE(right.notices.size() == 1);
   CHECK(contains(right.notices[0],
-                 "of its first 60 rows 100.0 % say their image's own class "
+                 "of 60 of its rows 100.0 % say their image's own class "
                  "(chance is 10.0 %)"));
 
   const Tensor shuffled = logits_of(*images, shuffled_order(kImages, 1, 0));
@@ -103,11 +119,55 @@ TEST_CASE("logits that do not say it are measured by the labels, and chance is a
   CHECK(contains(Read(shuffled, pack, wanted).error, "in another order?"));
 }
 
+TEST_CASE("logits that say the first class of a sorted list alone are chance") {
+  const SortedImages images;
+  const WantedLogits wanted{images, "folder", 2};
+  CHECK(contains(Read(zeros({images.size(), 2}), {}, wanted).error,
+                 "of 1000 of its rows 50.0 % say their image's own class (chance is 50.0 %)"));
+  CHECK(Read(logits_of(images, sequential_order(images.size())), {}, wanted).error.empty());
+}
+
+TEST_CASE("columns of logits follow the names that the file gives them") {
+  const auto images = images_of();
+  const WantedLogits wanted{*images, "builtin", 10};
+  const Tensor logits = logits_of(*images, sequential_order(kImages));
+  Metadata own = logits_metadata("builtin", Split::train, *images);
+  std::vector<std::string> names = images->class_names();
+  std::reverse(names.begin(), names.end());
+  own.merge(classes_metadata(names));
+  const Tensor reversed = zeros(logits.shape());
+  for (std::int64_t i = 0; i < kImages; ++i)
+    for (std::int64_t k = 0; k < 10; ++k)
+      reversed.data<float>()[i * 10 + 9 - k] = logits.data<float>()[i * 10 + k];
+  const Read other_order(reversed, own, wanted);
+  CHECK(other_order.taken == logits.to_vector());
+  REQUIRE(other_order.notices.size() == 1);
+  CHECK(contains(other_order.notices[0], "in another order, matched by name"));
+
+  // A teacher that knows more classes.
+  const auto part = select(images, {"3,7"});
+  const WantedLogits of_part{*part, "builtin", 2};
+  Metadata part_of = logits_metadata("builtin", Split::train, *part);
+  part_of.merge(classes_metadata(images->class_names()));
+  const Tensor wide = zeros({part->size(), 10});
+  for (std::int64_t i = 0; i < part->size(); ++i)
+    wide.data<float>()[i * 10 + (part->label(i) == 0 ? 3 : 7)] = 20;
+  CHECK(Read(wide, part_of, of_part).taken ==
+        logits_of(*part, sequential_order(part->size())).to_vector());
+
+  own.erase("classes");
+  own.merge(classes_metadata({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
+  CHECK(contains(Read(logits, own, wanted).error, "knows no class \"disc\""));
+  CHECK(Read(logits, own, {*images, "builtin", 10, true}).taken == logits.to_vector());
+  own["classes"] = "[1";
+  CHECK(contains(Read(logits, own, wanted).error, "its list of classes cannot be read"));
+}
+
 TEST_CASE("a file without logits of these sizes is refused") {
   const auto images = images_of();
   const WantedLogits wanted{*images, "builtin", 10};
   CHECK(contains(Read(zeros({kImages - 1, 10}), {}, wanted).error,
-                 "logits are f32 [59, 10], expected numbers [60, 10]"));
+                 "logits are f32 [59, 10], expected f32 [60, 10]"));
   CHECK(contains(Read(zeros({kImages, 10}, {DType::i64, {}}), {}, wanted).error, "logits are i64"));
   const Metadata broken{{"images", "{"}, {"dataset", "builtin"}, {"split", "train"}};
   CHECK(contains(Read(zeros({kImages, 10}), broken, wanted).error,

@@ -105,4 +105,20 @@ WeightsInfo read_weights_info(const std::filesystem::path& path) {
   return weights_info(read_safetensors(path).metadata, path);
 }
 
+ModelClasses learned_classes(const WeightsInfo& info, std::int64_t count) {
+  return {info.classes.empty() ? count : std::ssize(info.classes), info.classes, info.labels};
+}
+
+std::string other_colors(const Metadata& metadata, const std::filesystem::path& path,
+                         const Normalization& own) {
+  if (!metadata.contains("mean") && !find_hub_config(path)) return "";
+  const Normalization theirs = weights_info(metadata, path).normalization;
+  if (own.mean == theirs.mean && own.deviation == theirs.deviation) return "";
+  const auto flag = [](const char* name, const std::array<float, 3>& v) {
+    return text_of(" --", name, " ", v[0], ",", v[1], ",", v[2]);
+  };
+  return "was trained with" + flag("mean", theirs.mean) + flag("std", theirs.deviation) +
+         ", and this run has others";
+}
+
 }  // namespace fovea

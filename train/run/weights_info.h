@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/class_match.h"
 #include "data/evaluation_transform.h"
 #include "data/transforms.h"
 #include "models/model.h"
@@ -34,5 +35,12 @@ struct WeightsInfo {
 /// config.json beside `path` says, and ImageNet's usual values where there is none.
 [[nodiscard]] WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path);
 [[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
+
+/// What the weights of a head of `count` classes call them.
+[[nodiscard]] ModelClasses learned_classes(const WeightsInfo& info, std::int64_t count);
+/// That the weights of `path` expect other colours than `own`, which are settings of the run; ""
+/// where they expect these, or nothing says which.
+[[nodiscard]] std::string other_colors(const Metadata& metadata, const std::filesystem::path& path,
+                                       const Normalization& own);
 
 }  // namespace fovea

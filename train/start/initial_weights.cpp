@@ -1,9 +1,6 @@
 // Initial values, then weights from files, then what is asked for of the heads.
 #include "train/start/initial_weights.h"
 
-#include <optional>
-#include <sstream>
-
 #include "engine/autograd.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
@@ -19,30 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Weights expect colours as they were trained with; here those are settings of the run.
-void note_other_colors(const Normalization& own, const fs::path& weights, const Metadata& metadata,
-                       Notices& notices) {
-  if (!metadata.contains("mean") && !find_hub_config(weights)) return;  // nothing says which
-  const Normalization theirs = weights_info(metadata, weights).normalization;
-  if (own.mean == theirs.mean && own.deviation == theirs.deviation) return;
-  std::ostringstream text;
-  const auto list = [&text](const char* flag, const std::array<float, 3>& v) {
-    text << " --" << flag << ' ' << v[0] << ',' << v[1] << ',' << v[2];
-  };
-  text << weights.string() << ": was trained with";
-  list("mean", theirs.mean);
-  list("std", theirs.deviation);
-  text << ", and this run has others";
-  notices.add(text.str());
-}
-
-/// What the weights call the classes of a head that has a row for each of `count`.
-ModelClasses learned_classes(const Metadata& metadata, const fs::path& weights,
-                             std::int64_t count) {
-  const WeightsInfo info = weights_info(metadata, weights);
-  return {info.classes.empty() ? count : std::ssize(info.classes), info.classes, info.labels};
-}
-
 void load_weights_file(const InitialWeights& from, const NewRun& run, Model& model,
                        Notices& notices) {
   LoadOptions options;
@@ -53,12 +26,13 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
   if (file.empty()) return;
   const fs::path path = weights_in(file);
   const WeightsList list = list_weights(path, from.weights_key);
-  note_other_colors(run.context.normalization, path, list.metadata, notices);
+  const std::string colors = other_colors(list.metadata, path, run.context.normalization);
+  if (!colors.empty()) notices.add(path.string(), ": ", colors);
   const TensorMap heads = copies_of_heads(model);
   LoadReport report = load_weights(model, path, options);
-  const HeadOrigin origin{path.string(),
-                          learned_classes(list.metadata, path, std::ssize(run.classes)),
-                          options.finetune};
+  const HeadOrigin origin{
+      path.string(), learned_classes(weights_info(list.metadata, path), std::ssize(run.classes)),
+      options.finetune};
   match_heads(origin, run.classes, heads, model, report, notices);
   notices.add(loading_table(path, list, model, report));
   for (const std::string& note : report.notes) notices.add(path.string(), ": ", note);

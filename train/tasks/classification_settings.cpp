@@ -111,6 +111,7 @@ std::unique_ptr<const Task> ClassificationSettings::make(const TrainConfig& conf
   const TrainingSplit training{.images = images,
                                .dataset = config.data.name,
                                .other_images = config.request.other_images,
+                               .in_label_order = !config.data.class_map.empty(),
                                .splits = config.images.loader.rows.splits,
                                .sizes = config.sizes,
                                .run = config.run};

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "train/run/image_lists.h"
+#include "train/tasks/teacher_classes.h"
 
 namespace fovea {
 namespace {
@@ -17,25 +18,25 @@ namespace {
 constexpr std::int64_t kRowsMeasured = 1000;
 constexpr const char* kAccept = "--accept-other-images learns from them all the same";
 
-/// The class that the first rows of [images, classes] find the likeliest.
-std::vector<std::int64_t> classes_said(const Tensor& logits, std::int64_t rows) {
+/// The class that a row of [images, classes] finds the likeliest.
+std::int64_t class_said(const Tensor& logits, std::int64_t i) {
   const std::int64_t classes = logits.size(1);
-  const float* row = logits.data<float>();
-  std::vector<std::int64_t> said;
-  for (std::int64_t i = 0; i < rows; ++i, row += classes)
-    said.push_back(std::max_element(row, row + classes) - row);
-  return said;
+  const float* row = logits.data<float>() + i * classes;
+  return std::max_element(row, row + classes) - row;
 }
 
+/// Of rows from all over the list: its beginning may be of one class alone.
 Agreement agreement_of(const Tensor& logits, const Dataset& images) {
   const std::int64_t rows = std::min(images.size(), kRowsMeasured);
-  std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < rows; ++i) {
+  std::vector<std::int64_t> said, labels;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t i = row * images.size() / rows;
+    said.push_back(class_said(logits, i));
     labels.push_back(images.label(i));
     check(labels.back() < logits.size(1), images.describe(i), ": has label ", labels.back(),
           ", but logits are of ", logits.size(1), " classes");
   }
-  return agreement(classes_said(logits, rows), labels, logits.size(1));
+  return agreement(said, labels, logits.size(1));
 }
 
 /// Whether the file's list of images is of the same kind of data set: elsewhere pictures have other
@@ -60,12 +61,34 @@ std::string measure(const Tensor& logits, const WantedLogits& wanted, const std:
   const auto percent = [&](double rows) {
     return percent_text(100 * rows / static_cast<double>(measured.rows), 1);
   };
-  const std::string text = text_of(
-      "of its first ", measured.rows, " rows ", percent(static_cast<double>(measured.right)),
-      " say their image's own class (chance is ", percent(measured.chance), ")");
+  const std::string text =
+      text_of("of ", measured.rows, " of its rows ", percent(static_cast<double>(measured.right)),
+              " say their image's own class (chance is ", percent(measured.chance), ")");
   check(!measured.is_chance() || wanted.other_images, path, ": ", text,
         ": are they of other images, or in another order? ", kAccept);
   return text;
+}
+
+/// What a file calls its columns; no names where it does not say.
+ModelClasses columns_of(const Metadata& metadata, const std::string& path) {
+  const auto found = metadata.find("classes");
+  if (found == metadata.end()) return {};
+  const nlohmann::json names = parse_json(found->second);
+  const bool are_names =
+      names.is_array() &&
+      std::all_of(names.begin(), names.end(), [](const auto& name) { return name.is_string(); });
+  check(are_names, path, ": its list of classes cannot be read, expected a JSON list of names");
+  return {std::ssize(names), names.get<std::vector<std::string>>()};
+}
+
+/// Brings the columns to the images' classes, by their names.
+Tensor match_columns(const Tensor& logits, const ModelClasses& columns, const WantedLogits& wanted,
+                     const std::string& path, Notices& notices) {
+  const DataClasses own{wanted.images.class_names(), wanted.in_label_order};
+  if (columns.names.empty()) return logits;
+  const bool as_they_are = wanted.other_images && !find_match(columns, own);
+  if (as_they_are && columns.count == wanted.classes) return logits;
+  return TeacherClasses(columns, own, path, notices).of(logits);
 }
 
 }  // namespace
@@ -116,11 +139,14 @@ Tensor read_logits(const std::filesystem::path& path, const WantedLogits& wanted
   const std::string text = objection(metadata, wanted, path.string());
   check(text.empty() || wanted.other_images, path.string(),
         ": its logits are not of these training images: ", text, "; ", kAccept);
-  const Shape expected{wanted.images.size(), wanted.classes};
+  const ModelClasses columns = columns_of(metadata, path.string());
+  const Shape expected{wanted.images.size(),
+                       columns.names.empty() ? wanted.classes : columns.count};
   check(found->second.shape() == expected && is_float(found->second.dtype()), path.string(),
-        ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected numbers ",
+        ": logits are ", found->second.dtype(), " ", found->second.shape(), ", expected f32 ",
         expected, ", training images by classes");
-  const Tensor logits = found->second.to(DType::f32).contiguous();
+  const Tensor logits = match_columns(found->second.to(DType::f32).contiguous(), columns, wanted,
+                                      path.string(), notices);
   if (!text.empty()) {
     notices.add(path.string(), ": its logits are of other images: ", text);
   } else if (!names_images(metadata, wanted)) {

@@ -26,10 +26,12 @@ struct WantedLogits {
   const Dataset& images;
   std::string dataset{};  ///< what it is called: one of dataset_names()
   std::int64_t classes = 0;
-  bool other_images = false;  ///< take them though they are of others
+  bool other_images = false;    ///< take them though they are of others
+  bool in_label_order = false;  ///< DataClasses::in_label_order of the images' classes
 };
-/// f32 [images, classes]. Throws where the tensor is of another shape, where the file says that its
-/// images are others, and where it does not say and is right about their labels no oftener than
+/// f32 [images, classes]. Columns that the file names are brought to the images' classes as
+/// TeacherClasses does it. Throws where the tensor is of another shape, where the file says that
+/// its images are others, and where it does not say and is right about their labels no oftener than
 /// chance. What its user should be told is added to `notices`.
 [[nodiscard]] Tensor read_logits(const std::filesystem::path& path, const WantedLogits& wanted,
                                  Notices& notices);

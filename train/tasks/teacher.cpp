@@ -4,12 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/index.h"
+#include "train/run/weights_info.h"
 #include "train/tasks/stored_logits.h"
+#include "train/tasks/teacher_classes.h"
 
 namespace fovea {
 namespace {
@@ -23,19 +26,31 @@ class ModelTeacher : public Teacher {
         activations_(training.run.precision),
         any_size_(!training.sizes.sides.empty()) {
     const ModelInfo& teacher = model_->info();
-    try_training_sizes(training.sizes, *model_, "teacher " + options.checkpoint);
-    check(teacher.num_classes == student.num_classes && teacher.img_size == student.img_size,
-          "teacher ", options.checkpoint, ": has ", teacher.num_classes, " classes and ",
-          teacher.img_size[0], "x", teacher.img_size[1], " images, expected ", student.num_classes,
-          " and ", student.img_size[0], "x", student.img_size[1]);
+    const std::string where = "teacher " + options.checkpoint;
+    try_training_sizes(training.sizes, *model_, where);
+    const bool knows_classes =
+        training.images != nullptr || teacher.num_classes == student.num_classes;
+    check(knows_classes && teacher.img_size == student.img_size, where, ": has ",
+          teacher.num_classes, " classes and ", teacher.img_size[0], "x", teacher.img_size[1],
+          " images, expected ", student.num_classes, " and ", student.img_size[0], "x",
+          student.img_size[1]);
+    if (training.images == nullptr) return;
+    const std::filesystem::path file = weights_in(options.checkpoint);
+    const Metadata metadata = list_weights(file, options.weights_key).metadata;
+    const ModelClasses learned = learned_classes(weights_info(metadata, file), teacher.num_classes);
+    const DataClasses own{training.images->class_names(), training.in_label_order};
+    classes_ = TeacherClasses(learned, own, where, notices_);
+    const std::string colors = other_colors(metadata, file, training.run.normalization);
+    if (!colors.empty()) notices_.add(where, ": ", colors);
   }
 
+  [[nodiscard]] Notices notices() const override { return notices_; }
   [[nodiscard]] Tensor logits(const Tensor& images, const Tensor&) const override {
     const NoGrad no_grad;
     Context ctx;
     ctx.activations = activations_;
     ctx.any_size = any_size_;
-    return model_->forward(images, ctx).logits;
+    return classes_.of(model_->forward(images, ctx).logits);
   }
 
  private:
@@ -56,6 +71,8 @@ class ModelTeacher : public Teacher {
   std::unique_ptr<Classifier> model_;
   DType activations_;
   bool any_size_;
+  TeacherClasses classes_;
+  Notices notices_;
 };
 
 /// What some teacher said of every training image, in the data set's order: tensor "logits".
@@ -66,7 +83,7 @@ class StoredTeacher : public Teacher {
       : device_(training.run.device) {
     check(training.images != nullptr, "teacher: stored logits need the training images");
     const WantedLogits wanted{*training.images, training.dataset, student.num_classes,
-                              training.other_images};
+                              training.other_images, training.in_label_order};
     logits_ = read_logits(options.logits, wanted, notices_);
   }
 

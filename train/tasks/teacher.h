@@ -33,16 +33,17 @@ struct TeacherOptions {
 
 /// What a loss may have to know of the images of training and of the run.
 struct TrainingSplit {
-  const Dataset* images = nullptr;  ///< only stored logits ask for them
+  const Dataset* images = nullptr;  ///< null: a model is taken to know their classes in order
   std::string dataset{};            ///< what it is called
   bool other_images = false;        ///< stored logits may be of others
+  bool in_label_order = false;      ///< DataClasses::in_label_order of the images' classes
   std::int64_t splits = 1;          ///< RowOptions::splits
   TrainingSizes sizes{};
   RunContext run{};
 };
 
 /// Reads its weights, or its stored logits of all training images (read_logits()). A model must see
-/// images of the student's size and know as many classes.
+/// images of the student's size and know the classes of the training images: see TeacherClasses.
 [[nodiscard]] std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options,
                                                     const ModelInfo& student,
                                                     const TrainingSplit& training);
