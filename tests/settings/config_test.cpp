@@ -105,14 +105,14 @@ TEST_CASE("JSON: comments, blanks, carriage returns and a byte-order mark are no
   CHECK(c.schedule.epochs == 9);
 }
 
-TEST_CASE("JSON: a setting that stands there twice is refused") {
+TEST_CASE("JSON: a setting that is given twice is refused") {
   TrainConfig config = config_for(TaskKind::classification);
   const Fields fields = fields_of(config);
   const auto refusal = [&](const char* text) {
     return message_of([&] { apply_json(fields, text, "f.json"); });
   };
   CHECK(refusal(R"({"epochs": 1, "lr": 1, "epochs": 2})") ==
-        "f.json: \"epochs\" stands there twice, expected it once");
+        "f.json: \"epochs\" is given twice, expected it once");
   CHECK(contains(refusal(R"({"model-args": {"depth": 1, "depth": 2}})"), "\"depth\" stands"));
   CHECK(refusal(R"({"batch-size": 8, "batch_size": 16})") ==
         "f.json: batch-size and batch_size are the same setting, expected one of them");
