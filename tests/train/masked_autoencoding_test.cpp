@@ -196,7 +196,7 @@ TEST_CASE("settings and models of another task are refused, and it is said whose
   CHECK(contains(failure({{"mixupp", "1"}}, mae), "unknown setting"));
   CHECK(contains(failure({{"model", "vit_tiny_patch4_32"}}, mae), "./run train_cifar"));
   CHECK(contains(failure({{"model", "mae_pit_tiny_32"}}, {}), "./run train_mae"));
-  CHECK(contains(failure({{"model", "nope"}}, mae), "not known"));
+  CHECK(contains(failure({{"model", "nope"}}, mae), "nope is unknown"));
   CHECK(contains(failure({{"data-dir", "/no/such"}}, {.dataset_in_folder = "auto"}), "/no/such"));
 }
 

@@ -32,7 +32,7 @@ void note_other_colors(const Normalization& own, const fs::path& weights, const 
   text << weights.string() << ": was trained with";
   list("mean", theirs.mean);
   list("std", theirs.deviation);
-  text << ", and this run has others";
+  text << ", but this run uses other values";
   notices.add(text.str());
 }
 
