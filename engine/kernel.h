@@ -49,8 +49,7 @@ class OpsOfTheirOwn {
   return place;
 }
 
-inline constexpr const char* kCudaPlace =
-    "CUDA (its tensors can be moved to the CPU with to(Device{}))";
+inline constexpr const char* kCudaPlace = "CUDA; move its tensors to the CPU with to(Device{})";
 
 /// What a device does for one kind of call; null where it has no form of it. `Call` holds plain
 /// pointers, sizes and strides.
