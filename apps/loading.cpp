@@ -219,8 +219,8 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   images.number("crop-pct", &r.crop_pct,
                 "share of the shorter side that the crop keeps (default: the checkpoint's)",
                 {1e-3, 1});
-  images.choice("crop-mode", &r.crop_mode, "how to crop; automatic: center, but squash tiny images",
-                names_of<CropMode>());
+  images.choice("crop-mode", &r.crop_mode,
+                "how to crop; automatic: center, but stretch tiny images", names_of<CropMode>());
   images.choice("interpolation", &r.interpolation, "filter for resizing", names_of<Filter>());
 }
 

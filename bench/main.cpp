@@ -311,8 +311,8 @@ int run_bench(const BenchOptions& options, const char* self) {
   const Device device = parse_device(options.device);
   require_device(device);
   const std::vector<WorkloadSpec> specs = chosen(options);
-  std::printf("%s, %d threads, instruction set %s\n", to_string(device).c_str(), num_threads(),
-              std::string(to_string(cpu_isa())).c_str());
+  std::printf("%s, %d thread%s, instruction set %s\n", to_string(device).c_str(), num_threads(),
+              num_threads() == 1 ? "" : "s", std::string(to_string(cpu_isa())).c_str());
   std::optional<Peer> peer;
   if (options.peer) peer.emplace(options);
   const double ceiling =

@@ -107,7 +107,7 @@ void add_fields(Fields& fields, EvaluationCrop& options) {
   g.number("crop-pct", &options.crop_pct,
            "share of the shorter side that the crop keeps in evaluation", {1e-2, 1});
   g.choice("crop-mode", &options.mode,
-           "crop in evaluation; automatic: center, but squash images of at most 32 pixels");
+           "crop in evaluation; automatic: center, but stretch images of at most 32 pixels");
   g.choice("interpolation", &options.filter, "filter for resizing in evaluation");
 }
 

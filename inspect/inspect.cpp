@@ -59,7 +59,7 @@ Fields fields_of(InspectOptions& o) {
   Fields fields;
   FieldGroup output(fields, "Output");
   output.add("output", &o.output, "folder for pictures and CSV files");
-  FieldGroup choice(fields, "Choice");
+  FieldGroup choice(fields, "Selection");
   choice.add("query", &o.query, "center, class or Y,X: row and column of a patch, from 0");
   choice.add("layers", &o.layers, "layers, counted from 1: 1-4,8 (default: all, or the paper's)");
   choice.add("layer", &o.layer, "the same, counted from 0, as in the name blocks.0");

@@ -71,9 +71,9 @@ void add_mistake(Html& html, const Mistake& mistake) {
              mistake.name + ": " + mistake.label + ", predicted as " + mistake.prediction,
              {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
   const auto caption = html.inside("figcaption");
-  html.text("true: ").element("b", mistake.label).text("predicted: ");
+  html.element("b", mistake.label).text("predicted as ");
   html.element("b", mistake.prediction, {{"class", "wrong"}});
-  html.text("confidence " + percent_text(100 * mistake.what.confidence));
+  html.text("with " + percent_text(100 * mistake.what.confidence) + " confidence");
 }
 
 void add_mistakes(Html& html, const std::vector<Mistake>& mistakes) {

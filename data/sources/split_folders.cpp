@@ -110,8 +110,8 @@ void fail_without_split(const DatasetOptions& options, Split split) {
       : one_folder
           ? "if these are the classes, --val-fraction 0.1 holds out a tenth of each for validation"
           : "or set --data-dir";
-  fail(where, ": has no folder ", usual_names_text(split), ", but ", there, "; ", split_flag(split),
-       " FOLDER sets another, ", advice);
+  fail(where, ": has no folder ", usual_names_text(split), "; found ", there, "; ",
+       split_flag(split), " FOLDER sets another, ", advice);
 }
 
 }  // namespace fovea

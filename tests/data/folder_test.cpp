@@ -123,7 +123,7 @@ TEST_CASE("validation may be called so, and splits may have names of their own")
   DatasetOptions options = photographs(folder.path(), "folder");
   const std::string message = message_of([&] { (void)open_dataset(options, Split::test); });
   CHECK(contains(message, "has no folder val, validation, valid"));
-  CHECK(contains(message, "but held out, train; --val-split FOLDER sets another"));
+  CHECK(contains(message, "found held out, train; --val-split FOLDER sets another"));
   CHECK(contains(message, "--val-fraction 0.1 holds out a tenth of each class's training images"));
   options.val_split = "held out";
   CHECK(open_dataset(options, Split::test)->size() == 2);

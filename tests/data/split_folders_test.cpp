@@ -121,7 +121,7 @@ TEST_CASE("the folder of a split itself is tested, and not trained on") {
   const auto test = open_dataset(options, Split::test);
   CHECK(test->size() == 4);
   CHECK(test->class_names() == std::vector<std::string>{"cat", "dog"});
-  CHECK(contains(opening_error(options, Split::train), "has no folder train, training, but cat"));
+  CHECK(contains(opening_error(options, Split::train), "has no folder train, training; found cat"));
 }
 
 TEST_CASE("Kaggle's tree of ImageNet is found from its top") {

@@ -26,8 +26,9 @@ std::string StepGuard::objection(double loss, double gradient_norm, const GuardS
   if (!options_.zscore || state.losses.size() < kFewest) return {};
   const double z = z_score(loss, state.losses);
   if (z <= *options_.zscore) return {};
-  return text_of("the loss of ", loss, " is a spike, ", z, " standard deviations above the last ",
-                 state.losses.size());
+  return text_of("the loss of ", loss, " is a spike, ", z,
+                 " standard deviations above the mean of the last ", state.losses.size(),
+                 " losses");
 }
 
 void StepGuard::accept(double loss, GuardState& state) const {
