@@ -16,7 +16,7 @@ class TemporaryFolder {
   TemporaryFolder() {
     const std::string pattern = "fovea-" + std::string(6, 'X');  // mkdtemp replaces the X
     std::string name = (std::filesystem::temp_directory_path() / pattern).string();
-    check(::mkdtemp(name.data()) != nullptr, "cannot create a folder ", name);
+    check(::mkdtemp(name.data()) != nullptr, "cannot make a folder ", name);
     path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -162,8 +162,10 @@ void locality(const Inspection& what, OutputFolder& output) {
   const Table table = measure(what);
   const std::vector<Locality> means = means_of(table);
   Csv csv("layer,images,distance,uniform_distance,offset,uniform_offset,near,uniform_near");
-  Chart chart{
-      "Attention, means over heads", "layer", "share of the image's side; share of attention", {}};
+  Chart chart{"Attention, means over heads",
+              "layer",
+              "share of the image's side; share of attention (near)",
+              {}};
   chart.series = {{"distance", {}, {}}, {"offset", {}, {}}, {"near: within one patch", {}, {}}};
   for (std::size_t block = 0; block < means.size(); ++block) {
     const Locality &mean = means[block], &uniform = table.uniform[block];

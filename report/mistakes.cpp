@@ -39,8 +39,8 @@ void draw(Svg& svg, const Mistake& mistake, double x, double y) {
   const double left = x + (kTile - width * scale) / 2, top = y + (kTile - height * scale) / 2;
   svg.image({left, top, width * scale, height * scale}, sharp_png(mistake.image));
   const double middle = x + kTile / 2;
-  svg.text(middle, y + kTile + 16, "true: " + shortened(mistake.label, 22), {.size = 12});
-  svg.text(middle, y + kTile + 32, "predicted: " + shortened(mistake.prediction, 16),
+  svg.text(middle, y + kTile + 16, shortened(mistake.label, 22), {.size = 12});
+  svg.text(middle, y + kTile + 32, "predicted " + shortened(mistake.prediction, 16),
            {.size = 12, .color = "#b2182b", .bold = true});
   svg.text(middle, y + kTile + 47, "confidence " + percent_text(100 * mistake.what.confidence, 1),
            {.size = 11});

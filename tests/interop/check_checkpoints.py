@@ -60,7 +60,7 @@ def check_same_bytes(interop, folder):
 
 
 def check_torch_in_ours(interop, folder):
-    """Types that fovea has not are converted as its header specifies."""
+    """Types that fovea has not are converted as its header promises."""
     path, copy = folder / "torch.safetensors", folder / "copy.safetensors"
     save_file({"half": torch.tensor([1.0, -0.5, 6.1e-5, 3e-8, float("inf")], dtype=torch.float16),
                "bool": torch.tensor([True, False]),

@@ -132,7 +132,7 @@ TEST_CASE("mistakes are shown as the model saw them") {
   CHECK(sheet.width == 81);
   CHECK(sheet.height == 40);
   CHECK(std::equal(sheet.at(0, 41), sheet.at(0, 81), mistakes[1].image.at(0, 0)));
-  CHECK(contains(svg_of_mistakes(mistakes), "predicted: " + mistakes[0].prediction));
+  CHECK(contains(svg_of_mistakes(mistakes), "predicted " + mistakes[0].prediction));
   CHECK(contains(svg_of_mistakes(mistakes), "with 75.0 %"));
   CHECK(contains(csv_of_mistakes(mistakes), "\n3,image 3,"));
   CHECK(contains(svg_of_mistakes({}), "No mistakes"));
