@@ -32,7 +32,7 @@ int run_body(int argc, char** argv, int (*body)(int argc, char** argv)) {
     std::cout << help.text;
     return 0;
   } catch (const UsageError& error) {
-    return complain(2, error.what(), " (--help lists the settings)");
+    return complain(2, error.what(), " (see --help)");
   } catch (const TooManyBadImages& error) {
     return complain(
         1, error.what(),
