@@ -32,13 +32,14 @@ int run_body(int argc, char** argv, int (*body)(int argc, char** argv)) {
     std::cout << help.text;
     return 0;
   } catch (const UsageError& error) {
-    return complain(2, error.what(), " (--help lists the settings)");
+    return complain(2, error.what(), " (see --help)");
   } catch (const TooManyBadImages& error) {
-    return complain(1, error.what(),
-                    " (--on-bad-image skip goes on without them; training's --verify-data names "
-                    "all)");
+    return complain(
+        1, error.what(),
+        " (--on-bad-image skip continues without them; --verify-data of the training programs "
+        "lists all)");
   } catch (const std::bad_alloc&) {
-    return complain(1, "out of memory; a smaller --batch-size needs less");
+    return complain(1, "out of memory; use a smaller --batch-size");
   } catch (const std::exception& error) {
     return complain(1, error.what());
   }
@@ -68,7 +69,7 @@ int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
   if (!failed || code != 0) return code;
   return complain(
       1, "cannot write standard output: " + (failure != 0 ? std::generic_category().message(failure)
-                                                          : std::string("a write to it failed")));
+                                                          : std::string("a write failed")));
 }
 
 }  // namespace fovea

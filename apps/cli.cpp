@@ -68,9 +68,9 @@ void refuse_rest(std::vector<std::string> rest, const CommandSpec& spec) {
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
     const std::string name = word.substr(dashes, word.find('=') - dashes);
     static_cast<void>(find_field(spec.fields, name, word, spec.others));
-    throw UsageError(word + ": write --" + name);
+    throw UsageError(word + ": use --" + name);
   }
-  if (!rest.empty()) throw UsageError(rest.front() + ": belongs to no flag");
+  if (!rest.empty()) throw UsageError("unexpected argument " + rest.front());
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   CLI::Option* listing = nullptr;
   if (!spec.models.empty()) {
     listing = app.add_option("--list-models", pattern,
-                             "names of models; with a PATTERN as *tiny* those that it fits");
+                             "list model names; with a PATTERN such as *tiny*, only matching ones");
     listing->expected(0, 1)->type_name("[PATTERN]")->group(app.get_help_ptr()->get_group());
   }
   std::vector<std::pair<const Field*, CLI::Option*>> options;

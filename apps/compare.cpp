@@ -27,9 +27,9 @@ TaskInfo task_of_run(const RunPaths& run) {
 std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
   const std::filesystem::path path = run.log();
   check(std::filesystem::exists(path), "compare: ", path.string(),
-        " does not exist, expected the folder of a run");
+        " does not exist, expected a run directory");
   std::vector<EpochRow> rows = parse_epochs(task, read_file(path), path.string());
-  check(!rows.empty(), "compare: ", path.string(), " holds no epoch yet");
+  check(!rows.empty(), "compare: ", path.string(), " has no finished epoch yet");
   return rows;
 }
 
@@ -40,8 +40,8 @@ void add_run(Comparison& comparison, const RunArgument& named) {
   if (groups.empty()) comparison.task = task;
   const std::string &score = task.best_measure().name,
                     &others = comparison.task.best_measure().name;
-  check(score == others, "compare: ", named.folder.string(), " is judged by its ", score,
-        ", the runs before it by ", others, "; expected runs of one task");
+  check(score == others, "compare: ", named.folder.string(), " is scored by ", score,
+        ", the runs before it by ", others, "; expected runs of the same task");
   auto group = std::find_if(groups.begin(), groups.end(),
                             [&](const RunGroup& g) { return g.label == named.label; });
   if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{named.label, {}});
@@ -55,7 +55,7 @@ Comparison read_runs(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     const RunArgument run = parse_run_argument(argument);
     if (is_named_again(run, runs)) {
-      std::cerr << "note: " << argument << ": this run is named before, and counts once\n";
+      std::cerr << "note: " << argument << ": this run was already named and counts once\n";
       continue;
     }
     add_run(comparison, run);
@@ -68,7 +68,7 @@ Comparison read_runs(const std::vector<std::string>& arguments) {
 std::vector<Chart> chosen_charts(const Comparison& comparison, const std::string& curves) {
   std::vector<Chart> charts;
   for (const std::string& curve : split_text(curves, ',')) {
-    check_usage(!curve.empty(), "--curve: got ", curves, ", expected names between the commas");
+    check_usage(!curve.empty(), "--curve: got ", curves, ", expected names separated by commas");
     charts.push_back(comparison_chart(comparison, curve));
   }
   if (charts.empty()) charts.push_back(comparison_chart(comparison));
@@ -79,17 +79,19 @@ int run(int argc, char** argv) {
   std::string output, curves;
   Fields fields;
   FieldGroup group(fields, "Output");
-  group.add("output", &output, "folder for compare.svg and compare.csv (default: only the table)");
-  group.add("curve", &curves,
-            "what compare.svg draws: top1, top5, loss, train_loss, lr, ema_top1, ..., or several, "
-            "separated by commas (default: the score that chooses the best epoch)");
-  const std::vector<std::string> arguments =
-      parse_into_fields(argc, argv,
-                        {"compare", "Runs beside each other; runs of one label are averaged.",
-                         "RUN_DIR, or LABEL=RUN_DIR", fields});
+  group.add("output", &output,
+            "folder for compare.svg and compare.csv (default: print the table only)");
+  group.add(
+      "curve", &curves,
+      "columns that compare.svg plots, separated by commas: top1, top5, loss, train_loss, lr, "
+      "ema_top1, ... (default: the metric that selects the best epoch)");
+  const std::vector<std::string> arguments = parse_into_fields(
+      argc, argv,
+      {"compare", "Compares runs side by side; runs with the same label are averaged.",
+       "RUN_DIR, or LABEL=RUN_DIR", fields});
   if (arguments.empty()) throw UsageError("compare: name at least one run folder");
   check_usage(curves.empty() || !output.empty(),
-              "--curve: the picture needs a folder; give --output DIR");
+              "--curve: the figure needs a folder; add --output DIR");
   const Comparison comparison = read_runs(arguments);
   const std::vector<Chart> charts = chosen_charts(comparison, curves);
   std::cout << comparison_table(comparison);

@@ -27,10 +27,10 @@ std::string settings_of(TrainConfig config) {
   TrainConfig recipe = config_for(task);
   apply_json(fields_of(recipe), recipe_of(dataset, task), "recipe", settings_of_others(task));
   recipe.data.name = dataset;
-  const std::string recipe_name = "the recipe of " + dataset;
+  const std::string recipe_name = "the recipe for " + dataset;
   const std::string table = settings_table(fields_of(config), fields_of(recipe));
-  if (table.empty()) return "settings  those of " + recipe_name + " (--verbose shows them)\n";
-  return "settings  those of " + recipe_name + " (--verbose shows them), but for\n" + table;
+  if (table.empty()) return "settings  " + recipe_name + " (--verbose shows all)\n";
+  return "settings  " + recipe_name + " (--verbose shows all), except\n" + table;
 }
 
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
@@ -79,8 +79,9 @@ void Console::introduce(TrainConfig config, Trainer& trainer, const Notices& not
        << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
                               : "")
        << '\n'
-       << "machine   " << device_name(config.run.device) << ", " << num_threads() << " threads, "
-       << to_string(cpu_isa()) << ", " << to_string(config.run.precision);
+       << "machine   " << device_name(config.run.device) << ", " << num_threads()
+       << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
+       << to_string(config.run.precision);
   print(text.str());
   for (const std::string& notice : notices.texts()) print("note: " + notice);
 }
@@ -121,17 +122,16 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
          << task_.best_measure().text(task_.best_score(row.ema));
   }
   text << "  " << fixed_text(row.img_s, 0) << " img/s";
-  if (row.mfu) text << " (" << fixed_text(100 * *row.mfu, 0) << "% of the best product rate)";
+  if (row.mfu) text << " (" << fixed_text(100 * *row.mfu, 0) << " % MFU)";
   text << "  " << format_duration(row.seconds);
   const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
   if (left > 0) text << "  left " << format_duration(left * epoch_seconds_);
   text << "\n  " << shares_of(row.time);
   print(text.str());
   if (row.time.data_bound()) {
-    print("note: data is the bottleneck: " +
+    print("note: data loading is the bottleneck: training waited for images " +
           fixed_text(100 * row.time.stages.wait / row.time.seconds, 0) +
-          " % of the time training waited for images; more --workers, a packed data set or a "
-          "lighter augmentation may help");
+          " % of the time; more --workers, a packed data set or lighter augmentation may help");
   }
 }
 
@@ -149,7 +149,7 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
                ? "  report      " + paths.report().string() + "\n"
                : "")
        << "  log         " << paths.log().string() << "\n\n"
-       << "what to type next:\n"
+       << "next steps:\n"
        << with_folder(task_.next_steps, folder) << "  tensorboard --logdir " << folder;
   print(text.str());
 }

@@ -25,8 +25,8 @@ Fields fields_of(Request& r) {
   FieldGroup group(fields, "Convert");
   group.add("output", &r.output, "the .safetensors file to write");
   group.add("weights-key", &r.weights_key,
-            "which weights of a PyTorch file, where it holds several: model, model_ema, ...");
-  group.add("overwrite", &r.overwrite, "replace a file that is there");
+            "which weights to read from a PyTorch file with several sets: model, model_ema, ...");
+  group.add("overwrite", &r.overwrite, "overwrite an existing file");
   return fields;
 }
 
@@ -52,7 +52,7 @@ std::string left_out_text(const WeightsList& list) {
     names.resize(kMost);
     names.push_back("and " + std::to_string(list.others.size() - kMost) + " more");
   }
-  return "note: left out, as they are no tensors: " + joined(names, ", ");
+  return "note: skipped entries that are not tensors: " + joined(names, ", ");
 }
 
 int run(int argc, char** argv) {
@@ -60,14 +60,14 @@ int run(int argc, char** argv) {
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"convert",
-       "Writes the weights of a file of torch.save (.pth, .pt, .bin), or of safetensors, as\n"
-       "safetensors. Nothing that such a file holds is executed.",
-       "weights file, or folder with one", fields_of(request)});
+       "Converts the weights of a torch.save file (.pth, .pt, .bin) or a safetensors file to\n"
+       "safetensors. Nothing in the file is executed.",
+       "weights file, or folder that contains one", fields_of(request)});
   if (arguments.size() != 1) throw UsageError("convert: name one file");
   if (request.output.empty()) throw UsageError("convert: needs --output FILE.safetensors");
   const std::filesystem::path output = request.output, input = weights_in(arguments.front());
   check(request.overwrite || !std::filesystem::exists(output), output.string(),
-        ": is there already; --overwrite replaces it");
+        ": already exists; --overwrite replaces it");
   const WeightsList list = list_weights(input, request.weights_key);
   const WeightsFile file = read_weights(input, request.weights_key);
   write_safetensors(output, file.tensors, file.metadata);

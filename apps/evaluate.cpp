@@ -188,10 +188,9 @@ int run(int argc, char** argv) {
   request.checkpoints = parse_into_fields(
       argc, argv,
       {"evaluate",
-       "Measures trained models on the images of a data set. Several checkpoints, and "
-       "several\n"
-       "sizes (--img-size 224,288), come into one table.",
-       "run directories, folders of a hub or weights files (default: the newest under runs/)",
+       "Evaluates trained models on the images of a data set. Several checkpoints and several\n"
+       "sizes (--img-size 224,288) share one table.",
+       "run directories, hub folders or weights files (default: the newest under runs/)",
        fields_of(request)});
   if (request.checkpoints.empty()) request.checkpoints.emplace_back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));

@@ -13,44 +13,51 @@ Fields fields_of(EvaluateRequest& r) {
   r.data.name.clear();
   Fields fields;
   FieldGroup data(fields, "Data");
-  data.choice("dataset", &r.data.name, "(default: what the checkpoint learned from)",
-              dataset_names());
+  data.choice("dataset", &r.data.name,
+              "data set (default: the one that the checkpoint was trained on)", dataset_names());
   data.add("data-dir", &r.data_dir,
-           "folder that holds it (default: as in training, else $FOVEA_DATA, else ./datasets)");
-  data.choice("split", &r.split, "which of its images", {"val", "train"});
-  data.add("val-split", &r.data.val_split, "of photographs: folder, tar files or pack below it");
-  data.add("train-split", &r.data.train_split, "the same, with --split train");
-  data.number("val-fraction", &r.val_fraction,
-              "of the training images of each class, which are the validation images (default: as "
-              "in training)",
-              {0, 0.99});
+           "data folder (default: as in training, else $FOVEA_DATA, else ./datasets)");
+  data.choice("split", &r.split, "which images to evaluate", {"val", "train"});
+  data.add(
+      "val-split", &r.data.val_split,
+      "validation images of a photo data set: folder, tar files or pack, relative to data-dir");
+  data.add("train-split", &r.data.train_split,
+           "the same for the training images, with --split train");
+  data.number(
+      "val-fraction", &r.val_fraction,
+      "share of each class's training images held out for validation (default: as in training)",
+      {0, 0.99});
   data.add("val-labels", &r.data.val_labels,
-           "labels of images in no class folders, as in training");
+           "labels of images outside class folders, as in training");
   data.add("class-map", &r.class_map,
-           "file of the data's class names, one a line, in the order of the model's; with "
-           "--shape-bias of categories, \"cat: 281 282 ...\"");
+           "file with the data set's class names, one per line, in the model's class order; with "
+           "--shape-bias, categories as lines \"cat: 281 282 ...\"");
   data.add("classes", &r.data.classes,
-           "only these: names (with commas in quotes) or numbers, how many, or a file of names");
-  data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
-  data.choice("fraction-rule", &r.data.fraction_rule, "which: drawn, or the first of each class");
-  data.choice("on-bad-image", &r.on_bad_image, "stop: when more than 1 % are broken; skip: never",
-              {"stop", "skip"});
-  data.number("batch-size", &r.batch_size, "images of one forward pass", {1, 65536});
+           "classes to use: names (quoted if they contain commas) or numbers, a count, or a file "
+           "of names");
+  data.number("fraction", &r.data.fraction, "share of each class's training images to use",
+              {1e-9, 1});
+  data.choice("fraction-rule", &r.data.fraction_rule,
+              "which images: drawn at random, or the first of each class");
+  data.choice("on-bad-image", &r.on_bad_image,
+              "stop: fail if more than 1 % are broken; skip: never fail", {"stop", "skip"});
+  data.number("batch-size", &r.batch_size, "images per forward pass", {1, 65536});
   data.number("workers", &r.workers, "threads that prepare batches", {0, 256});
   FieldGroup cues(fields, "Shape or texture");
-  cues.add("shape-bias", &r.shape_bias,
-           "which of them decides where they disagree: a folder of SHAPE/SHAPEn-TEXTUREm.png, or "
-           "builtin: drawn pictures, for models of that set");
+  cues.add(
+      "shape-bias", &r.shape_bias,
+      "measure whether shape or texture decides when they conflict: a folder of "
+      "SHAPE/SHAPEn-TEXTUREm.png, or builtin: drawn images, for models of the builtin data set");
   FieldGroup run(fields, "Run");
   run.add("output", &r.output,
-          "folder for tables and pictures (default: beside the weights; of several models or of "
-          "training images: none)");
+          "folder for tables and figures (default: next to the weights; none for several models or "
+          "training images)");
   run.add("csv", &r.csv, "write the table to this file");
   run.add("json", &r.json, "write the table and every class to this file");
   run.add("logits", &r.logits,
           "write \"logits\" [images, classes] to this .safetensors file, for --teacher-logits");
-  run.choice("precision", &r.precision, "of activations", {"f32", "bf16"});
-  run.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
+  run.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
+  run.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
   return fields;
 }
@@ -60,7 +67,7 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   std::vector<std::string> parts = split_text(text, ',');
   if (parts.empty()) return {""};
   const bool gap = std::find(parts.begin(), parts.end(), "") != parts.end();
-  check_usage(!gap, "--img-size: got ", text, ", expected sizes between the commas");
+  check_usage(!gap, "--img-size: got ", text, ", expected sizes separated by commas");
   return parts;
 }
 
@@ -87,7 +94,7 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
 MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
   const DatasetOptions options = images_of(trained);
   check(!options.name.empty(), trained.weights.string(),
-        ": does not say what it was trained on; give --dataset");
+        ": does not record its training data set; add --dataset");
   return match_images(open_dataset(options, split == "train" ? Split::train : Split::test),
                       trained.classes(), !options.class_map.empty(), trained.weights.string());
 }
@@ -117,14 +124,14 @@ void check_request(const EvaluateRequest& r) {
   check_usage(r.is_alone() || r.logits.empty(), "--logits: got ", r.checkpoints.size(),
               " checkpoints and ", r.sizes().size(), " sizes, expected one of each");
   check_usage(r.split == "train" || (r.data.fraction == 1 && r.data.train_split.empty()),
-              "--train-split and --fraction are about training images: they need --split train");
+              "--train-split and --fraction select training images: they need --split train");
   if (r.shape_bias.empty()) return;
   const bool brings_images = r.data.name.empty() && r.data_dir.empty() && r.split == "val" &&
                              r.data.val_split.empty() && r.data.classes.empty();
   check_usage(brings_images,
-              "--shape-bias: names the pictures itself, expected no --dataset, --data-dir, "
-              "--split, --val-split or --classes beside it");
-  check_usage(r.json.empty(), "--json: --shape-bias writes no JSON; --csv FILE has its table");
+              "--shape-bias: selects its own images, expected no --dataset, --data-dir, "
+              "--split, --val-split or --classes with it");
+  check_usage(r.json.empty(), "--json: --shape-bias writes no JSON; --csv FILE writes its table");
 }
 
 }  // namespace fovea

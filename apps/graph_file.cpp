@@ -53,8 +53,8 @@ void require_graph_file(const fs::path& file) {
   }
   if (kind == ".svg" && !graphviz()) {
     throw UsageError(
-        "--graph: an .svg is drawn by Graphviz, whose program dot is not on PATH; "
-        "install it (Debian's package graphviz), or ask for a .dot file");
+        "--graph: an .svg file needs Graphviz, but its program dot is not on PATH; "
+        "install it (Debian package graphviz), or write a .dot file");
   }
 }
 

@@ -27,8 +27,9 @@ Fields fields_of(Request& r) {
   model.add("checkpoint", &r.load.checkpoint,
             "run directory or weights file (default: the newest under runs/)");
   add_load_fields(fields, r.load);
-  model.number("seed", &r.seed, "of --model without --checkpoint: untrained", {0, 9e15});
-  model.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
+  model.number("seed", &r.seed, "seed of an untrained model: --model without --checkpoint",
+               {0, 9e15});
+  model.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   return fields;
 }
 
@@ -57,14 +58,14 @@ int run(int argc, char** argv) {
   Request request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
-      {"inspect", "What a model attends to, and how its positions work:\n" + inspect_help(),
+      {"inspect", "Shows what a model attends to and how it encodes positions:\n" + inspect_help(),
        "name of an analysis; run directory or weights file", fields_of(request)});
   if (asks_for_list(arguments)) {
-    std::cout << "./run inspect NAME [RUN_DIR | FILE], NAME being one of these analyses:\n"
+    std::cout << "./run inspect NAME [RUN_DIR | FILE], where NAME is one of these analyses:\n"
               << inspect_help();
     return 0;
   }
-  if (arguments.size() > 2) throw UsageError("inspect: one analysis and one checkpoint at a time");
+  if (arguments.size() > 2) throw UsageError("inspect: expected one analysis and one checkpoint");
   const std::string& name = arguments.front();
   if (arguments.size() == 2) request.load.checkpoint = arguments.back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));

@@ -19,7 +19,7 @@ RunFolder own_folder(const TrainConfig& config, std::optional<RunFolder> claimed
   RunFolder folder = continued ? std::move(*claimed) : RunFolder(config, console);
   const RunPaths& paths = folder.paths();
   check(continued || !std::filesystem::exists(paths.state()), paths.folder.string(),
-        ": another run was finished there meanwhile; take another --output");
+        ": another run finished there in the meantime; choose another --output");
   TrainConfig written = config;
   write_file_atomically(paths.config(), to_json(fields_of(written)));
   return folder;
@@ -40,7 +40,7 @@ RunFolder::RunFolder(const TrainConfig& config, Console& console)
     : paths_{make_run_folder(config)}, lock_(paths_.folder) {
   if (lock_.failure().empty()) return;
   console.print("note: " + paths_.folder.string() + " cannot be locked (" + lock_.failure() +
-                "): see to it that no other run writes there");
+                "): make sure that no other run writes there");
 }
 
 void ShownRun::step(const EpochPosition& at) {
@@ -94,8 +94,9 @@ int LiveRun::train() {
 
 void LiveRun::note_missing_profile() {
   if (!profile_.cut_short()) return;
-  console_.print("note: --profile " + std::to_string(config_.request.profile) +
-                 ": the run ended before so many steps after the first two; nothing is traced");
+  console_.print(
+      "note: --profile " + std::to_string(config_.request.profile) +
+      ": the run ended before that many steps after the first two; no trace was written");
 }
 
 /// A report that fails does not make the run fail, which is complete by then.

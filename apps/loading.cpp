@@ -30,7 +30,7 @@ fs::path newest_run() {
     best = fs::last_write_time(weights);
   }
   check(!newest.empty(),
-        "no checkpoint was named and no finished epoch is under runs/; "
+        "no checkpoint was given, and runs/ has no run with a finished epoch; "
         "./run train_cifar makes one");
   return newest;
 }
@@ -40,14 +40,14 @@ bool is_run(const fs::path& folder) { return fs::exists(RunPaths{folder}.weights
 fs::path weights_path(const LoadRequest& request) {
   const fs::path given = request.checkpoint.empty() ? newest_run() : fs::path(request.checkpoint);
   check(fs::exists(given), given.string(),
-        ": does not exist, expected a run directory, a folder of a hub or a weights file");
+        ": does not exist, expected a run directory, a hub folder or a weights file");
   if (!is_run(given) && !request.use_ema && !request.last) return weights_in(given);
   if (!fs::is_directory(given)) return given;
   const std::string kind = request.use_ema ? "_ema" : "";
   fs::path file = RunPaths{given}.weights((request.last ? "last" : "best") + kind);
   if (!fs::exists(file)) file = RunPaths{given}.weights("last" + kind);  // of its first epoch
   check(fs::exists(file), file.string(), ": does not exist",
-        request.use_ema ? "; was the run made with --model-ema?" : "; is this a run directory?");
+        request.use_ema ? "; was the run trained with --model-ema?" : "; is this a run directory?");
   return file;
 }
 
@@ -96,8 +96,8 @@ std::vector<std::string> notices_of(const LoadedModel& loaded, const WeightsFile
   const std::string path = loaded.weights.string();
   if (!file.metadata.contains("config") && !find_hub_config(loaded.weights)) {
     notices.push_back(path +
-                      ": does not say how images were shown to the model; taken are the mean and "
-                      "std of ImageNet and a crop-pct of 0.875");
+                      ": does not specify its preprocessing; using the mean and std of ImageNet "
+                      "and a crop-pct of 0.875");
   }
   if (!file.note.empty()) notices.push_back(path + ": " + file.note);
   for (const std::string& note : report.notes) notices.push_back(path + ": " + note);
@@ -109,7 +109,7 @@ void name_classes(LoadedModel& loaded) {
   std::vector<std::string>& names = loaded.info.classes;
   const std::int64_t classes = loaded.model->info().num_classes;
   check(names.empty() || classes == 0 || std::ssize(names) == classes, loaded.weights.string(),
-        ": names ", names.size(), " classes, expected ", classes, ", as many as its head knows");
+        ": names ", names.size(), " classes, expected ", classes, ", the size of its head");
   loaded.names_classes = !names.empty();
   for (std::int64_t k = std::ssize(names); k < classes; ++k) {
     names.push_back(numbered_class(k));
@@ -192,34 +192,36 @@ LoadedModel load_trained(const LoadRequest& request) {
 
 void require_classes(const LoadedModel& loaded) {
   const ModelInfo& model = loaded.model->info();
-  check(
-      model.num_classes > 0, loaded.weights.string(), ": ", model.name,
-      " has no classes, expected a classifier; a masked autoencoder is looked at by ./run inspect "
-      "mae, and becomes a classifier by ./run train_cifar --finetune");
+  check(model.num_classes > 0, loaded.weights.string(), ": ", model.name,
+        " has no classes, expected a classifier; inspect a masked autoencoder with ./run inspect "
+        "mae, or fine-tune it into a classifier with ./run train_cifar --finetune");
 }
 
 void add_load_fields(Fields& fields, LoadRequest& r) {
   FieldGroup g(fields, "Model");
-  g.add("use-ema", &r.use_ema, "the averaged weights");
-  g.add("last", &r.last, "the last weights instead of the best ones");
-  g.add("img-size", &r.img_size, "N or HxW (default: as trained)");
-  g.add("model", &r.model, "registry name, for a file that does not say what it is");
+  g.add("use-ema", &r.use_ema, "use the averaged weights");
+  g.add("last", &r.last, "use the last weights instead of the best");
+  g.add("img-size", &r.img_size, "input size, N or HxW (default: as trained)");
+  g.add("model", &r.model, "model name, for a file that does not record it");
   g.add("model-args", &r.model_args,
-        "other settings than those it was trained with, a JSON object");
+        "JSON object of model settings that override the checkpoint's");
   add_fields(g, r.positions);
   g.add("weights-key", &r.weights_key,
-        "of a file of torch.save that holds several sets of weights: model, model_ema, ...");
-  g.number("num-classes", &r.num_classes, "of such a file (default: as its head says)", {0, 1e6});
+        "which weights to read from a PyTorch file with several sets: model, model_ema, ...");
+  g.number("num-classes", &r.num_classes,
+           "classes of a file that does not record its model (default: from its head)", {0, 1e6});
   g.add("device", &r.device, "cpu, cuda or cuda:N");
   FieldGroup images(fields, "Images");
-  images.number("mean", &r.mean, "of the colours (default: the checkpoint's)", {-100, 100}).count =
-      3;
-  images.number("std", &r.std, "the same", {1e-6, 100}).count = 3;
-  images.number("crop-pct", &r.crop_pct, "share of the shorter side that is seen (default: same)",
+  images.number("mean", &r.mean, "mean per colour channel (default: the checkpoint's)", {-100, 100})
+      .count = 3;
+  images.number("std", &r.std, "std per colour channel (default: the checkpoint's)", {1e-6, 100})
+      .count = 3;
+  images.number("crop-pct", &r.crop_pct,
+                "share of the shorter side that the crop keeps (default: the checkpoint's)",
                 {1e-3, 1});
   images.choice("crop-mode", &r.crop_mode,
-                "center, squash, border, or automatic: stretch tiny ones", names_of<CropMode>());
-  images.choice("interpolation", &r.interpolation, "filter of resizing", names_of<Filter>());
+                "how to crop; automatic: center, but stretch tiny images", names_of<CropMode>());
+  images.choice("interpolation", &r.interpolation, "filter for resizing", names_of<Filter>());
 }
 
 }  // namespace fovea

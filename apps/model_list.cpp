@@ -16,7 +16,7 @@ std::string model_list(const std::vector<std::string>& names, const std::string&
   }
   const bool has_pit = text.find("pit_") != std::string::npos;
   if (has_pit) text += "# pit_*: the Pixel Transformer, not the Pooling Transformer\n";
-  check(!text.empty(), "--list-models: no customary name fits ", pattern,
+  check(!text.empty(), "--list-models: no listed name matches ", pattern,
         "; --list-models alone lists all");
   return text;
 }

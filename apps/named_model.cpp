@@ -38,8 +38,8 @@ std::unique_ptr<Model> make_model_of_files(const fs::path& path, const std::stri
   Metadata metadata;  // files of torch.save have none
   if (is_safetensors(InputFile(weights))) metadata = list_safetensors(weights).metadata;
   check(metadata.contains("config") || find_hub_config(weights).has_value(), weights.string(),
-        ": neither its metadata nor a config.json of timm's beside it says which model it is of; "
-        "give the model's name instead");
+        ": neither its metadata nor a timm config.json next to it names its model; "
+        "pass a model name instead");
   ModelRequest request;
   request.settings = settings;
   request.options = options;
@@ -55,10 +55,8 @@ std::unique_ptr<Model> make_named_model(const std::string& named, const std::str
   if (is_path && (holds_weights(named) || !is_model_name(named))) {
     return make_model_of_files(named, settings, options);
   }
-  check(
-      named.find('/') == std::string::npos, named,
-      ": does not exist, expected a model's name, a run directory, a folder of a hub or a weights "
-      "file");
+  check(named.find('/') == std::string::npos, named,
+        ": does not exist, expected a model name, a run directory, a hub folder or a weights file");
   try {
     return make_model(named, nlohmann::json::parse(settings), 0, options);
   } catch (const Error& error) {  // a name or a setting that does not exist

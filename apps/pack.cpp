@@ -25,27 +25,29 @@ struct Request {
 Fields fields_of(Request& r) {
   Fields fields;
   FieldGroup data(fields, "Data");
-  data.choice("dataset", &r.data.name, "what to pack", dataset_names());
-  data.add("data-dir", &r.data_dir, "folder that holds it (default: $FOVEA_DATA, else ./datasets)");
+  data.choice("dataset", &r.data.name, "data set to pack", dataset_names());
+  data.add("data-dir", &r.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
   data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
-  data.add("val-split", &r.data.val_split, "the same of the test images");
+  data.add("val-split", &r.data.val_split, "the same for the test images");
   data.number("val-fraction", &r.data.val_fraction,
-              "of the training images of each class, held out as the test images", {0, 0.99});
-  data.add("val-labels", &r.data.val_labels, "labels of test images in no class folders");
-  data.add("class-map", &r.class_map, "file of class names, one a line, in label order");
+              "share of each class's training images held out as the test images", {0, 0.99});
+  data.add("val-labels", &r.data.val_labels, "labels of test images outside class folders");
+  data.add("class-map", &r.class_map, "file of class names, one per line, in label order");
   data.add("classes", &r.data.classes,
-           "only these: names (with commas in quotes) or numbers, how many, or a file of names");
-  data.number("fraction", &r.data.fraction, "of the training images of each class", {1e-9, 1});
-  data.choice("fraction-rule", &r.data.fraction_rule, "which: drawn, or the first of each class");
+           "classes to use: names (quoted if they contain commas) or numbers, a count, or a file "
+           "of names");
+  data.number("fraction", &r.data.fraction, "share of each class's training images to use",
+              {1e-9, 1});
+  data.choice("fraction-rule", &r.data.fraction_rule,
+              "which images: drawn at random, or the first of each class");
   FieldGroup pack(fields, "Pack");
   pack.add("output", &r.output, "folder for train.pack and val.pack");
-  pack.choice("store", &r.store, "picture files as they are, or decoded pixels",
-              {"files", "pixels"});
-  pack.number("short-side", &r.short_side, "shrink images whose shorter side is longer; 0: none",
-              {0, 65500});
-  pack.number("quality", &r.quality, "of the JPEG files that shrunk images become", {1, 100});
-  pack.add("overwrite", &r.overwrite, "replace packs that are there");
-  pack.number("threads", &r.threads, "0: all", {0, 1024});
+  pack.choice("store", &r.store, "image files as they are, or decoded pixels", {"files", "pixels"});
+  pack.number("short-side", &r.short_side,
+              "shrink images with a longer shorter side; 0: shrink none", {0, 65500});
+  pack.number("quality", &r.quality, "JPEG quality of shrunk images", {1, 100});
+  pack.add("overwrite", &r.overwrite, "overwrite existing packs");
+  pack.number("threads", &r.threads, "threads; 0: all", {0, 1024});
   return fields;
 }
 
@@ -80,9 +82,10 @@ int run(int argc, char** argv) {
   static_cast<void>(parse_into_fields(
       argc, argv,
       {"pack",
-       "Packs photographs into one file a split. Files that are not shrunk are taken over byte "
+       "Packs photographs into one file per split. Files that are not shrunk are copied byte "
        "for\n"
-       "byte: training sees the same pixels. --store pixels spares decoding and takes more space.",
+       "byte, so training sees the same pixels. --store pixels saves decoding but takes more "
+       "space.",
        "", fields_of(request)}));
   if (request.output.empty()) throw UsageError("pack: needs --output DIR");
   request.data.data_dir = request.data_dir;
@@ -93,7 +96,7 @@ int run(int argc, char** argv) {
   for (const Split split : splits) {                     // not when train is done
     const std::filesystem::path path = pack_path(request, split);
     check(request.overwrite || !std::filesystem::exists(path), path.string(),
-          ": is there already; --overwrite replaces it");
+          ": already exists; --overwrite replaces it");
     datasets.push_back(open_dataset(request.data, split));
   }
   make_folder(request.output);

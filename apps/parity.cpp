@@ -15,23 +15,23 @@ int parity(int argc, char** argv) {
   CommandSpec spec;
   spec.name = "parity";
   spec.description =
-      "Compares every tensor of golden files (reference values of the official implementations)\n"
-      "with the project's own.";
+      "Compares every tensor of golden files (reference values from the official implementations)\n"
+      "with fovea's result.";
   spec.arguments = "FILE...";
   spec.fields = {
       {.name = "device", .group = "Run", .target = &device, .help = "cpu, cuda or cuda:N"},
       {.name = "precision",
        .group = "Run",
        .target = &precision,
-       .help = "of the computation; the files hold f64",
+       .help = "precision of the computation; the files contain f64",
        .choices = {"f64", "f32", "bf16"}},
       {.name = "dump",
        .group = "Run",
        .target = &dump,
-       .help = "folder for our own outputs, a .safetensors for each FILE"},
+       .help = "folder for fovea's outputs, one .safetensors per FILE"},
   };
   const std::vector<std::string> files = parse_into_fields(argc, argv, spec);
-  if (files.empty()) throw UsageError("no FILE was named");
+  if (files.empty()) throw UsageError("parity: name at least one FILE");
 
   const golden::Options options{parse_device(device), golden::parse_precision(precision), dump};
   bool ok = true;

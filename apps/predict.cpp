@@ -28,17 +28,17 @@ Fields fields_of(Request& r) {
   Fields fields;
   FieldGroup input(fields, "Input");
   input.add("checkpoint", &r.load.checkpoint,
-            "run directory, folder of a hub or weights file (default: the newest under runs/)");
+            "run directory, hub folder or weights file (default: the newest under runs/)");
   input.add("class-map", &r.class_map,
-            "file of class names, one a line, in the order of the model's outputs");
-  input.number("batch-size", &r.batch_size, "pictures of one forward pass", {1, 65536});
+            "file of class names, one per line, in the order of the model's outputs");
+  input.number("batch-size", &r.batch_size, "pictures per forward pass", {1, 65536});
   input.number("workers", &r.workers, "threads that decode pictures", {0, 256});
   FieldGroup output(fields, "Output");
   output.number("topk", &r.topk, "classes to show per picture", {1, 1e6});
-  output.choice("format", &r.format, "of what is written", {"text", "csv", "json"});
+  output.choice("format", &r.format, "output format", {"text", "csv", "json"});
   output.add("output", &r.output, "file to write (default: standard output)");
-  output.choice("precision", &r.precision, "of activations", {"f32", "bf16"});
-  output.number("threads", &r.threads, "for computing; 0: all", {0, 1024});
+  output.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
+  output.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
   return fields;
 }
@@ -115,14 +115,15 @@ void insert_missing(std::vector<PicturePrediction>& predictions,
 
 int predict(int argc, char** argv) {
   Request request;
-  const std::vector<std::string> arguments = parse_into_fields(
-      argc, argv,
-      {"predict",
-       "Names what pictures show. Folders are searched for pictures; - reads a list of files and\n"
-       "folders, one a line or between NULs, from standard input. Broken files are named and left "
-       "out; the exit\n"
-       "code is then 1.",
-       "FILE, FOLDER or -", fields_of(request)});
+  const std::vector<std::string> arguments =
+      parse_into_fields(argc, argv,
+                        {"predict",
+                         "Classifies pictures. Folders are searched for pictures; - reads a list "
+                         "of files and folders\n"
+                         "from standard input, separated by newlines or NULs. Broken files are "
+                         "reported and skipped;\n"
+                         "the exit code is then 1.",
+                         "FILE, FOLDER or -", fields_of(request)});
   if (arguments.empty()) throw UsageError("predict: name at least one picture, folder or -");
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const PictureList list = list_pictures(arguments, std::cin);

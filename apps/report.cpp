@@ -17,11 +17,11 @@ int report(int argc, char** argv) {
   std::int64_t threads = 0;
   Fields fields;
   FieldGroup group(fields, "Report");
-  group.add("data-dir", &data_dir, "where the data lie (default: as in training)");
-  group.add("evaluate", &options.evaluate, "measure the weights on the test images");
-  group.add("use-ema", &options.use_ema, "the averaged weights");
-  group.add("last", &options.last, "the last weights instead of the best ones");
-  group.number("threads", &threads, "for computing; 0: all", {0, 1024});
+  group.add("data-dir", &data_dir, "data folder (default: as in training)");
+  group.add("evaluate", &options.evaluate, "evaluate the weights on the test images");
+  group.add("use-ema", &options.use_ema, "use the averaged weights");
+  group.add("last", &options.last, "use the last weights instead of the best");
+  group.number("threads", &threads, "compute threads; 0: all", {0, 1024});
   const std::vector<std::string> runs = parse_into_fields(
       argc, argv,
       {"report",

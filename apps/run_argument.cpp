@@ -35,12 +35,12 @@ RunArgument parse_run_argument(const std::string& argument) {
        at = argument.find('=', at + 1)) {
     const std::string folder = argument.substr(at + 1);
     if (!is_folder(folder)) continue;
-    check(at > 0, argument, ": nothing stands before the =, expected RUN_DIR or LABEL=RUN_DIR");
+    check(at > 0, argument, ": the label before the = is empty, expected RUN_DIR or LABEL=RUN_DIR");
     return {folder, argument.substr(0, at), true};
   }
   std::error_code none;
-  fail(argument, fs::exists(argument, none) ? ": is no folder" : ": there is no such folder",
-       ", expected that of a run, as RUN_DIR or LABEL=RUN_DIR");
+  fail(argument, fs::exists(argument, none) ? ": is not a folder" : ": no such folder",
+       ", expected a run directory, as RUN_DIR or LABEL=RUN_DIR");
 }
 
 bool is_named_again(const RunArgument& run, const std::vector<RunArgument>& others) {

@@ -28,18 +28,17 @@ CommandSpec command(Request& request) {
   CommandSpec spec;
   spec.name = "summary";
   spec.description =
-      "The modules of a model with output shapes, parameters and multiply-adds, and its memory.\n"
-      "Models: FAMILY_SIZE_patchP_IMAGE with any P and image (--list-models has the customary "
-      "ones),\nor what a run directory, a folder of a hub or a weights file holds.";
+      "Shows a model's modules with output shapes, parameters and multiply-adds, and its memory.\n"
+      "Models: FAMILY_SIZE_patchP_IMAGE with any patch and image size (--list-models lists the\n"
+      "common ones), or the model of a run directory, hub folder or weights file.";
   spec.models = model_names();
-  spec.arguments = "name of a model, run directory, folder of a hub or weights file";
+  spec.arguments = "model name, run directory, hub folder or weights file";
   FieldGroup model(spec.fields, "Model");
-  model.add("num-classes", &request.classes, "logits; 0: no head");
-  model.add("device", &request.device, "whose memory is measured: cpu, cuda or cuda:N");
-  model.add(
-      "graph", &request.graph,
-      "draw the ops of a forward pass, with attributes and shapes, into FILE: *.dot, or *.svg "
-      "where Graphviz is installed");
+  model.add("num-classes", &request.classes, "number of logits; 0: no head");
+  model.add("device", &request.device, "device to measure memory on: cpu, cuda or cuda:N");
+  model.add("graph", &request.graph,
+            "draw the ops of a forward pass, with attributes and shapes, to FILE: *.dot, or *.svg "
+            "if Graphviz is installed");
   request.settings.add_fields(spec.fields);
   return spec;
 }
@@ -47,9 +46,8 @@ CommandSpec command(Request& request) {
 int summary(int argc, char** argv) {
   Request request;
   const std::vector<std::string> names = parse_into_fields(argc, argv, command(request));
-  check_usage(
-      names.size() == 1, "summary: got ", names.size(),
-      " models, expected one: a name, a run directory, a folder of a hub or a weights file");
+  check_usage(names.size() == 1, "summary: got ", names.size(),
+              " models, expected one: a name, a run directory, a hub folder or a weights file");
   const Device device = parse_device(request.device);
   require_device(device);
   json overrides = request.settings.overrides();

@@ -7,8 +7,7 @@ namespace {
 int train(int argc, char** argv) {
   return fovea::run_training(
       {"train_cifar",
-       "Trains a model on small pictures. Defaults are the recipe of the data set (shown: "
-       "builtin;\n"
+       "Trains a model on small images. Defaults come from the data set's recipe (shown: builtin;\n"
        "CIFAR's is recipes/cifar.json); a --config file overrides it, flags override both.",
        {}},
       argc, argv);

@@ -8,7 +8,7 @@ int train(int argc, char** argv) {
   return fovea::run_training(
       {"train_imagenet",
        "Trains a model on photographs: --data-dir with class folders in train/ and val/, tar\n"
-       "shards, or train.pack and val.pack. Defaults are DeiT's recipe\n"
+       "shards, or train.pack and val.pack. Defaults come from DeiT's recipe\n"
        "(recipes/imagenet_deit_tiny.json); a --config file overrides it, flags override "
        "both.",
        {.dataset = "auto", .dataset_in_folder = "auto"}},

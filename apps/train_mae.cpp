@@ -7,9 +7,10 @@ namespace {
 int train(int argc, char** argv) {
   return fovea::run_training(
       {"train_mae",
-       "Trains a masked autoencoder: an encoder that classifiers start from, without labels.\n"
-       "Defaults are the recipe of the data set (shown: builtin; there are recipes/cifar_mae.json\n"
-       "and recipes/imagenet_mae_base.json); a --config file overrides it, flags override both.",
+       "Trains a masked autoencoder without labels; --finetune turns its encoder into a "
+       "classifier.\n"
+       "Defaults come from the data set's recipe (shown: builtin; others: recipes/cifar_mae.json,\n"
+       "recipes/imagenet_mae_base.json); a --config file overrides it, flags override both.",
        {.task = fovea::TaskKind::masked_autoencoding, .dataset_in_folder = "auto"}},
       argc, argv);
 }

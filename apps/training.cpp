@@ -62,7 +62,7 @@ int verify(const Datasets& data, Console& console) {
 
 int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console) {
   const bool averages = config.request.use_ema;
-  check(!averages || trainer.state().ema != nullptr, "--use-ema: this run keeps no averages");
+  check(!averages || trainer.state().ema != nullptr, "--use-ema: this run has no averaged weights");
   std::optional<SwappedWeights> averaged;
   if (averages) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
   const Task::Evaluated result = trainer.evaluate();
@@ -74,9 +74,9 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
 /// --plan: exit code 1 where the batch does not fit.
 int show_plan(const TrainConfig& config, const Datasets& data, Console& console) {
   const Plan plan = make_plan(config, data);
-  console.print("plan of " + config.model.name + " on " + config.data.name + "\n\n" +
+  console.print("plan for " + config.model.name + " on " + config.data.name + "\n\n" +
                 plan_table(plan));
-  check(plan.fits(), "--batch-size ", plan.batch_size, " does not fit into memory; ",
+  check(plan.fits(), "--batch-size ", plan.batch_size, " does not fit in memory; ",
         plan.largest_batch > 0 ? "--batch-size " + std::to_string(plan.largest_batch) + " does, "
                                : "not even one image does; ",
         "--auto-batch and --grad-checkpointing may help");
@@ -89,8 +89,8 @@ void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notic
   const std::int64_t wanted = batch_size;
   fit_batch_size(config, data);
   if (batch_size == wanted) return;
-  notices.add("--auto-batch: batches of ", batch_size, ", ", config.loop.grad_accum_steps,
-              " of them a step");
+  notices.add("--auto-batch: batch size ", batch_size, ", ", config.loop.grad_accum_steps,
+              config.loop.grad_accum_steps == 1 ? " batch per step" : " batches per step");
 }
 
 /// The trainer of a run, where the run begins.
@@ -139,8 +139,8 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
   notices.add_all(trainer.notices());
   const std::int64_t done = trainer.progress().finished_epochs;
   if (done < trainer.epochs()) return;
-  notices.add("nothing is left to train: ", done, " of ", trainer.epochs(),
-              " epochs are done; --epochs says more");
+  notices.add("nothing left to train: ", done, " of ", trainer.epochs(),
+              " epochs are done; use a larger --epochs to continue");
 }
 
 int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {

@@ -231,13 +231,13 @@ std::string expected_text(const Field& field) {
   if (field.holds<std::int64_t>()) return "an integer" + range_text(field);
   if (field.holds<double>()) return "a finite number" + range_text(field);
   if (field.holds<std::optional<double>>()) return "none or a finite number" + range_text(field);
-  if (field.holds<Field::Texts>()) return "none or texts separated by blanks";
+  if (field.holds<Field::Texts>()) return "none or strings separated by spaces";
   if (field.holds<Field::Numbers>()) {
     const std::string how_many = field.count == 0 ? "" : std::to_string(field.count) + " ";
     return (field.may_be_empty ? "none or " : "") + how_many +
            "finite numbers separated by commas" + range_text(field);
   }
-  if (field.choices.empty()) return "a text";
+  if (field.choices.empty()) return "a string";
   return "one of " + joined(field.choices, ", ");
 }
 

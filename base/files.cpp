@@ -172,7 +172,7 @@ void make_folder(const fs::path& folder) {
     at = at.parent_path();
   }
   if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) fail("cannot make the folder ", folder.string(), ": ", error.message());
+  if (error) fail("cannot create the folder ", folder.string(), ": ", error.message());
   for (const fs::path& entry : made) sync_folder(folder_of(entry));
 }
 
@@ -184,8 +184,8 @@ FolderLock::FolderLock(const fs::path& folder) {
     if (errno == EWOULDBLOCK) {
       std::string holder = read_file(path);
       holder.resize(std::min(holder.find('\n'), holder.size()));
-      fail(folder.string(), ": another run writes into it", holder.empty() ? "" : ": ", holder,
-           "; wait for its end, or take another folder");
+      fail(folder.string(), ": another run is writing to it", holder.empty() ? "" : ": ", holder,
+           "; wait until it ends, or choose another folder");
     }
     failure_ = std::generic_category().message(errno);
     return;

@@ -38,13 +38,13 @@ std::string meaning_of(std::string_view text, std::size_t at) {
   if (found == '"' && at > 0) {  // the end of a text whose opening quote is the mistake
     const std::size_t begin = text.rfind('"', at - 1);
     return place_of(text, std::min(begin, at)) +
-           ": got a text, expected a comma or a colon before it";
+           ": got a string, expected a comma or a colon before it";
   }
   const std::string where = place_of(text, at) + ": got ";
   if (found == '#') return where + "#, expected // before a comment";
-  if (found == '\'') return where + "', expected names and texts in \" \"";
+  if (found == '\'') return where + "', expected names and strings in \" \"";
   if (found == 'T' || found == 'F' || found == 'N') {
-    return where + found + ", expected true, false or null, in small letters, or a text in \" \"";
+    return where + found + ", expected true, false or null in lower case, or a string in \" \"";
   }
   return "";
 }
@@ -56,8 +56,8 @@ std::string syntax_complaint(std::string_view text, std::size_t byte) {
   text.remove_prefix(mark);
   byte -= std::min(byte, mark);
   if (is_yaml(text)) {
-    return "is YAML, expected JSON as {\"batch-size\": 64}; python3 -c 'import json, yaml; "
-           "print(json.dumps(yaml.safe_load(open(\"args.yaml\"))))' makes JSON of args.yaml";
+    return "is YAML, expected JSON such as {\"batch-size\": 64}; python3 -c 'import json, yaml; "
+           "print(json.dumps(yaml.safe_load(open(\"args.yaml\"))))' converts args.yaml to JSON";
   }
   if (text.find_first_not_of(kBlanks) == std::string_view::npos) {
     return "got nothing, expected a JSON object of settings";
@@ -68,7 +68,7 @@ std::string syntax_complaint(std::string_view text, std::size_t byte) {
   const std::string meaning = meaning_of(text, byte - 1);
   if (!meaning.empty()) return meaning;
   return place_of(text, byte - 1) + ": got " + in_quotes(std::string(text.substr(byte - 1, 1))) +
-         ", which JSON does not have there";
+         ", which is not valid JSON at this position";
 }
 
 }  // namespace fovea

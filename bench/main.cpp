@@ -42,26 +42,27 @@ struct BenchOptions {
 Fields fields_of(BenchOptions& o) {
   const std::string group = "Benchmark";
   Fields fields = {
-      {"workload", group, &o.workload, "only these, separated by commas"},
+      {"workload", group, &o.workload, "workloads to run, separated by commas (default: all)"},
       {"model", group, &o.model,
-       "instead of them: a model's name, a run directory, a folder of a hub or a weights file; its "
-       "weights do not matter"},
-      {"num-classes", group, &o.classes, "logits of --model; 0: no head"},
-      {"mode", group, &o.mode, "only this mode", -1, -1, {"train", "infer", "load"}},
-      {"precision", group, &o.precision, "of the models", -1, -1, {"f32", "bf16"}},
-      {"device", group, &o.device, "of the models: cpu, cuda or cuda:N"},
-      {"batch-size", group, &o.batch, "instead of the standard one, or 32 of --model", 1, 65536},
-      {"batch", group, &o.batch, "the same", 1, 65536},
+       "benchmark this model instead: a name, a run directory, a hub folder or a weights file; "
+       "only its architecture is used"},
+      {"num-classes", group, &o.classes, "number of logits of --model; 0: no head"},
+      {"mode", group, &o.mode, "run only this mode", -1, -1, {"train", "infer", "load"}},
+      {"precision", group, &o.precision, "precision of the models", -1, -1, {"f32", "bf16"}},
+      {"device", group, &o.device, "device of the models: cpu, cuda or cuda:N"},
+      {"batch-size", group, &o.batch, "batch size (default: the workload's, 32 with --model)", 1,
+       65536},
+      {"batch", group, &o.batch, "alias of batch-size", 1, 65536},
       {"reps", group, &o.reps, "repetitions; the median is reported", 1, 1000},
-      {"threads", group, &o.threads, "of both sides; 0: all", 0, 1024},
-      {"ceiling", group, &o.ceiling, "side of the products whose rate is the ceiling", 2, 65536},
-      {"peer", group, &o.peer, "beside PyTorch: FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
-      {"compile", group, &o.compile, "the peer under torch.compile instead of eager"},
+      {"threads", group, &o.threads, "threads of both sides; 0: all", 0, 1024},
+      {"ceiling", group, &o.ceiling, "size of the square GEMMs that measure the ceiling", 2, 65536},
+      {"peer", group, &o.peer, "also run PyTorch: FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
+      {"compile", group, &o.compile, "run the peer with torch.compile instead of eager"},
       {"peer-in-one-process", group, &o.one_process,
-       "not a new one for each row: the peer's allocator keeps what earlier rows used"},
-      {"json", group, &o.json, "write the rows here"},
-      {"turns", group, &o.turns, "internal: repetitions as standard input asks for them"},
-      {"memory-of", group, &o.memory_of, "internal: print one workload's peak and end"},
+       "run the peer in one process for all rows: its allocator keeps the memory of earlier rows"},
+      {"json", group, &o.json, "write the rows to this file"},
+      {"turns", group, &o.turns, "internal: run one repetition per line of standard input"},
+      {"memory-of", group, &o.memory_of, "internal: print one workload's memory peak and exit"},
   };
   o.settings.add_fields(fields);
   return fields;
@@ -69,13 +70,12 @@ Fields fields_of(BenchOptions& o) {
 
 BenchOptions parse(int argc, char** argv) {
   BenchOptions options;
-  parse_into_fields(argc, argv,
-                    {"bench",
-                     "Speed and memory of the standard workloads, or of any model: repetitions' "
-                     "medians.",
-                     "", fields_of(options)});
+  parse_into_fields(
+      argc, argv,
+      {"bench", "Measures the speed (median) and memory of the standard workloads or of any model.",
+       "", fields_of(options)});
   check_usage(options.model.empty() || options.workload.empty(),
-              "bench: got --model and --workload, expected one of them");
+              "bench: got --model and --workload, expected only one of them");
   return options;
 }
 
@@ -84,7 +84,7 @@ std::vector<WorkloadSpec> workloads_of_model(const BenchOptions& o) {
   json settings = o.settings.overrides();
   if (!o.classes.empty()) settings["num_classes"] = parse_config_value(o.classes);
   check_usage(!o.model.empty() || settings.empty(), "bench: got ", json_text(settings),
-              " as settings of a model, expected --model beside them");
+              " as model settings, expected --model with them");
   if (o.model.empty()) return {};
   constexpr std::int64_t kBatch = 32;
   const ModelInfo info = make_named_model(o.model, json_text(settings), {})->info();
@@ -110,7 +110,7 @@ std::vector<WorkloadSpec> chosen(const BenchOptions& o) {
   if (result.empty()) {
     std::string known;
     for (const WorkloadSpec& s : offered) known += " " + s.id + "/" + s.mode;
-    throw UsageError("bench: no workload fits; there are:" + known);
+    throw UsageError("bench: no matching workload, expected one of:" + known);
   }
   return result;
 }
@@ -170,13 +170,13 @@ class Peer {
     const json info = process_->ask({{"cmd", "info"}});
     measure_products();
     name = "torch " + info["torch"].get<std::string>() + (compile_ ? " compile" : " eager");
-    std::printf("peer: %s, timm %s, %s, %s; %s\n      product 1024^3: %.0f GFLOP/s, ours %.0f\n",
+    std::printf("peer: %s, timm %s, %s, %s; %s\n      GEMM 1024^3: %.0f GFLOP/s, ours %.0f\n",
                 name.c_str(), info["timm"].get<std::string>().c_str(),
                 info["cpu"].get<std::string>().c_str(),
                 info["attention"].get<std::string>().c_str(),
                 info["blas"].get<std::string>().c_str(), gemm_, our_gemm_);
-    check(is_worthy(), "peer: its products run at ", gemm_, " GFLOP/s, under 70 % of our ",
-          our_gemm_, ": not a worthy peer, install PyTorch from PyPI with bench/make_peer.sh");
+    check(is_worthy(), "peer: its GEMMs run at ", gemm_, " GFLOP/s, under 70 % of our ", our_gemm_,
+          ": not a fair comparison; install PyTorch from PyPI with bench/make_peer.sh");
   }
 
   /// In a new process, so that a row does not depend on those before it: PyTorch's inference is
@@ -247,7 +247,7 @@ json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) 
   Workload ours(spec);
   const std::string lacks = peer != nullptr ? peer->set_up(spec, ours.parameters()) : "";
   if (!lacks.empty()) {
-    std::printf("peer: %s; ours alone:\n", visible_text(lacks).c_str());
+    std::printf("peer: %s; running fovea only:\n", visible_text(lacks).c_str());
     peer = nullptr;
   }
   std::vector<double> our_times, peer_times;
@@ -294,7 +294,7 @@ void print_row(const json& r) {
 /// bench/pairs.py lets two builds take turns.
 int take_turns(const BenchOptions& options) {
   const std::vector<WorkloadSpec> specs = chosen(options);
-  if (specs.size() != 1) throw UsageError("bench: --turns takes one workload and mode");
+  if (specs.size() != 1) throw UsageError("bench: --turns expects one workload and mode");
   Workload workload(specs.front());
   for (int c = std::getchar(); c != EOF; c = std::getchar()) {
     if (c != '\n') continue;
@@ -311,14 +311,14 @@ int run_bench(const BenchOptions& options, const char* self) {
   const Device device = parse_device(options.device);
   require_device(device);
   const std::vector<WorkloadSpec> specs = chosen(options);
-  std::printf("%s, %d threads, instruction set %s\n", to_string(device).c_str(), num_threads(),
-              std::string(to_string(cpu_isa())).c_str());
+  std::printf("%s, %d thread%s, instruction set %s\n", to_string(device).c_str(), num_threads(),
+              num_threads() == 1 ? "" : "s", std::string(to_string(cpu_isa())).c_str());
   std::optional<Peer> peer;
   if (options.peer) peer.emplace(options);
   const double ceiling =
       std::max({measure_gemm_gflops(options.ceiling / 2, device),
                 measure_gemm_gflops(options.ceiling, device), peer ? peer->best_gemm() : 0.0});
-  std::printf("ceiling: %.0f GFLOP/s (best f32 product of this run)\n\n", ceiling);
+  std::printf("ceiling: %.0f GFLOP/s (best f32 GEMM of this run)\n\n", ceiling);
   std::printf("%-22s %-5s %-4s %5s %10s %10s %6s %9s %7s %9s %9s\n", "workload", "mode", "prec",
               "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");
   json rows = json::array();

@@ -32,7 +32,7 @@ class Bench:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            sys.exit("error: a benchmark ended early; what it said stands above")
+            sys.exit("error: a benchmark ended early; see its output above")
         return float(line)
 
     def close(self):
@@ -58,7 +58,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--reps", type=int, default=7)
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--divide-batch", type=int, default=1, metavar="N", help="batches of an N-th: sooner done")
+    parser.add_argument("--divide-batch", type=int, default=1, metavar="N", help="divide batch sizes by N for a shorter run")
     parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
     parser.add_argument("--mode", action="append", choices=["train", "infer"])
     args = parser.parse_args()

@@ -25,9 +25,10 @@ void hold_to_our_instruction_set() {
 }  // namespace
 
 PeerProcess::PeerProcess(const std::filesystem::path& python, const std::filesystem::path& script) {
-  check(access(python.c_str(), X_OK) == 0, "peer: ", python.string(),
-        " cannot be run; bench/make_peer.sh makes it, or set FOVEA_PEER_PYTHON to a Python with "
-        "torch and timm");
+  check(
+      access(python.c_str(), X_OK) == 0, "peer: ", python.string(),
+      " is not executable; create it with bench/make_peer.sh, or set FOVEA_PEER_PYTHON to a Python "
+      "with torch and timm");
   int down[2], up[2];
   check(pipe(down) == 0 && pipe(up) == 0, "peer: pipe failed");
   pid_ = fork();
@@ -60,7 +61,7 @@ nlohmann::json PeerProcess::ask(const nlohmann::json& command) {
   const ssize_t length = getline(&line, &capacity, from_);
   const std::string answer(line != nullptr && length > 0 ? line : "");
   std::free(line);
-  check(!answer.empty(), "peer: the Python process ended; its message stands above");
+  check(!answer.empty(), "peer: the Python process ended; see its message above");
   return nlohmann::json::parse(answer);
 }
 

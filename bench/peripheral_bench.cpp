@@ -96,7 +96,7 @@ void print_times(std::int64_t batch, int repetitions) {
   for (std::vector<double>& t : times) std::sort(t.begin(), t.end());
   const auto median = [](const std::vector<double>& t) { return t[t.size() / 2]; };
   for (std::size_t form = 0; form < times.size(); ++form) {
-    std::printf("  %-22s %7.1f ms  %.2fx of the product's speed\n", kNames[form],
+    std::printf("  %-22s %7.1f ms  %.2fx the speed of the product form\n", kNames[form],
                 median(times[form]) * 1e3, median(times[2]) / median(times[form]));
   }
 }
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   std::printf("forward and backward, batch 32, %d threads\n", num_threads());
   print_times(32, repetitions);
   for (const double spread : {3.0, 30.0}) {
-    std::printf("relative errors in f32, z of deviation %g\n", spread);
+    std::printf("relative errors in f32, std of z %g\n", spread);
     print_errors(spread);
   }
 }

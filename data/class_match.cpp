@@ -136,41 +136,41 @@ std::optional<ClassMatch> match_unnamed(const ModelClasses& model, const DataCla
 std::string examples(const ClassNames& names) { return first_few(names, 5); }
 
 constexpr std::string_view kWayOut =
-    "; --class-map FILE lists the data's classes in the order of the model's, one a line, or only "
-    "those that it knows";
+    "; --class-map FILE lists the data set's classes in the model's order, one per line, or only "
+    "the classes of the model";
 
 [[noreturn]] void refuse_counts(const ModelClasses& model, const DataClasses& data,
                                 const std::string& where) {
-  fail(where, ": does not name its ", model.count, " classes, and the ",
+  fail(where, ": does not name its ", model.count, " classes, but the ",
        data.in_label_order ? "class map" : "data set", " has ", data.names.size(), " (",
        examples(data.names), ")",
-       "; --class-map FILE lists the data's classes in the order of the ",
-       "model's, one a line for each of the ", model.count);
+       "; --class-map FILE lists the data set's classes in the model's order, ",
+       "one line for each of the ", model.count);
 }
 
 /// Rejects a class map with different names that cannot be used by its order.
 [[noreturn]] void refuse_map(const ModelClasses& model, const ClassNames& names,
                              const ClassLabels& known, const std::string& where) {
   check(std::ssize(names) == model.count, where, ": has ", model.count, " classes (",
-        examples(model.names), "), and the class map ", names.size(),
-        ", not all of them known; expected one a line for each, in the same order");
+        examples(model.names), "), but the class map has ", names.size(),
+        ", some of them unknown; expected one line per class, in the same order");
   std::size_t k = 0;
   while (known[k] < 0 || known[k] == static_cast<std::int64_t>(k)) ++k;
   fail(where, ": entry ", k + 1, " of the class map is \"", names[k],
-       "\", which is the model's class ", known[k],
-       " by its name; expected it there, as other lines name none of its classes");
+       "\", the name of the model's class ", known[k],
+       "; expected it at that position, because other lines name none of its classes");
 }
 
 [[noreturn]] void refuse_unknown(const ModelClasses& model, const ClassNames& names,
                                  const ClassLabels& known, std::size_t first,
                                  const std::string& where) {
   const std::string& name = names[first];
-  check(known[first] == kUnknown, where, ": several of its classes are called \"", name, "\"",
+  check(known[first] == kUnknown, where, ": several of its classes are named \"", name, "\"",
         kWayOut);
   const auto others = std::count(known.begin(), known.end(), kUnknown) - 1;
-  fail(where, ": knows no class \"", name, "\"",
-       others > 0 ? text_of(" and ", others, " more of the data's") : "", ", its ", model.count,
-       " are ", examples(model.names), kWayOut, did_you_mean(name, model.names));
+  fail(where, ": has no class \"", name, "\"",
+       others > 0 ? text_of(" (nor ", others, " more of the data set)") : "", "; its ", model.count,
+       " classes are ", examples(model.names), kWayOut, did_you_mean(name, model.names));
 }
 
 [[noreturn]] void refuse_names(const ModelClasses& model, const DataClasses& data,
@@ -189,8 +189,8 @@ constexpr std::string_view kWayOut =
   while (first_of(second) == second) ++second;
   const std::size_t first = first_of(second);
   fail(where, ": \"", names[first], "\" and \"", names[second],
-       "\" of the data are both its class \"", model.names[static_cast<std::size_t>(known[first])],
-       "\"", kWayOut);
+       "\" of the data set both match its class \"",
+       model.names[static_cast<std::size_t>(known[first])], "\"", kWayOut);
 }
 
 /// Whether each class of the data set has images.
@@ -215,14 +215,14 @@ ClassNames shown_names(const ModelClasses& model, const DataClasses& data,
 std::string order_notice(const ModelClasses& model, const DataClasses& data) {
   const std::string first = "class 0 is \"" + data.names.front() + "\"";
   if (is_named(model)) {
-    return "the classes are taken in the order of the class map: the model's \"" +
+    return "classes are matched in the order of the class map: the model's \"" +
            model.names.front() + "\" is \"" + data.names.front() + "\"";
   }
   if (data.in_label_order) return "";
   std::string text =
-      "the model does not name its classes: they are taken in the order of the data's, " + first;
+      "the model does not name its classes: they are matched in the data set's order, " + first;
   if (std::is_sorted(data.names.begin(), data.names.end()) && !is_in_natural_order(data.names))
-    text += " (by bytes, \"10\" before \"9\"; --class-map FILE gives another order)";
+    text += " (sorted by bytes, \"10\" before \"9\"; --class-map FILE specifies another order)";
   return text;
 }
 
@@ -270,15 +270,15 @@ std::string match_notice(const ModelClasses& model, const DataClasses& data,
                          const ClassMatch& match) {
   if (match.by == MatchedBy::order) return order_notice(model, data);
   if (match.by == MatchedBy::number && is_named(model)) {
-    return "the data's classes are numbers, taken as the model's labels: " + data.names.front() +
+    return "the data set's classes are numbers, used as the model's labels: " + data.names.front() +
            " is \"" + model.names[static_cast<std::size_t>(match.labels.front())] + "\"";
   }
   if (match.is_identity()) return "";
   if (std::ssize(match.labels) < match.model_classes) {
-    return text_of("the data has ", match.labels.size(), " of the model's ", match.model_classes,
-                   " classes, matched by ", name_of(match.by));
+    return text_of("the data set has ", match.labels.size(), " of the model's ",
+                   match.model_classes, " classes, matched by ", name_of(match.by));
   }
-  return text_of("the data has the model's classes in another order, matched by ",
+  return text_of("the data set has the model's classes in another order, matched by ",
                  name_of(match.by));
 }
 

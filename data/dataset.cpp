@@ -76,7 +76,7 @@ Opened open_detected(const DatasetOptions& options, Split split);
 void require_no_cifar(const std::filesystem::path& data_dir) {
   for (const auto& [kind, name] :
        {std::pair(CifarKind::cifar10, "cifar10"), std::pair(CifarKind::cifar100, "cifar100")}) {
-    check(!holds_cifar(kind, data_dir), data_dir.string(), ": holds the files of ", name,
+    check(!holds_cifar(kind, data_dir), data_dir.string(), ": contains the files of ", name,
           "; --dataset ", name, " reads them");
   }
 }
@@ -93,7 +93,8 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
 Opened open_whole(const DatasetOptions& options, Split split) {
   const bool has_folders = options.name == "folder" || options.name == "auto";
   check(has_folders || options.val_labels.empty(),
-        "--val-labels: is about pictures in folders, and ", "the data set is ", options.name);
+        "--val-labels: only applies to pictures in folders, but ", "the data set is ",
+        options.name);
   for (const Source& source : kSources)
     if (source.name == options.name) return source.open(options, split);
   refuse_name("open_dataset", options.name, dataset_names());
@@ -169,9 +170,10 @@ std::string detect_dataset(const DatasetOptions& given) {
   require_no_cifar(options.data_dir);
   const std::filesystem::path compressed = find_compressed_shard(options, Split::train);
   check(compressed.empty(), unpacking_advice(compressed));
-  fail(where, ": holds no data set that is known: expected class folders in train/ and val/, tar ",
-       "shards train*.tar and val*.tar, or train.pack and val.pack; name the place by --data-dir ",
-       "or in $FOVEA_DATA");
+  fail(
+      where, ": contains no known data set, expected class folders in train/ and val/, tar ",
+      "shards train*.tar and val*.tar, or train.pack and val.pack; set the folder with --data-dir ",
+      "or $FOVEA_DATA");
 }
 
 std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split split) {
@@ -181,7 +183,7 @@ std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split s
                              options.fraction_rule};
   if (options.val_fraction == 0) return select(open_whole(options, split), subset);
   check(options.val_split.empty() && options.val_labels.empty(), "--val-fraction: holds out ",
-        "training images for validation, expected no --val-split or --val-labels beside it");
+        "training images for validation, expected no --val-split or --val-labels with it");
   const Opened all = open_whole(options, Split::train);
   return select(hold_out(all, options.val_fraction, split), subset);
 }

@@ -121,7 +121,7 @@ void codec::check_size(const Source& source, std::uint64_t height, std::uint64_t
   check(height >= 1 && width >= 1, source.name, ": got a picture of ", width, " x ", height,
         " pixels, expected at least one");
   const auto limit = static_cast<std::uint64_t>(source.options.max_pixels);
-  check(height <= limit && width <= limit / height, source.name, ": its header promises ", width,
+  check(height <= limit && width <= limit / height, source.name, ": its header specifies ", width,
         " x ", height, " pixels, the limit is ", limit);
 }
 
@@ -150,7 +150,7 @@ Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                    const ChooseBox& choose, const DecodeOptions& options) try {
   check(!bytes.empty(), name, ": the file is empty, ", expected_formats());
   const Format* format = recognise({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  check(format != nullptr, name, ": not a picture of a known format, ", expected_formats());
+  check(format != nullptr, name, ": not an image of a known format, ", expected_formats());
   check(format->decode != nullptr, name, ": got a ", format->name, " file, ", expected_formats());
   return format->decode({bytes, name, options, choose});
 } catch (const ImageError&) {

@@ -46,7 +46,8 @@ std::string difference_of_classes(const ImageList& earlier, const ImageList& now
   std::size_t k = 0;
   while (k < before && k < here && earlier.classes[k] == now.classes[k]) ++k;
   std::string text = before == here ? "" : text_of(here, " classes, ", before, " before: ");
-  if (k == here) return text + text_of("class ", k, ", ", quoted(earlier.classes[k]), ", is gone");
+  if (k == here)
+    return text + text_of("class ", k, ", ", quoted(earlier.classes[k]), ", is missing");
   text += text_of("class ", k, " is ", quoted(now.classes[k]));
   return k == before ? text + " and is new" : text + " and was " + quoted(earlier.classes[k]);
 }
@@ -69,9 +70,9 @@ std::string parting(const ImageList& earlier, const ImageList& now, const Datase
   if (first >= now.images) return text_of("the list ends with image ", now.images - 1);
   const std::int64_t last = std::min(first + now.block, now.images) - 1;
   const auto name = [&](std::int64_t i) { return visible_text(dataset.describe(i)); };
-  if (first == last) return text_of("the first other image is ", first, ", ", name(first));
-  return text_of("the first other image is one of ", first, " to ", last, ", ", name(first), " to ",
-                 name(last));
+  if (first == last) return text_of("the first differing image is ", first, ", ", name(first));
+  return text_of("the first differing image is one of ", first, " to ", last, ", ", name(first),
+                 " to ", name(last));
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ Image flip_vertical(Image image) {
 
 Image turn(const Image& image, int quarters) {
   check(quarters % 2 == 0 || image.height == image.width, "turn: got an image of ", image.height,
-        " x ", image.width, " for a quarter turn, expected a square one");
+        " x ", image.width, " for a quarter turn, expected a square image");
   const int times = (quarters % 4 + 4) % 4;
   if (times == 0) return image;
   Image result(image.height, image.width, image.format);

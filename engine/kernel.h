@@ -51,8 +51,7 @@ class OpsOfTheirOwn {
   return place;
 }
 
-inline constexpr const char* kCudaPlace =
-    "CUDA (its tensors can be moved to the CPU with to(Device{}))";
+inline constexpr const char* kCudaPlace = "CUDA; move its tensors to the CPU with to(Device{})";
 
 /// A device's implementation of one kind of call; null where the device has none. `Call` holds
 /// plain pointers, sizes and strides.

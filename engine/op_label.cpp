@@ -8,7 +8,7 @@
 namespace fovea {
 
 void OpAttribute::require(Kind kind) const {
-  check(kind_ == kind, "attribute ", name_, ": it is of another kind than the one asked for");
+  check(kind_ == kind, "attribute ", name_, ": its kind differs from the requested kind");
 }
 
 std::int64_t OpAttribute::integer() const {

@@ -41,7 +41,7 @@ void require_threads(int count) {
   } catch (const std::system_error&) {
     end.release();
     fail("threads: got ", count, " (--threads or OMP_NUM_THREADS), but only ",
-         usual + static_cast<int>(started.size()), " can be started; this machine runs ", usual,
+         usual + static_cast<int>(started.size()), " could be started; this machine runs ", usual,
          " at a time");
   }
   end.release();

@@ -80,7 +80,7 @@ double last_end() {
 Profile::Profile() {
   Collector& c = collector();
   const std::lock_guard lock(c.mutex);
-  check(!profiling, "Profile: there is one already, expected one at a time");
+  check(!profiling, "Profile: another profile is active, expected one at a time");
   c.spans.clear();
   c.start = Clock::now();
   c.threads = 0;

@@ -9,8 +9,8 @@
 namespace fovea {
 
 Shape::Shape(std::span<const std::int64_t> sizes) : rank_(static_cast<int>(sizes.size())) {
-  check(sizes.size() <= kMaxRank, "shape: got ", sizes.size(), " axes, at most ", kMaxRank,
-        " are supported");
+  check(sizes.size() <= kMaxRank, "shape: got ", sizes.size(), " axes, expected at most ",
+        kMaxRank);
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
 }
 
@@ -18,7 +18,7 @@ std::int64_t Shape::numel() const {
   std::int64_t count = 1;
   bool overflow = false, empty = false;
   for (const std::int64_t size : *this) {
-    check(size >= 0, "shape: got ", *this, ", sizes must not be negative");
+    check(size >= 0, "shape: got ", *this, ", expected sizes of 0 or more");
     empty |= size == 0;
     overflow |= __builtin_mul_overflow(count, std::max<std::int64_t>(size, 1), &count);
   }
@@ -29,8 +29,8 @@ std::int64_t Shape::numel() const {
 void Shape::push_back(std::int64_t size) { insert(rank_, size); }
 
 void Shape::insert(int axis, std::int64_t size) {
-  check(rank_ < kMaxRank, "shape: ", *this, " cannot have another axis, at most ", kMaxRank,
-        " are supported");
+  check(rank_ < kMaxRank, "shape: ", *this, " cannot have another axis, expected at most ",
+        kMaxRank);
   std::copy_backward(sizes_.begin() + axis, sizes_.begin() + rank_, sizes_.begin() + rank_ + 1);
   sizes_[static_cast<std::size_t>(axis)] = size;
   ++rank_;
@@ -78,7 +78,7 @@ Shape broadcast(std::string_view op, const Shape& a, const Shape& b) {
   Shape result = a.rank() >= b.rank() ? a : b;
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
     check(a[-i] == b[-i] || a[-i] == 1 || b[-i] == 1, op, ": shapes ", a, " and ", b,
-          " do not broadcast: sizes ", a[-i], " and ", b[-i], " meet, expected equal or 1");
+          " do not broadcast: sizes ", a[-i], " and ", b[-i], " differ, expected equal sizes or 1");
     result[-i] = a[-i] == 1 ? b[-i] : a[-i];
   }
   return result;

@@ -56,10 +56,10 @@ CachingAllocator<CpuMemory>& cpu_memory() {
 
 std::string describe(const OutOfMemory::Bytes& bytes, const std::string& where) {
   std::ostringstream text;
-  text << "memory: " << bytes.asked << " bytes are not to be had on " << where << " (" << bytes.held
+  text << "memory: cannot allocate " << bytes.asked << " bytes on " << where << " (" << bytes.held
        << " in use";
   if (bytes.total > 0) text << " of " << bytes.total;
-  text << "); a smaller batch needs less";
+  text << "); use a smaller batch";
   return text.str();
 }
 

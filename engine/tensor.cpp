@@ -21,15 +21,15 @@ double read_element(const Tensor& t, std::int64_t offset) {
 /// Throws when an in-place write would silently change values that the tape relies on.
 void require_writable(const Tensor& t, const char* what) {
   if (!grad_enabled() || !t.requires_grad()) return;
-  check(!t.is_leaf(), what, ": changes the leaf '", t.name(),
-        "' in place while gradients are recorded; do it inside NoGrad");
-  fail(what, ": changes a tensor that is on the tape in place; use the op that returns a new one");
+  check(!t.is_leaf(), what, ": modifies the leaf '", t.name(),
+        "' in place while gradients are recorded; wrap it in NoGrad");
+  fail(what, ": modifies a tensor on the tape in place; use the op that returns a new tensor");
 }
 
 }  // namespace
 
 TensorImpl& Tensor::get() const {
-  check(defined(), "tensor: used before it was given a value");
+  check(defined(), "tensor: used before a value was assigned");
   return *impl_;
 }
 

@@ -33,11 +33,11 @@ class Counts {
  public:
   explicit Counts(const ConfusionMatrix& matrix) : matrix_(matrix), totals_(matrix.classes.size()) {
     check(totals_.size() <= kMaxConfusionClasses, "confusion matrix: got ", totals_.size(),
-          " classes, a picture shows at most ", kMaxConfusionClasses);
+          " classes, expected at most ", kMaxConfusionClasses);
     for (const auto& [cell, count] : matrix.counts) {
       const auto [label, prediction] = cell;
       check(std::min(label, prediction) >= 0 && std::max(label, prediction) < classes(),
-            "confusion matrix: got class ", label, " taken for ", prediction, ", expected 0 to ",
+            "confusion matrix: got class ", label, " predicted as ", prediction, ", expected 0 to ",
             classes() - 1);
       totals_[static_cast<std::size_t>(label)] += count;
     }

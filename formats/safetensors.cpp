@@ -28,10 +28,10 @@ OpenedHeader open_header(const ByteSource& source, const std::string& path) {
         " bytes, a safetensors file has at least ", kHeaderLengthBytes);
   std::uint64_t length = 0;
   source.read_at(0, std::as_writable_bytes(std::span(&length, 1)));
-  check(length <= kMaxHeaderBytes, path, ": the header's length is given as ", length,
-        " bytes, at most ", kMaxHeaderBytes, " are allowed (is this a safetensors file?)");
+  check(length <= kMaxHeaderBytes, path, ": the header specifies a length of ", length,
+        " bytes, expected at most ", kMaxHeaderBytes, " (is this a safetensors file?)");
   const std::uint64_t after_length = source.size() - kHeaderLengthBytes;
-  check(length <= after_length, path, ": the header's length is given as ", length, " bytes, but ",
+  check(length <= after_length, path, ": the header specifies a length of ", length, " bytes, but ",
         after_length, " follow (is the file truncated?)");
   std::string json(length, '\0');
   source.read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(json)));

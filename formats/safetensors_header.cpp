@@ -98,13 +98,13 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
   bool number_integer(number_integer_t) override { unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override {
-    unexpected("a number that is not a whole one of 64 bits");
+    unexpected("a number that is not a 64-bit integer");
   }
   bool null() override { unexpected("null"); }
   bool boolean(bool) override { unexpected("true or false"); }
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
-    fail(path_, ": the header is not JSON in UTF-8 at its byte ", position);
+    fail(path_, ": the header is not UTF-8 JSON at byte ", position);
   }
 
  private:
@@ -165,7 +165,7 @@ std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& where) 
     bytes *= static_cast<std::uint64_t>(size);
   }
   check(!overflow && largest <= std::numeric_limits<std::int64_t>::max(), where, "has the shape ",
-        entry.shape, ", whose bytes 64 bits cannot count");
+        entry.shape, ", which needs more bytes than 64 bits can count");
   return bytes;
 }
 
@@ -176,7 +176,7 @@ void check_offsets(const SafetensorsHeader& header, std::uint64_t data_bytes,
   for (const HeaderEntry& entry : header.entries) {
     const std::string where = path + ": tensor " + in_quotes(entry.name) + " ";
     const std::uint64_t needed = data_bytes_of(entry, where);
-    check(entry.begin <= entry.end, where, "ends at ", entry.end, ", before it begins at ",
+    check(entry.begin <= entry.end, where, "ends at ", entry.end, ", before its start at ",
           entry.begin);
     check(entry.end <= data_bytes, where, "ends at byte ", entry.end, " of the data, but only ",
           data_bytes, " bytes follow the header (is the file truncated?)");
@@ -184,9 +184,9 @@ void check_offsets(const SafetensorsHeader& header, std::uint64_t data_bytes,
           " bytes of data, but ", to_string(entry.type), " of shape ", entry.shape, " takes ",
           needed);
     check(entry.begin >= covered, where, "begins at byte ", entry.begin,
-          " of the data, inside the one before it, which ends at ", covered);
+          " of the data, inside the previous tensor, which ends at ", covered);
     check(entry.begin == covered, where, "begins at byte ", entry.begin,
-          " of the data, but the one before it ends at ", covered);
+          " of the data, but the previous tensor ends at ", covered);
     covered = entry.end;
   }
   check(covered == data_bytes, path, ": ", data_bytes - covered,
@@ -234,7 +234,7 @@ std::string format_header(const SafetensorsHeader& header, const std::string& pa
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
   check(text.size() <= kMaxHeaderBytes, "cannot write ", path, ": its header would have ",
-        text.size(), " bytes, at most ", kMaxHeaderBytes, " are allowed");
+        text.size(), " bytes, expected at most ", kMaxHeaderBytes);
   std::string length(kHeaderLengthBytes, '\0');
   for (std::size_t i = 0; i < length.size(); ++i) {
     length[i] = static_cast<char>((text.size() >> (8 * i)) & 0xff);

@@ -62,7 +62,7 @@ void convert(const StoredEntry& entry, std::span<const std::byte> bytes, const T
     default:
       return convert_into<std::uint64_t, std::int64_t>(tensor, bytes, [&](std::uint64_t v) {
         if (v >> 63 != 0) {
-          fail(where, ": tensor ", in_quotes(entry.name), " holds ", v, ", too large for i64");
+          fail(where, ": tensor ", in_quotes(entry.name), " contains ", v, ", too large for i64");
         }
         return v;
       });

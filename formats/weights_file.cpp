@@ -25,7 +25,7 @@ bool is_for_torch(const fs::path& path, const ByteSource& file) {
 
 std::string note_of(const WeightsKey& key, bool is_by_key) {
   if (key.name.empty() || is_by_key) return {};
-  return "holds a single set of weights, which is taken; --weights-key " + key.name +
+  return "contains a single set of weights, which is used; --weights-key " + key.name +
          " is not in it";
 }
 

@@ -140,8 +140,8 @@ void Case::finish() const {
   for (const auto& entry : file_.tensors) {
     if (!taken_.contains(entry.first)) unknown += (unknown.empty() ? "" : ", ") + entry.first;
   }
-  check(unknown.empty(), "tensors that it does not know how to check: ", unknown);
-  check(!results.empty(), "the file holds nothing to compare");
+  check(unknown.empty(), "tensors without a check: ", unknown);
+  check(!results.empty(), "the file contains nothing to compare");
 }
 
 LossConfig take_loss_config(json& config, bool distillation) {
@@ -178,7 +178,7 @@ std::unique_ptr<Model> load_case_model(Case& c, json config) {
       if (own.defined() && given.shape() != own.shape()) {
         fail(prefix, name, ": got shape ", given.shape(), ", expected ", own.shape());
       }
-      check(tensors.emplace(name, given).second, name, ": stands under param/ and under buffer/");
+      check(tensors.emplace(name, given).second, name, ": appears under param/ and under buffer/");
     }
   }
   if (c.has("perm") && model->store().find("perm").defined()) tensors["perm"] = c.take("perm");

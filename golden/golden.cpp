@@ -37,7 +37,7 @@ void check_family(Case& c) {
   if (c.family == "image") return check_images(c);
   std::vector<std::string> known = family_names();
   known.insert(known.end(), {"ops", "train", "image"});
-  fail("family ", c.family, " is not known", did_you_mean(c.family, known));
+  fail("family ", c.family, " is unknown", did_you_mean(c.family, known));
 }
 
 /// Names and messages come from files: nothing in them may look like another line of the report.

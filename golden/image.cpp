@@ -14,7 +14,7 @@ double read_settings(const nlohmann::json& config) {
   const std::vector<std::string> known = {"cases", "image", "images", "stats", "translate_const"};
   for (const auto& entry : config.items()) {
     const bool ok = std::find(known.begin(), known.end(), entry.key()) != known.end();
-    check(ok, "config: key ", entry.key(), " is not known", did_you_mean(entry.key(), known));
+    check(ok, "config: key ", entry.key(), " is unknown", did_you_mean(entry.key(), known));
   }
   check(config.contains("cases") && config["cases"].is_object(), "config: key cases is missing");
   const nlohmann::json translate = config.value("translate_const", nlohmann::json(250));
@@ -32,7 +32,7 @@ void check_images(Case& c) {
     ImageCase one(c, entry.key(), entry.value());
     const bool known = check_geometry(one) || check_augmentation(one, translate_const) ||
                        check_mixing(one) || check_values(one);
-    check(known, "case ", one.name(), ": op ", one.op(), " is not known");
+    check(known, "case ", one.name(), ": op ", one.op(), " is unknown");
     one.finish();
   }
 }

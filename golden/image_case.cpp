@@ -127,7 +127,7 @@ ImageSize ImageCase::size(const char* key) {
 void ImageCase::finish() const {
   for (const auto& entry : arguments_.items()) {
     const bool known = std::find(known_.begin(), known_.end(), entry.key()) != known_.end();
-    check(known, "case ", name_, ": argument ", entry.key(), " is not known",
+    check(known, "case ", name_, ": argument ", entry.key(), " is unknown",
           did_you_mean(entry.key(), known_));
   }
 }

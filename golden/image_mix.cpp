@@ -31,7 +31,7 @@ void check_mode(ImageCase& c, std::size_t draws) {
   const std::string mode = c.text("mode");
   check(mode == "batch" || mode == "pair" || mode == "elem", "case ", c.name(), ": mode: got ",
         mode, ", expected batch, pair or elem");
-  check((mode == "batch") == (draws == 1), "case ", c.name(), ": mode ", mode, " beside ", draws,
+  check((mode == "batch") == (draws == 1), "case ", c.name(), ": mode ", mode, " with ", draws,
         " draws");
 }
 

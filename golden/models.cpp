@@ -49,11 +49,11 @@ void check_permutation(Case& c, const Model& model) {
   if (c.has("swaps")) {
     const Swaps swaps = read_swaps(c);
     check(apply_swaps(perm.numel(), swaps) == sources,
-          "perm: is not what swaps make of the identity");
+          "perm: differs from the swaps applied to the identity");
     check_distances(c, swaps, model.info().img_size[1]);
   }
   std::sort(sources.begin(), sources.end());
-  check(sources == apply_swaps(perm.numel(), {}), "perm: does not hold each of 0 to ",
+  check(sources == apply_swaps(perm.numel(), {}), "perm: does not contain each of 0 to ",
         perm.numel() - 1, " once");
 }
 
@@ -111,7 +111,7 @@ void compare_evaluation(Case& c, Classifier& model, const Tensor& input) {
 void refuse_dropping(const nlohmann::json& config) {
   for (const char* key : {"drop_path", "pos_drop_rate"}) {
     check(!config.contains(key) || config[key] == 0, "config: ", key,
-          ": expected 0, for no other result can be repeated");
+          ": expected 0, because other results are not reproducible");
   }
 }
 
@@ -162,7 +162,7 @@ void check_classifier(Case& c) {
   compare_buffers(c, *model);
   if (c.has("logits")) c.compare_output("logits", out.logits);
   if (c.has("logits_dist")) {
-    check(out.logits_dist.defined(), "logits_dist: the model has one head only");
+    check(out.logits_dist.defined(), "logits_dist: the model has only one head");
     c.compare_output("logits_dist", out.logits_dist);
   }
   const bool wants_loss = c.has("loss") || !c.names_under("grad").empty();  // grad/..., grad_input

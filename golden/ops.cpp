@@ -171,11 +171,11 @@ const std::map<std::string, Handler>& handlers() {
 void check_case(Case& c, const json& arguments) {
   OpCall call(c, arguments);
   check(arguments.contains("op") && arguments["op"].is_string(), "case ", call.name(),
-        " names no op");
+        " has no op");
   const std::string op = arguments["op"].get<std::string>();
   static_cast<void>(call.arguments.read_name("op", {op}, op));
   const auto handler = handlers().find(op);
-  check(handler != handlers().end(), "case ", call.name(), ": op ", op, " is not known");
+  check(handler != handlers().end(), "case ", call.name(), ": op ", op, " is unknown");
   handler->second(call);
   call.compare();
 }

@@ -135,7 +135,7 @@ void check_train(Case& c) {
                                  c.take("final/" + name), c.options.precision));
   }
   for (const std::string& name : c.names_under("ema/")) {
-    check(ema && ema->averages().contains(name), "ema/", name, ": there is no such average");
+    check(ema && ema->averages().contains(name), "ema/", name, ": no such average");
     c.compare_output("ema/" + name, ema->averages().at(name));
   }
 }

@@ -85,9 +85,10 @@ class QueryPicture {
 
  private:
   void label_columns(const std::vector<HeadMap>& maps, const Query& query) {
-    grid_.notes = {model_note(what_), "Weights of the query " + query.label +
-                                          " (red square) over all keys; below each map its least "
-                                          "and its greatest weight."};
+    grid_.notes = {model_note(what_),
+                   "Weights of the query " + query.label +
+                       " (red square) over all keys; below each map, its smallest "
+                       "and largest weight."};
     grid_.column_labels = {"image"};
     for (const HeadMap& map : maps) grid_.column_labels.push_back(map.name);
   }
@@ -143,8 +144,9 @@ class MatrixPicture {
                 OutputFolder& output)
       : what_(what), output_(output), image_(image) {
     grid_.title = "Attention between patches, " + name;
-    grid_.notes = {model_note(what),
-                   "Rows are queries, columns keys, both row by row of the grid; rows sum to one."};
+    grid_.notes = {
+        model_note(what),
+        "Rows are queries, columns are keys, both in row-major grid order; rows sum to one."};
     grid_.x_label = "key patch";
     grid_.y_label = "query patch";
     grid_.bar = relative_color_bar("attention weight, each matrix in its own range");

@@ -99,11 +99,11 @@ PatchGrid TokenLayout::grid_of(std::int64_t tokens) const {
 TokenLayout token_layout(const Model& model) {
   const TokenInfo tokens = model.tokens();
   check(tokens.blocks > 0, "inspect: ", model.info().name,
-        " has no attention; transformers (vit, deit, cpvt, pervit, pit) have");
-  check(
-      !tokens.hides_some, "inspect: the blocks of ", model.info().name,
-      " see some patches of an image only, so that there are no maps; ./run inspect mae shows what "
-      "it makes of them, and a classifier that --finetune made of it has maps");
+        " has no attention, expected a transformer (vit, deit, cpvt, pervit, pit)");
+  check(!tokens.hides_some, "inspect: the blocks of ", model.info().name,
+        " see only some patches of an image, so it has no attention maps; ./run inspect mae shows "
+        "its "
+        "reconstructions, and a classifier made with --finetune has maps");
   const auto [height, width] = tokens.grid.size;
   const auto cell = static_cast<double>(tokens.cell);
   return {tokens.blocks, tokens.heads, tokens.grid.prefix, height, width, cell, cell};
@@ -112,7 +112,7 @@ TokenLayout token_layout(const Model& model) {
 BlockAttention::BlockAttention(std::int64_t block, Shown shown, const TokenLayout& layout)
     : block_(block), shown_(std::move(shown)), layout_(layout) {
   check(shown_.qkv.defined() || shown_.bias.defined() || shown_.phi_p.defined(), "inspect: block ",
-        block, " showed nothing of its attention");
+        block, " recorded no attention");
   if (!shown_.qkv.defined()) return;
   check(shown_.qkv.rank() == 3 && shown_.qkv.size(2) % (3 * heads()) == 0, "inspect: block ", block,
         ": got qkv ", shown_.qkv.shape(), ", expected [B, L, 3 D] with D divisible by ", heads(),
@@ -201,7 +201,7 @@ void visit_blocks(Model& model, const Tensor& images, const BlockVisitor& visit)
   ctx.tap = [&](std::string_view name, const Tensor& value) { collector.see(name, value); };
   static_cast<void>(model.probe(images.to(model.device()), ctx));
   collector.flush();
-  check(seen > 0, "inspect: ", model.info().name, " shows nothing of its attention");
+  check(seen > 0, "inspect: ", model.info().name, " records no attention");
 }
 
 }  // namespace fovea

@@ -58,7 +58,7 @@ Query chosen_query(const InspectOptions& options, const TokenLayout& layout,
                    const PatchGrid& grid) {
   if (options.query == "class") {
     check(layout.prefix > 0,
-          "inspect: --query class: the model has no class token; --query center and Y,X are there");
+          "inspect: --query class: the model has no class token, expected center or Y,X");
     return {0, -1, "class token"};
   }
   std::int64_t patch = grid.center();

@@ -19,7 +19,7 @@ std::vector<fs::path> list_pictures(const fs::path& path) {
   check(fs::exists(path), path.string(), ": does not exist, expected a picture or a folder");
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files = pictures_below(path);
-  check(!files.empty(), path.string(), ": holds no ", joined(picture_endings(), ", "), " file");
+  check(!files.empty(), path.string(), ": contains no ", joined(picture_endings(), ", "), " file");
   return files;
 }
 
@@ -28,7 +28,7 @@ std::vector<fs::path> list_pictures(const fs::path& path) {
 InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model,
                              EvaluationTransform transform) {
   check(model.in_chans == Image::kChannels, "inspect: the model takes images of ", model.in_chans,
-        " channels, pictures have 3");
+        " channels, but pictures have 3");
   transform.size = {model.img_size[0], model.img_size[1]};
   pipeline_ = evaluation_pipeline(transform);
   const auto at_most = static_cast<std::size_t>(request.count > 0 ? request.count : 1LL << 40);

@@ -19,11 +19,11 @@ const std::vector<Command>& commands() {
   static const std::vector<Command> all{
       {"attention", "where one query looks, per layer and head (--matrix: all queries)",
        inspect::attention},
-      {"attention-distance", "mean distance of what is attended to, per layer and head",
+      {"attention-distance", "mean attention distance, per layer and head",
        inspect::attention_distance},
-      {"attention-offset", "distance from a query to the mean position of what it attends to",
+      {"attention-offset", "distance from a query to its attention-weighted mean position",
        inspect::attention_offset},
-      {"locality", "both as numbers of each layer, and the attention to the nearest patches",
+      {"locality", "distance and offset per layer as numbers, and attention to nearby patches",
        inspect::locality},
       {"pos-embed", "cosine similarity of each position's embedding to all others",
        inspect::pos_embed},
@@ -35,11 +35,11 @@ const std::vector<Command>& commands() {
        inspect::pervit_regions},
       {"pervit-nonlocality", "how far content, position and mixed attention reach",
        inspect::pervit_nonlocality},
-      {"pervit-impact", "PerViT: how much position and content each decide",
+      {"pervit-impact", "PerViT: impact of position and of content on the attention",
        inspect::pervit_impact},
       {"pervit-attention", "PerViT: position attention, and mixed attention on images",
        inspect::pervit_attention},
-      {"mae", "MAE: images, what the encoder saw of them, and the reconstruction", inspect::mae},
+      {"mae", "MAE: images, their visible patches, and the reconstructions", inspect::mae},
   };
   return all;
 }
@@ -50,7 +50,7 @@ const Command& find_command(const std::string& name) {
     if (command.name == name) return command;
     names.push_back(command.name);
   }
-  throw UsageError("inspect: " + name + " is no analysis" + did_you_mean(name, names));
+  throw UsageError("inspect: unknown analysis " + name + did_you_mean(name, names));
 }
 
 }  // namespace
@@ -59,21 +59,24 @@ Fields fields_of(InspectOptions& o) {
   Fields fields;
   FieldGroup output(fields, "Output");
   output.add("output", &o.output, "folder for pictures and CSV files");
-  FieldGroup choice(fields, "Choice");
+  FieldGroup choice(fields, "Selection");
   choice.add("query", &o.query, "center, class or Y,X: row and column of a patch, from 0");
-  choice.add("layers", &o.layers, "counted from 1: 1-4,8 (default: all, or the paper's)");
-  choice.add("layer", &o.layer, "the same counted from 0, as blocks.0 in names");
-  choice.add("head", &o.head, "all, or numbers from 0");
-  choice.add("matrix", &o.matrix, "attention: the whole matrix between patches");
-  choice.add("init", &o.init, "pervit-phi: fresh parameters, (s, v) varied apart and together");
-  choice.add("grid", &o.grid, "pervit-regions: the four regions themselves");
-  choice.add("region-mean", &o.region_mean, "pervit-regions: mean of a ring instead of its sum");
+  choice.add("layers", &o.layers, "layers, counted from 1: 1-4,8 (default: all, or the paper's)");
+  choice.add("layer", &o.layer, "the same, counted from 0, as in the name blocks.0");
+  choice.add("head", &o.head, "heads: all, or numbers from 0");
+  choice.add("matrix", &o.matrix, "attention: show the whole matrix between patches");
+  choice.add("init", &o.init,
+             "pervit-phi: initial parameters, (s, v) varied separately and together");
+  choice.add("grid", &o.grid, "pervit-regions: show the four regions");
+  choice.add("region-mean", &o.region_mean,
+             "pervit-regions: use the mean of each ring instead of its sum");
   FieldGroup images(fields, "Images");
   images.add("images", &o.images, "a picture or a folder of pictures");
-  images.add("dataset", &o.dataset, "its test images (default: what the model learned from)");
+  images.add("dataset", &o.dataset,
+             "use its test images (default: the data set that the model was trained on)");
   images.add("data-dir", &o.data_dir, "folder of the .bin files or its parent");
-  images.number("count", &o.count, "images at most; 0: as many as suits the analysis", {0, 1e9});
-  images.number("batch-size", &o.batch_size, "images of one forward pass", {1, 65536});
+  images.number("count", &o.count, "maximum number of images; 0: the analysis's default", {0, 1e9});
+  images.number("batch-size", &o.batch_size, "images per forward pass", {1, 65536});
   return fields;
 }
 

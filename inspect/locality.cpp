@@ -73,10 +73,9 @@ std::vector<Locality> means_of(const Table& table) {
 /// A line a layer, uniform attention beside each number.
 std::string lines_of(const Table& table) {
   std::ostringstream out;
-  out << "means over " << table.images << " images, the queries and heads; distance and offset are "
-      << "shares of the image's side,\nnear is the share of attention within one patch; behind "
-         "each "
-      << "what uniform attention has\n"
+  out << "means over " << table.images << " images, queries and heads; distance and offset as "
+      << "shares of the image's side,\nnear: the share of attention within one patch; after each, "
+      << "the value of uniform attention\n"
       << "layer  distance  uniform    offset  uniform      near  uniform\n"
       << std::fixed << std::setprecision(4);
   const std::vector<Locality> means = means_of(table);
@@ -163,8 +162,10 @@ void locality(const Inspection& what, OutputFolder& output) {
   const Table table = measure(what);
   const std::vector<Locality> means = means_of(table);
   Csv csv("layer,images,distance,uniform_distance,offset,uniform_offset,near,uniform_near");
-  Chart chart{
-      "Attention, means over heads", "layer", "share of the image's side; share that is near", {}};
+  Chart chart{"Attention, means over heads",
+              "layer",
+              "share of the image's side; share of attention (near)",
+              {}};
   chart.series = {{"distance", {}, {}}, {"offset", {}, {}}, {"near: within one patch", {}, {}}};
   for (std::size_t block = 0; block < means.size(); ++block) {
     const Locality &mean = means[block], &uniform = table.uniform[block];

@@ -21,17 +21,17 @@ Tile tile_of(const Tensor& image, const Normalization& normalization, std::strin
 TileGrid start_picture(const Inspection& what, const Mae& mae) {
   const MaeConfig& c = mae.config();
   TileGrid grid;
-  grid.title = "What is made of hidden patches";
+  grid.title = "Reconstruction of masked patches";
   grid.notes = {model_note(what), "The encoder sees " + std::to_string(c.kept()) + " of " +
                                       std::to_string(c.image.patches()) + " patches of " +
                                       std::to_string(c.image.patch_size) + " x " +
                                       std::to_string(c.image.patch_size) +
-                                      " pixels. Below: mean error of the rest."};
+                                      " pixels. Below: mean error on the masked patches."};
   if (c.norm_pix_loss) {
     grid.notes.emplace_back(
-        "Patches are predicted normalised; the mean and deviation shown are the image's own.");
+        "Predictions are normalised per patch; shown with the image's own mean and std.");
   }
-  grid.column_labels = {"image", "what the encoder saw", "reconstruction", "filled by distance"};
+  grid.column_labels = {"image", "visible patches", "reconstruction", "inpainting baseline"};
   const auto [height, width] = c.image.img_size;
   grid.aspect = static_cast<double>(height) / static_cast<double>(width);
   return grid;
@@ -42,7 +42,7 @@ TileGrid start_picture(const Inspection& what, const Mae& mae) {
 void mae(const Inspection& what, OutputFolder& output) {
   check(what.model->info().task == TaskKind::masked_autoencoding,
         "inspect mae: ", what.model->info().name,
-        " is no masked autoencoder; ./run train_mae makes one");
+        " is not a masked autoencoder; ./run train_mae trains one");
   Mae& model = model_as<Mae>(*what.model);
   const InspectImages images = open_images(what, 8);
   TileGrid grid = start_picture(what, model);

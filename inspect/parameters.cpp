@@ -62,7 +62,7 @@ std::string draw_similarities(const Inspection& what, const TokenLayout& layout,
   TileGrid grid;
   grid.title = "Similarity of position embeddings";
   grid.notes = {model_note(what),
-                "Each map: the cosine of one position's embedding with that of every position."};
+                "Each map: cosine similarity of one position's embedding with all positions."};
   grid.bar = color_bar(Palette::diverging, {-1, 1}, "cosine similarity");
   grid.side = cells * std::max(1.0, std::floor(760 / cells / cells));  // whole pixels per cell
   grid.aspect = static_cast<double>(height) / static_cast<double>(width);
@@ -111,12 +111,13 @@ std::string draw_kernels(const Inspection& what, const PegKernels& kernels) {
   const ColorRange range = symmetric_range_of(kernels.values);
   TileGrid grid;
   grid.title = "Kernels of position encoding generator " + std::to_string(kernels.peg);
-  grid.notes = {model_note(what), kernels.is_full ? "From each channel to itself, row by row."
-                                                  : "One per channel, row by row."};
+  grid.notes = {model_note(what), kernels.is_full
+                                      ? "Kernels from each channel to itself, row by row."
+                                      : "One kernel per channel, row by row."};
   grid.bar = color_bar(Palette::diverging, range, "weight");
   grid.side = std::max(36.0, static_cast<double>(kernels.size) * 4);
   grid.gap = 5;
-  grid.y_label = "channel of the first kernel in the row";
+  grid.y_label = "channel of the row's first kernel";
   const auto columns =
       static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(kernels.channels) * 1.4)));
   for (std::int64_t c = 0; c < kernels.channels; ++c) {
@@ -137,7 +138,7 @@ std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
   const ColorRange range{0, range_of(means).high};
   TileGrid grid;
   grid.title = "Mean |w| per tap, generator " + std::to_string(kernels.peg);
-  grid.notes = {model_note(what), "Over " + std::to_string(kernels.channels) + " channels."};
+  grid.notes = {model_note(what), "Mean over " + std::to_string(kernels.channels) + " channels."};
   grid.bar = color_bar(Palette::viridis, range, "mean |w|");
   grid.side = has_numbers ? 56 : 20;
   grid.gap = has_numbers ? 4 : 1;
@@ -161,7 +162,7 @@ std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
 void pos_embed(const Inspection& what, OutputFolder& output) {
   const Tensor table = what.model->store().find(Role::position_table);
   check(table.defined(), "inspect: ", what.model->info().name,
-        " has no pos_embed; CPVT answers with peg-kernels, PerViT with pervit-phi");
+        " has no pos_embed; use peg-kernels for CPVT, pervit-phi for PerViT");
   const TokenLayout layout = token_layout(*what.model);
   const std::int64_t N = layout.grid_height * layout.grid_width;
   const std::int64_t D = table.size(-1), prefix = table.numel() / D - N;
@@ -177,7 +178,7 @@ void pos_embed(const Inspection& what, OutputFolder& output) {
 
 void peg_kernels(const Inspection& what, OutputFolder& output) {
   check(peg_weight(*what.model, 0).defined(), "inspect: ", what.model->info().name,
-        " has no position encoding generator; CPVT (cpvt_tiny_peg0_224) has");
+        " has no position encoding generator, expected CPVT (cpvt_tiny_peg0_224)");
   Csv csv("peg,channel,y,x,weight"), means_csv("peg,y,x,mean_magnitude");
   for (std::int64_t peg = 0; peg_weight(*what.model, peg).defined(); ++peg) {
     const PegKernels kernels = kernels_of(peg_weight(*what.model, peg), peg);

@@ -16,9 +16,10 @@ TileGrid start_picture(const Inspection& what, const PositionBlock& block,
                        const TokenLayout& layout) {
   TileGrid grid;
   grid.title = "Position and mixed attention, " + layer_label(block.block);
-  grid.notes = {model_note(what),
-                "Top: position attention of the central query (red square). Below: what it and "
-                "content attend to together."};
+  grid.notes = {
+      model_note(what),
+      "Top: position attention of the central query (red square). Below: mixed attention of "
+      "position and content."};
   grid.bar = relative_color_bar("attention, each map in its own range");
   grid.row_labels = {"position"};
   grid.column_labels = {"image"};

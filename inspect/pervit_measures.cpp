@@ -117,10 +117,9 @@ void pervit_nonlocality(const Inspection& what, OutputFolder& output) {
 void pervit_impact(const Inspection& what, OutputFolder& output) {
   const Measured measured = measure(what);
   check(measured.has_position, "inspect: ", what.model->info().name,
-        " has no position attention, so content decides alone; PerViT (pervit_tiny_224) has, and "
-        "models with relative position encodings");
-  check(measured.has_content, "inspect: ", what.model->info().name,
-        " has no content attention, so position decides alone");
+        " has no position attention, expected PerViT (pervit_tiny_224) or a model with a "
+        "relative position encoding");
+  check(measured.has_content, "inspect: ", what.model->info().name, " has no content attention");
   Csv csv("layer,head,images,impact_position,impact_content");
   for (const HeadMeans& entry : measured.heads) {
     csv.row(entry.block + 1, entry.head, measured.images, entry.mean.psi_p, entry.mean.psi_c);

@@ -39,8 +39,8 @@ void draw_trained(const Inspection& what, OutputFolder& output) {
   TileGrid grid;
   grid.title = "Position attention of the central query";
   grid.notes = {model_note(what),
-                "A column per layer, its heads sorted by nonlocality, the most local on top; below "
-                "each map its range.",
+                "One column per layer, heads sorted by nonlocality, the most local on top; below "
+                "each map, its range.",
                 "The red square is the query."};
   grid.bar = relative_color_bar("position attention, each map in its own range");
   grid.side = 96;
@@ -80,7 +80,7 @@ void set_gates(Model& model, const GateInit& init) {
     const PositionGate gate = position_gate(model, static_cast<std::int64_t>(i));
     check(gate.scale.defined() && gate.shift.defined(),
           "inspect: pervit-phi --init: ", model.info().name,
-          " has no position attention; PerViT (pervit_tiny_224) has");
+          " has no position attention, expected PerViT (pervit_tiny_224)");
     gate.shift.fill_(init.s[i]);
     gate.scale.fill_(init.v[i]);
   }
@@ -100,10 +100,11 @@ std::vector<InitRow> init_rows(std::int64_t blocks) {
 TileGrid start_initial(const Model& model, std::int64_t blocks) {
   TileGrid grid;
   grid.title = "Position attention before training";
-  grid.notes = {model.info().name,
-                "Phi_p = sigmoid(v z + s) of the central query (red square), z an instance norm; "
-                "all heads start equal.",
-                "Below each map its range."};
+  grid.notes = {
+      model.info().name,
+      "Phi_p = sigmoid(v z + s) of the central query (red square), with z from an instance norm; "
+      "all heads start equal.",
+      "Below each map, its range."};
   grid.bar = color_bar(Palette::viridis, {0, 1}, "position attention");
   grid.side = 96;
   for (std::int64_t i = 0; i < blocks; ++i) grid.column_labels.push_back(layer_label(i));

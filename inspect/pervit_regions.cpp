@@ -30,7 +30,7 @@ std::string draw_pie(const Inspection& what, const Counts& counts) {
   svg.text(20, 24, "Regions of attention heads and layers",
            {.anchor = "start", .size = 15, .bold = true});
   svg.text(20, 46, model_note(what), {.anchor = "start"});
-  svg.text(20, 63, "Every head, and of every block its CPE and two MLP layers (central).",
+  svg.text(20, 63, "All heads, and the CPE and two MLP layers of each block (central).",
            {.anchor = "start"});
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
   double angle = -std::numbers::pi / 2;  // from the top, clockwise
@@ -108,7 +108,7 @@ void draw_grid(const Inspection& what, OutputFolder& output) {
                    scale * static_cast<double>(grid.height)};
   svg.image(box, encode_png(enlarged(picture, static_cast<std::int64_t>(scale))));
   svg.frame(box, "#888888");
-  svg.text(20, 390, "radii in patches, centre to centre", {.anchor = "start"});
+  svg.text(20, 390, "radii in patches, from centre to centre", {.anchor = "start"});
   for (std::size_t i = 0; i < kRegions; ++i) {
     const double y = 80 + 28 * static_cast<double>(i);
     svg.rect({364, y - 12, 16, 16}, hex(region_color(i)));

@@ -82,8 +82,8 @@ std::vector<PositionBlock> position_blocks(const Inspection& what) {
     }
   });
   check(!blocks.empty(), "inspect: ", what.model->info().name,
-        " has no position attention; PerViT (pervit_tiny_224) has, and models with relative "
-        "position encodings");
+        " has no position attention, expected PerViT (pervit_tiny_224) or a model with a relative "
+        "position encoding");
   return blocks;
 }
 

@@ -159,8 +159,7 @@ bool ConfigReader::is_null(std::string_view key) {
 void ConfigReader::finish() const {
   for (const auto& item : object_.items()) {
     if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
-    fail(where_, ": key ", shown_key(item.key()), " is not known",
-         did_you_mean(item.key(), known_));
+    fail(where_, ": key ", shown_key(item.key()), " is unknown", did_you_mean(item.key(), known_));
   }
 }
 

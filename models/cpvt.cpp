@@ -82,7 +82,7 @@ void load_pegs(Model& model, const std::filesystem::path& path) {
     const auto found = file.tensors.find(p.name);
     check(found != file.tensors.end(), where, p.name, " is missing");
     check(found->second.shape() == p.tensor.shape(), where, p.name, " is ", found->second.shape(),
-          " and should be ", p.tensor.shape());
+          ", expected ", p.tensor.shape());
     p.tensor.copy_(found->second);
     ++copied;
   }

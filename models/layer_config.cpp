@@ -54,7 +54,7 @@ void check_positions(const std::string& where, PosEmbed pos_embed, const Encoder
   check(pos_embed != PosEmbed::sincos || c.embed_dim % 4 == 0, where,
         ": pos_embed sincos needs an embed_dim divisible by 4, got ", c.embed_dim);
   check(pos_embed != PosEmbed::rpe2d || c.relative == RelativePosition::rpe2d, where,
-        ": pos_embed rpe2d and irpe true are two relative encodings, expected one of them");
+        ": pos_embed rpe2d and irpe true are two relative encodings, expected only one of them");
   check(c.attn_drop_rate == 0 || c.relative != RelativePosition::rpe2d, where,
         ": attn_drop_rate: got ", c.attn_drop_rate, " with pos_embed rpe2d, expected 0");
 }

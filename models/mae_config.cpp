@@ -34,10 +34,10 @@ double largest_ratio(MaeConfig c) {
 void check_mask(const MaeConfig& c) {
   const std::int64_t N = c.image.patches();
   check(N > 1, "mae config: img_size ", c.image.img_size[0], "x", c.image.img_size[1],
-        " with patch_size ", c.image.patch_size, " is one patch, of which nothing can be hidden");
+        " with patch_size ", c.image.patch_size, " is a single patch, so no patch can be masked");
   check(c.kept() > 0 && c.kept() < N, "mae config: mask_ratio ", c.mask_ratio, " hides ",
         N - c.kept(), " of ", N, " patches; above 0 and up to ", largest_ratio(c),
-        " it hides some and leaves some");
+        " it hides some patches and keeps some");
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ MaeConfig read_mae_config(const json& config) {
   check_positions("mae config: decoder", c.pos_embed, c.decoder);
   check_mask(c);
   check(!c.norm_pix_loss || c.patch_values() > 1,
-        "mae config: norm_pix_loss: a patch of one value has no deviation");
+        "mae config: norm_pix_loss: a patch with one value has no variance");
   return c;
 }
 

@@ -40,7 +40,8 @@ void read_position(ConfigReader& r, PositionConfig& c) {
   r.read("ppe_frozen", c.ppe_frozen);
   r.read_choice("ppe_init", c.ppe_init);
   r.read("ppe_init_noise", c.ppe_init_noise, 0, 1e3);
-  check(c.ppe_kernel % 2 == 1, kWhere, ": ppe_kernel: got ", c.ppe_kernel, ", expected an odd one");
+  check(c.ppe_kernel % 2 == 1, kWhere, ": ppe_kernel: got ", c.ppe_kernel,
+        ", expected an odd number");
 }
 
 void check_widths(const PerViTConfig& c) {
@@ -73,7 +74,7 @@ void check_stem(const PerViTConfig& c) {
 std::int64_t grid_of(const PerViTConfig& c) {
   const auto [height, width] = c.image.img_size;
   check(height == width, kWhere, ": img_size ", height, "x", width,
-        " is not square, as PerViT's images must be");
+        " is not square, which PerViT requires");
   check(height % c.stride() == 0, kWhere, ": img_size ", height, " is not divisible by ",
         c.stride(), c.conv_stem ? ", the stride of the stem" : ", the patch_size");
   const std::int64_t grid = height / c.stride();

@@ -253,9 +253,9 @@ json preset(std::string_view name) {
   json config = read_preset(std::string(name));
   const std::string model = without_weights(std::string(name));
   check(!config.is_null() || model == name || read_preset(model).is_null(), "model: ", name,
-        " is timm's name of weights; the model is called ", model,
-        ", and --initial-checkpoint reads weights");
-  check(!config.is_null(), "model: ", name, " is not known", did_you_mean(name, model_names()),
+        " is timm's name for weights; the model is ", model,
+        ", and --initial-checkpoint loads weights");
+  check(!config.is_null(), "model: ", name, " is unknown", did_you_mean(name, model_names()),
         "; --list-models lists all");
   return config;
 }

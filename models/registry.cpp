@@ -127,7 +127,7 @@ std::unique_ptr<Model> make_model(const std::string& name, const json& overrides
   if (!overrides.is_null()) {
     check(overrides.is_object(), "make_model: overrides: got ", json_text(overrides),
           ", expected a JSON object");
-    check(!overrides.contains("family"), "make_model: the family belongs to the name ", name,
+    check(!overrides.contains("family"), "make_model: the family is fixed by the name ", name,
           " and cannot be overridden");
     config.update(overrides);
   }
@@ -144,12 +144,12 @@ std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t 
         "model config: key family is missing");
   check(options.dtype == DType::f32 || options.dtype == DType::f64, "model ", name,
         ": parameters are f32 or f64, got ", options.dtype,
-        "; bf16 is a matter of the activations (Context::activations)");
+        "; bf16 applies to activations only (Context::activations)");
   json settings = config;
   settings.erase("family");
   const auto name_of_family = config["family"].get<std::string>();
   const Family* const family = find_family(name_of_family);
-  check(family != nullptr, "model config: family ", name_of_family, " is not known",
+  check(family != nullptr, "model config: family ", name_of_family, " is unknown",
         did_you_mean(name_of_family, family_names()));
   const Request request{family->name, name, family->task, seed, options};
   require_memory(*family, settings, request);
@@ -172,8 +172,8 @@ TaskKind task_of(std::string_view model) {
 }
 
 void refuse_kind(const ModelInfo& model, TaskKind expected) {
-  check(model.task != expected, model.name, " says that it is ", noun_of(expected),
-        ", and its class does not");
+  check(model.task != expected, model.name, " is declared as ", noun_of(expected),
+        ", but its class is not");
   std::vector<std::string> fit;
   for (const Family& family : families()) {
     if (family.task == expected) fit.push_back(family.name);

@@ -42,7 +42,7 @@ void ShapesOnly::add(std::int64_t count, DType dtype) {
       !__builtin_add_overflow(bytes, kEach, &bytes) &&
       !__builtin_add_overflow(bytes_, bytes, &bytes_) && bytes_ <= most_;
   check(fits, model_, ": its parameters need more memory than the ", most_ >> 20,
-        " MiB that can be had here; a smaller --embed-dim or --depth needs less");
+        " MiB available; use a smaller --embed-dim or --depth");
 }
 
 Init constant(double value) {
@@ -191,7 +191,7 @@ Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init
 Parameter Scope::make(std::string_view name, const Shape& shape, const Init& init,
                       TensorOptions options, Decay decay) const {
   const std::string path = (*this / name).path_;
-  check(!store_->find(path).defined(), "Scope: parameter ", path, " exists already");
+  check(!store_->find(path).defined(), "Scope: parameter ", path, " already exists");
   Tensor tensor;
   if (shapes_only != nullptr) {
     shapes_only->add(shape.numel(), options.dtype);

@@ -22,13 +22,13 @@ std::regex compiled(const std::string& pattern) {
 NamedRates::NamedRates(const ParameterStore& store, const std::vector<NamedRate>& rates) {
   for (const NamedRate& rate : rates) {
     check(std::isfinite(rate.factor) && rate.factor >= 0, "learning rates: got factor ",
-          rate.factor, " for '", rate.pattern, "', expected a finite one of at least 0");
+          rate.factor, " for '", rate.pattern, "', expected a finite number of at least 0");
     rules_.push_back({compiled(rate.pattern), rate.factor});
     const bool is_used = std::any_of(
         store.parameters().begin(), store.parameters().end(),
         [&](const Parameter& p) { return std::regex_search(p.name, rules_.back().pattern); });
     check(is_used, "learning rates: '", rate.pattern,
-          "' matches no parameter; ./run summary lists their names");
+          "' matches no parameter; ./run summary lists the names");
   }
 }
 

@@ -26,7 +26,7 @@ ClassReport::ClassReport(std::vector<std::string> classes, std::span<const Predi
   for (const Prediction& p : predictions) {
     const bool known =
         std::min(p.label, p.prediction) >= 0 && std::max(p.label, p.prediction) < count;
-    check(known, "ClassReport: got class ", p.label, " taken for ", p.prediction,
+    check(known, "ClassReport: got class ", p.label, " predicted as ", p.prediction,
           ", expected 0 to ", count - 1);
     ++matrix_.counts[{p.label, p.prediction}];
   }
@@ -61,7 +61,7 @@ std::string ClassReport::table() const {
   std::ostringstream out;
   out << std::left << std::setw(column) << "class" << std::right << std::setw(8) << "images"
       << std::setw(9) << "correct" << std::setw(9) << "recall" << std::setw(11) << "precision"
-      << "  most often taken for\n"
+      << "  most often confused with\n"
       << std::fixed << std::setprecision(2);
   for (const Row& row : rows()) {
     out << std::left << std::setw(column) << row.name << std::right << std::setw(8) << row.images

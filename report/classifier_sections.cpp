@@ -17,16 +17,16 @@ void add_calibration(Html& html, const EvaluatedModel& model) {
   const double over = calibration.overconfidence();
   html.element(
       "p",
-      "Of the predictions made with a confidence of 80 %, 80 % should be right. Here the two "
-      "differ by " +
+      "A calibrated model is right in 80 % of its predictions with a confidence of 80 %. Here "
+      "confidence and accuracy differ by " +
           percent_text(calibration.expected_error()) + " on average (expected calibration error, " +
           std::to_string(Calibration::kBins) + " bins) and by " +
-          percent_text(calibration.maximum_error()) + " at most; on the whole the model is " +
-          (over > 0 ? "too sure of itself by " : "too cautious by ") +
-          percent_text(std::abs(over)) + ".");
+          percent_text(calibration.maximum_error()) + " at most; overall the model is " +
+          (over > 0 ? "overconfident by " : "underconfident by ") + percent_text(std::abs(over)) +
+          ".");
   html.figure(calibration.svg(),
-              "Reliability diagram: accuracy over confidence, and how many images have which "
-              "confidence. Expected calibration error " +
+              "Reliability diagram: accuracy over confidence, and the distribution of confidence. "
+              "Expected calibration error " +
                   percent_text(calibration.expected_error()) + ".");
 }
 
@@ -37,8 +37,9 @@ void add_class_table(Html& html, const std::vector<ClassReport::Row>& classes) {
                     fixed_text(row.recall(), 2), fixed_text(row.precision(), 2),
                     row.confused_with});
   }
-  html.table({"class", "images", "correct", "recall, %", "precision, %", "most often taken for"},
-             rows);
+  html.table(
+      {"class", "images", "correct", "recall, %", "precision, %", "most often confused with"},
+      rows);
 }
 
 void add_classes(Html& html, const EvaluatedModel& model) {
@@ -56,7 +57,7 @@ void add_classes(Html& html, const EvaluatedModel& model) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const auto& a, const auto& b) { return a.recall() < b.recall(); });
     const auto details = html.inside("details");
-    html.element("summary", "All classes, the worst recognised first");
+    html.element("summary", "All classes, lowest recall first");
     add_class_table(html, rows);
   } else {
     add_class_table(html, rows);
@@ -67,18 +68,18 @@ void add_mistake(Html& html, const Mistake& mistake) {
   const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
   const auto figure = html.inside("figure");
   html.image("image/png", encode_png(mistake.image),
-             mistake.name + ": " + mistake.label + ", taken for " + mistake.prediction,
+             mistake.name + ": " + mistake.label + ", predicted as " + mistake.prediction,
              {{"class", small ? "pixels" : "photo"}, {"title", mistake.name}});
   const auto caption = html.inside("figcaption");
-  html.text("is ").element("b", mistake.label).text("taken for ");
+  html.element("b", mistake.label).text("predicted as ");
   html.element("b", mistake.prediction, {{"class", "wrong"}});
-  html.text("with " + percent_text(100 * mistake.what.confidence));
+  html.text("with " + percent_text(100 * mistake.what.confidence) + " confidence");
 }
 
 void add_mistakes(Html& html, const std::vector<Mistake>& mistakes) {
-  html.element("p", mistakes.empty() ? "There are none."
-                                     : "The wrong predictions made with the most confidence, "
-                                       "as the model saw the images.");
+  html.element("p", mistakes.empty() ? "No mistakes."
+                                     : "The wrong predictions with the highest confidence; "
+                                       "images as the model sees them.");
   const auto gallery = html.inside("div", {{"class", "gallery"}});
   for (const Mistake& mistake : mistakes) add_mistake(html, mistake);
 }

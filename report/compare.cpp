@@ -38,7 +38,7 @@ Chart empty_chart(const TaskInfo& task, const std::string& column) {
   }
   if (column == "lr") return {"Training", "epochs", "learning rate", {}};
   if (column == "img_s") return {"Training", "epochs", "images per second", {}};
-  if (column == "seconds") return {"Time of an epoch", "epochs", "seconds", {}};
+  if (column == "seconds") return {"Time per epoch", "epochs", "seconds", {}};
   if (column == "train_loss") return {"Training", "epochs", "loss", {}};
   return {"Training", "epochs", "loss, " + column.substr(std::string("train_").size()), {}};
 }
@@ -81,7 +81,7 @@ std::string chosen_column(const Comparison& comparison, const std::string& curve
     if (column.starts_with("eval_")) column.erase(0, std::string("eval_").size());
   }
   throw UsageError("--curve: got " + curve + ", expected one of " + joined(known, ", ") +
-                   ", which the runs have logged");
+                   ", the logged columns");
 }
 
 }  // namespace

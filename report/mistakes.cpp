@@ -39,10 +39,10 @@ void draw(Svg& svg, const Mistake& mistake, double x, double y) {
   const double left = x + (kTile - width * scale) / 2, top = y + (kTile - height * scale) / 2;
   svg.image({left, top, width * scale, height * scale}, sharp_png(mistake.image));
   const double middle = x + kTile / 2;
-  svg.text(middle, y + kTile + 16, "is " + shortened(mistake.label, 22), {.size = 12});
-  svg.text(middle, y + kTile + 32, "taken for " + shortened(mistake.prediction, 16),
+  svg.text(middle, y + kTile + 16, shortened(mistake.label, 22), {.size = 12});
+  svg.text(middle, y + kTile + 32, "predicted " + shortened(mistake.prediction, 16),
            {.size = 12, .color = "#b2182b", .bold = true});
-  svg.text(middle, y + kTile + 47, "with " + percent_text(100 * mistake.what.confidence, 1),
+  svg.text(middle, y + kTile + 47, "confidence " + percent_text(100 * mistake.what.confidence, 1),
            {.size = 11});
 }
 
@@ -80,7 +80,7 @@ std::string svg_of_mistakes(std::span<const Mistake> mistakes) {
   const auto rows = static_cast<double>((count + kColumns - 1) / kColumns);
   Svg svg(2 * kMargin + columns * (kTile + kTileGap) - kTileGap,
           kMargin + kTitle + rows * (kTile + kCaption + kTileGap));
-  svg.text(kMargin, 28, count > 0 ? "Mistakes made with the most confidence" : "No mistakes",
+  svg.text(kMargin, 28, count > 0 ? "Most confident mistakes" : "No mistakes",
            {.anchor = "start", .size = 15, .bold = true});
   for (std::int64_t i = 0; i < count; ++i) {
     draw(svg, mistakes[static_cast<std::size_t>(i)],

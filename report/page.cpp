@@ -71,7 +71,7 @@ std::string cell_of(const std::vector<double>& group, std::size_t index, int dig
 
 std::vector<std::string> epoch_heads(const TaskInfo& task) {
   std::vector<std::string> heads{"epoch", "training loss"};
-  for (const std::string& part : task.loss_parts) heads.push_back("of it " + part);
+  for (const std::string& part : task.loss_parts) heads.push_back("loss from " + part);
   for (const Measure& m : task.measures) {
     heads.push_back(m.is_percent ? m.title + ", %" : "held-out " + m.title);
   }
@@ -98,7 +98,7 @@ std::vector<std::string> epoch_cells(const TaskInfo& task, const EpochRow& row) 
 
 void add_epoch_table(Html& html, const RunPage& page) {
   const auto details = html.inside("details");
-  html.element("summary", "All epochs as a table");
+  html.element("summary", "Table of all epochs");
   std::vector<std::vector<std::string>> rows;
   for (const EpochRow& row : page.epochs) rows.push_back(epoch_cells(page.task, row));
   html.table(epoch_heads(page.task), rows);
@@ -108,7 +108,7 @@ void add_picture(Html& html, const RunPage& page) {
   const std::string said =
       "Held-out images after epoch " + std::to_string(page.picture_epoch + 1) + ".";
   const PageSection section(html, "pictures", page.task.pictures);
-  html.element("p", said + " Those of the other epochs are in the folder pictures of the run.",
+  html.element("p", said + " Images of other epochs are in the run's folder pictures.",
                {{"class", "text"}});
   const auto figure = html.inside("div", {{"class", "figure"}});
   html.image("image/png", encode_png(page.picture), said, {{"class", "sheet pixels"}});
@@ -117,13 +117,12 @@ void add_picture(Html& html, const RunPage& page) {
 void add_curves(Html& html, const RunPage& page) {
   const PageSection section(html, "curves", "Curves");
   if (page.epochs.empty()) {
-    html.element("p", "No epoch is finished yet.", {{"class", "note"}});
+    html.element("p", "No epoch has finished yet.", {{"class", "note"}});
     return;
   }
   const EpochRow& last = page.epochs.back();
-  std::string said = "What was measured over the epochs. After epoch " +
-                     std::to_string(last.epoch + 1) + ": training loss " +
-                     fixed_text(last.train_loss, 4);
+  std::string said = "Metrics per epoch. After epoch " + std::to_string(last.epoch + 1) +
+                     ": training loss " + fixed_text(last.train_loss, 4);
   if (!last.eval.empty()) {
     const Measure& measure = page.task.best_measure();
     said += ", held-out " + measure.title + " " + measure.text(page.task.best_score(last.eval));

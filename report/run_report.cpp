@@ -26,7 +26,7 @@ constexpr std::int64_t kSamplesShown = 32;
 
 TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) {
   check(fs::exists(run.config()), run.config().string(),
-        ": does not exist, expected the folder of a run");
+        ": does not exist, expected a run directory");
   TrainConfig config = saved_config(read_file(run.config()), run.config().string());
   if (!options.data_dir.empty()) config.data.data_dir = options.data_dir;
   return config;
@@ -56,7 +56,7 @@ struct Run {
 };
 
 void require_whole(const EvaluationPass& pass) {
-  check(pass.complete, "it was asked to stop");
+  check(pass.complete, "interrupted");
   pass.require_finite();
 }
 
@@ -69,7 +69,7 @@ void load_model_of(Run& run, RunPage& page) {
       "model",
       model.name + ", " + std::to_string(run.model->store().parameter_count()) + " parameters");
   std::string which = weights.filename().string();
-  if (run.info.epoch >= 0) which += ", of epoch " + std::to_string(run.info.epoch + 1);
+  if (run.info.epoch >= 0) which += ", epoch " + std::to_string(run.info.epoch + 1);
   page.facts.emplace_back("weights", which);
 }
 
@@ -135,7 +135,7 @@ void add_picture(const RunPaths& paths, RunPage& page) {
 void add_samples(const Run& run, RunPage& page) {
   TrainConfig config = run.config;
   const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
-  check(run.model != nullptr, "the size of the model's images is not known");
+  check(run.model != nullptr, "the model's image size is unknown");
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   LoaderOptions& loading = config.images.loader;
   const std::int64_t shown = kSamplesShown / loading.rows.splits;
@@ -148,7 +148,7 @@ void add_samples(const Run& run, RunPage& page) {
   const Batch batch = task->prepare(loader->next(), {});
   page.samples_note = "The first images of the first epoch, after augmentation";
   if (!task->info().prepared.empty()) page.samples_note += " and " + task->info().prepared;
-  if (loading.rows.splits > 1) page.samples_note += ", the splits of each one after another";
+  if (loading.rows.splits > 1) page.samples_note += ", the splits of each image in a row";
   page.samples_note += ".";
   page.samples = contact_sheet(batch.images, config.run.normalization);
   page.sample_side = batch.images.size(2);

@@ -77,14 +77,15 @@ void note_schedule(const TrainConfig& config, Notices& notices) {
   const double peak = peak_lr(config);
   const auto below_peak = [&](const char* flag, double rate) {
     if (rate <= peak) return;
-    notices.add(flag, " ", shortest_text(rate), " is above the peak of the rate, ",
-                shortest_text(peak), ", and is taken as that");
+    notices.add(flag, " ", shortest_text(rate), " is above the peak learning rate, ",
+                shortest_text(peak), ", which is used instead");
   };
   if (has_floor(schedule.kind)) below_peak("--min-lr", schedule.min_lr);
   if (schedule.warmup_epochs > 0) below_peak("--warmup-lr", schedule.warmup_lr);
   if (!schedule.warmup_prefix && schedule.warmup_epochs >= schedule.epochs) {
-    notices.add("--warmup-epochs ", shortest_text(schedule.warmup_epochs), " is the whole run of ",
-                shortest_text(schedule.epochs), " epochs or more: the rate only rises");
+    notices.add("--warmup-epochs ", shortest_text(schedule.warmup_epochs),
+                " covers the whole run (", shortest_text(schedule.epochs),
+                schedule.epochs == 1 ? " epoch" : " epochs", "), so the learning rate only rises");
   }
 }
 
@@ -92,9 +93,10 @@ void note_average(const TrainConfig& config, std::int64_t updates, Notices& noti
   const EmaOptions& ema = config.step.ema;
   const double left = share_of_first_values(ema.decay, ema.warmup, updates);
   if (!ema.keep || left <= 0.01) return;
-  notices.add("--model-ema-decay ", shortest_text(ema.decay), " leaves ", percent_text(100 * left),
-              " of the first weights in the average after the run's ", updates,
-              " updates: it says little of what was learned; a smaller decay forgets them, or ",
+  notices.add("--model-ema-decay ", shortest_text(ema.decay), " keeps ", percent_text(100 * left),
+              " of the initial weights in the average after the run's ", updates,
+              updates == 1 ? " update" : " updates",
+              ", so the average reflects little of the training; use a smaller decay or ",
               "--model-ema-warmup");
 }
 

@@ -14,10 +14,10 @@ void check_images(const TrainConfig& config) {
   check_options(images.augment);
   const std::int64_t splits = images.loader.rows.splits;
   check_usage(splits == 1 || varies(images.augment), "--aug-splits: got ", splits,
-              " equal rows of each image; --aa, --color-jitter, --grayscale-prob, "
-              "--gaussian-blur-prob or --reprob vary them");
+              " identical rows per image; vary them with --aa, --color-jitter, --grayscale-prob, "
+              "--gaussian-blur-prob or --reprob");
   check_usage(images.loader.rows.unfinished_every == 0 || images.augment.erase.probability > 0,
-              "--resplit is about erasing: it needs --reprob");
+              "--resplit only affects random erasing: it needs --reprob");
 }
 
 void check_request(const TrainConfig& config) {
@@ -35,7 +35,7 @@ void check_config(const TrainConfig& config) {
   check_images(config);
   const ScheduleKind kind = config.schedule.kind;
   check_usage(config.loop.cooldown_epochs == 0 || has_floor(kind), "--cooldown-epochs: --sched ",
-              name_of(kind), " does not end at a floor to stay at");
+              name_of(kind), " does not end at a constant learning rate to hold");
   check_options(config.schedule);
   config.task->check(config);
   check_options(config.sizes);

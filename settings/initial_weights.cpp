@@ -7,20 +7,21 @@ namespace fovea {
 
 void add_fields(Fields& fields, InitialWeights& options) {
   FieldGroup g(fields, "Run");
-  g.add("finetune", &options.finetune,
-        "start from these weights (.safetensors, or .pth, .pt, .bin of PyTorch); head and size may "
-        "differ");
+  g.add(
+      "finetune", &options.finetune,
+      "start from these weights (.safetensors, or PyTorch's .pth, .pt, .bin); head and image size "
+      "may differ");
   g.add("initial-checkpoint", &options.checkpoint, "start from exactly these weights");
   g.add("weights-key", &options.weights_key,
-        "which weights of such a PyTorch file, where it holds several: model, model_ema, ...");
+        "which weights to read from a PyTorch file with several sets: model, model_ema, ...");
   add_fields(g, options.positions);
 }
 
 void add_classifier_fields(Fields& fields, InitialWeights& options) {
   FieldGroup g(fields, "Model");
-  g.choice("init", &options.values, "initial values: timm's, or those of the original ViT in JAX");
-  g.number("head-init-scale", &options.head_scale,
-           "initial values of the heads are multiplied by it", {0, 1e6});
+  g.choice("init", &options.values, "initial values: as in timm, or as in the original JAX ViT");
+  g.number("head-init-scale", &options.head_scale, "factor on the initial values of the heads",
+           {0, 1e6});
   g.number("head-init-bias", &options.head_bias, "initial value of the heads' biases", {-1e6, 1e6});
   FieldGroup(fields, "Run")
       .add("peg-load", &options.pegs, "start CPVT's PEGs from these weights; see peg-frozen");
@@ -28,7 +29,7 @@ void add_classifier_fields(Fields& fields, InitialWeights& options) {
 
 void check_options(const InitialWeights& options) {
   check_usage(options.finetune.empty() || options.checkpoint.empty(),
-              "--finetune and --initial-checkpoint: expected one of them");
+              "--finetune and --initial-checkpoint: expected only one of them");
   const bool has_file = !options.finetune.empty() || !options.checkpoint.empty();
   const std::string needs = " needs --finetune FILE or --initial-checkpoint FILE";
   check_usage(options.weights_key.empty() || has_file, "--weights-key ", options.weights_key,
@@ -45,7 +46,7 @@ std::vector<std::regex> FrozenOptions::expressions() const {
     try {
       expressions.emplace_back(word);
     } catch (const std::regex_error& error) {
-      throw UsageError("--freeze: " + word + " is no regular expression: " + error.what());
+      throw UsageError("--freeze: " + word + " is not a regular expression: " + error.what());
     }
   }
   return expressions;
@@ -54,19 +55,20 @@ std::vector<std::regex> FrozenOptions::expressions() const {
 void add_fields(Fields& fields, FrozenOptions& options) {
   FieldGroup(fields, "Optimizer")
       .add("freeze", &options.patterns,
-           "regular expressions, separated by blanks: parameters whose name has a match are fixed")
+           "regular expressions, separated by spaces: parameters with a matching name are not "
+           "trained")
       .fixed = true;
 }
 
 void add_probe_fields(Fields& fields, FrozenOptions& options) {
   FieldGroup(fields, "Optimizer")
-      .add("linear-probe", &options.all_but_heads, "train the heads alone")
+      .add("linear-probe", &options.all_but_heads, "train only the heads")
       .fixed = true;
 }
 
 void check_options(const FrozenOptions& options) {
   check_usage(options.patterns.empty() || !options.all_but_heads,
-              "--freeze and --linear-probe: expected one of them");
+              "--freeze and --linear-probe: expected only one of them");
   static_cast<void>(options.expressions());
 }
 

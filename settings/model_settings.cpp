@@ -39,33 +39,34 @@ constexpr Row kRows[] = {
     {kAll, "Model", "embed-dim", Kind::value, "width of the tokens"},
     {kAll, "Model", "depth", Kind::value, "number of blocks"},
     {kAll, "Model", "num-heads", Kind::value, "attention heads"},
-    {kAll, "Model", "mlp-ratio", Kind::value, "hidden width over width"},
-    {kClassifiers, "Model", "class-token", Kind::yes_no, "a token that only collects"},
-    {kClassifiers, "Model", "global-pool", Kind::value, "what the head reads", names_of<Pooling>},
+    {kAll, "Model", "mlp-ratio", Kind::value, "hidden width of the MLP divided by the token width"},
+    {kClassifiers, "Model", "class-token", Kind::yes_no, "use a class token"},
+    {kClassifiers, "Model", "global-pool", Kind::value, "input of the head", names_of<Pooling>},
     {kClassifiers, "Model", "head-batch-norm", Kind::yes_no,
-     "ViT: the head reads batch-normalised vectors"},
-    {kAll, "Model", "pos-embed", Kind::value, "of the tokens", names_of<PosEmbed>},
+     "ViT: batch-normalise the input of the head"},
+    {kAll, "Model", "pos-embed", Kind::value, "position encoding of the tokens",
+     names_of<PosEmbed>},
     {kClassifiers, "Model", "pos-embed-qk-first", Kind::yes_no,
-     "ViT, CPVT: in block 0's queries and keys only"},
+     "ViT, CPVT: add it to block 0's queries and keys only"},
     {kClassifiers, "Model", "irpe", Kind::yes_no,
      "ViT, CPVT: contextual relative positions on the keys"},
-    {kAll, "Model", "model-args", Kind::object, "more settings of the model, as a JSON object"},
+    {kAll, "Model", "model-args", Kind::object, "more model settings, as a JSON object"},
     {kAutoencoders, "MAE", "mask-ratio", Kind::value,
-     "share of the patches that the encoder does not see"},
+     "share of the patches hidden from the encoder"},
     {kAutoencoders, "MAE", "norm-pix-loss", Kind::yes_no,
-     "targets are a patch less its mean, by its deviation"},
+     "normalise each target patch to zero mean, unit variance"},
     {kAutoencoders, "MAE", "decoder-embed-dim", Kind::value, "width of the decoder's tokens"},
     {kAutoencoders, "MAE", "decoder-depth", Kind::value, "blocks of the decoder"},
-    {kAutoencoders, "MAE", "decoder-num-heads", Kind::value, "its attention heads"},
+    {kAutoencoders, "MAE", "decoder-num-heads", Kind::value, "attention heads of the decoder"},
     {kClassifiers, "CPVT", "peg-positions", Kind::list,
      "PEGs after these blocks, -1: before the first"},
     {kClassifiers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
     {kClassifiers, "CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
-    {kClassifiers, "CPVT", "peg-padding", Kind::value, "none shrinks the grid",
+    {kClassifiers, "CPVT", "peg-padding", Kind::value, "padding; without it the grid shrinks",
      names_of<PegPadding>},
-    {kClassifiers, "CPVT", "peg-conv", Kind::value, "of the channels", names_of<PegConv>},
+    {kClassifiers, "CPVT", "peg-conv", Kind::value, "kind of convolution", names_of<PegConv>},
     {kClassifiers, "CPVT", "peg-residual", Kind::yes_no, "PEG(x) = conv(x) + x"},
-    {kClassifiers, "CPVT", "peg-frozen", Kind::yes_no, "PEGs are not trained"},
+    {kClassifiers, "CPVT", "peg-frozen", Kind::yes_no, "do not train the PEGs"},
     {kClassifiers, "CPVT", "peg-init", Kind::value, "initial values", names_of<PegInit>},
     {kClassifiers, "PerViT", "emb-dims", Kind::list, "width of each stage"},
     {kClassifiers, "PerViT", "depths", Kind::list, "blocks of each stage"},
@@ -74,18 +75,20 @@ constexpr Row kRows[] = {
     {kClassifiers, "PerViT", "phi-c", Kind::yes_no, "content attention"},
     {kClassifiers, "PerViT", "conv-stem", Kind::yes_no, "convolutions instead of patches"},
     {kClassifiers, "PerViT", "cpe", Kind::yes_no, "convolutional position encoding"},
-    {kClassifiers, "PerViT", "ppe-embed", Kind::value, "of the distance, or learned vectors",
+    {kClassifiers, "PerViT", "ppe-embed", Kind::value, "Euclidean distance, or learned vectors",
      names_of<PpeEmbed>},
-    {kClassifiers, "PerViT", "ppe-kernel", Kind::value, "1: without neighbours"},
-    {kClassifiers, "PerViT", "ppe-layers", Kind::value, "peripheral projections, 1 or 2"},
+    {kClassifiers, "PerViT", "ppe-kernel", Kind::value,
+     "side of the kernel, odd; 1: no neighbours"},
+    {kClassifiers, "PerViT", "ppe-layers", Kind::value, "number of peripheral projections, 1 or 2"},
     {kClassifiers, "PerViT", "ppe-init", Kind::value, "initial values", names_of<PpeInit>},
     {kClassifiers, "PerViT", "ppe-init-noise", Kind::value,
-     "deviation added to the initial projections"},
-    {kClassifiers, "PerViT", "ppe-frozen", Kind::yes_no, "position attention is not trained"},
-    {kClassifiers, "Pixels", "permute-T", Kind::value, "swaps of pixels, the same in every image"},
+     "std of the noise added to the initial projections"},
+    {kClassifiers, "PerViT", "ppe-frozen", Kind::yes_no, "do not train position attention"},
+    {kClassifiers, "Pixels", "permute-T", Kind::value,
+     "number of pixel swaps, the same in every image"},
     {kClassifiers, "Pixels", "permute-delta", Kind::value,
-     "largest distance of two swapped pixels"},
-    {kClassifiers, "Pixels", "permute-seed", Kind::value, "of the swaps"},
+     "largest distance between swapped pixels"},
+    {kClassifiers, "Pixels", "permute-seed", Kind::value, "seed of the pixel swaps"},
 };
 
 std::string key_of(const Row& row) {
@@ -134,14 +137,14 @@ void add_field(Fields& fields, const Row& row, std::string* text) {
 
 void add_dropout_fields(FieldGroup& g, ModelChoice& model) {
   constexpr FieldGroup::Range kRates{0, 0.99};
-  g.number("drop", &model.drop, "dropout of what the head reads", kRates).other_names = {
+  g.number("drop", &model.drop, "dropout on the input of the head", kRates).other_names = {
       "drop-rate"};
-  g.number("pos-drop-rate", &model.pos_drop_rate, "dropout of the tokens before the first block",
+  g.number("pos-drop-rate", &model.pos_drop_rate, "dropout on the tokens before the first block",
            kRates);
   g.number("proj-drop-rate", &model.proj_drop_rate,
-           "dropout of what attention and MLP give out, and inside the MLP", kRates);
+           "dropout on the outputs of attention and MLP, and inside the MLP", kRates);
   g.number("attn-drop-rate", &model.attn_drop_rate,
-           "dropout of attention's weights, which are then stored", kRates);
+           "dropout on the attention weights, which are then stored in memory", kRates);
 }
 
 }  // namespace
@@ -162,7 +165,7 @@ void ModelSettings::add_fields(Fields& fields, TaskKind task) {
 
 std::string& ModelSettings::operator[](std::string_view key) {
   const auto found = texts_.find(key);
-  check(found != texts_.end(), "model settings: there is no ", key);
+  check(found != texts_.end(), "model settings: unknown setting ", key);
   return found->second;
 }
 
@@ -184,7 +187,7 @@ json ModelSettings::overrides() const {
 
 void add_fields(Fields& fields, ModelChoice& model, TaskKind task) {
   FieldGroup g(fields, "Model");
-  g.add("model", &model.name, "registry name; --list-models lists them").fixed = true;
+  g.add("model", &model.name, "model name; --list-models lists the common ones").fixed = true;
   g.number("drop-path", &model.drop_path, "drop rate of the last block's branches", {0, 0.99})
       .other_names = {"drop-path-rate", "drop-connect"};
   if (task == kClassifiers) add_dropout_fields(g, model);

@@ -10,10 +10,10 @@ namespace fovea {
 void add_fields(FieldGroup& group, PositionTableOptions& options) {
   group.choice(
       "pos-resize", &options.resize,
-      "how position tables come to another grid: timm's way (bicubic, antialiased), DeiT's "
-      "(bicubic), or auto: timm's for folders of a hub, else DeiT's");
+      "how to resize position tables: as in timm (bicubic, antialiased), as in DeiT (bicubic), "
+      "or auto: timm for hub folders, else DeiT");
   group.add("pos-grid", &options.grid,
-            "HxW, the grid of patches of weights that do not say it (default: a square)");
+            "HxW, the patch grid of weights that do not record it (default: a square)");
 }
 
 void apply(const PositionTableOptions& options, LoadOptions& how) {

@@ -68,8 +68,8 @@ Image mix_summed(const AugMix& mix, const Image& image, const std::vector<float>
 }  // namespace
 
 Sample AugMix::operator()(Sample sample, Rng& rng) const {
-  check(sample.targets.empty(), "augmix: got boxes or dense maps, expected an image alone: the ",
-        "views that it mixes have them at different places");
+  check(sample.targets.empty(), "augmix: got boxes or dense maps, expected images only: the ",
+        "mixed views place them differently");
   const Image& image = sample.image;
   const std::vector<float> weights = draw_weights(width, alpha, rng);
   const auto share = static_cast<float>(rng.beta(alpha, alpha));

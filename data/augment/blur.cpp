@@ -115,7 +115,7 @@ Image gaussian_blur(const Image& image, double radius) {
 Image gaussian_filter(const Image& image, std::int64_t taps, double deviation) {
   require_rgb8(image, "gaussian_filter");
   check(taps >= 1 && taps % 2 == 1, "gaussian_filter: got ", taps, " taps, expected an odd number");
-  check(deviation > 0 && deviation <= 1000, "gaussian_filter: got deviation ", deviation,
+  check(deviation > 0 && deviation <= 1000, "gaussian_filter: got standard deviation ", deviation,
         ", expected more than 0 and at most 1000");
   if (image.pixels.empty()) return image;
   const std::vector<float> weights = gaussian_taps(taps, deviation);

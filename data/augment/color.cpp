@@ -66,7 +66,7 @@ Image smooth(const Image& image) {
 
 Image blend(const Image& a, const Image& b, double share) {
   check(a.height == b.height && a.width == b.width, "blend: got ", a.height, " x ", a.width,
-        " and ", b.height, " x ", b.width, ", expected one size");
+        " and ", b.height, " x ", b.width, ", expected equal sizes");
   require_rgb8(a, "blend");
   require_rgb8(b, "blend");
   const float factor = checked(share, "blend");

@@ -40,38 +40,42 @@ Access<Field::Numbers> strengths(ColorJitter* jitter) {
 }
 
 void add_crop_fields(FieldGroup& g, AugmentOptions& options) {
-  g.choice("train-crop-mode", &options.crop,
-           "pad: random place in the padded image; rrc: RandomResizedCrop (rrc-once: one attempt); "
-           "rkrc, rkrr: ratio kept, central or random crop; src: shorter side, 4 reflected pixels");
-  g.number("crop-padding", &options.crop_padding, "pixels around the image of train-crop-mode pad",
+  g.choice(
+      "train-crop-mode", &options.crop,
+      "pad: random crop of the padded image; rrc: RandomResizedCrop (rrc-once: one attempt); rkrc, "
+      "rkrr: keep the aspect ratio, central or random crop; src: shorter side, 4 reflected pixels");
+  g.number("crop-padding", &options.crop_padding, "pixels around the image for train-crop-mode pad",
            {0, 1024});
-  g.choice("crop-padding-mode", &options.padding, "what they show: black, or the image");
+  g.choice("crop-padding-mode", &options.padding,
+           "content of the padding: black, or pixels of the image");
   CropRange& range = options.range;
   g.number("scale", pair(&range.scale_low, &range.scale_high),
-           "of the random crops: share of the area", {1e-3, 100})
+           "range of random crops: share of the image's area", {1e-3, 100})
       .count = 2;
   g.number("ratio", pair(&range.ratio_low, &range.ratio_high),
-           "of the random crops: width over height", {1e-2, 100})
+           "range of random crops: width / height", {1e-2, 100})
       .count = 2;
   std::vector<std::string> filters = names_of<Filter>();
   filters.emplace_back(kRandomFilter);
   g.choice("train-interpolation", filter_or_random(&options.filter),
-           "of training's resizing and geometry; random: bilinear or bicubic", filters);
+           "filter for resizing and geometry in training; random: bilinear or bicubic", filters);
 }
 
 void add_color_fields(FieldGroup& g, AugmentOptions& options) {
-  g.number("hflip", &options.flip, "probability of mirroring an image", {0, 1});
-  g.number("vflip", &options.vertical_flip, "probability of turning it upside down", {0, 1});
+  g.number("hflip", &options.flip, "probability of a horizontal flip", {0, 1});
+  g.number("vflip", &options.vertical_flip, "probability of a vertical flip", {0, 1});
   g.add("aa", &options.policy,
-        "policy: rand-m9-mstd0.5-inc1, original, originalr, v0, v0r, 3a, augmix-m3-w3, ta_wide; or "
+        "augmentation policy: rand-m9-mstd0.5-inc1, original, originalr, v0, v0r, 3a, "
+        "augmix-m3-w3, ta_wide; or "
         "none");
   g.number("color-jitter", strengths(&options.jitter),
-           "of brightness, contrast and saturation (and hue): one number or 3 or 4; 0: off; no "
-           "effect beside a policy, unless one of 3-Augment's",
+           "strength for brightness, contrast, saturation (and hue): 1, 3 or 4 numbers; 0: off; no "
+           "effect with a policy other than 3-Augment's",
            {0, 10});
   g.number("color-jitter-prob", &options.jitter_probability, "probability of color-jitter", {0, 1});
-  g.number("grayscale-prob", &options.grayscale, "probability of gray", {0, 1});
-  g.number("gaussian-blur-prob", &options.blur, "probability of a blur of 0.1 to 2 pixels", {0, 1});
+  g.number("grayscale-prob", &options.grayscale, "probability of conversion to gray", {0, 1});
+  g.number("gaussian-blur-prob", &options.blur,
+           "probability of a blur with a std of 0.1 to 2 pixels", {0, 1});
 }
 
 void check_range(const char* flag, double low, double high) {
@@ -91,8 +95,8 @@ void add_fields(Fields& fields, AugmentOptions& options) {
   EraseOptions& erase = options.erase;
   g.number("reprob", &erase.probability, "probability of random erasing", {0, 1});
   g.choice("remode", &erase.fill,
-           "what erased boxes show: the mean colour, one random colour, noise");
-  g.number("recount", &erase.count, "most boxes that are erased in an image", {1, 100});
+           "content of erased boxes: the mean colour, one random colour, or noise");
+  g.number("recount", &erase.count, "maximum number of boxes erased per image", {1, 100});
 }
 
 void add_fields(Fields& fields, MixOptions& options) {
@@ -100,10 +104,11 @@ void add_fields(Fields& fields, MixOptions& options) {
   g.number("mixup", &options.mixup, "alpha of mixup; 0: off", {0, 1e3});
   g.number("cutmix", &options.cutmix, "alpha of cutmix; 0: off", {0, 1e3});
   g.number("mixup-prob", &options.probability, "probability of mixing a batch", {0, 1});
-  g.number("mixup-switch-prob", &options.switch_probability, "of cutmix where both are on", {0, 1});
+  g.number("mixup-switch-prob", &options.switch_probability, "probability of cutmix if both are on",
+           {0, 1});
   FieldGroup augment(fields, "Augment");
   augment.choice("mixup-mode", &options.mode,
-                 "mixup and cutmix draw once per batch, pair or image");
+                 "whether mixup and cutmix draw once per batch, pair or image");
   const Access<Field::Numbers> shares(
       [&options]() -> Field::Numbers {
         if (!options.cutmix_minmax) return {};
@@ -113,10 +118,11 @@ void add_fields(Fields& fields, MixOptions& options) {
         options.cutmix_minmax.reset();
         if (!numbers.empty()) options.cutmix_minmax = {{numbers.at(0), numbers.at(1)}};
       });
-  Field& field = augment.number("cutmix-minmax", shares,
-                                "least and largest side of cutmix's box as shares of the image's; "
-                                "replaces cutmix's alpha",
-                                {0, 1});
+  Field& field =
+      augment.number("cutmix-minmax", shares,
+                     "smallest and largest side of cutmix's box as shares of the image's side; "
+                     "replaces cutmix's alpha",
+                     {0, 1});
   field.count = 2;
   field.may_be_empty = true;
 }
@@ -145,7 +151,7 @@ void check_options(const AugmentOptions& options) {
   const bool turns = !filter || filter == Filter::bilinear || filter == Filter::bicubic ||
                      filter == Filter::nearest;
   check_usage(turns, "--train-interpolation: got ", filter ? name_of(*filter) : kRandomFilter,
-              ", expected bilinear, bicubic, nearest or random beside --aa: it also turns and "
+              ", expected bilinear, bicubic, nearest or random with --aa, which also rotates and "
               "shears");
   try {
     static_cast<void>(parse_augment_policy(options.policy, {}));

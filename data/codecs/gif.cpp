@@ -88,7 +88,7 @@ Frame read_frame(Reader& reader, Palette& palette) {
   constexpr int transparency = 0xF9;
   Frame frame;
   for (int kind = reader.byte(); kind != ','; kind = reader.byte()) {
-    reader.require(kind != ';', "it holds no frame");
+    reader.require(kind != ';', "it has no frame");
     if (kind != '!') continue;
     const int extension = reader.byte();
     for (Bytes block = reader.block(); !block.empty(); block = reader.block()) {
@@ -203,7 +203,7 @@ Indices read_indices(Reader& reader, std::size_t count) {
       continue;
     }
     if (previous != none) table.add(previous, code);
-    reader.require(table.has(code), "its pixels have a code that means nothing");
+    reader.require(table.has(code), "its pixels contain an undefined code");
     table.append_to(indices, code);
     previous = code;
   }

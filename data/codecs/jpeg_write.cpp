@@ -76,7 +76,7 @@ std::string encode_jpeg(const Image& image, const JpegOptions& options) {
   constexpr std::int64_t most = 65500;  // JPEG_MAX_DIMENSION
   check(image.height >= 1 && image.width >= 1 && image.height <= most && image.width <= most,
         "encode_jpeg: got ", image.width, " x ", image.height, " pixels, expected 1 to ", most,
-        " a side");
+        " per side");
   check(options.quality >= 1 && options.quality <= 100, "encode_jpeg: got quality ",
         options.quality, ", expected 1 to 100");
   Encoder encoder;

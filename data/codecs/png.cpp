@@ -21,7 +21,7 @@ struct Png {
     png = write ? png_create_write_struct(PNG_LIBPNG_VER_STRING, this, on_png_error, ignore)
                 : png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_png_error, ignore);
     info = png != nullptr ? png_create_info_struct(png) : nullptr;
-    check(info != nullptr, "libpng: it cannot start (out of memory?)");
+    check(info != nullptr, "libpng: initialisation failed (out of memory?)");
   }
   ~Png() {
     if (write)
@@ -110,7 +110,7 @@ bool decode_into(Png& self, const Source& source) {
 
   self.image = Image(height, width, format_of(self));
   if (!source.options.as_stored && !self.image.is_rgb8())
-    png_error(self.png, "its rows do not become RGB");
+    png_error(self.png, "its rows cannot be converted to RGB");
   point_at_rows(self);
   png_read_image(self.png, self.rows.data());
   png_read_end(self.png, nullptr);

@@ -21,7 +21,7 @@ Tensor rows_of(const Tensor& whole, std::int64_t first, std::int64_t count) {
 }
 
 Tensor repeated_rows(const Tensor& given, std::int64_t count) {
-  check(given.device().is_cpu(), "batch: rows are repeated on the CPU");
+  check(given.device().is_cpu(), "batch: rows can only be repeated on the CPU");
   const Tensor whole = given.contiguous();
   const std::int64_t have = whole.size(0);
   check(have >= 1, "batch: got no rows to repeat");
@@ -49,7 +49,7 @@ Tensor Batch::at(std::string_view name) const {
   if (value.defined()) return value;
   std::vector<std::string> names = {"images", "labels", "indices"};
   for (const BatchMember& member : others) names.push_back(member.name);
-  fail("batch: got no member \"", name, "\", there are ", joined(names, ", "));
+  fail("batch: got no member \"", name, "\", expected one of ", joined(names, ", "));
 }
 
 void Batch::set(BatchMember member) {

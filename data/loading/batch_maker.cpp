@@ -80,7 +80,7 @@ void BatchMaker::add_row(BatchRows& rows, Sample sample, const Draw& draw, std::
   normalize(image, pipeline_.normalization, values);
   if (!pipeline_.finish || !is_finished(draw, split)) return;
   check(image.format.channels == Image::kChannels, "its image is ", to_string(image.format),
-        ", what finishes images (random erasing) expects three channels");
+        ", but random erasing expects three channels");
   pipeline_.finish(values, image.size(), rng);
 }
 

@@ -104,8 +104,7 @@ struct Loader::Workers {
         const std::int64_t broken = maker->broken() - before;
         if (!tell) continue;
         tell(broken == 0 ? "waiting for images"
-                         : "waiting for images: " + std::to_string(broken) +
-                               " that cannot be read were met meanwhile");
+                         : "waiting for images: " + std::to_string(broken) + " unreadable so far");
       }
       taken = std::exchange(slot, Slot{});
       ++consumed;

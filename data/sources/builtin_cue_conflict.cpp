@@ -74,8 +74,8 @@ CueConflict draw_cue_conflict(const std::vector<std::string>& categories, std::u
   for (std::size_t k = 0; k < labels.size(); ++k) {
     const auto found = std::find(categories.begin(), categories.end(), classes[k]);
     check(found != categories.end(), "drawn cue conflict: the pictures show ",
-          joined(classes, ", "), "; no category is called \"", classes[k],
-          "\", expected those of a model that learned from the built-in data set");
+          joined(classes, ", "), "; got the category \"", classes[k],
+          "\", expected a model trained on the built-in data set");
     labels[k] = found - categories.begin();
   }
   CueConflict cues{std::make_shared<DrawnCues>(categories, labels, seed), {}};

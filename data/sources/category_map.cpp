@@ -49,16 +49,16 @@ std::vector<Category> parse_category_map(std::string_view text, const std::strin
   for (const std::string& line : list_entries(text, where)) {
     if (words_of(line).empty() || line.starts_with('#')) continue;
     Category category = parse_line(line, where, model);
-    check(names.insert(category.name).second, where, ": ", category.name, " stands there twice");
+    check(names.insert(category.name).second, where, ": ", category.name, " appears twice");
     for (const std::int64_t index : category.classes) {
       const auto [owner, is_new] = owners.emplace(index, category.name);
       check(is_new, where, ": class ", index, " is in ", owner->second, " and in ", category.name,
-            ", expected one of them");
+            ", expected only one of them");
     }
     categories.push_back(std::move(category));
   }
   check(categories.size() >= 2, where, ": names ", categories.size(),
-        " categories, expected two or more, one a line");
+        " categories, expected two or more, one per line");
   return categories;
 }
 

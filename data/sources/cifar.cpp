@@ -132,7 +132,7 @@ fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
   const Layout& layout = layout_of(kind);
   const Layout& other = layout_of(other_of(kind));
   check(!find_set(other_of(kind), data_dir), layout.title, ": ", data_dir.string(),
-        " holds the files of ", other.title, "; --dataset ", other.title, " reads them");
+        " contains the files of ", other.title, "; --dataset ", other.title, " reads them");
   const fs::path archive = find_archive(kind, data_dir);
   check(archive.empty(), layout.title, ": ", archive.string(), " is not unpacked: tar xzf ",
         archive.string(), " -C ", data_dir.string());
@@ -146,7 +146,7 @@ fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
   }
   fail(layout.title, is_folder(data_dir) ? ": found none of " : ": no such folder; tried ",
        joined(tried, ", "), ". Unpack the binary or the Python version of ",
-       "https://www.cs.toronto.edu/~kriz/cifar.html and name its folder by --data-dir or in "
+       "https://www.cs.toronto.edu/~kriz/cifar.html and set its folder with --data-dir or "
        "$FOVEA_DATA");
 }
 
@@ -168,7 +168,7 @@ std::string read_names(const Form& form, const fs::path& folder) {
 std::string other_records(CifarKind kind, std::int64_t size) {
   const Layout& other = layout_of(other_of(kind));
   if (size < 2 * other.record_bytes() || size % other.record_bytes() != 0) return {};
-  return text_of("; they are ", size / other.record_bytes(), " records of ", other.title,
+  return text_of("; this matches ", size / other.record_bytes(), " records of ", other.title,
                  ": --dataset ", other.title, "?");
 }
 
@@ -224,7 +224,7 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
   for (const std::string& file : form->files(split)) {
     const fs::path entry = find_entry(folder, file);
     check(is_file(entry), layout.title, ": ", (folder / file).string(),
-          " is missing (other files of ", folder.string(), " are there: unpack the archive again)");
+          " is missing, but other files are in ", folder.string(), " (unpack the archive again)");
     files_.push_back(read_records(*form, entry.string()));
     size_ += check_cifar_records(kind, files_.back(), entry.string());
   }
@@ -233,7 +233,7 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
   const std::int64_t official = split == Split::train ? layout.train_records : layout.test_records;
   if (size_ != official) {
     std::ostringstream text;
-    text << layout.title << ": " << folder.string() << " holds " << size_ << ' '
+    text << layout.title << ": " << folder.string() << " has " << size_ << ' '
          << (split == Split::train ? "training" : "test") << " images, the official set has "
          << official;
     notice_ = text.str();

@@ -60,7 +60,7 @@ std::string cifar_records_of(std::string_view pickled, const std::vector<std::st
   for (const std::string& key : label_keys) {
     labels.push_back(labels_of(pickle, key, where));
     check(labels.back().size() == count, where, ": has ", labels.back().size(), " ", key, " and ",
-          count, " rows of data, expected as many");
+          count, " rows of data, expected equal counts");
   }
   std::string records;
   const auto pixel_bytes = static_cast<std::size_t>(kPixelBytes);

@@ -45,7 +45,7 @@ ClassList::ClassList(std::vector<std::string> ids, const std::string& where)
     : ids_(std::move(ids)) {
   for (std::size_t k = 0; k < ids_.size(); ++k)
     check(labels_.emplace(ids_[k], static_cast<std::int64_t>(k)).second, where, ": the class \"",
-          ids_[k], "\" stands there twice");
+          ids_[k], "\" appears twice");
 }
 
 std::optional<std::int64_t> ClassList::find(const std::string& id) const {
@@ -80,7 +80,7 @@ std::vector<std::string> in_label_order(std::vector<std::string> folders) {
 ClassList parse_class_map(std::string_view text, const std::string& where) {
   std::vector<std::string> ids = listed_names(text, where);
   for (std::string& id : ids) id = composed_text(id);
-  check(!ids.empty(), where, ": names no class, expected one a line");
+  check(!ids.empty(), where, ": contains no class, expected one per line");
   return {std::move(ids), where};
 }
 

@@ -86,9 +86,9 @@ class NameReader {
  private:
   [[nodiscard]] std::int64_t find(const std::string& category, const fs::path& file) const {
     const auto found = numbers_.find(category);
-    check(found != numbers_.end(), file.string(), ": \"", category, "\" is none of the ",
+    check(found != numbers_.end(), file.string(), ": \"", category, "\" is not one of the ",
           names_.size(), " categories", did_you_mean(category, names_),
-          "; a class map says which classes of the model make up a category: a line \"", category,
+          "; a class map lists the model's classes of each category, in lines such as \"", category,
           ": index index ...\"");
     return found->second;
   }
@@ -107,7 +107,7 @@ class NameReader {
 CueConflict open_cue_conflict(const fs::path& folder, const std::vector<std::string>& categories) {
   const std::vector<fs::path> files = pictures_below(folder);
   check(!files.empty(), folder.string(),
-        ": holds no pictures, expected SHAPE/SHAPEn-TEXTUREm.png for each category");
+        ": contains no pictures, expected SHAPE/SHAPEn-TEXTUREm.png for each category");
   const NameReader names(categories);
   std::vector<bool> seen(categories.size());
   std::vector<Cues> conflicts;
@@ -122,12 +122,12 @@ CueConflict open_cue_conflict(const fs::path& folder, const std::vector<std::str
   const auto empty = std::find(seen.begin(), seen.end(), false);
   check(empty == seen.end(), folder.string(), ": has no pictures of the category \"",
         empty == seen.end() ? "" : categories[static_cast<std::size_t>(empty - seen.begin())],
-        "\", expected a folder of that name with some");
+        "\", expected a folder of that name with pictures");
   check(!conflicts.empty(), folder.string(), ": shape and texture agree in all ", files.size(),
-        " pictures, expected some where they do not");
+        " pictures, expected pictures with a conflict");
   const std::string notice = folder.string() + ": " + std::to_string(conflicts.size()) + " of " +
                              std::to_string(files.size()) +
-                             " pictures count, in the others shape and texture agree";
+                             " pictures count; shape and texture agree in the others";
   const bool all_count = conflicts.size() == files.size();
   result.images = std::make_shared<CueConflictFolder>(categories, std::move(conflicts),
                                                       all_count ? "" : notice);

@@ -26,10 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLabelsAdvice =
-    "--val-labels FILE says the classes of pictures: LOC_val_solution.csv, ImageNet's ground "
-    "truth, "
-    "or lines \"PICTURE CLASS\"";
-constexpr const char* kSplitItself = ".";  // class of pictures outside of class folders
+    "--val-labels FILE gives the classes of pictures: LOC_val_solution.csv, ImageNet's ground "
+    "truth, or lines \"PICTURE CLASS\"";
+constexpr const char* kSplitItself = ".";  // the class of pictures that lie in no class folder
 
 /// The classes of the training split, so that both splits have the same labels.
 ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
@@ -43,7 +42,7 @@ ClassList classes_of(const DatasetOptions& options, const fs::path& root) {
     if (seen.insert(name).second) names.push_back(name);
   }
   check(!names.empty() || !options.labelled, from.string(),
-        ": holds no folders, expected one for each class");
+        ": contains no folders, expected one for each class");
   if (names.empty()) names.emplace_back(kSplitItself);
   return {in_label_order(std::move(names)), from.string()};
 }
@@ -98,18 +97,19 @@ void ImageFolder::check_pictures(const DatasetOptions& options, Split split) con
   const std::int64_t loose = loose_pictures();
   const bool has_folders = !folders_below(root_).empty();
   if (loose > 0 ? !options.labelled : !has_folders) return;
-  check(loose > 0, root_.string(), ": holds no pictures, expected ",
+  check(loose > 0, root_.string(), ": contains no pictures, expected ",
         joined(picture_endings(), ", "), " files in class folders",
         left_out().empty() ? "" : "; " + left_out(),
         notice_.empty() ? "" : "; " + notice_.substr(root_.string().size() + 2));
   if (split == Split::train && !has_folders) return;
-  fail(root_.string(), ": its ", loose, " pictures lie in no class folders; ",
+  fail(root_.string(), ": its ", loose, " pictures are not in class folders; ",
        split == Split::train ? "expected a folder for each class" : kLabelsAdvice);
 }
 
 void ImageFolder::add_labelled_images(const DatasetOptions& options) {
   const fs::path file = beside_or_below(options.val_labels, options.data_dir);
-  check(is_file(file), "--val-labels: ", file.string(), " is no file, expected a list of labels");
+  check(is_file(file), "--val-labels: ", file.string(),
+        " is not a file, expected a list of labels");
   const PictureLabels listed = parse_picture_labels(read_file(file), file.string());
   const bool has_classes =
       !options.class_map.empty() || !find_split_folder(options, Split::train).empty();
@@ -147,15 +147,17 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   check(may_drop || dropped.empty(), root_.string(), ": has the class \"",
         dropped.empty() ? "" : visible_text(*dropped.begin()),
         "\", which the training split does not have; ",
-        images_.empty() ? text_of("where that is no class, ", kLabelsAdvice)
-                        : "--class-map FILE lists the folders to take");
+        images_.empty() ? text_of("if that is not a class, ", kLabelsAdvice)
+                        : "--class-map FILE lists the folders to use");
   std::vector<std::string> strange;
   for (const std::string& folder : dropped) strange.push_back(visible_text(folder));
   note_classes(seen, strange, may_drop ? classes.ids() : std::vector<std::string>());
   const bool left_some = images_.size() < index_.files.size();
-  if (left_some && loose_pictures() > 0 && !classes.find(kSplitItself)) {
-    add_notice(text_of(loose_pictures(),
-                       " pictures lie beside the class folders, of no class: they are left out"));
+  const std::int64_t loose = left_some ? loose_pictures() : 0;
+  if (loose > 0 && !classes.find(kSplitItself)) {
+    add_notice(text_of(
+        loose, loose == 1 ? " picture next to the class folders has no class and is skipped"
+                          : " pictures next to the class folders have no class and are skipped"));
   }
 }
 
@@ -198,9 +200,10 @@ std::int64_t ImageFolder::loose_pictures() const {
 std::string ImageFolder::left_out() const {
   std::vector<std::string> kinds;
   for (const auto& [ending, count] : index_.others) {
-    kinds.push_back(std::to_string(count) + (ending.empty() ? " without an ending" : " " + ending));
+    kinds.push_back(std::to_string(count) +
+                    (ending.empty() ? " without an extension" : " " + ending));
   }
-  return kinds.empty() ? "" : "left out are files of other kinds: " + joined(kinds, ", ");
+  return kinds.empty() ? "" : "skipped " + joined(kinds, ", ") + " (not images)";
 }
 
 const ImageFolder::Entry& ImageFolder::entry(std::int64_t index) const {

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTitle = "fovea-folder-index 2 ";
-constexpr std::string_view kOtherBuild = ": was made by a build that reads other pictures";
+constexpr std::string_view kOtherBuild = ": was made by a build with other image formats";
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// Modification time of a folder; -1 if it does not exist.
@@ -34,8 +34,8 @@ std::int64_t changed_ns(const fs::path& folder) {
 /// Adds the folder, its files, then its subfolders; each in name order.
 void scan_into(FolderIndex& index, const fs::path& root, const std::string& relative, int depth) {
   constexpr int deepest = 16;
-  check(depth <= deepest, (root / relative).string(), ": folders lie deeper than ", deepest,
-        ": a link to a folder above?");
+  check(depth <= deepest, (root / relative).string(), ": folders are nested deeper than ", deepest,
+        " levels (a link to a parent folder?)");
   const fs::path folder = relative == "." ? root : root / relative;
   const auto number = static_cast<std::int64_t>(index.directories.size());
   index.directories.push_back({relative, changed_ns(folder)});
@@ -78,7 +78,7 @@ std::pair<std::int64_t, std::string> parse_numbered(std::string_view line,
   const std::size_t blank = line.find(' ');
   const auto number = parse_integer(line.substr(0, blank));
   check(number && blank != std::string_view::npos, where, ": damaged index: got \"", line,
-        "\", expected a number and a text");
+        "\", expected a number and a string");
   return {*number, std::string(line.substr(blank + 1))};
 }
 
@@ -88,7 +88,7 @@ FolderIndex::Directory parse_directory(std::string_view line, const std::string&
   check(!directory.path.empty(), where, ": damaged index: got a folder without a name");
   const std::string inside = "/" + directory.path + "/";
   check(inside.find("/../") == std::string::npos && inside.find("//") == std::string::npos, where,
-        ": damaged index: the folder \"", directory.path, "\" lies outside of it");
+        ": damaged index: the folder \"", directory.path, "\" is outside of it");
   return directory;
 }
 
@@ -155,7 +155,7 @@ std::string format_folder_index(const FolderIndex& index) {
 
 FolderIndex parse_folder_index(std::string_view text, const std::string& where) {
   const std::string_view title = take_line(text, where);
-  check(title.starts_with(kTitle), where, ": is no folder index of version 2");
+  check(title.starts_with(kTitle), where, ": is not a folder index of version 2");
   check(title.substr(kTitle.size()) == hex(crc32c(text)), where,
         ": damaged index: its checksum is wrong");
   FolderIndex index;

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 fs::path require_pack(const DatasetOptions& options, Split split) {
   fs::path path = find_pack(options, split);
   const char* what = split == Split::train ? "train" : "val";
-  check(!path.empty(), options.data_dir.string(), ": holds no ", what,
-        ".pack; ./run pack makes one, --", what, "-split names another");
+  check(!path.empty(), options.data_dir.string(), ": contains no ", what,
+        ".pack; ./run pack makes one, --", what, "-split sets another path");
   return path;
 }
 
@@ -79,7 +79,7 @@ Pack::Pack(const DatasetOptions& options, Split split)
     : path_(require_pack(options, split)),
       file_(path_),
       contents_(pack::read_contents(file_, path_.string())) {
-  check(size() > 0, path_.string(), ": holds no images");
+  check(size() > 0, path_.string(), ": contains no images");
 }
 
 const pack::Entry& Pack::entry(std::int64_t index) const {
@@ -98,7 +98,7 @@ Sample Pack::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_t
   if (stored.encoding == pack::Encoding::file) return FileDataset::get(index, choose, shrink_to);
   const PixelBox box = choose({stored.height, stored.width});
   check(0 <= box.top && box.bottom <= stored.height && 0 <= box.left && box.right <= stored.width,
-        describe(index), ": the part that was asked for lies outside of it");
+        describe(index), ": the requested part is outside the image");
   return {read_part(stored, box), stored.label, {}};
 }
 
@@ -135,7 +135,7 @@ void Pack::verify(std::int64_t index) const {
     throw ImageError(describe(index) + ": its checksum is wrong");
   const Image image = get(index).image;
   if (image.height != stored.height || image.width != stored.width)
-    throw ImageError(describe(index) + ": its size is not the one of the index");
+    throw ImageError(describe(index) + ": its size differs from the index");
 }
 
 std::string Pack::describe(std::int64_t index) const {

@@ -44,14 +44,14 @@ struct Trailer {
 Trailer read_trailer(const ByteSource& file, const std::string& name) {
   const bool has_room = file.size() >= kHeaderBytes + kTrailerBytes;
   const std::string head = has_room ? file.text_at(0, kHeaderBytes) : "";
-  check(head.starts_with(kMagic), name, ": is no packed data set");
+  check(head.starts_with(kMagic), name, ": is not a packed data set");
   Numbers header(std::string_view(head).substr(kMagic.size()));
   const auto version = header.next<std::uint32_t>();
   check(version == kVersion, name, ": is a packed data set of version ", version, ", expected ",
         kVersion, "; ./run pack makes one");
   const std::string end = file.text_at(file.size() - kTrailerBytes, kTrailerBytes);
   const std::string_view tail = end;
-  check(tail.ends_with(kEndMagic), name, ": its end is missing: was copying it cut off?");
+  check(tail.ends_with(kEndMagic), name, ": its end is missing (was copying it interrupted?)");
   Numbers numbers(tail);
   Trailer trailer;
   trailer.index_offset = numbers.next<std::uint64_t>();
@@ -67,7 +67,7 @@ Trailer read_trailer(const ByteSource& file, const std::string& name) {
 
 std::string part_of(const ByteSource& file, std::uint64_t offset, std::uint64_t size,
                     const std::string& where) {
-  check(offset <= file.size() && size <= file.size() - offset, where, " lies outside of the file");
+  check(offset <= file.size() && size <= file.size() - offset, where, " is outside of the file");
   return file.text_at(offset, size);
 }
 
@@ -88,7 +88,7 @@ Entry read_entry(std::string_view bytes) {
 void check_entry(const Entry& entry, std::uint64_t file_bytes, std::size_t classes,
                  const std::string& where) {
   check(entry.offset <= file_bytes && entry.length <= file_bytes - entry.offset, where,
-        " lies outside of the file");
+        " is outside of the file");
   check(entry.label < classes, where, " has label ", entry.label, ", expected 0 to ", classes - 1);
   check(entry.width >= 1 && entry.height >= 1, where, " has a size of ", entry.width, " x ",
         entry.height);

@@ -42,8 +42,8 @@ std::string class_in_order(const PictureLabels& labels, const std::string& word)
   const auto number = parse_integer(word);
   if (!number) return word;
   check(*number >= 1 && *number <= kKitFolders, labels.where, ": has the number ", *number,
-        ", expected those of ImageNet's development kit, 1 to ", kKitFolders,
-        "; labels counted from 0 are read as lines \"PICTURE LABEL\"");
+        ", expected numbers of ImageNet's development kit, 1 to ", kKitFolders,
+        "; write labels that start at 0 as lines \"PICTURE LABEL\"");
   return imagenet_folder(*number);
 }
 
@@ -53,7 +53,8 @@ std::int64_t find_class_in_order(const PictureLabels& labels, const std::string&
   const auto label = classes.find(name);
   check(label.has_value(), labels.where, ": has the class ",
         name == word ? visible_text(word) : word + ", ImageNet's " + name,
-        ", which is none of the ", classes.ids().size(), " classes; --class-map FILE names others");
+        ", which is not one of the ", classes.ids().size(),
+        " classes; --class-map FILE sets others");
   return *label;
 }
 
@@ -62,20 +63,21 @@ std::vector<std::string> words_of_pictures(const PictureLabels& labels,
                                            const std::vector<std::string>& names) {
   if (labels.pictures.empty()) {
     check(labels.classes.size() == names.size(), labels.where, ": has ", labels.classes.size(),
-          " labels for ", names.size(), " pictures, expected as many, in the order of their names");
+          " labels for ", names.size(),
+          " pictures, expected one per picture, in the order of their names");
     return labels.classes;
   }
   std::map<std::string, std::string> said;
   for (std::size_t i = 0; i < labels.pictures.size(); ++i) {
     const auto [word, is_new] = said.emplace(labels.pictures[i], labels.classes[i]);
-    check(is_new || word->second == labels.classes[i], labels.where, ": says of \"",
-          visible_text(word->first), "\" ", visible_text(word->second), " and ",
+    check(is_new || word->second == labels.classes[i], labels.where, ": labels \"",
+          visible_text(word->first), "\" as both ", visible_text(word->second), " and ",
           visible_text(labels.classes[i]));
   }
   std::vector<std::string> words;
   for (const std::string& name : names) {
     const auto word = said.find(without_ending(name));
-    check(word != said.end(), labels.where, ": says no class of the picture \"", visible_text(name),
+    check(word != said.end(), labels.where, ": has no class for the picture \"", visible_text(name),
           "\"");
     words.push_back(word->second);
   }
@@ -118,11 +120,11 @@ PictureLabels parse_picture_labels(std::string_view text, const std::string& whe
     if (columns.empty()) continue;
     check(labels.classes.empty() || named == !labels.pictures.empty(), where, ": entry ", line,
           " is ", in_quotes(content), ", expected ",
-          named ? "a class alone" : "a picture and its class", " as before it");
+          named ? "only a class" : "a picture and its class", " as in the entries before");
     if (named) labels.pictures.push_back(without_ending(columns[0]));
     labels.classes.push_back(named ? columns[1] : unquoted(columns[0]));
   }
-  check(!labels.classes.empty(), where, ": holds no labels, expected lines \"PICTURE CLASS\"");
+  check(!labels.classes.empty(), where, ": contains no labels, expected lines \"PICTURE CLASS\"");
   return labels;
 }
 
@@ -143,9 +145,9 @@ ClassList listed_classes(const PictureLabels& labels, const std::vector<std::str
   for (const std::string& word : classes) {
     check(
         !parse_integer(word), labels.where, ": has the class ", word,
-        ", a number, and there are no class folders to count; --class-map FILE names the classes");
+        ", a number, but there are no class folders to count; --class-map FILE names the classes");
   }
-  check(!classes.empty(), labels.where, ": says nothing of the ", names.size(), " pictures");
+  check(!classes.empty(), labels.where, ": has no labels for the ", names.size(), " pictures");
   return {{classes.begin(), classes.end()}, labels.where};
 }
 

@@ -39,8 +39,8 @@ std::string shared_pictures_notice(const fs::path& root, const FolderIndex& inde
     same += is_same(root / inside, training / inside) ? 1 : 0;
   }
   if (same == 0) return {};
-  return text_of(same, " of ", compared, " pictures that were compared are training images of ",
-                 training.string(), ": what is measured with them was learned");
+  return text_of(same, " of ", compared, " pictures compared are also training images in ",
+                 training.string(), ", so the evaluation includes images that were trained on");
 }
 
 }  // namespace fovea

@@ -91,11 +91,10 @@ fs::path find_split_folder(const DatasetOptions& options, Split split) {
 
 void fail_without_split(const DatasetOptions& options, Split split) {
   const std::string where = options.data_dir.string();
-  check(is_folder(options.data_dir), where, ": there is no such folder, expected the one of the ",
-        "data set; name it by --data-dir or in $FOVEA_DATA");
+  check(is_folder(options.data_dir), where, ": no such folder, expected the folder of the ",
+        "data set; set it with --data-dir or $FOVEA_DATA");
   const std::string& wanted = wanted_split(options, split);
-  check(wanted.empty(), where, ": holds no folder ", wanted, ", which ", split_flag(split),
-        " names");
+  check(wanted.empty(), where, ": has no folder ", wanted, ", the value of ", split_flag(split));
   const bool has_train = !find_split_folder(options, Split::train).empty();
   const std::vector<std::string> folders = folders_below(options.data_dir);
   constexpr std::size_t most_shown = 5;
@@ -107,12 +106,12 @@ void fail_without_split(const DatasetOptions& options, Split split) {
   if (folders.size() > most_shown) there += ", ...";
   const bool one_folder = !has_usual(options.data_dir) && holds_class_folders(options.data_dir);
   const std::string advice =
-      has_train ? "--val-fraction 0.1 takes a tenth of each class of the training images for it"
+      has_train ? "--val-fraction 0.1 holds out a tenth of each class's training images instead"
       : one_folder
-          ? "where these are the classes, --val-fraction 0.1 takes a tenth of each for validation"
-          : "name the place by --data-dir";
-  fail(where, ": holds no folder ", usual_names_text(split), ", but ", there, "; ",
-       split_flag(split), " FOLDER names another, ", advice);
+          ? "if these are the classes, --val-fraction 0.1 holds out a tenth of each for validation"
+          : "or set --data-dir";
+  fail(where, ": has no folder ", usual_names_text(split), "; found ", there, "; ",
+       split_flag(split), " FOLDER sets another, ", advice);
 }
 
 }  // namespace fovea

@@ -144,8 +144,8 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
     const auto size = static_cast<std::int64_t>(by_class[k].size());
     const std::int64_t count = count_of_share(size, options);
     check(count > 0 || size == 0, "--fraction: ", options.fraction, " of the ", size,
-          " images of \"", names[k], "\" rounds down to none; a larger share is needed, or ",
-          "--fraction-rule drawn, which takes at least one");
+          " images of \"", names[k], "\" rounds down to 0; use a larger fraction, or ",
+          "--fraction-rule drawn, which keeps at least one");
     const auto order = options.rule == FractionRule::first
                            ? sequential_order(size)
                            : shuffled_order(size, /*seed=*/0, static_cast<std::int64_t>(k));
@@ -164,7 +164,7 @@ std::vector<std::string> class_words(const std::string& text) {
     return words;
   }
   std::vector<std::string> words = listed_names(read_file(text), text);
-  check(!words.empty(), text, ": names no class, expected one a line");
+  check(!words.empty(), text, ": contains no class, expected one per line");
   return words;
 }
 
@@ -219,14 +219,16 @@ std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& da
     for (std::int64_t i = 0; i < count; ++i) is_held[by_class[k][order[i]]] = true;
   }
   Subset::Choice choice{{}, sequential_order(dataset->classes()), dataset->class_names(), {}};
-  const std::string reason = text_of(split == Split::test ? ", those that --val-fraction "
-                                                          : ", without those that --val-fraction ",
-                                     fraction, " holds out");
+  const std::string reason =
+      text_of(split == Split::test ? ", held out by --val-fraction "
+                                   : ", without those held out by --val-fraction ",
+              fraction);
   for (std::int64_t i = 0; i < dataset->size(); ++i) {
     if (is_held[i] == (split == Split::test)) choice.images.push_back(i);
   }
-  check(!choice.images.empty(), "--val-fraction: no class has two images, expected one to train ",
-        "on and one to test");
+  check(!choice.images.empty(),
+        "--val-fraction: no class has two images, expected at least one to train ",
+        "on and one to test on");
   choice.notice = notice_of(*dataset, choice) + reason;
   return std::make_shared<Subset>(dataset, std::move(choice));
 }
@@ -249,7 +251,7 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
   for (std::size_t k = 0; k < by_class.size(); ++k)
     if (choice.labels[k] < 0) by_class[k].clear();
   choice.images = share_of(by_class, options, dataset->class_names());
-  check(!choice.images.empty(), "--classes: there are no images of these classes");
+  check(!choice.images.empty(), "--classes: the data set has no images of these classes");
   choice.notice = notice_of(*dataset, choice);
   return std::make_shared<Subset>(std::move(dataset), std::move(choice));
 }

@@ -67,7 +67,7 @@ class Reader {
                                Magic{"\xFD\x37zXZ"sv, "xz"}, Magic{"\x28\xB5\x2F\xFD"sv, "zstd"}}) {
       const bool fits = bytes_.size() >= magic.bytes.size() &&
                         bytes_.text_at(0, magic.bytes.size()) == magic.bytes;
-      check(!fits, name_, ": is compressed by ", magic.program, ", expected a plain tar file");
+      check(!fits, name_, ": is compressed with ", magic.program, ", expected a plain tar file");
     }
   }
 
@@ -129,7 +129,7 @@ class Reader {
       ok = ok && value < kMaxNumber / 256 && (binary || (c >= '0' && c <= '7'));
       value = binary ? value << 8 | c : value << 3 | (c & 7);
     }
-    check(ok, name_, ": the tar header at byte ", at_, " has a ", what, " that is no number");
+    check(ok, name_, ": the tar header at byte ", at_, " has a ", what, " that is not a number");
     return value;
   }
 
@@ -172,7 +172,7 @@ struct Braces {
 
 Braces split_braces(const std::string& pattern, std::size_t open) {
   const std::size_t close = pattern.find('}', open);
-  check(close != std::string::npos, "\"", pattern, "\": a brace is not closed");
+  check(close != std::string::npos, "\"", pattern, "\": unclosed brace");
   return {pattern.substr(0, open), pattern.substr(open + 1, close - open - 1),
           pattern.substr(close + 1)};
 }
@@ -186,7 +186,7 @@ std::vector<std::string> expand_range(const std::string& inside) {
   const std::int64_t first = parse_integer(low).value_or(-1),
                      last = parse_integer(high).value_or(-1);
   check(first >= 0 && first <= last && last - first < kMaxNames, "\"{", inside,
-        "}\": expected two numbers, the smaller one first, and at most a million names");
+        "}\": expected two numbers, the smaller first, and at most a million names");
   std::vector<std::string> names;
   const bool padded = low.size() > 1 && low.front() == '0';
   for (std::int64_t i = first; i <= last; ++i) {
@@ -222,7 +222,7 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
   const auto middles = range ? expand_range(braces.inside) : expand_list(braces.inside);
   const std::vector<std::string> ends = expand_braces(braces.after);
   check(middles.size() * ends.size() <= kMaxNames, "\"", pattern,
-        "\": stands for more than a million names");
+        "\": expands to more than a million names");
   std::vector<std::string> names;
   for (const std::string& middle : middles)
     for (const std::string& end : ends)

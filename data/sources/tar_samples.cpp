@@ -145,7 +145,7 @@ class Grouping {
     if (!any) {
       return leave_out(text_of(unclear.member->path, " and ", unclear.other->path,
                                " may both belong to ", group.front().name.key,
-                               ", expected one of a kind"));
+                               ", expected only one of each kind"));
     }
     if (incomplete == 0) return;
     leave_out(cause);
@@ -167,13 +167,13 @@ class Grouping {
 
   static std::string cause_of(const Group& group, const Pick& picture, const Pick& label) {
     const std::string key(group.front().name.key);
-    if (picture.member == nullptr) return group.front().member->path + " has no picture beside it";
+    if (picture.member == nullptr) return group.front().member->path + " has no matching picture";
     if (label.member == nullptr) {
       return picture.member->path + " has no label, expected a number in " + key + ".cls";
     }
     return label.member->path +
            (label.member->path.ends_with("json") ? " has no whole number \"label\""
-                                                 : " is no number of 0 or more") +
+                                                 : " is not an integer of 0 or more") +
            ", and there is no " + key + ".cls";
   }
 

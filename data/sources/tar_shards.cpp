@@ -71,7 +71,7 @@ std::vector<fs::path> shards_of_pattern(const fs::path& data_dir, const std::str
     if (!below.empty()) {
       found.insert(found.end(), below.begin(), below.end());
     } else if (path.extension() == ".tar") {
-      check(is_shard(path), path.string(), ": there is no such shard");
+      check(is_shard(path), path.string(), ": no such shard");
       found.push_back(path);
     }
   }
@@ -152,9 +152,9 @@ fs::path find_compressed_shard(const DatasetOptions& options, Split split) {
 
 std::string unpacking_advice(const fs::path& shard) {
   const Compression* const compression = find_compression(shard);
-  return text_of(shard.string(), ": is compressed, and images are read in any order, which only a ",
-                 "plain tar file allows; to unpack it: ",
-                 compression == nullptr ? "gunzip" : compression->command, " ",
+  return text_of(shard.string(),
+                 ": is compressed, but only a plain tar file can be read in random order; ",
+                 "to unpack it: ", compression == nullptr ? "gunzip" : compression->command, " ",
                  shell_word(shard.string()));
 }
 
@@ -164,8 +164,8 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
   const fs::path compressed = find_compressed_shard(options, split);
   const std::string advice = compressed.empty() ? "" : unpacking_advice(compressed);
   check(!paths_.empty() || advice.empty(), advice);
-  check(!paths_.empty(), options.data_dir.string(), ": holds no tar shards, expected ", what,
-        "/*.tar or *", what, "*.tar; --", what, "-split names others, e.g. shard-{000..146}.tar");
+  check(!paths_.empty(), options.data_dir.string(), ": contains no tar shards, expected ", what,
+        "/*.tar or *", what, "*.tar; --", what, "-split sets others, e.g. shard-{000..146}.tar");
   std::int64_t incomplete = 0;
   std::string cause;
   for (Shard& shard : index_shards(paths_)) {
@@ -177,14 +177,16 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
               std::back_inserter(samples_));
   }
   begins_.push_back(size());
-  check(!samples_.empty(), paths_.front().string(), ": holds no samples, expected pictures (",
+  check(!samples_.empty(), paths_.front().string(), ": contains no samples, expected pictures (",
         joined(picture_endings(), ", "), ") with a .cls file each", cause.empty() ? "" : "; ",
         cause,
-        is_folder(options.data_dir / what) ? "; --dataset folder reads the folder beside it" : "");
+        is_folder(options.data_dir / what) ? "; --dataset folder reads the folder next to it" : "");
   if (incomplete > 0)
     add_notice(text_of(paths_.front().parent_path().string(), ": ", incomplete,
-                       " samples without picture or label are left out; ", cause));
-  if (!advice.empty()) add_notice("left out is " + advice);
+                       incomplete == 1 ? " sample without picture or label was skipped; "
+                                       : " samples without picture or label were skipped; ",
+                       cause));
+  if (!advice.empty()) add_notice("skipped " + advice);
   if (split == Split::test) note_training_shards(find_shards(options, Split::train));
 
   const std::int64_t own = label_count(samples_);
@@ -194,7 +196,7 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
     for (std::int64_t k = 0; k < count; ++k) names_.push_back(std::to_string(k));
   }
   check(own <= classes(), paths_.front().string(), ": has the label ", own - 1, ", but only ",
-        classes(), " classes are named");
+        classes(), " classes have names");
 }
 
 void TarShards::add_notice(const std::string& text) {
@@ -207,7 +209,7 @@ void TarShards::note_training_shards(const std::vector<fs::path>& training) {
     const bool trains = std::any_of(training.begin(), training.end(), [&](const fs::path& other) {
       return fs::equivalent(shard, other, ignored);
     });
-    if (trains) return add_notice(shard.string() + ": is a shard of the training images too");
+    if (trains) return add_notice(shard.string() + ": is also a shard of the training images");
   }
 }
 

@@ -56,7 +56,7 @@ void fail_with(cudaError_t status, const char* what) {
     hint =
         "; rebuild with -DCMAKE_CUDA_ARCHITECTURES set to this GPU's compute capability (8.6: 86)";
   } else if (is_asynchronous(status) && !synchronizes_after_launch()) {
-    hint = "; it may be an earlier op's: FOVEA_SYNC=1 waits for each one and names it";
+    hint = "; the error may come from an earlier op: FOVEA_SYNC=1 waits for each op and names it";
   }
   fail(op, op.empty() ? "" : ": ", what, ": ", cudaGetErrorString(status), hint);
 }

@@ -64,8 +64,7 @@ void throw_fault(int device, cudaStream_t stream) {
   cuda_check(cudaMemsetAsync(place.memory.data(), 0, sizeof(Fault), stream), "memset");
   fail(std::string_view(fault.op, static_cast<std::size_t>(fault.op_length)), ": index ",
        fault.value, " at position ", fault.position, " is out of range, expected ", fault.low,
-       " to ", fault.limit - 1,
-       " (on the device this was noticed when the host next waited for it)");
+       " to ", fault.limit - 1, " (detected when the host next synchronised with the device)");
 }
 
 }  // namespace fovea::cuda

@@ -29,7 +29,7 @@ void ask_for_shared_memory(const void* kernel, std::size_t bytes) {
   cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
              "cudaDeviceGetAttribute");
   check(bytes <= static_cast<std::size_t>(most), running_op(), ": its kernel needs ", bytes,
-        " bytes of shared memory a block, this device has ", most);
+        " bytes of shared memory per block, this device has ", most);
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(bytes)),
              "cudaFuncSetAttribute");
@@ -41,10 +41,10 @@ void ask_for_shared_memory(const void* kernel, std::size_t bytes) {
 void prepare_launch(const void* kernel, const LaunchShape& shape) {
   const unsigned threads = shape.block[0] * shape.block[1] * shape.block[2];
   check(threads >= 1 && threads <= kThreads, running_op(), ": launch with ", threads,
-        " threads a block, possible are 1 to ", kThreads);
+        " threads per block, expected 1 to ", kThreads);
   for (int axis = 0; axis < 3; ++axis) {
     check(shape.grid[axis] >= 1 && shape.grid[axis] <= kBlocks[axis], running_op(),
-          ": launch with ", shape.grid[axis], " blocks along axis ", axis, ", possible are 1 to ",
+          ": launch with ", shape.grid[axis], " blocks along axis ", axis, ", expected 1 to ",
           kBlocks[axis]);
   }
   if (shape.shared_bytes > kSharedWithoutAsking) ask_for_shared_memory(kernel, shape.shared_bytes);

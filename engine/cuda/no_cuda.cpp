@@ -8,7 +8,7 @@ namespace fovea::cuda {
 namespace {
 
 constexpr const char* kReason =
-    "this build has no CUDA; configure where nvcc is, with -DFOVEA_CUDA=ON";
+    "this build has no CUDA support; configure with -DFOVEA_CUDA=ON on a machine with nvcc";
 
 }  // namespace
 

@@ -59,7 +59,7 @@ void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& where)
                                ? ""
                                : bytes_of(pickle, arguments->front()).value_or("");
   check(name == "u1", where, ": is an array of ", name.empty() ? "an unknown type" : name,
-        ", expected u1, bytes");
+        ", expected u1 (bytes)");
 }
 
 /// The components of a pickled array.
@@ -107,12 +107,11 @@ std::optional<PickleRef> find_key(const Pickle& pickle, PickleRef dictionary,
 
 NumpyBytes numpy_bytes_of(const Pickle& pickle, PickleRef ref, const std::string& where) {
   const std::optional<Parts> parts = find_parts(pickle, ref);
-  check(parts.has_value(), where, ": is ", describe_value(pickle, ref),
-        ", expected an array of numpy");
+  check(parts.has_value(), where, ": is ", describe_value(pickle, ref), ", expected a NumPy array");
   require_u8(pickle, parts->dtype, where);
   NumpyBytes array{shape_of(pickle, parts->shape, where), {}};
   check(!parts->is_fortran || array.shape.size() < 2, where,
-        ": lies in Fortran's order, expected C's (numpy.ascontiguousarray)");
+        ": is in Fortran order, expected C order (numpy.ascontiguousarray)");
   std::optional<std::string> bytes = bytes_of(pickle, parts->bytes);
   check(bytes.has_value(), where, ": its bytes are ", describe_value(pickle, parts->bytes));
   std::int64_t count = 1;
@@ -121,7 +120,7 @@ NumpyBytes numpy_bytes_of(const Pickle& pickle, PickleRef ref, const std::string
     overflow = overflow || __builtin_mul_overflow(count, size, &count);
   }
   check(!overflow && static_cast<std::uint64_t>(count) == bytes->size(), where, ": has ",
-        bytes->size(), " bytes, which is not what its shape says");
+        bytes->size(), " bytes, which does not match its shape");
   array.bytes = std::move(*bytes);
   return array;
 }

@@ -61,7 +61,7 @@ class Arguments {
 
   [[nodiscard]] std::size_t size() const { return tuple_.items.size(); }
   [[nodiscard]] PickleRef ref(std::size_t i) const {
-    check(i < size(), where_, ": is made from ", size(), " values, expected more");
+    check(i < size(), where_, ": is built from ", size(), " values, expected more");
     return tuple_.items[i];
   }
   [[nodiscard]] const PickleValue& of(std::size_t i, Kind kind, std::string_view what) const {
@@ -131,7 +131,7 @@ void locate(TorchTensor& tensor, std::int64_t offset, const std::string& where) 
     count = overflow ? 1 : count * size;
   }
   check(!overflow && largest <= std::numeric_limits<std::int64_t>::max() / 8, where,
-        ": has the shape ", tensor.shape, ", whose bytes 64 bits cannot count");
+        ": has the shape ", tensor.shape, ", which needs more bytes than 64 bits can count");
   tensor.first = offset;
   tensor.last = offset - 1;
   if (count == 0) return;
@@ -158,13 +158,13 @@ TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::stri
     type = type_of_dtype(dtype);
     check(type.has_value(), where, ": is of ", in_quotes(dtype), ", which cannot be read");
   }
-  check(type.has_value(), where, ": its storage does not say its type");
+  check(type.has_value(), where, ": its storage does not specify its type");
   tensor.type = *type;
   const std::size_t metadata = is_v3 ? 7 : 6;  // e.g. the flag that all values are negated
   if (arguments.size() > metadata) {
     const PickleValue& value = pickle.at(arguments.ref(metadata));
     check(value.kind == Kind::none || (value.kind == Kind::dict && value.items.empty()), where,
-          ": is a view of another kind than strides can say; save a clone() of it");
+          ": is a view that strides cannot describe; save a clone() of it");
   }
   tensor.shape = arguments.sizes(2, "shape");
   tensor.strides = arguments.sizes(3, "strides");
@@ -186,16 +186,15 @@ std::optional<TorchStorage> storage_of(const Pickle& pickle, PickleRef ref,
   check(key.size() <= kLongestKey, where, ": its storage's key has ", key.size(), " bytes");
   TorchStorage storage{key, type_of_storage(name)};
   const bool is_untyped = name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage";
-  check(storage.type || is_untyped, where, ": lies in a ", in_quotes(name),
-        ", which cannot be read");
+  check(storage.type || is_untyped, where, ": is in a ", in_quotes(name), ", which cannot be read");
   const bool is_whole = arguments.size() <= 5 || pickle.at(arguments.ref(5)).kind == Kind::none;
   check(is_whole, where,
-        ": lies in a part of a storage, as PyTorch before 0.4 wrote; save it anew");
+        ": is in a part of a storage, as written by PyTorch before 0.4; save it again");
   const auto count = static_cast<std::uint64_t>(arguments.count(4, "storage's size"));
   const bool overflow = __builtin_mul_overflow(
       count, storage.type ? size_of(*storage.type) : std::uint64_t{1}, &storage.bytes);
   check(!overflow, where, ": its storage has ", count,
-        " elements, whose bytes 64 bits cannot count");
+        " elements, which need more bytes than 64 bits can count");
   return storage;
 }
 
@@ -208,14 +207,14 @@ TorchTensor tensor_of(const Pickle& pickle, PickleRef ref, const std::string& wh
   if (is_parameter_call(called(pickle, ref))) {
     ref = Arguments(pickle, arguments_of(pickle, ref), where).ref(0);
   }
-  check(is_tensor_call(called(pickle, ref)), where, ": is made of ", describe_value(pickle, ref));
+  check(is_tensor_call(called(pickle, ref)), where, ": is built by ", describe_value(pickle, ref));
   return rebuild_tensor(pickle, ref, where);
 }
 
 std::string describe_value(const Pickle& pickle, PickleRef ref) {
-  constexpr std::array kNamesOfKinds{"None",   "true or false", "an integer", "a number",
-                                     "a text", "bytes",         "a tuple",    "a list",
-                                     "a set",  "a dictionary",  "a class"};
+  constexpr std::array kNamesOfKinds{"None",     "true or false", "an integer", "a number",
+                                     "a string", "bytes",         "a tuple",    "a list",
+                                     "a set",    "a dictionary",  "a class"};
   const PickleValue* value = &pickle.at(ref);
   if (value->kind == Kind::persistent) return "a storage";
   if (is_tensor(pickle, ref)) return "a tensor";

@@ -53,7 +53,7 @@ void check_system(const Pickle& system, const std::string& where) {
   for (std::size_t i = 0; facts.kind == PickleKind::dict && i + 1 < facts.items.size(); i += 2) {
     if (system.at(facts.items[i]).text != "little_endian") continue;
     check(system.at(facts.items[i + 1]).integer == 1, where,
-          ": its numbers are not little-endian, as those of most machines are");
+          ": its numbers are big-endian, expected little-endian");
   }
 }
 
@@ -66,7 +66,7 @@ std::map<std::string, TorchStorage> storages_of(const Pickle& object, const std:
     if (!storage) continue;
     const auto [found, is_new] = storages.emplace(storage->key, *storage);
     check(is_new || (found->second.type == storage->type && found->second.bytes == storage->bytes),
-          where, ": names the storage ", in_quotes(storage->key), " as two different ones");
+          where, ": names the storage ", in_quotes(storage->key), " as two different storages");
   }
   return storages;
 }
@@ -79,8 +79,8 @@ ByteRange read_range(const ByteSource& source, std::uint64_t at, const TorchStor
   check(sizeof(count) <= source.size() - at, named, "is missing (is the file truncated?)");
   source.read_at(at, std::as_writable_bytes(std::span(&count, 1)));
   const std::uint64_t size = storage.type ? size_of(*storage.type) : 1, begin = at + sizeof(count);
-  check(count == storage.bytes / size, named, "has ", count, " elements where it lies, and ",
-        storage.bytes / size, " where it is named");
+  check(count == storage.bytes / size, named, "has ", count, " elements in the file, but ",
+        storage.bytes / size, " in the object");
   check(storage.bytes <= source.size() - begin, named, "of ", storage.bytes,
         " bytes ends outside of the file (is the file truncated?)");
   return {begin, storage.bytes};
@@ -99,15 +99,15 @@ TorchContents open_old_form(const ByteSource& source, const std::string& where) 
   TorchContents contents;
   contents.object = stream.next();
   const Pickle keys = stream.next();
-  check(keys.at(keys.root).kind == PickleKind::list, where, ": has no list of its storages");
+  check(keys.at(keys.root).kind == PickleKind::list, where, ": has no list of storages");
   const std::map<std::string, TorchStorage> storages = storages_of(contents.object, where);
   std::uint64_t at = stream.at();
   for (const PickleRef ref : keys.at(keys.root).items) {
     const auto named = storages.find(keys.at(ref).text);
-    check(named != storages.end(), where, ": holds the storage ", in_quotes(keys.at(ref).text),
-          ", which its object does not name");
+    check(named != storages.end(), where, ": contains the storage ", in_quotes(keys.at(ref).text),
+          ", which its object does not reference");
     const ByteRange range = read_range(source, at, named->second, where);
-    check(contents.storages.emplace(named->first, range).second, where, ": holds the storage ",
+    check(contents.storages.emplace(named->first, range).second, where, ": contains the storage ",
           in_quotes(named->first), " twice");
     at = range.offset + range.size;
   }

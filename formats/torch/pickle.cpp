@@ -63,7 +63,8 @@ class Machine {
       }
       case 0x92: {  // NEWOBJ_EX: keyword arguments are ignored too
         const PickleRef named = pop();
-        require(pickle_.at(named).kind == Kind::dict, "calls with names that are no dictionary");
+        require(pickle_.at(named).kind == Kind::dict,
+                "makes a call with keyword arguments that are not a dictionary");
         return call();
       }
       case 'R':   // REDUCE
@@ -143,7 +144,7 @@ class Machine {
     switch (code) {
       case '(':  // MARK
         require(marks_.size() < kMaxPickleMarks, "has more than ", kMaxPickleMarks,
-                " open MARKs, which is nested deeper than any checkpoint");
+                " open MARKs, nested deeper than any checkpoint");
         return marks_.push_back(stack_.size()), true;
       case 't':  // TUPLE
         return push_with(Kind::tuple, pop_marked()), true;
@@ -187,18 +188,18 @@ class Machine {
 
   template <class... Parts>
   void require(bool ok, const Parts&... parts) const {
-    if (!ok) fail(where_, ": the pickle ", parts..., " (at its byte ", start_, ")");
+    if (!ok) fail(where_, ": the pickle ", parts..., " (at byte ", start_, ")");
   }
 
   [[noreturn]] void refuse(unsigned char code) const {
     const std::string_view name = name_of_opcode(code);
     fail(where_, ": the pickle has the instruction ",
-         name.empty() ? "of code " + std::to_string(code) : std::string(name), " at its byte ",
-         start_, ", which is none of those that are read, of protocols 2 to 5");
+         name.empty() ? "of code " + std::to_string(code) : std::string(name), " at byte ", start_,
+         ", which is not among the supported instructions of protocols 2 to 5");
   }
 
   std::string take(std::uint64_t count) {
-    require(count <= bytes_.size() - at_, "is cut short: ", count, " bytes are wanted, ",
+    require(count <= bytes_.size() - at_, "is truncated: ", count, " bytes expected, ",
             bytes_.size() - at_, " follow");
     at_ += count;
     return std::string(bytes_.substr(at_ - count, count));
@@ -206,7 +207,7 @@ class Machine {
 
   template <class T>
   T read() {
-    require(sizeof(T) <= bytes_.size() - at_, "is cut short");
+    require(sizeof(T) <= bytes_.size() - at_, "is truncated");
     T value;
     std::memcpy(&value, bytes_.data() + at_, sizeof(T));
     at_ += sizeof(T);
@@ -215,7 +216,7 @@ class Machine {
 
   std::string line() {
     const std::size_t end = bytes_.find('\n', at_);
-    require(end != std::string_view::npos, "is cut short in a name");
+    require(end != std::string_view::npos, "is truncated in a name");
     std::string text(bytes_.substr(at_, end - at_));
     at_ = end + 1;
     return text;
@@ -269,7 +270,7 @@ class Machine {
   [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   std::vector<PickleRef> pop_many(std::size_t count) {
-    require(stack_.size() - floor() >= count, "takes ", count, " values where there are ",
+    require(stack_.size() - floor() >= count, "takes ", count, " values from a stack of ",
             stack_.size() - floor());
     std::vector<PickleRef> taken(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
@@ -280,22 +281,22 @@ class Machine {
 
   std::string pop_text() {
     const PickleValue& value = pickle_.at(pop());
-    require(value.kind == Kind::text, "has a name that is no text");
+    require(value.kind == Kind::text, "has a name that is not a string");
     return value.text;
   }
 
   std::vector<PickleRef> pop_marked() {
-    require(!marks_.empty(), "gathers values without a MARK");
+    require(!marks_.empty(), "collects values without a MARK");
     std::vector<PickleRef> taken = pop_many(stack_.size() - marks_.back());
     marks_.pop_back();
     return taken;
   }
 
   PickleValue& top_of(std::initializer_list<Kind> kinds) {
-    require(stack_.size() > floor(), "changes a value where there is none");
+    require(stack_.size() > floor(), "modifies a value on an empty stack");
     PickleValue& value = pickle_.values[stack_.back()];
     require(std::find(kinds.begin(), kinds.end(), value.kind) != kinds.end(),
-            "changes a value of a kind that cannot be changed");
+            "modifies a value that is not modifiable");
     return value;
   }
 
@@ -329,20 +330,20 @@ class Machine {
     const PickleValue &who = pickle_.at(both[0]), &arguments = pickle_.at(both[1]);
     const bool is_callable = who.kind == Kind::global || who.kind == Kind::call ||
                              who.kind == Kind::persistent;  // a class with its source, in old files
-    require(is_callable, "calls what cannot be called");
-    require(arguments.kind == Kind::tuple, "calls with arguments that are no tuple");
+    require(is_callable, "calls a value that is not callable");
+    require(arguments.kind == Kind::tuple, "makes a call with arguments that are not a tuple");
     const bool is_dict = who.text == "collections.OrderedDict" && arguments.items.empty();
     push_with(is_dict ? Kind::dict : Kind::call, is_dict ? std::vector<PickleRef>{} : both);
   }
 
   void put(std::uint32_t index) {
-    require(stack_.size() > floor(), "remembers a value where there is none");
+    require(stack_.size() > floor(), "memoizes a value on an empty stack");
     memo_[index] = stack_.back();
   }
 
   void get(std::uint32_t index) {
     const auto found = memo_.find(index);
-    require(found != memo_.end(), "recalls value ", index, ", which it never remembered");
+    require(found != memo_.end(), "reads memo ", index, ", which it never stored");
     stack_.push_back(found->second);
   }
 

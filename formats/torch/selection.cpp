@@ -140,14 +140,14 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
 /// Explains why a file has no candidate at all.
 [[noreturn]] void complain(const Pickle& pickle, const std::string& where) {
   const bool is_dict = pickle.at(pickle.root).kind == Kind::dict;
-  check(is_dict, where, ": holds ", describe_value(pickle, pickle.root),
+  check(is_dict, where, ": contains ", describe_value(pickle, pickle.root),
         ", expected a dictionary of tensors, as torch.save(model.state_dict(), FILE) writes it");
   std::string names;
   for_each_name(pickle, pickle.root, [&](const std::string& name, PickleRef value) {
     if (names.size() > 300) return;
     names += (names.empty() ? "" : ", ") + in_quotes(name) + " is " + describe_value(pickle, value);
   });
-  fail(where, ": holds no dictionary of tensors", names.empty() ? "" : "; ", names);
+  fail(where, ": contains no dictionary of tensors", names.empty() ? "" : "; ", names);
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ Selection select_dictionary(const Pickle& pickle, const WeightsKey& key, const s
     if (keyless || key.is_shared || only.name == nullptr) return {only.ref};
   }
   if (keyless) {
-    fail(where, ": holds ", count, " dictionaries of tensors; --weights-key takes one of ",
+    fail(where, ": contains ", count, " dictionaries of tensors; --weights-key selects one of ",
          list_of(all));
   }
   const std::string what =

@@ -12,8 +12,8 @@ namespace {
 
 TorchContents open_contents(const ByteSource& source, const std::string& where) {
   if (has_zip_form(source)) return open_zip_form(source, where);
-  check(has_old_form(source), where, ": is no file of torch.save, which begins as a zip file or ",
-        "with the magic number of the older form");
+  check(has_old_form(source), where, ": is not a torch.save file, which starts as a zip file or ",
+        "with the magic number of the older format");
   return open_old_form(source, where);
 }
 
@@ -85,7 +85,7 @@ Tensor TorchDictionary::read(const StoredEntry& entry, const TorchTensor& tensor
         in_quotes(tensor.storage.key), " is not in the file");
   const ByteRange range = found->second;
   check(range.size == tensor.storage.bytes, where(entry), ": its storage has ", range.size,
-        " bytes in the file, and ", tensor.storage.bytes, " where it is named");
+        " bytes in the file, but ", tensor.storage.bytes, " in the object");
   const std::uint64_t at =
       range.offset + static_cast<std::uint64_t>(tensor.first) * size_of(tensor.type);
   const StoredEntry span{entry.name, entry.type, Shape{span_of(tensor)}};

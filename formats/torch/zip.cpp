@@ -94,7 +94,7 @@ class ZipReader {
     const std::uint64_t limit = end - kLocatorBytes;
     require(at <= limit && kEnd64Bytes <= limit - at, "has its zip64 record outside of the file");
     const std::string record = source_.text_at(at, kEnd64Bytes);
-    require(is_signed(record, "PK\6\6"), "has no zip64 record where it should be");
+    require(is_signed(record, "PK\6\6"), "has no zip64 record at the recorded position");
     require(number<std::uint64_t>(record, 16) == 0, "is one of several disks");
     directory = {number<std::uint64_t>(record, 48), number<std::uint64_t>(record, 40),
                  number<std::uint64_t>(record, 32)};
@@ -110,13 +110,13 @@ class ZipReader {
       const std::size_t name = number<std::uint16_t>(rest, 28),
                         extra = number<std::uint16_t>(rest, 30),
                         all = kEntryBytes + name + extra + number<std::uint16_t>(rest, 32);
-      require(rest.size() >= all, "has a directory that is cut short");
+      require(rest.size() >= all, "has a truncated directory");
       members.push_back(read_entry(rest.substr(0, kEntryBytes), rest.substr(kEntryBytes, name),
                                    rest.substr(kEntryBytes + name, extra)));
       rest.remove_prefix(all);
     }
     require(members.size() == directory.count, "has ", members.size(),
-            " members in its directory, its end record says ", directory.count);
+            " members in its directory, but its end record lists ", directory.count);
     return members;
   }
 
@@ -127,12 +127,12 @@ class ZipReader {
     const std::string quoted = in_quotes(member.name);
     require((number<std::uint16_t>(entry, 8) & 1) == 0, "has the encrypted member ", quoted);
     require(number<std::uint16_t>(entry, 10) == 0, "has the compressed member ", quoted,
-            ", which torch.save never writes; pack it anew without compression (zip -0)");
+            ", which torch.save never writes; repack it without compression (zip -0)");
     // 64-bit numbers are in an extra field with tag 1, in this order, each only when needed.
     std::string_view wide = wide_field(extra);
     for (std::uint64_t* value : {&member.size, &packed, &member.header}) {
       if (*value != kIn64) continue;
-      require(wide.size() >= 8, "lacks the zip64 numbers of ", quoted);
+      require(wide.size() >= 8, "lacks the zip64 sizes of ", quoted);
       *value = number<std::uint64_t>(wide, 0);
       wide.remove_prefix(8);
     }
@@ -160,12 +160,12 @@ class ZipReader {
     const std::string header = source_.text_at(member.header, kLocalBytes);
     const std::size_t name = number<std::uint16_t>(header, 26);
     const std::uint64_t before = kLocalBytes + name + number<std::uint16_t>(header, 28);
-    require(is_signed(header, "PK\3\4"), "has no header where ", quoted, " should begin");
+    require(is_signed(header, "PK\3\4"), "has no header at the start of ", quoted);
     require(before <= limit - member.header && member.size <= limit - member.header - before,
             "has the member ", quoted, " of ", member.size,
             " bytes, which end outside of the file");
     require(source_.text_at(member.header + kLocalBytes, name) == member.name,
-            "calls a member otherwise in its directory than in its place: ", quoted);
+            "has different names for a member in its directory and its header: ", quoted);
     member.offset = member.header + before;
   }
 

@@ -15,12 +15,14 @@ std::string find_root(const Members& members, const std::string& where) {
   std::string root;
   for (const auto& [name, range] : members) {
     if (!name.ends_with(kObject) || name.find('/') != name.size() - kObject.size()) continue;
-    check(root.empty(), where, ": holds two objects, expected one data.pkl");
+    check(root.empty(), where, ": contains two objects, expected one data.pkl");
     root = name.substr(0, name.find('/') + 1);
   }
-  check(!root.empty(), where, ": a zip file without NAME/data.pkl, which torch.save did not write");
-  check(!members.contains(root + "constants.pkl"), where,
-        ": a TorchScript program, which is not run here; save the model's state_dict() instead");
+  check(!root.empty(), where,
+        ": is a zip file without NAME/data.pkl, so torch.save did not write it");
+  check(
+      !members.contains(root + "constants.pkl"), where,
+      ": is a TorchScript program, which is not supported; save the model's state_dict() instead");
   return root;
 }
 
@@ -30,7 +32,7 @@ void check_byte_order(const ByteSource& source, const Members& members, const st
   if (found == members.end()) return;
   const ByteRange range = found->second;
   const bool is_little = range.size == 6 && source.text_at(range.offset, 6) == "little";
-  check(is_little, where, ": its numbers are not little-endian, as those of most machines are");
+  check(is_little, where, ": its numbers are big-endian, expected little-endian");
 }
 
 }  // namespace

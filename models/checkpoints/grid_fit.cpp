@@ -42,7 +42,7 @@ std::string layout_text(const TokenGrid& grid) {
 }
 
 std::string shape_misfit(const Parameter& p, const Tensor& file) {
-  return text_of(p.name, " is ", file.shape(), " and should be ", p.tensor.shape());
+  return text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape());
 }
 
 std::optional<std::array<std::int64_t, 2>> square_of(std::int64_t patches) {
@@ -137,8 +137,8 @@ std::optional<GridFit::Source> GridFit::source_of(const Parameter& p, const Tens
   if (options_.grid && is_of_tokens(p)) {
     const TokenGrid said{*options_.grid, prefix_of(p, file)};
     const std::int64_t patches = is_token_table(shape) ? shape[1] - said.prefix : said.patches();
-    check(patches == said.patches(), "--pos-grid: got ", grid_text(said), ", which are ",
-          said.patches(), " patches, and ", p.name, " has ", patches);
+    check(patches == said.patches(), "--pos-grid: got ", grid_text(said), ", which has ",
+          said.patches(), " patches, but ", p.name, " has ", patches);
     return Source{said};
   }
   const auto stated = stated_.find(p.name);
@@ -167,9 +167,8 @@ std::optional<GridFit::Source> GridFit::guess(const Parameter& p, const Tensor& 
   if (prefix != p.grid.prefix) return {};
   const auto source = [&](const std::array<std::int64_t, 2>& grid, const char* what) {
     const TokenGrid taken{grid, prefix};
-    return Source{
-        taken, text_of("does not say by which grid its ", patches, " patches lie; taken is ", what,
-                       grid_text(taken), " (--pos-grid HxW says another)")};
+    return Source{taken, text_of("does not record the grid of its ", patches, " patches; using ",
+                                 what, grid_text(taken), " (--pos-grid HxW sets another)")};
   };
   if (const auto square = square_of(patches)) return source(*square, "the square ");
   if (shape == p.tensor.shape()) return source(p.grid.size, "the model's own ");
@@ -186,7 +185,7 @@ std::int64_t GridFit::prefix_of(const Parameter& p, const Tensor& file) const {
 std::string GridFit::way_out(const Parameter& p, const Tensor& file) const {
   const bool helps =
       is_of_tokens(p) && is_token_table(file.shape()) && prefix_of(p, file) == p.grid.prefix;
-  return helps ? ", and nothing says by which grid its patches lie; --pos-grid HxW does" : "";
+  return helps ? ", and the grid of its patches is not recorded; set it with --pos-grid HxW" : "";
 }
 
 Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const TokenGrid& from) const {
@@ -197,11 +196,11 @@ Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const Token
   const bool same = difference <= kRounding;
   const auto stated = stated_.find(p.name);
   const bool was_computed = stated != stated_.end() && is_computed(stated->second);
-  const std::string differs = text_of(p.name, " holds other values than the sin-cos table of ",
+  const std::string differs = text_of(p.name, " differs from the sin-cos table for ",
                                       grid_text(from), " patches, by up to ", difference);
   if (!same && !was_computed) {
-    return {.misfit =
-                differs + ", which this model computes; one with pos_embed learned takes them"};
+    return {.misfit = differs +
+                      ", which this model computes; a model with pos_embed learned accepts them"};
   }
   Fitted fitted;
   if (from == p.grid) {
@@ -212,7 +211,9 @@ Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const Token
   } else {
     fitted = resized(p, file, from);
   }
-  if (!same) fitted.notes.push_back(differs + "; they are taken, as its model learned with them");
+  if (!same)
+    fitted.notes.push_back(differs +
+                           "; the file's values are used, because its model was trained with them");
   return fitted;
 }
 
@@ -229,15 +230,15 @@ Fitted GridFit::resized(const Parameter& p, const Tensor& file, const TokenGrid&
              surplus_of(shape, from) == surplus_of(own, p.grid)) {
     fitted.values = resize_map(values, surplus_of(own, p.grid) / 2, p.grid, how);
   } else {
-    return {.misfit = text_of(p.name, " is laid out by ", layout_text(from),
-                              " places and should be by ", layout_text(p.grid))};
+    return {.misfit = text_of(p.name, " has a layout of ", layout_text(from),
+                              " positions, expected ", layout_text(p.grid))};
   }
   fitted.resized = true;
   fitted.notes.push_back(
       text_of(p.name, " was resized from ", grid_text(from), " to ", grid_text(p.grid), " patches",
-              antialias ? " as timm does it (bicubic, antialiased); --pos-resize deit does it "
+              antialias ? " as in timm (bicubic, antialiased); --pos-resize deit resizes "
                           "without antialiasing"
-                        : " as DeiT's code does it (bicubic); --pos-resize timm antialiases"));
+                        : " as in DeiT's code (bicubic); --pos-resize timm adds antialiasing"));
   return fitted;
 }
 

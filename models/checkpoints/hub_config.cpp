@@ -59,13 +59,14 @@ void read_colors(ConfigReader& r, const json& object, const char* key,
                      std::all_of(given.begin(), given.end(), [](const json& value) {
                        return value.is_number() && std::abs(value.get<double>()) < 1e6;
                      });
-  check(three, key, ": got ", json_text(given), ", expected three numbers of a usual size");
+  check(three, key, ": got ", json_text(given), ", expected three finite numbers of moderate size");
   for (std::size_t c = 0; c < 3; ++c) values[c] = given[c].get<float>();
 }
 
 std::string text_of(const json& object, const char* key, const std::string& otherwise) {
   if (!object.contains(key) || object.at(key).is_null()) return otherwise;
-  check(object.at(key).is_string(), key, ": got ", json_text(object.at(key)), ", expected a text");
+  check(object.at(key).is_string(), key, ": got ", json_text(object.at(key)),
+        ", expected a string");
   return object.at(key).get<std::string>();
 }
 
@@ -129,7 +130,7 @@ json preset_of(const std::string& architecture) {
     return preset(architecture);
   } catch (const Error&) {
     fail("architecture: got \"", architecture,
-         "\", which no model here is; expected timm's vit_SIZE_patchP_IMAGE, "
+         "\", which is not supported, expected timm's vit_SIZE_patchP_IMAGE, "
          "deit_SIZE_patchP_IMAGE or deit_SIZE_distilled_patchP_IMAGE, SIZE being tiny, small, base "
          "or large");
   }
@@ -185,7 +186,8 @@ fs::path weights_in(const fs::path& path) {
        {"model.safetensors", "best.safetensors", "last.safetensors", "pytorch_model.bin"}) {
     if (fs::is_regular_file(path / name)) return path / name;
   }
-  fail(path.string(), ": holds no weights, expected model.safetensors or pytorch_model.bin as on ",
+  fail(path.string(),
+       ": contains no weights, expected model.safetensors or pytorch_model.bin as on ",
        "hubs, or best.safetensors or last.safetensors of a run");
 }
 
@@ -194,20 +196,20 @@ std::string foreign_parts(const std::vector<std::string>& names) {
     const char *in_name, *meaning;
   };
   constexpr std::array kParts{
-      Part{"reg_token", "register tokens, which models here do not have"},
-      Part{".ls1.", "layer scale (DeiT III, CaiT), which models here do not have"},
-      Part{".gamma_1", "layer scale in older names, which models here do not have"},
-      Part{"norm_pre.", "a norm before the blocks (CLIP), which models here do not have"},
-      Part{".q_norm.", "norms of queries and keys, which models here do not have"},
-      Part{"attn_pool.", "attention pooling (SigLIP, MAP), which models here do not have"},
-      Part{".fc1_g.", "gated MLPs, which models here do not have"},
-      Part{".mlp.w12.", "gated MLPs, which models here do not have"},
-      Part{"rel_pos", "relative positions of another kind than the models here have"},
-      Part{"pre_logits.", "a representation layer, which models here do not have"},
+      Part{"reg_token", "register tokens, which are not supported"},
+      Part{".ls1.", "layer scale (DeiT III, CaiT), which is not supported"},
+      Part{".gamma_1", "layer scale with older names, which is not supported"},
+      Part{"norm_pre.", "a norm before the blocks (CLIP), which is not supported"},
+      Part{".q_norm.", "norms of queries and keys, which are not supported"},
+      Part{"attn_pool.", "attention pooling (SigLIP, MAP), which is not supported"},
+      Part{".fc1_g.", "gated MLPs, which are not supported"},
+      Part{".mlp.w12.", "gated MLPs, which are not supported"},
+      Part{"rel_pos", "relative positions of a kind that is not supported"},
+      Part{"pre_logits.", "a representation layer, which is not supported"},
       Part{"fc_norm.", "a norm after average pooling: global_pool avg"},
       Part{"head_dist.", "a distillation head: a deit_..._distilled model"},
       Part{"dist_token", "a distillation token: a deit_..._distilled model"},
-      Part{"encoder.layer.", "the naming of Hugging Face's transformers; expected timm's"},
+      Part{"encoder.layer.", "parameter names of Hugging Face's transformers, expected timm's"},
   };
   std::string text;
   for (const Part& part : kParts) {
@@ -215,7 +217,7 @@ std::string foreign_parts(const std::vector<std::string>& names) {
       return name.find(part.in_name) != std::string::npos;
     });
     if (found == names.end()) continue;
-    text.append(text.empty() ? "" : "; ").append(*found).append(" speaks of ").append(part.meaning);
+    text.append(text.empty() ? "" : "; ").append(*found).append(" indicates ").append(part.meaning);
   }
   return text;
 }

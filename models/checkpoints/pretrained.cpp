@@ -55,7 +55,7 @@ class Loader {
     if (!missing_.empty() || !unexpected_.empty() || !misshaped_.empty()) complain();
     for (const auto& [destination, source] : copies_) {
       check(all_finite(source), "its ", destination.name(),
-            " holds a NaN or an infinity: nothing can be done with such weights");
+            " contains a NaN or an infinity, so the weights are unusable");
     }
     const NoGrad no_grad;
     for (const auto& [destination, source] : copies_) destination.copy_(source);
@@ -71,8 +71,8 @@ class Loader {
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
       (optional ? report_.kept : missing_).push_back(p.name);
     } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
-      misshaped_.push_back(p.name + " is of " + std::string(to_string(found->second.dtype())) +
-                           " and should be of " + std::string(to_string(p.tensor.dtype())));
+      misshaped_.push_back(p.name + " is " + std::string(to_string(found->second.dtype())) +
+                           ", expected " + std::string(to_string(p.tensor.dtype())));
     } else {
       take(p, fit(p, found->second), keep_head);
     }
@@ -81,7 +81,7 @@ class Loader {
   Fitted fit(const Parameter& p, const Tensor& file) const {
     if (p.grid != TokenGrid{}) return grids_.fit(p, file);
     if (file.shape() == p.tensor.shape()) return {file};
-    return {.misfit = text_of(p.name, " is ", file.shape(), " and should be ", p.tensor.shape())};
+    return {.misfit = text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape())};
   }
 
   void take(const Parameter& p, const Fitted& fitted, bool keep_head) {
@@ -178,7 +178,7 @@ LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigi
   TensorMap renamed;
   for (const auto& [name, tensor] : tensors) {
     check(renamed.emplace(official_name(name), tensor).second, "weights: ", official_name(name),
-          " is there twice, with and without a prefix");
+          " appears twice, with and without a prefix");
   }
   return Loader(model, std::move(renamed), origin, options).apply();
 }
@@ -214,8 +214,9 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
     if (shown != metadata.end()) name = visible_text(shown->second);
   } else {
     const std::optional<HubConfig> hub = find_hub_config(path);
-    check(hub.has_value(), path.string(), ": neither its metadata nor a config.json of timm's ",
-          "beside it says which model it is of; give --model, and --num-classes");
+    check(hub.has_value(), path.string(),
+          ": neither its metadata nor a timm config.json next to it ",
+          "names its model; add --model and --num-classes");
     config = json::parse(hub->config);
     name = hub->architecture;
   }

@@ -128,7 +128,8 @@ Tensor compute(const Heads& in, const Tensor& bias, const Tensor& out, double sc
 }
 
 double scale_of(std::string_view op, AttentionOptions options, std::int64_t width) {
-  check(std::isfinite(options.scale), op, ": scale is ", options.scale, ", expected a finite one");
+  check(std::isfinite(options.scale), op, ": scale is ", options.scale,
+        ", expected a finite number");
   if (options.scale != 0 || width == 0) return options.scale;
   return 1 / std::sqrt(static_cast<double>(width));
 }

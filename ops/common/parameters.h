@@ -43,7 +43,7 @@ inline void require_residual(std::string_view op, const Tensor& residual, const 
   const bool mixed = residual.dtype() == DType::f32 && x.dtype() == DType::bf16;
   check(residual.shape() == product && (residual.dtype() == x.dtype() || mixed), op,
         ": got residual ", residual.shape(), " of ", to_string(residual.dtype()), ", expected ",
-        product, " of ", to_string(x.dtype()), ", or of f32 beside bf16");
+        product, " of ", to_string(x.dtype()), ", or f32 with bf16");
 }
 
 /// The bias as GEMMs add it: off the tape, packed, f64 or f32; undefined when absent.

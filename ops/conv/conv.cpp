@@ -38,8 +38,8 @@ Windows windows_of(std::string_view op, const Tensor& x, const Tensor& weight,
           ", expected a kernel of at least 1 x 1");
     const std::int64_t reach = o.dilation[i] * (w.kernel[axis] - 1) + 1;
     const std::int64_t padded = w.in[axis] + 2 * o.padding[i];
-    check(padded >= reach, op, ": the kernel reaches over ", reach,
-          " positions, the padded input has ", padded);
+    check(padded >= reach, op, ": the kernel covers ", reach,
+          " positions, but the padded input has ", padded);
     w.out[axis] = (padded - reach) / o.stride[i] + 1;
   }
   return w;

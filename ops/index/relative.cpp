@@ -15,7 +15,7 @@ Tensor require_buckets(const char* op, const Tensor& x, const Tensor& buckets, s
   check(buckets.dtype() == DType::i64 && buckets.rank() == 3, op, ": got buckets ", buckets.shape(),
         " of ", buckets.dtype(), ", expected i64 [K, N, M]");
   check(x.rank() == 4 && x.size(2) == buckets.size(1), op, ": got x ", x.shape(), " for buckets ",
-        buckets.shape(), ", expected as many queries");
+        buckets.shape(), ", expected equal numbers of queries");
   const Tensor packed = detail::packed(buckets);
   const detail::Outside wrong = detail::first_outside(op, packed, {.limit = count});
   check(!wrong, op, ": bucket ", wrong.value, " is out of range, expected less than ", count);
@@ -63,7 +63,7 @@ Tensor relative_sum(const Tensor& x, const Tensor& buckets, std::int64_t count) 
   const OpLabel op("relative_sum", {{"count", count}});
   const Tensor packed = require_buckets(op.name(), x, buckets, count);
   check(x.size(3) == buckets.size(2), "relative_sum: got x ", x.shape(), " for buckets ",
-        buckets.shape(), ", expected as many keys");
+        buckets.shape(), ", expected equal numbers of keys");
   return record(op, sum_rows(x, packed, count), {x}, {packed},
                 [](const GradArgs& g) -> Grads { return {gather_rows(g.dy, g.saved[0])}; });
 }

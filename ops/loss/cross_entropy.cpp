@@ -19,7 +19,7 @@ const std::int64_t* labels_of(const Tensor& labels) {
 void require_labels(const char* op, const Tensor& logits, const Tensor& labels) {
   detail::require_one_device(op, {logits, labels});
   check(labels.dtype() == DType::i64, "cross_entropy: got labels of ", labels.dtype(),
-        ", expected i64; for probabilities there is soft_cross_entropy");
+        ", expected i64; use soft_cross_entropy for probabilities");
   const std::int64_t B = logits.shape()[0], K = logits.shape()[1];
   check(labels.shape() == Shape{B}, "cross_entropy: got labels of shape ", labels.shape(),
         " for logits ", logits.shape(), ", expected [", B, "]");

@@ -20,7 +20,7 @@ inline void require_same_shape(std::string_view op, const Tensor& x, const Tenso
   require_float(op, x);
   require_float(op, target);
   check(x.shape() == target.shape(), op, ": got shapes ", x.shape(), " and ", target.shape(),
-        ", expected equal ones");
+        ", expected equal shapes");
 }
 
 /// Scratch memory of a kernel for `count` sums.

@@ -8,7 +8,8 @@ namespace fovea::ops::detail {
 void require_updatable(std::string_view op, std::string_view what, const Tensor& t) {
   check(t.dtype() == DType::f32 || t.dtype() == DType::f64, op, ": got ", what, " of dtype ",
         t.dtype(), ", expected f32 or f64");
-  check(t.is_contiguous(), op, ": got ", what, " with strides, expected a contiguous one");
+  check(t.is_contiguous(), op, ": got ", what,
+        " that is not contiguous, expected a contiguous tensor");
 }
 
 void require_like(std::string_view op, std::string_view what, const Tensor& t,
@@ -45,8 +46,7 @@ AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
                          const AdamOptions& options) {
   const StepNumbers& now = rates.now.numbers();
   check(now.beta1 == options.beta1 && now.beta2 == options.beta2, op, ": got betas ", options.beta1,
-        " and ", options.beta2, ", expected those of the step's numbers, ", now.beta1, " and ",
-        now.beta2);
+        " and ", options.beta2, ", expected the step's betas, ", now.beta1, " and ", now.beta2);
   return {.b1 = options.beta1,
           .c1 = 1 - options.beta1,
           .b2 = options.beta2,

@@ -87,7 +87,7 @@ Shape inferred(const Tensor& x, Shape shape) {
   int unknown = -1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] != -1) continue;
-    check(unknown < 0, "reshape: got ", wanted, ", at most one size may be -1");
+    check(unknown < 0, "reshape: got ", wanted, ", expected at most one size of -1");
     unknown = axis;
     shape[axis] = 1;
   }

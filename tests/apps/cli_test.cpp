@@ -68,7 +68,7 @@ TEST_CASE("arguments without a flag, where the program takes them") {
         std::vector<std::string>{"a.png", "b.png"});
   CHECK(parse({"--epochs", "3", "--", "-dash.png"}, "IMAGE...").arguments ==
         std::vector<std::string>{"-dash.png"});
-  CHECK(refusal({"a.png"}) == "a.png: belongs to no flag");
+  CHECK(refusal({"a.png"}) == "unexpected argument a.png");
 }
 
 TEST_CASE("an unknown flag is answered with the nearest known one") {

@@ -48,7 +48,7 @@ TEST_CASE("an .svg is what Graphviz makes of it; without Graphviz the error says
   const TemporaryFolder folder;
   const Path path(folder.path());
   CHECK(contains(message_of([&] { require_graph_file(folder / "a.svg"); }),
-                 "Debian's package graphviz), or ask for a .dot file"));
+                 "Debian package graphviz), or write a .dot file"));
   make_dot(folder.path(), "echo \"svg $1\"; while read -r line; do echo \"$line\"; done < \"$2\"");
   require_graph_file(folder / "it's.svg");
   write_graph(folder / "it's.svg", "digraph {}\n");

@@ -81,10 +81,10 @@ TEST_CASE("a folder with weights goes before a model of its name, an empty one d
 TEST_CASE("what holds no model is refused with what to do") {
   const TemporaryFolder folder;
   fs::create_directory(folder / "empty");
-  CHECK(contains(refusal((folder / "none").string()), "does not exist, expected a model's name"));
-  CHECK(contains(refusal((folder / "empty").string()), "holds no weights"));
+  CHECK(contains(refusal((folder / "none").string()), "does not exist, expected a model name"));
+  CHECK(contains(refusal((folder / "empty").string()), "contains no weights"));
   write_safetensors(folder / "silent.safetensors", {{"x", zeros({1})}});
-  CHECK(contains(refusal((folder / "silent.safetensors").string()), "give the model's name"));
+  CHECK(contains(refusal((folder / "silent.safetensors").string()), "pass a model name"));
   write_run(folder / "run");
   CHECK(contains(refusal((folder / "run").string(), R"({"peg_kernel": 3})"), "peg_kernel"));
 }

@@ -69,7 +69,7 @@ TEST_CASE("files, folders and lists become pictures, in order") {
   REQUIRE(found.missing.size() == 2);
   CHECK(contains(found.missing[0].path, "nowhere"));
   CHECK(found.missing[0].place == 5);
-  CHECK(contains(found.missing[1].reason, "holds no .jpg"));
+  CHECK(contains(found.missing[1].reason, "contains no .jpg"));
 }
 
 TEST_CASE("lists of other programs: marks, quotes, blanks that belong to names, NULs") {
@@ -197,10 +197,10 @@ TEST_CASE("at another shape of as many patches positions are resized, and it is 
   request.img_size = "64";  // 4x4 instead of 2x8
   const std::vector<double> resized = loaded_table();
   CHECK(resized != table);
-  CHECK(contains(load_trained(request).notices.at(0), "from 2x8 to 4x4 patches as DeiT's"));
+  CHECK(contains(load_trained(request).notices.at(0), "from 2x8 to 4x4 patches as in DeiT's"));
   request.positions.resize = PosResize::timm;
   CHECK(loaded_table() != resized);
-  CHECK(contains(load_trained(request).notices.at(0), "from 2x8 to 4x4 patches as timm does it"));
+  CHECK(contains(load_trained(request).notices.at(0), "from 2x8 to 4x4 patches as in timm"));
 
   // A bare file is of the model that --model names; --img-size is what it shall become.
   request.positions.resize = PosResize::automatic;
@@ -219,7 +219,7 @@ TEST_CASE("at another shape of as many patches positions are resized, and it is 
   request.model = "vit_tiny_patch16_224";  // of other numbers of patches: that says nothing
   request.img_size = "64";
   request.positions.grid.clear();
-  CHECK(contains(load_trained(request).notices.back(), "taken is the square 4x4"));
+  CHECK(contains(load_trained(request).notices.back(), "using the square 4x4"));
 }
 
 TEST_CASE("a checkpoint that names more classes than it has outputs is refused") {
@@ -261,7 +261,7 @@ TEST_CASE("a checkpoint of torch.save says its classes and its pooling by its te
   LoadRequest request;
   request.checkpoint = (folder / "mae_finetuned.pth").string();
   write_file_atomically(request.checkpoint, tests::torch_checkpoint(state_of(*model)));
-  CHECK(contains(message_of([&] { static_cast<void>(load_trained(request)); }), "give --model"));
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(request)); }), "add --model"));
   request.model = "vit_tiny_patch16_32";
   request.weights_key = "model";
   const LoadedModel loaded = load_trained(request);
@@ -316,7 +316,7 @@ TEST_CASE("a run's weights, a bare file, and what is not there") {
   bare.checkpoint = (folder / "bare.safetensors").string();
   CHECK(contains(message_of([&] { static_cast<void>(load_trained(bare)); }), "does not exist"));
   write_safetensors(bare.checkpoint, state_of(*model));
-  CHECK(contains(message_of([&] { static_cast<void>(load_trained(bare)); }), "give --model"));
+  CHECK(contains(message_of([&] { static_cast<void>(load_trained(bare)); }), "add --model"));
 }
 
 }  // namespace fovea

@@ -57,12 +57,12 @@ TEST_CASE("what is no folder, and what has an empty label, is refused") {
     return message_of([&] { (void)parse_run_argument(argument); });
   };
   CHECK(refusal("") ==
-        ": there is no such folder, expected that of a run, as RUN_DIR or "
+        ": no such folder, expected a run directory, as RUN_DIR or "
         "LABEL=RUN_DIR");
-  CHECK(contains(refusal("none"), "none: there is no such folder"));
-  CHECK(contains(refusal("a=none"), "a=none: there is no such folder"));
-  CHECK(contains(refusal("/dev/null"), "/dev/null: is no folder"));
-  CHECK(contains(refusal("=" + runs.at("plain")), "nothing stands before the ="));
+  CHECK(contains(refusal("none"), "none: no such folder"));
+  CHECK(contains(refusal("a=none"), "a=none: no such folder"));
+  CHECK(contains(refusal("/dev/null"), "/dev/null: is not a folder"));
+  CHECK(contains(refusal("=" + runs.at("plain")), "the label before the = is empty"));
 }
 
 TEST_CASE("the same run is named again by a link, a slash, or the same label") {

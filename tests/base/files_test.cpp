@@ -95,7 +95,7 @@ TEST_CASE("a folder is one writer's at a time") {
     const FolderLock first(folder.path());
     CHECK(first.failure().empty());
     const std::string message = message_of([&] { const FolderLock second(folder.path()); });
-    CHECK(contains(message, folder.path().string() + ": another run writes into it: process " +
+    CHECK(contains(message, folder.path().string() + ": another run is writing to it: process " +
                                 std::to_string(::getpid()) + " on "));
   }
   const FolderLock next(folder.path());

@@ -206,7 +206,7 @@ TEST_CASE("every kernel has a CUDA form; one that had none would say so by name"
   const ops::Kernels& k = ops::kernels(kCuda);
   const RunningOp naming("max_pool2d");
   CHECK_THROWS_WITH_AS(Kernel<ops::PoolCall>{}({}),
-                       "max_pool2d is not implemented on CUDA (its tensors can be moved to the CPU "
+                       "max_pool2d is not implemented on CUDA; move its tensors to the CPU "
                        "with to(Device{}))",
                        Error);
   const int without = null_entries(k.attention) + null_entries(k.conv) +

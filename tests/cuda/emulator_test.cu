@@ -297,7 +297,7 @@ TEST_CASE("shared memory is limited, and more than 48 KB is asked for") {
   check_clean(by_columns, 1, 64, std::size_t{100} << 10, data_of<float>(out), 33u);
   CHECK_THROWS_WITH_AS(
       launch(current_stream(), by_columns, 1, 64, std::size_t{200} << 10, data_of<float>(out), 1u),
-      ": its kernel needs 204800 bytes of shared memory a block, this device has "
+      ": its kernel needs 204800 bytes of shared memory per block, this device has "
       "166912",
       Error);
   CHECK_THROWS_AS(launch(current_stream(), by_columns, 1, 1025, 0, data_of<float>(out), 1u), Error);

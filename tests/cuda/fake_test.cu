@@ -398,7 +398,7 @@ TEST_CASE("memory that is not to be had is said with what was asked and what is 
     message = error.what();
     bytes = error.bytes();
   }
-  CHECK(message.find("memory: 1099511627776 bytes are not to be had on cuda:0") == 0);
+  CHECK(message.find("memory: cannot allocate 1099511627776 bytes on cuda:0") == 0);
   CHECK(bytes.asked == std::int64_t{1} << 40);
   CHECK(bytes.total == std::int64_t{8} << 30);
 }

@@ -197,8 +197,8 @@ TEST_CASE("a label out of range is noticed with the next loss that is read") {
   const Tensor loss = ops::cross_entropy(logits, labels);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(loss.item()),
-      "cross_entropy: index 3 at position 2 is out of range, expected 0 to 2 (on the device this "
-      "was noticed when the host next waited for it)",
+      "cross_entropy: index 3 at position 2 is out of range, expected 0 to 2 (detected when the "
+      "host next synchronised with the device)",
       Error);
   CHECK(take_findings().empty());
   CHECK_NOTHROW(static_cast<void>(ops::cross_entropy(logits, zeros({4}, labels.options())).item()));

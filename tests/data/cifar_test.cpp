@@ -178,7 +178,7 @@ TEST_CASE("a batch of Python's that is none says why") {
   CHECK(contains(error(py_pickle(py_dict({{"labels", list_of({})}}))),
                  "test_batch: is a pickle without the key \"data\""));
   CHECK(contains(error(py_pickle(py_dict({{"data", "K\x01"}, {"labels", list_of({})}}))),
-                 "its data: is an integer, expected an array of numpy"));
+                 "its data: is an integer, expected a NumPy array"));
   CHECK(
       contains(error(py_pickle(py_dict({{"data", array_of(row(1), 1)}, {"labels", list_of({})}}))),
                "has 0 labels and 1 rows of data"));
@@ -186,19 +186,20 @@ TEST_CASE("a batch of Python's that is none says why") {
                  "without the key \"labels\""));
   CHECK(contains(
       error(py_pickle(py_dict({{"data", array_of("short", 1)}, {"labels", list_of({"N"})}}))),
-      "has 5 bytes, which is not what its shape says"));
+      "has 5 bytes, which does not match its shape"));
   const std::string turned = array_of(row(1), 1, {32, 32, 3});
   CHECK(contains(error(py_pickle(py_dict({{"data", turned}, {"labels", list_of({"K\x01"})}}))),
                  "rows of 3 axes, expected an array [images, 3072]"));
   CHECK(contains(error(batch({10})), "record 0 has label 10"));
   const std::string whole = batch({1});
-  CHECK(contains(error(whole.substr(0, whole.size() / 2)), "is cut short"));
+  CHECK(contains(error(whole.substr(0, whole.size() / 2)), "is truncated"));
 }
 
 TEST_CASE("the two sets are not taken for each other") {
   const TempDir dir;
   dir.write("cifar-100-binary/train.bin", record("\x01\x02"));
-  const std::string other = dir.path.string() + " holds the files of cifar100; --dataset cifar100";
+  const std::string other =
+      dir.path.string() + " contains the files of cifar100; --dataset cifar100";
   CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::train), other));
   CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test), other));
   // Records of the one under the name of the other: by their size, or by the coarse label.

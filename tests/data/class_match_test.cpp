@@ -52,18 +52,19 @@ TEST_CASE("classes are matched by name, whatever their order and however many th
   CHECK(match_classes(kPlants, {{"leaf", "sea"}}, "").text() == "2 of 3 by name");
   CHECK(noticed(kPlants, {"apple", "leaf", "sea"}).empty());
   CHECK(noticed(kPlants, {"leaf", "sea"}) ==
-        "the data has 2 of the model's 3 classes, matched by name");
+        "the data set has 2 of the model's 3 classes, matched by name");
   CHECK(contains(noticed(kPlants, {"sea", "apple", "leaf"}), "in another order, matched by name"));
 }
 
 TEST_CASE("a class that the model does not know is an error that names the way out") {
   const std::string message = matched(kPlants, {"leaf", "sea", "snow"});
   CHECK(contains(message,
-                 "w: knows no class \"snow\", its 3 are apple, leaf, sea; --class-map FILE"));
-  CHECK(contains(matched(kPlants, {"a", "b", "c", "d"}), "\"a\" and 3 more of the data's, its 3"));
-  CHECK(contains(matched(kPlants, {"Apple", "leaf", "sea"}), "knows no class \"Apple\""));
+                 "w: has no class \"snow\"; its 3 classes are apple, leaf, sea; --class-map FILE"));
+  CHECK(contains(matched(kPlants, {"a", "b", "c", "d"}),
+                 "\"a\" (nor 3 more of the data set); its 3"));
+  CHECK(contains(matched(kPlants, {"Apple", "leaf", "sea"}), "has no class \"Apple\""));
   CHECK(matched(kPlants, {"Apple", "leaf", "sea"}).ends_with("; did you mean apple?"));
-  CHECK(contains(matched(kPlants, {"apple ", "leaf", "sea"}), "knows no class \"apple \""));
+  CHECK(contains(matched(kPlants, {"apple ", "leaf", "sea"}), "has no class \"apple \""));
   CHECK_FALSE(find_match(kPlants, {{"z_apple", "leaf", "sea"}}).has_value());
 }
 
@@ -79,23 +80,22 @@ TEST_CASE("folders that are numbers below the count are labels, where names do n
         "0 1 2 3 4 by name");
   CHECK(matched({3, {"1", "2", "3"}}, {"3", "1"}) == "2 0 by name");
   CHECK(matched({3, {"1", "2", "3"}}, {"03", "01"}) == "2 0 by name");
-  CHECK(contains(matched({3, {"1", "2", "3"}}, {"0", "1"}), "knows no class \"0\""));
-  CHECK(contains(matched(kPlants, {"3", "0"}), "knows no class \"3\""));
-  CHECK(contains(matched(kPlants, {"1", "sea"}), "knows no class \"1\""));
+  CHECK(contains(matched({3, {"1", "2", "3"}}, {"0", "1"}), "has no class \"0\""));
+  CHECK(contains(matched(kPlants, {"3", "0"}), "has no class \"3\""));
+  CHECK(contains(matched(kPlants, {"1", "sea"}), "has no class \"1\""));
   CHECK(contains(matched(unnamed(2), {"0", "2"}), "by order"));
 }
 
 TEST_CASE("where a side has no names, classes are taken in their order, and that is said") {
   CHECK(matched(unnamed(3), {"apple", "leaf", "sea"}) == "0 1 2 by order");
   CHECK(matched({3, numbers(3)}, {"apple", "leaf", "sea"}) == "0 1 2 by order");
-  CHECK(
-      noticed(unnamed(3), {"apple", "leaf", "sea"}) ==
-      "the model does not name its classes: they are taken in the order of the data's, class 0 is "
-      "\"apple\"");
+  CHECK(noticed(unnamed(3), {"apple", "leaf", "sea"}) ==
+        "the model does not name its classes: they are matched in the data set's order, class 0 is "
+        "\"apple\"");
   CHECK(contains(noticed(unnamed(2), {"class10", "class9"}), "by bytes, \"10\" before \"9\""));
   CHECK(contains(
       matched(unnamed(10), {"apple", "leaf"}),
-      "w: does not name its 10 classes, and the data set has 2 (apple, leaf); --class-map"));
+      "w: does not name its 10 classes, but the data set has 2 (apple, leaf); --class-map"));
 }
 
 TEST_CASE("synset ids, the words before them and label names are names of the same class") {
@@ -109,7 +109,7 @@ TEST_CASE("synset ids, the words before them and label names are names of the sa
   }
   CHECK(matched({2, {"n01440764", "n01443537"}}, {"goldfish (n01443537)"}) == "1 by name");
   // Brackets that hold no id are part of the name.
-  CHECK(contains(matched({2, {"crane (bird)", "crane (machine)"}}, {"bird"}), "knows no class"));
+  CHECK(contains(matched({2, {"crane (bird)", "crane (machine)"}}, {"bird"}), "has no class"));
 }
 
 TEST_CASE("a name that several classes have tells nothing, nor do two names of one class") {
@@ -117,9 +117,9 @@ TEST_CASE("a name that several classes have tells nothing, nor do two names of o
   CHECK(matched(cranes, {"crane"}) == "2 by name");  // as it stands
   CHECK(matched(cranes, {"n03126707"}) == "1 by name");
   CHECK(contains(matched({2, {"crane (n02012849)", "crane (n03126707)"}}, {"crane"}),
-                 "several of its classes are called \"crane\"; --class-map"));
+                 "several of its classes are named \"crane\"; --class-map"));
   CHECK(contains(matched({2, {"tench (n01)", "b"}}, {"tench", "n01"}),
-                 "\"tench\" and \"n01\" of the data are both its class \"tench (n01)\""));
+                 "\"tench\" and \"n01\" of the data set both match its class \"tench (n01)\""));
   CHECK(matched({2, {"a", "a"}}, {"a", "a"}) == "0 1 by name");  // the very same list
 }
 
@@ -131,9 +131,9 @@ TEST_CASE("a class map gives the order where its names are others") {
   CHECK(matched(unnamed(3), {"2", "0", "1"}, true) == "0 1 2 by order");
   CHECK(noticed(unnamed(2), {"a", "b"}, true).empty());
   CHECK(contains(matched(kPlants, {"leaf", "z_apple", "sea"}, true),
-                 "entry 1 of the class map is \"leaf\", which is the model's class 1 by its name"));
+                 "entry 1 of the class map is \"leaf\", the name of the model's class 1"));
   CHECK(contains(matched(kPlants, {"z_apple", "leaf"}, true),
-                 "the class map 2, not all of them known"));
+                 "the class map has 2, some of them unknown"));
   CHECK(contains(matched(unnamed(3), {"a"}, true), "the class map has 1 (a)"));
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("a class that has no images need not be known") {
   write_picture(folder / "val/snow/a.png", 3);
   const auto more = open_dataset(photographs(folder.path(), "folder"), Split::test);
   CHECK(contains(message_of([&] { (void)match_images(more, kPlants, false, "w"); }),
-                 "knows no class \"snow\", its 3"));
+                 "has no class \"snow\"; its 3"));
 }
 
 TEST_CASE("a class map orders or renames the classes of sets that name them themselves") {

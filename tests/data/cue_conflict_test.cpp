@@ -71,16 +71,17 @@ TEST_CASE("other names are refused, with the names that are expected") {
     CHECK(contains(with(file), expected));
   }
   CHECK(contains(with("cat/cat1-dgo2.png"),
-                 "\"dgo\" is none of the 3 categories; did you mean dog?"));
-  CHECK(contains(with("emu/emu1-dog2.png"), "a line \"emu: index index ...\""));
-  CHECK(contains(with("cat1-dog2.png"), "is none of the 3 categories"));
+                 "\"dgo\" is not one of the 3 categories; did you mean dog?"));
+  CHECK(contains(with("emu/emu1-dog2.png"), "in lines such as \"emu: index index ...\""));
+  CHECK(contains(with("cat1-dog2.png"), "is not one of the 3 categories"));
 }
 
 TEST_CASE("categories without pictures, folders without any, and no conflict are refused") {
   const TemporaryFolder folder;
   CHECK(contains(refusal(folder / "none"), "cannot be read"));
   std::filesystem::create_directories(folder / "empty/cat");
-  CHECK(contains(refusal(folder / "empty"), "holds no pictures, expected SHAPE/SHAPEn-TEXTUREm"));
+  CHECK(
+      contains(refusal(folder / "empty"), "contains no pictures, expected SHAPE/SHAPEn-TEXTUREm"));
   make_cues(folder / "few");
   std::filesystem::remove_all(folder / "few/dog");
   CHECK(contains(refusal(folder / "few"), "has no pictures of the category \"dog\""));
@@ -128,8 +129,8 @@ TEST_CASE("drawn pictures go by the names of classes, in any order") {
     CHECK(turned.textures[i] == 9 - plain.textures[i]);
     CHECK(turned.images->get(i).image == plain.images->get(i).image);
   }
-  CHECK(contains(message_of([] { (void)draw_cue_conflict(kAnimals); }),
-                 "no category is called \"disc\""));
+  CHECK(
+      contains(message_of([] { (void)draw_cue_conflict(kAnimals); }), "got the category \"disc\""));
 }
 
 TEST_CASE("a category map: names, classes, comments and empty lines") {
@@ -151,7 +152,7 @@ TEST_CASE("a category map that cannot be meant is refused, and says why") {
   CHECK(contains(message(": 1\n"), "expected a name before the colon"));
   CHECK(contains(message("cat:\n"), "cat has no classes"));
   CHECK(contains(message("cat: 1 two\n"), "got \"two\" for cat, expected the name of a class"));
-  CHECK(contains(message("cat: 1\ncat: 2\n"), "cat stands there twice"));
+  CHECK(contains(message("cat: 1\ncat: 2\n"), "cat appears twice"));
   CHECK(contains(message("cat: 1 5\ndog: 2 5\n"), "class 5 is in cat and in dog"));
   CHECK(contains(message("cat: 1 1\ndog: 2\n"), "class 1 is in cat and in cat"));
   CHECK(contains(message("cat: 10\ndog: 2\n"), "got class 10 for cat; the model has 10 classes"));

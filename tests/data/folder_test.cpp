@@ -45,8 +45,7 @@ TEST_CASE("class folders: sorted classes, sorted pictures, nothing else") {
     CHECK(train->get(i).label == train->label(i));
   }
   CHECK(train->describe(3) == (folder / "train/dog/d 1.png").string());
-  CHECK(train->notice() ==
-        (folder / "train").string() + ": left out are files of other kinds: 1 .txt");
+  CHECK(train->notice() == (folder / "train").string() + ": skipped 1 .txt (not images)");
   CHECK(contains(message_of([&] { (void)train->get(6); }), "expected 0 to 5"));
 }
 
@@ -71,7 +70,7 @@ TEST_CASE("what needs no labels takes folders without classes") {
   }
   DatasetOptions options = photographs(folder.path(), "auto");
   CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
-                 "holds no folders, expected one for each class"));
+                 "contains no folders, expected one for each class"));
   options.labelled = false;
   const auto train = open_dataset(options, Split::train);
   CHECK(train->class_names() == std::vector<std::string>{"picture"});
@@ -91,11 +90,10 @@ TEST_CASE("files of other kinds in class folders are counted, kept in the index 
   for (const char* name : {"cat", "dog"}) fs::create_directories(folder / "train" / name);
   for (const char* name : {"cat/a.TIF", "cat/b.tif", "dog/c.heic", "dog/noend", "above.tif"})
     write_file_atomically(folder.path() / "train" / name, "no picture");
-  const std::string kinds =
-      "left out are files of other kinds: 1 without an ending, 1 .heic, 2 .tif";
+  const std::string kinds = "skipped 1 without an extension, 1 .heic, 2 .tif (not images)";
   CHECK(contains(
       message_of([&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::train); }),
-      "holds no pictures, expected .jpg, .jpeg, .png"));
+      "contains no pictures, expected .jpg, .jpeg, .png"));
   write_picture(folder / "train/cat/a.png", 0);
   age(folder.path());
   DatasetOptions options = photographs(folder.path(), "folder");
@@ -110,8 +108,9 @@ TEST_CASE("an index of a build that reads other kinds of pictures is refused") {
   const auto refusal = [](const FolderIndex& index) {
     return message_of([&] { (void)parse_folder_index(format_folder_index(index), "index"); });
   };
-  CHECK(contains(refusal({{{".", 1}}, {{0, "a.tif"}}, {}}), "reads other pictures"));
-  CHECK(contains(refusal({{{".", 1}}, {{0, "a.png"}}, {{".jpg", 3}}}), "reads other pictures"));
+  CHECK(contains(refusal({{{".", 1}}, {{0, "a.tif"}}, {}}), "a build with other image formats"));
+  CHECK(contains(refusal({{{".", 1}}, {{0, "a.png"}}, {{".jpg", 3}}}),
+                 "a build with other image formats"));
   CHECK(refusal({{{".", 1}}, {{0, "a.png"}}, {{".tif", 3}}}).empty());
 }
 
@@ -123,9 +122,9 @@ TEST_CASE("validation may be called so, and splits may have names of their own")
   fs::rename(folder / "validation", folder / "held out");
   DatasetOptions options = photographs(folder.path(), "folder");
   const std::string message = message_of([&] { (void)open_dataset(options, Split::test); });
-  CHECK(contains(message, "holds no folder val, validation, valid"));
-  CHECK(contains(message, "but held out, train; --val-split FOLDER names another"));
-  CHECK(contains(message, "--val-fraction 0.1 takes a tenth of each class of the training images"));
+  CHECK(contains(message, "has no folder val, validation, valid"));
+  CHECK(contains(message, "found held out, train; --val-split FOLDER sets another"));
+  CHECK(contains(message, "--val-fraction 0.1 holds out a tenth of each class's training images"));
   options.val_split = "held out";
   CHECK(open_dataset(options, Split::test)->size() == 2);
 }
@@ -142,9 +141,10 @@ TEST_CASE("a class map gives the order and leaves out what it does not name") {
   CHECK(contains(train->notice(), "1 folders are not in the class map: emu"));
   write_file_atomically(folder / "map.txt", "dog\ndog\n");
   CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
-                 "\"dog\" stands there twice"));
+                 "\"dog\" appears twice"));
   write_file_atomically(folder / "map.txt", "\n");
-  CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }), "names no class"));
+  CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
+                 "contains no class"));
 }
 
 TEST_CASE("a class map of other programs reads the same: marks, ends of lines, quotes, NULs") {
@@ -184,7 +184,7 @@ TEST_CASE("entries of a class map without a folder are said, and folders without
                  "2 entries of the class map have no folder: Cat, fox"));
   write_file_atomically(folder / "map.txt", "n01\nn02\nn03\nn04\n");
   const std::string message = message_of([&] { (void)open_dataset(options, Split::train); });
-  CHECK(contains(message, "holds no pictures"));
+  CHECK(contains(message, "contains no pictures"));
   CHECK(contains(message, "3 folders are not in the class map: cat, dog, emu"));
   CHECK(contains(message, "4 entries of the class map have no folder: n01, n02, n03 and 1 more"));
 }
@@ -259,13 +259,13 @@ TEST_CASE("folders without pictures, and a circle of links") {
     return message_of(
         [&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::train); });
   };
-  CHECK(contains(message(), "holds no folder train"));
+  CHECK(contains(message(), "has no folder train"));
   fs::create_directories(folder / "train");
-  CHECK(contains(message(), "holds no folders, expected one for each class"));
+  CHECK(contains(message(), "contains no folders, expected one for each class"));
   fs::create_directories(folder / "train/cat");
-  CHECK(contains(message(), "holds no pictures"));
+  CHECK(contains(message(), "contains no pictures"));
   fs::create_directory_symlink(folder / "train", folder / "train/cat/again");
-  CHECK(contains(message(), "a link to a folder above?"));
+  CHECK(contains(message(), "(a link to a parent folder?)"));
 }
 
 TEST_CASE("pipes are no pictures: reading one would wait for ever") {
@@ -283,7 +283,7 @@ TEST_CASE("pipes are no pictures: reading one would wait for ever") {
 TEST_CASE("the data set is found by what lies in the folder") {
   const TemporaryFolder folder;
   DatasetOptions options = photographs(folder.path(), "auto");
-  CHECK(contains(message_of([&] { (void)detect_dataset(options); }), "holds no data set"));
+  CHECK(contains(message_of([&] { (void)detect_dataset(options); }), "contains no known data set"));
   make_class_folders(folder.path());
   CHECK(detect_dataset(options) == "folder");
   write_file_atomically(folder / "a-train-0.tar", tar_sample("k", 0, 0) + tar_end());
@@ -308,7 +308,7 @@ TEST_CASE("verifying names every broken picture, for any number of threads") {
     });
     REQUIRE(broken.size() == 2);
     CHECK(broken[0].index == 1);
-    CHECK(contains(broken[0].message, "b.png: not a picture"));
+    CHECK(contains(broken[0].message, "b.png: not an image"));
     CHECK(contains(broken[1].message, "d 2.png: the file is empty"));
     CHECK(last == 6);
   }

@@ -213,8 +213,8 @@ TEST_CASE("AugMix refuses what it cannot move: it mixes views") {
   Rng rng(1);
   const AugmentPolicy policy = parse_augment_policy("augmix", {});
   CHECK_THROWS_WITH_AS((void)apply(policy, DrawnBoxes().get(0), rng),
-                       "augmix: got boxes or dense maps, expected an image alone: the views that "
-                       "it mixes have them at different places",
+                       "augmix: got boxes or dense maps, expected images only: the mixed views "
+                       "place them differently",
                        Error);
 }
 

@@ -138,8 +138,8 @@ TEST_CASE("pixels beyond the frame are passed over, missing ones are an error") 
 
 TEST_CASE("what no GIF holds is refused") {
   CHECK(contains(error_of(Gif{.frame = {0, 0, 0, 2}, .indices = {}}.bytes()), "has no pixels"));
-  CHECK(contains(error_of(Gif{.indices = {0, 400, 2, 3}}.bytes()), "a code that means nothing"));
-  CHECK(contains(error_of(Gif{.width = 60000, .height = 60000}.bytes()), "its header promises"));
+  CHECK(contains(error_of(Gif{.indices = {0, 400, 2, 3}}.bytes()), "an undefined code"));
+  CHECK(contains(error_of(Gif{.width = 60000, .height = 60000}.bytes()), "its header specifies"));
   std::string wide = Gif{}.bytes();
   wide[13 + 12 + 10] = 9;
   CHECK(contains(error_of(wide), "its indices have 9 bits"));

@@ -82,7 +82,7 @@ TEST_CASE("classes that were renamed, added and removed are named") {
   }
   const Changed set;
   fs::remove_all(set.folder / "train/emu");
-  CHECK(set.difference_now() == "2 classes, 3 before: class 2, \"emu\", is gone");
+  CHECK(set.difference_now() == "2 classes, 3 before: class 2, \"emu\", is missing");
 }
 
 TEST_CASE("pictures that were added, removed and renamed are named") {
@@ -90,7 +90,7 @@ TEST_CASE("pictures that were added, removed and renamed are named") {
     const Changed set;
     write_picture(set.folder / "train/dog/aa.png", 9);
     CHECK(set.difference_now() ==
-          "class \"dog\" has 3 images, 2 before; the first other image is "
+          "class \"dog\" has 3 images, 2 before; the first differing image is "
           "3, " +
               (set.folder / "train/dog/aa.png").string());
   }
@@ -103,7 +103,7 @@ TEST_CASE("pictures that were added, removed and renamed are named") {
   const Changed set;
   set.rename("train/cat/b.png", "train/cat/bb.png");
   CHECK(set.difference_now() ==
-        "the first other image is 1, " + (set.folder / "train/cat/bb.png").string());
+        "the first differing image is 1, " + (set.folder / "train/cat/bb.png").string());
   set.rename("train/cat/bb.png", "train/cat/b.png");
   CHECK(set.difference_now().empty());
 }
@@ -123,16 +123,16 @@ TEST_CASE("a share, and another choice of classes, are other lists") {
                  "class \"disc\" has 5 images, 10 before"));
   const ImageList half = image_list(*select(shared, {.fraction = 0.5}));
   const auto first = select(shared, {.fraction = 0.5, .rule = FractionRule::first});
-  CHECK(contains(difference(half, *first), "the first other image is "));
-  CHECK(
-      contains(difference(list, *select(shared, {.classes = "3"})), "class 3, \"cross\", is gone"));
+  CHECK(contains(difference(half, *first), "the first differing image is "));
+  CHECK(contains(difference(list, *select(shared, {.classes = "3"})),
+                 "class 3, \"cross\", is missing"));
   CHECK(image_list(*select(shared, {.fraction = 0.5})) == half);
 }
 
 TEST_CASE("drawn pictures of another seed are others") {
   const Builtin one(Split::train, {.seed = 1, .train_size = 50});
   const Builtin two(Split::train, {.seed = 2, .train_size = 50});
-  CHECK(difference(image_list(one), two) == "the first other image is 0, image 0");
+  CHECK(difference(image_list(one), two) == "the first differing image is 0, image 0");
 }
 
 TEST_CASE("of large sets the block is named in which the lists part") {
@@ -144,10 +144,10 @@ TEST_CASE("of large sets the block is named in which the lists part") {
   CHECK(list.checksums.size() == 2500);
   const Builtin more(Split::train, {.seed = 1, .train_size = 10'010});
   CHECK(difference(list, more) ==
-        "class \"disc\" has 1001 images, 1000 before; the first other "
+        "class \"disc\" has 1001 images, 1000 before; the first differing "
         "image is one of 10000 to 10003, image 10000 to image 10003");
   CHECK(difference(list, large).empty());
-  CHECK(contains(difference(image_list(small), large), "the first other image is 4096"));
+  CHECK(contains(difference(image_list(small), large), "the first differing image is 4096"));
 }
 
 TEST_CASE("tar shards: other names, other labels and other shards") {
@@ -176,7 +176,8 @@ TEST_CASE("a pack is told by its pictures' checksums") {
   CHECK(list == image_list(*open(folder.path(), "pack")));
   write_picture(folder / "set/train/dog/d 1.png", 17);
   write_pack(folder / "train.pack", *open(folder / "set", "folder"), {});
-  CHECK(contains(difference(list, *open(folder.path(), "pack")), "the first other image is 3, "));
+  CHECK(
+      contains(difference(list, *open(folder.path(), "pack")), "the first differing image is 3, "));
 }
 
 TEST_CASE("CIFAR's records are told by their labels and their pixels") {

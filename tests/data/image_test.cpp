@@ -77,7 +77,7 @@ TEST_CASE("WebP decodes to Pillow's pixels: lossy, lossless, alpha dropped, the 
     CHECK(read_image(kCorpus / file) == tests::sample_image());
   }
   CHECK(error_of(bytes_of(kCorpus / "lossy.webp"), 11 * 13 - 1) ==
-        "photo: its header promises 13 x 11 pixels, the limit is 142");
+        "photo: its header specifies 13 x 11 pixels, the limit is 142");
   for (const char* file : {"lossy.webp", "alpha.webp", "moving.webp"}) {
     const std::vector<std::uint8_t> whole = bytes_of(kCorpus / file);
     for (std::size_t size = 0; size + 2 < whole.size() / 2; ++size) {
@@ -104,7 +104,7 @@ TEST_CASE("damaged pictures are errors that name the file" * doctest::skip(kWith
   CHECK(error_of(bytes_of(kCorpus / "truncated.jpg")) ==
         "photo: damaged JPEG: the data ends too early");
   CHECK(error_of(bytes_of(kCorpus / "huge-header.png")) ==
-        "photo: its header promises 100000 x 100000 pixels, the limit is 178956970");
+        "photo: its header specifies 100000 x 100000 pixels, the limit is 178956970");
   CHECK_THROWS_AS((void)read_image("no/such/file.png"), Error);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("what is no supported picture is said by name") {
   const std::string kinds = kWithoutWebp ? "JPEG, PNG, BMP or GIF" : "JPEG, PNG, WebP, BMP or GIF";
   CHECK(error_of({}) == "photo: the file is empty, expected " + kinds);
   CHECK(error_of_text("<html></html>") ==
-        "photo: not a picture of a known format, expected " + kinds);
+        "photo: not an image of a known format, expected " + kinds);
   CHECK(error_of_text("GIF89a...").starts_with("photo: damaged GIF"));
   CHECK(error_of_text("P6 1 1 255 ...").find("got a PPM file") != std::string::npos);
   const std::string webp = kWithoutWebp ? "photo: got a WebP file" : "photo: damaged WebP";
@@ -141,7 +141,7 @@ TEST_CASE("the pixel limit counts for every decoder") {
     const std::vector<std::uint8_t> bytes = bytes_of(kCorpus / file);
     CHECK(error_of(bytes, 11 * 13).empty());
     CHECK(error_of(bytes, 11 * 13 - 1) ==
-          "photo: its header promises 13 x 11 pixels, the limit is 142");
+          "photo: its header specifies 13 x 11 pixels, the limit is 142");
   }
 }
 

@@ -93,7 +93,7 @@ void check_row(const Row& row, const fs::path& folder) {
     CHECK(contains(error, row.format == "JPEG2000" ? "JPEG 2000"
                           : row.format == "WEBP"   ? "WebP"
                                                    : row.format));
-  if (contains(row.wanted, "from the header")) CHECK(contains(error, "its header promises"));
+  if (contains(row.wanted, "from the header")) CHECK(contains(error, "its header specifies"));
 }
 
 void check_all(const fs::path& folder) {

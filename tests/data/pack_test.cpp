@@ -96,7 +96,7 @@ TEST_CASE("every changed or missing byte of a pack is noticed") {
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{10}, std::size_t{100}, index, bytes.size() - 1})
     CHECK_FALSE(error_of(bytes.substr(0, size)).empty());
-  CHECK(contains(error_of(bytes.substr(0, bytes.size() - 1)), "was copying it cut off?"));
+  CHECK(contains(error_of(bytes.substr(0, bytes.size() - 1)), "was copying it interrupted?"));
   std::string newer = bytes;
   newer[8] = 2;
   CHECK(contains(error_of(newer), "version 2, expected 1"));

@@ -176,7 +176,7 @@ TEST_CASE("who waits long for images is told for what") {
   (void)loader.next();
   REQUIRE(said.size() > 1);
   CHECK(contains(said.back(), "waiting for images: "));
-  CHECK(contains(said.back(), " that cannot be read"));
+  CHECK(contains(said.back(), " unreadable so far"));
 }
 
 TEST_CASE("broken images can be left out") {

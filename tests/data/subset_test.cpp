@@ -63,7 +63,7 @@ TEST_CASE("classes with commas are chosen in quotes, and many by a file") {
   CHECK(contains(message_of([&] { (void)parse_classes(file, names); }), "did you mean cat?"));
   write_file_atomically(folder / "classes.txt", "\n");
   CHECK(contains(message_of([&] { (void)parse_classes(file, names); }),
-                 "classes.txt: names no class"));
+                 "classes.txt: contains no class"));
 }
 
 TEST_CASE("under other labels the images are the same, in parts too") {
@@ -129,7 +129,7 @@ TEST_CASE("the first images of every class in order, rounded down: PerViT's rule
   CHECK(select(whole, {.fraction = 0.5})->size() == 4 * 4 + 6 * 4);  // the other rule rounds up
   CHECK(part(1) == whole);
   CHECK(contains(message_of([&] { (void)part(0.13); }),
-                 "0.13 of the 7 images of \"ring\" rounds down to none"));
+                 "0.13 of the 7 images of \"ring\" rounds down to 0"));
   const auto some =
       select(whole, {.classes = "0,1", .fraction = 0.13, .rule = FractionRule::first});
   CHECK(some->size() == 2);  // the other classes are not asked for

@@ -161,7 +161,8 @@ TEST_CASE("names with dots: the right pairs, whether the first dot counts or the
   const TarSamples unclear = samples_of(tar_member("0.a.png", "x") + tar_member("0.b.png", "x") +
                                         tar_member("0.c.cls", "1"));
   CHECK(unclear.incomplete == 1);
-  CHECK(unclear.cause == "tar: 0.a.png and 0.b.png may both belong to 0, expected one of a kind");
+  CHECK(unclear.cause ==
+        "tar: 0.a.png and 0.b.png may both belong to 0, expected only one of each kind");
 }
 
 TEST_CASE("labels in .json and .txt are read where there is no .cls") {
@@ -180,9 +181,9 @@ TEST_CASE("labels in .json and .txt are read where there is no .cls") {
   CHECK(cause(tar_member("k.json", "{")) ==
         "tar: k.json has no whole number \"label\", and there is no k.cls");
   CHECK(cause(tar_member("k.txt", "a dog")) ==
-        "tar: k.txt is no number of 0 or more, and there is no k.cls");
+        "tar: k.txt is not an integer of 0 or more, and there is no k.cls");
   CHECK(cause("") == "tar: k.png has no label, expected a number in k.cls");
-  CHECK(samples_of(tar_member("k.cls", "1")).cause == "tar: k.cls has no picture beside it");
+  CHECK(samples_of(tar_member("k.cls", "1")).cause == "tar: k.cls has no matching picture");
 }
 
 TEST_CASE("blanks and a byte-order mark around a label are no part of it") {
@@ -215,12 +216,13 @@ TEST_CASE("compressed shards are named, with what unpacks them") {
   write_file_atomically(folder / "train-1.tar.gz", "x");
   write_file_atomically(folder / "train-0.tar", tar_sample("a", 0, 0) + tar_end());
   CHECK(contains(open_dataset(photographs(folder.path(), "tar"), Split::train)->notice(),
-                 "left out is " + (folder / "train-1.tar.gz").string() + ": is compressed"));
+                 "skipped " + (folder / "train-1.tar.gz").string() + ": is compressed"));
   write_file_atomically(folder / "train-1.tar", tar_sample("b", 1, 0) + tar_end());
   CHECK(open_dataset(photographs(folder.path(), "tar"), Split::train)->notice().empty());
   // A tar file that was compressed and kept its name.
   write_file_atomically(folder / "train-1.tar", std::string("\x1f\x8b\x08\0", 4) + "rest");
-  CHECK(contains(message("tar"), "train-1.tar: is compressed by gzip, expected a plain tar file"));
+  CHECK(
+      contains(message("tar"), "train-1.tar: is compressed with gzip, expected a plain tar file"));
 }
 
 TEST_CASE("labels are numbers") {
@@ -287,14 +289,14 @@ TEST_CASE("shards are named by patterns") {
   write_file_atomically(folder / "deep/s-1.tar", tar_sample("b", 1, 0) + tar_end());
   DatasetOptions options = photographs(folder.path(), "tar");
   CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
-                 "holds no tar shards"));
+                 "contains no tar shards"));
   options.train_split = "deep/s-{0..1}.tar";
   CHECK(open_dataset(options, Split::train)->size() == 2);
   options.train_split = "deep";
   CHECK(open_dataset(options, Split::train)->size() == 2);
   options.train_split = "deep/s-{0..2}.tar";
   CHECK(contains(message_of([&] { (void)open_dataset(options, Split::train); }),
-                 "s-2.tar: there is no such shard"));
+                 "s-2.tar: no such shard"));
 }
 
 }  // namespace fovea

@@ -113,7 +113,7 @@ TEST_CASE("writing in place bumps the version of every view") {
 }
 
 TEST_CASE("misuse is named") {
-  CHECK_THROWS_WITH_AS((void)Tensor().shape(), "tensor: used before it was given a value", Error);
+  CHECK_THROWS_WITH_AS((void)Tensor().shape(), "tensor: used before a value was assigned", Error);
   CHECK_THROWS_AS((void)zeros({2}).item(), Error);
   CHECK_THROWS_WITH_AS((void)zeros({2}).data<double>(), "data: got a tensor of f32, expected f64",
                        Error);

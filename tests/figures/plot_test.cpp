@@ -96,7 +96,7 @@ TEST_CASE("a confusion matrix shows names, counts and the accuracy") {
   CHECK(contains(message_of([] {
                    (void)svg_of_confusion({{"a", "b"}, {{{0, 2}, 1}}});
                  }),
-                 "got class 0 taken for 2, expected 0 to 1"));
+                 "got class 0 predicted as 2, expected 0 to 1"));
   CHECK(contains(message_of([] { (void)image_of_confusion({std::vector<std::string>(40000)}); }),
                  "got 40000 classes"));
 }

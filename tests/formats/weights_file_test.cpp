@@ -108,14 +108,14 @@ TEST_CASE("one of several sets of weights is taken by its key") {
                         torch_zip(py_dict({{"model", first}, {"model_ema", second}}), storages));
   CHECK(read_weights(folder / "two.pt", "model_ema").tensors.at("module.x").at(1) == 2);
   CHECK(contains(message_of([&] { static_cast<void>(read_weights(folder / "two.pt")); }),
-                 "--weights-key takes one of \"model\" (1 tensor), \"model_ema\" (1 tensor)"));
+                 "--weights-key selects one of \"model\" (1 tensor), \"model_ema\" (1 tensor)"));
   CHECK(contains(message_of([&] {
                    (void)read_weights(folder / "two.pt", {"ema", true});
                  }),
                  "\"ema\" is not in it, expected one of \"model\""));
   write_file_atomically(folder / "broken.pth", "\x80\x02}.");
   CHECK(contains(message_of([&] { static_cast<void>(list_weights(folder / "broken.pth")); }),
-                 "is no file of torch.save"));
+                 "is not a torch.save file"));
 }
 
 TEST_CASE("a key does not concern a file that is a single set of weights, which says so") {
@@ -132,7 +132,7 @@ TEST_CASE("a key does not concern a file that is a single set of weights, which 
     const WeightsFile file = read_weights(folder / name, "model_ema");
     CHECK(file.tensors.size() == count);
     CHECK(file.note ==
-          "holds a single set of weights, which is taken; --weights-key model_ema is not in it");
+          "contains a single set of weights, which is used; --weights-key model_ema is not in it");
     CHECK(list_weights(folder / name, "model_ema").note == file.note);
   }
   CHECK(read_weights(folder / "own.safetensors", "model").metadata.contains("config"));
@@ -146,7 +146,7 @@ TEST_CASE("a key that several files share leaves one with a single named set as 
                  "\"model_ema\" is not in it, expected one of \"model\""));
   const WeightsFile file = read_weights(folder / "one.pth", {"model_ema", true});
   CHECK(file.tensors.at("x").at(1) == 1);
-  CHECK(contains(file.note, "holds a single set of weights, which is taken"));
+  CHECK(contains(file.note, "contains a single set of weights, which is used"));
   CHECK(read_weights(folder / "one.pth", {"model", true}).note.empty());
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("zip64") {
   const auto eight = [](std::uint64_t value) { return little(value); };
   const std::string bytes = zip64_bytes("a/x", "data", eight(4) + eight(4) + eight(0));
   CHECK(bytes.substr(read(bytes).at("a/x").offset, 4) == "data");
-  CHECK(contains(message(zip64_bytes("a/x", "data", eight(4))), "lacks the zip64 numbers"));
+  CHECK(contains(message(zip64_bytes("a/x", "data", eight(4))), "lacks the zip64 sizes"));
   CHECK(contains(message(zip64_bytes("a/x", "data", eight(4) + eight(5) + eight(0))),
                  "of 4 bytes stored in 5"));
   CHECK(contains(message(zip64_bytes("a/x", "data", eight(~0ULL) + eight(~0ULL) + eight(0))),
@@ -92,13 +92,13 @@ TEST_CASE("what torch.save never writes is refused") {
            {zip_bytes({{.name = "a", .bytes = "x", .flags = 1}}), "the encrypted member"},
            {zip_bytes({{.name = "a", .bytes = "x", .packed = 9}}), "of 1 bytes stored in 9"},
            {zip_bytes({{.name = "a", .bytes = "x", .local_name = "b"}}),
-            "calls a member otherwise"},
+            "has different names for a member"},
            {zip_bytes({{"a", "x"}, {"a", "x"}}), "the member \"a\" twice"},
            {overlapping, "the member \"b\" inside of \"a\""},
            {far, "outside of the file"},
            {long_one, "of 65535 bytes, which end outside of the file"},
            {shifted, "its directory outside of the file"},
-           {counted, "1 members in its directory, its end record says 2"},
+           {counted, "1 members in its directory, but its end record lists 2"},
            {"", "no end record"},
            {"PK\3\4 and more", "no end record"}}) {
     const std::string& bytes = row.first;

@@ -63,17 +63,18 @@ int run(int argc, char** argv) {
   std::string device = "cpu";
   fovea::CommandSpec spec;
   spec.name = "gradcheck";
-  spec.description = "Every op's derivative against central differences, as a table.";
-  spec.arguments = "keeps the ops and models with that text in their name";
+  spec.description = "Checks every op's derivative against central differences.";
+  spec.arguments = "run only the ops and models with this text in their name";
   fovea::FieldGroup group(spec.fields, "Checks");
   group.add("fail-fast", &totals.fail_fast, "stop at the first failure");
   group.add("device", &device, "cpu, cuda or cuda:N");
   group.number("entries", &checks.most_entries,
-               "derivatives of each input, drawn at random, beside the largest; 0: all", {0, 1e9});
+               "derivatives to check per input: the largest and this many at random; 0: all",
+               {0, 1e9});
   group.add("directional", &checks.models_along_a_direction,
-            "of layers and models one derivative, along a random direction, in place of entries");
+            "check layers and models by one derivative along a random direction, not by entries");
   const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
-  if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected one text at most");
+  if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected at most one name");
   const std::string filter = arguments.empty() ? "" : arguments.front();
   checks.device = fovea::parse_device(device);
   fovea::require_device(checks.device);

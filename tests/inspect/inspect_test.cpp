@@ -262,7 +262,8 @@ TEST_CASE("pos-embed: cosines between positions, the class token left out") {
   CHECK(rows[2][7] == Approx(dot / std::sqrt(a * b)).epsilon(1e-5));
   CHECK(rows[2][3] == Approx(1));
   const auto without = tiny_vit({{"pos_embed", "none"}});
-  CHECK(contains(refusal("pos-embed", without.get()), "has no pos_embed; CPVT answers with"));
+  CHECK(
+      contains(refusal("pos-embed", without.get()), "has no pos_embed; use peg-kernels for CPVT"));
 }
 
 TEST_CASE("peg-kernels: every weight and the mean magnitudes") {
@@ -285,7 +286,8 @@ TEST_CASE("peg-kernels: every weight and the mean magnitudes") {
   CHECK(full_ran.rows("peg-kernels.csv")[9 + 4].back() ==  // channel 1 to channel 1
         Approx(full->store().find("pos_block.0.proj.0.weight").at((12 + 1) * 9 + 4)));
   const auto vit = tiny_vit();
-  CHECK(contains(refusal("peg-kernels", vit.get()), "has no position encoding generator; CPVT"));
+  CHECK(contains(refusal("peg-kernels", vit.get()),
+                 "has no position encoding generator, expected CPVT"));
 }
 
 TEST_CASE("attention where the grid shrinks on the way") {
@@ -371,19 +373,19 @@ TEST_CASE("questions that a model cannot answer") {
   InspectOptions options;
   options.query = "class";
   CHECK(contains(refusal("attention", vit.get(), options), "has no class token"));
-  CHECK(contains(refusal("pervit-phi", vit.get()), "no position attention; PerViT"));
-  CHECK(contains(refusal("pervit-impact", vit.get()), "content decides alone"));
+  CHECK(contains(refusal("pervit-phi", vit.get()), "no position attention, expected PerViT"));
+  CHECK(contains(refusal("pervit-impact", vit.get()), "no position attention"));
   options = {};
   options.init = true;
-  CHECK(contains(refusal("pervit-phi", vit.get(), options), "PerViT (pervit_tiny_224) has"));
+  CHECK(contains(refusal("pervit-phi", vit.get(), options), "expected PerViT (pervit_tiny_224)"));
   const auto linear = make_model("linear", {{"img_size", {32, 32}}});
-  CHECK(contains(refusal("attention", linear.get()), "has no attention; transformers"));
+  CHECK(contains(refusal("attention", linear.get()), "has no attention, expected a transformer"));
   CHECK(contains(refusal("atention", vit.get()), "did you mean attention?"));
   CHECK(contains(refusal("attention", nullptr), "needs a model"));
   const auto gray = tiny_vit({{"in_chans", 1}});
   CHECK(contains(refusal("attention", gray.get()), "takes images of 1 channels"));
   const auto no_content = tiny_pervit({{"phi_c", false}});
-  CHECK(contains(refusal("pervit-impact", no_content.get()), "position decides alone"));
+  CHECK(contains(refusal("pervit-impact", no_content.get()), "has no content attention"));
   Ran ran;
   ran.run("pervit-nonlocality", no_content.get());
   CHECK_FALSE(contains(ran.text("pervit-nonlocality.svg"), "Content attention"));

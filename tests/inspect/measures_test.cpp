@@ -214,7 +214,8 @@ TEST_CASE("a bias or a gate that all images and heads share, and attention witho
   double sum = 0;
   for (int k = 0; k < 6; ++k) sum += phi.at(3 * 6 + k);
   CHECK(at(blind.weights({0, 0}), 3, 2) == Approx(phi.at(3 * 6 + 2) / sum));
-  CHECK(contains(message_of([&] { BlockAttention(0, {}, layout); }), "block 0 showed nothing"));
+  CHECK(contains(message_of([&] { BlockAttention(0, {}, layout); }),
+                 "block 0 recorded no attention"));
 }
 
 TEST_CASE("nonlocality and impact: a gate multiplies, a bias joins the shifted exponential") {

@@ -232,7 +232,7 @@ TEST_CASE("PEGs of a file, frozen from the start") {
   CHECK(values(*fresh, "head.weight") != values(*learned, "head.weight"));
   const auto larger = make_model_from_config(tiny({{"peg_kernel", 5}}), 2);
   check_error([&] { load_pegs(*larger, folder / "learned.safetensors"); },
-              "pos_block.0.proj.0.weight is [24, 1, 3, 3] and should be [24, 1, 5, 5]");
+              "pos_block.0.proj.0.weight is [24, 1, 3, 3], expected [24, 1, 5, 5]");
   const auto more = make_model_from_config(tiny({{"peg_stack", 2}}), 2);
   check_error([&] { load_pegs(*more, folder / "learned.safetensors"); },
               "pos_block.1.proj.0.weight is missing");
@@ -260,7 +260,7 @@ TEST_CASE("wrong settings are refused by name") {
   refused({{"class_token", false}}, "global_pool token needs class_token true");
   refused({{"pos_embed", "rpe2d"}, {"irpe", true}}, "two relative encodings");
   refused({{"embed_dim", 6}, {"num_heads", 1}, {"pos_embed", "sincos"}}, "divisible by 4");
-  refused({{"fc_norm", true}}, "key fc_norm is not known");
+  refused({{"fc_norm", true}}, "key fc_norm is unknown");
   refused({{"img_size", {9, 12}}}, "is not divisible by patch_size");
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("names say where the PEGs stand") {
   CHECK(preset("cpvt_tiny_peg3_gap_patch4_32")["patch_size"] == 4);
   for (const char* name : {"cpvt_tiny_224", "cpvt_tiny_peg_224", "cpvt_tiny_peg5to0_224",
                            "cpvt_tiny_peg0to_224", "cpvt_tiny_pegx_224", "vit_tiny_peg0_224"}) {
-    check_error([&] { static_cast<void>(preset(name)); }, "is not known");
+    check_error([&] { static_cast<void>(preset(name)); }, "is unknown");
   }
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("a table of as many tokens but another grid is resized, not copied") {
     CHECK(values(*model) == resampled(*wide, {2, 8}, grid));
     REQUIRE(report.notes.size() == 1);
     CHECK(contains(report.notes[0], "pos_embed was resized from 2x8 to "));
-    CHECK(contains(report.notes[0], "as DeiT's code does it (bicubic); --pos-resize timm"));
+    CHECK(contains(report.notes[0], "as in DeiT's code (bicubic); --pos-resize timm"));
   }
   const auto same = tiny({2, 8}, 3);
   const LoadReport report = load(*same, *wide);
@@ -152,8 +152,7 @@ TEST_CASE("a folder of timm's says the grid and is resized as timm does") {
   const LoadReport report = load_weights(*model, folder.path(), finetuning());
   CHECK(values(*model) == resampled(*wide, {2, 8}, {4, 4}, kTimm));
   REQUIRE(report.notes.size() == 1);
-  CHECK(
-      contains(report.notes[0], "from 2x8 to 4x4 patches as timm does it (bicubic, antialiased)"));
+  CHECK(contains(report.notes[0], "from 2x8 to 4x4 patches as in timm (bicubic, antialiased)"));
 
   // One of an architecture that is not here is resized so too, by a guess.
   write_file_atomically(folder / "config.json", R"({"architecture": "vit_wonderful"})");
@@ -167,17 +166,17 @@ TEST_CASE("where nothing says the grid, a square is taken and that is said") {
   const LoadReport report = load_state(*model, state_of(*wide));
   CHECK(values(*model) == values(*wide));
   CHECK(report.notes ==
-        Names{"does not say by which grid its 16 patches lie; taken is the square 4x4 (--pos-grid "
-              "HxW says another)"});
+        Names{"does not record the grid of its 16 patches; using the square 4x4 (--pos-grid "
+              "HxW sets another)"});
   CHECK(load_state(*oblong, state_of(*model)).notes.size() == 2);
   CHECK(values(*oblong) == resampled(*model, {4, 4}, {8, 2}));
 
   // No square: the model's own where it has as many, else there is none to take.
   const auto six = tiny({2, 3}, 1), turned = tiny({3, 2}, 2);
-  CHECK(contains(load_state(*turned, state_of(*six)).notes.at(0), "taken is the model's own 3x2"));
+  CHECK(contains(load_state(*turned, state_of(*six)).notes.at(0), "using the model's own 3x2"));
   CHECK(contains(refusal(*model, *six, {}),
-                 "pos_embed is [1, 7, 12] and should be [1, 17, 12], and nothing says by which "
-                 "grid its patches lie; --pos-grid HxW does"));
+                 "pos_embed is [1, 7, 12], expected [1, 17, 12], and the grid of "
+                 "its patches is not recorded; set it with --pos-grid HxW"));
 }
 
 TEST_CASE("the user can say the grid, if it has as many patches") {
@@ -242,15 +241,15 @@ TEST_CASE("a computed table takes no other values from a file without a word") {
   const std::vector<double> own = values(*model);
   for (const LoadOptions& options : {LoadOptions{}, finetuning()}) {
     const std::string said = refusal(*model, *learned, {learned->info().config}, options);
-    CHECK(contains(said, "pos_embed holds other values than the sin-cos table of 4x4 patches"));
-    CHECK(contains(said, "one with pos_embed learned takes them"));
+    CHECK(contains(said, "pos_embed differs from the sin-cos table for 4x4 patches"));
+    CHECK(contains(said, "a model with pos_embed learned accepts them"));
   }
   CHECK(values(*model) == own);
   // A table that was resized in fine-tuning is what its model learned with.
   const auto tuned = tiny({4, 4}, 3, sincos), again = tiny({4, 4}, 4, sincos);
   load(*tuned, *tiny({2, 8}, 1, sincos), finetuning());
-  CHECK(
-      contains(load(*again, *tuned).notes.at(0), "they are taken, as its model learned with them"));
+  CHECK(contains(load(*again, *tuned).notes.at(0),
+                 "the file's values are used, because its model was trained with them"));
   CHECK(values(*again) == values(*tuned));
   const auto larger = tiny({6, 6}, 5, sincos);
   CHECK(load(*larger, *tuned).resized == Names{"pos_embed"});
@@ -287,7 +286,7 @@ TEST_CASE("tokens before the patches are kept, and must be as many") {
   const json uncovered{{"no_embed_class", true}};
   const auto fifteen = tiny({3, 5}, 1), sixteen = tiny({4, 4}, 2, uncovered);
   CHECK(contains(refusal(*sixteen, *fifteen, {fifteen->info().config}),
-                 "pos_embed is laid out by 1 + 3x5 places and should be by 4x4"));
+                 "pos_embed has a layout of 1 + 3x5 positions, expected 4x4"));
   const auto bare = tiny({2, 8}, 1, uncovered);
   load(*sixteen, *bare);
   CHECK(values(*sixteen) ==
@@ -336,15 +335,15 @@ TEST_CASE("what belongs to pixels is refused at another size of as many") {
   const json permuted{{"permutation", true}, {"permute_T", 5}};
   const auto wide = tiny({2, 8}, 1, permuted), model = tiny({4, 4}, 2, permuted);
   CHECK(contains(refusal(*model, *wide, {wide->info().config}),
-                 "perm is laid out by 8x32 places and should be by 16x16"));
+                 "perm has a layout of 8x32 positions, expected 16x16"));
   const auto linear = [](const Grid& size) {
     return make_model("linear", {{"img_size", size}, {"num_classes", 5}}, 1);
   };
   const auto from = linear({4, 16}), turned = linear({16, 4});
-  CHECK(
-      refusal(*turned, *from, {from->info().config}) ==
-      "weights do not fit linear: 1 mis-shaped: head.weight is laid out by 4x16 places and should "
-      "be by 16x4");
+  CHECK(refusal(*turned, *from, {from->info().config}) ==
+        "weights do not fit linear: 1 mis-shaped: head.weight has a layout of 4x16 positions, "
+        "expected "
+        "16x4");
   CHECK(load(*turned, *from, finetuning()).kept == Names{"head.weight"});
 }
 

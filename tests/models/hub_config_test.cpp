@@ -171,14 +171,14 @@ TEST_CASE("a folder of a hub loads as a model with its weights") {
   write_file_atomically(folder / "config.json", R"({"learning_rate": 1})");
   CHECK_FALSE(find_hub_config(folder / "model.safetensors").has_value());
   CHECK(contains(message_of([&] { static_cast<void>(load_model(folder.path())); }),
-                 "says which model it is of"));
+                 "names its model"));
 }
 
 TEST_CASE("which weights a folder stands for") {
   const TemporaryFolder folder;
   CHECK(weights_in(folder / "file.safetensors") == folder / "file.safetensors");
   CHECK(contains(message_of([&] { static_cast<void>(weights_in(folder.path())); }),
-                 "holds no weights, expected model.safetensors"));
+                 "contains no weights, expected model.safetensors"));
   write_file_atomically(folder / "pytorch_model.bin", "");
   CHECK(weights_in(folder.path()) == folder / "pytorch_model.bin");
   write_file_atomically(folder / "last.safetensors", "");
@@ -202,7 +202,7 @@ TEST_CASE("tensors of parts that are not here are told, all at once") {
   const std::string said = message_of([&] { load_state(*model, tensors); });
   CHECK(contains(said, "1 missing: norm.bias"));
   CHECK(contains(said, "2 unexpected: blocks.0.ls1.gamma, reg_token"));
-  CHECK(contains(said, "reg_token speaks of register tokens"));
-  CHECK(contains(said, "blocks.0.ls1.gamma speaks of layer scale"));
+  CHECK(contains(said, "reg_token indicates register tokens"));
+  CHECK(contains(said, "blocks.0.ls1.gamma indicates layer scale"));
   CHECK(foreign_parts({"blocks.0.norm1.weight"}).empty());
 }

@@ -251,7 +251,7 @@ TEST_CASE("a perfect prediction has no loss, with and without normalised targets
 TEST_CASE("a mask that hides nothing or everything is refused, with the ratios that would do") {
   CHECK_THROWS_WITH_AS(tiny({{"mask_ratio", 0.0}}),
                        "mae config: mask_ratio 0 hides 0 of 24 patches; above 0 and up to 0.9583 "
-                       "it hides some and leaves some",
+                       "it hides some patches and keeps some",
                        Error);
   CHECK_THROWS_AS(tiny({{"mask_ratio", 0.99}}), Error);
   CHECK_NOTHROW(tiny({{"mask_ratio", 0.95}}));

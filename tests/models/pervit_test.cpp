@@ -396,7 +396,7 @@ TEST_CASE("impossible settings are refused by name") {
   refused({{"depths", {1, 0}}}, "depths: got 0");
   refused({{"phi_p", false}, {"phi_c", false}}, "phi_p and phi_c are both false");
   refused({{"phi_p", 1}}, "phi_p: got 1");
-  refused({{"ppe_kernel", 2}}, "ppe_kernel: got 2, expected an odd one");
+  refused({{"ppe_kernel", 2}}, "ppe_kernel: got 2, expected an odd number");
   refused({{"ppe_layers", 3}}, "ppe_layers: got 3");
   refused({{"ppe_embed", "sin"}}, "one of euc lrn");
   refused({{"pos_embed", "sincos"}}, "pos_embed: got sincos, expected none or learned");

@@ -134,8 +134,8 @@ TEST_CASE("sin-cos check values: columns first, then rows") {
 TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
   const auto model = tiny({}, 1), other = tiny({{"num_classes", 7}}, 2);
   CHECK(message_of(*other, state_of(*model)) ==
-        "weights do not fit vit: 2 mis-shaped: head.weight is [5, 12] and should be [7, 12], "
-        "head.bias is [5] and should be [7]");
+        "weights do not fit vit: 2 mis-shaped: head.weight is [5, 12], expected [7, 12], "
+        "head.bias is [5], expected [7]");
   const LoadReport report = load_state(*other, state_of(*model), {}, {PosResize::deit, true});
   CHECK(report.kept == std::vector<std::string>{"head.weight", "head.bias"});
   CHECK(other->store().find("norm.weight").to_vector() ==
@@ -152,9 +152,9 @@ TEST_CASE("everything that does not fit is named at once, and nothing is changed
   tensors["head.weight"] = zeros({5, 12}, {DType::i64, {}});
   CHECK(message_of(*other, tensors) ==
         "weights do not fit vit: 2 missing: cls_token, norm.bias; "
-        "1 unexpected: pre_logits.fc.weight; 2 mis-shaped: head.weight is of i64 and should be of "
-        "f32, head.bias is [6] and should be [5]; pre_logits.fc.weight speaks of a representation "
-        "layer, which models here do not have");
+        "1 unexpected: pre_logits.fc.weight; 2 mis-shaped: head.weight is i64, expected "
+        "f32, head.bias is [6], expected [5]; pre_logits.fc.weight indicates a representation "
+        "layer, which is not supported");
   check_equal(*other, *reference);
 }
 

@@ -252,8 +252,9 @@ TEST_CASE("a bucket out of range is an error by name") {
   CHECK(ops::relative_gather(x, buckets(4)).shape() == Shape{1, 1, 2, 2});
   check_error([&] { static_cast<void>(ops::relative_gather(x, buckets(5))); },
               "relative_gather: bucket 5 is out of range, expected less than 5");
-  check_error([&] { static_cast<void>(ops::relative_sum(x, buckets(4), 9)); },
-              "relative_sum: got x [1, 1, 2, 5] for buckets [1, 2, 2], expected as many keys");
+  check_error(
+      [&] { static_cast<void>(ops::relative_sum(x, buckets(4), 9)); },
+      "relative_sum: got x [1, 1, 2, 5] for buckets [1, 2, 2], expected equal numbers of keys");
   check_error(
       [&] {
         static_cast<void>(ops::relative_gather(x, zeros({1, 2, 2})));

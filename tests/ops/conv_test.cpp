@@ -162,8 +162,7 @@ TEST_CASE("values and gradients have the same bits for any number of threads") {
 TEST_CASE("convolution refuses what does not fit, by name") {
   const Tensor x = zeros({2, 3, 5, 5}), w = zeros({4, 3, 3, 3});
   CHECK_THROWS_WITH_AS((void)ops::conv2d(x, zeros({4, 3, 6, 3}), {}),
-                       "conv2d: the kernel reaches over 6 positions, the padded input has 5",
-                       Error);
+                       "conv2d: the kernel covers 6 positions, but the padded input has 5", Error);
   CHECK_THROWS_WITH_AS((void)ops::conv2d(x, w, zeros({3})), "conv2d: got bias [3], expected [4]",
                        Error);
   CHECK_THROWS_AS((void)ops::conv2d(x, w, {}, {.stride = {0, 1}}), Error);

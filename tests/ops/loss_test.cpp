@@ -152,7 +152,7 @@ TEST_CASE("errors of losses") {
   CHECK_THROWS_WITH_AS((void)ops::cross_entropy(zeros({3}), labels({0, 1, 2})),
                        "cross_entropy: got logits of shape [3], expected [B, K]", Error);
   CHECK_THROWS_WITH_AS((void)ops::mse(x, zeros({5, 3})),
-                       "mse: got shapes [3, 5] and [5, 3], expected equal ones", Error);
+                       "mse: got shapes [3, 5] and [5, 3], expected equal shapes", Error);
   CHECK_THROWS_WITH_AS((void)ops::soft_distillation(x, x, 0),
                        Contains("soft_distillation: got tau 0"), Error);
   CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, labels({0, 1, 2}), 1.5),

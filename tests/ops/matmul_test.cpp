@@ -245,8 +245,8 @@ TEST_CASE("a residual is added inside the product, in its own dtype") {
       ops::linear(x.to(DType::bf16).to(DType::f32), w.to(DType::bf16).to(DType::f32), b, r);
   CHECK(mixed.to_vector() == exact.to_vector());  // no digit of the sum is lost to bf16
   CHECK_THROWS_WITH_AS((void)ops::linear(x, w, b, r.to(DType::bf16)),
-                       "linear: got residual [2, 5, 7] of bf16, expected [2, 5, 7] of f32, or of "
-                       "f32 beside bf16",
+                       "linear: got residual [2, 5, 7] of bf16, expected [2, 5, 7] of f32, or "
+                       "f32 with bf16",
                        Error);
   CHECK_THROWS_AS((void)ops::linear(x, w, b, zeros({7})), Error);
 }

@@ -72,7 +72,7 @@ TEST_CASE("the perceptron keeps what its derivative needs, and refuses what does
                        "[out, in]",
                        Error);
   CHECK_THROWS_WITH_AS((void)ops::mlp(x, w, zeros({3, 5})),
-                       "mlp: got residual [3, 5] of f32, expected [3, 4] of f32, or of f32 beside "
+                       "mlp: got residual [3, 5] of f32, expected [3, 4] of f32, or f32 with "
                        "bf16",
                        Error);
 }

@@ -143,7 +143,7 @@ OWN_FLAGS = {
                   (["--mask-ratio", "-0.5"], "mask_ratio"), (["--norm-pix-loss=maybe"], "norm"),
                   (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
                   (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
-                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "one patch")],
+                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
 }
 
 
@@ -164,7 +164,7 @@ def cifar_cases(cases, program, folder):
     cases.run(f"{program}: CIFAR: the other set", train(program, "--dataset", "cifar10", "--data-dir", other.parent,
                                                         "--output", folder / "run"), "--dataset cifar100 reads them")
     cases.run(f"{program}: CIFAR: no pickle", train(program, "--dataset", "cifar100", "--data-dir", other.parent,
-                                                    "--output", folder / "run"), "cut short")
+                                                    "--output", folder / "run"), "truncated")
     cases.run(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
                                                             folder / "none", "--output", folder / "run"),
               "no such folder")
@@ -187,11 +187,11 @@ def photograph_cases(cases, folder):
             ("one folder of classes", {"cat/a.png": picture, "dog/a.png": picture}, [], "--val-fraction 0.1"),
             ("one picture a class", {"cat/a.png": picture}, ["--val-fraction", "0.5"], "two images"),
             ("a fraction of 1", {"cat/a.png": picture}, ["--val-fraction", "1"], "val-fraction"),
-            ("test for val", {"train/cat/a.png": picture, "test/cat/a.png": picture}, [], "but test, train; --val-split"),
+            ("test for val", {"train/cat/a.png": picture, "test/cat/a.png": picture}, [], "found test, train; --val-split"),
             ("a flat val", {"train/cat/a.png": picture, "val/a.png": picture}, [], "--val-labels FILE"),
             ("no list of labels", {"train/cat/a.png": picture, "val/a.png": picture}, ["--val-labels", "none.txt"], "--val-labels: none.txt"),
             ("labels of other pictures", {"train/cat/a.png": picture, "val/a.png": picture, "l.csv": b"b.png,cat\n"},
-             ["--val-labels", "l.csv"], 'no class of the picture "a.png"'),
+             ["--val-labels", "l.csv"], 'no class for the picture "a.png"'),
             ("labels counted from 0", {"train/cat/a.png": picture, "val/a.png": picture, "l.txt": b"0\n"},
              ["--val-labels", "l.txt"], "ImageNet's development kit"),
             ("CIFAR's files", {"data_batch_1.bin": b"x"}, [], "--dataset cifar10"),
@@ -269,7 +269,7 @@ def run_cases(cases, program, folder):
 def task_cases(cases, folder):
     """What was trained for one task is asked for the other."""
     classifier, encoder = (folder / program / "taken" for program in ("train_cifar", "train_mae"))
-    cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is no masked autoencoder")
+    cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is not a masked autoencoder")
     cases.run("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
     cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
@@ -315,7 +315,7 @@ def named_cases(cases, folder):
     """Runs and models by names that mean nothing, with the run that run_cases leaves."""
     run, out = folder / "train_cifar/taken", ["--output", folder / "compared"]
     cases.run("compare: no such run", ["compare", folder / "a=none"], "no such folder")
-    cases.run("compare: a file", ["compare", run / "log.csv"], "is no folder")
+    cases.run("compare: a file", ["compare", run / "log.csv"], "is not a folder")
     cases.run("compare: an empty label", ["compare", f"={run}"], "before the =")
     cases.run("compare: a folder without a run", ["compare", folder], "log.csv")
     cases.run("compare: a curve without a folder", ["compare", run, "--curve", "top5"], "--output")
@@ -324,14 +324,14 @@ def named_cases(cases, folder):
     for program in (["summary"], ["fovea_bench", "--model"]):
         name = program[0]
         cases.run(f"{name}: no such run", [*program, folder / "none"], "does not exist")
-        cases.run(f"{name}: a folder without weights", [*program, folder], "holds no weights")
+        cases.run(f"{name}: a folder without weights", [*program, folder], "contains no weights")
         cases.run(f"{name}: no such model", [*program, "vit_tinny_patch4_32"], "vit_tiny_patch4_32")
         cases.run(f"{name}: another family's setting", [*program, run, "--peg-kernel", "3"], "peg_kernel")
         cases.run(f"{name}: a text", [*program, folder / "text.png"], "text.png")
     cases.run("summary: two models", ["summary", run, run], "got 2 models")
     cases.run("bench: --model and --workload", ["fovea_bench", "--model", run, "--workload", "loader"], "--workload")
     cases.run("bench: settings of no model", ["fovea_bench", "--img-size", "64"], "--model")
-    cases.run("inspect: no such run, no analysis", ["inspect", folder / "none"], "is no analysis")
+    cases.run("inspect: no such run, no analysis", ["inspect", folder / "none"], "unknown analysis")
 
 
 def cue_cases(cases, folder):
@@ -350,7 +350,7 @@ def cue_cases(cases, folder):
     for name in ["cat/cat1-dog2.png", "dog/dog1-cat2.png"]:
         (cues / name).parent.mkdir(exist_ok=True)
         (cues / name).write_text("this is no picture")
-    cases.run("shape bias: text as pictures", mapped, ".png: not a picture")
+    cases.run("shape bias: text as pictures", mapped, ".png: not an image")
     cases.run("shape bias: every picture broken", [*mapped, "--on-bad-image", "skip"], "all 2 pictures are broken")
     cases.run("shape bias: no map", [*evaluate, cues], "class map")
     cases.run("shape bias: drawn pictures of other classes", [*evaluate, "builtin"], "disc")
@@ -366,7 +366,7 @@ def class_cases(cases, folder):
     """Names of classes that are not there, with the weights that run_cases leaves."""
     taken, listed = folder / "train_cifar/taken/last.safetensors", folder / "listed.txt"
     evaluate = ["evaluate", taken, "--dataset", "builtin"]
-    for text, word in [(b"\n", "names no class"), (b"disc\ncheckerbord\n", "did you mean checkerboard?"),
+    for text, word in [(b"\n", "contains no class"), (b"disc\ncheckerbord\n", "did you mean checkerboard?"),
                        ("disc\n".encode("utf-16"), "expected UTF-8")]:
         listed.write_bytes(text)
         cases.run(f"--classes FILE: {text[:20]}", [*evaluate, "--classes", listed], word)

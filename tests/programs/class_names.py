@@ -166,7 +166,7 @@ def fine_tuning(table, run):
     table.note("fine-tuning onto the same classes", "its head" in said and said)
     renamed = table.pictures("renamed", [*PLANTS[:-1], "moss"], ("train", "val"))
     said = table.train(table.folder / "anew", renamed, "--finetune", run, "--max-steps", "1")
-    table.note("fine-tuning onto other classes of the same number", "" if "it starts anew" in said else said)
+    table.note("fine-tuning onto other classes of the same number", "" if "it is reinitialised" in said else said)
     lines = table.folder / "turned.txt"
     lines.write_text("\n".join(reversed(PLANTS)))
     said = table.train(table.folder / "moved", table.folder / "plants", "--class-map", lines, "--finetune", run, "--max-steps", "1")

@@ -247,7 +247,7 @@ def two_runs(table):
         for flags in ([], ["--resume", "auto"]):
             result = table.train("--output", run, *flags, program=program)
             said = result.stderr.decode()
-            named = f"process {first.pid} on" in said or (not flags and "already holds a run" in said)
+            named = f"process {first.pid} on" in said or (not flags and "already contains a run" in said)
             table.note(f"{program}: a second run in one folder {' '.join(flags)}",
                        error_of(result, 1, run) or ("" if named else said))
         first.send_signal(signal.SIGTERM)
@@ -296,7 +296,7 @@ def plans(table):
     for program in PROGRAMS:
         run = table.folder / f"planned {program}"
         result = table.train("--output", run, "--plan", program=program)
-        table.note(f"{program} --plan says what it needs", success(result) or ("" if b"plan of" in result.stdout
+        table.note(f"{program} --plan says what it needs", success(result) or ("" if b"plan for" in result.stdout
                                                                              else result.stdout))
         table.note(f"{program} --plan trains nothing", "it made the run's folder" if run.exists() else "")
 

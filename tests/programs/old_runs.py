@@ -58,7 +58,7 @@ def check_run(build, name, folder):
     notes = [line for line in lines if "setting changed" in line]
     if notes:
         sys.exit(f"error: {name}: settings are read as others than they were: {notes}")
-    if not any("does not say on which images" in line for line in lines):
+    if not any("does not record the run's images" in line for line in lines):
         sys.exit(f"error: {name}: nothing is said of a state that does not know its images")
     differ = check_resumed(folder, json.loads((RUNS / name / "resumed.json").read_text()))
     if differ:

@@ -104,7 +104,7 @@ CHANGES = {
                          ['class "cat" has 26 images, 6 before', "train/cat/x0.png"]),
     "a picture is removed": (lambda root: (root / "train/cat/5.png").unlink(),
                              ['class "cat" has 5 images, 6 before', "ends with image 16"]),
-    "a picture is renamed": (rename("bee/3.png", "bee/33.png"), ["other image is 9", "train/bee/33.png"]),
+    "a picture is renamed": (rename("bee/3.png", "bee/33.png"), ["differing image is 9", "train/bee/33.png"]),
     "a picture moves to another class": (rename("bee/3.png", "ant/33.png"), ['class "ant" has 7 images, 6 before']),
     "a test picture is renamed": (lambda root: (root / "val/ant/0.png").rename(root / "val/ant/9.png"),
                                   ["test images", "val/ant/1.png"]),
@@ -125,14 +125,14 @@ def resumes(table):
         change(data)
         table.refused(f"resume: {what}", words, "train_imagenet", *there)
         if what not in ("a class is added", "a class is renamed"):
-            table.accepted(f"resume: {what}, accepted", ["images are others than the saved run's", words[0]],
+            table.accepted(f"resume: {what}, accepted", ["images differ from the saved run", words[0]],
                            "train_imagenet", *there, FLAG)
     data, run = table.folder / "moved", table.folder / "run, moved"
     shutil.copytree(source, data)
     shutil.copytree(started, run)
     result = table.run("train_imagenet", "--data-dir", data, "--index-cache", "none", "--resume", "auto", "--output", run,
                        "--max-steps", "0")
-    table.note("resume: the same images elsewhere", result.stderr or "images" * ("others than" in result.stdout))
+    table.note("resume: the same images elsewhere", result.stderr or "images" * ("differ from" in result.stdout))
 
 
 def teachers(table):
@@ -156,7 +156,7 @@ def teachers(table):
     table.note("logits of these images", quiet.stderr or "a note" * ("recorded.safetensors:" in quiet.stdout))
     table.refused("logits of the other split", ['split "val"'], *learn(folders, val))
     table.accepted("logits of the other split, accepted", ['split "val"'], *learn(folders, val, FLAG))
-    table.accepted("foreign logits in the same order", ["of its first 18 rows 100.0 %"], *learn(folders, foreign))
+    table.accepted("foreign logits in the same order", ["of its first 18 rows, 100.0 %"], *learn(folders, foreign))
     table.accepted("foreign logits, shards in the same order", ["100.0 %"], *learn(same, foreign))
     table.refused("foreign logits, shards in another order", ["in another order?", "chance is"], *learn(other, foreign))
     table.refused("recorded logits, shards in another order", ["in another order?"], *learn(other, recorded))
@@ -165,7 +165,7 @@ def teachers(table):
     table.refused("logits of a picture that was renamed", ["train/bee/33.png"], *learn(folders, recorded))
     half = ["--fraction", "0.5"]
     table.run("evaluate", teacher, "--data-dir", folders, "--dataset", "folder", "--split", "train", *half, "--logits", recorded)
-    table.refused("logits of another half", ["first other image"],
+    table.refused("logits of another half", ["first differing image"],
                   *learn(folders, recorded, *half, "--fraction-rule", "first"))
     table.accepted("logits of this half", [], *learn(folders, recorded, *half))
 
@@ -175,11 +175,11 @@ def others(table):
     distilled = ["train_cifar", *TRAIN, "--model", "deit_tiny_distilled_patch4_32", "--max-steps", "2"]
     table.accepted("a distilled model without a teacher", ["mean of both heads, as in timm"], *distilled,
                    "--output", table.folder / "timm")
-    table.accepted("the same by DeiT's rule", ["class head alone, as in DeiT's code"], *distilled, "--without-teacher", "deit",
+    table.accepted("the same by DeiT's rule", ["only the class head, as in DeiT's code"], *distilled, "--without-teacher", "deit",
                    "--output", table.folder / "deit")
-    table.accepted("an average that cannot move", ["leaves 99.99 % of the first weights"], "train_cifar", *TRAIN, "--max-steps",
+    table.accepted("an average that cannot move", ["keeps 99.99 % of the initial weights"], "train_cifar", *TRAIN, "--max-steps",
                    "2", "--model-ema", "--model-ema-decay", "0.99996", "--output", table.folder / "average")
-    table.accepted("other batches of the same step", ["batch-size 4 -> 2", "the same 4 images in other batches"], "train_cifar",
+    table.accepted("other batches of the same step", ["batch-size 4 -> 2", "the same 4 images in different batches"], "train_cifar",
                    "--resume", "auto", "--output", table.folder / "average", "--batch-size", "2", "--grad-accum-steps", "2",
                    "--max-steps", "4")
 

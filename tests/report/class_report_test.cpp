@@ -61,7 +61,7 @@ TEST_CASE("predictions of classes that do not exist are refused") {
   CHECK(contains(message_of([&] {
                    ClassReport({"a", "b"}, predictions);
                  }),
-                 "got class 1 taken for 2, expected 0 to 1"));
+                 "got class 1 predicted as 2, expected 0 to 1"));
 }
 
 TEST_CASE(

@@ -92,7 +92,7 @@ TEST_CASE("a curve is named as its column, or as the measure of held-out images"
   }
   CHECK(message_of([&] { (void)comparison_chart(of(groups), "ema_top1"); }) ==
         "--curve: got ema_top1, expected one of train_loss, loss, top1, top5, lr, img_s, seconds, "
-        "which the runs have logged");
+        "the logged columns");
 }
 
 TEST_CASE("runs that log different columns stand in one CSV and one chart") {

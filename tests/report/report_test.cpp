@@ -132,7 +132,7 @@ TEST_CASE("mistakes are shown as the model saw them") {
   CHECK(sheet.width == 81);
   CHECK(sheet.height == 40);
   CHECK(std::equal(sheet.at(0, 41), sheet.at(0, 81), mistakes[1].image.at(0, 0)));
-  CHECK(contains(svg_of_mistakes(mistakes), "taken for " + mistakes[0].prediction));
+  CHECK(contains(svg_of_mistakes(mistakes), "predicted " + mistakes[0].prediction));
   CHECK(contains(svg_of_mistakes(mistakes), "with 75.0 %"));
   CHECK(contains(csv_of_mistakes(mistakes), "\n3,image 3,"));
   CHECK(contains(svg_of_mistakes({}), "No mistakes"));
@@ -217,7 +217,7 @@ TEST_CASE("a page without evaluation, images or epochs says so") {
   check_page(html);
   CHECK(contains(html, "Not evaluated: no weights"));
   CHECK(contains(html, "No training images: no data"));
-  CHECK(contains(html, "No epoch is finished yet."));
+  CHECK(contains(html, "No epoch has finished yet."));
   CHECK_FALSE(contains(html, "id=\"mistakes\""));
 }
 
@@ -252,13 +252,13 @@ TEST_CASE("from a run's folder to its page") {
   stopped.on_progress = [](std::int64_t, std::int64_t) { return false; };
   const std::string without = read_file(write_run_report({folder.path()}, stopped));
   check_page(without);
-  CHECK(contains(without, "Not evaluated: it was asked to stop"));
+  CHECK(contains(without, "Not evaluated: interrupted"));
   std::filesystem::remove(folder / "best.safetensors");
   std::filesystem::remove(folder / "last.safetensors");
   CHECK(contains(read_file(write_run_report({folder.path()}, {})), "Not evaluated"));
   std::filesystem::remove(folder / "config.json");
   CHECK(contains(message_of([&] { static_cast<void>(write_run_report({folder.path()}, {})); }),
-                 "expected the folder of a run"));
+                 "expected a run directory"));
 }
 
 TEST_CASE("a masked autoencoder's run: its own columns, tags, pictures and section") {
@@ -282,9 +282,9 @@ TEST_CASE("a masked autoencoder's run: its own columns, tags, pictures and secti
   CHECK(contains(html, "<section id=\"pictures\""));
   CHECK(contains(html, "Reconstructions"));
   CHECK(contains(html, "Held-out images after epoch 1."));
-  CHECK(contains(html, "loss of filling by distance"));
+  CHECK(contains(html, "inpainting baseline loss"));
   CHECK(contains(html, "2000 images of builtin at 32 x 32"));
-  CHECK(contains(html, "<dt>loss of filling by distance</dt>"));  // measured, not from the log
+  CHECK(contains(html, "<dt>inpainting baseline loss</dt>"));  // measured, not from the log
   for (const char* part : {">top-1", "Not evaluated", "id=\"mistakes\"", "id=\"calibration\""}) {
     CHECK_MESSAGE(!contains(html, part), std::string(part));
   }

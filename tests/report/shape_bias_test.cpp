@@ -132,7 +132,7 @@ TEST_CASE("categories are the model's classes, or those of a map") {
   const ModelClasses builtin{10, Builtin(Split::test).class_names()};
   CHECK(open_cues({.images = "builtin"}, builtin).categories.size() == 10);
   CHECK(contains(message_of([] { (void)open_cues({.images = "builtin"}, {10}); }),
-                 "no category is called \"disc\""));  // a model that names no classes
+                 "got the category \"disc\""));  // a model that names no classes
   const TemporaryFolder folder;
   write_file_atomically(folder / "map.txt", "cat: 0\ndog: 10\n");
   CHECK(contains(message_of([&] {

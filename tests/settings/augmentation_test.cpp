@@ -158,8 +158,8 @@ TEST_CASE("wrong settings are refused by name") {
       error_of({{"cutmix-minmax", "0.2,0.5"}, {"batch-size", "7"}}) ==
       "--batch-size: got 7, expected an even number: mixup and cutmix pair the images of a batch");
   CHECK(error_of({{"aa", "v0"}, {"train-interpolation", "lanczos"}}) ==
-        "--train-interpolation: got lanczos, expected bilinear, bicubic, nearest or random beside "
-        "--aa: it also turns and shears");
+        "--train-interpolation: got lanczos, expected bilinear, bicubic, nearest or random with "
+        "--aa, which also rotates and shears");
   CHECK(error_of({{"remode", "pixels"}}).find("pixel") != std::string::npos);
   CHECK(error_of({{"reprob", "1.5"}}).find("--reprob") != std::string::npos);
   CHECK(error_of({{"scale", "0.5"}}).find("--scale") != std::string::npos);
@@ -168,15 +168,16 @@ TEST_CASE("wrong settings are refused by name") {
 TEST_CASE("splits are refused where they would be mixed, and the losses where there are none") {
   CHECK(error_of({{"aug-splits", "1"}}) == "--aug-splits: got 1, expected 0 or at least 2");
   CHECK(error_of({{"aug-splits", "3"}, {"aa", "v0"}, {"cutmix-minmax", "0.2,0.5"}}) ==
-        "--aug-splits: got 3 with mixing on; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: "
+        "--aug-splits: got 3 with mixing, expected --mixup 0 --cutmix 0 and no --cutmix-minmax: "
         "an image and its variations would be mixed with others");
   CHECK(error_of({{"aug-splits", "3"}}) ==
-        "--aug-splits: got 3 equal rows of each image; --aa, --color-jitter, --grayscale-prob, "
-        "--gaussian-blur-prob or --reprob vary them");
-  CHECK(error_of({{"resplit", "1"}}) == "--resplit is about erasing: it needs --reprob");
+        "--aug-splits: got 3 identical rows per image; vary them with --aa, --color-jitter, "
+        "--grayscale-prob, "
+        "--gaussian-blur-prob or --reprob");
+  CHECK(error_of({{"resplit", "1"}}) == "--resplit only affects random erasing: it needs --reprob");
   CHECK(error_of({{"jsd-loss", "1"}}) == "--jsd-loss compares splits: it needs --aug-splits");
   CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"aa", "v0"}, {"bce-loss", "1"}}) ==
-        "--jsd-loss and --bce-loss: expected one of them");
+        "--jsd-loss and --bce-loss: expected only one of them");
   CHECK(error_of({{"jsd-loss", "1"}, {"aug-splits", "2"}, {"reprob", "0.5"}, {"resplit", "1"}}) ==
         "");
 }

@@ -151,10 +151,10 @@ TEST_CASE("JSON that is none is answered with line, column and what is meant") {
   CHECK(complaint("{\n # a remark\n}") ==
         "f: line 2, column 2: got #, expected // before a comment");
   CHECK(complaint("{'epochs': 3}") ==
-        "f: line 1, column 2: got ', expected names and texts in \" \"");
+        "f: line 1, column 2: got ', expected names and strings in \" \"");
   CHECK(complaint("{\"report\": True}").find("line 1, column 12: got T") != std::string::npos);
   CHECK(complaint("{\"epochs\": 3").find("the text ends here") != std::string::npos);
-  CHECK(complaint("{\"epochs\": 3 \"lr\": 1}").find("line 1, column 14: got a text") !=
+  CHECK(complaint("{\"epochs\": 3 \"lr\": 1}").find("line 1, column 14: got a string") !=
         std::string::npos);
   CHECK(complaint(" \r\n") == "f: got nothing, expected a JSON object of settings");
   for (const char* yaml : {"aa: rand-m9-mstd0.5-inc1\naug_repeats: 0.0\n", "---\nlr: 0.1\n",
@@ -284,8 +284,9 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"distillation-type", "soft"}, {"teacher-logits", "b"}, {"mixup", "0.8"}}, "--mixup 0");
   refused({{"teacher-logits", "b"}}, "--distillation-type soft, hard or bce");
   refused({{"finetune", "a"}, {"initial-checkpoint", "b"}}, "expected one of them");
-  refused({{"cooldown-epochs", "1"}, {"sched", "step"}}, "does not end at a floor");
-  refused({{"decay-milestones", "3,2"}}, "rising numbers");
+  refused({{"cooldown-epochs", "1"}, {"sched", "step"}},
+          "does not end at a constant learning rate");
+  refused({{"decay-milestones", "3,2"}}, "ascending numbers");
   refused({{"sched", "plateau"}, {"decay-rate", "1"}}, "less than 1");
   refused({{"sched", "half-cosine"}, {"warmup-prefix", "true"}}, "--warmup-prefix");
   refused({{"sched", "wsd"}, {"epochs", "10"}, {"warmup-epochs", "4"}, {"decay-epochs", "7"}},
@@ -296,7 +297,7 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"clip-mode", "agc"}, {"clip-grad", "none"}}, "--clip-grad");
   refused({{"model-ema-warmup", "true"}}, "--model-ema");
   refused({{"freeze", "a"}, {"linear-probe", "true"}}, "expected one of them");
-  refused({{"freeze", "a("}}, "no regular expression");
+  refused({{"freeze", "a("}}, "is not a regular expression");
   refused({{"train-img-sizes", "32"}}, "two or more");
   refused({{"train-img-sizes", "16.5,32"}}, "whole numbers");
   refused({{"eval", "true"}}, "--eval needs weights");
@@ -352,7 +353,8 @@ TEST_CASE("rates by patterns of names: repeated, in JSON a list or an object") {
   apply_json(fields_of(again), to_json(fields), "config.json");
   CHECK(again.step.optimizer.named_rates.size() == 2);
   CHECK(refusal("lr-scale", "head") ==
-        "--lr-scale: got head, expected PATTERN=FACTOR, as in head=10: the pattern and \"=\" come "
+        "--lr-scale: got head, expected PATTERN=FACTOR, as in head=10: the pattern and \"=\" must "
+        "come "
         "first");
   for (const char* bad : {"=2", "head=", "head=nan", "head=-1", "head=x", "he(ad=2"}) {
     CAPTURE(std::string(bad));
@@ -389,9 +391,9 @@ TEST_CASE("an average that keeps its first weights is told, with their share") {
   CHECK(told(60).empty());  // nothing is averaged
   set(config, "model-ema", "true");
   CHECK(told(60) ==
-        "--model-ema-decay 0.99996 leaves 99.76 % of the first weights in the average after the "
-        "run's 60 updates: it says little of what was learned; a smaller decay forgets them, or "
-        "--model-ema-warmup");
+        "--model-ema-decay 0.99996 keeps 99.76 % of the initial weights in the average after the "
+        "run's 60 updates, so the average reflects little of the training; use a smaller decay "
+        "or --model-ema-warmup");
   CHECK(told(200'000).empty());  // 0.03 %
   set(config, "model-ema-warmup", "true");
   CHECK(told(60).empty());

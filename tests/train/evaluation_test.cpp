@@ -61,7 +61,7 @@ TEST_CASE("means weigh by samples, and shares become percentages") {
   sums += {{2, 3}, 5};
   CHECK(info.means(sums) == Scores{1, 50});
   CHECK(info.means({{0, 0}, 0}) == Scores{0, 0});
-  CHECK(contains(message_of([&] { sums += {{1}, 1}; }), "got sums of 1 measures, expected 2"));
+  CHECK(contains(message_of([&] { sums += {{1}, 1}; }), "got sums of 1 metrics, expected 2"));
 }
 
 TEST_CASE("the test split is learned under the training split's labels, by name") {
@@ -83,7 +83,7 @@ TEST_CASE("the test split is learned under the training split's labels, by name"
   names[0] = "chessboard";
   write_val();
   CHECK(contains(message_of([&] { (void)open_datasets(config); }),
-                 "the training split: knows no class \"chessboard\""));
+                 "the training split: has no class \"chessboard\""));
 }
 
 }  // namespace fovea

@@ -142,7 +142,7 @@ TEST_CASE("without a teacher the labels teach both heads' mean, or the class hea
     REQUIRE(trainer.notices().texts().size() == 1);
     CHECK(contains(trainer.notices().texts()[0],
                    both ? "mean of both heads, as in timm; --without-teacher deit"
-                        : "class head alone, as in DeiT's code"));
+                        : "only the class head, as in DeiT's code"));
   }
   config.model.name = "vit_tiny_patch4_32";
   CHECK(make_trainer(config).notices().texts().empty());
@@ -203,12 +203,12 @@ TEST_CASE("a ViT with learned positions trains at other sizes, and PerViT refuse
   CHECK(trainer.fit());
   config.sizes.sides = {16, 20};
   CHECK(contains(message_of([&] { make_trainer(config); }),
-                 "--train-img-sizes: vit_tiny_patch4_32 cannot take size 20"));
+                 "--train-img-sizes: vit_tiny_patch4_32 does not support size 20"));
   config.model.name = "pervit_tiny_224";
   config.model.settings = {};
   config.sizes.sides = {224, 256};
-  CHECK(
-      contains(message_of([&] { make_trainer(config); }), "pervit_tiny_224 cannot take size 256"));
+  CHECK(contains(message_of([&] { make_trainer(config); }),
+                 "pervit_tiny_224 does not support size 256"));
 }
 
 TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
@@ -221,8 +221,8 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   watch.on_notice = [&](const std::string& text) { notices.push_back(text); };
   CHECK(trainer.fit(watch));
   REQUIRE(notices.size() == 2);
-  CHECK(contains(notices[0], "step 3 skipped: its loss is nan (1 so far)"));
-  CHECK(contains(notices[1], "step 4 skipped: its loss is nan (2 so far)"));
+  CHECK(contains(notices[0], "step 3 skipped: the loss is nan (1 so far)"));
+  CHECK(contains(notices[1], "step 4 skipped: the loss is nan (2 so far)"));
   CHECK(trainer.progress().step == 12);
   CHECK(trainer.progress().updates == 10);
   CHECK(trainer.progress().guard.skipped == 2);
@@ -288,7 +288,7 @@ TEST_CASE("too many of them in a row stop the run") {
   config.step.guard.most_in_row = 2;
   Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
   const std::string message = message_of([&] { static_cast<void>(trainer.fit()); });
-  CHECK(contains(message, "3 steps in a row had to be skipped"));
+  CHECK(contains(message, "3 steps in a row were skipped"));
   CHECK(contains(message, "(step 3, epoch 0)"));
 }
 

@@ -40,8 +40,8 @@ TEST_CASE("losses and gradients that are not finite") {
   GuardOptions options;
   options.skip_nonfinite = true;
   const StepGuard guard(options);
-  CHECK(contains(guard.objection(kNaN, 1, {}), "its loss is nan"));
-  CHECK(contains(guard.objection(1, INFINITY, {}), "the norm of its gradients is inf"));
+  CHECK(contains(guard.objection(kNaN, 1, {}), "the loss is nan"));
+  CHECK(contains(guard.objection(1, INFINITY, {}), "the gradient norm is inf"));
   CHECK(guard.objection(1, 1, {}).empty());
 }
 
@@ -78,9 +78,9 @@ TEST_CASE("too many skipped steps in a row stop the run and say what to do") {
   CHECK(state.in_row == 0);
   guard.skip("a", state);
   guard.skip("b", state);
-  const std::string message = message_of([&] { guard.skip("its loss is nan", state); });
+  const std::string message = message_of([&] { guard.skip("the loss is nan", state); });
   CHECK(contains(message, "3 steps in a row"));
-  CHECK(contains(message, "its loss is nan"));
+  CHECK(contains(message, "the loss is nan"));
   CHECK(contains(message, "--detect-anomaly"));
   CHECK(state.skipped == 5);
 }

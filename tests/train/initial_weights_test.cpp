@@ -64,7 +64,7 @@ TEST_CASE("a linear probe trains the head alone") {
   config.frozen.all_but_heads = true;
   Trainer trainer = make_trainer(config);
   CHECK(trainer.model().store().parameter_count() == 12 * 10 + 10);
-  CHECK(contains(notices_of(config), "; 2 are trained"));
+  CHECK(contains(notices_of(config), "; trained: 2"));
 }
 
 TEST_CASE("a linear probe on a checkpoint starts from its features and leaves them alone") {
@@ -168,11 +168,11 @@ TEST_CASE("a classifier from an encoder begins with a head of deviation 2e-5 and
 TEST_CASE("expressions that are none, or that match nothing, are refused") {
   TrainConfig config = plain_config();
   config.frozen.patterns = "blocks (";
-  CHECK(contains(message_of([&] { check_config(config); }), "( is no regular expression"));
+  CHECK(contains(message_of([&] { check_config(config); }), "( is not a regular expression"));
   config.frozen.patterns = "blocks nothing";
   CHECK(contains(message_of([&] { notices_of(config); }), "expression 2 of"));
   config.frozen.patterns = ".";
-  CHECK(contains(message_of([&] { notices_of(config); }), "nothing is left to train"));
+  CHECK(contains(message_of([&] { notices_of(config); }), "no parameters are left to train"));
   config = plain_config();
   config.step.optimizer.named_rates = {{"head", 2}, {"hea_d", 2}};
   CHECK(contains(message_of([&] { notices_of(config); }), "--lr-scale: "));
@@ -209,9 +209,9 @@ TEST_CASE("fine-tuning at another size and class count says all in one table, an
   CHECK(contains(notices.texts()[0], ": copied 29 of 32 tensors; the others:"));
   CHECK(contains(notices.texts()[0],
                  "pos_embed    [1, 17, 12]  [1, 65, 12]  resized to the model's grid"));
-  CHECK(contains(notices.texts()[1], "pos_embed was resized from 4x4 to 8x8 patches as DeiT's"));
-  CHECK(contains(notices.texts()[0], "head.weight  [10, 12]     [100, 12]    starts anew"));
-  CHECK(contains(notices.texts()[0], "head.bias    [10]         [100]        starts anew"));
+  CHECK(contains(notices.texts()[1], "pos_embed was resized from 4x4 to 8x8 patches as in DeiT's"));
+  CHECK(contains(notices.texts()[0], "head.weight  [10, 12]     [100, 12]    reinitialised"));
+  CHECK(contains(notices.texts()[0], "head.bias    [10]         [100]        reinitialised"));
   CHECK(model->info().img_size == std::array<std::int64_t, 2>{64, 64});
   Trainer trainer = make_trainer(config, data, std::move(model));
   const std::vector<double> losses = losses_of(trainer);
@@ -285,8 +285,8 @@ TEST_CASE("a head goes by the names of its classes when a run starts from it") {
 
   std::vector<std::string> turned(names.rbegin(), names.rend());
   const Started moved = start_on(config, turned);
-  CHECK(contains(moved.notices,
-                 "run.safetensors: its head knows this run's classes in another order"));
+  CHECK(
+      contains(moved.notices, "run.safetensors: its head has this run's classes in another order"));
   for (std::int64_t k = 0; k < 10; ++k) {
     CHECK(moved.weights.at("head.bias").at(k) == saved.at("head.bias").at(9 - k));
     CHECK(moved.weights.at("head.weight").at(12 * k + 5) ==
@@ -301,13 +301,13 @@ TEST_CASE("a head goes by the names of its classes when a run starts from it") {
   CHECK(values(anew.weights, "cls_token") == values(saved, "cls_token"));
   CHECK(
       contains(anew.notices, "its head is for other classes (disc, square, triangle and 7 more)"));
-  CHECK(contains(anew.notices, "it starts anew"));
+  CHECK(contains(anew.notices, "it is reinitialised"));
   CHECK(contains(anew.notices, "copied 30 of 32 tensors"));
 
   config.weights.checkpoint = std::exchange(config.weights.finetune, "");
   const Started kept = start_on(config, others);
   CHECK(values(kept.weights, "head.weight") == values(saved, "head.weight"));
-  CHECK(contains(kept.notices, "it is kept; --finetune starts it anew"));
+  CHECK(contains(kept.notices, "it is kept; --finetune reinitialises it"));
   CHECK(start_on(config, turned).weights.at("head.bias").at(0) == saved.at("head.bias").at(9));
 }
 
@@ -356,7 +356,7 @@ TEST_CASE("fine-tuning at another shape of as many patches resizes the positions
   CHECK(antialiased != plain);
 
   write_safetensors(config.weights.finetune, state_of(*wide));  // which says no grid
-  CHECK(contains(notices_of(config), "taken is the square 4x4"));
+  CHECK(contains(notices_of(config), "using the square 4x4"));
   config.weights.positions.grid = "2x8";
   CHECK(started() == antialiased);
   for (const char* const none_such : {"16", "2x", "0x8", "-2x8", "2x8x1", "x", "[2, 2.5]"}) {
@@ -383,16 +383,17 @@ TEST_CASE("fine-tuning from a checkpoint of torch.save, and a teacher from one")
       file, tests::torch_zip(tests::py_dict({{"model", student}, {"teacher", teacher}}), storages));
   TrainConfig config = plain_config();
   config.weights.finetune = file;
-  CHECK(contains(message_of([&] { notices_of(config); }), "--weights-key takes one of \"model\""));
+  CHECK(
+      contains(message_of([&] { notices_of(config); }), "--weights-key selects one of \"model\""));
   config.weights.weights_key = "model";
   check_config(config);
   CHECK(notices_of(config) ==
         file +
-            ": its head is kept: the model does not name its classes: they are taken in the "
-            "order of the data's, class 0 is \"disc\"\n" +
+            ": its head is kept: the model does not name its classes: they are matched in the "
+            "data set's order, class 0 is \"disc\"\n" +
             file + ": copied 32 of 32 tensors\n" + file +
-            ": does not say by which grid its 16 patches lie; taken is the "
-            "square 4x4 (--pos-grid HxW says another)\n");
+            ": does not record the grid of its 16 patches; using the "
+            "square 4x4 (--pos-grid HxW sets another)\n");
 
   classification_of(config).objective.distillation = Distillation::soft;
   classification_of(config).objective.teacher.model = "linear";

@@ -225,7 +225,7 @@ TEST_CASE("the file of a state has every group's moments by their names, and say
   TrainState state = trainer.state();
   state.further = {{"critic", state.further.at("discriminator")}};
   CHECK(contains(message_of([&] { load_run_state(folder / "state", state); }),
-                 "it has a group of parameters called discriminator"));
+                 "it has a parameter group called discriminator"));
   // One group leaves nothing of it in the file.
   Trainer plain = make_trainer(plain_config());
   plain.train_step();

@@ -31,7 +31,7 @@ TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, 
   CHECK(plan.wait_per_step <= plan.seconds_per_step);
   CHECK(plan.total_seconds() >= 24 * plan.seconds_per_step);
   const std::string table = plan_table(plan);
-  for (const char* row : {"optimizer", "averaged weights", "all together", "a step", "4 epochs"}) {
+  for (const char* row : {"optimizer", "averaged weights", "total", "per step", "4 epochs"}) {
     CHECK(table.find(row) != std::string::npos);
   }
 }

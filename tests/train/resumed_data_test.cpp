@@ -55,8 +55,8 @@ TEST_CASE("a run that finds other images ends with the first difference, and not
   CHECK(failure(data_of_seed(3, 3)).empty());
   CHECK(failure(data_of_seed(4, 3)) ==
         file.string() +
-            ": was saved by a run on other training images: the first other image is "
-            "0, image 0; --accept-other-images goes on with those that are there");
+            ": was saved by a run on other training images: the first differing image is "
+            "0, image 0; --accept-other-images continues with the present images");
   CHECK(contains(failure(data_of_seed(3, 4)), "a run on other test images"));
   CHECK(contains(failure(tiny_data(51)), "class \"disc\" has 6 images, 5 before"));
   const Datasets all = tiny_data();
@@ -64,7 +64,7 @@ TEST_CASE("a run that finds other images ends with the first difference, and not
   CHECK(contains(failure(half), "class \"disc\" has 3 images, 5 before"));
   // A head of other classes would not fit: the classes are what is said.
   const Datasets few{select(all.train, {.classes = "3"}), select(all.test, {.classes = "3"})};
-  CHECK(contains(failure(few), "3 classes, 10 before: class 3, \"cross\", is gone"));
+  CHECK(contains(failure(few), "3 classes, 10 before: class 3, \"cross\", is missing"));
 }
 
 TEST_CASE("other images that are accepted are told, and the run goes on to its end") {
@@ -76,7 +76,8 @@ TEST_CASE("other images that are accepted are told, and the run goes on to its e
     Trainer trainer = trainer_on(tiny_config(), tiny_data(images));
     const Notices told = trainer.resume(file, {.other_images = true});
     REQUIRE(told.texts().size() == (images == 50 ? 0 : 1));
-    if (images != 50) CHECK(contains(told.texts()[0], "the training images are others"));
+    if (images != 50)
+      CHECK(contains(told.texts()[0], "the training images differ from the saved run"));
     CHECK(trainer.progress().finished_epochs == 1);
     REQUIRE(trainer.fit());
     CHECK(trainer.progress().finished_epochs == 4);
@@ -98,7 +99,7 @@ TEST_CASE("a state of an earlier version, which does not know its images, resume
   Trainer second = trainer_on(tiny_config(), data_of_seed(4, 4));
   const Notices told = second.resume(file);
   REQUIRE(told.texts().size() == 1);
-  CHECK(contains(told.texts()[0], "does not say on which images"));
+  CHECK(contains(told.texts()[0], "does not record the run's images"));
   CHECK(second.progress().step == 1);
 }
 
@@ -156,7 +157,7 @@ TEST_CASE("batches of another size go on where a step takes as many images") {
 
   Trainer kept = make_trainer(before), changed = make_trainer(wide);
   kept.resume(file);
-  CHECK(contains(message_of([&] { changed.resume(file); }), "is this another data set?"));
+  CHECK(contains(message_of([&] { changed.resume(file); }), "is this a different data set?"));
   changed.resume(file, {.step_before = StepSize{8, 2}});
   CHECK(changed.progress().step == 4);
   CHECK(changed.progress().cursor == Cursor{1, 1});
@@ -181,7 +182,7 @@ TEST_CASE("continuing: batch size and steps of accumulation may change while the
   REQUIRE(run.notices.texts().size() == 3);
   CHECK(contains(run.notices.texts()[0], "batch-size 8 -> 16"));
   CHECK(contains(run.notices.texts()[1], "grad-accum-steps 4 -> 2"));
-  CHECK(contains(run.notices.texts()[2], "the same 32 images in other batches"));
+  CHECK(contains(run.notices.texts()[2], "the same 32 images in different batches"));
   const auto refusal = [&](const std::string& size, const std::string& steps) {
     return message_of([&] {
       static_cast<void>(

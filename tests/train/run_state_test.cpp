@@ -72,7 +72,7 @@ TEST_CASE("a state of another run is refused with every difference, and nothing 
   Trainer trainer = make_trainer(tiny_config());
   save_model(folder / "weights.safetensors", trainer.model());
   CHECK(contains(resume_failure(tiny_config(), folder / "weights.safetensors"),
-                 "is no state of a run"));
+                 "is not the state of a run"));
   const std::string bytes = read_file(file);
   write_file_atomically(file, bytes.substr(0, bytes.size() - 100));
   CHECK(contains(resume_failure(tiny_config(), file), file.string()));
@@ -106,11 +106,12 @@ TEST_CASE("a state whose counts no run could have is refused") {
   CHECK(
       contains(failure([](Progress& p) { p.cursor.epoch = INT64_MAX; }), "cursor_epoch: got 9223"));
   CHECK(contains(failure([](Progress& p) { p.finished_epochs = 4; }), "after 4 finished epochs"));
-  CHECK(contains(failure([](Progress& p) { p.cursor.batch = 6; }), "is this another data set?"));
+  CHECK(
+      contains(failure([](Progress& p) { p.cursor.batch = 6; }), "is this a different data set?"));
   CHECK(contains(failure([](Progress& p) { p.step = 0; }), "1 updates in 0 steps"));
   CHECK(contains(failure([](Progress& p) { p.step = p.forward = 7; }), "after 7 steps"));
   CHECK(contains(failure([](Progress& p) { p.cursor.epoch = p.finished_epochs = 1; }),
-                 "stands at epoch 1, batch 1 after 1 steps"));
+                 "is at epoch 1, batch 1 after 1 steps"));
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   CHECK(contains(failure([](Progress& p) { p.epoch.parts = {kInfinite}; }), "number"));
   CHECK(contains(failure([](Progress& p) { p.best.score = kInfinite; }), "number"));
@@ -156,7 +157,7 @@ TEST_CASE("continuing: what a state depends on must not change, the rest may and
 
   const TemporaryFolder other;
   run_state_file(RunPaths{other.path()}.state(), trainer.state()).write();
-  CHECK(contains(refusal("output", other.path().string()), "already holds another run"));
+  CHECK(contains(refusal("output", other.path().string()), "already contains a run other"));
 }
 
 }  // namespace fovea

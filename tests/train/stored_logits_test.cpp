@@ -81,10 +81,10 @@ TEST_CASE("logits that say whose they are: those of the very list are taken with
 
   const Read other(logits, logits_metadata("builtin", Split::train, *images_of(4)), wanted);
   CHECK(contains(other.error,
-                 "its logits are not of these training images: the first other image "
+                 "its logits do not belong to these training images: the first differing image "
                  "is 0, image 0; --accept-other-images"));
   const Read val(logits, logits_metadata("builtin", Split::test, *images), wanted);
-  CHECK(contains(val.error, "they are of the split \"val\""));
+  CHECK(contains(val.error, "they belong to the split \"val\""));
   const Read part(logits, logits_metadata("builtin", Split::train, *select(images, {"3"})), wanted);
   CHECK(contains(part.error, "10 classes, 3 before"));
 
@@ -92,7 +92,7 @@ TEST_CASE("logits that say whose they are: those of the very list are taken with
   const Read taken(logits, logits_metadata("builtin", Split::train, *images_of(4)), anyhow);
   CHECK(taken.error.empty());
   REQUIRE(taken.notices.size() == 1);
-  CHECK(contains(taken.notices[0], "of other images: the first other image is 0"));
+  CHECK(contains(taken.notices[0], "belong to other images: the first differing image is 0"));
 }
 
 TEST_CASE("logits that do not say it are measured by the labels, and chance is an error") {
@@ -102,14 +102,14 @@ TEST_CASE("logits that do not say it are measured by the labels, and chance is a
   CHECK(right.error.empty());
   REQUIRE(right.notices.size() == 1);
   CHECK(contains(right.notices[0],
-                 "of 60 of its rows 100.0 % say their image's own class "
+                 "of 60 of its rows, 100.0 % predict the label of their image "
                  "(chance is 10.0 %)"));
 
   const Tensor shuffled = logits_of(*images, shuffled_order(kImages, 1, 0));
   const Read wrong(shuffled, {}, wanted);
   CHECK(contains(wrong.error,
-                 "say their image's own class (chance is 10.0 %): are they of other "
-                 "images, or in another order? --accept-other-images"));
+                 "predict the label of their image (chance is 10.0 %); do they belong to other "
+                 "images, or are they in another order? --accept-other-images"));
   const Read anyhow(shuffled, {}, {*images, "builtin", 10, true});
   CHECK(anyhow.error.empty());
   CHECK(anyhow.notices.size() == 1);

@@ -19,9 +19,9 @@ void require_place(const Progress& progress, const EpochCut& cut, const std::str
   const bool fits = cut.batches > 0 && at.batch < cut.batches && whole_steps % cut.steps() == 0 &&
                     whole_steps / cut.steps() == at.epoch && whole_batches % cut.batches == 0 &&
                     whole_batches / cut.batches == at.epoch;
-  check(fits, where, ": stands at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
+  check(fits, where, ": is at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
         " steps of ", progress.forward, " batches, but an epoch has ", cut.steps(), " and ",
-        cut.batches, " here: is this another data set?");
+        cut.batches, " here; is this a different data set?");
 }
 
 void move_place(Progress& progress, const EpochCut& from, const EpochCut& to) {

@@ -26,28 +26,30 @@ Access<Field::Numbers> whole_numbers(std::vector<std::int64_t>* values) {
 void add_fields(Fields& fields, StepOptions& options) {
   FieldGroup(fields, "Model")
       .add("grad-checkpointing", &options.recompute_blocks,
-           "keep only the blocks' inputs and compute them again in the backward pass: less memory");
+           "store only the inputs of the blocks and recompute the rest in the backward pass");
   add_fields(fields, options.optimizer);
   FieldGroup optimizer(fields, "Optimizer");
-  optimizer.number("clip-grad", &options.clip.limit, "clip gradients there: see clip-mode",
+  optimizer.number("clip-grad", &options.clip.limit, "limit for gradient clipping; see clip-mode",
                    {1e-12, 1e12});
-  optimizer.choice("clip-mode", &options.clip.mode,
-                   "clip-grad bounds the norm of all gradients, each value, or each unit's norm "
-                   "over that of its weights");
+  optimizer.choice(
+      "clip-mode", &options.clip.mode,
+      "clip the norm of all gradients, each value, or each unit's ratio of gradient norm to "
+      "weight norm");
   FieldGroup averages(fields, "Regularise");
-  averages.add("model-ema", &options.ema.keep, "keep averaged weights too").fixed = true;
-  averages.number("model-ema-decay", &options.ema.decay, "factor of the old average",
+  averages.add("model-ema", &options.ema.keep, "also keep averaged weights (EMA)").fixed = true;
+  averages.number("model-ema-decay", &options.ema.decay, "decay of the average per update",
                   {0, 0.999999999});
-  averages.add("model-ema-warmup", &options.ema.warmup, "a smaller factor at first");
+  averages.add("model-ema-warmup", &options.ema.warmup, "use a smaller decay at the start");
   FieldGroup run(fields, "Run");
   run.add("skip-nonfinite", &options.guard.skip_nonfinite,
-          "leave out steps whose loss or gradient is not finite, instead of stopping");
+          "skip steps with a loss or gradient that is not finite, instead of stopping");
   run.number("spike-zscore", &options.guard.zscore,
-             "leave out steps whose loss is so many deviations above the last ones", {0.1, 1e6});
-  run.number("max-skipped", &options.guard.most_in_row, "steps left out in a row; one more stops",
-             {0, kMaxCount});
+             "skip steps with a loss this many standard deviations above the recent ones",
+             {0.1, 1e6});
+  run.number("max-skipped", &options.guard.most_in_row,
+             "maximum number of steps skipped in a row; one more stops the run", {0, kMaxCount});
   run.add("detect-anomaly", &options.detect_anomaly,
-          "stop at the first NaN and say where it arose");
+          "stop at the first NaN and report the op that produced it");
 }
 
 void add_fields(Fields& fields, LoopOptions& options) {
@@ -55,34 +57,36 @@ void add_fields(Fields& fields, LoopOptions& options) {
       .number("grad-accum-steps", &options.grad_accum_steps, "batches per step", {1, 65536})
       .fixed = true;
   FieldGroup(fields, "Schedule")
-      .number("cooldown-epochs", &options.cooldown_epochs, "more epochs, at min-lr",
+      .number("cooldown-epochs", &options.cooldown_epochs, "additional epochs at min-lr",
               {0, kMaxCount});
   FieldGroup run(fields, "Run");
   run.number("max-steps", &options.max_steps,
-             "stop after so many steps, as if interrupted; 0: never", {0, kMaxCount})
+             "stop after this many steps, as if interrupted; 0: never", {0, kMaxCount})
       .saved = false;
   run.number("log-interval", &options.log_interval, "steps between lines of steps.jsonl",
              {1, kMaxCount});
   run.number("recovery-interval", &options.recovery_interval,
-             "steps between saved states, beside the ends of epochs; 0: none", {0, kMaxCount});
+             "steps between saved states, in addition to the ends of epochs; 0: none",
+             {0, kMaxCount});
   run.add("overfit-batch", &options.overfit_batch,
-          "train on the first batch alone: it must be learnt");
+          "train on the first batch only, which the model must overfit");
 }
 
 void add_fields(Fields& fields, TrainingSizes& options) {
   FieldGroup g(fields, "Data");
   g.number("train-img-sizes", whole_numbers(&options.sides),
-           "sides of the training images, one for each epoch; learned positions are resized",
+           "sides of the training images, one chosen per epoch; learned positions are resized",
            {1, 4096})
       .may_be_empty = true;
   g.choice("train-size-schedule", &options.schedule,
-           "from the first of them to the last, or one at random");
+           "order of train-img-sizes: from first to last, or one at random per epoch");
 }
 
 void add_fields(Fields& fields, EvaluateOptions& options) {
   add_fields(fields, options.crop);
   FieldGroup(fields, "Optimizer")
-      .number("val-batch-size", &options.batch_size, "in evaluation; 0: as batch-size", {0, 65536})
+      .number("val-batch-size", &options.batch_size, "batch size in evaluation; 0: batch-size",
+              {0, 65536})
       .other_names = {"validation-batch-size", "vb"};
 }
 

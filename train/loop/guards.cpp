@@ -19,15 +19,16 @@ double z_score(double loss, const std::vector<double>& losses) {
 }
 
 std::string StepGuard::objection(double loss, double gradient_norm, const GuardState& state) const {
-  if (options_.skip_nonfinite && !std::isfinite(loss)) return text_of("its loss is ", loss);
+  if (options_.skip_nonfinite && !std::isfinite(loss)) return text_of("the loss is ", loss);
   if (options_.skip_nonfinite && !std::isfinite(gradient_norm)) {
-    return text_of("the norm of its gradients is ", gradient_norm);
+    return text_of("the gradient norm is ", gradient_norm);
   }
   if (!options_.zscore || state.losses.size() < kFewest) return {};
   const double z = z_score(loss, state.losses);
   if (z <= *options_.zscore) return {};
-  return text_of("its loss of ", loss, " is a spike, ", z, " deviations above the last ",
-                 state.losses.size());
+  return text_of("the loss of ", loss, " is a spike, ", z,
+                 " standard deviations above the mean of the last ", state.losses.size(),
+                 " losses");
 }
 
 void StepGuard::accept(double loss, GuardState& state) const {
@@ -41,9 +42,9 @@ void StepGuard::skip(const std::string& reason, GuardState& state) const {
   ++state.skipped;
   ++state.in_row;
   check(state.in_row <= options_.most_in_row, "training: ", state.in_row,
-        " steps in a row had to be skipped, the last because ", reason,
-        "; --detect-anomaly says where NaN arises; a lower --lr, --clip-grad 1 or a longer warm-up "
-        "may help; --resume goes on from the last saved state with other settings");
+        " steps in a row were skipped, the last because ", reason,
+        "; --detect-anomaly reports where a NaN arises; a lower --lr, --clip-grad 1 or a longer "
+        "warm-up may help; --resume continues from the last saved state with other settings");
 }
 
 }  // namespace fovea

@@ -34,8 +34,8 @@ std::string list_of(const std::vector<std::string>& names) {
 void require_finite(double loss, const std::string& of = "") {
   if (std::isfinite(loss)) return;
   fail("training: the loss", of, " is ", std::isnan(loss) ? "NaN" : "infinite",
-       "; --detect-anomaly says where that arises, a lower --lr or --clip-grad 1 may help, "
-       "--skip-nonfinite leaves such steps out");
+       "; --detect-anomaly reports where it arises, a lower --lr or --clip-grad 1 may help, "
+       "--skip-nonfinite skips such steps");
 }
 
 std::vector<std::unique_ptr<TrainedGroup>> groups_of(const Task& task, const ParameterStore& store,
@@ -122,7 +122,7 @@ TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
   TaskLoss loss = task_->loss(batch, ctx);
   check(loss.total.defined() && loss.further.size() + 1 == groups_.size(),
         "training: the task gave ", loss.further.size() + (loss.total.defined() ? 1 : 0),
-        " losses for ", groups_.size(), " groups of parameters; the first cannot rest");
+        " losses for ", groups_.size(), " groups of parameters; the first group always needs one");
   numbers_.current().add_batch(loss, batch.size());
   if (numbers_.loss_is_bad() && !guard_.skips_nonfinite()) {
     require_finite(numbers_.current().loss());
@@ -186,9 +186,9 @@ void TrainStep::settle(Progress& progress) {
     gradient_norm_ = step.gradient_norm();
     require_finite(loss, of);
     if (!std::isfinite(gradient_norm_)) {
-      fail("training: gradients", of, " that are not finite",
+      fail("training: gradients", of, " are not finite",
            has_gradients ? ": " + list_of(parameters_with_bad_gradient(model_.store())) : "",
-           "; --detect-anomaly says where that arises, --skip-nonfinite leaves such steps out");
+           "; --detect-anomaly reports where this arises, --skip-nonfinite skips such steps");
     }
     step.add_losses(progress);
     guard_.accept(loss, progress.guard);
@@ -232,7 +232,8 @@ void TrainStep::check_first_gradients(const TrainedGroup& group) const {
     if (!task_->is_unused(p)) missing.push_back(p.name);
   }
   check(missing.empty(), "training: no gradient reached ", missing.size(),
-        " parameters: ", list_of(missing), "; is the graph cut somewhere?");
+        missing.size() == 1 ? " parameter: " : " parameters: ", list_of(missing),
+        "; is the graph cut somewhere?");
 }
 
 }  // namespace fovea

@@ -63,8 +63,8 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
     const std::string where = state_file.string();
     const std::optional<ImageLists> lists = parse_image_lists(saved.images, where);
     if (!lists) {
-      notices.add(where, ": does not say on which images the run was (an earlier version saved ",
-                  "it); it goes on with those that are there");
+      notices.add(where, ": does not record the run's images (saved by an earlier version); ",
+                  "continuing with the present images");
     } else if (saved.images != images_) {
       compare_images(*lists, how.other_images, where, notices);
     }
@@ -84,9 +84,8 @@ void Trainer::compare_images(const ImageLists& saved, bool accept, const std::st
   const auto compare = [&](const char* which, const ImageList& earlier, const Dataset& dataset) {
     const std::string text = difference(earlier, dataset);
     check(accept || text.empty(), where, ": was saved by a run on other ", which, " images: ", text,
-          "; --accept-other-images goes on with those that are there");
-    if (!text.empty())
-      notices.add("the ", which, " images are others than the saved run's: ", text);
+          "; --accept-other-images continues with the present images");
+    if (!text.empty()) notices.add("the ", which, " images differ from the saved run's: ", text);
   };
   compare("training", saved.train, *data_.train);
   compare("test", saved.test, *data_.test);
@@ -99,12 +98,13 @@ void Trainer::require_finite() {
   const std::vector<std::string> names = nonfinite_tensors(state());
   if (names.empty()) return;
   refuse_to_save(std::to_string(names.size()) +
-                 " tensors hold a NaN or an infinity, the first is " + names.front());
+                 (names.size() == 1 ? " tensor contains" : " tensors contain") +
+                 " a NaN or an infinity, the first is " + names.front());
 }
 
 void Trainer::refuse_to_save(const std::string& what) const {
   fail("training: after step ", progress_.step, " (epoch ", progress_.finished_epochs, ") ", what,
-       "; this is not saved, and what was saved before stands: --resume auto goes on from there, a "
+       "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
        "lower --lr or --clip-grad 1 may help");
 }
 
@@ -184,7 +184,7 @@ void Trainer::after_step() {
 void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
   for (const BrokenImage& image : images)
     if (bad_images_.insert(image.message).second)
-      observer_->notice("broken image left out: " + image.message);
+      observer_->notice("skipped a broken image: " + image.message);
 }
 
 bool Trainer::must_stop() const {

@@ -36,8 +36,8 @@ void try_training_sizes(const TrainingSizes& sizes, Model& model, const std::str
       const TensorOptions options{DType::f32, model.device()};
       (void)model.probe(zeros({1, model.info().in_chans, side, side}, options), ctx);
     } catch (const Error& error) {
-      throw UsageError("--train-img-sizes: " + who + " cannot take size " + std::to_string(side) +
-                       ": " + error.what());
+      throw UsageError("--train-img-sizes: " + who + " does not support size " +
+                       std::to_string(side) + ": " + error.what());
     }
   }
 }

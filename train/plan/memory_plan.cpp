@@ -72,7 +72,7 @@ std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
 }
 
 std::string what_fits(const TrainConfig& config, const Datasets& data) {
-  const std::string less = "a smaller --img-size or model, or --grad-checkpointing, takes less";
+  const std::string less = "use a smaller --img-size or model, or --grad-checkpointing";
   const Room room = room_of(config);
   if (room.available == 0) return less;  // not known
   std::int64_t most = 0;
@@ -86,10 +86,9 @@ std::string what_fits(const TrainConfig& config, const Datasets& data) {
   if (most < task_info(config).batch_multiple) return "not even the smallest batch fits; " + less;
   const std::string size = "--batch-size " + std::to_string(most);
   if (most < config.images.loader.batch_size)
-    return size + " fits; --auto-batch finds it and accumulates";
+    return size + " fits; --auto-batch chooses it and accumulates gradients";
   return size +
-         " fits as the program stands now: did something else take memory, or was it "
-         "--val-batch-size?";
+         " fits at present: did another program use memory, or is --val-batch-size too large?";
 }
 
 void fit_batch_size(TrainConfig& config, const Datasets& data) {
@@ -108,7 +107,7 @@ void fit_batch_size(TrainConfig& config, const Datasets& data) {
   }
   fail("--auto-batch: ", config.model.name, " needs ", megabytes_text(memory.total(least)),
        " for a batch of ", least, ", but ", megabytes_text(room.available),
-       " are available; a smaller ", "--img-size or model, or --grad-checkpointing, takes less");
+       " are available; use a smaller ", "--img-size or model, or --grad-checkpointing");
 }
 
 }  // namespace fovea

@@ -100,7 +100,7 @@ std::string plan_table(const Plan& plan) {
     text += "  " + name + std::string(name.size() < 26 ? 26 - name.size() : 1, ' ') + value + "\n";
   };
   row("parameters", std::to_string(plan.parameters));
-  row("forward pass of an image", fixed_text(plan.flops_per_image * 1e-9, 3) + " GFLOP");
+  row("forward pass per image", fixed_text(plan.flops_per_image * 1e-9, 3) + " GFLOP");
   const auto memory = [&](const std::string& name, std::int64_t bytes,
                           const std::string& more = "") {
     const std::string value = megabytes_text(bytes);
@@ -111,24 +111,24 @@ std::string plan_table(const Plan& plan) {
   memory("optimizer", m.optimizer);
   if (m.averages > 0) memory("averaged weights", m.averages);
   memory("activations, workspace", m.per_batch + B * m.per_image);
-  if (m.loader_image > 0) memory("batches made ahead", B * m.loader_image);
+  if (m.loader_image > 0) memory("prefetched batches", B * m.loader_image);
   if (m.program > 0) memory("program and data set", m.program);
-  memory("all together", m.total(B), " with batches of " + std::to_string(B));
+  memory("total", m.total(B), " at batch size " + std::to_string(B));
   if (plan.available > 0) {
     memory("available", plan.available,
-           ", enough for batches of " + std::to_string(plan.largest_batch));
+           ", enough for batch size " + std::to_string(plan.largest_batch));
   }
   if (plan.seconds_per_step <= 0) return text;
-  row("a step", fixed_text(plan.seconds_per_step, 3) + " s, of which " +
-                    fixed_text(plan.wait_per_step, 3) + " s wait for data");
-  row("an epoch",
-      std::to_string(plan.steps_per_epoch) + " steps, " +
+  row("per step", fixed_text(plan.seconds_per_step, 3) + " s, including " +
+                      fixed_text(plan.wait_per_step, 3) + " s waiting for data");
+  row("per epoch",
+      std::to_string(plan.steps_per_epoch) + (plan.steps_per_epoch == 1 ? " step, " : " steps, ") +
           format_duration(static_cast<double>(plan.steps_per_epoch) * plan.seconds_per_step) +
-          ", and " + format_duration(plan.evaluation_seconds) + " to evaluate");
+          ", plus " + format_duration(plan.evaluation_seconds) + " of evaluation");
   const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(plan.total_seconds());
-  row("all " + std::to_string(plan.epochs) + " epochs", format_duration(plan.total_seconds()) +
-                                                            ", started now until " +
-                                                            local_time_text(end, "%Y-%m-%d %H:%M"));
+  row(std::to_string(plan.epochs) + (plan.epochs == 1 ? " epoch" : " epochs"),
+      format_duration(plan.total_seconds()) + " total; would finish at " +
+          local_time_text(end, "%Y-%m-%d %H:%M"));
   return text;
 }
 

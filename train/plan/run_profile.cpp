@@ -18,7 +18,8 @@ std::string RunProfile::step_done() {
   profile_.reset();
   write_file_atomically(file_, chrome_trace(spans));
   return "profile   " + file_.string() + ", " + std::to_string(steps_) +
-         " steps, for chrome://tracing or ui.perfetto.dev\n\n" + profile_table(spans);
+         (steps_ == 1 ? " step" : " steps") + ", for chrome://tracing or ui.perfetto.dev\n\n" +
+         profile_table(spans);
 }
 
 }  // namespace fovea

@@ -23,8 +23,9 @@ bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
 void add_fields(Fields& fields, RecorderOptions& options) {
   FieldGroup g(fields, "Run");
   g.number("checkpoint-hist", &options.history,
-           "epochs whose weights are kept beside last and best: the best ones", {0, 1000});
-  g.add("async-checkpoint", &options.asynchronous, "write files while training goes on");
+           "number of best epochs to keep weights of, in addition to last and best", {0, 1000});
+  g.add("async-checkpoint", &options.asynchronous,
+        "write files in the background while training continues");
 }
 
 RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
@@ -161,10 +162,9 @@ void RunRecorder::require_files() const {
   std::set<std::filesystem::path> files = written_;
   files.insert({paths_.log(), paths_.steps()});
   for (const std::filesystem::path& file : files) {
-    check(
-        std::filesystem::exists(file), file.string(),
-        ": is missing: something else removed it while the run went on; what else is in the folder "
-        "is whole");
+    check(std::filesystem::exists(file), file.string(),
+          ": is missing: another program removed it during the run; the other files in the folder "
+          "are intact");
   }
 }
 

@@ -32,16 +32,17 @@ void add_fields(Fields& fields, RunContext& context) {
   data.number("workers", &context.workers, "threads that prepare batches; 0: none", {0, 256})
       .other_names = {"j", "num-workers"};
   data.choice("on-bad-image", stop_or_skip(&context.bad_image_limit),
-              "stop: when more than 1 % of the images are broken; skip: never", {"stop", "skip"});
+              "stop: fail if more than 1 % of the images are broken; skip: never fail",
+              {"stop", "skip"});
   add_fields(fields, context.normalization);
   FieldGroup run(fields, "Run");
-  run.number("seed", &context.seed, "of everything random", {0, 1e9}).fixed = true;
+  run.number("seed", &context.seed, "seed of all random numbers", {0, 1e9}).fixed = true;
   run.add("device", device_access(&context.device), "cpu, cuda or cuda:N");
   run.add("allow-tf32", &context.allow_tf32,
-          "CUDA: f32 products round their operands to 10 bits behind the point");
-  run.choice("precision", &context.precision, "of activations; parameters stay f32",
+          "CUDA: f32 matrix products round their operands to TF32 (10-bit mantissa)");
+  run.choice("precision", &context.precision, "precision of the activations; parameters stay f32",
              {"f32", "bf16"});
-  run.number("threads", &context.threads, "for computing; 0: all. Results do not depend on it",
+  run.number("threads", &context.threads, "compute threads; 0: all. Results do not depend on it",
              {0, 1024});
 }
 

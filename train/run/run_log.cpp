@@ -56,7 +56,7 @@ std::optional<double> value_of(const EpochRow& row, const Column& column) {
   const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
   if (group.empty()) return {};
   check(group.size() == column.count, "log: got ", group.size(), " numbers for the ", column.count,
-        " columns like ", column.name);
+        " columns such as ", column.name);
   return group[column.index];
 }
 
@@ -141,7 +141,7 @@ std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
     });
   }
   check(first == header_line(columns), name,
-        ": the first line is no header of such a run's log, expected ", expected);
+        ": the first line is not the header of this kind of log, expected ", expected);
   std::vector<EpochRow> rows;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const bool is_row = parse_row(lines[i], columns, rows.emplace_back());

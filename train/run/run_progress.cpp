@@ -38,13 +38,13 @@ void check_progress(const Progress& p) {
     check(count >= 0 && count <= kMost, name, ": got ", count, ", expected 0 to ", kMost);
   }
   check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
-        " steps of ", p.forward, " batches, expected no more of the former");
+        " steps of ", p.forward, " batches, expected updates <= steps <= batches");
   for (const auto& [name, count] : p.group_updates) {
     check(count >= 0 && count <= p.step, "got ", count, " updates of ", name, " in ", p.step,
           " steps");
   }
   const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
-  check(p.cursor.epoch == p.finished_epochs || between, "got a place in epoch ", p.cursor.epoch,
+  check(p.cursor.epoch == p.finished_epochs || between, "got a position in epoch ", p.cursor.epoch,
         ", batch ", p.cursor.batch, " after ", p.finished_epochs, " finished epochs");
   for (const BestEpoch& best : {p.best, p.best_ema}) {
     check(best.epoch >= -1 && best.epoch < std::max<std::int64_t>(p.finished_epochs, 1),
@@ -99,7 +99,7 @@ GuardState guard_from(const json& j) {
   s.losses = j.at("losses").get<std::vector<double>>();
   s.in_row = j.at("in_row").get<std::int64_t>();
   s.skipped = j.at("skipped").get<std::int64_t>();
-  check(s.losses.size() <= GuardState::kWindow, "the guard remembers ", s.losses.size(),
+  check(s.losses.size() <= GuardState::kWindow, "the guard has ", s.losses.size(),
         " losses, expected at most ", GuardState::kWindow);
   return s;
 }

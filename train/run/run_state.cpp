@@ -40,14 +40,14 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
   SafetensorsFile file = read_safetensors(path);
   const auto format = file.metadata.find("fovea");
   check(format != file.metadata.end(), path.string(),
-        ": is no state of a run (a run directory's state.safetensors)");
+        ": is not the state of a run (state.safetensors in a run directory)");
   if (format->second == kFormatWithoutSum) return file;
   check(format->second == kFormat, path.string(), ": has format ", format->second, ", expected ",
         kFormat);
   check(value_or(file.metadata, "crc32c", "") == checksum_of(file.tensors, file.metadata),
         path.string(),
-        ": damaged: its checksum is wrong; the weights files beside it may be whole: ",
-        "--initial-checkpoint starts a new run from one");
+        ": damaged: its checksum is wrong; the weights files next to it may be intact: ",
+        "--initial-checkpoint starts a new run from one of them");
   return file;
 }
 
@@ -81,7 +81,8 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
     const std::vector<std::string> lines = differences(mine, saved, kind);
     std::string text;
     for (const std::string& line : lines) text.append(text.empty() ? " " : "; ").append(line);
-    check(lines.empty(), path, ": does not fit this run, ", lines.size(), " tensors differ:", text);
+    check(lines.empty(), path, ": does not fit this run, ", lines.size(),
+          lines.size() == 1 ? " tensor differs:" : " tensors differ:", text);
   }
 }
 
@@ -94,8 +95,8 @@ Progress progress_of(const SafetensorsFile& file, const std::string& path) try {
 /// A group that has not moved yet has no count.
 void require_groups(const TrainState& state, const Progress& progress, const std::string& path) {
   for (const auto& [name, count] : progress.group_updates) {
-    check(state.further.contains(name), path, ": does not fit this run: it has a group of ",
-          "parameters called ", name);
+    check(state.further.contains(name), path, ": does not fit this run: it has a parameter ",
+          "group called ", name);
   }
 }
 

@@ -14,7 +14,7 @@ std::string Measure::text(double value) const {
 
 ScoreSums& ScoreSums::operator+=(const ScoreSums& other) {
   check(values.size() == other.values.size(), "scores: got sums of ", other.values.size(),
-        " measures, expected ", values.size());
+        " metrics, expected ", values.size());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += other.values[i];
   count += other.count;
   return *this;

@@ -118,7 +118,7 @@ std::string other_colors(const Metadata& metadata, const std::filesystem::path& 
     return text_of(" --", name, " ", v[0], ",", v[1], ",", v[2]);
   };
   return "was trained with" + flag("mean", theirs.mean) + flag("std", theirs.deviation) +
-         ", and this run has others";
+         ", but this run uses other values";
 }
 
 }  // namespace fovea

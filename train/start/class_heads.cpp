@@ -47,9 +47,10 @@ void match_heads(const HeadOrigin& origin, const std::vector<std::string>& class
   if (origin.learned.count == std::ssize(classes)) match = find_match(origin.learned, own);
   const std::string head = origin.where + ": its head ";
   if (!match) {
-    notices.add(head, "is for other classes (", first_few(origin.learned.names),
-                ") than this run's (", first_few(classes), "): ",
-                origin.finetune ? "it starts anew" : "it is kept; --finetune starts it anew");
+    notices.add(
+        head, "is for other classes (", first_few(origin.learned.names), ") than this run's (",
+        first_few(classes),
+        "): ", origin.finetune ? "it is reinitialised" : "it is kept; --finetune reinitialises it");
     if (!origin.finetune) return;
     const NoGrad no_grad;
     for (const Parameter& p : heads) {
@@ -61,7 +62,7 @@ void match_heads(const HeadOrigin& origin, const std::vector<std::string>& class
     if (origin.finetune && !said.empty()) notices.add(head, "is kept: ", said);
   }
   if (!match || match->is_identity()) return;
-  notices.add(head, "knows this run's classes in another order: its rows are put into this one");
+  notices.add(head, "has this run's classes in another order: its rows are reordered");
   for (const Parameter& p : heads) move_rows(p.tensor, match->labels);
 }
 

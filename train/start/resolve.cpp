@@ -39,11 +39,11 @@ fs::path find_state(const TrainConfig& config) {
     const fs::path state = fs::is_directory(given) ? RunPaths{given}.state() : given;
     check(fs::exists(state), "--resume: ", state.string(), " does not exist");
     check(!has_own || request.eval || fs::equivalent(own, state), "--output: ", request.output,
-          " already holds another run than ", state.string());
+          " already contains a run other than ", state.string());
     return state;
   }
   check(!has_own || request.eval, "--output: ", request.output,
-        " already holds a run; --resume auto continues it, another --output starts a new one");
+        " already contains a run; --resume auto continues it, another --output starts a new one");
   return {};
 }
 
@@ -75,15 +75,15 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
     }
   }
   if (same_step && step_size(saved) != step_size(now)) {
-    notices.add("a step takes the same ", images, " images in other batches: what is drawn for ",
-                "each batch (mixing, drop path) and the last digits of sums become others");
+    notices.add("a step takes the same ", images, " images in different batches: random draws per ",
+                "batch (mixing, drop path) and the last digits of sums will differ");
   }
   if (!same_step) {
     refused += text_of("; --batch-size times --grad-accum-steps must stay ", images, ", got ",
                        step_size(now).images());
   }
   check(refused.empty(), state.string(),
-        ": was saved with other settings, and needs them:", refused);
+        ": was saved with other settings, which must not change:", refused);
 }
 
 ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flags,

@@ -39,12 +39,11 @@ void freeze_parameters(const FrozenOptions& options, const Model& model, Notices
   }
   const auto idle = std::find(used.begin(), used.end(), false) - used.begin();
   if (idle < std::ssize(used)) {
-    throw UsageError("--freeze: no parameter's name has a match for expression " +
-                     std::to_string(idle + 1) + " of \"" + options.patterns +
-                     "\"; ./run summary lists them");
+    throw UsageError("--freeze: no parameter name matches expression " + std::to_string(idle + 1) +
+                     " of \"" + options.patterns + "\"; ./run summary lists them");
   }
-  if (left == 0) throw UsageError("--freeze: nothing is left to train");
-  notices.add("frozen: ", frozen, " parameters; ", left, " are trained");
+  if (left == 0) throw UsageError("--freeze: no parameters are left to train");
+  notices.add("frozen: ", frozen, " parameters; trained: ", left);
 }
 
 /// Each --lr-scale must mean some parameter.
@@ -76,9 +75,9 @@ void check_batch_size(const TrainConfig& config, const Dataset& train) {
   const std::int64_t multiple = task_info(config).batch_multiple;
   const std::int64_t most = shown / multiple * multiple;
   check_usage(most > 0, "--train-split: got ", shown, " images, expected at least ", multiple,
-              ", the smallest batch of this task");
+              ", the smallest batch for this task");
   check_usage(false, "--batch-size: got ", loader.batch_size, ", but an epoch has ", shown,
-              " images and training leaves out an incomplete batch; --batch-size ", most, " fits");
+              " images and training drops an incomplete batch; --batch-size ", most, " fits");
 }
 
 std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
@@ -99,7 +98,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   const std::int64_t side = dataset.image_size().height;  // 0: photographs
   if (patch >= 16 && side > 0 && side <= 32) {
     notices.add(name, ": patches of ", patch, " pixels on images of ", side,
-                " see little; --patch-size 4 is usual here");
+                " are very large; --patch-size 4 is usual here");
   }
   freeze_parameters(config.frozen, *model, notices);
   check_rates(config.step.optimizer.named_rates, *model);

@@ -40,7 +40,7 @@ const TaskRow& row_of(TaskKind kind) {
 /// As they are before anything is said, when a task does nothing that it was not asked for.
 OtherSettings settings_of(const TaskRow& row, const TaskRow& asker) {
   const auto config = std::make_shared<TrainConfig>(config_for(row.kind));
-  return {std::string("a setting of ") + row.models + "; " + asker.programs + " " + asker.models,
+  return {std::string("a setting for ") + row.models + "; " + asker.programs + " " + asker.models,
           config, fields_of(*config)};
 }
 

@@ -59,18 +59,18 @@ std::string loading_table(const std::filesystem::path& path, const WeightsList& 
         {name, shape_in(in_file, name), own.defined() ? text_of(own.shape()) : "-", what});
   };
   for (const std::string& name : report.resized) add(name, "resized to the model's grid");
-  for (const std::string& name : report.kept) add(name, "starts anew");
+  for (const std::string& name : report.kept) add(name, "reinitialised");
   int decoder = 0;  // MAE's: too many to list
   for (const auto& [name, shape] : in_file) {
     if (model.store().find(name).defined()) continue;
     if (name.starts_with("decoder_")) {
       ++decoder;
     } else {
-      add(name, "left out");
+      add(name, "not loaded");
     }
   }
   if (decoder > 0) {
-    rows.push_back({"decoder_*", std::to_string(decoder) + " tensors", "-", "left out"});
+    rows.push_back({"decoder_*", std::to_string(decoder) + " tensors", "-", "not loaded"});
   }
   const std::size_t total = model.store().parameters().size() + model.store().buffers().size();
   const std::size_t copied = total - report.resized.size() - report.kept.size();

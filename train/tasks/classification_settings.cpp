@@ -7,34 +7,37 @@ namespace fovea {
 namespace {
 
 void add_loss_fields(FieldGroup& g, ObjectiveOptions& options) {
-  g.add("bce-loss", &options.bce_loss, "binary cross-entropy of each class, not of all together");
-  g.number("bce-target-thresh", &options.bce.threshold, "targets become 1 above it, 0 elsewhere",
-           {0, 1});
-  g.add("bce-sum", &options.bce.sum_classes, "its sum over the classes, not the mean");
-  g.number("bce-pos-weight", &options.bce.pos_weight, "weight of its positive targets", {0, 1e6});
+  g.add("bce-loss", &options.bce_loss,
+        "binary cross-entropy per class instead of softmax cross-entropy");
+  g.number("bce-target-thresh", &options.bce.threshold,
+           "bce-loss: binarise targets, 1 above this threshold, else 0", {0, 1});
+  g.add("bce-sum", &options.bce.sum_classes, "bce-loss: sum over the classes instead of the mean");
+  g.number("bce-pos-weight", &options.bce.pos_weight, "bce-loss: weight of the positive targets",
+           {0, 1e6});
   g.add("jsd-loss", &options.jsd_loss,
-        "cross-entropy of the first of aug-splits, and Jensen-Shannon divergence between all");
+        "cross-entropy of the first of aug-splits plus Jensen-Shannon divergence between all");
 }
 
 void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
   FieldGroup g(fields, "Distil");
-  g.choice("distillation-type", &options.distillation, "learn from a teacher too");
-  g.number("distillation-alpha", &options.alpha, "share of the teacher's loss", {0, 1});
+  g.choice("distillation-type", &options.distillation, "also learn from a teacher");
+  g.number("distillation-alpha", &options.alpha, "weight of the teacher's loss", {0, 1});
   g.number("distillation-tau", &options.tau, "temperature of soft and bce distillation",
            {1e-3, 1e3})
       .other_names = {"kd-temperature"};
-  g.choice("kd-reduction", &options.kd_reduction, "soft loss divided by B K or by B");
-  g.choice("without-teacher", &options.without_teacher,
-           "what labels teach a model with a distillation head: timm: the mean of both heads; "
-           "deit: the class head alone");
+  g.choice("kd-reduction", &options.kd_reduction, "divide the soft loss by B K or by B");
+  g.choice(
+      "without-teacher", &options.without_teacher,
+      "model with a distillation head but no teacher: labels train the mean of both heads (timm) "
+      "or only the class head (deit)");
   TeacherOptions& teacher = options.teacher;
-  g.add("teacher", &teacher.model, "registry name (default: as its checkpoint says)");
+  g.add("teacher", &teacher.model, "model name of the teacher (default: from its checkpoint)");
   g.add("teacher-checkpoint", &teacher.checkpoint,
-        "its weights: a run, a folder of a hub or a file");
+        "weights of the teacher: a run, a hub folder or a file");
   g.add("teacher-weights-key", &teacher.weights_key,
-        "which weights of a PyTorch file, as weights-key");
+        "which weights to read from a PyTorch file, as in weights-key");
   g.add("teacher-logits", &teacher.logits,
-        "instead of a teacher: what it said, \"logits\" [images, classes] in a .safetensors file");
+        "stored outputs instead of a teacher: \"logits\" [images, classes] in a .safetensors file");
 }
 
 void check_losses(const ObjectiveOptions& options, std::int64_t splits) {
@@ -43,7 +46,7 @@ void check_losses(const ObjectiveOptions& options, std::int64_t splits) {
               "--bce-sum, --bce-target-thresh and --bce-pos-weight need --bce-loss");
   check_usage(!options.jsd_loss || splits > 1, "--jsd-loss compares splits: it needs --aug-splits");
   check_usage(!options.jsd_loss || !options.bce_loss,
-              "--jsd-loss and --bce-loss: expected one of them");
+              "--jsd-loss and --bce-loss: expected only one of them");
 }
 
 void check_teacher(const ClassificationOptions& options) {
@@ -51,7 +54,7 @@ void check_teacher(const ClassificationOptions& options) {
   const TeacherOptions& teacher = options.objective.teacher;
   const bool has_file = !teacher.checkpoint.empty(), has_logits = !teacher.logits.empty();
   check_usage(teacher.model.empty() || has_file, "--teacher ", teacher.model,
-              " needs --teacher-checkpoint FILE, its weights");
+              " needs its weights, --teacher-checkpoint FILE");
   check_usage(teacher.weights_key.empty() || has_file, "--teacher-weights-key ",
               teacher.weights_key, " needs --teacher-checkpoint FILE");
   if (distillation == Distillation::none) {
@@ -59,17 +62,16 @@ void check_teacher(const ClassificationOptions& options) {
     return;
   }
   check_usage(has_file != has_logits, "--distillation-type ", name_of(distillation),
-              " needs --teacher-checkpoint FILE or --teacher-logits FILE, one of them");
-  check_usage(
-      !has_logits || !mixes(options.mix),
-      "--teacher-logits: got mixing too; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: the "
-      "stored logits are of single images");
+              " needs either --teacher-checkpoint FILE or --teacher-logits FILE");
+  check_usage(!has_logits || !mixes(options.mix),
+              "--teacher-logits: got mixing as well, expected --mixup 0 --cutmix 0 and no "
+              "--cutmix-minmax: stored logits are per image");
 }
 
 void check_mixing(const MixOptions& mix, const LoaderOptions& loader) {
   check_options(mix);
   check_usage(loader.rows.splits == 1 || !mixes(mix), "--aug-splits: got ", loader.rows.splits,
-              " with mixing on; expected --mixup 0 --cutmix 0 and no --cutmix-minmax: an image and "
+              " with mixing, expected --mixup 0 --cutmix 0 and no --cutmix-minmax: an image and "
               "its variations would be mixed with others");
   check_usage(!mixes(mix) || loader.batch_size % 2 == 0, "--batch-size: got ", loader.batch_size,
               ", expected an even number: mixup and cutmix pair the images of a batch");
@@ -89,7 +91,7 @@ void ClassificationSettings::add_fields(Fields& fields, TrainConfig& config) {
   FieldGroup g(fields, "Regularise");
   g.number("smoothing", &options.objective.smoothing, "label smoothing", {0, 0.999});
   fovea::add_fields(fields, options.mix);
-  g.number("mixup-off-epoch", &options.mix_epochs, "no mixing from it on; 0: always mix",
+  g.number("mixup-off-epoch", &options.mix_epochs, "epoch from which mixing is off; 0: always mix",
            {0, kMaxCount});
   add_loss_fields(g, options.objective);
   add_teacher_fields(fields, options.objective);

@@ -21,7 +21,7 @@ Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dat
                     const ClassifierOptions& options) {
   const std::int64_t classes = model.info().num_classes;
   check(dataset->classes() == classes, "evaluate: the model has ", classes,
-        " classes, the data set ", dataset->classes());
+        " classes, the data set has ", dataset->classes());
   Evaluation result;
   if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
   const auto measure = [&](const EvaluationBatch& batch) {

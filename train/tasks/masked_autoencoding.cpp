@@ -26,9 +26,9 @@ constexpr std::int64_t kImagesShown = 8;
 TaskInfo masked_autoencoding_info() {
   TaskInfo info;
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
-                   {.name = "fill", .title = "loss of filling by distance"}};
+                   {.name = "fill", .title = "inpainting baseline loss"}};
   info.pictures = "Reconstructions";
-  info.next_steps = "  ./run inspect mae RUN          what it makes of hidden patches\n";
+  info.next_steps = "  ./run inspect mae RUN          reconstructions of masked patches\n";
   return info;
 }
 

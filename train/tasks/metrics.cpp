@@ -56,7 +56,7 @@ void add_predictions(std::vector<Prediction>& predictions, const Tensor& logits,
   const std::vector<double> values = rows_of(logits, labels);
   const std::int64_t classes = logits.size(1);
   check(indices.shape() == labels.shape(), "add_predictions: got indices ", indices.shape(),
-        ", expected as many as labels, ", labels.shape());
+        ", expected the shape of labels, ", labels.shape());
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
     const double* const row = values.data() + b * classes;
     Prediction p;

@@ -63,14 +63,13 @@ Notices Objective::notices(const Model& model) const {
     return p.role == Role::distillation_head;
   });
   if (!distilled) return notices;
-  const std::string start = model.info().name + ": has a distillation head and no teacher: ";
+  const std::string start = model.info().name + ": has a distillation head but no teacher: ";
   if (options_.without_teacher == WithoutTeacher::timm) {
-    notices.add(start, "the labels teach the mean of both heads, as in timm; --without-teacher ",
-                "deit teaches the class head alone");
+    notices.add(start, "the labels train the mean of both heads, as in timm; --without-teacher ",
+                "deit trains only the class head");
   } else {
-    notices.add(
-        start, "the labels teach the class head alone, as in DeiT's code, and answers ",
-        "are the mean with a head that learned nothing; --without-teacher timm teaches both");
+    notices.add(start, "the labels train only the class head, as in DeiT's code, so predictions ",
+                "average it with an untrained head; --without-teacher timm trains both");
   }
   return notices;
 }

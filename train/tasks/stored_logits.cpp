@@ -16,7 +16,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kRowsMeasured = 1000;
-constexpr const char* kAccept = "--accept-other-images learns from them all the same";
+constexpr const char* kAccept = "--accept-other-images uses them anyway";
 
 /// The class that a row of [images, classes] finds the likeliest.
 std::int64_t class_said(const Tensor& logits, std::int64_t i) {
@@ -34,7 +34,7 @@ Agreement agreement_of(const Tensor& logits, const Dataset& images) {
     said.push_back(class_said(logits, i));
     labels.push_back(images.label(i));
     check(labels.back() < logits.size(1), images.describe(i), ": has label ", labels.back(),
-          ", but logits are of ", logits.size(1), " classes");
+          ", but the logits have ", logits.size(1), " classes");
   }
   return agreement(said, labels, logits.size(1));
 }
@@ -50,7 +50,7 @@ std::string objection(const Metadata& metadata, const WantedLogits& wanted,
                       const std::string& path) {
   if (!metadata.contains("images")) return "";
   const std::string split = value_or(metadata, "split", "");
-  if (split != "train") return "they are of the split " + in_quotes(split);
+  if (split != "train") return "they belong to the split " + in_quotes(split);
   if (!names_images(metadata, wanted)) return "";
   return difference(parse_image_list(metadata.at("images"), path), wanted.images);
 }
@@ -61,11 +61,11 @@ std::string measure(const Tensor& logits, const WantedLogits& wanted, const std:
   const auto percent = [&](double rows) {
     return percent_text(100 * rows / static_cast<double>(measured.rows), 1);
   };
-  const std::string text =
-      text_of("of ", measured.rows, " of its rows ", percent(static_cast<double>(measured.right)),
-              " say their image's own class (chance is ", percent(measured.chance), ")");
+  const std::string text = text_of(
+      "of ", measured.rows, " of its rows, ", percent(static_cast<double>(measured.right)),
+      " predict the label of their image (chance is ", percent(measured.chance), ")");
   check(!measured.is_chance() || wanted.other_images, path, ": ", text,
-        ": are they of other images, or in another order? ", kAccept);
+        "; do they belong to other images, or are they in another order? ", kAccept);
   return text;
 }
 
@@ -134,11 +134,11 @@ Tensor read_logits(const std::filesystem::path& path, const WantedLogits& wanted
                    Notices& notices) {
   const SafetensorsFile file = read_safetensors(path);
   const auto found = file.tensors.find("logits");
-  check(found != file.tensors.end(), path.string(), ": there is no tensor \"logits\"");
+  check(found != file.tensors.end(), path.string(), ": has no tensor \"logits\"");
   const Metadata& metadata = file.metadata;
   const std::string text = objection(metadata, wanted, path.string());
   check(text.empty() || wanted.other_images, path.string(),
-        ": its logits are not of these training images: ", text, "; ", kAccept);
+        ": its logits do not belong to these training images: ", text, "; ", kAccept);
   const ModelClasses columns = columns_of(metadata, path.string());
   const Shape expected{wanted.images.size(),
                        columns.names.empty() ? wanted.classes : columns.count};
@@ -148,9 +148,9 @@ Tensor read_logits(const std::filesystem::path& path, const WantedLogits& wanted
   const Tensor logits = match_columns(found->second.to(DType::f32).contiguous(), columns, wanted,
                                       path.string(), notices);
   if (!text.empty()) {
-    notices.add(path.string(), ": its logits are of other images: ", text);
+    notices.add(path.string(), ": its logits belong to other images: ", text);
   } else if (!names_images(metadata, wanted)) {
-    notices.add(path.string(), ": does not say of which of these images its logits are; ",
+    notices.add(path.string(), ": does not record which images its logits belong to; ",
                 measure(logits, wanted, path.string()));
   }
   return logits;

@@ -89,7 +89,7 @@ class StoredTeacher : public Teacher {
 
   [[nodiscard]] Notices notices() const override { return notices_; }
   [[nodiscard]] Tensor logits(const Tensor&, const Tensor& indices) const override {
-    check(indices.defined(), "teacher: the batch does not say which images it holds");
+    check(indices.defined(), "teacher: the batch does not record which images it contains");
     return ops::index_select(logits_, 0, indices).to(device_);
   }
 
