@@ -184,6 +184,8 @@ class Commands:
         if re.fullmatch(r"[\w./-]+\.(sh|py)", script) and "/" in script and not is_placeholder(script):
             self.check_script(where, script, words[1:])
             return
+        if len(words) == 1 and not in_block:
+            self.check_path(where, words[0])
         found = self.program_of(words)
         if not found:
             return
@@ -209,6 +211,14 @@ class Commands:
                                   [self.root / "CMakeLists.txt"])
         return any(f'"{flag}"' in path.read_text() or f" {flag} " in path.read_text()
                    for path in scripts if path.is_file())
+
+    def check_path(self, where, word):
+        """A path from the root in inline code; x stands for a name of the reader's choice."""
+        name = re.sub(r"(::|:\d).*$", "", word)
+        is_path = re.fullmatch(r"\w[\w.{},*-]*(/[\w.{},*-]*)+(?<!\.tar)", name) and (self.root / name.split("/")[0]).is_dir()
+        if is_path and not is_placeholder(name.replace("README", "")) and not re.search(r"(^|[/_])x([/._]|$)", name):
+            for pattern in braces(name):
+                self.problems.that(glob.glob(str(self.root / pattern)), where, f"{pattern} does not exist")
 
     def check_script(self, where, script, arguments):
         path = self.root / script
@@ -373,7 +383,7 @@ def check_figures(readme, pages, problems):
             problems.that(cells in known, readme.name, f"docs/benchmarks.md has no row with {cells}")
     problems.that(compared >= 3, readme.name, "no table of speed has the columns of docs/benchmarks.md")
     texts = "\n".join(page.path.read_text() for page in pages if page.name.startswith("docs/") and page.name != "docs/README.md")
-    prose = "\n".join(line for _, line in readme.prose if not line.startswith("| `"))
+    prose = "\n".join([line for _, line in readme.prose if not line.startswith("| `")] + [line for _, line in readme.blocks])
     for figure in set(re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:x\b| ?%)?", prose)):
         if re.search(r"[.%,e]", figure.rstrip(",")) and not re.fullmatch(r"\d+,?", figure):
             figure = figure.rstrip(",")
