@@ -82,7 +82,7 @@ def main():
     width, height = column_x[-1] + SIDE + GAP, y + SIDE + GAP
     options.picture.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="17" fill="#333333">\n'
+        'font-family="sans-serif" font-size="16" fill="#333333">\n'
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n' + "\n".join(drawn) + "\n</svg>\n")
     print(f"wrote {options.picture}, {options.picture.stat().st_size // 1024} KB")
 

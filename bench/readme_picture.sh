@@ -5,8 +5,8 @@
 #   bench/readme_picture.sh OUT [PICTURE]     PICTURE: docs/attention-and-mae.svg by default
 #
 # JOBS is the number of runs at a time, with one thread each (default: the number of processors).
-# Finished runs are kept in OUT and not repeated, so the script can be stopped and restarted. On two
-# idle cores it takes about a quarter of an hour.
+# Finished runs are kept in OUT and not repeated, so the script can be stopped and restarted. It took
+# 35 minutes on two cores that were busy with other work.
 set -euo pipefail
 # shellcheck source=bench/jobs.sh
 source "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
