@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIELDS = ("file", "why", "old", "new", "suite")
 COUNTS = {  # how documents name the number of mutants
-    "README.md": r"(\d+) injected bugs",
+    "README.md": r"(\d+) broken derivatives",
     "docs/mutants.md": r"\d+ of (\d+) caught",
     "docs/results.md": r"(\d+) pieces of broken code",
 }
