@@ -1,4 +1,4 @@
-// Fits y = X w + b by gradient descent: tensors, the tape, and an update by hand.
+// Fits y = X w + b by gradient descent with tensors, the tape and a hand-written update.
 #include <fovea/fovea.h>
 #include <cstdio>
 
@@ -14,7 +14,7 @@ int main() {
   for (int step = 0; step <= 100; ++step) {
     const Tensor loss = ops::mse(ops::matmul(x, w) + b, y);
     backward(loss);
-    const NoGrad no_grad;  // the update itself is not recorded
+    const NoGrad no_grad;  // the tape does not record the update
     for (const Tensor& parameter : {w, b}) {
       parameter.copy_(parameter - 0.1 * parameter.grad());
       parameter.set_grad({});

@@ -1,11 +1,11 @@
-// A model of one's own: parameters through a Scope, layers as plain values, AdamW, built-in
+// A custom model: parameters made through a Scope, layers as plain values, AdamW, built-in
 // pictures.
 #include <fovea/fovea.h>
 #include <cstdio>
 
 using namespace fovea;
 
-/// Patches, one transformer block, the mean of the tokens, a linear head.
+/// Patch embedding, one transformer block, the mean of the tokens and a linear head.
 class TinyNet : public Classifier {
  public:
   TinyNet()
@@ -30,7 +30,7 @@ int main() {
   TinyNet model;
   Optimizer optimizer(model.store(), {});
   Loader loader(open_dataset({}, Split::train), training_pipeline({}), {.batch_size = 64});
-  const Batch batch = loader.next();  // one batch, learnt by heart
+  const Batch batch = loader.next();  // the only batch: the model overfits it
   double first = 0, last = 0;
   for (std::uint64_t step = 0; step < 60; ++step) {
     Context ctx;

@@ -169,7 +169,7 @@ const std::vector<Place> kPlaces = {
     {"#include <stb_", "data/.*"},
     {"#include <doctest", "tests/.*"},
     {"#include <fovea/",
-     "examples/.*|tests/consumer/.*|cmake/installed_headers\\.cmake"},  // what programs outside see
+     "examples/.*|tests/(consumer|readme)/.*|cmake/installed_headers\\.cmake"},  // as users do
     {"#include <cuda_runtime", "engine/cuda/.*"},
     {"#include <cublas", "ops/product/cuda[a-z_]*\\.cpp"},
     {"#include <CLI/", "apps/cli\\.cpp"},

@@ -17,6 +17,7 @@ from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
 PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "pack", "evaluate", "predict", "report", "inspect", "compare", "summary",
             "convert", "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSION = re.search(r"project\(fovea VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 SHORT = ["--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]
 
 
@@ -51,7 +52,7 @@ def check_every_program(checks):
         bare = flags_without_words(text)
         checks.that(f"{program} --help says what each flag means", code == 0 and flags >= 2 and not bare, str(bare))
         code, text, _ = checks.run(program, "--version")
-        checks.that(f"{program} --version", code == 0 and re.fullmatch(r"fovea \d+\.\d+\.\d+ \(.+\)\n", text), text)
+        checks.that(f"{program} --version", code == 0 and re.fullmatch(rf"fovea {re.escape(VERSION)} \(.+\)\n", text), text)
         code, _, error = checks.run(program, "--no-such-flag")
         checks.that(f"{program} --no-such-flag: one line", code == 2 and error.count("\n") == 1, error)
 
@@ -73,6 +74,16 @@ def check_lists_of_models(checks):
     code, _, error = checks.run("train_cifar", "--model", "nope")
     checks.that("--model nope: no proposal where nothing is near",
                 code == 2 and "nope" in error and "mean" not in error and "--list-models" in error, error)
+
+
+def check_version(checks):
+    """The first heading of the changelog, the citation and ./run name the version of CMakeLists.txt."""
+    heading = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    checks.that("CHANGELOG.md begins with the version", heading == VERSION, heading)
+    cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
+    checks.that("CITATION.cff has the version", cited == VERSION, cited)
+    text = subprocess.run([ROOT / "run", "--version"], capture_output=True, text=True, timeout=60).stdout
+    checks.that("./run --version", text == f"fovea {VERSION}\n", text)
 
 
 def check_verbs(checks):
@@ -99,6 +110,7 @@ def main():
     checks = Checks(parser.parse_args().build.resolve())
     check_every_program(checks)
     check_lists_of_models(checks)
+    check_version(checks)
     check_verbs(checks)
     for program in TRAINING_PROGRAMS:
         with tempfile.TemporaryDirectory() as folder:
