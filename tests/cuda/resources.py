@@ -34,7 +34,7 @@ def nvcc(*arguments):
 
 
 def with_headers(source):
-    """The file and all of the tree that it includes, directly or not, whether a condition leaves it out or not."""
+    """The file and all headers of the tree that it includes, directly or not, ignoring preprocessor conditions."""
     seen, waiting = set(), [source]
     while waiting:
         path = waiting.pop()
@@ -46,7 +46,7 @@ def with_headers(source):
 
 
 def compiled(source, architecture):
-    """What ptxas says, and the lines of PTX that are float atomics."""
+    """The output of ptxas, and the lines of PTX that are float atomics."""
     with tempfile.TemporaryDirectory() as folder:
         said = nvcc(*FLAGS, "--keep-dir", folder, "-arch", f"sm_{architecture}", "-o", f"{folder}/kernels.cubin", str(source))
         ptx = (pathlib.Path(folder) / f"{source.stem}.ptx").read_text()
@@ -54,7 +54,7 @@ def compiled(source, architecture):
 
 
 class Compiler:
-    """Compiles what the cache does not have yet."""
+    """Compiles the files that the cache lacks."""
 
     def __init__(self, cache, version):
         self.cache, self.version, self.compilations = cache, version, 0
@@ -91,7 +91,7 @@ def kernel_name(mangled):
 
 
 def kernels_of(text):
-    """(name, registers, shared, stack and spilled bytes) of each kernel that ptxas names."""
+    """(name, registers, shared, stack and spilled bytes) of each kernel in the output of ptxas."""
     for part in text.split("Compiling entry function '")[1:]:
         def number(pattern):
             found = re.search(pattern, part)
@@ -114,7 +114,7 @@ def table_of(version, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
-    parser.add_argument("--cache", type=pathlib.Path, metavar="FOLDER", help="compile only what is not in here")
+    parser.add_argument("--cache", type=pathlib.Path, metavar="FOLDER", help="reuse the results in this folder")
     options = parser.parse_args()
     if shutil.which("nvcc") is None:
         print("skipped: no nvcc on PATH")

@@ -59,7 +59,7 @@ def copy_tree(target):
         if source.is_dir():
             for path in source.rglob("*"):
                 copy_if_changed(path, target / path.relative_to(ROOT))
-            for path in (target / name).rglob("*"):  # what is gone from the tree must not be built
+            for path in (target / name).rglob("*"):  # files removed from the tree must not be built
                 if path.is_file() and not (ROOT / path.relative_to(target)).exists():
                     path.unlink()
         else:
@@ -136,7 +136,7 @@ def try_mutant(mutant, tree, build_dir):
 
 
 def check_all(mutants):
-    """Whether each `old` occurs once in its file, and is not what it is replaced by."""
+    """Prints each mutant whose `old` does not occur exactly once or equals its `new`; returns how many."""
     bad = 0
     for mutant in mutants:
         path = ROOT / mutant["file"]
@@ -177,7 +177,7 @@ def write_table(path, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="run the mutants whose file or reason has this text")
+    parser.add_argument("--only", default="", help="run only mutants with this text in their file or reason")
     parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table to this file")
     parser.add_argument("--check", action="store_true", help="build nothing; check that mutants fit their files and documents count them")
