@@ -1,4 +1,4 @@
-// Initial values, then weights from files, then what is asked for of the heads.
+// Setting a new run's weights: initial values, then files, then the requested changes of the heads.
 #include "train/start/initial_weights.h"
 
 #include <optional>
@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Weights expect colours as they were trained with; here those are settings of the run.
+/// Warns if the run normalises colours differently from the training of the weights.
 void note_other_colors(const Normalization& own, const fs::path& weights, const Metadata& metadata,
                        Notices& notices) {
-  if (!metadata.contains("mean") && !find_hub_config(weights)) return;  // nothing says which
+  if (!metadata.contains("mean") && !find_hub_config(weights)) return;  // unknown
   const Normalization theirs = weights_info(metadata, weights).normalization;
   if (own.mean == theirs.mean && own.deviation == theirs.deviation) return;
   std::ostringstream text;
@@ -36,7 +36,7 @@ void note_other_colors(const Normalization& own, const fs::path& weights, const 
   notices.add(text.str());
 }
 
-/// What the weights call the classes of a head that has a row for each of `count`.
+/// The weights' class names for a head with `count` rows.
 ModelClasses learned_classes(const Metadata& metadata, const fs::path& weights,
                              std::int64_t count) {
   const WeightsInfo info = weights_info(metadata, weights);

@@ -1,4 +1,4 @@
-// Which images a file is of: as it says, or as its rows show.
+// Files of stored logits: matching them with a data set's images by metadata or by accuracy.
 #include "train/tasks/stored_logits.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kRowsMeasured = 1000;
 constexpr const char* kAccept = "--accept-other-images learns from them all the same";
 
-/// The class that the first rows of [images, classes] find the likeliest.
+/// The most likely class in each of the first rows of [images, classes].
 std::vector<std::int64_t> classes_said(const Tensor& logits, std::int64_t rows) {
   const std::int64_t classes = logits.size(1);
   const float* row = logits.data<float>();
@@ -38,13 +38,14 @@ Agreement agreement_of(const Tensor& logits, const Dataset& images) {
   return agreement(classes_said(logits, rows), labels, logits.size(1));
 }
 
-/// Whether the file's list of images is of the same kind of data set: elsewhere pictures have other
+/// True if the file's image list is from the same kind of data set; other kinds name images
+/// differently.
 /// names.
 bool names_images(const Metadata& metadata, const WantedLogits& wanted) {
   return metadata.contains("images") && value_or(metadata, "dataset", "") == wanted.dataset;
 }
 
-/// What a file says of its images that cannot be said of these; "": nothing.
+/// A contradiction between the file's metadata and these images, or "".
 std::string objection(const Metadata& metadata, const WantedLogits& wanted,
                       const std::string& path) {
   if (!metadata.contains("images")) return "";
@@ -54,7 +55,7 @@ std::string objection(const Metadata& metadata, const WantedLogits& wanted,
   return difference(parse_image_list(metadata.at("images"), path), wanted.images);
 }
 
-/// Measures the logits by the labels.
+/// Compares the logits with the labels.
 std::string measure(const Tensor& logits, const WantedLogits& wanted, const std::string& path) {
   const Agreement measured = agreement_of(logits, wanted.images);
   const auto percent = [&](double rows) {
@@ -89,8 +90,9 @@ Agreement agreement(std::span<const std::int64_t> said, std::span<const std::int
     ++times_said[said[i]];
     ++times_shown[labels[i]];
   }
-  // Rows in another order are right as often as two draws agree. Where nearly all labels are one
-  // class, as at the beginning of a sorted list, any order is nearly as right: then as a guess is.
+  // Rows in another order are right as often as two random draws agree. If nearly all labels are
+  // one class, as at the start of a sorted list, any order is nearly as good: then the best
+  // constant guess is the reference.
   double shuffled = 0, most = 0;
   const auto rows = static_cast<double>(labels.size());
   for (std::size_t k = 0; k < times_said.size(); ++k) {
