@@ -43,8 +43,8 @@ struct PositionConfig {
 
 /// R: relation between a query and a key of the padded grid, in 4H channels. All blocks share it;
 /// copies share the parameters.
-/// euc: R[q, k] = w |k - q| + b, coordinates linspace(-1, 1, n) extended outwards (`rpe_proj`)
-/// lrn: R[q, k] = v[k] - v[q] (`rpe_vec`)
+///   euc: R[q, k] = w |k - q| + b, coordinates linspace(-1, 1, n) extended outwards (`rpe_proj`)
+///   lrn: R[q, k] = v[k] - v[q] (`rpe_vec`)
 class RelativeEncoding {
  public:
   RelativeEncoding(const Scope& s, const PositionConfig& c);
