@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The op table on the fake CUDA device, and what docs/gpu.md says of it.
+"""The op table on the fake CUDA device, compared with the table in docs/gpu.md.
 
     tests/cuda/op_table.py [--build build] [--write]
 
-Runs cuda_cases under five seeds and shows what it says. Exits 1 when a row fails, or when the page lists other
-ops or numbers of rows. --write runs gradcheck too, which takes minutes, and writes the table.
+Runs cuda_cases under five seeds and prints its output. Exits 1 if a row fails, or if the page lists other ops
+or row counts. --write also runs gradcheck, which takes minutes, and writes the table.
 """
 import argparse
 import os
@@ -28,7 +28,7 @@ def lines_of(program, *arguments):
 
 
 def worst_of(lines, columns):
-    """By op: the number of its rows, and the largest number of each of these columns from the right."""
+    """Per op: the number of its rows, and the maximum of each of these columns, counted from the right."""
     ops = {}
     for line in lines:
         words = line.split()

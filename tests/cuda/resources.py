@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What ptxas makes of the kernels: registers and shared memory, no spills, no stack, no float atomics.
+"""Checks the kernels' resources as reported by ptxas: registers, shared memory, no spills, no stack, no float atomics.
 
     tests/cuda/resources.py [--write] [--cache FOLDER]
 
 Compiles each .cu file for sm_80 and sm_90 and compares with the table in docs/gpu.md; --write writes it.
-Registers differ from one nvcc to the next: the numbers are compared for the version that the page names,
-the rest always. Exits 77, "skipped", where there is no nvcc. With --cache only those files are compiled
-whose text, or that of a header below them, has changed since their results were put into the folder.
+Register counts depend on the nvcc version: they are compared only for the version named on the page, the
+rest always. Exits 77, "skipped", without nvcc. With --cache it compiles only files that changed, or that
+include a changed header, since their results were stored in the folder.
 """
 import argparse
 import hashlib
@@ -35,7 +35,7 @@ def nvcc(*arguments):
 
 
 def with_headers(source):
-    """The file and all of the tree that it includes, directly or not, whether a condition leaves it out or not."""
+    """The file and all files of the tree that it includes, directly or indirectly, under any preprocessor condition."""
     seen, waiting = set(), [source]
     while waiting:
         path = waiting.pop()
@@ -47,7 +47,7 @@ def with_headers(source):
 
 
 def compiled(source, architecture):
-    """What ptxas says, and the lines of PTX that are float atomics."""
+    """The output of ptxas, and the PTX lines with float atomics."""
     with tempfile.TemporaryDirectory() as folder:
         said = nvcc(*FLAGS, "--keep-dir", folder, "-arch", f"sm_{architecture}", "-o", f"{folder}/kernels.cubin", str(source))
         ptx = (pathlib.Path(folder) / f"{source.stem}.ptx").read_text()
@@ -55,7 +55,7 @@ def compiled(source, architecture):
 
 
 class Compiler:
-    """Compiles what the cache does not have yet."""
+    """Compiles the files that are missing in the cache."""
 
     def __init__(self, cache, version):
         self.cache, self.version, self.compilations = cache, version, 0
@@ -81,7 +81,7 @@ class Compiler:
 
 
 def kernel_name(mangled):
-    """The function's own name: the last of the nested names before its template arguments."""
+    """The unqualified function name: the last nested name before its template arguments."""
     names, at = [], mangled.find("_Z") + 2
     at += mangled[at:at + 1] == "N"
     while number := re.match(r"\d+", mangled[at:]):
@@ -92,7 +92,7 @@ def kernel_name(mangled):
 
 
 def kernels_of(text):
-    """(name, registers, shared, stack and spilled bytes) of each kernel that ptxas names."""
+    """(name, registers, shared, stack and spilled bytes) of each kernel in the output of ptxas."""
     for part in text.split("Compiling entry function '")[1:]:
         def number(pattern):
             found = re.search(pattern, part)

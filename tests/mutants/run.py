@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Breaks derivatives, augmentations, training and models one at a time and shows that the tests notice each.
+"""Mutation testing: injects bugs into derivatives, augmentations, training and models, one at a time, and shows that
+the tests catch each.
 
     tests/mutants/run.py [--only TEXT] [--build DIR] [--table docs/mutants.md]
-    tests/mutants/run.py --check      only looks whether every mutant still fits its file, and whether the
-                                      documents name their number
+    tests/mutants/run.py --check      only checks that every mutant still fits its file, and that the
+                                      documents give the right number of mutants
 
 Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
 `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that a
-mutant can never be a no-op that goes unnoticed. A line `suite: test_data *augment*` names the program
-that is to notice, and the source files of its tests; `suite: parity cpvt_*` compares with those golden
-files, `suite: cases softmax` runs these rows of the op table on the fake CUDA device; without it that is the
+mutant can never be an unnoticed no-op. A line `suite: test_data *augment*` names the program that must
+catch the mutant, and the source files of its tests; `suite: parity cpvt_*` compares with those golden files;
+`suite: cases softmax` runs these rows of the op table on the fake CUDA device. The default is the
 gradient-check suite.
-Exits 1 when a mutant survives or cannot be built.
+Exits 1 if a mutant survives or cannot be built.
 """
 import argparse
 import os
@@ -32,7 +33,7 @@ COUNTS = {  # how documents name the number of mutants
 
 
 def read_mutants(path):
-    """Blocks separated by blank lines; a line without a known field continues the one before."""
+    """Parses blocks separated by blank lines; a line without a known field continues the previous one."""
     mutants = []
     for block in path.read_text().split("\n\n"):
         mutant, field = {}, None
@@ -52,7 +53,7 @@ def read_mutants(path):
 
 
 def copy_tree(target):
-    """The sources alone, at a fixed place, so that a second run finds its build still warm."""
+    """Copies the sources to a fixed place, so that a second run can reuse its build."""
     target.mkdir(parents=True, exist_ok=True)
     rooms = sorted(path.parent.name for path in ROOT.glob("*/CMakeLists.txt"))
     for name in ("CMakeLists.txt", "cmake", "recipes", "fovea", *rooms):
@@ -76,7 +77,7 @@ def copy_if_changed(source, destination):
 
 
 def suite_of(mutant):
-    """The program that must notice, and its arguments."""
+    """The program that must catch the mutant, with its arguments."""
     program, *files = mutant.get("suite", "gradcheck").split()
     if program == "cases":
         return "fake_cuda_cases", tuple(files)
@@ -99,7 +100,7 @@ def configure(tree, build_dir):
 
 
 def run_suite(build_dir, suite):
-    """The exit code, and the row or the test case that failed first."""
+    """The exit code, and the row or test case that failed first."""
     program, arguments = suite
     if program == "gradcheck":
         result = subprocess.run([build_dir / program, "--fail-fast"], capture_output=True, text=True)
@@ -137,7 +138,7 @@ def try_mutant(mutant, tree, build_dir):
 
 
 def check_all(mutants):
-    """Whether each `old` occurs once in its file, and is not what it is replaced by."""
+    """Checks that each `old` occurs exactly once in its file and differs from its replacement."""
     bad = 0
     for mutant in mutants:
         path = ROOT / mutant["file"]
@@ -150,7 +151,7 @@ def check_all(mutants):
 
 
 def check_counts(number):
-    """Whether the documents name as many mutants as there are."""
+    """Checks that the documents give the right number of mutants."""
     bad = 0
     for name, pattern in COUNTS.items():
         found = re.search(pattern, (ROOT / name).read_text())
