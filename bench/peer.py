@@ -55,7 +55,7 @@ def classification(model, shape, classes, command):
     return Subject(model, shape, model, lambda images: torch.nn.functional.cross_entropy(model(images), labels))
 
 
-# Classifiers that timm lacks: file in peer_models/, class, and the function with its settings.
+# Classifiers that timm lacks: file in peer_models/, class, and the function that returns its settings.
 OWN_CLASSIFIERS = {
     "cpvt_tiny_peg0_224": ("cpvt", "CPVT", "tiny_peg0_224"),
     "pervit_tiny_224": ("pervit", "PerViT", "tiny_224"),
@@ -67,12 +67,12 @@ TIMM_SIZES = {
 }
 
 
-# Settings of ours that timm's transformers take, under their names there.
+# fovea's settings that timm's transformers support, with their names there.
 TIMM_ARGUMENTS = {name: name for name in (
     "img_size", "patch_size", "in_chans", "num_classes", "embed_dim", "depth", "num_heads", "mlp_ratio", "qkv_bias",
     "class_token", "global_pool", "fc_norm", "no_embed_class", "drop_rate", "pos_drop_rate", "patch_drop_rate",
     "proj_drop_rate", "attn_drop_rate")} | {"drop_path": "drop_path_rate"}
-# Others that cost no time, or that the name says.
+# Settings without influence on the time, or implied by the name.
 SILENT = ("family", "distilled", "norm_eps", "permute_seed")
 TIMM_POSITIONS = {"learned": "learn", "none": "none"}
 
@@ -136,7 +136,8 @@ class LoaderWorkload:
         from timm.data import create_dataset, create_loader
         torch.set_num_threads(1)
         self.device = torch.device("cpu")
-        # New Pillow refuses 0 bits, which RandAugment asks for at high levels: black, as it was.
+        # Newer Pillow versions reject 0 bits, which RandAugment requires at high levels; older ones give
+        # black.
         posterize = auto_augment.ImageOps.posterize
         auto_augment.ImageOps.posterize = (
             lambda image, bits: posterize(image, bits) if bits > 0 else image.point(lambda value: 0))

@@ -10,7 +10,7 @@ def outputs(model, x, target, config):
     """All possible contents of a golden file by name: outputs, gradients and tapped values."""
     x = x.clone().requires_grad_()
     with torch.no_grad():
-        model.eval()(x)  # the second pass reads what the first one kept
+        model.eval()(x)  # the second pass uses the values cached by the first
         found = {"logits_eval": model(x)}
     found["logits"] = model.train()(x, lambda name, value: found.__setitem__(name, value))
     smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0

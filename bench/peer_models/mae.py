@@ -88,7 +88,7 @@ class MAE(nn.Module):
         return (((pred - self.target(x)) ** 2).mean(-1) * mask).sum() / mask.sum()
 
 
-# Of the models that are measured.
+# The models that are measured.
 SIZES = {
     "mae_vit_base_patch16": dict(img_size=[224, 224], patch_size=16, embed_dim=768, depth=12, num_heads=12),
     "mae_pit_tiny_32": dict(img_size=[32, 32], patch_size=1, embed_dim=192, depth=12, num_heads=12),
