@@ -152,7 +152,7 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
 
 Workload::~Workload() = default;
 
-/// Keeps the optimizer's moments from the first step, so that their memory counts, as in PyTorch.
+/// The first step creates the optimizer, so its moments count as memory of the step, as in PyTorch.
 void Workload::State::train() {
   if (!optimizer) optimizer = std::make_unique<Optimizer>(model->store(), OptimizerOptions{});
   model->store().zero_grad();

@@ -1,4 +1,4 @@
-// Casts a Model to the class of a task. No other code asks a model for its class.
+// Casts a Model to the class of a task. No other code tests for a model's class.
 #pragma once
 
 #include <memory>

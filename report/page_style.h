@@ -1,5 +1,5 @@
-// Style sheet of a run's report, for light and dark mode, and a script that tells a test whether
-// all pictures loaded.
+// Style sheet of a run's report, for light and dark mode, and a script that reports to a test
+// whether all pictures loaded.
 #pragma once
 
 #include <string_view>

@@ -21,9 +21,9 @@
 
 namespace fovea {
 
-/// Made by config_for() in train/start/tasks.h, which knows the tasks. The defaults here only keep
-/// every member defined: runs start from a recipe (recipes/). Values that depend on several parts
-/// are resolved once, by the functions below.
+/// Made by config_for() in train/start/tasks.h. The defaults here only keep every member defined:
+/// runs start from a recipe (recipes/). Values that depend on several parts are resolved once, by
+/// the functions below.
 struct TrainConfig {
   RunContext run{};
   DatasetOptions data{};

@@ -36,9 +36,9 @@ class GridFit {
 
   /// Fits a file's tensor to a parameter that has a grid. The file's grid is, in this order: the
   /// one given by the user; the grid of the origin's parameter of that shape; a square grid; or, if
-  /// the number of patches is no square, the model's own grid, with a note. A computed table takes
-  /// the file's values only if they equal the computed ones up to rounding, or if the origin's
-  /// model also had different values there (with a note).
+  /// the number of patches is not a square, the model's own grid, with a note. A computed table
+  /// takes the file's values only if they equal the computed ones up to rounding, or if the
+  /// origin's model also had different values there (with a note).
   [[nodiscard]] Fitted fit(const Parameter& p, const Tensor& file) const;
 
  private:

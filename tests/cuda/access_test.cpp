@@ -1,5 +1,5 @@
-// How kernels reach memory, as the emulator counts it: rows 16 bytes at a time, and shared memory
-// without conflicts of its banks.
+// Memory access patterns of kernels, as counted by the emulator: rows are accessed 16 bytes at a
+// time, and shared memory without bank conflicts.
 #include <doctest/doctest.h>
 
 #include "engine/autograd.h"

@@ -1,6 +1,6 @@
 // cuda_cases [--seeds N] [FILTER]: every row of the op table on the CUDA device, value and
-// derivative in f64, f32 and bf16, element by element against the CPU's f64: on a GPU,
-// and as fake/cuda_cases on the fake device. FILTER keeps the ops with that text in their name.
+// derivative in f64, f32 and bf16, compared element by element with the CPU's f64. Runs on a GPU,
+// or as fake/cuda_cases on the fake device. FILTER selects the ops with that text in their name.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

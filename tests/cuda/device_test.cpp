@@ -1,6 +1,5 @@
-// The device, and the ops that have a CUDA form against the CPU: values and gradients in f64, f32
-// and bf16. On a GPU as test_cuda_device, "skipped" where there is none; on the fake device as
-// test_fake_device.
+// The device and its ops compared with the CPU: values and gradients in f64, f32 and bf16. Runs on
+// a GPU as test_cuda_device, "skipped" without one, and on the fake device as test_fake_device.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the emulator and the fake device find: each kernel here has one fault, and its twin has
-// none.
+// Errors that the emulator and the fake device detect: each kernel here has one bug, and a correct
+// twin.
 #include <doctest/doctest.h>
 
 #include <cmath>

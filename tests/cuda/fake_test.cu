@@ -1,5 +1,5 @@
-// The fake device: streams run in any order that events allow, copies as CUDA has them, graphs,
-// cuBLASLt's rules; and the runtime of engine/cuda on it.
+// The fake device: streams in any order that events allow, CUDA's copies, graphs, cuBLASLt's rules;
+// and the runtime of engine/cuda on it.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Four training steps of each family on the fake device beside the CPU's. FOVEA_FAMILY names the
-// one family that is tried, so that several processes share the work; all are without it.
+// Four training steps of each model family on the fake device, compared with the CPU's.
+// FOVEA_FAMILY selects a single family, so that several processes can share the work.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the fake device lets a test choose and see; a GPU does neither.
+// Control and inspection of the fake device by tests; without effect on a GPU.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A few steps of training, stopped or continued, and what was logged of them.
+// A few training steps, stopped or resumed, and their logged values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Fuzzes decoding a part of a picture: where the whole can be decoded, the part has its pixels. The
-// first five bytes say which part, and whether it may be decoded smaller; a file follows.
+// Fuzzes decoding a region of a picture: if the whole picture can be decoded, the region has its
+// pixels. The first five bytes select the region and whether it may be decoded at reduced size; the
+// file follows.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Writes and copies files for the Python checks beside this one: see check_checkpoints.py and
+// Writes and copies files for the Python checks in this folder: see check_checkpoints.py and
 // check_events.py.
 #include <cstdio>
 #include <string>

@@ -57,7 +57,7 @@ void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
 std::int64_t Probe::peak_of(std::int64_t samples) {
   const Batch batch = preparation()(first_samples(samples), {});
   const auto same = [&] { return batch; };
-  run(same, 1);  // creates workspaces and bf16 copies of weights once
+  run(same, 1);  // creates workspaces and converted weights, which are kept
   model_->store().zero_grad();
   const Device device = model_->device();
   release_cached_memory(device);  // waits, since a batch being copied is not yet free

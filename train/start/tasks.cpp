@@ -16,8 +16,8 @@ namespace {
 struct TaskRow {
   TaskKind kind;
   std::unique_ptr<TaskSettings> (*settings)();
-  const char* models;                                ///< noun for the models: "classifiers"
-  const char* programs;                              ///< who trains them: "./run train_mae trains"
+  const char* models;    ///< noun for the models: "classifiers"
+  const char* programs;  ///< programs that train them: "./run train_mae trains"
   const char *builtin, *small_images, *photographs;  ///< names of the recipes
 };
 

@@ -39,7 +39,7 @@ struct Agreement {
   std::int64_t rows = 0, right = 0;
   double chance = 0;  ///< rows expected to be right for unrelated images
 
-  /// True if the hits are less than three standard deviations above chance. All rows right is never
+  /// True if the hits are at most three standard deviations above chance. All rows right is never
   /// chance.
   [[nodiscard]] bool is_chance() const;
 };

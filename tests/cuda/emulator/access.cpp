@@ -1,6 +1,6 @@
-// The calls that -fsanitize=thread puts before each access to memory, handed to the machine while a
-// kernel runs. Nothing here is compiled with that flag, and ThreadSanitizer's own library is not
-// linked. (Linux's KCSAN uses the compiler's instrumentation in the same way.)
+// The functions that -fsanitize=thread calls before each memory access, forwarded to the machine
+// while a kernel runs. Nothing here is compiled with that flag, and ThreadSanitizer's own library
+// is not linked. (Linux's KCSAN uses the compiler's instrumentation in the same way.)
 #include "tests/cuda/emulator/machine.h"
 
 namespace {

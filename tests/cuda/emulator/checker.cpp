@@ -1,4 +1,4 @@
-// What a byte remembers of its last writer and readers, and what may follow.
+// Race detection: the last writer and readers of each byte, and the accesses allowed after them.
 #include "tests/cuda/emulator/checker.h"
 
 namespace fovea::emulate {

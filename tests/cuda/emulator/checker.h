@@ -1,5 +1,5 @@
-// Looks at each access of a kernel: does the byte exist, was it written, is it aligned, and does a
-// barrier lie between this thread and the one that touched it before?
+// Checks each memory access of a kernel: the byte must exist, be initialised and aligned, and a
+// barrier must separate this thread from the one that accessed it before.
 #pragma once
 
 #include <cstdint>

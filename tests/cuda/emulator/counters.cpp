@@ -1,4 +1,4 @@
-// A warp's requests, counted as the hardware serves them.
+// Counts the memory requests of a warp as the hardware serves them.
 #include "tests/cuda/emulator/counters.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a kernel uses memory: 32-byte sectors of device memory, wavefronts of shared memory.
+// Memory traffic of a kernel: 32-byte sectors of device memory, wavefronts of shared memory.
 #pragma once
 
 #include <array>

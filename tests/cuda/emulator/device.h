@@ -1,4 +1,4 @@
-// What CUDA C++ gives to kernels, for sources that are compiled as C++ with FOVEA_EMULATE.
+// CUDA C++'s device language, for sources that are compiled as C++ with FOVEA_EMULATE.
 #pragma once
 
 #include <cstdint>

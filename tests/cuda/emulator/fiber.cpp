@@ -1,4 +1,4 @@
-// Switching stacks: by hand on x86-64, since a step of a kernel is shorter than swapcontext's two
+// Stack switching: in assembly on x86-64, because a kernel step is shorter than swapcontext's two
 // system calls; by swapcontext elsewhere.
 #include "tests/cuda/emulator/fiber.h"
 

@@ -1,4 +1,4 @@
-// A function that is left in the middle and gone on with later: one of a block's threads.
+// A fiber, a function that can be suspended and resumed: one thread of a block.
 #pragma once
 
 #include <cstddef>

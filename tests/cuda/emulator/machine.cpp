@@ -1,4 +1,4 @@
-// The scheduler: which thread runs next, where threads wait, and when they go on.
+// The scheduler: chooses the next thread, and suspends and resumes threads at barriers.
 #include "tests/cuda/emulator/machine.h"
 
 #include <algorithm>

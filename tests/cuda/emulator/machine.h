@@ -1,9 +1,9 @@
-// Runs CUDA kernels on the CPU, and is stricter than hardware: blocks one after another in any
-// order, the warps of a block and the lanes of a warp in any order between two points where they
-// wait, and a Checker looks at every access to memory.
+// Runs CUDA kernels on the CPU, more strictly than hardware: blocks run one after another in any
+// order, the warps of a block and the lanes of a warp in any order between two synchronisation
+// points, and a Checker examines every memory access.
 //
-// Kernels are compiled with the calls that -fsanitize=thread puts before each access; access.cpp
-// has those calls in place of ThreadSanitizer's. What is found ends the launch.
+// Kernels are compiled with the calls that -fsanitize=thread inserts before each access; access.cpp
+// implements those calls instead of ThreadSanitizer. A detected error ends the launch.
 #pragma once
 
 #include <array>

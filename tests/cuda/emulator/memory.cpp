@@ -1,4 +1,4 @@
-// Address space that is used in few places, and where allocations go in it.
+// A sparsely used address space, and the placement of allocations in it.
 #include "tests/cuda/emulator/memory.h"
 
 #include <sys/mman.h>

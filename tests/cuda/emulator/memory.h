@@ -1,4 +1,4 @@
-// Memory of which every byte knows what may be done with it and who touched it last.
+// Device memory with shadow state per byte: allowed accesses and the last access.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Which thread of a block comes after what another did. __syncthreads and __syncwarp order threads,
-// and nothing else does: not a shuffle, not that one was faster.
+// The happens-before order of a block's threads. Only __syncthreads and __syncwarp order threads;
+// shuffles and differences in speed do not.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// mma.sync and ldmatrix of a warp, with fragments scattered over its lanes as the PTX manual says.
+// mma.sync and ldmatrix for a warp, with fragments distributed over its lanes as in the PTX manual.
 #pragma once
 
 #include <cstdint>

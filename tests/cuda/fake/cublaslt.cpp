@@ -1,4 +1,5 @@
-// cuBLASLt's calls: each is checked against the documented rules, then queued in its stream.
+// cuBLASLt's functions: each call is checked against the documented rules, then queued in its
+// stream.
 #include "cublasLt.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The fake device's <cuda_runtime.h>: the API, and what CUDA C++ adds to the language.
+// The fake device's <cuda_runtime.h>: the runtime API and CUDA C++'s language extensions.
 #pragma once
 
 #include <memory>

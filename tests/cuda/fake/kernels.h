@@ -1,4 +1,4 @@
-// Which kernels have run on the fake device.
+// The kernels that have run on the fake device.
 #pragma once
 
 #include <map>

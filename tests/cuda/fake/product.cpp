@@ -1,4 +1,4 @@
-// Products on the CPU: the documented rules, and plain loops.
+// cuBLASLt's GEMM on the CPU: checks of the documented rules, and plain loops.
 #include "tests/cuda/fake/product.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// A product of matrices as cuBLASLt has it: stored by columns, of batches, with a bias.
+// A GEMM as in cuBLASLt: column-major, batched, with a bias.
 #pragma once
 
 #include <cstdint>

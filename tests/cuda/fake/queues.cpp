@@ -1,4 +1,4 @@
-// Who may go on, and who does.
+// Scheduling of the fake device's streams: the operations that are ready, and the one to run next.
 #include "tests/cuda/fake/queues.h"
 
 #include <algorithm>

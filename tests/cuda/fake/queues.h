@@ -1,5 +1,5 @@
-// Streams and events of the fake device: what was asked for runs later, in any order that streams
-// and events allow, drawn from a seed. A missing event gives wrong numbers under some seed.
+// Streams and events of the fake device: operations run later, in a random order allowed by streams
+// and events, drawn from a seed. A missing event gives wrong numbers under some seed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// CUDA's runtime on the CPU: memory that knows its bytes, streams as queues, kernels emulated.
+// CUDA's runtime on the CPU: memory with per-byte state, streams as queues, emulated kernels.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
