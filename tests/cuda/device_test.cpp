@@ -21,7 +21,7 @@ namespace {
 
 constexpr Device kCuda{DeviceType::cuda, 0};
 
-/// Of a table, which consists of Kernels alone.
+/// Checks a table that consists of Kernels only.
 template <class Table>
 int null_entries(const Table& table) {
   using Entry = void (*)();

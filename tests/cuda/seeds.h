@@ -7,11 +7,11 @@
 
 namespace fovea::tests {
 
-/// Of the order of streams, blocks, warps and lanes.
+/// Sets the seed for the order of streams, blocks, warps and lanes.
 void use_seed(std::uint64_t seed);
-/// What was found since the last call.
+/// Errors detected since the last call.
 [[nodiscard]] std::vector<std::string> take_findings();
-/// Names of the kernels that have run, sorted; empty where that is not known.
+/// Sorted names of the kernels that have run; empty if unknown.
 [[nodiscard]] std::vector<std::string> kernels_run();
 
 }  // namespace fovea::tests

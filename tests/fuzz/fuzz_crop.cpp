@@ -12,7 +12,7 @@
 
 namespace {
 
-/// From two bytes: a range of at least one pixel inside a side.
+/// Converts two bytes to a range of at least one pixel within a side.
 std::array<std::int64_t, 2> range_of(std::uint8_t begin, std::uint8_t length, std::int64_t side) {
   const std::int64_t first = begin * side / 256;
   return {first, first + 1 + length * (side - first - 1) / 255};
