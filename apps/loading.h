@@ -53,7 +53,7 @@ struct LoadedModel {
   [[nodiscard]] EvaluationTransform preparation() const;
 };
 
-/// Throws Error with the paths that were tried.
+/// Loads the requested model. Throws Error naming a missing path and the kinds of path it accepts.
 [[nodiscard]] LoadedModel load_trained(const LoadRequest& request);
 
 /// The request's model settings as a JSON object with the configuration's keys.

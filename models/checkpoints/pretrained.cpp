@@ -26,7 +26,7 @@ GridFitOptions fit_options(const TensorMap& tensors, const LoadOptions& options)
           options.finetune};
 }
 
-/// Whether a file's tensor belongs to a classification head.
+/// True if a file's tensor belongs to a classification head.
 bool names_head(std::string_view name) {
   return name.starts_with("head.") || name.starts_with("head_dist.");
 }

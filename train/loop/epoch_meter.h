@@ -30,13 +30,13 @@ class EpochMeter {
   void step_done(std::int64_t images);
 
   [[nodiscard]] double epoch_seconds() const;
-  /// Computed from progress.epoch too; `epochs` and `steps` are the totals.
+  /// The position for a progress line, also from progress.epoch; `epochs` and `steps` are totals.
   [[nodiscard]] EpochPosition position(const Progress& progress, std::int64_t epochs,
                                        std::int64_t steps) const;
-  /// Computed from progress.interval: all members except the rate, the gradient norm and the broken
-  /// images.
+  /// A row from progress.interval with all members except the learning rate, the gradient norm and
+  /// the broken images.
   [[nodiscard]] StepRow interval_row(const Progress& progress) const;
-  /// Computed from progress.epoch: the training columns, except the rate.
+  /// A row from progress.epoch with the training columns, except the learning rate.
   [[nodiscard]] EpochRow epoch_row(const Progress& progress) const;
 
  private:

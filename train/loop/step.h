@@ -54,10 +54,10 @@ class TrainStep {
   void settle(Progress& progress);
 
   [[nodiscard]] const Task& task() const { return *task_; }
-  /// In the order of Task::split(), which usually has one group.
+  /// The parameter groups in the order of Task::split(), usually one.
   [[nodiscard]] std::vector<TrainedGroup*> groups();
   [[nodiscard]] Ema* ema() { return ema_.get(); }
-  /// Of the last settled step.
+  /// Gradient norm of the last settled step.
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }
   [[nodiscard]] std::int64_t images() const { return images_; }  ///< of the last step
   /// Time spent so far, by stage.

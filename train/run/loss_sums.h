@@ -14,7 +14,7 @@ namespace fovea {
 struct LossSums {
   std::int64_t samples = 0;
   double total = 0;
-  /// In the order of TaskInfo::loss_parts; empty before the first batch.
+  /// Sums in the order of TaskInfo::loss_parts; empty before the first batch.
   std::vector<double> parts{};
 
   /// Adds mean losses of `count` samples.

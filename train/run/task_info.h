@@ -35,7 +35,7 @@ struct EpochRank {
 
 /// Sums of an evaluation over samples, so that parts of a data set can be evaluated separately.
 struct ScoreSums {
-  /// In the order of TaskInfo::measures, unless the task overrides scores(), for example if an
+  /// Sums in the order of TaskInfo::measures, unless the task overrides scores(), for example if an
   /// image has several boxes or pixels.
   std::vector<double> values{};
   std::int64_t count = 0;  ///< number of samples

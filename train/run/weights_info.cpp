@@ -32,7 +32,7 @@ double number_or(const Metadata& metadata, const std::string& key, double otherw
   return value.is_number() ? value.get<double>() : otherwise;
 }
 
-/// For weights written by another program.
+/// The preprocessing and classes of weights written by another program.
 WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   WeightsInfo info;
   info.normalization = kImageNetNormalization;
