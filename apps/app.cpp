@@ -1,4 +1,4 @@
-// The only place where exceptions become exit codes.
+// The main loop of every program, and the only code that turns exceptions into exit codes.
 #include "apps/app.h"
 
 #include <sys/resource.h>
@@ -19,7 +19,7 @@
 namespace fovea {
 namespace {
 
-/// One line, whatever stands in the names that it quotes.
+/// Prints an error as one line, whatever characters the quoted names contain.
 int complain(int code, const std::string& message, const char* advice = "") {
   std::cerr << "error: " << visible_text(message) << advice << std::endl;
   return code;
@@ -45,7 +45,7 @@ int run_body(int argc, char** argv, int (*body)(int argc, char** argv)) {
   }
 }
 
-/// Tar shards stay open, and there may be thousands.
+/// Raises the limit of open files: tar shards stay open, and there may be thousands.
 void allow_many_open_files() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -58,7 +58,7 @@ void allow_many_open_files() {
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
   wait_briefly(argv);
   open_standard_descriptors();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then makes the write fail with an error
   allow_many_open_files();
   const VisibleStreams streams;
   const int code = run_body(argc, argv, body);

@@ -1,4 +1,4 @@
-// From fields to CLI11 options and back to texts; base/fields.h checks the values.
+// Conversion of fields to CLI11 options and back to texts; base/fields.h checks the values.
 #include "apps/cli.h"
 
 #include <CLI/CLI.hpp>
@@ -37,7 +37,7 @@ CLI::Option* add_field(CLI::App& app, const Field& field) {
   return option;
 }
 
-/// --batch_size=4 and -b=4 become --batch-size=4; values stay as they are.
+/// Normalises a word: --batch_size=4 and -b=4 become --batch-size=4; values are unchanged.
 std::string normalised(const std::string& word, const Fields& fields) {
   const std::size_t dashes = word.starts_with("--") ? 2 : word.starts_with('-') ? 1 : 0;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -53,16 +53,16 @@ std::string normalised(const std::string& word, const Fields& fields) {
   return text;
 }
 
-/// CLI11 wants the last first.
+/// Normalised arguments in reverse order, as CLI11 expects.
 std::vector<std::string> normalised(int argc, char** argv, const Fields& fields) {
   std::vector<std::string> words;
   for (int i = argc - 1; i >= 1; --i) words.push_back(normalised(argv[i], fields));
   return words;
 }
 
-/// Complains about the first word that belongs to nothing.
+/// Throws for the first unexpected word.
 void refuse_rest(std::vector<std::string> rest, const CommandSpec& spec) {
-  std::erase(rest, "--");  // what follows it are arguments
+  std::erase(rest, "--");  // arguments follow it
   for (const std::string& word : rest) {
     if (!word.starts_with('-')) continue;
     const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());

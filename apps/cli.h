@@ -1,4 +1,4 @@
-// Command lines, made from lists of settings. cli.cpp is the only file that knows CLI11.
+// Parsing of command lines by lists of fields. Only cli.cpp uses CLI11.
 #pragma once
 
 #include <string>
@@ -10,25 +10,26 @@
 namespace fovea {
 
 struct CommandSpec {
-  std::string name;         ///< of the program
-  std::string description;  ///< stands first in --help
-  std::string arguments;    ///< what stands without a flag, e.g. "IMAGE..."; empty: nothing may
-  Fields fields;            ///< flags, and as their values what --help shows as defaults
-  std::vector<OtherSettings> others{};  ///< flags that other programs have
-  std::vector<std::string> models{};    ///< for --list-models [PATTERN], which it knows if any
+  std::string name;         ///< program name
+  std::string description;  ///< first line of --help
+  std::string arguments;    ///< positional arguments, e.g. "IMAGE..."; empty: none are allowed
+  Fields fields;            ///< flags; their current values are the defaults in --help
+  std::vector<OtherSettings> others{};  ///< flags of other programs
+  /// Names for --list-models [PATTERN], a flag only if there are any.
+  std::vector<std::string> models{};
 };
 
 struct CommandLine {
-  std::vector<Setting> settings;       ///< flags that were given
-  std::vector<std::string> arguments;  ///< what stands without a flag
+  std::vector<Setting> settings;       ///< flags on the command line
+  std::vector<std::string> arguments;  ///< positional arguments
 };
 
 /// Accepts `_` for `-` in flags. Throws HelpRequest for --help, --version and --list-models, and
-/// UsageError, naming the nearest
-/// known flag where there is one.
+/// UsageError for unknown flags, naming the nearest known one if there is any.
 [[nodiscard]] CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec);
 
-/// The same, and stores the values in the variables of spec.fields; returns the arguments.
+/// Parses the command line, stores the values in the variables of spec.fields and returns the
+/// positional arguments.
 std::vector<std::string> parse_into_fields(int argc, char** argv, const CommandSpec& spec);
 
 }  // namespace fovea

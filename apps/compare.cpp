@@ -1,5 +1,5 @@
-// compare [LABEL=]RUN_DIR...: several runs in one table and one picture; equal labels are one
-// group, averaged over its runs.
+// compare [LABEL=]RUN_DIR...: several runs in one table and one picture. Runs with equal labels
+// form a group and are averaged.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -17,7 +17,8 @@ namespace {
 
 using namespace fovea;
 
-/// A log alone, without settings, is a classifier's: other programs write such ones too.
+/// The task of a run. A log without settings counts as a classifier's, since other programs write
+/// such logs too.
 TaskInfo task_of_run(const RunPaths& run) {
   const std::filesystem::path path = run.config();
   if (!std::filesystem::exists(path)) return task_info(config_for(TaskKind::classification));
@@ -48,7 +49,7 @@ void add_run(Comparison& comparison, const RunArgument& named) {
   group->runs.push_back({task, read_log(task, run)});
 }
 
-/// Each run once: given again it is no other seed.
+/// Reads each run once: a repeated argument is not another seed.
 Comparison read_runs(const std::vector<std::string>& arguments) {
   Comparison comparison;
   std::vector<RunArgument> runs;
@@ -64,7 +65,7 @@ Comparison read_runs(const std::vector<std::string>& arguments) {
   return comparison;
 }
 
-/// Side by side, in the order of their names.
+/// The charts of the chosen curves, in the order of their names.
 std::vector<Chart> chosen_charts(const Comparison& comparison, const std::string& curves) {
   std::vector<Chart> charts;
   for (const std::string& curve : split_text(curves, ',')) {

@@ -1,4 +1,4 @@
-// Texts and their layout; nothing here decides anything.
+// Texts and layout of the console output; contains no decisions.
 #include "apps/console.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string scientific(double value) {
   return text;
 }
 
-/// What makes this run another than its recipe's, or everything.
+/// The settings that differ from the recipe, or with --verbose all settings.
 std::string settings_of(TrainConfig config) {
   if (config.request.verbose) return settings_table(fields_of(config));
   const std::string& dataset = config.data.name;
@@ -43,7 +43,7 @@ std::string shares_of(const TimeShares& time) {
          " other " + share(time.other());
 }
 
-/// `text` with the words RUN replaced.
+/// Replaces the words RUN in `text`.
 std::string with_folder(std::string text, const std::string& folder) {
   const std::string word = " RUN";
   for (std::size_t at = text.find(word); at != std::string::npos;

@@ -1,4 +1,4 @@
-// What a training run shows on the terminal.
+// Console output of a training run.
 #pragma once
 
 #include <filesystem>
@@ -12,24 +12,24 @@
 
 namespace fovea {
 
-/// "  test loss 0.1234  top-1 93.75 %".
+/// Formats scores: "  test loss 0.1234  top-1 93.75 %".
 [[nodiscard]] std::string scores_text(const TaskInfo& task, const Scores& scores);
 
 class Console {
  public:
-  /// `program` is what the user types to go on.
+  /// `program` is the command that resumes a run.
   explicit Console(std::string program) : program_(std::move(program)), line_(/*descriptor=*/1) {}
 
   void print(const std::string& text) { line_.print(text); }
-  /// Settings, model and data, before the first step.
+  /// Prints settings, model and data before the first step.
   void introduce(TrainConfig config, Trainer& trainer, const Notices& notices);
   void step(const EpochPosition& at);
   void evaluation(std::int64_t done, std::int64_t total);
   void verifying(const std::string& split, std::int64_t done, std::int64_t total);
   void epoch(const EpochRow& row, const Progress& progress);
-  /// How far it came, where everything is, and what to type next.
+  /// Prints the progress, the run's files and the next commands.
   void finish(const RunPaths& paths, const Progress& progress);
-  /// The run was asked to stop and has been saved.
+  /// Prints that the run stopped on request and was saved.
   void stopped(const RunPaths& paths, const Progress& progress);
 
  private:
@@ -37,7 +37,7 @@ class Console {
   ProgressLine line_;
   TaskInfo task_;
   std::int64_t epochs_ = 0;
-  double seconds_ = 0, epoch_seconds_ = 0;  ///< of the epochs seen: all, and the last
+  double seconds_ = 0, epoch_seconds_ = 0;  ///< of all epochs shown, and of the last one
 };
 
 }  // namespace fovea

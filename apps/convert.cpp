@@ -1,4 +1,4 @@
-// convert FILE: a checkpoint's weights as safetensors, for programs that read nothing else.
+// convert FILE: writes a checkpoint's weights as safetensors, for programs without other readers.
 #include <filesystem>
 #include <iostream>
 #include <map>

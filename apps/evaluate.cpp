@@ -1,5 +1,4 @@
-// evaluate [CHECKPOINT...]: how good trained models are, at which image sizes, and at what they
-// fail.
+// evaluate [CHECKPOINT...]: accuracy and mistakes of trained models, at one or several image sizes.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -23,7 +22,7 @@ namespace {
 
 using namespace fovea;
 
-/// Notes that several models or sizes have in common are printed once.
+/// Prints each distinct note once, even if several models or sizes share it.
 class Notes {
  public:
   explicit Notes(ProgressLine& line) : line_(line) {}
@@ -67,8 +66,8 @@ EvaluatedModel evaluate_one(const EvaluateRequest& request, const LoadedModel& t
   return model;
 }
 
-/// Where the files about a model go; none: they are not written. Those beside the weights are
-/// about the test images.
+/// Folder for the files about a model; empty: none are written. Files in the weights' own folder
+/// describe the test images only.
 std::optional<std::filesystem::path> output_folder(const EvaluateRequest& request,
                                                    const LoadedModel& trained, bool alone) {
   const std::filesystem::path& weights = trained.weights;
@@ -83,7 +82,7 @@ std::optional<std::filesystem::path> output_folder(const EvaluateRequest& reques
   return std::filesystem::path(request.output) / name;
 }
 
-/// Loads each checkpoint at each size, one after another.
+/// Loads each checkpoint at each size in turn.
 void for_each_model(EvaluateRequest& request, ProgressLine& line,
                     const std::function<void(const LoadedModel&)>& use) {
   const std::vector<std::string> sizes = request.sizes();

@@ -1,4 +1,4 @@
-// Flags, and what they mean together.
+// Flags of `evaluate`, and checks of their combinations.
 #include "apps/evaluate_request.h"
 
 #include <algorithm>
@@ -71,8 +71,8 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
-/// The run's own data, where nothing else is named. What was held out is the same share of them in
-/// another place, unless a split is named: the rest was trained on.
+/// Options of the run's own data set, unless another one is given. If only the location differs,
+/// the held-out part is the same fraction, unless a split is given: the rest was used for training.
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   DatasetOptions options = data;
   const bool same_set = data.name.empty() || data.name == trained.info.dataset;

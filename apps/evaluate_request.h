@@ -1,4 +1,4 @@
-// What `evaluate` is asked for.
+// Settings of `evaluate`.
 #pragma once
 
 #include <memory>
@@ -18,19 +18,19 @@ struct EvaluateRequest {
   std::vector<std::string> checkpoints;
   LoadRequest load;
   DatasetOptions data;
-  std::optional<double> val_fraction;  ///< empty: that of the run
+  std::optional<double> val_fraction;  ///< empty: as in the run
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
   std::int64_t batch_size = 128, workers = 2, threads = 0;
 
-  /// Those of --img-size, as many as commas say; "" is the model's own.
+  /// The comma-separated values of --img-size; "" is the model's own size.
   [[nodiscard]] std::vector<std::string> sizes() const;
-  /// One checkpoint at one size.
+  /// True for one checkpoint at one size.
   [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
-  /// The images of the split, of the data set that is named or that the checkpoint learned from,
-  /// under the checkpoint's labels.
+  /// Opens the images of the split, from the given data set or the checkpoint's own, matched with
+  /// the checkpoint's class names.
   [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
-  /// Says of which images the file of logits is; `shown` are those of open_images().
+  /// Metadata that identifies the images of a logits file; `shown` are those of open_images().
   [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained,
                                          const MatchedImages& shown) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
@@ -40,7 +40,7 @@ struct EvaluateRequest {
 };
 
 [[nodiscard]] Fields fields_of(EvaluateRequest& request);
-/// Throws UsageError on what does not go together.
+/// Throws UsageError if settings contradict each other.
 void check_request(const EvaluateRequest& request);
 
 }  // namespace fovea

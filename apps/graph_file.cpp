@@ -1,4 +1,4 @@
-// Graphviz is asked for where an .svg is, and nowhere else.
+// Writing drawings for Graphviz, which runs only to make an .svg.
 #include "apps/graph_file.h"
 
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Graphviz's program, where PATH has it.
+/// Path of Graphviz's `dot`, if it is on PATH.
 std::optional<fs::path> graphviz() {
   const char* const path = std::getenv("PATH");
   for (const std::string& folder : split_text(path == nullptr ? "" : path, ':')) {
@@ -30,7 +30,7 @@ std::optional<fs::path> graphviz() {
   return {};
 }
 
-/// What a command writes to its standard output.
+/// Standard output of a command.
 std::string output_of(const std::string& command) {
   std::FILE* const pipe = popen(command.c_str(), "r");
   check(pipe != nullptr, "graph: ", command, " could not be started");

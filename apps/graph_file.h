@@ -1,4 +1,4 @@
-// A drawing for Graphviz as a file: as it is, or drawn.
+// Writes a Graphviz drawing to a file, as .dot text or rendered as .svg.
 #pragma once
 
 #include <filesystem>
@@ -6,12 +6,12 @@
 
 namespace fovea {
 
-/// Throws UsageError unless `file` is named *.dot or *.svg, and where it is an .svg and Graphviz's
+/// Throws UsageError unless `file` is named *.dot or *.svg, or if it is an .svg and Graphviz's
 /// program `dot` is not on PATH.
 void require_graph_file(const std::filesystem::path& file);
 
-/// Writes `dot` to a file that require_graph_file() has accepted; an .svg is drawn by Graphviz.
-/// Throws Error where that fails.
+/// Writes `dot` to a file accepted by require_graph_file(); Graphviz renders an .svg. Throws Error
+/// if that fails.
 void write_graph(const std::filesystem::path& file, std::string_view dot);
 
 }  // namespace fovea

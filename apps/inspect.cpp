@@ -33,7 +33,7 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
-/// Asked without an analysis, whatever model is named: what there is.
+/// True if no analysis is named, with or without a model: prints the list of analyses.
 bool asks_for_list(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return true;
   std::error_code none;
@@ -41,7 +41,7 @@ bool asks_for_list(const std::vector<std::string>& arguments) {
          std::filesystem::exists(arguments.front(), none);
 }
 
-/// --model without --checkpoint.
+/// A model with initial values, for --model without --checkpoint.
 LoadedModel make_untrained(const Request& request) {
   const LoadRequest& load = request.load;
   LoadedModel made;

@@ -1,4 +1,4 @@
-// A run's folder is claimed, then its files are begun, then it trains.
+// The order of a training run: lock the folder, open the files, train.
 #include "apps/live_run.h"
 
 #include <utility>
@@ -11,8 +11,8 @@
 namespace fovea {
 namespace {
 
-/// The folder that the run writes to. A new one has no state yet; a state that another run left
-/// there meanwhile must not be lost.
+/// The run's folder. A new run's folder must not contain a state: another run may have written one
+/// in the meantime, which must not be overwritten.
 RunFolder own_folder(const TrainConfig& config, std::optional<RunFolder> claimed,
                      Console& console) {
   const bool continued = claimed.has_value();
@@ -78,7 +78,8 @@ int LiveRun::train() {
                  (continued_ ? ", from step " + std::to_string(trainer_.progress().step) : "") +
                  "\n");
 
-  const SignalRequest signals;  // before this nothing would be lost: a signal may end the program
+  // signals before this line may end the program, as nothing would be lost
+  const SignalRequest signals;
   const bool finished = trainer_.fit(shown_);
   note_missing_profile();
   recorder_.finish();
@@ -99,7 +100,7 @@ void LiveRun::note_missing_profile() {
       ": the run ended before that many steps after the first two; no trace was written");
 }
 
-/// A report that fails does not make the run fail, which is complete by then.
+/// Writes the report. A failing report must not fail the run, which is already complete.
 void LiveRun::write_report() {
   RunReportOptions options;
   options.on_progress = [&](std::int64_t done, std::int64_t total) {

@@ -1,4 +1,4 @@
-// A run while it trains: its folder, its files and what its terminal shows.
+// A run during training: its folder, its files and its console output.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@
 
 namespace fovea {
 
-/// The folder of one run, made if need be. It is locked for as long as this lives: two runs in one
-/// folder would overwrite each other's files.
+/// The folder of one run, created if necessary. It is locked during the object's lifetime, because
+/// two runs in one folder would overwrite each other's files.
 class RunFolder {
  public:
   RunFolder(const TrainConfig& config, Console& console);
@@ -27,7 +27,7 @@ class RunFolder {
   FolderLock lock_;
 };
 
-/// Shows a run on the terminal and keeps it on disk.
+/// Observer that forwards a run's events to the console and to the recorder.
 class ShownRun : public RunObserver {
  public:
   ShownRun(Console& console, RunRecorder& recorder, RunProfile& profile, bool save_images)
@@ -53,14 +53,14 @@ class ShownRun : public RunObserver {
   bool save_images_;
 };
 
-/// Trains in a folder that is this run's alone.
+/// Trains in a locked folder.
 class LiveRun {
  public:
-  /// `claimed` is the folder of a run that is continued, which holds it already.
+  /// `claimed` is the folder of a resumed run, already locked.
   LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunFolder> claimed,
           Console& console);
 
-  /// Returns the program's exit code.
+  /// Trains and returns the program's exit code.
   int train();
 
  private:
@@ -71,11 +71,11 @@ class LiveRun {
   Trainer& trainer_;
   Console& console_;
   bool continued_;
-  // Each needs those above it.
-  RunFolder folder_;      ///< held before anything is written there
-  RunRecorder recorder_;  ///< begins or continues the logs in it
-  RunProfile profile_;    ///< writes there, too
-  ShownRun shown_;        ///< tells both of every step
+  // Each member depends on those above it.
+  RunFolder folder_;      ///< locked before anything is written to it
+  RunRecorder recorder_;  ///< starts or continues the logs in the folder
+  RunProfile profile_;    ///< writes a trace to the folder
+  ShownRun shown_;        ///< receives every step, forwards it to both
 };
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// From what the user names to a model with weights.
+// Finding and loading a trained model by the user's arguments.
 #include "apps/loading.h"
 
 #include <nlohmann/json.hpp>
@@ -45,13 +45,14 @@ fs::path weights_path(const LoadRequest& request) {
   if (!fs::is_directory(given)) return given;
   const std::string kind = request.use_ema ? "_ema" : "";
   fs::path file = RunPaths{given}.weights((request.last ? "last" : "best") + kind);
-  if (!fs::exists(file)) file = RunPaths{given}.weights("last" + kind);  // of its first epoch
+  if (!fs::exists(file)) file = RunPaths{given}.weights("last" + kind);  // during its first epoch
   check(fs::exists(file), file.string(), ": does not exist",
         request.use_ema ? "; was the run trained with --model-ema?" : "; is this a run directory?");
   return file;
 }
 
-/// Empty where the weights are no run's; without a folder where its data lie there no longer.
+/// Data set options of the run that the weights belong to. Empty if they belong to none; without a
+/// folder if the data have moved.
 DatasetOptions data_of_run(const fs::path& weights) {
   const RunPaths run{weights.parent_path()};
   if (!is_run(run.folder) || !fs::exists(run.config())) return {};
@@ -104,7 +105,7 @@ std::vector<std::string> notices_of(const LoadedModel& loaded, const WeightsFile
   return notices;
 }
 
-/// Those of a file that does not name them are called by their numbers.
+/// Names the classes "class 0" and so on if the file has no names.
 void name_classes(LoadedModel& loaded) {
   std::vector<std::string>& names = loaded.info.classes;
   const std::int64_t classes = loaded.model->info().num_classes;

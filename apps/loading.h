@@ -1,4 +1,4 @@
-// A trained model, found and loaded for `evaluate`, `predict` and `inspect`.
+// Finding and loading a trained model, for `evaluate`, `predict` and `inspect`.
 #pragma once
 
 #include <cstdint>
@@ -19,54 +19,53 @@
 namespace fovea {
 
 struct LoadRequest {
-  /// A run directory, a folder as on a hub or a weights file; empty: the newest run.
+  /// A run directory, a folder in hub layout or a weights file; empty: the newest run.
   std::string checkpoint;
-  std::string model;        ///< registry name, for files that do not say what they are
-  std::string weights_key;  ///< of a file of torch.save: see read_weights()
+  std::string model;        ///< registry name, for files without a description of their model
+  std::string weights_key;  ///< key in a torch.save file: see read_weights()
   std::string img_size;     ///< N or HxW; empty: as trained
   PositionTableOptions positions;
-  std::string model_args;  ///< more settings of the model, a JSON object; empty: as trained
+  std::string model_args;  ///< further model settings as a JSON object; empty: as trained
   std::string device = "cpu";
-  std::int64_t num_classes = 0;  ///< of a file that names no classes
-  // How images are shown to it; empty or none: as the checkpoint says.
+  std::int64_t num_classes = 0;  ///< for a file without class names
+  // Normalisation and crop of images; empty: as in the checkpoint.
   std::vector<double> mean, std;
   std::optional<double> crop_pct;
   std::string crop_mode, interpolation;
-  bool key_is_shared = false;  ///< the weights_key, by several checkpoints
-  bool last = false;           ///< last instead of best
+  bool key_is_shared = false;  ///< weights_key applies to several checkpoints
+  bool last = false;           ///< the last weights instead of the best
   bool use_ema = false;        ///< the averaged weights
 };
 
 struct LoadedModel {
   std::unique_ptr<Model> model;
-  WeightsInfo info;  ///< with what the request says about images
+  WeightsInfo info;  ///< metadata, with the request's image settings applied
   std::filesystem::path weights;
-  bool names_classes = true;  ///< false: info.classes are "class 0" and so on, for want of names
-  DatasetOptions data;        ///< where the images of the run that made them lie
-  std::vector<std::string> notices;  ///< what its user should be told
+  bool names_classes = true;         ///< false: info.classes are placeholders "class 0", ...
+  DatasetOptions data;               ///< the data set of the weights' run
+  std::vector<std::string> notices;  ///< messages for the user
 
-  /// What pictures and tables call it: the run's name and which weights of it, or the file's name.
+  /// Title in pictures and tables: the run's name and its weights, or the file's name.
   [[nodiscard]] std::string title() const;
-  /// What it calls its classes, for matching them with others.
+  /// The model's class names, for matching them with a data set's.
   [[nodiscard]] ModelClasses classes() const;
-  /// How images are prepared for it.
+  /// Preprocessing of the model's images.
   [[nodiscard]] EvaluationTransform preparation() const;
 };
 
-/// Throws Error that says what was looked for.
+/// Loads the requested model. Throws Error naming a missing path and the kinds of path it accepts.
 [[nodiscard]] LoadedModel load_trained(const LoadRequest& request);
 
-/// What the request says about the model beside its name: a JSON object of its configuration's
-/// keys.
+/// The request's model settings as a JSON object with the configuration's keys.
 [[nodiscard]] std::string model_settings(const LoadRequest& request);
 
-/// Throws where the model has no classes to choose among.
+/// Throws unless the model has classes.
 void require_classes(const LoadedModel& loaded);
 
-/// Puts what the request says about colours and crop over what `info` holds.
+/// Replaces the normalisation and crop in `info` by those that the request sets.
 void override_images(WeightsInfo& info, const LoadRequest& request);
 
-/// The settings of a LoadRequest, all but the checkpoint itself.
+/// Adds the fields of a LoadRequest, except the checkpoint itself.
 void add_load_fields(Fields& fields, LoadRequest& request);
 
 }  // namespace fovea

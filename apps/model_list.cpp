@@ -1,4 +1,4 @@
-// Patterns are the shell's.
+// Filtering of model names by shell patterns.
 #include "apps/model_list.h"
 
 #include <fnmatch.h>

@@ -1,4 +1,4 @@
-// The customary names of models, for --list-models.
+// The common model names, for --list-models.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-/// Those of `names` that `pattern` fits, one a line: * and ? are any letters and any one letter; a
-/// pattern without them fits where it is a part. Where a pit is among them, a last line, "# ...",
-/// says which PiT is meant. Throws Error where none is left.
+/// The names that match `pattern`, one per line. * matches any letters, ? any one letter; a pattern
+/// without them matches as a substring. If a pit is among them, a last line, "# ...", explains
+/// which PiT this is. Throws Error if no name matches.
 [[nodiscard]] std::string model_list(const std::vector<std::string>& names,
                                      const std::string& pattern);
 

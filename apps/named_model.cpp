@@ -1,4 +1,4 @@
-// Of files the description of the model is read, and nothing else.
+// Building a model from a name or a file's metadata, without loading weights.
 #include "apps/named_model.h"
 
 #include <filesystem>
@@ -35,7 +35,7 @@ bool holds_weights(const fs::path& path) {
 std::unique_ptr<Model> make_model_of_files(const fs::path& path, const std::string& settings,
                                            TensorOptions options) {
   const fs::path weights = weights_in(path);
-  Metadata metadata;  // files of torch.save have none
+  Metadata metadata;  // empty for torch.save files
   if (is_safetensors(InputFile(weights))) metadata = list_safetensors(weights).metadata;
   check(metadata.contains("config") || find_hub_config(weights).has_value(), weights.string(),
         ": neither its metadata nor a timm config.json next to it names its model; "
@@ -59,7 +59,7 @@ std::unique_ptr<Model> make_named_model(const std::string& named, const std::str
         ": does not exist, expected a model name, a run directory, a hub folder or a weights file");
   try {
     return make_model(named, nlohmann::json::parse(settings), 0, options);
-  } catch (const Error& error) {  // a name or a setting that does not exist
+  } catch (const Error& error) {  // an unknown name or setting
     throw UsageError(error.what());
   }
 }

@@ -1,4 +1,4 @@
-// Models as a command line names them, where their weights do not matter.
+// Models given on a command line by name or path, without their weights.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace fovea {
 
-/// With initial values: the model of a registry name, or the one that a run directory, a folder as
-/// on a hub or a weights file holds. `settings` is a JSON object whose keys replace the model's
-/// own. A path with weights goes before a name. Throws UsageError on a name that does not exist and
-/// on settings that do not go together, Error on files that do not say what they hold.
+/// Makes a model with initial values from a registry name, a run directory, a folder in hub layout
+/// or a weights file. `settings` is a JSON object with keys that replace the model's own. A path
+/// with weights takes precedence over a name. Throws UsageError on an unknown name and on
+/// contradictory settings, Error on files that do not describe their model.
 [[nodiscard]] std::unique_ptr<Model> make_named_model(const std::string& named,
                                                       const std::string& settings,
                                                       TensorOptions options);

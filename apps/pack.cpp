@@ -1,4 +1,4 @@
-// pack: makes train.pack and val.pack of any data set.
+// pack: writes a data set as train.pack and val.pack.
 #include <array>
 #include <filesystem>
 
@@ -56,7 +56,7 @@ std::filesystem::path pack_path(const Request& request, Split split) {
          (split == Split::train ? "train.pack" : "val.pack");
 }
 
-/// False where it was asked to stop.
+/// Returns false if stopped by a signal.
 bool pack_split(const Request& request, Split split, const Dataset& dataset) {
   const std::string name = split == Split::train ? "train" : "val";
   const std::filesystem::path path = pack_path(request, split);
@@ -92,8 +92,9 @@ int run(int argc, char** argv) {
   request.data.class_map = request.class_map;
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   constexpr std::array splits = {Split::train, Split::test};
-  std::vector<std::shared_ptr<const Dataset>> datasets;  // what is wrong with val is said at once,
-  for (const Split split : splits) {                     // not when train is done
+  std::vector<std::shared_ptr<const Dataset>> datasets;
+  // Both splits are opened first, so that errors in val are reported before train is packed.
+  for (const Split split : splits) {
     const std::filesystem::path path = pack_path(request, split);
     check(request.overwrite || !std::filesystem::exists(path), path.string(),
           ": already exists; --overwrite replaces it");

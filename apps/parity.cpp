@@ -1,5 +1,5 @@
-// parity [--device cpu|cuda] [--precision f64|f32|bf16] [--dump DIR] FILE...: compares the project
-// with golden files, one line per file. Exit code 1 when any of them fails.
+// parity [--device cpu|cuda] [--precision f64|f32|bf16] [--dump DIR] FILE...: checks the project
+// against golden files, one line per file. Exit code 1 if any check fails.
 #include <iostream>
 
 #include "apps/app.h"

@@ -1,4 +1,4 @@
-// Walking folders and reading lists.
+// Listing picture files in folders and lists.
 #include "apps/pictures.h"
 
 #include <istream>
@@ -20,7 +20,7 @@ void add_folder(PictureList& list, const fs::path& path) {
   try {
     const std::vector<fs::path> files = pictures_below(path);
     list.files.insert(list.files.end(), files.begin(), files.end());
-  } catch (const Error& error) {  // a folder that may not be read; the other arguments still count
+  } catch (const Error& error) {  // an unreadable folder; the other arguments still count
     list.missing.push_back({path.string(), error.what(), first});
     return;
   }
@@ -40,7 +40,7 @@ void add(PictureList& list, const fs::path& path) {
   list.files.push_back(path);
 }
 
-/// An entry of a list; quotes around it are its name's where there is such a file.
+/// Adds an entry of a list. Quotes around it belong to the name if such a file exists.
 void add_entry(PictureList& list, const std::string& entry) {
   std::error_code none;
   add(list, fs::exists(entry, none) ? entry : unquoted(trimmed(entry)));

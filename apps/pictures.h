@@ -1,4 +1,4 @@
-// Pictures that the user names: files, folders, and lists of them.
+// Picture files given by the user: files, folders and lists of them.
 #pragma once
 
 #include <filesystem>
@@ -11,23 +11,23 @@
 
 namespace fovea {
 
-/// What the arguments of a program stand for, in their order.
+/// The files that a program's arguments refer to, in their order.
 struct PictureList {
   struct Missing {
     std::string path, reason;
-    std::size_t place = 0;  ///< how many files come before it
+    std::size_t place = 0;  ///< number of files before it
   };
   std::vector<std::filesystem::path> files;
-  std::vector<Missing> missing;  ///< what stands for nothing
+  std::vector<Missing> missing;  ///< arguments that match nothing
 };
 
-/// A file stands for itself, a folder for all pictures below it, sorted by path, and "-" for the
-/// entries of `list` (see list_entries()), each a file or a folder, in quotes or not. What does not
-/// exist, and folders without pictures, are named in `missing`.
+/// Lists picture files: a file itself, a folder's pictures sorted by path, and for "-" the entries
+/// of `list` (see list_entries()), each a file or a folder, quoted or not. Arguments that do not
+/// exist and folders without pictures are listed in `missing`.
 [[nodiscard]] PictureList list_pictures(const std::vector<std::string>& arguments,
                                         std::istream& list);
 
-/// Files as a data set without labels: all of class 0.
+/// Picture files as a data set without labels: all of class 0.
 class PictureFiles : public FileDataset {
  public:
   explicit PictureFiles(std::vector<std::filesystem::path> files) : files_(std::move(files)) {}

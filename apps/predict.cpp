@@ -1,4 +1,4 @@
-// predict IMAGE...: the likeliest classes of pictures, by a trained model.
+// predict IMAGE...: the most likely classes of pictures, by a trained model.
 #include <iostream>
 
 #include "apps/app.h"
@@ -43,7 +43,7 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
-/// What the model's classes are called, by the class map where there is one; returns what said so.
+/// Sets the model's class names, from the class map if there is one; returns their source.
 std::string name_classes(const std::string& class_map, LoadedModel& trained) {
   std::vector<std::string>& names = trained.info.classes;
   const std::string by_itself = trained.names_classes ? "model" : "none";
@@ -56,7 +56,7 @@ std::string name_classes(const std::string& class_map, LoadedModel& trained) {
   return text_of("class map, ", match.text());
 }
 
-/// One prediction per file, in their order.
+/// One prediction per file, in the order of the files.
 std::vector<PicturePrediction> predict_files(const Request& request, const LoadedModel& trained,
                                              const PictureFiles& files) {
   std::vector<PicturePrediction> predictions(static_cast<std::size_t>(files.size()));
@@ -91,7 +91,7 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   return predictions;
 }
 
-/// Throws when there are any, after naming them.
+/// Throws if any picture is broken, after printing their names.
 void refuse_broken(const std::vector<PicturePrediction>& predictions) {
   std::vector<std::string> messages;
   for (const PicturePrediction& picture : predictions) {
@@ -103,10 +103,10 @@ void refuse_broken(const std::vector<PicturePrediction>& predictions) {
   fail("predict: ", messages.size(), " of ", predictions.size(), " pictures could not be read");
 }
 
-/// Puts what stands for no picture where its argument stood.
+/// Inserts arguments that match nothing at their original positions.
 void insert_missing(std::vector<PicturePrediction>& predictions,
                     const std::vector<PictureList::Missing>& missing) {
-  std::size_t before = 0;  // put in so far
+  std::size_t before = 0;  // number inserted so far
   for (const auto& [path, reason, place] : missing) {
     const auto at = predictions.begin() + static_cast<std::ptrdiff_t>(place + before++);
     predictions.insert(at, {path, {}, path + ": " + reason});

@@ -1,4 +1,4 @@
-// Ranking classes and writing them down.
+// Ranking of classes, and formatting of predictions.
 #include "apps/predictions.h"
 
 #include <algorithm>

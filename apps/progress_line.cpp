@@ -1,4 +1,4 @@
-// Formatting is pure; drawing needs only write() and the terminal's width.
+// The progress line. Formatting is pure; drawing uses only write() and the terminal's width.
 #include "apps/progress_line.h"
 
 #include <sys/ioctl.h>
@@ -35,7 +35,7 @@ double share_of(const ProgressState& state) {
   return total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0.0;
 }
 
-/// Everything after the bar.
+/// The text after the bar.
 std::string tail_of(const ProgressState& state) {
   std::string tail = print_to_string("%3d%%", static_cast<int>(share_of(state) * 100));
   if (state.img_s > 0) tail += print_to_string(" %.0f img/s", state.img_s);
@@ -76,7 +76,7 @@ void ProgressLine::update(const ProgressState& state) {
   const Clock::time_point now = Clock::now();
   if (now - last_drawn_ < interval_) return;
   last_drawn_ = now;
-  if (is_terminal_) {  // one column stays free: some terminals wrap when the last one is written
+  if (is_terminal_) {  // one column stays free: some terminals wrap when it is written
     const std::string line = visible_text(format_progress(state, terminal_width(descriptor_) - 1));
     write_output(descriptor_, "\r" + line + "\x1b[K");
     is_drawn_ = true;

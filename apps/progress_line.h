@@ -1,4 +1,4 @@
-// The progress line of long loops: redrawn in place on a terminal, a line now and then elsewhere.
+// The progress line of long loops: redrawn in place on a terminal, otherwise printed at intervals.
 #pragma once
 
 #include <chrono>
@@ -8,36 +8,36 @@
 
 namespace fovea {
 
-/// What the line shows.
+/// The state that the line shows.
 struct ProgressState {
   std::string label;      ///< "epoch 3/20"
-  std::int64_t done = 0;  ///< of `total` units, usually steps
+  std::int64_t done = 0;  ///< out of `total` units, usually steps
   std::int64_t total = 0;
-  double seconds = 0;  ///< spent on the units done
-  double img_s = 0;    ///< 0: not shown
+  double seconds = 0;  ///< time spent on the units done
+  double img_s = 0;    ///< 0: hidden
   std::string note;    ///< "loss 1.234 lr 5.0e-04 wait 1%"
 };
 
 /// "epoch 3/20  52% 1234 img/s eta 3:07 loss ..."
 [[nodiscard]] std::string format_status(const ProgressState& state);
-/// The same with a bar: "epoch 3/20 [######......]  52% ...", at most `width` columns. When there
-/// is little room the bar goes first, then the end is cut off.
+/// Formats the status with a bar: "epoch 3/20 [######......]  52% ...", in at most `width` columns.
+/// If there is too little room, the bar is omitted first, then the end truncated.
 [[nodiscard]] std::string format_progress(const ProgressState& state, int width);
 
-/// Writes to a file descriptor that the app hands over, without ever throwing: see write_output().
-/// What texts from outside hold is made visible.
+/// Writes to a file descriptor and never throws: see write_output(). Control characters in foreign
+/// texts are made visible.
 class ProgressLine {
  public:
-  /// `interval` is the time between lines where `descriptor` is no terminal.
+  /// `interval` is the time between lines if `descriptor` is not a terminal.
   explicit ProgressLine(int descriptor,
                         std::chrono::duration<double> interval = std::chrono::seconds(10));
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { clear(); }
 
-  /// Cheap to call for every step: most calls draw nothing.
+  /// Updates the line. Cheap enough for every step: most calls draw nothing.
   void update(const ProgressState& state);
-  /// Removes the bar and leaves `line` in its place, for good.
+  /// Removes the bar and prints `line` permanently in its place.
   void print(std::string_view line);
   /// Removes the bar.
   void clear();

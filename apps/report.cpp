@@ -1,4 +1,4 @@
-// report [RUN_DIR...]: the page about a run, one HTML file that needs nothing but itself.
+// report [RUN_DIR...]: writes the report of a run, one self-contained HTML file.
 #include <iostream>
 
 #include "apps/app.h"

@@ -1,4 +1,5 @@
-// Folders decide what an argument means: names of runs hold settings, and settings hold "=".
+// Parsing of run arguments. Existing folders resolve the ambiguity of "=": names of runs contain
+// settings, and settings contain "=".
 #include "apps/run_argument.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, none);
 }
 
-/// "a" of "runs/a", "runs/a/" and, there, of ".".
+/// The name "a" of "runs/a", of "runs/a/" and, inside that folder, of ".".
 std::string name_of(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const fs::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();

@@ -1,4 +1,4 @@
-// Runs as a command line names them.
+// Runs given on a command line.
 #pragma once
 
 #include <filesystem>
@@ -7,19 +7,19 @@
 
 namespace fovea {
 
-/// "RUN_DIR" or "LABEL=RUN_DIR".
+/// A run given as "RUN_DIR" or "LABEL=RUN_DIR".
 struct RunArgument {
   std::filesystem::path folder;
-  std::string label;  ///< the folder's own name where none is given
+  std::string label;  ///< the folder's name by default
   bool has_own_label = false;
 };
 
-/// An argument that is an existing folder is one, whatever "=" it has; of another one the label
-/// ends at the first "=" with an existing folder behind it. Throws Error where there is none.
+/// Parses an argument. An existing folder is taken as a whole, even with "=" in its name. Otherwise
+/// the label ends at the first "=" followed by an existing folder. Throws Error if there is none.
 [[nodiscard]] RunArgument parse_run_argument(const std::string& argument);
 
-/// Whether `run` stands among `others` already: the same folder, by whatever path, and that under
-/// the same label, or without a label that would make it another row.
+/// True if `run` is already among `others`: the same folder, by any path, under the same label, or
+/// without a label that would create another row.
 [[nodiscard]] bool is_named_again(const RunArgument& run, const std::vector<RunArgument>& others);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The handler does nothing that is not allowed in one: it stores a number or leaves.
+// Signal handling. The handler is async-signal-safe: it stores a number or exits.
 #include "apps/signals.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ void handle(int number) {
 
 constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-/// What the signals did before.
+/// The previous signal actions.
 std::array<struct sigaction, kSignals.size()> before{};
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Signals that ask a program to end, as requests: the first is remembered, the second ends it at
-// once.
+// Termination signals as requests: the first is recorded, the second ends the program at once.
 #pragma once
 
 namespace fovea {
 
-/// While it lives, the first SIGINT, SIGTERM or SIGHUP (a terminal that was closed) only sets
-/// pending(); the next one exits with 128 + its number. Those that were ignored before, as by
-/// nohup, still are. A reader of standard output that went away (SIGPIPE) does not end the program
-/// either. One at a time, and only around loops that ask for pending(): elsewhere signals should
-/// end a program.
+/// During an object's lifetime, the first SIGINT, SIGTERM or SIGHUP (closed terminal) only sets
+/// pending(); the next one exits with 128 + its number. Signals that were ignored before, as with
+/// nohup, stay ignored. A closed reader of standard output (SIGPIPE) does not end the program
+/// either. Only one object may exist at a time, and only around loops that check pending():
+/// elsewhere signals should end a program.
 class SignalRequest {
  public:
   SignalRequest();

@@ -1,6 +1,6 @@
-// summary MODEL|RUN_DIR|HUB_FOLDER [--img-size N|HxW] [--num-classes N] [--graph FILE] ...: the
-// tree of a model with output shapes, parameters and multiply-adds, and the memory that it takes;
-// its ops as a drawing.
+// summary MODEL|RUN_DIR|HUB_FOLDER [--img-size N|HxW] [--num-classes N] [--graph FILE] ...: a
+// model's tree with output shapes, parameters and multiply-adds, its memory, and a drawing of its
+// ops.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

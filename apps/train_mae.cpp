@@ -1,4 +1,4 @@
-// train_mae: trains a masked autoencoder on any pictures.
+// train_mae: trains a masked autoencoder on any image data set.
 #include "apps/app.h"
 #include "apps/training.h"
 

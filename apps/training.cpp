@@ -1,4 +1,4 @@
-// From a command line to a trained model.
+// The training programs, from the command line to the trained model.
 #include "apps/training.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace fovea {
 namespace {
 
-/// The customary models that the program trains.
+/// The common models that the program trains.
 std::vector<std::string> models_of(const TrainingProgram& program) {
   std::vector<std::string> names = model_names();
   std::erase_if(names,
@@ -31,7 +31,7 @@ ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** a
   const TaskKind task = program.defaults.task;
   const std::string& dataset = program.defaults.dataset;
   const std::vector<OtherSettings> others = settings_of_others(task);
-  TrainConfig shown = config_for(task);  // the defaults in --help
+  TrainConfig shown = config_for(task);  // defaults in --help
   apply_json(fields_of(shown), recipe_of(dataset, task), "recipe", others);
   shown.data.name = dataset;
   const CommandLine line = parse_command_line(
@@ -40,7 +40,7 @@ ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** a
   return resolve_run(line.settings, program.defaults);
 }
 
-/// Names the broken images of a split; returns how many there are.
+/// Prints the broken images of a split; returns their number.
 std::size_t verify_split(const Dataset& dataset, const std::string& split, Console& console) {
   const std::vector<BrokenImage> broken = verify_dataset(dataset, [&](std::int64_t done) {
     console.verifying(split, done, dataset.size());
@@ -71,7 +71,7 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   return 0;
 }
 
-/// --plan: exit code 1 where the batch does not fit.
+/// Prints the plan for --plan. Exit code 1 if the batch does not fit.
 int show_plan(const TrainConfig& config, const Datasets& data, Console& console) {
   const Plan plan = make_plan(config, data);
   console.print("plan for " + config.model.name + " on " + config.data.name + "\n\n" +
@@ -83,7 +83,7 @@ int show_plan(const TrainConfig& config, const Datasets& data, Console& console)
   return 0;
 }
 
-/// What there is to say about it is added to `notices`.
+/// Chooses the batch size for --auto-batch. Messages are added to `notices`.
 void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notices) {
   const std::int64_t& batch_size = config.images.loader.batch_size;
   const std::int64_t wanted = batch_size;
@@ -93,14 +93,14 @@ void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notic
               config.loop.grad_accum_steps == 1 ? " batch per step" : " batches per step");
 }
 
-/// The trainer of a run, where the run begins.
+/// A trainer at the start of its run, and the run's locked folder.
 class ReadyRun {
  public:
   ReadyRun(ResolvedRun& run, const Datasets& data, Console& console)
       : claimed_(claim(run, console)),
         trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
     if (run.state.empty()) return;
-    const RunRequest& request = run.config.request;  // an evaluation may be of other images
+    const RunRequest& request = run.config.request;  // an evaluation may use other images
     const Notices told = trainer_.resume(
         run.state,
         {.other_images = request.other_images || request.eval, .step_before = run.step_before});
@@ -115,7 +115,7 @@ class ReadyRun {
     if (run.state.empty() || run.config.request.eval) return {};
     return RunFolder(run.config, console);
   }
-  /// Weights that a state would replace are not looked for.
+  /// The model. On resume, files of initial weights are not read, as the state replaces them.
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
     if (run.state.empty()) {
@@ -125,8 +125,8 @@ class ReadyRun {
     return model;
   }
 
-  // A continued run claims its folder before it reads the state there, which another run might
-  // replace; a new one only when all else went well, so that nothing is left of one that did not.
+  // A resumed run locks its folder before reading the state there, as another run might replace it.
+  // A new run locks its folder last, so that a failed start leaves nothing behind.
   std::optional<RunFolder> claimed_;
   Trainer trainer_;
 };

@@ -1,4 +1,4 @@
-// What the training programs share: all of them but a name and a data set.
+// Main function shared by the training programs, which differ in name and defaults.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace fovea {
 
 struct TrainingProgram {
   std::string name;         ///< as typed after ./run
-  std::string description;  ///< stands first in --help
-  RunDefaults defaults;     ///< of its settings
+  std::string description;  ///< first line of --help
+  RunDefaults defaults;     ///< default settings
 };
 
-/// Reads the command line and trains, evaluates (--eval) or looks for broken files
+/// Reads the command line, then trains, evaluates (--eval) or checks for broken files
 /// (--verify-data). Returns the exit code.
 int run_training(const TrainingProgram& program, int argc, char** argv);
 

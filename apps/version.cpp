@@ -1,4 +1,4 @@
-// The compiler says who it is; CMake passes the rest.
+// The version text, from compiler macros and definitions set by CMake.
 #include "apps/version.h"
 
 #include "engine/cpu_isa.h"

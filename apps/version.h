@@ -1,4 +1,4 @@
-// What this build is.
+// The version and build configuration of this program.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The variables that OpenMP's libraries read.
+// Environment variables of the OpenMP libraries.
 #include "apps/waiting.h"
 
 #include <unistd.h>
@@ -11,10 +11,11 @@
 namespace fovea {
 namespace {
 
-/// So many looks cost nothing on an idle machine (docs/benchmarks.md); libgomp's own are 300,000.
+/// This many spins cost nothing on an idle machine (docs/benchmarks.md); libgomp's default is
+/// 300,000.
 [[maybe_unused]] constexpr const char* kLooks = "1000";
 
-/// What stays set in the second start, too.
+/// True if the environment already sets how threads wait, as it does after the restart.
 bool is_said() {
   constexpr std::array kVariables{"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
   for (const char* name : kVariables) {
@@ -30,15 +31,15 @@ void wait_briefly(char** argv) {
 #if !defined(FOVEA_HAS_OPENMP)
   static_cast<void>(argv);
 #elif defined(__clang__)
-  static_cast<void>(argv);  // LLVM's library reads its variables when its first loop begins
+  static_cast<void>(argv);  // LLVM's library reads its variables at its first loop
   ::setenv("KMP_BLOCKTIME", "0", 0);
 #else
-  // The same process from its beginning, under its own name. It finds the variable set and goes on.
+  // Restarts the process under its own name. It will find the variable set and continue.
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error || ::setenv("GOMP_SPINCOUNT", kLooks, 0) != 0) return;
   ::execv(self.c_str(), argv);
-  // Still here: the file is gone or may not be read. The threads wait as they do by default.
+  // The restart failed: the file is missing or not readable. Threads wait in the default way.
 #endif
 }
 

@@ -1,13 +1,12 @@
-// How the threads of OpenMP wait for work.
+// Configuration of how OpenMP threads wait for work.
 #pragma once
 
 namespace fovea {
 
-/// Has threads sleep soon after they find nothing to do, unless the environment says how they wait
-/// (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). They would otherwise look again and again,
-/// and beside another busy program the one thread that has work is often the one that cannot run:
-/// a step then takes many times as long. May start the program again, as libgomp reads the
-/// environment before main() does. To be called first in main().
+/// Makes idle threads sleep early, unless the environment configures waiting (OMP_WAIT_POLICY,
+/// GOMP_SPINCOUNT, KMP_BLOCKTIME). By default they spin; next to another busy program they then
+/// often displace the one thread that has work, and a step takes many times as long. May restart
+/// the program, because libgomp reads the environment before main(). Call it first in main().
 void wait_briefly(char** argv);
 
 }  // namespace fovea

@@ -1,6 +1,6 @@
-// Times self_attention for bench/attention_bench.py, which drives it through stdin so that its runs
-// and the peer's alternate. A line "B H N D bias train reps" (bias 0 none, 1 constant, 2 trained)
-// is answered by the milliseconds of each repetition.
+// Times self_attention for bench/attention_bench.py, which drives it through stdin to alternate
+// with the peer. The answer to a line "B H N D bias train reps" (bias 0 none, 1 constant, 2
+// trained) is the milliseconds of each repetition.
 #include <chrono>
 #include <iostream>
 #include <sstream>

@@ -1,7 +1,7 @@
-"""self_attention beside PyTorch: what timm's Attention does between its two linear layers.
+"""self_attention compared with PyTorch: the part of timm's Attention between its two linear layers.
 
 The peer is qkv.reshape.permute.unbind -> scaled_dot_product_attention -> transpose.reshape. Runs of
-the two alternate in time; the ratio is that of the medians (peer / ours, above 1: ours is faster).
+the two alternate in time; the ratio compares the medians (peer / ours, above 1: ours is faster).
 
     python bench/attention_bench.py BUILD/attention_bench [--threads 2] [--rounds 15]
 

@@ -1,5 +1,5 @@
-// GFLOP/s of the f32 product on the shapes of vision transformers' layers: forward (x w^T + b), the
-// gradients of x (dy w) and of w (dy^T x), and a batch of small products.
+// GFLOP/s of the f32 GEMM on the layer shapes of vision transformers: forward (x w^T + b), the
+// gradients of x (dy w) and of w (dy^T x), and a batch of small GEMMs.
 // Usage: gemm_bench [threads] [repetitions]
 #include <algorithm>
 #include <chrono>
@@ -24,7 +24,7 @@ struct Size {
   std::int64_t m, n, k, batch = 1;
 };
 
-/// Seconds of the fastest of `repetitions`.
+/// Time in seconds of the fastest of `repetitions` runs.
 double fastest(int repetitions, const std::function<void()>& run) {
   double best = 1e30;
   run();

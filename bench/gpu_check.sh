@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Everything that needs a real GPU, in one command: build, the device's tests, the op table, derivatives, the
-# goldens of every family, training of every family beside the CPU's, the other programs beside themselves on the
-# CPU, speed, compute-sanitizer. Writes its logs under $OUT when that is set, and ends with a summary.
+# All checks that need a real GPU, in one command: build, the device's tests, the op table, derivatives,
+# golden files of every model family, training of every family and all other programs compared with the
+# CPU, speed, compute-sanitizer. Writes its logs under $OUT if that is set, and ends with a summary.
 #   bench/gpu_check.sh [--dry-run] [BUILD_DIR]
-# What could not run is "skipped", with the reason, never "ok"; the exit code is 1 after a failure, and 2 where
-# nothing failed and a step was skipped. --dry-run takes each step on the fake device, or says why it cannot.
+# Steps that could not run are "skipped", with the reason, never "ok". The exit code is 1 after a
+# failure, and 2 if nothing failed but a step was skipped. --dry-run runs each step on the fake device,
+# or prints why it cannot.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 dry=
@@ -16,7 +17,7 @@ rows=()
 
 note() { rows+=("$(printf '%-16s %-8s %s' "$1" "$2" "$3")"); printf '== %s: %s %s\n' "$1" "$2" "$3"; }
 
-step() {  # name, command...: runs it, keeps its output, notes the result
+step() {  # name, command...: runs it, keeps its output, records the result
   local name=$1 start=$SECONDS
   shift
   if "$@" >"$logs/$name.log" 2>&1; then
@@ -35,7 +36,7 @@ goldens() {  # program, precision
   "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,mae,ops,pervit,pit,train,vit}_*.safetensors
 }
 
-set_family() {  # sets the program that trains it, and the flags of a tiny model
+set_family() {  # sets the family's training program and the flags of a tiny model
   local small=(--depth 2 --embed-dim 12 --num-heads 2)
   program=train_cifar
   case "$1" in
@@ -51,13 +52,13 @@ set_family() {  # sets the program that trains it, and the flags of a tiny model
   esac
 }
 
-short_run() {  # steps in all, device, precision, folder
+short_run() {  # total steps, device, precision, folder
   "$programs/$program" --dataset builtin "${flags[@]}" --batch-size 4 --max-steps "$1" --log-interval 1 --epochs 1 \
     --fraction 0.01 --workers 0 --device "$2" --precision "$3" --resume auto --output "$4"
 }
 
-# Ten steps of every family on the device have the CPU's losses, in f32 also where a run stopped on one of the two
-# goes on on the other.
+# Ten steps of every family on the device must have the CPU's losses; in f32 also if a run is stopped on
+# one of the two and resumed on the other.
 training() {  # folder of the programs
   local programs=$1 folder=$logs/training family program flags
   for family in linear vit deit cpvt pervit pit mae; do

@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2034
-# What the scripts of this folder that make many runs share; they source it and `begin`.
+# Functions for the scripts in this folder that start many runs; they source this file and call `begin`.
 #
 # It sets
-#   out     their folder, and FOVEA_DATA likewise: absolute, read where the caller stood
-#   build   the folder of the programs: FOVEA_BUILD_DIR, as ./run reads it
-#   seeds   of SEEDS (default "1 2 3")
-#   jobs    how many jobs go on at a time: JOBS (default: the processors)
-#   cifar   once find_cifar10 was called: the folder of its .bin files
-# The first job that fails is the last that is started: those under way are waited for, then the script
-# fails. Where the script itself is stopped, so are its jobs.
+#   out     the output folder; it and FOVEA_DATA become absolute, relative to the caller's directory
+#   build   the folder of the programs: FOVEA_BUILD_DIR, as for ./run
+#   seeds   the seeds: SEEDS (default "1 2 3")
+#   jobs    the number of concurrent jobs: JOBS (default: the processors)
+#   cifar   after find_cifar10: the folder of its .bin files
+# After a job fails, no further one is started; running jobs are awaited, then the script fails. Stopping
+# the script stops its jobs.
 
 die() {
   echo "error: $*" >&2
@@ -30,7 +30,7 @@ begin() { # folder
   mkdir -p "$out"
 }
 
-# Anywhere below FOVEA_DATA, but not below `out`.
+# Searches FOVEA_DATA, except below `out`.
 find_cifar10() {
   [[ -n "${FOVEA_DATA:-}" ]] || die "FOVEA_DATA names no folder that holds CIFAR-10"
   local found
@@ -44,7 +44,7 @@ make_programs() {
   for program in "$@"; do ./run "$program" --help >/dev/null; done
 }
 
-# What a command says goes to the end of a file; if it fails, its name and the last lines are shown.
+# Appends a command's output to a file. If the command fails, prints its name and the last lines.
 logged() { # name, file, command...
   local name="$1" log="$2"
   shift 2
@@ -57,7 +57,7 @@ logged() { # name, file, command...
 
 is_done() { [[ -f "$1/done" ]]; }
 
-# A run whose folder the command makes, with FOLDER.out beside it; one that is done is not made again.
+# Starts a run in its folder, with its output in FOLDER.out. Finished runs are not repeated.
 make_run() { # name, folder, command...
   local name="$1" folder="$2"
   shift 2
@@ -69,7 +69,7 @@ make_run() { # name, folder, command...
 
 start_job() { # command...
   while (($(jobs -rp | wc -l) >= jobs)); do wait -n || finish_jobs; done
-  set -m # a process group of its own, which stop_jobs can end
+  set -m # a separate process group, which stop_jobs can end
   "$@" &
   set +m
   job_ids+=($!)

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What masked autoencoding is worth on CIFAR-10, over several seeds: an encoder is trained without
-# labels, then a classifier from it on a tenth of the labels beside the same one from scratch, and a
-# linear probe of it beside one of the same encoder's initial weights: of the mean of the tokens, as
-# the classifiers read it, and of the class token.
+# Benefit of masked autoencoding on CIFAR-10, over several seeds. An encoder is trained without labels.
+# Then a classifier is trained from it on a tenth of the labels, compared with the same classifier from
+# scratch, and a linear probe of it, compared with one of the encoder's initial weights. Probes read the
+# mean of the tokens, as the classifiers do, and the class token.
 #
 #   FOVEA_DATA=DIR bench/mae_cifar.sh OUT        CIFAR-10 lies somewhere below DIR
 #
-# SEEDS (default "1 2 3"), JOBS (seeds at a time, one thread each; default: the processors), BUDGET
-# (default 1: epochs of every stage are multiplied by it). Stages that are finished are not made again,
-# so it can be stopped and started. While it trains, a tenth of the test images is looked at; the table
-# at the end, OUT/table.txt, is of all of them.
+# SEEDS (default "1 2 3"), JOBS (concurrent seeds, one thread each; default: the processors), BUDGET
+# (default 1; multiplies the epochs of every stage). Finished stages are not repeated, so the script can
+# be stopped and restarted. Training evaluates a tenth of the test images; the table at the end,
+# OUT/table.txt, uses all of them.
 set -euo pipefail
 # shellcheck source=bench/jobs.sh
 source "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
@@ -24,7 +24,7 @@ set_stage() { # stage, seed: sets what it runs, with which recipe and flags
   program=train_cifar recipe=cifar_mae_hour_linprobe flags=()
   case "$1" in
     autoencoder) program=train_mae recipe=cifar_mae_hour ;;
-    # The same run, stopped after its first step, whose rate is 0: the weights that it starts from.
+    # The same run, stopped after its first step at learning rate 0: the initial weights.
     initial) program=train_mae recipe=cifar_mae_hour flags=(--max-steps 1) ;;
     finetuned) recipe=cifar_mae_hour_finetune flags=(--fraction 0.1 --finetune "$out/autoencoder-$2") ;;
     scratch) recipe=cifar_mae_hour_finetune flags=(--fraction 0.1 --layer-decay 1) ;;
@@ -56,7 +56,7 @@ all_of_seed() { # seed
   for stage in "${stages[@]}"; do train "$stage" "$1" || return 1; done
 }
 
-# Runs an evaluation; what it says is in FOLDER/evaluation.out.
+# Runs an evaluation with its output in FOLDER/evaluation.out.
 evaluate() { # stage, seed, command...
   local folder="$out/$1-$2"
   rm -f "$folder/evaluation.out"

@@ -1,6 +1,6 @@
 // ./run bench: speed and memory of the standard workloads, or of any model with --model; with
-// --peer beside PyTorch, the two taking turns repetition by repetition. A time is the median; the
-// ceiling is the best f32 product of the run.
+// --peer also of PyTorch, alternating repetition by repetition. Times are medians; the ceiling is
+// the fastest f32 GEMM of the run.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +79,8 @@ BenchOptions parse(int argc, char** argv) {
   return options;
 }
 
-/// Of --model with the settings that are said: training, where it can be trained, and inference.
+/// Workloads of --model with the given settings: training, if the model can be trained, and
+/// inference.
 std::vector<WorkloadSpec> workloads_of_model(const BenchOptions& o) {
   json settings = o.settings.overrides();
   if (!o.classes.empty()) settings["num_classes"] = parse_config_value(o.classes);
@@ -136,7 +137,7 @@ json spec_json(const WorkloadSpec& s) {
   return spec;
 }
 
-/// Peak memory of our side, measured in a fresh process: this program, started again.
+/// Our peak memory, measured in a fresh process of this program.
 double peak_of(const WorkloadSpec& spec, const char* self) {
   const std::string command = shell_word(self) + " --memory-of " +
                               shell_word(json_text(spec_json(spec))) + " --threads " +
@@ -157,7 +158,7 @@ int print_peak(const BenchOptions& options) {
   return 0;
 }
 
-/// The peer, checked to be worth comparing with.
+/// The peer, after checks that a comparison is fair.
 class Peer {
  public:
   explicit Peer(const BenchOptions& options)
@@ -179,10 +180,10 @@ class Peer {
           ": not a fair comparison; install PyTorch from PyPI with bench/make_peer.sh");
   }
 
-  /// In a new process, so that a row does not depend on those before it: PyTorch's inference is
-  /// faster where training has left memory that the C library does not give back. Returns why it
-  /// has no such model, or nothing. Throws where the model of a standard workload has not our
-  /// number of parameters.
+  /// Sets the peer up in a new process, so that a row does not depend on earlier rows: PyTorch's
+  /// inference is faster if training left memory that the C library does not return. Returns the
+  /// reason if the peer has no such model, else "". Throws if a standard workload's model has
+  /// another number of parameters than ours.
   std::string set_up(const WorkloadSpec& spec, std::int64_t parameters) {
     if (!one_process_) process_.emplace(python_, kScript);
     const json answer = process_->ask(with_setup(spec));
@@ -211,8 +212,8 @@ class Peer {
 
   [[nodiscard]] bool is_worthy() const { return gemm_ >= 0.7 * our_gemm_; }
 
-  /// GFLOP/s of both sides, the best of several turns: more of them where the peer lags behind,
-  /// which on a busy machine may be chance.
+  /// Measures GFLOP/s of both sides, the best of several turns. More turns are taken if the peer is
+  /// slower, which may be chance on a busy machine.
   void measure_products() {
     const json command{{"cmd", "gemm"},
                        {"m", 1024},
@@ -290,8 +291,8 @@ void print_row(const json& r) {
   std::fflush(stdout);
 }
 
-/// Repetitions one at a time: each when a line asks for it, answered with its seconds. So
-/// bench/pairs.py lets two builds take turns.
+/// Runs one repetition per input line and answers with its seconds, so that bench/pairs.py can
+/// alternate between two builds.
 int take_turns(const BenchOptions& options) {
   const std::vector<WorkloadSpec> specs = chosen(options);
   if (specs.size() != 1) throw UsageError("bench: --turns expects one workload and mode");

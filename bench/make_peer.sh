@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the virtual environment with the peers that ./run bench --peer compares with: current PyTorch
-# and timm from PyPI.   bench/make_peer.sh [DIR]   (default .venv-peer)
+# Creates the virtual environment of the peers for ./run bench --peer: current PyTorch and timm from
+# PyPI.   bench/make_peer.sh [DIR]   (default .venv-peer)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=${1:-.venv-peer}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speed of two builds against each other: their benchmarks in turns, and the median of the paired ratios.
+"""Compares the speed of two builds: their benchmarks alternate, and the median of the paired ratios is printed.
 
     bench/pairs.py OLD_BUILD NEW_BUILD [--pairs 10] [--reps 7] [--threads N] [--mode train|infer]
                    [--workload NAME]... [--divide-batch N]
 
-A build is a folder with fovea_bench. A ratio above 1 means that NEW is faster. A pair is a process of each,
-which take turns repetition by repetition, since machines drift; its ratio is that of the medians of their
-repetitions after two that warm up.
+A build is a folder with fovea_bench. A ratio above 1 means that NEW is faster. A pair is one process per build;
+the two alternate repetition by repetition, because the speed of machines drifts. The pair's ratio compares the
+medians of their repetitions after two warm-up repetitions.
 """
 import argparse
 import pathlib
@@ -20,7 +20,7 @@ WARM_UP = 2
 
 
 class Bench:
-    """One build's process, which runs a repetition when told to."""
+    """The process of one build, which runs a repetition on request."""
 
     def __init__(self, build, workload, mode, args):
         command = [build / "fovea_bench", "--turns", "--workload", workload, "--mode", mode,

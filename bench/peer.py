@@ -1,18 +1,18 @@
 """The PyTorch side of ./run bench --peer.
 
-Reads one JSON command a line on standard input and answers each with one JSON line, so that the
-benchmark can take turns with it: its repetition, ours, its repetition, ours.
+Reads one JSON command per line on standard input and answers each with one JSON line, so that the
+benchmark can alternate: the peer's repetition, ours, the peer's, ours.
 
   {"cmd": "info"}                               -> versions, BLAS, attention kernel
   {"cmd": "gemm", "m": , "n": , "k": , "device": } -> {"gflops": }
   {"cmd": "setup", "workload": , "mode": "train"|"infer"|"load", "precision": "f32"|"bf16", "batch": ,
-   "threads": , "compile": bool, "device": , "folder": , "config": settings of a model that is no
-   standard workload's}                         -> {"parameters": }, those that are trained, or
-                                                   {"lacks": why there is no such model}
+   "threads": , "compile": bool, "device": , "folder": , "config": settings of a model that is not
+   a standard workload's}                       -> {"parameters": }, the trained ones, or
+                                                   {"lacks": reason if there is no such model}
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
-  {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus what was there
-                                                   before the first, resident or of the device's
-                                                   memory; needs a fresh process
+  {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus the memory
+                                                   before the first, resident or device memory;
+                                                   needs a fresh process
 """
 import importlib
 import json
@@ -23,7 +23,7 @@ import torch
 
 
 def resident_kib(field):
-    """VmRSS, what is resident now, or VmHWM, its peak since forget_peak()."""
+    """VmRSS, the resident memory, or VmHWM, its peak since forget_peak()."""
     with open("/proc/self/status") as f:
         return next(int(line.split()[1]) for line in f if line.startswith(field + ":"))
 
@@ -39,7 +39,7 @@ def wait_for(device):
 
 
 class Subject:
-    """What is measured: a model, the shape of its images, and two functions of it."""
+    """A workload: a model, the shape of its images, and two functions of it."""
 
     def __init__(self, model, shape, infer, loss):
         self.model, self.shape = model, shape
@@ -55,7 +55,7 @@ def classification(model, shape, classes, command):
     return Subject(model, shape, model, lambda images: torch.nn.functional.cross_entropy(model(images), labels))
 
 
-# Classifiers that timm lacks: file in peer_models/, class, and the function with its settings.
+# Classifiers that timm lacks: file in peer_models/, class, and the function that returns its settings.
 OWN_CLASSIFIERS = {
     "cpvt_tiny_peg0_224": ("cpvt", "CPVT", "tiny_peg0_224"),
     "pervit_tiny_224": ("pervit", "PerViT", "tiny_224"),
@@ -67,18 +67,18 @@ TIMM_SIZES = {
 }
 
 
-# Settings of ours that timm's transformers take, under their names there.
+# fovea's settings that timm's transformers support, with their names there.
 TIMM_ARGUMENTS = {name: name for name in (
     "img_size", "patch_size", "in_chans", "num_classes", "embed_dim", "depth", "num_heads", "mlp_ratio", "qkv_bias",
     "class_token", "global_pool", "fc_norm", "no_embed_class", "drop_rate", "pos_drop_rate", "patch_drop_rate",
     "proj_drop_rate", "attn_drop_rate")} | {"drop_path": "drop_path_rate"}
-# Others that cost no time, or that the name says.
+# Settings without influence on the time, or implied by the name.
 SILENT = ("family", "distilled", "norm_eps", "permute_seed")
 TIMM_POSITIONS = {"learned": "learn", "none": "none"}
 
 
 class Lacks(Exception):
-    """Why the peer has no such model."""
+    """Raised with the reason if the peer has no such model."""
 
 
 def timm_arguments(name, config):
@@ -129,14 +129,15 @@ def make_subject(command):
 
 
 class LoaderWorkload:
-    """timm's own loader with DeiT's recipe: Pillow, a worker process for each of our threads."""
+    """timm's own loader with DeiT's recipe: Pillow, one worker process per thread of ours."""
 
     def __init__(self, command):
         import timm.data.auto_augment as auto_augment
         from timm.data import create_dataset, create_loader
         torch.set_num_threads(1)
         self.device = torch.device("cpu")
-        # New Pillow refuses 0 bits, which RandAugment asks for at high levels: black, as it was.
+        # Newer Pillow versions reject 0 bits, which RandAugment requires at high levels; older ones give
+        # black.
         posterize = auto_augment.ImageOps.posterize
         auto_augment.ImageOps.posterize = (
             lambda image, bits: posterize(image, bits) if bits > 0 else image.point(lambda value: 0))

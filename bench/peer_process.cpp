@@ -1,4 +1,4 @@
-// Pipes to the peer.
+// The peer process and its pipes.
 #include "bench/peer_process.h"
 
 #include <sys/wait.h>
@@ -14,7 +14,7 @@
 namespace fovea::bench {
 namespace {
 
-/// Where FOVEA_ISA lowers ours, the peer's libraries are held to the same: set for set.
+/// If FOVEA_ISA lowers our instruction set, limits the peer's libraries to the same one.
 void hold_to_our_instruction_set() {
   if (cpu_isa() != Isa::v3) return;
   setenv("ATEN_CPU_CAPABILITY", "avx2", 1);

@@ -1,4 +1,4 @@
-// bench/peer.py as a process that answers one JSON line a command.
+// bench/peer.py as a process that answers each command with one JSON line.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,14 @@ namespace fovea::bench {
 
 class PeerProcess {
  public:
-  /// Starts `python` on `script`. Throws Error, saying how to make the environment, when it is not
-  /// there.
+  /// Starts `python` on `script`. Throws Error with instructions for creating the environment if it
+  /// does not exist.
   PeerProcess(const std::filesystem::path& python, const std::filesystem::path& script);
   ~PeerProcess();
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
-  /// Sends one command and waits for its answer. Throws Error when the process has ended.
+  /// Sends a command and waits for its answer. Throws Error if the process has ended.
   nlohmann::json ask(const nlohmann::json& command);
 
  private:

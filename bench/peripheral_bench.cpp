@@ -1,7 +1,7 @@
-// How should content and position meet? PerViT's attention exp(s) sigmoid(z) / sum in three forms
-// that are equal in exact arithmetic: fused with log sigmoid(z) as an additive bias (what models
-// use), the same written out, and the paper's product. Prints times of forward and backward passes,
-// taken in turns, and errors against f64 for ordinary and for far-reaching z.
+// Compares three forms of PerViT's attention exp(s) sigmoid(z) / sum that are equal in exact
+// arithmetic: fused with log sigmoid(z) as an additive bias (the form in models), the same unfused,
+// and the paper's product. Prints times of forward and backward passes, measured in turns, and
+// errors against f64 for moderate and for extreme z.
 //
 //   peripheral_bench [threads] [repetitions]
 #include <algorithm>
@@ -47,7 +47,7 @@ Inputs make_inputs(std::int64_t batch, double spread, DType dtype) {
   return in;
 }
 
-/// A third of qkv: [B, H, N, d].
+/// One of the three parts of qkv: [B, H, N, d].
 Tensor part(const Tensor& qkv, std::int64_t index) {
   constexpr std::int64_t kAll = kHeads * kWidth;
   const Tensor x = ops::slice(qkv, 2, index * kAll, (index + 1) * kAll);

@@ -1,4 +1,4 @@
-// Enlarging or shrinking the photographs that there are.
+// Generates benchmark photographs by resizing existing ones.
 #include "bench/photographs.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 ImageSize usual_size(const Image& image) {
   constexpr double side = 375;
   const double scale = side / static_cast<double>(std::min(image.height, image.width));
-  constexpr std::int64_t longest = 1000;  // of strips
+  constexpr std::int64_t longest = 1000;  // maximum length of strips
   return {std::min<std::int64_t>(longest, std::llround(static_cast<double>(image.height) * scale)),
           std::min<std::int64_t>(longest, std::llround(static_cast<double>(image.width) * scale))};
 }

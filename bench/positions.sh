@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Where does a transformer learn from where its patches lie? Small models that differ only in how
-# they know positions, trained on the same images for the same number of epochs, over several seeds.
+# How does a transformer learn the positions of its patches? Small models that differ only in their
+# position encoding, trained on the same images for the same number of epochs, over several seeds.
 #
 #   bench/positions.sh OUT [builtin] [cifar10]     CIFAR-10 lies somewhere below FOVEA_DATA
 #
-# SEEDS (default "1 2 3"), JOBS (runs at a time, one thread each; default: the processors), ONLY (a
-# regular expression that labels must match). Runs that are finished are not made again, so it can be
-# stopped and started. Tables, curves and CSV files of all finished runs end up in OUT/<data set>/.
+# SEEDS (default "1 2 3"), JOBS (concurrent runs, one thread each; default: the processors), ONLY (a
+# regular expression that labels must match). Finished runs are not repeated, so the script can be
+# stopped and restarted. Tables, curves and CSV files of all finished runs are written to OUT/<data
+# set>/.
 set -euo pipefail
 # shellcheck source=bench/jobs.sh
 source "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
@@ -17,7 +18,7 @@ datasets=("${@:-builtin}")
 
 # 8x8 tokens of width 64 in four blocks; the head reads the mean of the patches.
 small=(--depth 4 --embed-dim 64 --num-heads 2 --no-class-token --global-pool avg)
-# One token per pixel needs small images: 16x16 tokens, beside 8x8 patches of 2x2 pixels.
+# One token per pixel needs small images: 16x16 tokens, next to 8x8 patches of 2x2 pixels.
 pixels=("${small[@]}" --img-size 16)
 
 all_labels=("ViT, no position" "ViT, learned" CPVT PerViT "PiT, 1x1 at 16x16" "PiT, 2x2 at 16x16")

@@ -48,12 +48,12 @@ class Pictures(torch.utils.data.Dataset):
 
 
 def posterize(image, bits, strict=ImageOps.posterize):
-    """Newer Pillows refuse the 0 bits that magnitudes near 10 ask for; older ones give black."""
+    """Newer Pillow versions reject 0 bits, which magnitudes near 10 require; older ones give black."""
     return strict(image, bits) if bits > 0 else image.point(lambda _: 0)
 
 
 def cutmix_box(shape, lam, margin=0.0, count=None):
-    """The box of the papers' timm and of ours, with sides 2 (cut // 2); newer ones keep odd sides."""
+    """The cutmix box of the papers' timm version and of fovea, with sides 2 (cut // 2); newer ones keep odd sides."""
     ratio = np.sqrt(1 - lam)
     edges = []
     for side in shape[-2:]:

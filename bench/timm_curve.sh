@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The same recipe by fovea and by PyTorch with timm, over several seeds: curves and a table.
+# The same recipe in fovea and in PyTorch with timm, over several seeds: curves and a table.
 #
 #   bench/timm_curve.sh OUT       CIFAR-10 lies somewhere below FOVEA_DATA; FOVEA_PEER_PYTHON is a Python
 #                                 with torch, torchvision and timm (default .venv-peer/bin/python)
 #
-# SEEDS (default "1 2 3") and EPOCHS (default 4); one thread each, both sides of a seed side by side. What
-# is finished is not made again.
+# SEEDS (default "1 2 3") and EPOCHS (default 4); one thread each, both sides of a seed concurrently.
+# Finished runs are not repeated.
 set -euo pipefail
 # shellcheck source=bench/jobs.sh
 source "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"

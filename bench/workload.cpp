@@ -1,4 +1,4 @@
-// Setting up and stepping the workloads.
+// Setup and steps of the workloads.
 #include "bench/workload.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace fovea::bench {
 namespace {
 
-/// "VmRSS", what is resident now, or "VmHWM", its peak since forget_peak().
+/// "VmRSS", the resident memory, or "VmHWM", its peak since forget_peak(), in MiB.
 double resident_mb(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -30,7 +30,7 @@ double resident_mb(const std::string& field) {
   fail("bench: /proc/self/status has no ", field);
 }
 
-/// The kernel's peak survives exec(), so a fresh process starts with its parent's.
+/// Resets the peak, which the kernel keeps across exec(): a new process inherits its parent's.
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 void wait_for(Device device) {
@@ -44,7 +44,7 @@ std::unique_ptr<Model> make_subject(const WorkloadSpec& spec) {
   return make_model_from_config(nlohmann::json::parse(spec.config), kSeed, options, spec.id);
 }
 
-/// What a model learns: the task that it is for, labels as they are.
+/// The model's task with plain labels.
 std::unique_ptr<const Task> plain_task(Model& model) {
   TrainConfig config = config_for(model.info().task);
   config.model.name = model.info().name;
@@ -72,12 +72,12 @@ std::shared_ptr<const Dataset> open_photographs(const std::string& workload) {
     options.data_dir = folder / (workload == "loader_pack" ? "pack" : "jpeg");
     options.index_cache = "none";
   } else {
-    options.fraction = 0.01;  // of 20000 built-in pictures
+    options.fraction = 0.01;  // of the 20000 built-in pictures
   }
   return open_dataset(options, Split::train);
 }
 
-/// timm's pipeline of DeiT's recipe.
+/// timm's pipeline for DeiT's recipe.
 Pipeline deit_pipeline() {
   AugmentOptions options;
   options.size = {224, 224};
@@ -88,7 +88,7 @@ Pipeline deit_pipeline() {
   return training_pipeline(options);
 }
 
-/// Every image once; the loader ends with it, so that nothing works on while others are timed.
+/// Loads every image once; the loader stops at the end, so that no worker disturbs other timings.
 void load_epoch(const std::shared_ptr<const Dataset>& dataset, std::int64_t batch,
                 std::int64_t epoch) {
   LoaderOptions options;
@@ -130,7 +130,7 @@ struct Workload::State {
   std::unique_ptr<Optimizer> optimizer;
   std::shared_ptr<const Dataset> dataset;
   std::int64_t epoch = 0;
-  Batch batch;  ///< on the device but for what the task draws
+  Batch batch;  ///< on the device, except the task's random draws
   Context context;
 
   void train();
@@ -152,7 +152,7 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
 
 Workload::~Workload() = default;
 
-/// The optimizer's moments are of the first step, and of its memory, as PyTorch's are.
+/// The first step creates the optimizer, so its moments count as memory of the step, as in PyTorch.
 void Workload::State::train() {
   if (!optimizer) optimizer = std::make_unique<Optimizer>(model->store(), OptimizerOptions{});
   model->store().zero_grad();

@@ -11,19 +11,19 @@
 namespace fovea::bench {
 
 struct WorkloadSpec {
-  std::string id;    ///< a registry name, "loader" (JPEG files) or "loader_pack" (pixels)
+  std::string id;    ///< registry name, "loader" (JPEG files) or "loader_pack" (pixels)
   std::string mode;  ///< "train", "infer" or "load"
   std::string precision = "f32";
   std::int64_t batch = 0;
-  Device device = {};    ///< of models
-  std::string config{};  ///< of another model than the name's: ModelInfo::config; `id` is its name
+  Device device = {};    ///< device of models
+  std::string config{};  ///< ModelInfo::config of a model that differs from the registry's `id`
 };
 
-/// Every workload that exists, with its standard batch size, in the order of the table.
+/// All standard workloads with their batch sizes, in the order of the table.
 [[nodiscard]] const std::vector<WorkloadSpec>& standard_workloads();
 
-/// A model on random images, or a loader, ready to be timed. Loaders work on photographs() with
-/// DeiT's augmentation at 224 x 224, a worker for each thread; without photographs on the built-in
+/// A model on random images, or a loader, ready for timing. Loaders use photographs() with DeiT's
+/// augmentation at 224 x 224 and one worker per thread; without photographs they use the built-in
 /// pictures.
 class Workload {
  public:
@@ -32,13 +32,14 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  /// Training: what the model's task draws, its loss (cross-entropy, or the error of hidden
-  /// patches), backward, AdamW. Inference: forward. Loading: images(). Ends when the device is
-  /// done.
+  /// One repetition. Training: the task's random draws, its loss (cross-entropy, or the error of
+  /// masked patches), backward, AdamW. Inference: forward. Loading: images(). Returns after the
+  /// device has finished.
   void step();
-  [[nodiscard]] std::int64_t images() const;      ///< of a step
-  [[nodiscard]] std::int64_t parameters() const;  ///< that are trained; 0 of a loader
-  /// Floating-point operations of one step: 2 a multiply-add, three forwards' worth in training.
+  [[nodiscard]] std::int64_t images() const;      ///< images per step
+  [[nodiscard]] std::int64_t parameters() const;  ///< trained parameters; 0 for a loader
+  /// Floating-point operations of one step: 2 per multiply-add; training counts as three forward
+  /// passes.
   [[nodiscard]] double flop() const;
 
  private:
@@ -46,11 +47,11 @@ class Workload {
   std::unique_ptr<State> state_;
 };
 
-/// Peak MiB of three steps, minus what was there before the first: resident, or of the device's
-/// memory. Needs a process in which nothing large ran before.
+/// Peak MiB of three steps, minus the memory before the first: resident or device memory. Requires
+/// a process that has not run anything large before.
 [[nodiscard]] double measure_peak_mb(const WorkloadSpec& spec);
 
-/// Best rate of an n x n x n f32 product on a device.
+/// Best rate of an n x n x n f32 GEMM on a device, in GFLOP/s.
 [[nodiscard]] double measure_gemm_gflops(std::int64_t n, Device device);
 
 }  // namespace fovea::bench

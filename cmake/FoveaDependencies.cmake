@@ -1,4 +1,4 @@
-# Finds what is installed. Header-only libraries may also stand under FOVEA_DEPS or .deps/.
+# Finds installed dependencies. Header-only libraries may also be placed under FOVEA_DEPS or .deps/.
 if(NOT FOVEA_DEPS AND EXISTS ${CMAKE_SOURCE_DIR}/.deps)
   set(FOVEA_DEPS ${CMAKE_SOURCE_DIR}/.deps)
 endif()
@@ -27,8 +27,8 @@ endif()
 
 find_package(JPEG QUIET)
 find_package(PNG QUIET)
-# fovea_library_or_none(<name> <header> <library>...): fovea_dep_<name>, where all of it is there, for what
-# CMake has no module for. <NAME>_FOUND says whether it is.
+# fovea_library_or_none(<name> <header> <library>...): the target fovea_dep_<name> if all parts are
+# found, for libraries without a CMake module. <NAME>_FOUND is the result.
 function(fovea_library_or_none name header)
   string(TOUPPER ${name} NAME)
   find_path(FOVEA_${NAME}_DIR ${header})
@@ -65,8 +65,8 @@ if(FOVEA_OPENMP)
   endif()
 endif()
 
-# AUTO spares those without a GPU a compiler that is slow: it asks for nvcc and for a driver, or for
-# architectures that somebody has named.
+# AUTO avoids running the slow CUDA compiler on machines without a GPU: it requires nvcc and a driver, or
+# explicitly given architectures.
 set(FOVEA_HAS_CUDA OFF)
 set(wants_cuda ${FOVEA_CUDA})
 if(FOVEA_CUDA STREQUAL "AUTO")

@@ -1,9 +1,9 @@
-# cmake --install: libraries, headers and the package that find_package(fovea) reads.
+# Installation by cmake --install: libraries, headers and the package for find_package(fovea).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY FOVEA_LIBRARIES)
-list(REMOVE_ITEM libraries fovea_apps fovea_golden)  # of the programs alone
+list(REMOVE_ITEM libraries fovea_apps fovea_golden)  # used by the programs only
 get_property(dependencies GLOBAL PROPERTY FOVEA_DEPENDENCY_TARGETS)
 install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,9 +1,9 @@
-# The CPU's instruction sets, one row each; engine/cpu_isa.h says when a processor has them.
+# The CPU's instruction sets, one row each; engine/cpu_isa.h tests whether a processor supports them.
 #
 # fovea_isa(<name> [ABOVE <name>] [FAMILIES <family>...] FLAGS <flag>...): FAMILIES are the folders of
-# ops/ whose cpu*.cpp are compiled for this set, all unless told otherwise. The kernels of the other
-# families are those of the set that it stands ABOVE. In these sources FOVEA_ISA is the set's name, and
-# FOVEA_ISA_<name> is defined for the set itself and for all below it: the highest is asked for first.
+# ops/ with cpu*.cpp files to compile for this set, by default all. The other families use the kernels of
+# the set ABOVE which this one is. In these sources FOVEA_ISA is the set's name, and FOVEA_ISA_<name> is
+# defined for the set itself and for all sets below it, so the highest must be tested first.
 function(fovea_isa name)
   cmake_parse_arguments(ARG "" "ABOVE" "FAMILIES;FLAGS" ${ARGN})
   set(below)
@@ -16,13 +16,13 @@ function(fovea_isa name)
   set_property(GLOBAL APPEND PROPERTY FOVEA_ISAS ${name})
 endfunction()
 
-# x86-64 levels as in the psABI.
+# x86-64 levels of the psABI.
 fovea_isa(v2 FLAGS -msse4.2)
 fovea_isa(v3 ABOVE v2 FLAGS -mavx2 -mfma -mbmi2 -mf16c)
 fovea_isa(v4 ABOVE v3 FLAGS -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma
   -mbmi2 -mf16c -mprefer-vector-width=512)
 
-# fovea_isa_owner(<variable> <isa> <family>): the set whose kernels of a family <isa> uses.
+# fovea_isa_owner(<variable> <isa> <family>): the set that compiles a family's kernels for <isa>.
 function(fovea_isa_owner variable isa family)
   get_property(lineage GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${isa})
   foreach(owner ${lineage})
@@ -35,9 +35,9 @@ function(fovea_isa_owner variable isa family)
   message(FATAL_ERROR "instruction set ${isa}: neither it nor a set below it has the family ${family}")
 endfunction()
 
-# fovea_isa_objects(<target> <isa> <file>...): of the files ops/<family>/*, those of the families that
-# the set has of its own, compiled for it. -fno-math-errno and -fno-trapping-math let loops with sqrt
-# and selects vectorise; unlike -ffast-math they leave NaN and infinity alone.
+# fovea_isa_objects(<target> <isa> <file>...): compiles for the set those of the files ops/<family>/*
+# whose families belong to it. -fno-math-errno and -fno-trapping-math let loops with sqrt and selects
+# vectorise; unlike -ffast-math they preserve NaN and infinity.
 function(fovea_isa_objects target isa)
   set(own)
   foreach(file ${ARGN})
@@ -59,7 +59,7 @@ function(fovea_isa_objects target isa)
   fovea_unite(${target})
 endfunction()
 
-# fovea_families(<variable> <file>...): the families of sources ops/<family>/*, sorted.
+# fovea_families(<variable> <file>...): the sorted families of sources ops/<family>/*.
 function(fovea_families variable)
   set(families ${ARGN})
   list(TRANSFORM families REPLACE "/[^/]*$" "")
@@ -69,8 +69,8 @@ function(fovea_families variable)
   set(${variable} ${families} PARENT_SCOPE)
 endfunction()
 
-# fovea_table(<file> <namespace> <family>=<namespace>...): the kernels of a device or an instruction
-# set, gathered into one table (ops/kernels.h): each family's from a namespace that has them.
+# fovea_table(<file> <namespace> <family>=<namespace>...): writes the table of kernels (ops/kernels.h) of
+# a device or an instruction set, each family's kernels from the given namespace.
 function(fovea_table to namespace)
   set(DECLARATIONS)
   set(MEMBERS)
@@ -85,7 +85,7 @@ function(fovea_table to namespace)
   configure_file(${CMAKE_SOURCE_DIR}/ops/table.cpp.in ${to} @ONLY)
 endfunction()
 
-# fovea_cpu_table(<file> <isa> <family>...): the table of an instruction set.
+# fovea_cpu_table(<file> <isa> <family>...): writes the table of an instruction set.
 function(fovea_cpu_table to isa)
   set(entries)
   foreach(family ${ARGN})

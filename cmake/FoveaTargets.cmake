@@ -1,9 +1,9 @@
 # Helpers that keep the folders' CMakeLists short.
 
-# fovea_library(<name> [SOURCES ...] [EXCEPT ...] [COMPUTING ...] [LINK ...] [PRIVATE_LINK ...]): a static
-# library with the project's warnings. Unless told its sources, it is made of every .cpp in its folder
-# and below. COMPUTING (patterns): sources whose loops over elements are worth the compiler's time; they
-# are the objects fovea_<name>_computing.
+# fovea_library(<name> [SOURCES ...] [EXCEPT ...] [COMPUTING ...] [LINK ...] [PRIVATE_LINK ...]): a
+# static library with the project's warnings. By default its sources are all .cpp files in its folder and
+# below. COMPUTING (patterns): sources with loops over elements, compiled with full optimisation as the
+# objects fovea_<name>_computing.
 function(fovea_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;COMPUTING;LINK;PRIVATE_LINK" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -34,7 +34,7 @@ endfunction()
 add_library(fovea_flags INTERFACE)
 target_compile_options(fovea_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
-  # GCC 12 sees overlaps in std::string concatenation that cannot be (GCC bug 105329).
+  # GCC 12 reports impossible overlaps in std::string concatenation (GCC bug 105329).
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
   $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>)
 if(FOVEA_WERROR)
@@ -47,8 +47,8 @@ if(FOVEA_SANITIZE)
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
 
-# Reading the standard library and JSON anew for each source took most of the build: a dozen are read
-# in one go. (A launcher such as ccache is for those who change one source at a time. Tests stand alone.)
+# Parsing the standard library and JSON for each source took most of the build, so a dozen sources are
+# compiled together. (For incremental work use a launcher such as ccache. Tests are compiled separately.)
 set(unites ${FOVEA_UNITY})
 if(FOVEA_UNITY STREQUAL "AUTO")
   set(unites ON)
@@ -60,13 +60,13 @@ function(fovea_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# For sources that read settings, write files and call kernels: -O1 is enough.
+# -O1 is enough for sources that read settings, write files and call kernels.
 function(fovea_compile_quickly target)
   target_compile_options(${target} PRIVATE
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O1>)
 endfunction()
 
-# fovea_app(<name>): apps/<name>.cpp as an executable of that name, linked with everything.
+# fovea_app(<name>): the executable apps/<name>.cpp, linked with all libraries.
 function(fovea_app name)
   add_executable(${name} ${name}.cpp)
   target_link_libraries(${name} PRIVATE fovea_apps fovea_flags ${ARGN})

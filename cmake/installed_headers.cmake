@@ -1,13 +1,13 @@
-# Runs at installation, with SOURCE, ROOMS and TARGET set: writes the public headers to TARGET as they are
-# to be installed. They include each other as <fovea/room/header.h>, so that a program may have folders of
-# its own with the names of fovea's rooms. Fails where a header includes one that is not among them.
+# Runs at installation, with SOURCE, ROOMS and TARGET set: writes the public headers to TARGET. Their
+# includes become <fovea/room/header.h>, so a program may have its own folders named like fovea's rooms.
+# Fails if a header includes one that is not installed.
 cmake_minimum_required(VERSION 3.24)
 foreach(room ${ROOMS})
   file(GLOB_RECURSE headers RELATIVE ${SOURCE} ${SOURCE}/${room}/*.h)
   list(APPEND public ${headers})
 endforeach()
 list(FILTER public EXCLUDE REGEX "/cuda/")
-file(GLOB shelf RELATIVE ${SOURCE} ${SOURCE}/ops/*.h)  # the families below it are private
+file(GLOB shelf RELATIVE ${SOURCE} ${SOURCE}/ops/*.h)  # headers of op families are private
 list(APPEND public ${shelf})
 list(REMOVE_ITEM public ops/kernels.h)
 

@@ -1,12 +1,11 @@
-// fovea as a library, in one header: #include <fovea/fovea.h> and link fovea::train. The headers
-// below are the rooms' main ones; others are included by their own names,
-// <fovea/inspect/measures.h>.
+// fovea as a library in one header: #include <fovea/fovea.h> and link fovea::train. It includes the
+// main headers of each module; include others individually, e.g. <fovea/inspect/measures.h>.
 #pragma once
 
-// base: what every error is
+// base: errors
 #include "base/error.h"
 
-// engine: tensors and their derivatives
+// engine: tensors and autograd
 #include "engine/autograd.h"
 #include "engine/gradcheck.h"
 #include "engine/parallel.h"
@@ -15,10 +14,10 @@
 #include "engine/tensor.h"
 #include "formats/safetensors.h"
 
-// ops: all of them
+// ops: all ops
 #include "ops/ops.h"
 
-// data: images from data sets to batches
+// data: data sets, augmentation and batches
 #include "data/augment/mixup.h"
 #include "data/augment/training_pipeline.h"
 #include "data/dataset.h"
@@ -27,7 +26,7 @@
 #include "data/loading/loader.h"
 #include "data/sample.h"
 
-// models: by name, from files, or made of layers; json holds their settings
+// models: by name, from files, or from layers; json holds their settings
 #include <nlohmann/json.hpp>
 
 #include "models/checkpoints/pretrained.h"
@@ -45,7 +44,7 @@
 #include "models/registry.h"
 #include "models/summary.h"
 
-// optim: from gradients to new parameters
+// optim: optimizers and schedules
 #include "optim/ema.h"
 #include "optim/gradients.h"
 #include "optim/layer_decay.h"

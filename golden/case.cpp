@@ -52,7 +52,7 @@ double difference(const std::string& name, const Tensor& ours, const Tensor& ref
   return std::sqrt(squared_difference(ours.to(Device{}), reference));
 }
 
-/// error / scale, where nothing over nothing is nothing.
+/// Relative error; 0 / 0 counts as 0.
 double ratio(double error, double scale) { return error == 0 ? 0 : error / scale; }
 
 }  // namespace
@@ -76,7 +76,7 @@ std::vector<Comparison> GradientSet::compare(Precision precision) const {
       results.push_back({item.name, ratio(item.ours, largest_), t.zero_gradient});
       continue;
     }
-    // In bf16 a small gradient is judged against a hundredth of the largest.
+    // In bf16 a small gradient is compared relative to a hundredth of the largest.
     const bool small = precision == Precision::bf16 && item.reference < 1e-2 * largest_;
     const double scale = small ? 1e-2 * largest_ : item.reference;
     const double widened = item.reference > 0 ? scale / item.reference : 1;
@@ -112,7 +112,7 @@ Tensor Case::take(const std::string& name) {
 
 Tensor Case::take(const std::string& name, DType dtype) {
   const Tensor x = take(name);
-  // A copy: an input that wants a gradient, or that is updated, must not be the file's tensor.
+  // A copy: a leaf with gradients, or an updated tensor, must not alias the file's tensor.
   return (is_float(x.dtype()) ? x.to(dtype) : x).clone().to(options.device);
 }
 

@@ -1,5 +1,5 @@
-// One golden file while it is being checked: its configuration, its tensors, which of them have
-// been looked at, and the comparisons made so far. Private to golden/.
+// A golden file during its check: configuration, tensors, which tensors were used, and comparisons
+// so far. Private to golden/.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,11 @@
 
 namespace fovea::golden {
 
-/// Gradients of one case, compared together: their bounds depend on the largest of them.
+/// Gradients of one case, compared together, because their bounds depend on the largest one.
 class GradientSet {
  public:
-  /// Our gradient may be undefined: zero. `where` is the tensor's name in the file.
+  /// Adds a gradient. Ours may be undefined, which means zero. `where` is the tensor's name in the
+  /// file.
   void add(const std::string& where, const Tensor& ours, const Tensor& reference,
            bool zero_in_theory);
   [[nodiscard]] std::vector<Comparison> compare(Precision precision) const;
@@ -26,7 +27,7 @@ class GradientSet {
  private:
   struct Item {
     std::string name;
-    double difference = 0, ours = 0, reference = 0;  ///< norms
+    double difference = 0, ours = 0, reference = 0;  ///< norms of the tensors
     bool zero_in_theory = false;
   };
   std::vector<Item> items_;
@@ -35,7 +36,7 @@ class GradientSet {
 
 class Case {
  public:
-  /// Throws on a file that is no golden file.
+  /// Throws if the file is not a golden file.
   Case(SafetensorsFile file, const Options& options);
 
   std::string family;
@@ -43,21 +44,21 @@ class Case {
   std::set<std::string> zero_grad;
   Options options;
   std::vector<Comparison> results;
-  std::map<std::string, Tensor> outputs;  ///< ours, by the names of the file
+  std::map<std::string, Tensor> outputs;  ///< our outputs by their names in the file
 
   [[nodiscard]] bool has(const std::string& name) const { return file_.tensors.contains(name); }
-  /// The tensor as the file has it, in f64 or i64; marks it as looked at. Throws when absent.
+  /// A tensor of the file in f64 or i64; marks it as used. Throws if it is missing.
   [[nodiscard]] Tensor take(const std::string& name);
-  /// The same on the device, in `dtype` unless it holds integers.
+  /// A tensor on the device, in `dtype` unless it contains integers.
   [[nodiscard]] Tensor take(const std::string& name, DType dtype);
-  /// The names that start with `prefix`, without it.
+  /// Suffixes of the tensor names that start with `prefix`.
   [[nodiscard]] std::vector<std::string> names_under(const std::string& prefix) const;
 
-  /// Compares an output (anything but a gradient) with tensor `name` of the file.
+  /// Compares an output (not a gradient) with the file's tensor `name`.
   void compare_output(const std::string& name, const Tensor& ours);
   void compare_gradients(const GradientSet& set);
 
-  /// Throws when a tensor was not looked at or nothing was compared.
+  /// Throws if a tensor was not used or if nothing was compared.
   void finish() const;
 
  private:
@@ -67,53 +68,54 @@ class Case {
 
 [[nodiscard]] double norm(const Tensor& x);
 
-/// The keys of a golden configuration that describe the loss, taken out of it.
+/// The keys of a golden configuration that describe the loss.
 struct LossConfig {
   std::string loss = "ce";
   double smoothing = 0;
   std::string distillation_type = "none";
   double alpha = 0.5, tau = 1;
 };
-/// Removes the loss keys, and with `distillation` those of DeiT, from `config`.
+/// Moves the loss keys, and with `distillation` DeiT's, out of `config`.
 [[nodiscard]] LossConfig take_loss_config(nlohmann::json& config, bool distillation);
 [[nodiscard]] Tensor base_loss(const LossConfig& c, const Tensor& logits, const Tensor& target);
 
-/// Loads param/ and buffer/ into a model built from `config`; all names must match. Pixel
-/// permutations come from the file.
+/// Builds a model from `config` and loads param/ and buffer/ into it; all names must match. Pixel
+/// permutations are taken from the file.
 [[nodiscard]] std::unique_ptr<Model> load_case_model(Case& c, nlohmann::json config);
 
-// For the families of models (models.cpp).
+// For the files of model families (models.cpp).
 
-/// What a forward pass drops by chance, no file can say.
+/// Throws if `config` has dropout or drop path: a file cannot record random drops.
 void refuse_dropping(const nlohmann::json& config);
-/// The images, as leaves that want a gradient.
+/// The images, as leaves with gradients.
 [[nodiscard]] Tensor take_images(Case& c);
-/// Training mode, with a tap that compares what the file has.
+/// A training context with a tap that compares all values recorded in the file.
 [[nodiscard]] Context training_context(Case& c);
-/// Of the parameters, and of the images.
+/// Compares the gradients of the parameters and of the images.
 void compare_gradients(Case& c, const Model& model, const Tensor& input);
 
-/// A file of training: the images of every step, [S, B, C, H, W], and the loss.
+/// A training file: the images of every step, [S, B, C, H, W], and the loss.
 struct TrainingCase {
   std::int64_t steps = 30;
   LossConfig loss;
   Tensor images;
 };
-/// Tensor `name` of such a file, in `dtype`: a slice per step, of one of these numbers of axes.
+/// Tensor `name` of a training file in `dtype`: one slice per step, with one of these numbers of
+/// axes.
 [[nodiscard]] Tensor take_steps(Case& c, const std::string& name, const TrainingCase& training,
                                 std::initializer_list<int> ranks, const char* shape, DType dtype);
-/// The loss of the model in that step, from the file's images and what else the task takes.
+/// The model's loss in a step, from the file's images and the task's other inputs.
 using StepLoss = std::function<Tensor(std::int64_t step, Context& ctx)>;
 
-// What files ask of the models of a task: the table in golden.cpp has a row for each.
+// Checks of a file by task: the table in golden.cpp has one row per task.
 void check_classifier(Case& c);
 [[nodiscard]] StepLoss classifier_loss(Case& c, const TrainingCase& training, Model& model);
 void check_mae(Case& c);
 [[nodiscard]] StepLoss mae_loss(Case& c, const TrainingCase& training, Model& model);
-/// Of any task.
+/// The loss of any task.
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 
-// Files that are not of a family of models.
+// Files that do not belong to a model family.
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);

@@ -1,4 +1,4 @@
-// From a file to a report.
+// Checks one golden file and writes its report.
 #include "golden/golden.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace fovea::golden {
 namespace {
 
-/// What is asked of the models of a task: each function checks all that it knows.
+/// The checks for the models of a task.
 struct TaskRow {
   TaskKind task;
   void (*check)(Case& c);
@@ -40,7 +40,8 @@ void check_family(Case& c) {
   fail("family ", c.family, " is unknown", did_you_mean(c.family, known));
 }
 
-/// Names and messages come from files: nothing in them may look like another line of the report.
+/// Names and messages come from files, so control characters are escaped to keep report lines
+/// intact.
 std::string one_line(std::string_view text) {
   std::string shown;
   for (const char c : text) {
@@ -50,7 +51,7 @@ std::string one_line(std::string_view text) {
   return shown;
 }
 
-/// How much of its bound an error uses up; NaN counts as most.
+/// Error as a fraction of its bound; NaN counts as the largest.
 double used(const Comparison& c) {
   if (c.error == 0) return 0;  // the bound may be 0 too
   return c.error >= 0 ? c.error / c.bound : std::numeric_limits<double>::infinity();

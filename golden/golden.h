@@ -1,9 +1,9 @@
-// Checking the project against golden files: reference values of the official implementations in
-// float64, and of Pillow and timm for images. A file's metadata describes its case:
+// Checks the project against golden files: float64 reference values of the official
+// implementations, and results of Pillow and timm for images. A file's metadata describe its case:
 // tests/golden/README.md. One report per file.
-//
-// Errors are |a - b| / |b| of a tensor. They may be, in f64, f32 and bf16: of an output 1e-9, 2e-5,
-// 3e-2; of a gradient 1e-9, 2e-4 and, relative to at least a hundredth of the case's largest, 2e-1.
+// Errors are |a - b| / |b| over a tensor. Bounds in f64, f32 and bf16: 1e-9, 2e-5, 3e-2 for
+// outputs; 1e-9, 2e-4, 2e-1 for gradients, in bf16 relative to at least a hundredth of the case's
+// largest gradient.
 #pragma once
 
 #include <filesystem>
@@ -19,15 +19,15 @@ namespace fovea::golden {
 
 enum class Precision { f64, f32, bf16 };
 
-/// "f64", "f32" or "bf16". Throws on anything else.
+/// Parses "f64", "f32" or "bf16". Throws on anything else.
 [[nodiscard]] Precision parse_precision(std::string_view text);
 
 struct Options {
   Device device;
   Precision precision = Precision::f64;
-  std::filesystem::path dump{};  ///< folder for our own outputs, NAME.safetensors; empty: none
+  std::filesystem::path dump{};  ///< folder for our outputs, NAME.safetensors; empty: none
 
-  /// bf16 is bf16 activations beside f32 parameters.
+  /// dtype of the parameters: bf16 precision means bf16 activations with f32 parameters.
   [[nodiscard]] DType parameters() const {
     return precision == Precision::f64 ? DType::f64 : DType::f32;
   }
@@ -36,26 +36,26 @@ struct Options {
   }
 };
 
-/// One tensor of a file beside ours.
+/// The comparison of one tensor of a file with ours.
 struct Comparison {
   std::string name;
-  double error = 0;  ///< relative, as the bound
+  double error = 0;  ///< relative error
   double bound = 0;
-  [[nodiscard]] bool ok() const { return error <= bound; }  ///< NaN is never ok
+  [[nodiscard]] bool ok() const { return error <= bound; }  ///< false for NaN
 };
 
 struct Report {
-  std::string name;                 ///< the file without folder and extension
-  std::string reason;               ///< why the file could not be checked; empty when it was
-  std::vector<Comparison> results;  ///< every tensor that was compared
+  std::string name;                 ///< file name without folder and extension
+  std::string reason;               ///< error that prevented the check; empty if there was none
+  std::vector<Comparison> results;  ///< all compared tensors
 
   [[nodiscard]] bool ok() const;
 };
 
-/// Never throws: what goes wrong is the report's reason.
+/// Checks a file. Never throws: an error becomes the report's reason.
 [[nodiscard]] Report check_file(const std::filesystem::path& path, const Options& options);
 
-/// "ok  NAME  worst 3.1e-07 TENSOR", or "FAIL NAME ..." with an indented line per tensor.
+/// Prints "ok  NAME  worst 3.1e-07 TENSOR", or "FAIL NAME ..." with one indented line per tensor.
 void print(std::ostream& out, const Report& report);
 
 }  // namespace fovea::golden

@@ -1,5 +1,5 @@
-// Golden files of images: what Pillow, torchvision and timm make of photographs, every draw given.
-// u8 results must be equal, f32 ones within 1e-6.
+// Golden files of images: results of Pillow, torchvision and timm with all random draws given. u8
+// results must be equal, f32 results within 1e-6.
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -9,7 +9,7 @@
 namespace fovea::golden {
 namespace {
 
-/// Checks that nothing but remarks stands beside the cases; returns translate_const.
+/// Checks that the settings contain only cases and remarks; returns translate_const.
 double read_settings(const nlohmann::json& config) {
   const std::vector<std::string> known = {"cases", "image", "images", "stats", "translate_const"};
   for (const auto& entry : config.items()) {
@@ -27,7 +27,7 @@ double read_settings(const nlohmann::json& config) {
 
 void check_images(Case& c) {
   const double translate_const = read_settings(c.config);
-  if (c.has("labels")) static_cast<void>(c.take("labels"));  // an input that no case may want
+  if (c.has("labels")) static_cast<void>(c.take("labels"));  // an input that may be unused
   for (const auto& entry : c.config["cases"].items()) {
     ImageCase one(c, entry.key(), entry.value());
     const bool known = check_geometry(one) || check_augmentation(one, translate_const) ||

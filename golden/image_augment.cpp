@@ -1,4 +1,4 @@
-// Golden cases of augmentations: timm's operations at given levels, and the parts of ColorJitter.
+// Golden cases of augmentation: timm's operations at given levels, and the parts of ColorJitter.
 #include <algorithm>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 namespace fovea::golden {
 namespace {
 
-/// Whether `name` is one of timm's operations.
+/// The operation with timm's name `name`, if any.
 std::optional<AugmentKind> find_kind(const std::string& name) {
   for (int i = 0; i <= static_cast<int>(AugmentKind::gaussian_blur_rand); ++i) {
     const auto kind = static_cast<AugmentKind>(i);
@@ -21,7 +21,7 @@ std::optional<AugmentKind> find_kind(const std::string& name) {
   return {};
 }
 
-/// The argument that our levels give must be the file's, to rounding.
+/// Checks that our level gives the file's argument, up to rounding.
 void check_level(ImageCase& c, AugmentKind kind, double argument, double translate_const) {
   AugmentSettings settings;
   settings.translate_const = translate_const;

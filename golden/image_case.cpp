@@ -1,4 +1,4 @@
-// Arguments read strictly, images from and to tensors, and the comparisons.
+// Strict reading of arguments, conversion of images and tensors, and comparisons.
 #include "golden/image_case.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Largest absolute difference; NaN where there is one.
+/// Largest absolute difference; NaN if any is NaN.
 double largest_difference(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = a.to_vector(), y = b.to_vector();
   double largest = 0;

@@ -35,7 +35,7 @@ Padding parse_padding(const std::string& mode) {
   return Padding::edge;
 }
 
-/// The crop's size is the output's: the arguments do not tell.
+/// Takes the crop's size from the output, because the arguments do not contain it.
 void check_pad_crop(ImageCase& c) {
   const std::int64_t pad = c.integer("pad", 0, 10'000);
   const std::int64_t top = c.integer("top", 0) - pad, left = c.integer("left", 0) - pad;
@@ -46,7 +46,7 @@ void check_pad_crop(ImageCase& c) {
   c.compare(flipped(c, crop(c.image(), box, padding, c.has("fill") ? c.color("fill") : Color8{})));
 }
 
-/// A mean whose colour in 8 bits is `fill`.
+/// A mean that equals `fill` as an 8-bit colour.
 Normalization with_mean_color(const Color8& fill) {
   Normalization normalization = kImageNetNormalization;
   for (std::size_t c = 0; c < fill.size(); ++c)

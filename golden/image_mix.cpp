@@ -1,4 +1,4 @@
-// Golden cases of mixup, cutmix and random erasing, with their draws given.
+// Golden cases of mixup, cutmix and random erasing with given draws.
 #include <cmath>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 namespace fovea::golden {
 namespace {
 
-/// One lambda for all, or one for each sample.
+/// Reads one lambda for all samples, or one per sample.
 std::vector<MixDraw> read_lambdas(ImageCase& c) {
   if (c.json("lam").is_number()) return {{.lambda = c.number("lam", 0, 1)}};
   std::vector<MixDraw> draws;
@@ -46,7 +46,7 @@ PixelBox to_box(const std::vector<double>& yl_yh_xl_xh) {
   return {at(0), at(1), at(2), at(3)};
 }
 
-/// The box and the corrected lambda must follow from the drawn lambda and centre.
+/// Checks that the box and the corrected lambda follow from the drawn lambda and centre.
 void check_cutmix(ImageCase& c) {
   const Tensor images = c.input();
   check(images.rank() == 4, "case ", c.name(), ": expected an input [B, C, H, W]");
@@ -89,7 +89,7 @@ void check_erased_size(ImageCase& c) {
   c.compare_number("width", static_cast<double>(ours.width), c.number("width"));
 }
 
-/// Image `image` of input_float, erased.
+/// Image `image` of input_float after erasing.
 void check_erasing(ImageCase& c) {
   const Tensor images = c.tensor("input_float");
   const std::int64_t index = c.integer("image", 0);

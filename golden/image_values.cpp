@@ -1,4 +1,4 @@
-// Golden cases of decoding, normalisation, and whole pipelines from JPEG bytes to network input.
+// Golden cases of decoding, normalisation and whole pipelines from JPEG bytes to network input.
 #include <algorithm>
 
 #include "base/error.h"
@@ -34,7 +34,7 @@ void check_evaluation(ImageCase& c) {
   c.compare("output", to_normalized(prepare_for_evaluation(image, options), options.normalization));
 }
 
-/// One step {"op": name, "args": [argument]} of the chain.
+/// Applies one step {"op": name, "args": [argument]} of a chain.
 Image apply_step(const nlohmann::json& step, const Image& image, const Sampling& sampling) {
   const bool ok = step.is_object() && step.size() == 2 && step.contains("op") &&
                   step["op"].is_string() && step.contains("args") && step["args"].is_array() &&

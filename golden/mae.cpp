@@ -1,5 +1,5 @@
-// Golden files of masked autoencoders: what is hidden, the latent, the prediction, loss, gradients;
-// and their loss in files of training.
+// Golden files of masked autoencoders: mask, latent, prediction, loss and gradients; and their loss
+// in training files.
 #include "models/mae.h"
 #include "engine/autograd.h"
 #include "golden/case.h"

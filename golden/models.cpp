@@ -1,5 +1,5 @@
-// Golden files of classifiers: forward in training and evaluation mode, taps, loss, gradients; and
-// their loss in files of training.
+// Golden files of classifiers: forward pass in training and evaluation mode, taps, loss and
+// gradients; and their loss in training files.
 #include <algorithm>
 #include <cstdlib>
 
@@ -16,7 +16,7 @@
 namespace fovea::golden {
 namespace {
 
-/// The pairs of tensor swaps, which must be such as the keys permute_T and permute_delta say.
+/// Reads the pairs of tensor swaps and checks them against the keys permute_T and permute_delta.
 Swaps read_swaps(Case& c) {
   const Tensor table = c.take("swaps");
   check(table.dtype() == DType::i64 && table.rank() == 2 && table.size(1) == 2, "swaps: got ",
@@ -41,7 +41,8 @@ void check_distances(const Case& c, const Swaps& swaps, std::int64_t width) {
   }
 }
 
-/// The permutation must be one, and what the file's own swaps, if there are, make of the identity.
+/// Checks that the permutation is valid and, if the file has swaps, results from applying them to
+/// the identity.
 void check_permutation(Case& c, const Model& model) {
   const Tensor perm = model.store().find("perm");
   if (!perm.defined()) return;
@@ -57,7 +58,7 @@ void check_permutation(Case& c, const Model& model) {
         perm.numel() - 1, " once");
 }
 
-/// DeiT: (1 - alpha) base + alpha distillation, the teacher's logits being given.
+/// DeiT's loss, (1 - alpha) base + alpha distillation, with given teacher logits.
 Tensor total_loss(Case& c, const LossConfig& loss, const ClassifierOutput& out) {
   const DType real = c.options.parameters();
   const Tensor base = base_loss(loss, out.logits, c.take("target", real));
@@ -71,13 +72,13 @@ Tensor total_loss(Case& c, const LossConfig& loss, const ClassifierOutput& out) 
   return base * (1 - loss.alpha) + distilled * loss.alpha;
 }
 
-/// PerViT's key `init` names the initialisation whose values the file holds.
+/// Removes PerViT's key `init`, the initialisation that the file's values come from.
 void take_init(nlohmann::json& config) {
   if (config.contains("init") && !config["init"].is_null()) config["ppe_init"] = config["init"];
   config.erase("init");
 }
 
-/// What a new model starts from, where the file says what it must be.
+/// Compares a new model's initial values with those in the file, if any.
 void compare_initial_values(Case& c, const nlohmann::json& config) {
   const std::vector<std::string> names = c.names_under("init/");
   if (names.empty()) return;
@@ -89,7 +90,7 @@ void compare_initial_values(Case& c, const nlohmann::json& config) {
   }
 }
 
-/// The state that one forward pass in training mode leaves behind.
+/// Compares the buffers after one forward pass in training mode.
 void compare_buffers(Case& c, const Model& model) {
   for (const std::string& name : c.names_under("buffer_after/")) {
     const Tensor buffer = model.store().find(name);
@@ -175,7 +176,7 @@ void check_classifier(Case& c) {
   compare_gradients(c, *model, input);
 }
 
-/// The targets are labels, or shares of the classes.
+/// The loss of a classifier; targets are labels or class probabilities.
 StepLoss classifier_loss(Case& c, const TrainingCase& training, Model& model) {
   const Tensor targets = take_steps(c, "batch_target", training, {2, 3}, "[S, B] or [S, B, K]",
                                     c.options.parameters());

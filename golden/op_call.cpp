@@ -1,4 +1,4 @@
-// Inputs, results and gradients of one op case.
+// Inputs, results and gradients of one golden case of an op.
 #include "golden/op_call.h"
 
 #include "engine/autograd.h"

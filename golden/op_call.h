@@ -1,5 +1,4 @@
-// One case of a golden file of ops: its arguments, its inputs, and what came out. Private to
-// golden/.
+// One case of a golden file of ops: arguments, inputs and outputs. Private to golden/.
 #pragma once
 
 #include <map>
@@ -12,31 +11,31 @@ namespace fovea::golden {
 
 class OpCall {
  public:
-  /// `arguments` is the case's entry in the configuration and must outlive the call.
+  /// `arguments` is the case's entry in the configuration and must outlive this object.
   OpCall(Case& c, const nlohmann::json& arguments);
 
   ConfigReader arguments;  ///< every argument must be read
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// An activation: bf16 when the precision says so.
+  /// An activation, bf16 at that precision.
   Tensor activation(const std::string& argument);
-  /// A parameter, a target, an index, and what is always computed in f32 or better.
+  /// A parameter, a target, an index, or a value that is always computed in f32 or better.
   Tensor value(const std::string& argument);
-  /// value(), or an undefined tensor when the file has none.
+  /// value(), or an undefined tensor if the file has none.
   Tensor optional_value(const std::string& argument);
 
-  /// An integer or real argument of the configuration.
+  /// A numeric argument of the configuration.
   std::int64_t integer(const char* key, std::int64_t fallback, std::int64_t least);
   double real(const char* key, double fallback);
   bool flag(const char* key, bool fallback);
   std::array<std::int64_t, 2> pair(const char* key, std::array<std::int64_t, 2> fallback,
                                    std::int64_t least);
-  /// One of `choices`, without one the first.
+  /// One of `choices`; the first by default.
   std::string choice(const char* key, const std::vector<std::string>& choices);
   std::vector<int> integers(const char* key);
 
   void result(const std::string& result, const Tensor& value);
-  /// Backward from the results, then compares results and gradients.
+  /// Runs backward from the results, then compares results and gradients.
   void compare();
 
  private:

@@ -1,4 +1,4 @@
-// The ops of golden files and what they are called here.
+// The table of ops in golden files and their functions here.
 #include <algorithm>
 #include <functional>
 
@@ -38,7 +38,7 @@ void batch_norm(OpCall& c) {
   c.result("running_var", variance);
 }
 
-/// Instance norm is its own function where every channel is a group.
+/// Instance norm is a separate function for one group per channel.
 void group_norm(OpCall& c) {
   const std::int64_t groups = c.integer("groups", 1, 1);
   const double eps = c.real("eps", 1e-5);
@@ -58,8 +58,8 @@ void l1_normalize(OpCall& c) {
   c.result("y", ops::l1_normalize(c.activation("x"), axis(c), c.real("eps", 1e-12)));
 }
 
-// Softmax and losses are computed in f32 whatever the precision, and so they are
-// given their values: two logits near 300 that bf16 cannot tell apart are no mistake of the op.
+// Softmax and losses are computed in f32 at any precision, so their inputs are not rounded: bf16
+// cannot distinguish two logits near 300, which would not be an error of the op.
 void softmax(OpCall& c) { c.result("y", ops::softmax(c.value("x"), axis(c))); }
 void log_softmax(OpCall& c) { c.result("y", ops::log_softmax(c.value("x"), axis(c))); }
 
@@ -108,7 +108,7 @@ void avg_pool2d(OpCall& c) {
 
 void max_pool2d(OpCall& c) { c.result("y", ops::max_pool2d(c.activation("x"), pool_options(c))); }
 
-/// Axis by axis, from the last: the mean of means of equally many is the mean.
+/// Axis by axis, from the last: the mean of equally sized means is the overall mean.
 void mean(OpCall& c) {
   const bool keepdim = c.flag("keepdim", false);
   Tensor y = c.activation("x");

@@ -1,4 +1,4 @@
-// Golden files of training: some steps of an optimizer, with its losses, gradient norms, final and
+// Golden files of training: optimizer steps with their losses, gradient norms, and final and
 // averaged weights.
 #include <algorithm>
 #include <memory>
@@ -56,7 +56,7 @@ OptimizerCase read_train_case(json config) {
   return t;
 }
 
-/// What is recorded of every step.
+/// The values recorded at every step.
 struct Curve {
   std::vector<double> losses, grad_norms;
 };
@@ -83,8 +83,8 @@ Curve train(Case& c, const OptimizerCase& t, Model& model, Ema* ema) {
   return curve;
 }
 
-/// ||p - final|| / ||final - param||: the error as a part of the way that training went; of the
-/// parameter itself where training left it alone.
+/// ||p - final|| / ||final - param||: the error relative to the change by training, or to the
+/// parameter itself if training did not change it.
 Comparison distance(const std::string& name, const Tensor& ours, const Tensor& start,
                     const Tensor& end, Precision precision) {
   const auto subtract = [](const Tensor& a, const Tensor& b) {

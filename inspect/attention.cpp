@@ -1,5 +1,5 @@
-// attention: rows of the softmax of one query as maps over the image, and with --matrix all rows
-// between patches (CPVT fig. 3 to 6, PiT fig. 8).
+// attention: one query's attention as maps over the image, and with --matrix all rows between
+// patches (CPVT fig. 3 to 6, PiT fig. 8).
 #include <algorithm>
 
 #include "base/csv.h"
@@ -15,7 +15,7 @@ struct HeadMap {
   std::vector<double> values;
 };
 
-/// The mean before the heads where there are several.
+/// Puts the mean in front if there are several heads.
 std::vector<HeadMap> with_mean(std::vector<HeadMap> heads) {
   if (heads.size() < 2) return heads;
   HeadMap mean{"mean", std::vector<double>(heads.front().values.size())};
@@ -34,7 +34,7 @@ bool is_chosen(const std::vector<std::int64_t>& chosen, std::int64_t number) {
   return std::find(chosen.begin(), chosen.end(), number) != chosen.end();
 }
 
-/// The file's common part: "attention-003".
+/// Common part of the file names: "attention-003".
 std::string stem(const std::string& what, std::int64_t image) {
   return what + "-" + three_digits(image);
 }
@@ -45,7 +45,7 @@ std::string raw_png(const HeatMap& map) {
   return encode_png(paint(map, std::max<std::int64_t>(1, kRawPixels / map.width)));
 }
 
-/// The picture of one image, built row by row as the blocks come by.
+/// The picture of one image, built block by block, one row each.
 class QueryPicture {
  public:
   QueryPicture(const Inspection& what, const InspectImages& images, std::int64_t image,
@@ -137,7 +137,7 @@ class QueryPicture {
   Csv csv_;
 };
 
-/// All rows of the chosen layers of one image.
+/// Full attention matrices of the chosen layers for one image.
 class MatrixPicture {
  public:
   MatrixPicture(const Inspection& what, const std::string& name, std::int64_t image,
@@ -180,7 +180,7 @@ class MatrixPicture {
   void write() { output_.write(stem("matrix", image_) + ".svg", svg_of_tiles(grid_)); }
 
  private:
-  /// A row of keys per query, without a header: as numpy.loadtxt() reads it.
+  /// One row of keys per query, without a header, as numpy.loadtxt() reads it.
   static std::string rows_as_csv(const std::vector<double>& values, std::int64_t N) {
     Csv csv;
     for (std::int64_t q = 0; q < N; ++q) {

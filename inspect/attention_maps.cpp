@@ -1,4 +1,4 @@
-// From tapped tensors to maps in f32 on the CPU.
+// Attention maps in f32 on the CPU, computed from tapped tensors.
 #include "inspect/attention_maps.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<float> to_floats(const Tensor& x) {
   return {plain.data<float>(), plain.data<float>() + plain.numel()};
 }
 
-/// One [L, L] (or [1, L], ...) slice of a bias whose leading axes may be 1 or missing.
+/// One [L, L] (or [1, L], ...) slice of a bias with leading axes that may be 1 or missing.
 Tensor head_slice(Tensor bias, const BlockAttention::Place& at) {
   while (bias.rank() < 4) bias = ops::unsqueeze(bias, 0);
   bias = ops::select(bias, 0, bias.size(0) == 1 ? 0 : at.image);
@@ -44,14 +44,14 @@ SquareMap sum_of(SquareMap a, const SquareMap& b) {
   return a;
 }
 
-/// "attn/3/qkv" -> 3 for the pattern "attn/", "/qkv".
+/// Block number in a name: 3 in "attn/3/qkv" for `before` "attn/" and `after` "/qkv".
 std::optional<std::int64_t> block_of(std::string_view name, std::string_view before,
                                      std::string_view after) {
   if (!name.starts_with(before) || !name.ends_with(after)) return std::nullopt;
   return parse_integer(name.substr(before.size(), name.size() - before.size() - after.size()));
 }
 
-/// Gathers what a block shows; the block is complete when the next one begins.
+/// Collects a block's tapped tensors; the block is complete when the next one starts.
 class Collector {
  public:
   Collector(const TokenLayout& layout, const BlockVisitor& visit)

@@ -1,6 +1,6 @@
-// The attention inside a model, block by block. No model stores an N x N matrix: what is shown is
-// computed from the values a forward pass taps (attn/<i>/qkv, attn/<i>/bias, phi_p/<i>), for one
-// image and one head at a time.
+// The attention inside a model, block by block. No model stores an N x N matrix: maps are computed
+// from the tensors that a forward pass taps (attn/<i>/qkv, attn/<i>/bias, phi_p/<i>), for one image
+// and one head at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@
 
 namespace fovea {
 
-/// Patch tokens as a picture. A model that shrinks its grid on the way keeps the middle.
+/// Patch tokens as a grid. A model that shrinks its grid keeps the middle.
 struct PatchGrid {
   std::int64_t height = 0, width = 0;
-  std::int64_t inset = 0;  ///< cells lost on each side
+  std::int64_t inset = 0;  ///< cells removed on each side
 
   [[nodiscard]] std::int64_t size() const { return height * width; }
   [[nodiscard]] std::int64_t center() const { return height / 2 * width + width / 2; }
 };
 
-/// A model's tokens as pictures show them.
+/// Layout of a model's tokens over the image.
 struct TokenLayout {
   std::int64_t blocks = 0, heads = 1;
   std::int64_t prefix = 0;                       ///< tokens before the patches
-  std::int64_t grid_height = 0, grid_width = 0;  ///< of the first block
-  double cell_height = 1, cell_width = 1;        ///< of a patch, in pixels
-  /// sqrt(height width) of the image in pixels: its side where it is square.
+  std::int64_t grid_height = 0, grid_width = 0;  ///< grid of the first block
+  double cell_height = 1, cell_width = 1;        ///< size of a patch in pixels
+  /// sqrt(height width) of the image in pixels: the side of a square image.
   [[nodiscard]] double image_side() const;
-  /// The grid of `tokens` tokens, prefix included. Throws when they are no (smaller) grid.
+  /// The grid of `tokens` tokens, prefix included. Throws if they form no (smaller) grid.
   [[nodiscard]] PatchGrid grid_of(std::int64_t tokens) const;
 };
-/// Throws for a model without attention, naming it.
+/// Throws, naming the model, if it has no attention.
 [[nodiscard]] TokenLayout token_layout(const Model& model);
 
-/// Rows and columns of one head: [N, N], row-major.
+/// Attention of one head, queries by keys: [N, N], row-major.
 struct SquareMap {
   std::int64_t size = 0;
   std::vector<float> values;
@@ -48,7 +48,7 @@ struct SquareMap {
   }
 };
 
-/// One block during one forward pass.
+/// The attention of one block in one forward pass.
 class BlockAttention {
  public:
   struct Shown {
@@ -64,7 +64,7 @@ class BlockAttention {
   [[nodiscard]] std::int64_t tokens() const;  ///< L, prefix included
   [[nodiscard]] PatchGrid grid() const { return layout_.grid_of(tokens()); }
   [[nodiscard]] bool has_content() const { return shown_.qkv.defined(); }
-  /// A term of the logits that comes from positions.
+  /// True if the logits have a positional term.
   [[nodiscard]] bool has_position() const { return shown_.bias.defined() || has_phi_p(); }
   [[nodiscard]] bool has_phi_p() const { return shown_.phi_p.defined(); }
 
@@ -77,10 +77,10 @@ class BlockAttention {
   [[nodiscard]] SquareMap position(const Place& at) const;
   /// softmax(content + position) over all keys; [L, L].
   [[nodiscard]] SquareMap weights(const Place& at) const;
-  /// The same among patches alone: without the prefix's rows and columns, rows renormalised;
-  /// [N, N].
+  /// Attention among patches alone: without the prefix's rows and columns, rows renormalised; [N,
+  /// N].
   [[nodiscard]] SquareMap patch_weights(const Place& at) const;
-  /// Position attention as a gate: phi_p, else exp(bias) between patches; [N, N].
+  /// Positional attention as a gate: phi_p, else exp(bias) between patches; [N, N].
   [[nodiscard]] SquareMap gate(const Place& at) const;
   [[nodiscard]] const TokenLayout& layout() const { return layout_; }
 
@@ -94,8 +94,8 @@ class BlockAttention {
 [[nodiscard]] SquareMap without_prefix(const SquareMap& map, std::int64_t prefix);
 
 using BlockVisitor = std::function<void(const BlockAttention&)>;
-/// Runs the model once, in evaluation, and shows its blocks in order. Throws when it has none that
-/// can be looked into.
+/// Runs the model once, in evaluation mode, and calls `visit` for its blocks in order. Throws if
+/// the model has no attention blocks.
 void visit_blocks(Model& model, const Tensor& images, const BlockVisitor& visit);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Reading choices, walking over images, small pieces of pictures.
+// Helpers of the analyses: parsing choices, iterating over images, labels.
 #include "inspect/command.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace fovea::inspect {
 namespace {
 
-/// An integer in [low, high]; `what` begins the message.
+/// Parses an integer in [low, high]; `what` starts the error message.
 std::int64_t number_in(const std::string& text, std::int64_t low, std::int64_t high,
                        const std::string& what) {
   const std::optional<std::int64_t> value = parse_integer(text);
@@ -21,7 +21,7 @@ std::int64_t number_in(const std::string& text, std::int64_t low, std::int64_t h
   return *value;
 }
 
-/// "1-4,8" -> the numbers less `first`.
+/// "1-4,8" -> these numbers, each minus `first`.
 std::vector<std::int64_t> parse_ranges(const std::string& text, std::int64_t first,
                                        std::int64_t count, const std::string& flag) {
   std::set<std::int64_t> numbers;

@@ -1,4 +1,4 @@
-// Listing and preparing pictures.
+// Listing and preprocessing of pictures for analyses.
 #include "inspect/images.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file itself, or the pictures of a folder by name.
+/// The file itself, or a folder's pictures sorted by name.
 std::vector<fs::path> list_pictures(const fs::path& path) {
   check(fs::exists(path), path.string(), ": does not exist, expected a picture or a folder");
   if (!fs::is_directory(path)) return {path};

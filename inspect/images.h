@@ -1,4 +1,4 @@
-// The pictures that an analysis looks at: files, or the test images of a data set.
+// The pictures of an analysis: files, or the test images of a data set.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ namespace fovea {
 struct ImageRequest {
   std::filesystem::path path{};  ///< a picture or a folder of pictures; empty: the data set
   DatasetOptions dataset{};
-  std::int64_t count = 0;  ///< at most that many; 0: all
+  std::int64_t count = 0;  ///< maximum number; 0: all
 };
 
 class InspectImages {
  public:
-  /// Throws when there is no picture, or the model takes no colour images.
-  /// Pictures come to the model's size, whatever that of `transform` is.
+  /// Throws if there is no picture, or if the model does not take colour images. Pictures are
+  /// resized to the model's size, not to that of `transform`.
   InspectImages(const ImageRequest& request, const ModelInfo& model, EvaluationTransform transform);
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(names_.size()); }
-  /// The file's name, or "test image 3, ship".
+  /// The file name, or "test image 3, ship".
   [[nodiscard]] const std::string& name(std::int64_t index) const {
     return names_.at(static_cast<std::size_t>(index));
   }
-  /// As the model sees it: resized and cropped as in evaluation.
+  /// The picture as the model sees it: resized and cropped as in evaluation.
   [[nodiscard]] Image picture(std::int64_t index) const;
-  /// Normalised, [count, 3, H, W].
+  /// Normalised images, [count, 3, H, W].
   [[nodiscard]] Tensor batch(std::int64_t first, std::int64_t count) const;
 
  private:

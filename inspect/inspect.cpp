@@ -1,4 +1,4 @@
-// The table of analyses.
+// The table of analyses, and running one of them.
 #include "inspect/inspect.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Analyses of a model by name, each of which writes pictures (SVG, PNG) and their numbers (CSV).
-// Formulas and sample calls: docs/inspect.md.
+// Analyses of a model by name. Each writes pictures (SVG, PNG) and their values (CSV). Formulas and
+// sample calls: docs/inspect.md.
 #pragma once
 
 #include <functional>
@@ -15,35 +15,36 @@
 
 namespace fovea {
 
-/// What the command line says. Texts that choose something are read when the model is known.
+/// Command line settings. Texts that select blocks, heads or queries are parsed once the model is
+/// known.
 struct InspectOptions {
   std::string output = "inspect";
   std::string images{}, dataset{}, data_dir{};
-  std::int64_t count = 0;  ///< images; 0: as many as the analysis likes
+  std::int64_t count = 0;  ///< number of images; 0: the analysis's default
   std::int64_t batch_size = 8;
   std::string query = "center", layers{}, layer{}, head = "all";
   bool matrix = false, init = false, grid = false, region_mean = false;
 };
-/// The settings as flags.
+/// Fields of the settings.
 [[nodiscard]] Fields fields_of(InspectOptions& options);
 
 struct Inspection {
-  Model* model = nullptr;  ///< null where the analysis needs none
-  std::string source{};    ///< where its weights come from, for titles
+  Model* model = nullptr;  ///< null if the analysis needs none
+  std::string source{};    ///< source of the weights, for titles
   Normalization normalization = kCifarNormalization;
-  EvaluationCrop crop{};  ///< how pictures come to the model's size
+  EvaluationCrop crop{};  ///< resizing and cropping of pictures to the model's size
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
-  std::function<void(const std::string& table)> print{};  ///< few numbers, for the terminal
+  std::function<void(const std::string& table)> print{};  ///< prints a small table on the terminal
 };
 
-/// The names of the analyses with a line of help each.
+/// The names of the analyses, each with one line of help.
 [[nodiscard]] std::string inspect_help();
 [[nodiscard]] bool is_analysis(const std::string& name);
-/// Whether this one can be asked without a model. Throws UsageError on an unknown name.
+/// True if the analysis needs a model. Throws UsageError on an unknown name.
 [[nodiscard]] bool needs_model(const std::string& name, const InspectOptions& options);
-/// Runs it and returns what it wrote. Throws Error when the model cannot answer, saying why and
-/// what could; UsageError on a choice that does not exist.
+/// Runs an analysis and returns the paths of its files. Throws Error if the model does not support
+/// it, with the reason and the models that do; UsageError on an invalid choice.
 std::vector<std::filesystem::path> run_inspection(const std::string& name, const Inspection& what);
 
 }  // namespace fovea

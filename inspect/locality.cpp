@@ -1,5 +1,5 @@
 // attention-distance, attention-offset and locality: how far attention reaches, averaged over
-// queries and images (PiT app. A), and how much of it stays near (CPVT fig. 3 and 6).
+// queries and images (PiT app. A), and which fraction stays near (CPVT fig. 3 and 6).
 #include <algorithm>
 #include <array>
 #include <iomanip>
@@ -20,16 +20,16 @@ struct Quantity {
   double Locality::*value;
 };
 
-/// Means over the images, and what uniform attention would give. Lengths are shares of the image's
+/// Means over the images, and the values of uniform attention. Lengths are fractions of the image's
 /// side.
 struct Table {
   std::vector<std::vector<Locality>> heads;  ///< [block][head]
   std::vector<Locality> uniform;             ///< [block]
   std::int64_t images = 0;
-  double side = 0;  ///< of an image, in pixels
+  double side = 0;  ///< side of an image in pixels
 };
 
-/// One of `count` whose mean is taken, its lengths as shares of `side`.
+/// Adds one of `count` samples to a mean, with lengths divided by `side`.
 void add(Locality& mean, const Locality& one, double side, double count) {
   mean.distance += one.distance / side / count;
   mean.offset += one.offset / side / count;
@@ -60,7 +60,7 @@ Table measure(const Inspection& what) {
   return table;
 }
 
-/// Of each layer the mean over its heads.
+/// Mean over the heads of each layer.
 std::vector<Locality> means_of(const Table& table) {
   std::vector<Locality> means(table.heads.size());
   for (std::size_t block = 0; block < means.size(); ++block) {
@@ -70,7 +70,7 @@ std::vector<Locality> means_of(const Table& table) {
   return means;
 }
 
-/// A line a layer, uniform attention beside each number.
+/// One line per layer, with the value of uniform attention next to each number.
 std::string lines_of(const Table& table) {
   std::ostringstream out;
   out << "means over " << table.images << " images, queries and heads; distance and offset as "
@@ -96,7 +96,7 @@ void print_layers(const Inspection& what, const Table& table) {
   if (what.print) what.print(lines_of(table));
 }
 
-/// The layers [begin, end) as lines over their sorted heads.
+/// Chart of the layers [begin, end): one line each over its sorted heads.
 Chart chart_of(const Table& table, const Quantity& quantity, std::size_t begin, std::size_t end) {
   Chart chart;
   const std::string first = end - begin > 1 ? "s " + std::to_string(begin + 1) + " to " : " ";
@@ -116,7 +116,7 @@ Chart chart_of(const Table& table, const Quantity& quantity, std::size_t begin, 
   return chart;
 }
 
-/// Three pictures: the first, the middle and the last third of the layers, on one scale.
+/// Three charts on one scale: the first, middle and last third of the layers.
 std::vector<Chart> charts_of(const Table& table, const Quantity& quantity) {
   const std::size_t blocks = table.heads.size(), parts = blocks < 3 ? 1 : 3;
   std::vector<Chart> charts;

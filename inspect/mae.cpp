@@ -1,5 +1,5 @@
-// mae: images as they are, as the encoder sees them, reconstructed, and filled from visible
-// neighbours, side by side (MAE fig. 2).
+// mae: original images, the encoder's view, reconstructions and inpainting from visible neighbours,
+// side by side (MAE fig. 2).
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"

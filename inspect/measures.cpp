@@ -1,4 +1,5 @@
-// Rows are summed in parallel, then one after another: results do not depend on the threads.
+// Metrics of attention maps. Rows are computed in parallel and summed in order, so results do not
+// depend on the number of threads.
 #include "inspect/measures.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ void require_grid(const SquareMap& map, const PatchGrid& grid) {
         grid.height, " x ", grid.width);
 }
 
-/// The mean over rows of what `of_row(q)` returns, an array of doubles.
+/// Mean over rows q of of_row(q), an array of doubles.
 template <class OfRow>
 auto sum_over_rows(std::int64_t rows, const OfRow& of_row) {
   using Sums = decltype(of_row(std::int64_t{0}));
@@ -33,7 +34,7 @@ auto sum_over_rows(std::int64_t rows, const OfRow& of_row) {
   return total;
 }
 
-/// Logits of a row, apart and together, and their greatest.
+/// A row of logits: content, position and sum, with their maxima.
 struct LogitRow {
   std::span<const float> content, position;
 
@@ -48,8 +49,8 @@ struct LogitRow {
   }
 };
 
-/// Phi_a is Phi_c Phi_p where the position is a gate (PerViT), and one shifted exponential of both
-/// terms where it is a bias (relative position encodings).
+/// Phi_a is Phi_c Phi_p if position is a gate (PerViT), or one shifted exponential of both terms if
+/// it is a bias (relative position encodings).
 struct RowShift {
   double content, mixed;
 };

@@ -1,4 +1,4 @@
-// pos-embed and peg-kernels: what can be read off the parameters alone.
+// pos-embed and peg-kernels: analyses of parameters alone.
 #include <cmath>
 
 #include "base/csv.h"
@@ -10,7 +10,7 @@
 namespace fovea::inspect {
 namespace {
 
-/// Rows scaled to length one; a row of zeros stays.
+/// Rows scaled to unit length; zero rows are unchanged.
 std::vector<double> unit_rows(std::vector<double> table, std::int64_t width) {
   for (std::size_t at = 0; at < table.size(); at += static_cast<std::size_t>(width)) {
     double squares = 0;
@@ -38,7 +38,7 @@ std::vector<double> cosines_of(const std::vector<double>& table, std::int64_t wi
   return cosines;
 }
 
-/// "0", "1", ... on the first side of a grid of small tiles, as far as they have room.
+/// Labels "0", "1", ... for the first side of a grid of small tiles, as far as there is room.
 std::vector<std::string> numbers_every(std::int64_t count, double step) {
   const auto every = static_cast<std::int64_t>(std::ceil(22 / step));
   std::vector<std::string> labels;
@@ -48,7 +48,7 @@ std::vector<std::string> numbers_every(std::int64_t count, double step) {
   return labels;
 }
 
-/// Row `index` of rows of `size` values.
+/// Row `index` of a matrix with rows of `size` values.
 std::span<const double> map_of(const std::vector<double>& maps, std::int64_t index,
                                std::int64_t size) {
   return std::span(maps).subspan(static_cast<std::size_t>(index * size),
@@ -79,7 +79,7 @@ std::string draw_similarities(const Inspection& what, const TokenLayout& layout,
   return svg_of_tiles(grid);
 }
 
-/// One generator's depthwise kernels, or of a full convolution those from each channel to itself.
+/// One generator's depthwise kernels, or the diagonal (channel to itself) of a full convolution.
 struct PegKernels {
   std::int64_t peg = 0, channels = 0, size = 0;
   std::vector<double> values;  ///< [channel, y, x]
@@ -131,7 +131,7 @@ std::string draw_kernels(const Inspection& what, const PegKernels& kernels) {
   return svg_of_tiles(grid);
 }
 
-/// k x k cells with their numbers where there is room for them.
+/// k x k cells, with their values if there is room.
 std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
                             const std::vector<double>& means) {
   const bool has_numbers = kernels.size <= 9;

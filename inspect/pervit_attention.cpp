@@ -1,4 +1,4 @@
-// pervit-attention: for chosen layers Phi_p of each head, and below it, image by image, the mixed
+// pervit-attention: Phi_p of each head in the chosen layers, and below it, per image, the mixed
 // attention Phi_a = Phi_c Phi_p of the central query (PerViT fig. 6).
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@
 namespace fovea::inspect {
 namespace {
 
-/// The picture of one layer, row by row.
+/// Starts the picture of one layer, which is built row by row.
 TileGrid start_picture(const Inspection& what, const PositionBlock& block,
                        const TokenLayout& layout) {
   TileGrid grid;

@@ -15,7 +15,7 @@ struct HeadMeans {
 };
 
 struct Measured {
-  std::vector<HeadMeans> heads;  ///< by block, then by head
+  std::vector<HeadMeans> heads;  ///< one entry per block and head, in this order
   std::int64_t images = 0;
   bool has_content = true, has_position = false;
 };
@@ -39,7 +39,7 @@ Measured measure(const Inspection& what) {
     measured.has_content = measured.has_content && block.has_content();
     measured.has_position = measured.has_position || block.has_position();
     const NormalizedDistance distance(block.grid());
-    // Without content there is nothing in it that an image changes.
+    // Without content, the result is the same for all images.
     const std::int64_t count = block.has_content() ? block.images() : (first == 0 ? 1 : 0);
     const double weight = block.has_content() ? 1 / static_cast<double>(images.size()) : 1;
     for (std::int64_t image = 0; image < count; ++image) {
@@ -58,7 +58,7 @@ struct BlockQuantity {
   double Mixture::*value;
 };
 
-/// A line through the means of the heads, over bars per head.
+/// A chart with a line through the means of the heads, and one bar per head.
 Chart chart_of(const Measured& measured, const BlockQuantity& quantity) {
   Series means{"mean of the heads", {}, {}};
   std::vector<Series> heads;

@@ -1,5 +1,5 @@
-// pervit-phi: Phi_p of the central query, of trained models (PerViT fig. 4) and as (s, v) of the
-// initialisation make it (fig. 2 bottom).
+// pervit-phi: Phi_p of the central query, of trained models (PerViT fig. 4) and as produced by the
+// initial (s, v) (fig. 2 bottom).
 #include <algorithm>
 
 #include "base/csv.h"
@@ -86,7 +86,7 @@ void set_gates(Model& model, const GateInit& init) {
   }
 }
 
-/// What varies from block to block in one row of the picture.
+/// The quantity that varies from block to block in one row of the picture.
 struct InitRow {
   std::string label;
   GateInit init;

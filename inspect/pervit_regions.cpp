@@ -1,4 +1,4 @@
-// pervit-regions: which ring around the query each head attends to most (PerViT eq. 11, fig. 5),
+// pervit-regions: the ring around the query that each head attends to most (PerViT eq. 11, fig. 5),
 // and the rings themselves (fig. A2).
 #include <cmath>
 #include <numbers>
@@ -14,7 +14,7 @@
 namespace fovea::inspect {
 namespace {
 
-/// The colours of the regions, and white outside of all.
+/// The colours of the regions; white outside of all.
 Rgb region_color(std::size_t ring) {
   constexpr std::array<Rgb, kRegions + 1> kColors = {
       {{0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {255, 255, 255}}};
@@ -23,7 +23,7 @@ Rgb region_color(std::size_t ring) {
 
 using Counts = std::array<double, kRegions>;
 
-/// A circle cut into sectors, with the counts beside it.
+/// A pie chart with the counts next to it.
 std::string draw_pie(const Inspection& what, const Counts& counts) {
   constexpr double kCenterX = 150, kCenterY = 200, kRadius = 110;
   Svg svg(600, 340);
@@ -41,14 +41,15 @@ std::string draw_pie(const Inspection& what, const Counts& counts) {
              std::string(kRegionNames[i]) + ": " + short_number(counts[i]) + " (" +
                  short_number(100 * counts[i] / total) + " %)",
              {.anchor = "start", .size = 13});
-    const double share = std::min(counts[i] / total, 0.99999);  // a whole circle has no ends
+    // an arc of a whole circle would vanish
+    const double share = std::min(counts[i] / total, 0.99999);
     const double end = angle + 2 * std::numbers::pi * share;
     if (counts[i] <= 0) continue;
     const auto point = [&](double a) {
       return Svg::number(kCenterX + kRadius * std::cos(a)) + " " +
              Svg::number(kCenterY + kRadius * std::sin(a));
     };
-    // An arc of more than a half turn needs its large-arc flag.
+    // An arc of more than a half turn needs SVG's large-arc flag.
     svg.shape("M " + Svg::number(kCenterX) + " " + Svg::number(kCenterY) + " L " + point(angle) +
                   " A 110 110 0 " + (share > 0.5 ? "1" : "0") + " 1 " + point(end) + " Z",
               hex(region_color(i)));
@@ -57,7 +58,7 @@ std::string draw_pie(const Inspection& what, const Counts& counts) {
   return std::move(svg).finish();
 }
 
-/// Heads per region and layer, stacked.
+/// Stacked bars: number of heads per region and layer.
 Chart bars_of(const std::vector<PositionBlock>& blocks) {
   Chart chart;
   chart.title = "Heads by region";
@@ -124,7 +125,7 @@ void draw_grid(const Inspection& what, OutputFolder& output) {
 void pervit_regions(const Inspection& what, OutputFolder& output) {
   if (what.options.grid) return draw_grid(what, output);
   const std::vector<PositionBlock> blocks = position_blocks(what);
-  constexpr double kCentralLayers = 3;  // of each block: the CPE and two MLP layers
+  constexpr double kCentralLayers = 3;  // per block: the CPE and two MLP layers
   Counts counts{};
   Csv csv("layer,head,region,central,para_central,mid_peripheral,far_peripheral");
   for (const PositionBlock& block : blocks) {

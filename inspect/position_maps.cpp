@@ -1,4 +1,5 @@
-// All that is kept of Phi_p is linear in it, so means over images are means of these.
+// Position attention by block. All stored values are linear in Phi_p, so they can be averaged over
+// images.
 #include "inspect/position_maps.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Position attention, block by block: from parameters where it depends on no image (PerViT), else
-// averaged over images (relative position encodings).
+// Position attention, block by block: from parameters if it is independent of the image (PerViT),
+// otherwise averaged over images (relative position encodings).
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace fovea::inspect {
 
-/// Phi_p of one head: what the pictures need of its N x N values.
+/// Values of one head's N x N matrix Phi_p that the pictures need.
 struct PositionHead {
   std::int64_t head = 0;
   double nonlocality = 0;
@@ -23,13 +23,12 @@ struct PositionBlock {
   std::vector<PositionHead> heads;
 };
 
-/// Throws when the model has no position attention, naming models that have.
+/// Throws if the model has no position attention, naming models that do.
 [[nodiscard]] std::vector<PositionBlock> position_blocks(const Inspection& what);
-/// The same of any model that needs no image for it.
+/// Position attention of a model for which it is independent of the image.
 [[nodiscard]] std::vector<PositionBlock> position_blocks(Model& model, bool region_mean);
 
-/// A tile of Phi_p[center, :] with the centre marked. A map whose rows are all equal is drawn with
-/// the range [0, 1].
+/// A tile of Phi_p[center, :] with the centre marked. If all values are equal, the range is [0, 1].
 [[nodiscard]] Tile center_tile(const PositionHead& head, const PatchGrid& grid,
                                const TokenLayout& layout);
 

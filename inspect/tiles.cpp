@@ -1,4 +1,4 @@
-// Where things lie, and maps as embedded PNG: scaled up here, so that no viewer smooths them.
+// Layout of tiles, and maps as embedded PNG, upscaled here so that viewers do not smooth them.
 #include "inspect/tiles.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr double kCharacter = 6.6;  // width of a letter at 12 pixels, about
+constexpr double kCharacter = 6.6;  // approximate width of a character at 12 pixels
 constexpr double kOverlay = 0.7;    // opacity of a map over a picture
 constexpr double kLine = 17;
 
@@ -21,7 +21,7 @@ double longest(const std::vector<std::string>& texts) {
   return kCharacter * static_cast<double>(most);
 }
 
-/// At least `pixels` long on its shorter side where that takes no more than 64 times.
+/// PNG upscaled to at least `pixels` on its shorter side, by a factor of at most 64.
 std::string sharp_png(const Image& image, double pixels) {
   const auto shorter = static_cast<double>(std::min(image.height, image.width));
   const auto factor = static_cast<std::int64_t>(std::ceil(pixels / shorter));
@@ -78,7 +78,7 @@ class Drawing {
     for (const auto& [share, text] : grid_.bar->ticks) labels.push_back(text);
     return 24 + 14 + 10 + longest(labels) + 28;
   }
-  /// The title and the notes may be wider than the tiles.
+  /// Width including the title and notes, which may be wider than the tiles.
   [[nodiscard]] double total_width() const {
     const double texts =
         std::max(longest(grid_.notes), 8.5 * static_cast<double>(grid_.title.size()));
@@ -112,7 +112,7 @@ class Drawing {
     }
   }
 
-  /// The PNG of a picture that many tiles share is made once.
+  /// PNG of a background picture; cached, because many tiles share it.
   const std::string& background_png(const Image& image) {
     const std::string pixels(image.pixels.begin(), image.pixels.end());
     const auto found = backgrounds_.find(pixels);
@@ -161,10 +161,10 @@ class Drawing {
   }
 
   const TileGrid& grid_;
-  double width_, height_;                           ///< of a tile
+  double width_, height_;                           ///< size of a tile
   double caption_;                                  ///< height of a caption
-  double left_, top_;                               ///< of the first tile
-  std::map<std::string, std::string> backgrounds_;  ///< by pixels
+  double left_, top_;                               ///< position of the first tile
+  std::map<std::string, std::string> backgrounds_;  ///< PNGs by pixels
   Svg svg_;
 };
 

@@ -11,29 +11,29 @@
 
 namespace fovea {
 
-/// A part of a tile in shares of its sides: (0, 0) is the upper left corner, (1, 1) the lower
+/// A part of a tile in fractions of its sides: (0, 0) is the upper left corner, (1, 1) the lower
 /// right.
 struct TileArea {
   double top = 0, left = 0, height = 1, width = 1;
 };
 
 struct Tile {
-  Image map;           ///< empty: none
-  TileArea area{};     ///< that the map covers
-  Image background{};  ///< what the map is laid over; empty: nothing
+  Image map;           ///< empty: no map
+  TileArea area{};     ///< area covered by the map
+  Image background{};  ///< picture below the map; empty: none
   std::string caption{};
-  std::optional<TileArea> mark{};  ///< a red square
+  std::optional<TileArea> mark{};  ///< area outlined by a red square
 };
 
-/// Beside the tiles, from top to bottom.
+/// A colour bar next to the tiles, from top to bottom.
 struct ColorBar {
   Palette palette = Palette::viridis;
   std::string label{};
-  std::vector<std::pair<double, std::string>> ticks{};  ///< share of the palette, text
+  std::vector<std::pair<double, std::string>> ticks{};  ///< fraction of the palette, text
 };
-/// With ticks at round values of the range.
+/// A colour bar with ticks at round values of the range.
 [[nodiscard]] ColorBar color_bar(Palette palette, const ColorRange& range, std::string label);
-/// Of tiles that each have a range of their own.
+/// A colour bar for tiles with individual ranges.
 [[nodiscard]] ColorBar relative_color_bar(std::string label);
 
 struct TileGrid {
@@ -43,14 +43,14 @@ struct TileGrid {
   std::string x_label{}, y_label{};
   std::vector<std::vector<Tile>> rows;
   std::optional<ColorBar> bar{};
-  double side = 120;  ///< of a tile's longer side, in pixels
+  double side = 120;  ///< longer side of a tile in pixels
   double aspect = 1;  ///< height of a tile over its width
   double gap = 20;    ///< between tiles
 };
 
 [[nodiscard]] std::string svg_of_tiles(const TileGrid& grid);
 
-/// A colour picture in pale grey, so that a map can be told from it.
+/// The picture in pale grey, so that a map over it stands out.
 [[nodiscard]] Image pale(const Image& image);
 
 }  // namespace fovea

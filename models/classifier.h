@@ -1,4 +1,4 @@
-// A classifier: images in, logits out.
+// Classifier: the interface of models that map images to logits.
 #pragma once
 
 #include "models/model.h"
@@ -6,8 +6,8 @@
 namespace fovea {
 
 struct ClassifierOutput {
-  Tensor logits;       ///< [B, K]; in evaluation of a distilled model the mean of both heads
-  Tensor logits_dist;  ///< [B, K] of the distillation head in training, else undefined
+  Tensor logits;       ///< [B, K]; in evaluation of a distilled model, the mean of both heads
+  Tensor logits_dist;  ///< [B, K] from the distillation head in training, else undefined
 };
 
 class Classifier : public Model {
@@ -15,8 +15,8 @@ class Classifier : public Model {
   using Model::Model;
   static constexpr TaskKind kTask = TaskKind::classification;
 
-  /// images [B, C, H, W] of the parameters' dtype or of ctx.activations -> logits [B, K]; without
-  /// a head the pooled tokens [B, D].
+  /// Maps images [B, C, H, W], of the parameters' dtype or of ctx.activations, to logits [B, K]. A
+  /// model without a head returns the pooled tokens [B, D].
   virtual ClassifierOutput forward(const Tensor& images, Context& ctx) = 0;
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override {
     return forward(images, ctx).logits;

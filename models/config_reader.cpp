@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A value as it stands in a message: on one line, and not longer than one.
+/// A value as shown in a message: on one line, truncated to one line's length.
 std::string shown(const json& value) {
   constexpr std::size_t kMaxLength = 120;
   std::string text = json_text(value);
@@ -27,7 +27,7 @@ std::string shown(const json& value) {
   return text;
 }
 
-/// Keys stand without quotes where nothing in them needs any.
+/// A key as shown in a message, quoted only if it needs quotes.
 std::string shown_key(const std::string& key) {
   const bool plain = key.size() < 100 && std::all_of(key.begin(), key.end(), [](unsigned char c) {
                        return c > ' ' && c < 127;
@@ -35,7 +35,7 @@ std::string shown_key(const std::string& key) {
   return plain && !key.empty() ? key : shown(key);
 }
 
-/// A whole number, also one that is written as 16.0.
+/// An integer, also if written as 16.0.
 std::optional<std::int64_t> whole_number(const json& value) {
   if (value.is_number_unsigned() &&
       value.get<std::uint64_t>() >

@@ -1,4 +1,4 @@
-// Reading a JSON configuration strictly: every value is checked, every key must be known.
+// Strict reader for JSON configurations: every value is checked, and unknown keys are errors.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace fovea {
 
-/// Reads an object key by key. An absent key leaves the value as it is; a wrong one throws
+/// Reads an object key by key. A missing key leaves the value unchanged; an invalid value throws
 /// "<where>: key: got ..., expected ...". The object must outlive the reader.
 class ConfigReader {
  public:
   ConfigReader(std::string where, const nlohmann::json& object);
 
-  /// Throws unless the key is there.
+  /// Throws if the key is missing.
   void require(std::string_view key) const;
 
   void read(std::string_view key, bool& value);
@@ -26,24 +26,24 @@ class ConfigReader {
             std::int64_t most = 1 << 24);
   /// A finite number in [least, most].
   void read(std::string_view key, double& value, double least, double most);
-  /// One of `names`; `otherwise` where the key is absent.
+  /// One of `names`; `otherwise` if the key is missing.
   std::string read_name(std::string_view key, const std::vector<std::string>& names,
                         const std::string& otherwise);
-  /// The name of a member of an enumeration (kNames).
+  /// An enumeration value by its name (kNames).
   template <class Enum>
   void read_choice(std::string_view key, Enum& value) {
     value = parse_name<Enum>(key, read_name(key, names_of<Enum>(), name_of(value)));
   }
   /// [height, width], or one number for both; each at least `least`.
   void read_size(std::string_view key, std::array<std::int64_t, 2>& value, std::int64_t least = 1);
-  /// Two numbers, each from `least` to just below `bound`.
+  /// Two numbers, each in [least, bound).
   void read_pair(std::string_view key, std::array<double, 2>& value, double least, double bound);
   /// A list of integers in [-2^24, 2^24].
   void read(std::string_view key, std::vector<std::int64_t>& value);
-  /// Whether the key is there and null. A key that is not null is still to be read.
+  /// True if the key exists and is null. A key that is not null must still be read.
   [[nodiscard]] bool is_null(std::string_view key);
 
-  /// Throws when the object holds a key that nobody asked for, naming the nearest known one.
+  /// Throws if the object has a key that was never read; the error names the nearest known key.
   void finish() const;
 
  private:
@@ -56,7 +56,7 @@ class ConfigReader {
   std::vector<std::string> known_;
 };
 
-/// The value that a command line means: a JSON value, [h, w] for "HxW", else a string.
+/// Parses a value from the command line: JSON, "HxW" as [h, w], or else a string.
 [[nodiscard]] nlohmann::json parse_config_value(const std::string& text);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// What one forward pass is run with: training or not, its randomness, its precision, and a tap for
-// those who want to see the values inside.
+// Settings of one forward pass: training or evaluation, randomness, precision, and a callback that
+// observes intermediate values.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace fovea {
 
 struct Context {
   bool training = false;
-  /// Activations are computed in this dtype; parameters keep theirs (f32 beside bf16 activations).
+  /// The dtype of activations. Parameters keep their own (f32 parameters with bf16 activations).
   DType activations = DType::f32;
   std::uint64_t seed = 0;
-  std::uint64_t step = 0;  ///< counted by the trainer over the run, micro-batches included
-  /// `step` where kernels read it. Made when the first key is drawn; who repeats the calls of a
-  /// pass (a CUDA graph) keeps it, and writes it before each.
+  std::uint64_t step = 0;  ///< the trainer's counter over the whole run, micro-batches included
+  /// `step` in the memory that kernels read. Created when the first key is drawn. Code that replays
+  /// a pass (a CUDA graph) keeps it and updates it before each replay.
   StepNumber step_number{};
-  /// The dtype of what blocks add to: sums of many bf16 branches would lose digits in bf16.
+  /// The dtype of the residual stream: a sum of many branches loses precision in bf16.
   [[nodiscard]] DType residual() const {
     return activations == DType::bf16 ? DType::f32 : activations;
   }
-  /// Keep only what enters a block, and compute the block again in the backward pass: the same
-  /// bits, less memory, one more forward pass.
+  /// Gradient checkpointing: keep only each block's input and recompute the block in the backward
+  /// pass. The results are bit-identical; memory falls at the cost of one more forward pass.
   bool recompute_blocks = false;
-  /// Take images of another size than the model's: learned positions are resized to their grid.
+  /// Accept images of another size than the model's: learned positions are resized to their grid.
   bool any_size = false;
-  /// Called as tap("feat/0", tensor) with the named values inside a model, as in golden files.
+  /// Called as tap("feat/0", tensor) with named intermediate values, as in golden files.
   std::function<void(std::string_view, const Tensor&)> tap;
 
-  /// A key of its own for every random op of this forward pass, in call order.
+  /// Returns a new key for each random op of this forward pass, in call order.
   [[nodiscard]] StepKey next_key() {
     if (!step_number.defined() || step_number.value() != step) step_number = StepNumber(step);
     return {seed, 1 + drawn_++, step_number};

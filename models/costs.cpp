@@ -1,4 +1,5 @@
-// What a model computes, read off the tape of a forward pass: every product there knows its cost.
+// Cost of a model, read from the tape of a forward pass, where every matrix product records its
+// multiply-adds.
 #include <string_view>
 
 #include "engine/graph_dump.h"
@@ -7,12 +8,12 @@
 namespace fovea {
 namespace {
 
-/// What a product is called whose operands are no parameters.
+/// Label of a matrix product without parameters among its operands.
 std::string label_of(const Node& op) {
   return std::string(op.name.ends_with("attention") ? "softmax(q k^T) v" : op.name);
 }
 
-/// "blocks.0.attn.qkv" of an op with that module's weight; empty: it has none.
+/// Module of an op that uses a weight, as "blocks.0.attn.qkv"; empty if it uses none.
 std::string module_of(const Node& op) {
   constexpr std::string_view leaf = ".weight";
   for (const Tensor& input : op.inputs) {
@@ -23,7 +24,7 @@ std::string module_of(const Node& op) {
   return {};
 }
 
-/// "blocks.0.attn" of "blocks.0.attn.qkv".
+/// Parent of a path: "blocks.0.attn" for "blocks.0.attn.qkv".
 std::string parent_of(const std::string& path) {
   const std::size_t dot = path.rfind('.');
   return dot == std::string::npos ? "" : path.substr(0, dot);
@@ -35,10 +36,10 @@ Shape without_batch(const Shape& shape) {
   return rest;
 }
 
-/// The rows of products and normalisations on a tape, the latest op of which comes first.
+/// One row per matrix product and normalisation on a tape. The tape starts with the latest op.
 std::vector<ModuleCost> rows_of(const std::vector<std::shared_ptr<Node>>& tape) {
   std::vector<ModuleCost> rows;
-  std::string last;  // module of the ops before
+  std::string last;  // module of the preceding ops
   for (auto op = tape.rbegin(); op != tape.rend(); ++op) {
     const Node& node = **op;
     std::string path = module_of(node);
@@ -59,7 +60,7 @@ std::vector<ModuleCost> Model::costs() {
   const TensorOptions options = store().options();
   const auto [height, width] = info().img_size;
   const Tensor image = zeros({1, info().in_chans, height, width}, options);
-  image.set_requires_grad();  // so that ops of frozen parameters are on the tape too
+  image.set_requires_grad();  // puts ops of frozen parameters on the tape too
   Context ctx;
   ctx.activations = options.dtype;
   std::vector<ModuleCost> rows = rows_of(tape_of(probe(image, ctx)));

@@ -1,4 +1,4 @@
-// CPVT: from images to logits.
+// Forward pass of CPVT, from images to logits.
 #include "models/cpvt.h"
 
 #include "engine/autograd.h"
@@ -43,13 +43,13 @@ ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
   return {head_(pool(x, where.grid), ctx), {}};  // [B, K]
 }
 
-/// x [B, L, D] -> [B, D], as ViT.
+/// Pools x [B, L, D] -> [B, D], like ViT.
 Tensor CPVT::pool(const Tensor& x, const TokenGrid& grid) const {
   if (config_.global_pool == Pooling::token) return norm_(ops::select(x, 1, 0));
   return ops::mean(norm_(ops::slice(x, 1, grid.prefix, x.size(1))), {1});
 }
 
-/// The PEGs that stand after block `after`: [B, L, D] -> [B, L', D]; `grid` becomes theirs.
+/// Applies the PEGs after block `after`: [B, L, D] -> [B, L', D]. Updates `grid` to their output.
 Tensor CPVT::encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
                               const Context& ctx) const {
   for (std::size_t j = 0; j < pegs_.size(); ++j) {

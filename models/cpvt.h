@@ -1,5 +1,5 @@
-// CPVT (Chu et al. 2021): DeiT's blocks without a position embedding. Where tokens are comes from
-// position encoding generators between the blocks, so that images of any size will do.
+// CPVT (Chu et al. 2021): DeiT's blocks without a position embedding. Position encoding generators
+// (PEG) between the blocks supply the positions, so images may have any size.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,20 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys.
+/// Members have the names of the configuration keys.
 struct CPVTConfig {
   PatchConfig image;
   EncoderConfig encoder;
   std::int64_t num_classes = 1000;
-  TokenEmbeddingConfig tokens{.pos_embed = PosEmbed::none};  ///< before any PEG
+  TokenEmbeddingConfig tokens{.pos_embed = PosEmbed::none};  ///< positions added before any PEG
   Pooling global_pool = Pooling::token;
-  std::vector<std::int64_t> peg_positions{0};  ///< rising; a PEG after these blocks, -1: before all
-  std::int64_t peg_stack = 1;                  ///< PEGs in a row at each position
+  /// Ascending block indices, each followed by a PEG; -1: before all.
+  std::vector<std::int64_t> peg_positions{0};
+  std::int64_t peg_stack = 1;  ///< number of consecutive PEGs at each position
   PegConfig peg;
 };
 
-/// Strict, as read_vit_config().
+/// Strict, like read_vit_config().
 [[nodiscard]] CPVTConfig read_cpvt_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const CPVTConfig& c);
 
@@ -32,8 +33,8 @@ class CPVT : public Classifier {
  public:
   CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOptions options);
 
-  /// Images of any size that is cut into whole patches, unless pos_embed is learned and not
-  /// ctx.any_size.
+  /// Accepts images of any size that divides into whole patches, unless pos_embed is learned and
+  /// ctx.any_size is not set.
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] TokenInfo tokens() const override;
 
@@ -45,18 +46,18 @@ class CPVT : public Classifier {
   CPVTConfig config_;
   TokenEmbedding embed_;
   PatchEmbed patch_embed_;
-  std::vector<Peg> pegs_;  ///< in the order of their positions, peg_stack at each
+  std::vector<Peg> pegs_;  ///< ordered by position, peg_stack at each
   std::vector<Block> blocks_;
   LayerNorm norm_;
   ClassHead head_;
 };
 
-/// The depthwise (or full) filters of generator `peg`, [D, 1, k, k] or [D, D, k, k]; undefined when
-/// there is none of that number.
+/// Filters of generator `peg`: [D, 1, k, k] if depthwise, [D, D, k, k] if full; undefined if there
+/// is no such generator.
 [[nodiscard]] Tensor peg_weight(const Model& model, std::int64_t peg);
 
-/// Copies every pos_block.* of a weights file into the model and nothing else: with peg_frozen, the
-/// "learned init" of the paper's table 11. Throws when one is missing or mis-shaped.
+/// Copies only the pos_block.* tensors of a weights file into the model. With peg_frozen this is
+/// the "learned init" of the paper's table 11. Throws if one is missing or mis-shaped.
 void load_pegs(Model& model, const std::filesystem::path& path);
 
 }  // namespace fovea

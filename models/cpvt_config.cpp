@@ -1,4 +1,4 @@
-// The configuration of CPVT as JSON, both ways.
+// Reading and writing the configuration of CPVT as JSON.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

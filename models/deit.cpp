@@ -1,4 +1,4 @@
-// DeiT: class and distillation token through one transformer, a head for each.
+// Forward pass of DeiT: class and distillation token share the transformer and have one head each.
 #include "models/deit.h"
 
 #include "ops/arithmetic.h"
@@ -18,7 +18,7 @@ DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOption
       head_(at("head", Role::head), c.encoder.embed_dim, c.num_classes),
       head_dist_(at("head_dist", Role::distillation_head), c.encoder.embed_dim, c.num_classes) {}
 
-/// images [B, C, H, W] -> logits [B, K] of both heads, or in evaluation their mean.
+/// Maps images [B, C, H, W] to logits [B, K] of both heads; in evaluation to their mean.
 ClassifierOutput DeiT::forward(const Tensor& images, Context& ctx) {
   const Tensor patches = patch_embed_(images, ctx);                       // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, 2 + N, D]

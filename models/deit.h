@@ -1,5 +1,5 @@
 // The distilled DeiT (Touvron et al. 2020): a ViT with a second token that learns from a teacher.
-// Without distillation DeiT is a ViT, and is built as one (Touvron et al. 2021, and its code).
+// DeiT without distillation is a ViT and is built as one, as in the authors' code.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,17 +13,17 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys.
+/// Members have the names of the configuration keys.
 struct DeiTConfig {
   PatchConfig image;
   EncoderConfig encoder;
   std::int64_t num_classes = 1000;
   bool distilled = true;
-  double drop_rate = 0;  ///< dropout of the tokens that the heads read
+  double drop_rate = 0;  ///< dropout rate of the tokens before the heads
   double pos_drop_rate = 0;
 };
 
-/// Strict, as read_vit_config().
+/// Strict, like read_vit_config().
 [[nodiscard]] DeiTConfig read_deit_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const DeiTConfig& c);
 
@@ -31,7 +31,7 @@ class DeiT : public Classifier {
  public:
   DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOptions options);
 
-  /// Training: the logits of both heads. Evaluation: their mean.
+  /// Returns the logits of both heads in training, their mean in evaluation.
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] TokenInfo tokens() const override;
 

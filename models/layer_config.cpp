@@ -1,4 +1,4 @@
-// The settings that several families share, as JSON.
+// Reading and writing the settings shared by several model families as JSON.
 #include "models/layer_config.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The settings that several families share, read from JSON and written to it.
+// Settings shared by several model families, read from and written to JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,19 +12,19 @@
 
 namespace fovea {
 
-/// img_size (required), patch_size, in_chans.
+/// Reads img_size (required), patch_size, in_chans.
 void read_image(ConfigReader& r, PatchConfig& c);
-/// embed_dim, depth, num_heads (all required), mlp_ratio, qkv_bias, norm_eps, drop_path.
+/// Reads embed_dim, depth, num_heads (all required), mlp_ratio, qkv_bias, norm_eps, drop_path.
 void read_encoder(ConfigReader& r, EncoderConfig& c);
-/// pos_embed, and irpe: which of attention's relative positions there are follows from both.
+/// Reads pos_embed and irpe; together they determine the relative positions in attention.
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c);
-/// class_token, global_pool.
+/// Reads class_token, global_pool.
 void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool);
-/// Throws unless the image is cut into whole patches and the width into whole heads.
+/// Throws unless the image divides into whole patches and the width into whole heads.
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c);
-/// Throws on a sin-cos table that does not fit the width and on two relative encodings at once.
+/// Throws if a sin-cos table does not fit the width, or if two relative encodings are combined.
 void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c);
-/// Throws where the head is to read a class token that is not there.
+/// Throws if the head is to read a class token that the model does not have.
 void check_pooling(const std::string& where, bool class_token, Pooling global_pool);
 
 void write_image(nlohmann::json& config, const PatchConfig& c);

@@ -1,4 +1,4 @@
-// The linear baseline.
+// Forward pass of the linear baseline.
 #include "models/linear_model.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The baseline: logistic regression on the pixels.
+// The linear baseline: logistic regression on the pixels.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class LinearModel : public Classifier {
 
  private:
   LinearModelConfig config_;
-  std::int64_t pixels_;  ///< values of an image
+  std::int64_t pixels_;  ///< number of values per image
   Linear head_;
 };
 

@@ -1,4 +1,4 @@
-// MAE: from some patches of an image to the pixels of the others.
+// Forward pass of MAE: encodes the visible patches and predicts the pixels of the masked ones.
 #include "models/mae.h"
 
 #include "engine/autograd.h"
@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-/// Decayed if learned, as MAE's code exempts no name.
+/// Position table. A learned one is decayed, as MAE's code exempts no name.
 Tensor position_table(const Scope& s, const MaeConfig& c, std::int64_t dim, const char* name) {
   const TokenGrid grid{c.image.grid(), 1};
   const Shape shape{1, grid.tokens(), dim};
@@ -22,13 +22,13 @@ Tensor position_table(const Scope& s, const MaeConfig& c, std::int64_t dim, cons
 
 Init patch_weight(const MaeConfig& c) { return xavier(c.patch_values(), c.encoder.embed_dim); }
 
-/// x [B, n, D] -> [B, m, D]: the tokens at places [B, m] of each image.
+/// Gathers x [B, n, D] -> [B, m, D]: the tokens at places [B, m] of each image.
 Tensor tokens_at(const Tensor& x, const Tensor& places) {
   const std::int64_t B = places.size(0), m = places.size(1), D = x.size(2);
   return ops::gather(x, 1, ops::expand(ops::reshape(places, {B, m, 1}), {B, m, D}));
 }
 
-/// Not of the stack by which rates may fall: that is the encoder.
+/// Decoder blocks have no block number: layer-wise learning rates cover only the encoder's stack.
 std::vector<Block> make_decoder_blocks(const Scope& s, const EncoderConfig& c) {
   std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s / i, c, i);
@@ -104,7 +104,7 @@ Reconstruction Mae::reconstruct(const Tensor& images, const Masking& masking, Co
   return {latent, decode(latent, masking, ctx)};
 }
 
-/// [B, 1 + kept, D]
+/// Encodes the visible patches: [B, 1 + kept, D].
 Tensor Mae::encode(const Tensor& images, const Masking& masking, Context& ctx) const {
   const std::int64_t B = images.size(0), N = config_.image.patches();
   const Tensor patches = patch_embed_(images, ctx);  // [B, N, D]
@@ -117,7 +117,7 @@ Tensor Mae::encode(const Tensor& images, const Masking& masking, Context& ctx) c
   return norm_(tokens);
 }
 
-/// latent [B, 1 + kept, D] -> [B, N, patch values]
+/// Decodes latent [B, 1 + kept, D] -> [B, N, patch values].
 Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) const {
   const std::int64_t N = config_.image.patches(), L = latent.size(1);
   const Tensor y = decoder_embed_(latent.to(ctx.activations)).to(ctx.residual());
@@ -126,7 +126,7 @@ Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) c
       tokens_at(ops::cat({ops::slice(y, 1, 1, L), holes}, 1), masking.restore);  // [B, N, Dd]
   const Tensor all = ops::cat({ops::slice(y, 1, 0, 1), patches}, 1);
   Context inner = ctx;
-  if (ctx.tap) {  // its blocks have the encoder's numbers
+  if (ctx.tap) {  // the decoder's blocks have the same numbers as the encoder's
     inner.tap = [tap = ctx.tap](std::string_view name, const Tensor& value) {
       tap("decoder/" + std::string(name), value);
     };

@@ -1,7 +1,7 @@
 // The masked autoencoder (He et al. 2021, "Masked Autoencoders Are Scalable Vision Learners") in
-// the form of its official code, at any image and patch size: an encoder that sees some patches of
-// an image, and a decoder that predicts the pixels of the others. With patch size 1 it is the Pixel
-// Transformer's (Nguyen et al. 2024, section 5.2).
+// the form of its official code, at any image and patch size: the encoder sees some patches of an
+// image, and the decoder predicts the pixels of the others. With patch size 1 it is the Pixel
+// Transformer's MAE (Nguyen et al. 2024, section 5.2).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,62 +14,62 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys; the decoder's begin with "decoder_".
+/// Members have the names of the configuration keys; the decoder's begin with "decoder_".
 struct MaeConfig {
   PatchConfig image;
   EncoderConfig encoder;
   EncoderConfig decoder{.embed_dim = 512, .depth = 8, .num_heads = 16};
-  PosEmbed pos_embed = PosEmbed::sincos;  ///< or learned; of both
-  double mask_ratio = 0.75;               ///< of the patches that the encoder does not see
-  bool norm_pix_loss = false;             ///< predict each patch less its mean, by its deviation
+  PosEmbed pos_embed = PosEmbed::sincos;  ///< sincos or learned, for encoder and decoder
+  double mask_ratio = 0.75;               ///< fraction of the patches that are masked
+  bool norm_pix_loss = false;  ///< predict patches normalised to zero mean and unit variance
 
-  /// Patches that stay: int(N (1 - mask_ratio)), as the official code rounds.
+  /// Number of visible patches: int(N (1 - mask_ratio)), rounded as in the official code.
   [[nodiscard]] std::int64_t kept() const;
-  /// Values of a patch: (row, column, channel).
+  /// Number of values in a patch, in the order (row, column, channel).
   [[nodiscard]] std::int64_t patch_values() const {
     return image.patch_size * image.patch_size * image.in_chans;
   }
 };
 
 /// Strict: throws on unknown keys, values out of range, sizes that do not divide, and a mask ratio
-/// that hides none or all of the patches.
+/// that masks none or all of the patches.
 [[nodiscard]] MaeConfig read_mae_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const MaeConfig& c);
 
-/// Which patches of each image stay, from noise [B, N]: the `kept` with the least, in rising order.
+/// Selects the visible patches by noise [B, N]: the `kept` lowest values, in ascending order.
 struct Masking {
-  Tensor visible;  ///< i64 [B, kept]: their places among the patches
-  Tensor restore;  ///< i64 [B, N]: where each patch stands among the visible, then the hidden ones
-  Tensor hidden;   ///< f32 [B, N]: 1 where a patch is hidden, else 0
+  Tensor visible;  ///< i64 [B, kept]: indices of the visible patches
+  Tensor restore;  ///< i64 [B, N]: index of each patch in (visible, masked)
+  Tensor hidden;   ///< f32 [B, N]: 1 for masked patches, else 0
 
   Masking(const Tensor& noise, std::int64_t kept);
 };
 
 struct Reconstruction {
-  Tensor latent;  ///< [B, 1 + kept, D]: the class token, then the visible patches in their order
-  Tensor pixels;  ///< [B, N, patch values]: predicted, of every patch
+  Tensor latent;  ///< [B, 1 + kept, D]: the class token, then the visible patches
+  Tensor pixels;  ///< [B, N, patch values]: predictions for all patches
 };
 
-/// The values of an image's patches, [B, C, H, W] -> [B, N, p p C] in the order (row, column,
+/// Splits images into patches: [B, C, H, W] -> [B, N, p p C], values in the order (row, column,
 /// channel).
 [[nodiscard]] Tensor patch_pixels(const Tensor& images, std::int64_t patch_size);
-/// And back.
+/// Inverse of patch_pixels().
 [[nodiscard]] Tensor images_of_patches(const Tensor& values, const PatchConfig& image);
 
-/// What the decoder should say of images [B, C, H, W].
+/// The decoder's targets for images [B, C, H, W].
 class PatchTargets {
  public:
   PatchTargets(const Tensor& images, const MaeConfig& c);
 
-  /// [B, N, patch values], as norm_pix_loss has it.
+  /// [B, N, patch values], normalised if norm_pix_loss is set.
   [[nodiscard]] const Tensor& values() const { return values_; }
-  /// Predicted values of these images' patches as pixels: with norm_pix_loss each patch gets its
-  /// own mean and deviation back.
+  /// Converts predictions for these images to pixels: with norm_pix_loss, restores the mean and
+  /// standard deviation of each patch.
   [[nodiscard]] Tensor to_pixels(const Tensor& predicted) const;
 
  private:
   Tensor values_;
-  Tensor mean_, scale_;  ///< [B, N, 1], with norm_pix_loss: of each patch, and 1 / its deviation
+  Tensor mean_, scale_;  ///< [B, N, 1], with norm_pix_loss: patch mean, and 1 / patch deviation
 };
 
 class Mae : public Model {
@@ -77,14 +77,14 @@ class Mae : public Model {
   static constexpr TaskKind kTask = TaskKind::masked_autoencoding;
   Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions options);
 
-  /// Predicted pixels; what is hidden is drawn from ctx.
+  /// Returns predicted pixels. The mask is drawn from ctx.
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override;
   [[nodiscard]] TokenInfo tokens() const override;
 
   [[nodiscard]] Reconstruction reconstruct(const Tensor& images, const Masking& masking,
                                            Context& ctx) const;
-  /// The mean over hidden patches of the mean squared error of their values, one value. The images
-  /// have a gradient too, as the targets are made of them.
+  /// Mean squared error of the patch values, averaged over masked patches; a scalar. The images
+  /// receive a gradient too, because the targets are computed from them.
   [[nodiscard]] Tensor loss(const Tensor& images, const Masking& masking,
                             const Tensor& pixels) const;
   [[nodiscard]] const MaeConfig& config() const { return config_; }

@@ -1,4 +1,4 @@
-// The configuration of MAE as JSON, both ways.
+// Reading and writing the configuration of MAE as JSON.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Encoder and decoder share what the decoder has no key of.
+/// Settings without a decoder key are taken from the encoder.
 EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder, EncoderConfig c) {
   r.read("decoder_embed_dim", c.embed_dim, 1, 1 << 20);
   r.read("decoder_depth", c.depth, 1, 10000);
@@ -21,7 +21,7 @@ EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder, Encode
   return c;
 }
 
-/// The largest ratio of four digits that leaves a patch; rounding may take the one at 1 - 1/N.
+/// Largest mask ratio of four digits that leaves one visible patch; rounding may exclude 1 - 1/N.
 double largest_ratio(MaeConfig c) {
   constexpr double kFineness = 1e4;
   double steps = std::floor((1 - 1 / static_cast<double>(c.image.patches())) * kFineness);

@@ -1,4 +1,4 @@
-// From any model to one of a kind: the only place that asks a model for its class.
+// Casts a Model to the class of a task. No other code tests for a model's class.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace fovea {
 
-/// Throws Error: "mae_vit_tiny_patch4_32 is a masked autoencoder; expected a classifier (family
-/// vit, pit, ...)".
+/// Throws an Error such as "mae_vit_tiny_patch4_32 is a masked autoencoder; expected a classifier
+/// (family vit, pit, ...)".
 [[noreturn]] void refuse_kind(const ModelInfo& model, TaskKind expected);
 
-/// The model as what a task works with: model_as<Classifier>(model). Throws where it is of another
-/// kind.
+/// Casts a model to the class that a task works with: model_as<Classifier>(model). Throws if the
+/// model is of another kind.
 template <class Kind>
 [[nodiscard]] Kind& model_as(Model& model) {
   auto* const same = dynamic_cast<Kind*>(&model);
@@ -21,7 +21,7 @@ template <class Kind>
   return *same;
 }
 
-/// The same of a model that is handed over.
+/// Casts an owned model.
 template <class Kind>
 [[nodiscard]] std::unique_ptr<Kind> model_as(std::unique_ptr<Model> model) {
   Kind& same = model_as<Kind>(*model);

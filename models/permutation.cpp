@@ -1,4 +1,4 @@
-// Drawing disjoint swaps of nearby pixels.
+// Random drawing of disjoint swaps of nearby pixels.
 #include "models/permutation.h"
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-/// Positions still unused, with removal in constant time.
+/// Set of unused positions with removal in constant time.
 class Pool {
  public:
   explicit Pool(std::int64_t n) : items_(static_cast<std::size_t>(n)), place_(items_.size()) {
@@ -37,7 +37,7 @@ std::int64_t pick(const std::vector<std::int64_t>& from, Rng& rng) {
   return from[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(from.size())))];
 }
 
-/// All positions but `a` within the given distance of it.
+/// All positions within the configured distance of `a`, without `a` itself.
 std::vector<std::int64_t> neighbours(const PermutationConfig& c, std::int64_t a) {
   const auto [height, width] = c.img_size;
   const std::int64_t y = a / width, x = a % width, delta = *c.delta;
@@ -53,8 +53,8 @@ std::vector<std::int64_t> neighbours(const PermutationConfig& c, std::int64_t a)
   return found;
 }
 
-/// A position other than `a` within `delta` of it, each as likely; or nothing, after some attempts
-/// that fell outside the image or on one that is not `wanted`.
+/// Draws a position other than `a` within `delta` of it, uniformly. Empty after several attempts
+/// that fell outside the image or on a position that is not `wanted`.
 template <class Wanted>
 std::optional<std::int64_t> try_near(const PermutationConfig& c, std::int64_t a, Rng& rng,
                                      const Wanted& wanted) {
@@ -75,8 +75,8 @@ std::int64_t distance(const PermutationConfig& c, std::int64_t a, std::int64_t b
   return std::abs(a / width - b / width) + std::abs(a % width - b % width);
 }
 
-/// A partner for `a`: unused and near, or near when no unused one is left. Few unused ones are
-/// looked through rather than hit by chance.
+/// Draws a partner for `a`: an unused nearby position, or any nearby one if none is unused. If few
+/// are unused, they are searched directly instead of sampled.
 std::int64_t partner(const PermutationConfig& c, std::int64_t a, const Pool& unused, Rng& rng) {
   const std::int64_t pixels = c.img_size[0] * c.img_size[1];
   if (!c.delta || *c.delta >= c.img_size[0] + c.img_size[1]) {

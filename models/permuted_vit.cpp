@@ -1,4 +1,4 @@
-// Pixels change places before the ViT sees them.
+// A ViT applied to images with permuted pixels.
 #include "models/permuted_vit.h"
 
 #include "ops/index.h"
@@ -18,7 +18,7 @@ ClassifierOutput PermutedViT::forward(const Tensor& images, Context& ctx) {
   return ViT::forward(permuted(images), ctx);
 }
 
-/// x'[i] = x[perm[i]] over the H W pixels, all channels alike.
+/// x'[i] = x[perm[i]] over the H W pixels; all channels share the permutation.
 Tensor PermutedViT::permuted(const Tensor& images) const {
   if (images.rank() != 4) return images;
   const auto [height, width] = info().img_size;

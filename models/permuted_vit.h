@@ -1,12 +1,12 @@
-// A ViT that sees the pixels of every image in the same other order: how much locality is worth to
-// it (Nguyen et al. 2024, "An Image is Worth More Than 16x16 Patches", section 6).
+// A ViT that sees the pixels of every image in one fixed permuted order, to measure the value of
+// locality (Nguyen et al. 2024, "An Image is Worth More Than 16x16 Patches", section 6).
 #pragma once
 
 #include "models/vit.h"
 
 namespace fovea {
 
-/// Images have the size of the model's, with any_size too. The permutation is saved as "perm".
+/// Images must have the model's size, even with any_size. The permutation is saved as "perm".
 class PermutedViT : public ViT {
  public:
   PermutedViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options);

@@ -1,4 +1,4 @@
-// PerViT: from images to logits.
+// Forward pass of PerViT, from images to logits.
 #include "models/pervit.h"
 
 #include "models/layers/block.h"
@@ -10,7 +10,8 @@
 namespace fovea {
 namespace {
 
-/// Where the width changes. PyTorch's default values, unlike every other linear layer.
+/// Linear layer where the width changes. It has PyTorch's default initial values, unlike all
+/// others.
 std::optional<Linear> make_res_path(const Scope& s, const PerViTConfig& c, std::int64_t index) {
   const std::int64_t in = c.width(index), out = c.next_width(index);
   if (in == out) return {};
@@ -38,7 +39,7 @@ std::optional<PatchEmbed> make_patches(const Scope& s, const PerViTConfig& c) {
   return PatchEmbed(s, c.image, c.emb_dims.front());
 }
 
-/// Decayed, unlike ViT's.
+/// Learned position table. It is decayed, unlike ViT's.
 Tensor make_table(const Scope& s, const PerViTConfig& c) {
   if (c.pos_embed != PosEmbed::learned) return {};
   const TokenGrid grid{{c.position.grid, c.position.grid}};
@@ -78,7 +79,7 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
       mlp_(s.as(Role::mlp) / "mlp", {c.width(index), c.hidden(index), c.next_width(index)}, 0) {}
 
 Tensor PerViTBlock::operator()(const Tensor& x, Context& ctx) {
-  // With its tape: where the block runs without one, to be run again, Phi_p is there already.
+  // Computed with its tape here, before the block runs: a recomputed block runs without a tape.
   attn_.prepare();
   return run_block(x, ctx, [this](const Tensor& in, Context& c) { return forward(in, c); });
 }
@@ -91,7 +92,7 @@ Tensor PerViTBlock::forward(Tensor x, Context& ctx) {
   return x;
 }
 
-/// Convolutional position encoding: a 3 x 3 filter per channel over the token grid, in place of x.
+/// Convolutional position encoding, replacing x: a 3 x 3 filter per channel over the token grid.
 Tensor PerViTBlock::cpe(const Tensor& x) const {
   if (!cpe_weight_.defined()) return x;
   return ops::depthwise_tokens(x, cpe_weight_, cpe_bias_, {.grid = {grid_, grid_}, .padding = 1});
@@ -116,7 +117,7 @@ ClassifierOutput PerViT::forward(const Tensor& images, Context& ctx) {
   return {head_(pooled, ctx), {}};                       // [B, K]
 }
 
-/// images [B, C, H, W] -> [B, N, D]: the stem or patches, and learned positions if any.
+/// images [B, C, H, W] -> [B, N, D]: stem or patch embedding, plus learned positions if any.
 Tensor PerViT::embed(const Tensor& images, Context& ctx) const {
   const auto [height, width] = config_.image.img_size;
   check(images.rank() == 4 && images.size(1) == config_.image.in_chans &&

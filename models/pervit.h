@@ -1,5 +1,5 @@
-// PerViT, the Peripheral Vision Transformer (Min et al. 2022): attention by content and,
-// separately, by position; a convolutional stem; stages of rising width on one token grid.
+// PerViT, the Peripheral Vision Transformer (Min et al. 2022): separate attention by content and by
+// position; a convolutional stem; stages of rising width on one token grid.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,9 +18,9 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys.
+/// Members have the names of the configuration keys.
 struct PerViTConfig {
-  PatchConfig image;  ///< patch_size counts only without conv_stem
+  PatchConfig image;  ///< patch_size is used only without conv_stem
   std::vector<std::int64_t> emb_dims;
   std::vector<std::int64_t> depths{2, 2, 6, 2};
   std::vector<std::int64_t> convstem_dims;
@@ -33,14 +33,14 @@ struct PerViTConfig {
   bool conv_stem = true;
   bool cpe = true;  ///< a depthwise convolution before each attention
   PosEmbed pos_embed = PosEmbed::none;
-  PositionConfig position;  ///< its grid follows from the image
+  PositionConfig position;  ///< its grid is derived from the image
 
   [[nodiscard]] std::int64_t depth() const;
-  /// Width of block `index`, and that of the block after it: the last one keeps its own.
+  /// Width of block `index`, and of the block after it; the last block keeps its own.
   [[nodiscard]] std::int64_t width(std::int64_t index) const;
   [[nodiscard]] std::int64_t next_width(std::int64_t index) const;
   [[nodiscard]] std::int64_t hidden(std::int64_t index) const;
-  /// Image pixels per token and side.
+  /// Width and height of a token in image pixels.
   [[nodiscard]] std::int64_t stride() const;
   [[nodiscard]] std::int64_t tokens() const { return position.grid * position.grid; }
 };
@@ -49,13 +49,13 @@ struct PerViTConfig {
 [[nodiscard]] PerViTConfig read_pervit_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const PerViTConfig& c);
 
-/// x + attention(norm1(cpe(x))), then res_path(x) + mlp(norm2(x)), where the last block of a stage
-/// changes the width. The skip path goes round the CPE. [B, N, D] -> [B, N, D'].
+/// x + attention(norm1(cpe(x))), then res_path(x) + mlp(norm2(x)): [B, N, D] -> [B, N, D']. The
+/// last block of a stage changes the width. The skip connection bypasses the CPE.
 class PerViTBlock {
  public:
   PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEncoding* relative,
               std::int64_t index);
-  /// As Block.
+  /// Runs the block, like Block::operator().
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx);
   void finish_backward() { attn_.finish_backward(); }
 
@@ -73,8 +73,8 @@ class PerViTBlock {
   Mlp mlp_;
 };
 
-/// The last instance norm before the sigmoid of Phi_p in a block: scale v and shift s of every
-/// head, [H]. Undefined when the block has none.
+/// The last instance norm before the sigmoid of Phi_p in a block: scale v and shift s per head,
+/// [H]. Undefined if the block has none.
 struct PositionGate {
   Tensor scale, shift;
 };

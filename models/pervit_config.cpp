@@ -1,4 +1,4 @@
-// The configuration of PerViT as JSON, both ways.
+// Reading and writing the configuration of PerViT as JSON.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -26,7 +26,7 @@ void read_image(ConfigReader& r, const json& config, PerViTConfig& c) {
   r.read("conv_stem", c.conv_stem);
   if (c.conv_stem) r.require("convstem_dims");
   if (!r.is_null("convstem_dims") || c.conv_stem) r.read("convstem_dims", c.convstem_dims);
-  // The first entry of the stem says it too.
+  // The first entry of the stem implies it.
   if (c.conv_stem && !c.convstem_dims.empty() && !config.contains("in_chans")) {
     c.image.in_chans = c.convstem_dims.front();
   }
@@ -70,7 +70,7 @@ void check_stem(const PerViTConfig& c) {
         ", but emb_dims start with ", c.emb_dims.front());
 }
 
-/// The token grid that the image gives.
+/// Tokens per side of the grid for the image size.
 std::int64_t grid_of(const PerViTConfig& c) {
   const auto [height, width] = c.image.img_size;
   check(height == width, kWhere, ": img_size ", height, "x", width,

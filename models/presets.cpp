@@ -1,5 +1,5 @@
-// From a model's name to its settings. One row per family says how its names are read, in timm's
-// manner, and which of them are customary.
+// From a model's name to its settings. One row per family describes how its names are parsed, in
+// timm's manner, and which names are common.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,23 +17,24 @@ using nlohmann::json;
 
 /// A word between size and patch ("distilled", "peg0to5").
 struct Word {
-  bool (*read)(const std::string& word, json& config);  ///< writes what it means; false: another
+  bool (*read)(const std::string& word, json& config);  ///< writes its settings; false: other word
   bool is_required = false;
 };
 
 constexpr std::int64_t kPatchIsSaid = 0, kNoPatch = -1;
 
-/// How the names of a family are read: FAMILY_SIZE[_WORD ...][_patchP]_IMAGE.
+/// Rule for parsing a family's names: FAMILY_SIZE[_WORD ...][_patchP]_IMAGE.
 struct NameRow {
   std::string family;
-  json settings = json::object();            ///< of all sizes
-  std::map<std::string, json> sizes{};       ///< settings of each; none: the name is FAMILY alone
-  std::vector<Word> words{};                 ///< in this order
-  std::int64_t patch = kPatchIsSaid;         ///< where the name says none; kPatchIsSaid: it must
-  void (*complete)(json& config) = nullptr;  ///< what follows from the rest
-  /// Instead of size, words and patch: names are FAMILY_ENCODER, of an encoder of these families.
+  json settings = json::object();       ///< settings of all sizes
+  std::map<std::string, json> sizes{};  ///< settings of each size; empty: the name is FAMILY alone
+  std::vector<Word> words{};            ///< words in the order in which they appear
+  std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
+  void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
+  /// For families with names FAMILY_ENCODER, instead of size, words and patch: the encoder's
+  /// families.
   std::vector<std::string> encoders{};
-  std::vector<std::string> customary{};  ///< without FAMILY_; {a,b} stands for each of a and b
+  std::vector<std::string> customary{};  ///< common names without FAMILY_; {a,b} expands to a and b
 };
 
 json width_depth_heads(std::int64_t embed_dim, std::int64_t depth, std::int64_t heads) {
@@ -48,7 +49,7 @@ std::map<std::string, json> vit_sizes() {
           {"huge", width_depth_heads(1280, 32, 16)}};
 }
 
-/// The Pixel Transformer has other heads (PiT tab. 2).
+/// The Pixel Transformer has other numbers of heads (PiT tab. 2).
 std::map<std::string, json> pit_sizes() {
   std::map<std::string, json> sizes = vit_sizes();
   for (const char* size : {"tiny", "small", "base"}) sizes[size]["num_heads"] = 12;
@@ -64,8 +65,8 @@ std::map<std::string, json> pervit_sizes() {
           {"medium", size(12, {312, 468, 540, 684}, {3, 64, 192, 256, 312})}};
 }
 
-/// 16 pixels per token and side, or 4 for images of 64 pixels or fewer: that stem is ours, half the
-/// first width, then the first.
+/// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
+/// our own: half the first width, then the first.
 void shorten_stem(json& config) {
   const json& image = config["img_size"];
   const std::int64_t width = config["emb_dims"][0];
@@ -93,7 +94,7 @@ bool read_pegs(const std::string& word, json& config) {
   return first >= 0 && end > first;
 }
 
-/// Without class token.
+/// No class token: global average pooling.
 bool read_gap(const std::string& word, json& config) {
   if (word != "gap") return false;
   config.update({{"class_token", false}, {"global_pool", "avg"}});
@@ -134,19 +135,19 @@ const std::vector<NameRow>& rows() {
   return all;
 }
 
-/// The image that the name ends with.
+/// True for the image size at the end of a name.
 bool is_image(const std::string& part) {
   return part.find_first_not_of("0123456789x") == std::string::npos;
 }
 
-/// 0 where it is not "patchP".
+/// The P of "patchP", else 0.
 std::int64_t read_patch(const std::string& part) {
   if (!part.starts_with("patch")) return 0;
   const std::int64_t patch = parse_integer(part.substr(5)).value_or(0);
   return patch < 100'000 ? std::max<std::int64_t>(patch, 0) : 0;
 }
 
-/// Of SIZE[_WORD ...][_patchP]_IMAGE; null where the name is not of the form.
+/// Parses SIZE[_WORD ...][_patchP]_IMAGE; null if the name does not have this form.
 json read_sized(const NameRow& row, std::vector<std::string> parts) {
   if (parts.size() < 2 || !is_image(parts.back())) return {};
   const auto size = row.sizes.find(parts.front());
@@ -177,7 +178,7 @@ json read_sized(const NameRow& row, std::vector<std::string> parts) {
 
 json read_preset(const std::string& name);
 
-/// Of ENCODER. The official names say no image size where it is 224.
+/// Parses ENCODER. Official names omit the image size if it is 224.
 json read_encoder(const NameRow& row, const std::string& encoder) {
   const bool has_image = is_image(encoder.substr(encoder.find_last_of('_') + 1));
   json config = read_preset(has_image ? encoder : encoder + "_224");
@@ -185,11 +186,11 @@ json read_encoder(const NameRow& row, const std::string& encoder) {
   const std::string family = config["family"];
   check(std::find(row.encoders.begin(), row.encoders.end(), family) != row.encoders.end(),
         "model: ", row.family, "_", encoder, ": the encoder is a ", joined(row.encoders, " or "));
-  config.erase("global_pool");  // an encoder pools nothing
+  config.erase("global_pool");  // an encoder does not pool
   return config;
 }
 
-/// Null where the name is of no family.
+/// Parses a whole name; null if it belongs to no family.
 json read_preset(const std::string& name) {
   const std::size_t end = std::min(name.find('_'), name.size());
   const std::string family = name.substr(0, end),
@@ -209,7 +210,7 @@ json read_preset(const std::string& name) {
   return config;
 }
 
-/// "x{a,b}" is xa and xb.
+/// Expands "x{a,b}" to xa and xb.
 std::vector<std::string> expanded(const std::string& pattern) {
   const std::size_t open = pattern.find('{');
   if (open == std::string::npos) return {pattern};
@@ -223,8 +224,8 @@ std::vector<std::string> expanded(const std::string& pattern) {
   return names;
 }
 
-/// timm's names of weights, today's (NAME.TAG) and earlier ones, without what tells them from the
-/// model's.
+/// Removes the parts of timm's weight names, current (NAME.TAG) and older, that are not part of the
+/// model's name.
 std::string without_weights(std::string name) {
   if (name.starts_with("vit_deit_")) name.erase(0, 4);
   name.resize(std::min(name.find('.'), name.size()));

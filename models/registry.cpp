@@ -1,4 +1,4 @@
-// From a configuration to a model.
+// Construction of a model from its configuration.
 #include "models/registry.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::unique_ptr<Model> build_vit(const json& config, const Request& r) {
   return std::make_unique<ViT>(info, c, r.seed, r.options);
 }
 
-/// A DeiT without distillation token is the ViT of the same settings.
+/// A DeiT without distillation token is a ViT with the same settings.
 std::unique_ptr<Model> build_deit(const json& config, const Request& r) {
   const DeiTConfig c = read_deit_config(config);
   const ModelInfo info = info_of(r, to_json(c));
@@ -86,7 +86,7 @@ std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-/// A family of models: its name in configurations, what its models are for, and how they are made.
+/// A family of models: its name in configurations, its task, and its constructor.
 struct Family {
   std::string name;
   TaskKind task;
@@ -110,7 +110,7 @@ const Family* find_family(std::string_view name) {
   return found == families().end() ? nullptr : &*found;
 }
 
-/// Refuses a model whose parameters this machine cannot hold, before any of its memory is taken.
+/// Throws if the model's parameters do not fit into this machine's memory, before allocating any.
 void require_memory(const Family& family, const json& settings, const Request& request) {
   const std::int64_t available = available_memory();
   if (available == 0 || !request.options.device.is_cpu() || ShapesOnly::active()) return;

@@ -1,4 +1,4 @@
-// Parameters by name: creation, initial values, and which of them decay.
+// Parameters by name: creation, initial values and weight decay.
 #include "models/scope.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace fovea {
 namespace {
 
-/// FNV-1a: the stream of a parameter's random values is a function of its name.
+/// FNV-1a. A parameter's random stream is a function of its name.
 std::uint64_t hash_of(std::string_view name) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return h;
 }
 
-/// timm 0.3.2: nothing with one axis or less, and no bias.
+/// timm 0.3.2: no decay for biases and tensors with at most one axis.
 Decay default_decay(std::string_view name, const Shape& shape) {
   return shape.rank() <= 1 || name == "bias" ? Decay::no : Decay::yes;
 }
@@ -35,7 +35,7 @@ ShapesOnly::~ShapesOnly() { shapes_only = nullptr; }
 bool ShapesOnly::active() { return shapes_only != nullptr; }
 
 void ShapesOnly::add(std::int64_t count, DType dtype) {
-  constexpr std::int64_t kEach = 512;  // name, handle and place in the tables
+  constexpr std::int64_t kEach = 512;  // name, handle and entries in the tables
   std::int64_t bytes = 0;
   const bool fits =
       !__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes) &&

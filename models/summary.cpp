@@ -1,4 +1,4 @@
-// Building, folding and printing the tree of a model.
+// Building, folding and printing a model's tree of modules.
 #include "models/summary.h"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ std::string text_of(const T& value) {
   return out.str();
 }
 
-/// A product of tokens with tokens: Model::costs() calls those that no parameter takes part in by
-/// their ops.
+/// True for a matrix product of tokens with tokens. Model::costs() labels products without
+/// parameters by their ops.
 bool is_attention(const ModuleCost& cost) {
   const std::string_view path = cost.path;
   return path.ends_with("softmax(q k^T) v") || path.ends_with("matmul");
 }
 
-/// The child of that name, made when there is none.
+/// The child of that name, created if missing.
 SummaryNode& child_of(SummaryNode& parent, const std::string& name) {
   for (SummaryNode& child : parent.children) {
     if (child.name == name) return child;
@@ -40,7 +40,7 @@ SummaryNode& child_of(SummaryNode& parent, const std::string& name) {
   return parent.children.back();
 }
 
-/// Adds to every node along "blocks.0.attn.qkv" and returns the last one.
+/// Adds to each node along "blocks.0.attn.qkv" and returns the last one.
 template <class Add>
 SummaryNode& visit(SummaryNode& root, std::string_view path, const Add& add) {
   SummaryNode* node = &root;
@@ -63,7 +63,7 @@ bool same_content(const SummaryNode& a, const SummaryNode& b) {
                     });
 }
 
-/// Numbered neighbours that are equal become one node named "0 to 11".
+/// Folds equal numbered neighbours into one node named "0 to 11".
 void fold(SummaryNode& node) {
   std::vector<SummaryNode> folded;
   for (std::size_t i = 0; i < node.children.size();) {
@@ -87,7 +87,7 @@ struct Row {
   std::string tree, shape, parameters, multiply_adds;
 };
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 std::string grouped(std::int64_t n) {
   std::string digits = std::to_string(n);
   for (std::int64_t i = std::ssize(digits) - 3; i > 0; i -= 3) {
@@ -103,7 +103,7 @@ std::string multiply_adds_text(std::int64_t n) {
   return out.str();
 }
 
-/// Multiply-adds in both ways of counting, where they differ.
+/// Prints multiply-adds, with and without the attention products.
 void print_costs(std::ostream& out, const SummaryNode& root) {
   out << "multiply-adds " << grouped(root.multiply_adds) << " per image ("
       << multiply_adds_text(2 * root.multiply_adds) << "FLOP)\n";
@@ -113,7 +113,7 @@ void print_costs(std::ostream& out, const SummaryNode& root) {
       << "FLOP) without the matrix products q k^T and A v, as in the PerViT paper\n";
 }
 
-/// Of a PerViT, what its attention by position takes.
+/// For a PerViT, prints the parameters of its attention by position.
 void print_position_attention(std::ostream& out, const Model& model, std::int64_t parameters) {
   const std::int64_t count = position_attention_parameters(model.store());
   if (count == 0) return;
@@ -141,7 +141,7 @@ SummaryNode summarize(Model& model) {
   root.name = model.info().name;
   for (const Parameter& p : model.store().parameters()) {
     const bool top = p.name.find('.') == std::string::npos;
-    if (!top) continue;  // tokens and position embeddings stand before the modules
+    if (!top) continue;  // tokens and position embeddings precede the modules
     child_of(root, p.name).shape = text_of(p.tensor.shape());
   }
   for (const ModuleCost& cost : model.costs()) {

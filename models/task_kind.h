@@ -1,14 +1,14 @@
-// What models are for. The registry's entry of a family says which of these trains it.
+// The tasks that models are trained for. The registry assigns one to each family.
 #pragma once
 
 #include <string_view>
 
 namespace fovea {
 
-/// What a model is trained for.
+/// A training task.
 enum class TaskKind { classification, masked_autoencoding };
 
-/// "a classifier": what a model for that task is called.
+/// Noun for a model of that task, such as "a classifier".
 [[nodiscard]] constexpr std::string_view noun_of(TaskKind task) {
   switch (task) {
     case TaskKind::classification:

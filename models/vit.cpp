@@ -1,4 +1,4 @@
-// ViT: from images to logits.
+// Forward pass of ViT, from images to logits.
 #include "models/vit.h"
 
 #include "ops/reduce.h"
@@ -25,8 +25,8 @@ ClassifierOutput ViT::forward(const Tensor& images, Context& ctx) {
   return {head_(pool(x), ctx), {}};                             // (4) [B, K]
 }
 
-/// x [B, L, D] -> [B, D]. A token's norm depends on that token alone, so only the class token's is
-/// computed when nothing else is read.
+/// Pools x [B, L, D] -> [B, D]. The norm acts on each token separately, so if only the class token
+/// is read, only its norm is computed.
 Tensor ViT::pool(const Tensor& x) const {
   if (config_.global_pool == Pooling::token) return norm_(ops::select(x, 1, 0));
   const Tensor patches = ops::slice(x, 1, config_.tokens.prefix(), x.size(1));  // [B, N, D]

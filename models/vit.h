@@ -15,7 +15,8 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys, which are flat: head.batch_norm is head_batch_norm.
+/// Members have the names of the configuration keys, which are flat: head.batch_norm is
+/// head_batch_norm.
 struct ViTConfig {
   PatchConfig image;
   TokenEmbeddingConfig tokens;
@@ -24,8 +25,8 @@ struct ViTConfig {
   bool fc_norm = false;  ///< normalise the pooled vector instead of all tokens
   ClassHeadConfig head;
 
-  bool permutation = false;   ///< shuffle the pixels of every image alike: see PermutedViT
-  PermutationConfig permute;  ///< how: permute_T (swaps), permute_delta, permute_seed
+  bool permutation = false;   ///< permute the pixels of every image, see PermutedViT
+  PermutationConfig permute;  ///< the permutation: permute_T (swaps), permute_delta, permute_seed
 };
 
 /// Strict: throws on unknown keys, values out of range and sizes that do not divide.

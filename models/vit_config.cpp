@@ -1,4 +1,4 @@
-// The configuration of ViT and of DeiT as JSON, both ways.
+// Reading and writing the configuration of ViT and DeiT as JSON.
 #include <nlohmann/json.hpp>
 
 #include "models/deit.h"

@@ -1,4 +1,4 @@
-// Which tensors are averaged, and how fast; ops/update/average.cpp has the formula.
+// Exponential moving average of a model's tensors; ops/update/average.cpp has the formula.
 #include "optim/ema.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ double Ema::decay_at(std::int64_t step) const {
                   1 - std::pow(static_cast<double>(std::max<std::int64_t>(step, 1)), -2.0 / 3));
 }
 
-/// All averages are on one device, the model's.
+/// Writes the decay to the model's device, which holds all averages.
 void Ema::write_decay(double decay) {
   if (averages_.empty()) return;
   const Device device = averages_.begin()->second.device();

@@ -1,4 +1,4 @@
-// Averaged weights: an exponential moving average of everything that a model saves.
+// Averaged weights: an exponential moving average (EMA) of every tensor that a model saves.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace fovea {
 
-/// average <- decay average + (1 - decay) value, over parameters and buffers, starting from the
+/// average <- decay average + (1 - decay) value, over parameters and buffers, initialised with the
 /// values at construction (timm 0.3.2). Integer buffers are copied.
 ///
-/// With a warm-up (timm's ModelEmaV3) the decay of update t = 1, 2, ... is at most 1 - t^(-2/3), so
-/// that the first ones, in which the weights change most, are soon forgotten.
+/// With warm-up (timm's ModelEmaV3) the decay of update t = 1, 2, ... is at most 1 - t^(-2/3), so
+/// the early values, which change most, soon lose their weight.
 class Ema {
  public:
   explicit Ema(const ParameterStore& store, double decay, bool warmup = false);
 
-  /// `step` is the number of updates with this one; only a warm-up asks for it.
+  /// `step` is the number of updates including this one; only the warm-up uses it.
   void update(const ParameterStore& store, std::int64_t step = 1);
 
   [[nodiscard]] double decay_at(std::int64_t step) const;
-  /// The averages by parameter or buffer name: handles, not copies.
+  /// The averages by parameter or buffer name, as handles that share storage.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
  private:
@@ -31,14 +31,14 @@ class Ema {
   double decay_;
   bool warmup_;
   std::map<std::string, Tensor> averages_;
-  Tensor now_;  ///< the decay of the update under way, where kernels read it
+  Tensor now_;  ///< decay of the current update, in the memory that kernels read
 };
 
-/// The share of an average that is its first values after so many updates: the product of their
-/// decays. With a warm-up nothing is left, as the first update forgets all.
+/// Weight of the initial values in an average after `updates` updates: the product of the decays.
+/// It is 0 with warm-up, because the first update has decay 0.
 [[nodiscard]] double share_of_first_values(double decay, bool warmup, std::int64_t updates);
 
-/// While it lives, the store holds the averages; then its own values again, bit for bit.
+/// While an object lives, the store holds the averages; afterwards its own values, bit for bit.
 class SwappedWeights {
  public:
   SwappedWeights(const ParameterStore& store, const std::map<std::string, Tensor>& values);

@@ -1,4 +1,4 @@
-// timm's flags of optimizers and schedules, bound to their options.
+// Command line fields of optimizers and schedules, under timm's flag names.
 #include "optim/fields.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Access<Field::Numbers> betas(OptimizerOptions* options) {
           }};
 }
 
-/// Where PATTERN ends is the last "=": names of parameters have none.
+/// Splits PATTERN=FACTOR at the last "=": parameter names contain none.
 NamedRate parse_rate(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   const auto refuse = [&](const std::string& why) {

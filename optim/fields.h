@@ -1,4 +1,4 @@
-// The settings of optimizers and of learning rates.
+// Command line fields for the options of optimizers, schedules and learning rates.
 #pragma once
 
 #include "base/fields.h"
@@ -8,15 +8,15 @@
 
 namespace fovea {
 
-// Each binds the fields to the options, which must live as long as they are used.
+// Each function adds fields bound to `options`, which must outlive the fields.
 void add_fields(Fields& fields, OptimizerOptions& options);
 void add_fields(Fields& fields, PeakRate& options);
 void add_fields(Fields& fields, ScheduleOptions& options);
 
-/// Throws UsageError where options do not fit each other.
+/// Throws UsageError if options contradict each other.
 void check_options(const ScheduleOptions& options);
 
-/// The schedule with that peak; a floor or a start above it becomes the peak.
+/// The schedule for this peak rate; a floor or start above the peak is lowered to it.
 [[nodiscard]] ScheduleOptions with_peak(ScheduleOptions options, double peak);
 
 }  // namespace fovea

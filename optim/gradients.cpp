@@ -1,4 +1,4 @@
-// Which gradients are measured and clipped; the arithmetic stands in ops/update/gradients.cpp.
+// Norms and clipping over all gradients of a model; ops/update/gradients.cpp has the kernels.
 #include "optim/gradients.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-/// Calls f with each parameter and its gradient, contiguous.
+/// Calls f(parameter, gradient) for each parameter, with contiguous gradients.
 template <class F>
 void for_each_gradient(const ParameterStore& store, const F& f) {
   const NoGrad no_grad;

@@ -1,4 +1,4 @@
-// What a parameter is tells its layer.
+// Layer-wise learning rates: a parameter's layer follows from its role and block.
 #include "optim/layer_decay.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Learning rates that fall from the head to the stem, for fine-tuning (Clark et al. 2020; BEiT).
+// Learning rates that decrease from the head to the stem, for fine-tuning (Clark et al. 2020;
+// BEiT).
 #pragma once
 
 #include <cstdint>
@@ -8,20 +9,20 @@
 
 namespace fovea {
 
-/// Where the norm behind the blocks counts: with the last block, as timm has it, or after it, with
-/// the head, as MAE's code has it.
+/// Layer of the norm after the blocks: that of the last block (timm) or that of the head (MAE's
+/// code).
 enum class LastNorm { with_block, with_head };
 template <>
 inline constexpr auto kNames<LastNorm> = std::to_array<Named<LastNorm>>(
     {{LastNorm::with_block, "block"}, {LastNorm::with_head, "head"}});
 
-/// scale = decay^(n - layer), n = depth + 1. Layers as timm's param_groups_layer_decay counts them:
-/// tokens, patches and, outside of blocks, everything about positions is 0 (PerViT's stem and
-/// CPVT's PEGs too), block i is i + 1, `norm` as LastNorm says, `fc_norm`, the heads and an
-/// autoencoder's decoder are n.
+/// scale = decay^(n - layer), n = depth + 1. Layers are numbered as in timm's
+/// param_groups_layer_decay: 0 for tokens, patch embedding and, outside of blocks, everything about
+/// positions (also PerViT's stem and CPVT's PEGs); i + 1 for block i; `norm` by LastNorm; n for
+/// `fc_norm`, the heads and an autoencoder's decoder.
 class LayerScales {
  public:
-  /// 0 < decay <= 1; throws otherwise.
+  /// Throws unless 0 < decay <= 1.
   LayerScales(const ParameterStore& store, double decay, LastNorm last_norm = LastNorm::with_block);
 
   [[nodiscard]] std::int64_t layer_of(const Parameter& parameter) const;

@@ -1,4 +1,4 @@
-// Patterns are compiled once, and must mean some parameter.
+// Learning rate factors by regular expressions, each compiled once and required to match.
 #include "optim/named_rates.h"
 
 #include <algorithm>

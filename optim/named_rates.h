@@ -1,4 +1,4 @@
-// Learning rates of parameters by their names.
+// Learning rate factors of parameters selected by name.
 #pragma once
 
 #include <regex>
@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// Parameters whose name has a match of `pattern` (ECMAScript, anywhere in it: std::regex_search,
-/// as for --freeze) take steps of `factor` times the rate.
+/// Multiplies the learning rate by `factor` for parameters with a match of `pattern` anywhere in
+/// their name (ECMAScript, std::regex_search, as for --freeze).
 struct NamedRate {
   std::string pattern;
   double factor = 1;
@@ -18,11 +18,11 @@ struct NamedRate {
 
 class NamedRates {
  public:
-  /// Throws Error on a pattern that is not a regular expression or that no parameter of the store
-  /// matches, and unless factors are finite and at least 0.
+  /// Throws Error if a pattern is not a regular expression or matches no parameter of the store, or
+  /// if a factor is negative or not finite.
   NamedRates(const ParameterStore& store, const std::vector<NamedRate>& rates);
 
-  /// The product of the factors of all patterns that match.
+  /// Product of the factors of all matching patterns.
   [[nodiscard]] double of(const Parameter& parameter) const;
 
  private:

@@ -1,5 +1,5 @@
-// The bookkeeping around the updates of ops/update.h: which parameters, which moments, how many
-// steps.
+// Optimizer steps: selecting parameters, keeping moments, counting steps. ops/update.h has the
+// updates.
 #include "optim/optimizer.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace fovea {
 namespace {
 
-/// How a parameter of this shape is updated: Muon is for matrices, AdamW takes the others.
+/// The update rule for a parameter of this shape: Muon falls back to AdamW unless it suits.
 OptimizerKind kind_of(OptimizerKind kind, const Shape& shape) {
   return kind == OptimizerKind::muon && !detail::suits_muon(shape) ? OptimizerKind::adamw : kind;
 }
 
-constexpr double kTrustOfLars = 1e-3;  // MAE's code
+constexpr double kTrustOfLars = 1e-3;  // LARS trust coefficient of MAE's code
 
 bool has_second_moment(OptimizerKind kind) {
   return kind == OptimizerKind::adamw || kind == OptimizerKind::lamb;
@@ -26,9 +26,9 @@ bool has_second_moment(OptimizerKind kind) {
 
 }  // namespace
 
-/// timm's rule: at least two axes longer than one, none of the first two of length one (position
-/// embeddings, depthwise filters), as a matrix at least 4 by 4 and not longer than 128 times its
-/// width.
+/// timm's rule: at least two axes longer than one; neither of the first two axes has length one
+/// (this excludes position embeddings and depthwise filters); as a matrix at least 4 by 4, and at
+/// most 128 times as long as wide.
 bool detail::suits_muon(const Shape& shape) {
   if (shape.rank() < 2 || shape[0] == 1 || shape[1] == 1) return false;
   const std::int64_t rows = shape[0], columns = shape.numel() / std::max<std::int64_t>(rows, 1);
@@ -121,8 +121,8 @@ void Optimizer::update(const Slot& slot, const Tensor& gradient,
   }
 }
 
-/// LAMB as published works on gradients whose norm is at most 1; timm's default max_grad_norm.
-/// A device's gradients are clipped in place, as the host does not wait for their norm.
+/// LAMB as published expects gradients of norm at most 1 (timm's default max_grad_norm). Gradients
+/// on a device are clipped in place, so the host does not wait for their norm.
 double Optimizer::clip_for_lamb(double gradient_scale) const {
   std::vector<Tensor> gradients;
   for (const Slot& slot : slots_) {

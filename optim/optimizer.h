@@ -1,6 +1,5 @@
-// What turns gradients into new parameters: which of them, at which rates, by which optimizer. The
-// formulas, and where they come from, stand in ops/update/: adamw.cpp, sgd.cpp, lamb.cpp, lars.cpp,
-// lion.cpp, muon.cpp.
+// Optimizers: update parameters from gradients. The formulas and their references are in
+// ops/update/: adamw.cpp, sgd.cpp, lamb.cpp, lars.cpp, lion.cpp, muon.cpp.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace fovea {
 
 enum class OptimizerKind {
   adamw,
-  sgd,       ///< with Nesterov's momentum
+  sgd,       ///< SGD with Nesterov momentum
   momentum,  ///< SGD with plain momentum
   lamb,
   lars,  ///< for linear probes
@@ -39,52 +38,53 @@ inline constexpr auto kNames<OptimizerKind> =
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
-  double weight_decay = 0.05;  ///< of parameters born with Decay::yes
-  /// Of adamw, lamb, lion (no eps) and muon. None: the kind's own, see moments_of().
+  double weight_decay = 0.05;  ///< applies to parameters created with Decay::yes
+  /// For adamw, lamb, lion (no eps) and muon. Empty: defaults of the kind, see moments_of().
   std::optional<double> beta1{}, beta2{}, eps{};
   double momentum = 0.9;   ///< sgd, momentum, lars, muon
-  double layer_decay = 1;  ///< rates fall by this factor per layer, see layer_decay.h
+  double layer_decay = 1;  ///< learning rate factor per layer, see layer_decay.h
   LastNorm layer_decay_norm = LastNorm::with_block;
-  std::vector<NamedRate> named_rates{};  ///< multiply with each other and with layer_decay's
-  bool decay_dist_token = true;          ///< false: DeiT's dist_token is exempt, as in newest timm
+  /// Factors multiply with each other and with layer_decay's.
+  std::vector<NamedRate> named_rates{};
+  bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in recent timm
 };
 
-/// How moments are averaged, and what is added to the root of the second one.
+/// Decay rates of the moments, and the epsilon added to the root of the second moment.
 struct Moments {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 };
-/// Where the options say nothing, PyTorch's for AdamW and timm's for the others.
+/// Options that are unset get PyTorch's defaults for AdamW and timm's for the other kinds.
 [[nodiscard]] Moments moments_of(const OptimizerOptions& options);
 
 namespace detail {
-/// Whether Muon takes a parameter of this shape; AdamW updates the others.
+/// True if Muon updates a parameter of this shape; AdamW updates the others.
 [[nodiscard]] bool suits_muon(const Shape& shape);
 }  // namespace detail
 
 /// Updates the trainable parameters of a store in place. Moments have the parameter's dtype (f32 or
-/// f64) and are zero before the first step.
+/// f64) and start at zero.
 class Optimizer {
  public:
-  /// `takes` returns true for the parameters that it updates; empty: all of them.
+  /// Updates only the parameters for which `takes` returns true; if empty, all of them.
   Optimizer(const ParameterStore& store, OptimizerOptions options,
             const std::function<bool(const Parameter&)>& takes = {});
 
-  /// One update from grad() * gradient_scale. A parameter without a gradient stays as it is.
+  /// Applies one update from grad() * gradient_scale. Parameters without a gradient are unchanged.
   void step(double lr, double gradient_scale = 1);
 
   [[nodiscard]] std::int64_t steps_done() const { return steps_done_; }
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
 
-  /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." where there is a second one):
-  /// handles, not copies.
+  /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for second moments), as handles
+  /// that share storage.
   [[nodiscard]] std::map<std::string, Tensor> state() const;
-  /// For a run that is continued: state() has been filled with the moments of that many steps.
+  /// For resuming: declares that state() has been filled with the moments after `steps` steps.
   void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
 
  private:
   struct Slot {
     Parameter parameter;
-    OptimizerKind kind = OptimizerKind::adamw;  ///< AdamW, too, where Muon does not fit
+    OptimizerKind kind = OptimizerKind::adamw;  ///< AdamW for parameters that do not suit Muon
     Tensor m, v;  ///< v is undefined for sgd, lars, lion and Muon's matrices
     double lr_scale = 1;
   };

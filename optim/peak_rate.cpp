@@ -1,4 +1,5 @@
-// Goyal et al. 2017 scale the rate with the batch; the square root keeps the noise of Adam's steps.
+// Scaling of the peak learning rate: linear in the batch size (Goyal et al. 2017), or by its square
+// root, which preserves the noise scale of Adam's steps.
 #include "optim/peak_rate.h"
 
 #include <cmath>

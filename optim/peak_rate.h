@@ -1,4 +1,4 @@
-// The highest learning rate of a run, which may grow with the samples of a step.
+// Peak learning rate of a run, optionally scaled with the samples per step.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ inline constexpr auto kNames<RateGrowth> =
     std::to_array<Named<RateGrowth>>({{RateGrowth::linear, "linear"}, {RateGrowth::sqrt, "sqrt"}});
 
 struct PeakRate {
-  std::optional<double> lr{};  ///< none: by the samples of a step
-  double base = 1e-3;          ///< the rate of a step of base_size samples
+  std::optional<double> lr{};  ///< empty: computed from the samples per step
+  double base = 1e-3;          ///< rate of a step with base_size samples
   std::int64_t base_size = 512;
   RateGrowth growth = RateGrowth::linear;
 };
 
-/// The rate at the end of the warm-up of a run whose steps take so many samples.
+/// The rate at the end of the warm-up, for `samples` samples per step.
 [[nodiscard]] double peak_lr(const PeakRate& rate, std::int64_t samples);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// t is the time in ticks (epochs or steps), E their number, W the warm-up, b the rate, m the floor,
-// w the start.
+// Learning rate schedules. Notation: t time in ticks (epochs or steps), E number of ticks, W
+// warm-up, b peak rate, m floor, w start.
 #include "optim/schedule.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ double half_cosine(const ScheduleOptions& o, double epoch) {
   return cosine_between(o, (epoch - o.warmup_epochs) / (o.epochs - o.warmup_epochs));
 }
 
-/// Milestones at or before the next tick.
+/// Number of milestones at or before the next tick.
 double milestones_passed(const ScheduleOptions& o, double t, double per_epoch) {
   const auto passed = std::count_if(o.milestones.begin(), o.milestones.end(),
                                     [&](double m) { return m * per_epoch <= t + 1; });
   return static_cast<double>(passed);
 }
 
-/// b until the decay, then m + (b - m) (1 - sqrt(x)); t counts from the end of the warm-up.
+/// b until the decay, then m + (b - m) (1 - sqrt(x)). t counts from the end of the warm-up.
 double stable_decay(const ScheduleOptions& o, double t, double per_epoch) {
   const double length = (o.epochs - (o.warmup_prefix ? 0 : o.warmup_epochs)) * per_epoch;
   const double epochs = decay_epochs(o);
@@ -40,7 +40,7 @@ double stable_decay(const ScheduleOptions& o, double t, double per_epoch) {
   return o.min_lr + (o.lr - o.min_lr) * (1 - std::sqrt(std::min(x, 1.0)));
 }
 
-/// t counts from the start, or from the end of a warm-up that comes before.
+/// t counts from the start, or from the end of a warm-up prefix.
 double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
   const double length = o.epochs * per_epoch;
   if (has_floor(o.kind) && t >= length) return o.min_lr;
@@ -55,9 +55,9 @@ double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
       return o.lr * std::pow(o.decay_rate, std::floor(t / (decay_epochs(o) * per_epoch)));
     case ScheduleKind::multistep:
       return o.lr * std::pow(o.decay_rate, milestones_passed(o, t, per_epoch));
-    case ScheduleKind::plateau:  // what it has seen stands above this
+    case ScheduleKind::plateau:  // PlateauState holds its reductions
     case ScheduleKind::constant:
-    case ScheduleKind::half_cosine:  // these two have functions of their own
+    case ScheduleKind::half_cosine:  // these two are computed elsewhere
     case ScheduleKind::wsd:
       break;
   }
@@ -113,7 +113,7 @@ double learning_rate(const ScheduleOptions& options, std::int64_t step,
 
 void note_metric(const ScheduleOptions& o, std::int64_t epoch, double metric, bool more_is_better,
                  PlateauState& state) {
-  constexpr double kThreshold = 1e-4, kSmallestChange = 1e-8;  // PyTorch's
+  constexpr double kThreshold = 1e-4, kSmallestChange = 1e-8;  // PyTorch's defaults
   if (o.kind != ScheduleKind::plateau || static_cast<double>(epoch + 1) <= o.warmup_epochs) return;
   const double bar = state.best * (1 + (more_is_better ? kThreshold : -kThreshold));
   if (!state.has_best || (more_is_better ? metric > bar : metric < bar)) {

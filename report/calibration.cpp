@@ -1,4 +1,4 @@
-// Bins of confidence, the errors over them, and their picture.
+// Calibration: bins of confidence, their errors, CSV and the reliability diagram.
 #include "report/calibration.h"
 
 #include <algorithm>

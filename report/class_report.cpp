@@ -1,4 +1,4 @@
-// Counting along the rows and columns of the confusion matrix, and writing it down.
+// Per-class statistics from the confusion matrix, and their tables and pictures.
 #include "report/class_report.h"
 
 #include <algorithm>

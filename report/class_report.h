@@ -1,4 +1,4 @@
-// Accuracy class by class: a table for the terminal, CSV files and a picture of the confusions.
+// Accuracy per class: a table for the terminal, CSV files and a picture of the confusion matrix.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ namespace fovea {
 class ClassReport {
  public:
   struct Row {
-    std::string name, confused_with;  ///< "" when it is never mistaken
+    std::string name, confused_with;  ///< confused_with: "" if there is no mistake
     std::int64_t images = 0, correct = 0, predicted = 0;
     [[nodiscard]] double recall() const;     ///< percent
     [[nodiscard]] double precision() const;  ///< percent
   };
 
-  /// Throws where a label or prediction is none of the classes.
+  /// Throws if a label or prediction is not one of the classes.
   ClassReport(std::vector<std::string> classes, std::span<const Prediction> predictions);
 
   [[nodiscard]] std::vector<Row> rows() const;
   [[nodiscard]] const ConfusionMatrix& matrix() const { return matrix_; }
-  /// A row per class: images, correct, recall, precision, and what it is taken for most often.
+  /// One row per class: images, correct, recall, precision, and the most frequent wrong prediction.
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string classes_csv() const;
-  /// Whether the matrix is shown whole, as pictures and tables of K x K; of more classes than
-  /// kMaxConfusionClasses only what happened is listed.
+  /// True if the whole K x K matrix is shown in pictures and tables. With more than
+  /// kMaxConfusionClasses classes only the confusions that occurred are listed.
   [[nodiscard]] bool is_whole() const { return matrix_.classes.size() <= kMaxConfusionClasses; }
-  /// A row per true class, a column per predicted one; or a row per confusion that happened.
+  /// One row per true class and one column per predicted class; or one row per confusion.
   [[nodiscard]] std::string confusion_csv() const;
 
-  /// classes.csv, confusion.csv and, of a whole matrix, confusion.svg and confusion.png in
-  /// `folder`, which is made if need be. Returns their paths.
+  /// Writes classes.csv, confusion.csv and, for a whole matrix, confusion.svg and confusion.png to
+  /// `folder`, creating it if necessary. Returns the paths.
   std::vector<std::filesystem::path> write(const std::filesystem::path& folder) const;
 
  private:

@@ -1,4 +1,4 @@
-// Calibration, confusion, mistakes.
+// Report sections of a classifier: calibration, classes and confusion, worst mistakes.
 #include "report/classifier_sections.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace fovea {
 namespace {
 
-constexpr std::size_t kManyClasses = 40;       // more are folded away
-constexpr std::size_t kMaxDrawnClasses = 100;  // more become pixels
+constexpr std::size_t kManyClasses = 40;       // tables of more classes are collapsed
+constexpr std::size_t kMaxDrawnClasses = 100;  // matrices of more classes are drawn as pixels
 
 void add_calibration(Html& html, const EvaluatedModel& model) {
   const Calibration calibration = model.calibration();

@@ -1,4 +1,4 @@
-// What the page about a run says of an evaluated classifier.
+// Sections of a run's report about an evaluated classifier.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace fovea {
 
-/// Accuracy, loss and calibration, label and value.
+/// Accuracy, loss and calibration, as pairs of label and value.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> scores_of(
     const EvaluatedModel& model);
-/// Calibration, classes, worst mistakes.
+/// The sections: calibration, classes, worst mistakes.
 [[nodiscard]] std::vector<Section> sections_of(const EvaluatedModel& model,
                                                const std::vector<Mistake>& mistakes);
 

@@ -1,4 +1,4 @@
-// Tables and curves over groups of runs.
+// Tables and charts over groups of runs.
 #include "report/compare.h"
 
 #include <algorithm>
@@ -23,12 +23,12 @@ std::string title_of(const Measure& measure, const char* unit) {
   return measure.title + (measure.is_percent ? unit : "");
 }
 
-/// Of losses the digits that count, however small they are.
+/// Losses are shown with significant digits, however small.
 std::string text_of(const Measure& measure, double value) {
   return measure.is_percent ? fixed_text(value, 2) : general_text(value, 5);
 }
 
-/// Without lines. Measures know how they are called; of the other columns the names say it.
+/// A chart without lines, titled with the metric's title or the column's name.
 Chart empty_chart(const TaskInfo& task, const std::string& column) {
   for (const Measure& measure : task.measures) {
     const std::string title = measure.chart.empty() ? "Held-out images" : measure.chart;
@@ -54,7 +54,7 @@ Series series_of(const RunGroup& group, const std::string& column) {
   return series;
 }
 
-/// The columns in which some run has a value.
+/// The columns with a value in at least one run.
 std::vector<std::string> filled_columns(const Comparison& comparison) {
   std::set<std::string> filled;
   for (const RunGroup& group : comparison.groups) {
@@ -71,7 +71,7 @@ std::vector<std::string> filled_columns(const Comparison& comparison) {
   return columns;
 }
 
-/// The column of a curve's name. Throws UsageError.
+/// The column of a curve by its name. Throws UsageError.
 std::string chosen_column(const Comparison& comparison, const std::string& curve) {
   std::vector<std::string> known = filled_columns(comparison);
   for (const std::string& column : {"eval_" + curve, curve}) {

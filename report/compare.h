@@ -1,4 +1,4 @@
-// Several runs beside each other: which settings learn better, over their seeds.
+// Comparison of several runs: which settings learn better, over their seeds.
 #pragma once
 
 #include <optional>
@@ -10,44 +10,44 @@
 
 namespace fovea {
 
-/// What a run has written into its log.csv.
+/// A run's log.csv.
 struct LoggedRun {
   TaskInfo task;
   std::vector<EpochRow> rows;
 
-  /// What stands in a column after epoch `epoch` (from 0); nothing where it was not measured, and
-  /// where the run has no such column.
+  /// The value of a column after epoch `epoch` (from 0); empty if it was not measured or if the run
+  /// has no such column.
   [[nodiscard]] std::optional<double> value(const std::string& column, std::int64_t epoch) const;
 };
 
-/// Runs that differ by nothing but their seed.
+/// Runs that differ only by their seed.
 struct RunGroup {
   std::string label;
   std::vector<LoggedRun> runs;
 
-  /// Epochs that every run has behind it.
+  /// Number of epochs completed by all runs.
   [[nodiscard]] std::int64_t epochs() const;
-  /// LoggedRun::value() of each run that has one.
+  /// LoggedRun::value() of each run that has the value.
   [[nodiscard]] std::vector<double> values(const std::string& column, std::int64_t epoch) const;
 };
 
-/// Groups of runs that choose their best epoch by the same score.
+/// Groups of runs with the same main metric.
 struct Comparison {
   TaskInfo task;
   std::vector<RunGroup> groups;
 
-  /// Of the logs of all runs, the epoch left out: those of the first, then what others add.
+  /// The columns of all logs except the epoch: those of the first log, then those added by others.
   [[nodiscard]] std::vector<std::string> columns() const;
 };
 
-/// A Markdown table with a row per group: runs, epochs, and the mean of the held-out scores after
-/// the last common epoch; of the score that chooses the best epoch its lowest and highest, too.
+/// A Markdown table with one row per group: runs, epochs, and the mean held-out scores after the
+/// last common epoch; for the main metric also the lowest and highest.
 [[nodiscard]] std::string comparison_table(const Comparison& comparison);
-/// label, run, and the rows of each run's log.csv.
+/// CSV with label, run, and the rows of each run's log.csv.
 [[nodiscard]] std::string comparison_csv(const Comparison& comparison);
-/// Means by epoch, a line per group. A curve is called as its column of log.csv, or, of held-out
-/// images, as what was measured: "top1" is "eval_top1". Empty: the score that chooses the best
-/// epoch. Throws UsageError where no run has values of it, naming what they have.
+/// Means by epoch, one line per group. A curve is named by its column in log.csv or, for held-out
+/// images, by its metric: "top1" is "eval_top1". Empty: the main metric. Throws UsageError if no
+/// run has values of it, naming the available curves.
 [[nodiscard]] Chart comparison_chart(const Comparison& comparison, const std::string& curve = {});
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Tables of evaluations, and their files.
+// Tables and files of evaluations.
 #include "report/evaluations.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ double images_per_second(const Evaluation& result) {
   return seconds > 0 ? static_cast<double>(result.metrics.samples) / seconds : 0;
 }
 
-/// The matrix row by row; of very many classes [true class, taken for, images] of what happened.
+/// The matrix row by row; for very many classes only occurring [true class, prediction, images].
 json json_of(const ClassReport& report) {
   const ConfusionMatrix& matrix = report.matrix();
   json rows = json::array();
@@ -47,7 +47,7 @@ json json_of(const std::vector<BrokenImage>& broken) {
   return messages;
 }
 
-/// Of each class of the model what the data set calls it; null where it has none.
+/// The data set's name for each class of the model; null if it has none.
 json names_in_data(const EvaluatedModel& m) {
   json names(m.classes.size(), json());
   for (std::size_t i = 0; i < m.match.labels.size(); ++i)

@@ -1,5 +1,5 @@
-// What `evaluate` found out: one table over all checkpoints and sizes, as text, CSV and JSON, and
-// the files about one of them.
+// Results of `evaluate`: one table over all checkpoints and sizes, as text, CSV and JSON, and
+// detailed files for a single one.
 #pragma once
 
 #include <filesystem>
@@ -16,33 +16,33 @@
 
 namespace fovea {
 
-/// One checkpoint at one image size.
+/// The results of one checkpoint at one image size.
 struct EvaluatedModel {
   std::string checkpoint, model, dataset;  ///< path; registry name; name of the data set
   ImageSize size{};
   double crop_pct = 0.875;
-  std::vector<std::string> classes;         ///< of the model
-  std::vector<std::string> data_classes{};  ///< as the data set calls its own
-  ClassMatch match{};                       ///< which of these are which of those
-  Evaluation result;                        ///< with its predictions
+  std::vector<std::string> classes;         ///< class names of the model
+  std::vector<std::string> data_classes{};  ///< class names of the data set
+  ClassMatch match{};                       ///< mapping between the two
+  Evaluation result;                        ///< includes the predictions
 
   [[nodiscard]] Calibration calibration() const { return Calibration(result.predictions); }
   [[nodiscard]] ClassReport class_report() const;
 };
 
-/// Columns for a terminal: checkpoint, size, images, loss, top-1, top-5, ECE, images per second,
-/// and how many of the model's classes the data set has and what told which is which.
+/// Table for a terminal: checkpoint, size, images, loss, top-1, top-5, ECE, images per second, the
+/// number of the model's classes in the data set, and how the classes were matched.
 [[nodiscard]] std::string evaluation_table(std::span<const EvaluatedModel> models);
-/// The same and more, a row per model: percentages as numbers.
+/// CSV with more columns, one row per model; percentages are numbers.
 [[nodiscard]] std::string evaluation_csv(std::span<const EvaluatedModel> models);
-/// {"results": [...]}: what the CSV has, broken images by name, every class with what the data set
-/// calls it and, row by row, the confusion matrix (of more than kMaxConfusionClasses the
-/// confusions that happened).
+/// {"results": [...]}: the CSV's values, the names of broken images, every class with the data
+/// set's name for it, and the confusion matrix row by row (with more than kMaxConfusionClasses
+/// classes, only the confusions that occurred).
 [[nodiscard]] std::string evaluation_json(std::span<const EvaluatedModel> models);
 
-/// The files of ClassReport::write(), calibration.csv and .svg, mistakes.csv, and where there are
-/// mistakes mistakes.svg and .png, in `folder`, which is made if need be. Returns their paths.
-/// `preparation` is how the model saw the images.
+/// Writes the files of ClassReport::write(), calibration.csv and .svg, mistakes.csv and, if there
+/// are mistakes, mistakes.svg and .png to `folder`, creating it if necessary. Returns the paths.
+/// `preparation` is the model's preprocessing.
 std::vector<std::filesystem::path> write_evaluation(const std::filesystem::path& folder,
                                                     const EvaluatedModel& model,
                                                     const Dataset& dataset,

@@ -1,4 +1,4 @@
-// Elements, attributes, escapes.
+// Writing of HTML elements, attributes and escapes.
 #include "report/html.h"
 
 #include "base/error.h"

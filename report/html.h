@@ -1,5 +1,4 @@
-// Just enough HTML to write a page that stands alone. Texts from outside are escaped here and
-// nowhere else.
+// A minimal HTML writer for self-contained pages. Foreign texts are escaped here and nowhere else.
 #pragma once
 
 #include <string>
@@ -13,11 +12,12 @@ class Html {
  public:
   using Attributes = std::vector<std::pair<std::string_view, std::string_view>>;
 
-  /// Starts a document up to and with <body>. `style` and `script` are the program's own text. The
-  /// page forbids itself to load anything (content security policy).
+  /// Starts a document up to and including <body>. `style` and `script` are trusted texts of the
+  /// program. A content security policy prevents the page from loading anything.
   Html(std::string_view title, std::string_view style, std::string_view script);
 
-  /// An element that is open while this lives: what is written meanwhile stands inside it.
+  /// An element that stays open during the object's lifetime; everything written meanwhile is
+  /// inside.
   class Element {
    public:
     Element(Html& html, std::string_view tag, const Attributes& attributes) : html_(html) {
@@ -35,22 +35,22 @@ class Html {
   }
 
   Html& open(std::string_view tag, const Attributes& attributes = {});
-  Html& close();  ///< the element opened last
+  Html& close();  ///< closes the element opened last
   Html& text(std::string_view text);
-  /// An element with a text and nothing else.
+  /// An element that contains only a text.
   Html& element(std::string_view tag, std::string_view content, const Attributes& attributes = {});
-  /// A picture inside the page; `type` is "image/png" or "image/svg+xml". `alternative` says what
-  /// it shows to those who do not see it.
+  /// An embedded picture; `type` is "image/png" or "image/svg+xml". `alternative` describes it for
+  /// users who cannot see it.
   Html& image(std::string_view type, std::string_view bytes, std::string_view alternative,
               const Attributes& attributes = {});
-  /// A drawing in a frame of its own.
+  /// A drawing in a separate frame.
   Html& figure(std::string_view svg, std::string_view alternative);
-  /// A table that scrolls sideways where it is wider than the page. The first cell of each row is
+  /// A table that scrolls horizontally if it is wider than the page. The first cell of each row is
   /// the row's heading.
   Html& table(const std::vector<std::string>& headings,
               const std::vector<std::vector<std::string>>& rows);
 
-  /// The whole document. Throws when an element was left open.
+  /// The whole document. Throws if an element is still open.
   [[nodiscard]] std::string finish() &&;
 
  private:

@@ -1,4 +1,4 @@
-// Measuring the shape bias of models, tables of it, and its files.
+// Measuring the shape bias of models, with tables and files of the results.
 #include "report/measured_bias.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace fovea {
 namespace {
 
-/// Each class of the model is one; it is called as its folder of pictures is.
+/// One category per class of the model, with the name of its folder of pictures.
 std::vector<Category> categories_by_name(const std::string& images, const ModelClasses& model) {
   std::vector<std::string> names = model.names;
   for (std::int64_t k = std::ssize(names); k < model.count; ++k) names.push_back(numbered_class(k));

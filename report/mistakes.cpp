@@ -1,4 +1,4 @@
-// Ranking wrong predictions, and laying out their pictures.
+// Ranking of wrong predictions, and the layout of their pictures.
 #include "report/mistakes.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kColumns = 6;
 constexpr double kTile = 150, kTileGap = 14, kCaption = 52, kMargin = 16, kTitle = 34;
 
-/// At most `length` bytes, cut between characters of UTF-8.
+/// At most `length` bytes, truncated between UTF-8 characters.
 std::string shortened(const std::string& text, std::size_t length) {
   if (text.size() <= length) return text;
   std::size_t end = length - 1;
@@ -25,7 +25,7 @@ std::string shortened(const std::string& text, std::size_t length) {
   return text.substr(0, end) + "\u2026";
 }
 
-/// Small pictures are scaled up here, so that no viewer smooths them.
+/// Small pictures are upscaled here, so that viewers do not smooth them.
 std::string sharp_png(const Image& image) {
   const auto side = static_cast<double>(std::max(image.height, image.width));
   const auto factor = static_cast<std::int64_t>(std::ceil(kTile / side));

@@ -1,4 +1,4 @@
-// The mistakes that a model is surest of: often wrong labels, or pictures of two things.
+// A model's most confident mistakes: often wrong labels, or pictures of two things.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace fovea {
 
-inline constexpr std::int64_t kMistakesShown = 24;  ///< by pages and tables of a model's results
+inline constexpr std::int64_t kMistakesShown = 24;  ///< number shown on pages and in tables
 
 struct Mistake {
   Prediction what;
-  Image image;                    ///< as the model sees it
-  std::string name;               ///< of the sample, as its data set describes it
-  std::string label, prediction;  ///< names of classes
+  Image image;                    ///< as seen by the model
+  std::string name;               ///< name of the sample in its data set
+  std::string label, prediction;  ///< class names
 };
 
-/// Wrong predictions from the most to the least confident, of equal ones the earlier image first;
-/// at most `count`. Those whose confidence is not finite are left out.
+/// Wrong predictions in descending order of confidence, at most `count`; ties are in image order.
+/// Predictions with non-finite confidence are excluded.
 [[nodiscard]] std::vector<Prediction> worst_mistakes(std::span<const Prediction> predictions,
                                                      std::int64_t count);
-/// The same with their pictures. `classes` are the names of the data set's classes.
+/// Worst mistakes with their pictures. `classes` are the names of the data set's classes.
 [[nodiscard]] std::vector<Mistake> worst_mistakes(std::span<const Prediction> predictions,
                                                   std::int64_t count, const Dataset& dataset,
                                                   const EvaluationTransform& preparation);
 
-/// The pictures with what they are, what they were taken for and how surely, six in a row.
+/// The pictures with label, prediction and confidence, six per row.
 [[nodiscard]] std::string svg_of_mistakes(std::span<const Mistake> mistakes);
-/// The pictures alone, in the same order; all have one size. At least one is needed.
+/// The pictures alone, in the same order. All must have one size; at least one is required.
 [[nodiscard]] Image sheet_of_mistakes(std::span<const Mistake> mistakes);
-/// image,name,label,prediction,probability
+/// CSV with the columns image,name,label,prediction,probability.
 [[nodiscard]] std::string csv_of_mistakes(std::span<const Mistake> mistakes);
 
 }  // namespace fovea

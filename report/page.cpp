@@ -1,4 +1,4 @@
-// The sections of the page, from the most to the least asked for.
+// The sections of a run's report, in order of importance.
 #include "report/page.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-/// Of the page, under a heading of its own.
+/// A section of the page with a heading, open during the object's lifetime.
 class PageSection {
  public:
   PageSection(Html& html, std::string_view id, std::string_view heading)
@@ -29,7 +29,7 @@ void add_tile(Html& html, std::string_view label, std::string_view value) {
   html.element("dt", label).element("dd", value);
 }
 
-/// Of the epoch whose weights are the best ones.
+/// Adds the scores of the best epoch.
 void add_best_scores(Html& html, const RunPage& page) {
   const std::vector<std::int64_t> best = best_epochs(page.task, page.epochs, 1);
   for (const EpochRow& row : page.epochs) {
@@ -64,7 +64,7 @@ void add_summary(Html& html, const RunPage& page) {
   }
 }
 
-/// A number of a group, where the epoch has it.
+/// A value of a group as a cell; empty if the epoch lacks it.
 std::string cell_of(const std::vector<double>& group, std::size_t index, int digits) {
   return group.empty() ? "" : fixed_text(group.at(index), digits);
 }
@@ -141,7 +141,7 @@ void add_samples(Html& html, const RunPage& page) {
              {{"class", small ? "sheet pixels" : "sheet"}});
 }
 
-/// A table for each group; `page.settings` has a group's settings one after another.
+/// Adds one table per group; in `page.settings` the settings of a group are consecutive.
 void add_settings(Html& html, const RunPage& page) {
   const PageSection section(html, "settings", "Settings");
   std::vector<std::vector<std::string>> rows;

@@ -1,4 +1,4 @@
-// The page about a run: one HTML file that needs nothing but itself.
+// The report of a run: one self-contained HTML file.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace fovea {
 
-/// A part of the page, with a link to it.
+/// A section of the page, with a link to it.
 struct Section {
   std::string id, heading;
-  std::function<void(Html&)> write;  ///< what stands below the heading
+  std::function<void(Html&)> write;  ///< writes the content below the heading
 };
 
-/// All that the page shows. What is absent is left out, or replaced by the note that says why.
+/// Content of the page. Missing parts are omitted or replaced by a note with the reason.
 struct RunPage {
   struct Setting {
     std::string group, name, value, help;
@@ -31,17 +31,18 @@ struct RunPage {
   TaskInfo task;
   std::vector<EpochRow> epochs;
 
-  /// What an evaluation found, label and value; none: those of the best epoch in the log are shown.
+  /// Label and value of each evaluation result; if empty, the best epoch's scores from the log are
+  /// shown.
   std::vector<std::pair<std::string, std::string>> scores;
-  std::vector<Section> details;  ///< of the evaluation
-  std::string no_evaluation;     ///< why there is none, or ""
+  std::vector<Section> details;  ///< sections of the evaluation
+  std::string no_evaluation;     ///< reason for a missing evaluation, or ""
 
-  Image picture;  ///< what the model made of held-out images after picture_epoch; empty: none
+  Image picture;  ///< the model's output on held-out images after picture_epoch; empty: none
   std::int64_t picture_epoch = 0;
 
-  Image samples;                 ///< training images as the model saw them, in rows; empty: none
-  std::int64_t sample_side = 0;  ///< of one of them, in pixels
-  std::string samples_note;      ///< what was done to them, or why there are none
+  Image samples;                 ///< training images as seen by the model, in rows; empty: none
+  std::int64_t sample_side = 0;  ///< side of one image in pixels
+  std::string samples_note;  ///< description of their augmentation, or the reason for their absence
 
   std::vector<Setting> settings;
 };

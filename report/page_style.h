@@ -1,5 +1,5 @@
-// How the page of a run looks, by day and by night, and the script that tells a test whether all
-// of its pictures could be shown.
+// Style sheet of a run's report, for light and dark mode, and a script that reports to a test
+// whether all pictures loaded.
 #pragma once
 
 #include <string_view>

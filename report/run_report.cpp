@@ -1,4 +1,4 @@
-// Collecting what the page shows.
+// Collects the content of a run's report.
 #include "report/run_report.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ fs::path find_run_weights(const RunPaths& run, const RunReportOptions& options) 
   return file;
 }
 
-/// What the page is made from.
+/// The inputs of the page.
 struct Run {
   RunPaths paths;
   RunReportOptions options;
@@ -73,7 +73,7 @@ void load_model_of(Run& run, RunPage& page) {
   page.facts.emplace_back("weights", which);
 }
 
-/// Scores and sections of a classifier; returns how many images were looked at.
+/// Adds a classifier's scores and sections; returns the number of evaluated images.
 std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& opened,
                                  const EvaluateOptions& how, RunPage& page) {
   const ModelClasses learned{run.model->info().num_classes, run.info.classes};
@@ -91,7 +91,7 @@ std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>&
   return evaluated.result.pass.samples;
 }
 
-/// The same of any other task.
+/// Adds the scores of any other task; returns the number of evaluated images.
 std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                            const EvaluateOptions& how, RunPage& page) {
   const auto task = make_task(run.config, *run.model);
@@ -121,7 +121,7 @@ void evaluate_model_of(Run& run, RunPage& page) {
                                                   " at ", height, " x ", width));
 }
 
-/// That of the last epoch that left one.
+/// Adds the picture of the last epoch that has one.
 void add_picture(const RunPaths& paths, RunPage& page) {
   for (const EpochRow& row : page.epochs) {
     const fs::path file = paths.epoch_picture(row.epoch);
@@ -131,7 +131,7 @@ void add_picture(const RunPaths& paths, RunPage& page) {
   }
 }
 
-/// The first training images of the run, as its first epoch saw them.
+/// Adds the first training images as augmented in the first epoch.
 void add_samples(const Run& run, RunPage& page) {
   TrainConfig config = run.config;
   const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
@@ -139,7 +139,7 @@ void add_samples(const Run& run, RunPage& page) {
   const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   LoaderOptions& loading = config.images.loader;
   const std::int64_t shown = kSamplesShown / loading.rows.splits;
-  config.task->forget_files();  // a teacher has no part in what is shown
+  config.task->forget_files();  // a teacher does not affect the images
   const std::unique_ptr<const Task> task = make_task(config, *run.model);
   const std::int64_t unit = task->info().batch_multiple;
   loading.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
@@ -154,7 +154,7 @@ void add_samples(const Run& run, RunPage& page) {
   page.sample_side = batch.images.size(2);
 }
 
-/// Runs `part`; what goes wrong becomes a note, because the rest of the page is worth having.
+/// Runs `part`. An error becomes a note on the page, so that the other parts are still written.
 template <class Part>
 void attempt(const Part& part, std::string& note, const std::string& what) {
   try {

@@ -1,4 +1,4 @@
-// Decisions by category, their counts, and a picture of them.
+// Shape bias: decisions by category, their counts, and a chart.
 #include "report/shape_bias.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ double percent(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? kUndefined : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Mean of exp(logit - largest) over the classes: of one row as good as of its softmax.
+/// Mean of exp(logit - largest) over the classes; within a row it ranks like the mean of the
+/// softmax.
 double mean_weight(const float* row, double largest, const std::vector<std::int64_t>& classes) {
   double sum = 0;
   for (const std::int64_t k : classes) sum += std::exp(static_cast<double>(row[k]) - largest);

@@ -1,4 +1,4 @@
-// Whether a model goes by shape or by texture where the two disagree.
+// Shape bias: whether a model follows shape or texture when the two cues conflict.
 #pragma once
 
 #include <cstdint>
@@ -13,51 +13,52 @@
 
 namespace fovea {
 
-/// Of each row of logits f32 [N, K] the category with the largest mean of the softmax over its
-/// classes; of equal ones the first. Throws where a category has a class that no column is of.
+/// For each row of logits f32 [N, K], the category with the largest mean softmax over its classes;
+/// the first wins ties. Throws if a category has a class without a column.
 [[nodiscard]] std::vector<std::int64_t> decide(const Tensor& logits,
                                                const std::vector<Category>& categories);
 
-/// What a model said to the pictures of a cue conflict.
+/// A model's responses to cue conflict pictures.
 struct CueResponses {
   EvaluationPass pass{};
-  Tensor logits{};                      ///< f32 [N, K]; 0 where a picture is broken
-  std::vector<std::int64_t> decisions;  ///< a category; -1 where a picture is broken
+  Tensor logits{};                      ///< f32 [N, K]; 0 for a broken picture
+  std::vector<std::int64_t> decisions;  ///< category indices; -1 for a broken picture
 };
 [[nodiscard]] CueResponses respond(Classifier& model, const CueConflict& cues,
                                    const std::vector<Category>& categories,
                                    const EvaluateOptions& options);
 
-/// A share as tables show it, with two decimals or "-" where it is undefined; and as a cell of CSV.
+/// A percentage for tables, with two decimals, or "-" if undefined; and as a CSV cell.
 [[nodiscard]] std::string shown_percent(double percent);
 [[nodiscard]] std::string percent_cell(double percent);
 
-/// Decisions for the shape and for the texture, counted by the category of the shape:
+/// Decisions for shape and for texture, counted by the category of the shape:
 ///
-///     shape bias = shape / (shape + texture)        of the pictures where either was chosen
+///     shape bias = shape / (shape + texture)        over the pictures with either decision
 class ShapeBias {
  public:
   struct Row {
     std::string name;
     std::int64_t images = 0, shape = 0, texture = 0;
-    [[nodiscard]] double bias() const;    ///< percent; NaN where neither was ever chosen
+    [[nodiscard]] double bias() const;    ///< percent; NaN if neither was chosen
     [[nodiscard]] double either() const;  ///< percent of the images
   };
 
-  /// Pictures without a decision (-1) are left out.
+  /// Pictures without a decision (-1) are excluded.
   ShapeBias(const CueConflict& cues, const std::vector<std::int64_t>& decisions);
 
-  /// Of the categories that are the shape of a picture, in their order.
+  /// The categories that occur as a picture's shape, in their order.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  [[nodiscard]] const Row& all() const { return all_; }  ///< of all pictures together
-  /// Mean over the categories in which either was chosen, percent; NaN where there are none.
+  [[nodiscard]] const Row& all() const { return all_; }  ///< all pictures together
+  /// Mean over the categories with either decision, in percent; NaN if there are none.
   [[nodiscard]] double mean_bias() const;
 
-  /// For a terminal: a row per category, all, and the mean of the categories.
+  /// For a terminal: one row per category, all pictures, and the mean over categories.
   [[nodiscard]] std::string table() const;
-  /// category,images,shape,texture,either,shape_bias: the same rows; empty cells where undefined.
+  /// CSV category,images,shape,texture,either,shape_bias with the same rows; undefined cells are
+  /// empty.
   [[nodiscard]] std::string csv() const;
-  /// A bar per category, shape from the left, texture from the right.
+  /// Chart with one bar per category, shape from the left, texture from the right.
   [[nodiscard]] std::string svg() const;
 
  private:
@@ -65,8 +66,7 @@ class ShapeBias {
   Row all_;
 };
 
-/// image,shape,texture,decision: a row per picture, what the model decided empty where it is
-/// broken.
+/// image,shape,texture,decision: one row per picture; the decision is empty for a broken picture.
 [[nodiscard]] std::string csv_of_decisions(const CueConflict& cues,
                                            const std::vector<std::int64_t>& decisions);
 

@@ -1,4 +1,4 @@
-// The list of parts, and what follows from several of them.
+// Fields of the training configuration, and values derived from several of its parts.
 #include "settings/config.h"
 
 #include "base/text.h"

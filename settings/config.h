@@ -1,4 +1,4 @@
-// Everything that decides what a training run does: the options of its parts.
+// TrainConfig: all settings that determine a training run, grouped by component.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@
 
 namespace fovea {
 
-/// Made by config_for() in train/start/tasks.h, which knows the tasks. Values here only keep it
-/// defined: runs start from a recipe (recipes/). What follows from several parts, or from what all
-/// share, is resolved by the functions below, once.
+/// Made by config_for() in train/start/tasks.h. The defaults here only keep every member defined:
+/// runs start from a recipe (recipes/). Values that depend on several parts are resolved once, by
+/// the functions below.
 struct TrainConfig {
   RunContext run{};
   DatasetOptions data{};
   TrainingImages images{.loader = {.epoch = {.shuffle_buffer = 5000}}};
   TrainingSizes sizes{};
-  EvaluateOptions evaluation{.batch_size = 0};  ///< 0: training's
+  EvaluateOptions evaluation{.batch_size = 0};  ///< 0: training's batch size
   ModelChoice model{};
   InitialWeights weights{};
   FrozenOptions frozen{};
@@ -42,11 +42,11 @@ struct TrainConfig {
   AnyTaskSettings task{};
 };
 
-/// Every setting of `config`, bound to it, in the order of --help.
+/// Fields of all settings, bound to `config`, in the order of --help.
 [[nodiscard]] Fields fields_of(TrainConfig& config);
 
-/// Throws UsageError where settings do not fit each other. The following expect that it has been
-/// called.
+/// Throws UsageError if settings contradict each other. The functions below require that this check
+/// has passed.
 void check_config(const TrainConfig& config);
 
 [[nodiscard]] DatasetOptions dataset_options(const TrainConfig& config);
@@ -55,16 +55,16 @@ void check_config(const TrainConfig& config);
 [[nodiscard]] StepOptions step_options(const TrainConfig& config);
 [[nodiscard]] ScheduleOptions schedule_options(const TrainConfig& config);
 [[nodiscard]] TrainerOptions trainer_options(const TrainConfig& config);
-/// The rate at the end of the warm-up.
+/// The learning rate at the end of the warm-up.
 [[nodiscard]] double peak_lr(const TrainConfig& config);
-/// The side of training's square images in an epoch, where it is not the model's, `usual`.
+/// Size of training's square images in an epoch, if it differs from the model's size, `usual`.
 [[nodiscard]] ImageSize training_size(const TrainConfig& config, ImageSize usual,
                                       std::int64_t epoch);
 
-/// Adds what of the settings of the rate is not taken as it stands.
+/// Adds notes about learning rate settings that are not applied literally.
 void note_schedule(const TrainConfig& config, Notices& notices);
-/// Adds how much of the first weights a run of so many updates leaves in their average, where that
-/// is more than a hundredth.
+/// Adds a note if the initial weights make up more than one percent of the averaged weights after
+/// this number of updates.
 void note_average(const TrainConfig& config, std::int64_t updates, Notices& notices);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// What settings of several parts must have in common.
+// Checks of settings across several components.
 #include <nlohmann/json.hpp>
 
 #include "data/fields.h"

@@ -1,4 +1,4 @@
-// Weights from files, heads and what is frozen.
+// Fields for weights loaded from files, head resets and frozen parameters.
 #include "settings/initial_weights.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// What a run's model starts with, and what of it stays as it is.
+// Options for a run's initial weights and for parameters that stay frozen.
 #pragma once
 
 #include <optional>
@@ -17,30 +17,30 @@ template <>
 inline constexpr auto kNames<InitialValues> = std::to_array<Named<InitialValues>>(
     {{InitialValues::timm, "timm"}, {InitialValues::jax, "jax"}});
 
-/// Applied in this order.
+/// Sources of initial weights, applied in this order.
 struct InitialWeights {
   InitialValues values = InitialValues::timm;
-  std::string finetune{};     ///< a file or folder of weights: all but the head's, at any size
-  std::string checkpoint{};   ///< the same of exactly this model
-  std::string weights_key{};  ///< of such a file, see read_weights()
+  std::string finetune{};     ///< weights file or folder; the head may differ, any grid
+  std::string checkpoint{};   ///< weights file or folder of exactly this model
+  std::string weights_key{};  ///< key of the weights in such a file, see read_weights()
   PositionTableOptions positions{};
-  std::string pegs{};  ///< a file of weights whose position encoding generators are taken
+  std::string pegs{};  ///< weights file; only its position encoding generators are loaded
   std::optional<double> head_scale{}, head_bias{};
 };
 
-/// `options` must live as long as the fields are used.
+/// Adds the fields of all models. `options` must outlive the fields.
 void add_fields(Fields& fields, InitialWeights& options);
-/// Of models with blocks as ViT's and heads that are read: their values, PEGs and heads.
+/// Adds the fields of classifiers with ViT-style blocks: attention values, PEGs and heads.
 void add_classifier_fields(Fields& fields, InitialWeights& options);
-/// Throws UsageError where options do not fit each other.
+/// Throws UsageError if options contradict each other.
 void check_options(const InitialWeights& options);
 
 /// Parameters that are not trained.
 struct FrozenOptions {
-  std::string patterns{};      ///< regular expressions, separated by blanks: names with a match
-  bool all_but_heads = false;  ///< a linear probe
+  std::string patterns{};      ///< regular expressions separated by blanks; freeze matching names
+  bool all_but_heads = false;  ///< linear probing: train only the heads
 
-  /// Throws UsageError on one that is not a regular expression.
+  /// Throws UsageError if a pattern is not a regular expression.
   [[nodiscard]] std::vector<std::regex> expressions() const;
 };
 void add_fields(Fields& fields, FrozenOptions& options);

@@ -1,4 +1,4 @@
-// One row per flag; the models themselves check the values.
+// Model flags, one row per flag; the models check the values.
 #include "settings/model_settings.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ using nlohmann::json;
 enum class Kind { value, size, list, yes_no, object };
 
 struct Row {
-  std::optional<TaskKind> task;  ///< of the models that may have it; none: all
+  std::optional<TaskKind> task;  ///< task of the models with this flag; empty: all tasks
   const char* group;
   const char* flag;
   Kind kind;
   const char* help;
-  std::vector<std::string> (*names)() = nullptr;  ///< what may be said, where it is an enumeration
+  std::vector<std::string> (*names)() = nullptr;  ///< allowed values, for an enumeration
 };
 
 constexpr auto kClassifiers = TaskKind::classification;
@@ -119,7 +119,7 @@ json parse(const Row& row, const std::string& text) {
   return value;
 }
 
-/// timm's names.
+/// timm's names for the flag.
 std::vector<std::string> other_names_of(std::string_view flag) {
   if (flag == "global-pool") return {"gp"};
   if (flag == "model-args") return {"model-kwargs"};
@@ -196,7 +196,7 @@ void add_fields(Fields& fields, ModelChoice& model, TaskKind task) {
 
 json ModelChoice::overrides() const {
   json overrides = settings.overrides();
-  const bool has_blocks = name != "linear";  // the recipes' drop path is no mistake there
+  const bool has_blocks = name != "linear";  // the linear model ignores a recipe's drop path
   if (drop_path > 0 && has_blocks) overrides["drop_path"] = drop_path;
   if (drop > 0) overrides["drop_rate"] = drop;
   if (pos_drop_rate > 0) overrides["pos_drop_rate"] = pos_drop_rate;

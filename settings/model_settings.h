@@ -1,4 +1,4 @@
-// Which model is trained, and the settings of models that have a flag.
+// The choice of the model, and those of its settings that have a flag.
 #pragma once
 
 #include <map>
@@ -11,22 +11,22 @@
 
 namespace fovea {
 
-/// Texts by configuration key: "peg_kernel" is --peg-kernel. All are empty at first: then the
-/// registry's values hold. A model that does not know a setting refuses it by name when it is
-/// built.
+/// Setting texts by configuration key: "peg_kernel" is --peg-kernel. All are empty by default,
+/// which keeps the registry's values. When a model is built, it rejects unsupported settings by
+/// name.
 class ModelSettings {
  public:
   ModelSettings();
 
-  /// A field for each setting, bound to this object, under headings by model family; or for those
-  /// that models of that task may have.
+  /// Adds one field per setting, bound to this object, under one heading per model family. With a
+  /// task, only the settings of its models.
   void add_fields(Fields& fields);
   void add_fields(Fields& fields, TaskKind task);
 
-  /// Throws when there is no such setting.
+  /// Throws if there is no such setting.
   std::string& operator[](std::string_view key);
 
-  /// What was set, as a JSON object for make_model(). Throws UsageError.
+  /// The settings that are not empty, as a JSON object for make_model(). Throws UsageError.
   [[nodiscard]] nlohmann::json overrides() const;
 
  private:
@@ -34,16 +34,17 @@ class ModelSettings {
 };
 
 struct ModelChoice {
-  std::string name = "vit_tiny_patch4_32";  ///< in the registry
+  std::string name = "vit_tiny_patch4_32";  ///< registry name
   ModelSettings settings{};
-  double drop_path = 0;  ///< of the last block's branches
-  double drop = 0;       ///< of what the head reads
+  double drop_path = 0;  ///< drop path rate of the last block's branches
+  double drop = 0;       ///< dropout rate before the head
   double pos_drop_rate = 0, proj_drop_rate = 0, attn_drop_rate = 0;
 
-  /// What differs from the registry, as a JSON object for make_model(). Throws UsageError.
+  /// The settings that differ from the registry's, as a JSON object for make_model(). Throws
+  /// UsageError.
   [[nodiscard]] nlohmann::json overrides() const;
 };
-/// Of models of that task. `model` must live as long as the fields are used.
+/// Adds the fields for models of that task. `model` must outlive the fields.
 void add_fields(Fields& fields, ModelChoice& model, TaskKind task);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Flags about position tables.
+// Fields for resizing position tables.
 #include "settings/position_tables.h"
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ void apply(const PositionTableOptions& options, LoadOptions& how) {
   const nlohmann::json grid = parse_config_value(options.grid);
   const bool pair = grid.is_array() && grid.size() == 2 && grid[0].is_number_integer() &&
                     grid[1].is_number_integer();
-  constexpr std::int64_t kMost = 1 << 24;  // along an axis, as sizes of images
+  constexpr std::int64_t kMost = 1 << 24;  // per axis, as for image sizes
   std::array<std::int64_t, 2> sides{};
   if (pair) sides = grid.get<std::array<std::int64_t, 2>>();
   const auto [height, width] = sides;

@@ -1,4 +1,4 @@
-// How position tables of weights come to another grid.
+// Options for resizing the position tables of loaded weights to another grid.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace fovea {
 
 struct PositionTableOptions {
   PosResize resize = PosResize::automatic;
-  std::string grid{};  ///< HxW; empty: as the weights say it
+  std::string grid{};  ///< HxW; empty: taken from the weights
 };
 
-/// `options` must live as long as the fields are used.
+/// `options` must outlive the fields.
 void add_fields(FieldGroup& group, PositionTableOptions& options);
-/// Puts them into `how`. Throws UsageError on a grid that is none.
+/// Copies the options into `how`. Throws UsageError if the grid is invalid.
 void apply(const PositionTableOptions& options, LoadOptions& how);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Flags that are about this start of a program; most of them are not saved.
+// Fields for a single invocation of a program; most of them are not saved with the run.
 #include "settings/run_request.h"
 
 namespace fovea {

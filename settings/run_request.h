@@ -1,4 +1,4 @@
-// What a program is asked to do with a run, and what to write besides its weights.
+// Options for one invocation of a program: what to do with a run, and which extra files to write.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ struct RunRequest {
   std::string output{};       ///< the run's folder; empty: a new one under runs/
   std::string config{};       ///< JSON file of settings
   std::string resume{};       ///< "auto" or a state file
-  bool verbose = false;       ///< show every setting at the start
-  bool other_images = false;  ///< go on though the images are others than a file says
-  bool eval = false;          ///< evaluate and leave
-  bool use_ema = false;       ///< with eval: the averaged weights
-  bool plan = false;          ///< measure, say what the run needs, and leave
+  bool verbose = false;       ///< print all settings, not only those that differ from the recipe
+  bool other_images = false;  ///< resume even if the images differ from the recorded ones
+  bool eval = false;          ///< evaluate, then exit
+  bool use_ema = false;       ///< with eval: evaluate the averaged weights
+  bool plan = false;          ///< measure and print the resources that the run needs, then exit
   bool auto_batch = false;
-  bool verify_data = false;  ///< look for broken images and leave
-  std::int64_t profile = 0;  ///< steps to trace
-  bool save_images = false;  ///< the first batch as a picture
-  bool report = true;        ///< an HTML page at the end
+  bool verify_data = false;  ///< check for broken images, then exit
+  std::int64_t profile = 0;  ///< number of steps to trace
+  bool save_images = false;  ///< write the first batch as a picture
+  bool report = true;        ///< write an HTML report at the end
 };
 
-/// `request` must live as long as the fields are used.
+/// `request` must outlive the fields.
 void add_fields(Fields& fields, RunRequest& request);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The settings that one task has and others do not, behind one interface.
+// Interface for the settings that belong to a single task.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@ namespace fovea {
 
 struct TrainConfig;
 
-/// Made for each run by the task's row in train/start/tasks.cpp. The other settings of the run,
-/// `config`, are there to be looked at.
+/// Made for each run by the task's row in train/start/tasks.cpp. Functions may read the run's other
+/// settings in `config`.
 class TaskSettings {
  public:
   virtual ~TaskSettings() = default;
   [[nodiscard]] virtual std::unique_ptr<TaskSettings> clone() const = 0;
   [[nodiscard]] virtual TaskKind kind() const = 0;
 
-  /// Its own fields, and those of options in `config` that not every task has a use for.
+  /// Adds the task's own fields, and fields of those options in `config` that not every task uses.
   virtual void add_fields(Fields& fields, TrainConfig& config) = 0;
-  /// Throws UsageError where settings do not fit each other.
+  /// Throws UsageError if settings contradict each other.
   virtual void check(const TrainConfig& config) const = 0;
-  /// What a run logs.
+  /// Description of the values that a run logs.
   [[nodiscard]] virtual TaskInfo info(const TrainConfig& config) const = 0;
-  /// For training on `images`, which must outlive the call; null where no loss will ask for them.
-  /// The settings must have been checked.
+  /// Makes the task for training on `images`, which must outlive the call; `images` may be null if
+  /// no loss will be computed. Requires a successful check().
   [[nodiscard]] virtual std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
                                                          const Dataset* images) const = 0;
-  /// Leaves out what only the loss needs, files that may be gone by now: the task will prepare
-  /// batches to be looked at.
+  /// Clears settings that only the loss needs, such as files that may no longer exist. The task
+  /// will then prepare batches only for inspection.
   virtual void forget_files() {}
-  /// Sets what runs had before a setting came to be, where that is not its default: saved settings
-  /// that do not speak of it mean that.
+  /// Sets values for saved configurations that predate a setting, where these differ from the
+  /// setting's default.
   virtual void precede_settings() {}
 };
 
-/// A task's settings by value. One that is empty or was moved from must not be used.
+/// Owns a task's settings with value semantics. An empty or moved-from object must not be used.
 class AnyTaskSettings {
  public:
   AnyTaskSettings() = default;

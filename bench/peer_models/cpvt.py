@@ -1,5 +1,5 @@
 """CPVT in PyTorch: timm's blocks (DeiT's) with position encoding generators in the form of Twins'
-code, and the relative position encodings that the papers compare with, for any settings of the
+code, and the relative position encodings that the papers compare with, for all settings in the
 golden files.
 
     cpvt.py GOLDEN...          compares logits, loss and gradients with golden files
@@ -13,7 +13,7 @@ from torch import nn
 
 
 def sincos(dim, grid, prefix):
-    """MAE's table: the first half of the channels is the column."""
+    """MAE's table: the first half of the channels encodes the column."""
     omega = 10000.0 ** (-torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
     y, x = (t.flatten()[:, None] * omega for t in torch.meshgrid(*map(torch.arange, grid), indexing="ij"))
     table = torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], 1)

@@ -7,10 +7,10 @@ from safetensors import safe_open
 
 
 def outputs(model, x, target, config):
-    """All that a golden file may hold: outputs, gradients and what was kept, by its names."""
+    """All possible contents of a golden file by name: outputs, gradients and tapped values."""
     x = x.clone().requires_grad_()
     with torch.no_grad():
-        model.eval()(x)  # the second pass reads what the first one kept
+        model.eval()(x)  # the second pass uses the values cached by the first
         found = {"logits_eval": model(x)}
     found["logits"] = model.train()(x, lambda name, value: found.__setitem__(name, value))
     smoothing = config["smoothing"] if config["loss"] == "label_smoothing" else 0.0
@@ -37,7 +37,7 @@ def worst_error(build, path):
 
 
 def check(builds, paths):
-    """For main(): prints the worst error; the exit code is 1 above 1e-9."""
+    """Main function of a model: prints the largest error; the exit code is 1 above 1e-9."""
     worst = max(worst_error(build, path) for path in paths for build in builds)
     print(f"worst relative error {worst:.1e}")
     return worst > 1e-9

@@ -1,4 +1,4 @@
-"""The masked autoencoder in PyTorch: timm's blocks in the form of MAE's code, for any settings of
+"""The masked autoencoder in PyTorch: timm's blocks in the form of MAE's code, for all settings in
 the golden files.
 
     mae.py GOLDEN...          compares mask, latent, prediction, loss and gradients with golden files
@@ -13,7 +13,7 @@ from torch import nn
 
 
 def sincos(dim, grid):
-    """MAE's table with a zero row for the class token: the first half of the channels is the column."""
+    """MAE's table with a zero row for the class token: the first half of the channels encodes the column."""
     omega = 10000.0 ** (-torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
     y, x = (t.flatten()[:, None] * omega for t in torch.meshgrid(*map(torch.arange, grid), indexing="ij"))
     table = torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], 1)
@@ -48,7 +48,7 @@ class MAE(nn.Module):
         self.decoder_pred = nn.Linear(width, self.patch**2 * c["in_chans"])
 
     def target(self, x):
-        """Patches by row, column, channel."""
+        """Patches in the order row, column, channel."""
         (h, w), p = self.grid, self.patch
         t = x.unflatten(2, (h, p)).unflatten(4, (w, p)).permute(0, 2, 4, 3, 5, 1).flatten(3).flatten(1, 2)
         if not self.config["norm_pix_loss"]:
@@ -56,7 +56,7 @@ class MAE(nn.Module):
         return (t - t.mean(-1, keepdim=True)) / (t.var(-1, keepdim=True) + 1e-6).sqrt()
 
     def predict(self, x, noise=None):
-        """What the encoder makes of the visible patches, the decoder of all, and which are hidden."""
+        """Output of the encoder for the visible patches, of the decoder for all patches, and the mask."""
         if noise is None:
             noise = torch.rand(len(x), self.count, device=x.device)
         shuffle = noise.argsort(dim=1, stable=True)
@@ -88,7 +88,7 @@ class MAE(nn.Module):
         return (((pred - self.target(x)) ** 2).mean(-1) * mask).sum() / mask.sum()
 
 
-# Of the models that are measured.
+# The models that are measured.
 SIZES = {
     "mae_vit_base_patch16": dict(img_size=[224, 224], patch_size=16, embed_dim=768, depth=12, num_heads=12),
     "mae_pit_tiny_32": dict(img_size=[32, 32], patch_size=1, embed_dim=192, depth=12, num_heads=12),
@@ -119,7 +119,7 @@ def worst_error(path):
 
 
 def check(paths):
-    """Prints the worst error; the exit code is 1 above 1e-9."""
+    """Prints the largest error; the exit code is 1 above 1e-9."""
     worst = max(map(worst_error, paths))
     print(f"worst relative error {worst:.1e}")
     return worst > 1e-9

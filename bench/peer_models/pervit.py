@@ -1,8 +1,8 @@
-"""PerViT in PyTorch, in the form of the official code, for any settings of the golden files.
+"""PerViT in PyTorch, in the form of the official code, for all settings in the golden files.
 
-The peer of ./run bench --peer has the obvious savings: Phi_p once per forward pass, kept while
-evaluating, and scaled_dot_product_attention with log Phi_p as its mask. With product=True attention
-is written as the paper has it, Phi_c Phi_p / sum: the oracle of tests/golden/random_pervit.py.
+The peer of ./run bench --peer includes the obvious optimisations: Phi_p once per forward pass, cached in
+evaluation, and scaled_dot_product_attention with log Phi_p as its mask. With product=True attention
+is written as in the paper, Phi_c Phi_p / sum: the oracle of tests/golden/random_pervit.py.
 
     pervit.py GOLDEN...        compares logits, loss and gradients of both forms with golden files
 """
@@ -14,7 +14,7 @@ from torch import nn
 
 
 class Activation(nn.Module):
-    """Phi_p of one block before its sigmoid, from R [N, 4H, P, P]: one image per query."""
+    """Phi_p of one block before its sigmoid, from R [N, 4H, P, P], which has one map per query."""
 
     def __init__(self, heads, kernel, layers):
         super().__init__()

@@ -1,4 +1,4 @@
-// Which grid a file's tensor is laid out by, and what it becomes on another one.
+// Finding the grid that a file's tensor is laid out on, and resizing the tensor to another grid.
 #include "models/checkpoints/grid_fit.h"
 
 #include <algorithm>
@@ -13,18 +13,17 @@
 namespace fovea {
 namespace {
 
-/// [1, prefix + patches, D], as position tables are.
+/// True for the shape of a position table, [1, prefix + patches, D].
 bool is_token_table(const Shape& shape) { return shape.rank() == 3 && shape[0] == 1; }
 
-/// Filled by sincos_table(). Other fixed parameters are drawn.
+/// True for tables that sincos_table() fills. Other fixed parameters are random.
 bool is_computed(const Parameter& p) { return p.is_fixed && p.role == Role::position_table; }
 
 bool is_of_tokens(const Parameter& p) {
   return p.role == Role::position_table || p.role == Role::position_encoding;
 }
 
-/// Whether they have as many places. In a matrix those are its columns, else they lie along the
-/// first two axes.
+/// True if both shapes have equally many places: columns of a matrix, else the first two axes.
 bool same_places(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return false;
   if (a.rank() == 2) return a[1] == b[1];
@@ -36,7 +35,7 @@ bool same_places(const Shape& a, const Shape& b) {
 
 std::string grid_text(const TokenGrid& grid) { return text_of(grid.size[0], "x", grid.size[1]); }
 
-/// With the tokens before the patches.
+/// "gh x gw", preceded by the number of prefix tokens if any.
 std::string layout_text(const TokenGrid& grid) {
   return grid.prefix == 0 ? grid_text(grid) : text_of(grid.prefix, " + ", grid_text(grid));
 }
@@ -52,16 +51,16 @@ std::optional<std::array<std::int64_t, 2>> square_of(std::int64_t patches) {
   return {{side, side}};
 }
 
-/// [P, P, C]: a square grid with as many places around it on each side.
+/// True for a square map [P, P, C]: a grid with a margin of equal width on each side.
 bool is_map(const Shape& shape) {
   return shape.rank() == 3 && shape[0] > 1 && shape[0] == shape[1];
 }
 
-/// All that a map has around its grid, along an axis.
+/// Places of a map outside its grid along one axis, both margins together.
 std::int64_t surplus_of(const Shape& map, const TokenGrid& grid) { return map[0] - grid.size[0]; }
 
-/// x [1, C, P, P] with `size` places between the margins of an axis: a margin is counted in places,
-/// whatever the grid.
+/// Resizes x [1, C, P, P] along one axis so that `size` places lie between its margins. Margins are
+/// a number of places and keep their width.
 Tensor resize_between(const Tensor& x, int axis, std::int64_t margin, std::int64_t size,
                       const ops::ResizeOptions& how) {
   const std::int64_t end = x.size(axis) - margin;
@@ -73,7 +72,7 @@ Tensor resize_between(const Tensor& x, int axis, std::int64_t margin, std::int64
                   axis);
 }
 
-/// A map [P, P, C] of one grid for another.
+/// Resizes a map [P, P, C] from its grid to another one.
 Tensor resize_map(const Tensor& map, std::int64_t margin, const TokenGrid& to,
                   const ops::ResizeOptions& how) {
   Tensor x = ops::unsqueeze(ops::permute(map, {2, 0, 1}), 0);
@@ -83,9 +82,9 @@ Tensor resize_map(const Tensor& map, std::int64_t margin, const TokenGrid& to,
   return ops::permute(ops::squeeze(x, 0), {1, 2, 0}).contiguous();
 }
 
-constexpr double kRounding = 4e-3;  // of bf16, near one
+constexpr double kRounding = 4e-3;  // bf16 rounding error near one
 
-/// The largest difference of a file's table from the computed one of a grid.
+/// Largest absolute difference between a file's table and the table computed for a grid.
 double difference_from_computed(const Tensor& file, const TokenGrid& grid) {
   const Tensor computed = empty(file.shape(), {DType::f64, {}});
   sincos_table(grid.size, grid.prefix)(computed, {});
@@ -95,7 +94,7 @@ double difference_from_computed(const Tensor& file, const TokenGrid& grid) {
   return worst;
 }
 
-/// Computed values show their grid, wherever they stand: no other one gives such values.
+/// The grid of a computed table. Its values identify the grid uniquely.
 std::optional<TokenGrid> grid_shown_by(const Tensor& table, std::int64_t prefix) {
   if (table.size(2) % 4 != 0) return {};  // sincos_table() has none
   const std::int64_t patches = table.size(1) - prefix;
@@ -152,7 +151,7 @@ std::optional<GridFit::Source> GridFit::source_of(const Parameter& p, const Tens
   return guess(p, file);
 }
 
-/// The number of patches is all that is known.
+/// Guesses the grid from the number of patches alone.
 std::optional<GridFit::Source> GridFit::guess(const Parameter& p, const Tensor& file) const {
   const Shape& shape = file.shape();
   if (is_map(shape) && is_map(p.tensor.shape())) {
@@ -175,13 +174,13 @@ std::optional<GridFit::Source> GridFit::guess(const Parameter& p, const Tensor& 
   return {};
 }
 
-/// An embedding that covers patches only has none.
+/// Prefix tokens of a file's table; 0 for an embedding that covers only the patches.
 std::int64_t GridFit::prefix_of(const Parameter& p, const Tensor& file) const {
   const bool as_the_models = p.grid.prefix == 0 || file.shape() == p.tensor.shape();
   return as_the_models ? p.grid.prefix : options_.prefix;
 }
 
-/// What the user can do where the grid is not known.
+/// Advice to the user when the grid is unknown.
 std::string GridFit::way_out(const Parameter& p, const Tensor& file) const {
   const bool helps =
       is_of_tokens(p) && is_token_table(file.shape()) && prefix_of(p, file) == p.grid.prefix;

@@ -1,6 +1,6 @@
-// Tensors whose entries belong to places of a grid (position tables, vectors of relative positions,
-// permutations of pixels), from a file into a model. Equal shapes do not mean equal grids: 8x32
-// patches are as many as 16x16. So grids are compared, and tables of another grid are resized.
+// Loading tensors whose entries belong to places of a grid: position tables, relative position
+// vectors, pixel permutations. Equal shapes do not imply equal grids (8x32 and 16x16 patches have
+// the same count), so grids are compared, and a table from another grid is resized.
 #pragma once
 
 #include <array>
@@ -15,33 +15,34 @@
 
 namespace fovea {
 
-/// What becomes of a file's tensor.
+/// A file's tensor fitted to a parameter.
 struct Fitted {
-  Tensor values{};                   ///< for the parameter; undefined where it keeps its own
-  bool resized = false;              ///< they are not the file's
-  std::vector<std::string> notes{};  ///< what the user should know
-  std::string misfit{};              ///< why the tensor cannot be taken; empty where it can
+  Tensor values{};                   ///< values for the parameter; undefined if it keeps its own
+  bool resized = false;              ///< true if the values differ from the file's
+  std::vector<std::string> notes{};  ///< messages for the user
+  std::string misfit{};              ///< reason why the tensor does not fit; empty if it fits
 };
 
 struct GridFitOptions {
   PosResize resize = PosResize::automatic;
-  std::optional<std::array<std::int64_t, 2>> grid{};  ///< of the file's tokens, as the user says it
-  std::int64_t prefix = 0;    ///< tokens before the patches in the file, by their names
-  bool resize_fixed = false;  ///< tables that the model computes too
+  std::optional<std::array<std::int64_t, 2>> grid{};  ///< the file's token grid, given by the user
+  std::int64_t prefix = 0;  ///< number of prefix tokens in the file, derived from its tensor names
+  bool resize_fixed = false;  ///< also resize tables that the model computes (sin-cos)
 };
 
 class GridFit {
  public:
   GridFit(const WeightsOrigin& origin, const GridFitOptions& options);
 
-  /// For a parameter with a grid. The file's is what the user says, else what its origin says of a
-  /// tensor of that shape, else a square one or, where that is impossible, the model's own, which
-  /// a note tells. A computed table takes the file's values only where they are, rounding aside,
-  /// what would be computed, or where the origin's model took such values too, which is noted.
+  /// Fits a file's tensor to a parameter that has a grid. The file's grid is, in this order: the
+  /// one given by the user; the grid of the origin's parameter of that shape; a square grid; or, if
+  /// the number of patches is not a square, the model's own grid, with a note. A computed table
+  /// takes the file's values only if they equal the computed ones up to rounding, or if the
+  /// origin's model also had different values there (with a note).
   [[nodiscard]] Fitted fit(const Parameter& p, const Tensor& file) const;
 
  private:
-  /// A grid, and what to say where it is a guess.
+  /// A grid, and the note for the user if it is a guess.
   struct Source {
     TokenGrid grid;
     std::string note{};
@@ -56,7 +57,7 @@ class GridFit {
 
   GridFitOptions options_;
   PosResize resize_;
-  std::map<std::string, Parameter> stated_;  ///< what the origin's model has, by name
+  std::map<std::string, Parameter> stated_;  ///< parameters of the origin's model, by name
 };
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// timm's names and settings in our terms.
+// Translation of timm's config.json into the names and settings used here.
 #include "models/checkpoints/hub_config.h"
 
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Settings of training that models here have no such key of, or that change nothing at a model's
-/// own size.
+/// True for timm settings that only affect training, or that have no effect at the model's own
+/// image size.
 bool says_nothing(std::string_view key) {
   constexpr std::array kSilent{"drop_path_rate", "patch_drop_rate",  "weight_init",
                                "fix_init",       "dynamic_img_size", "dynamic_img_pad"};
   return std::find(kSilent.begin(), kSilent.end(), key) != kSilent.end();
 }
 
-/// One of timm's model_args (or its "global_pool") as a setting of ours.
+/// Translates one of timm's model_args (or its "global_pool") into a setting of the config.
 void apply_argument(json& config, const std::string& key, const json& value) {
   static const std::map<std::string, json> usual{{"class_token", true},
                                                  {"qkv_bias", true},
@@ -38,7 +38,7 @@ void apply_argument(json& config, const std::string& key, const json& value) {
   const auto found = usual.find(key);
   if (found != usual.end() && ours == found->second) return;
   if (key == "global_pool" && value == "token") return;
-  // A plain DeiT is a ViT, and only ViTs have these settings.
+  // A plain DeiT is built as a ViT, and only ViTs have these settings.
   if (config["family"] == "deit" && !config.value("distilled", false)) {
     constexpr std::array kOfViT{"global_pool", "fc_norm", "class_token", "no_embed_class",
                                 "pos_embed"};
@@ -82,7 +82,7 @@ void read_preprocessing(const json& object, HubConfig& hub) {
   hub.crop_mode = text_of(object, "crop_mode", hub.crop_mode);
 }
 
-/// "input_size": [channels, height, width].
+/// Reads "input_size": [channels, height, width].
 void read_input_size(const json& object, json& config) {
   if (!object.contains("input_size") || object.at("input_size").is_null()) return;
   const json& size = object.at("input_size");
@@ -92,8 +92,8 @@ void read_input_size(const json& object, json& config) {
   config["img_size"] = json{size[1], size[2]};
 }
 
-/// The names of the classes as a list or an object from numbers to names; null where there are
-/// none. Transformers writes "LABEL_0" and so on for classes that nobody named.
+/// Class names, as a list or as an object from indices to names; null if there are none.
+/// Transformers writes "LABEL_0", "LABEL_1", ... for classes without names; these do not count.
 json names_in(const json& root) {
   for (const char* const key : {"label_names", "id2label"}) {
     if (!root.contains(key) || root.at(key).is_null()) continue;
@@ -106,7 +106,7 @@ json names_in(const json& root) {
   return {};
 }
 
-/// "label_descriptions" goes from names to what people call it.
+/// "label_descriptions" maps label names to readable descriptions.
 void read_classes(const json& root, HubConfig& hub) {
   const json names = names_in(root);
   const json descriptions = root.value("label_descriptions", json());
@@ -141,7 +141,7 @@ HubConfig read_hub_config(const json& root) {
   hub.architecture = text_of(root, "architecture", "");
   hub.architecture = hub.architecture.substr(0, hub.architecture.find('.'));
   json config = preset_of(hub.architecture);
-  // Older files have these keys at the top.
+  // Older files have these keys at the top level.
   const bool nested = root.contains("pretrained_cfg") && root.at("pretrained_cfg").is_object();
   const json& pretrained = nested ? root.at("pretrained_cfg") : root;
   read_preprocessing(pretrained, hub);

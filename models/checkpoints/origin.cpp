@@ -1,4 +1,4 @@
-// Statements about a model, from the nearest to the farthest.
+// Finding the description of the model that weights were saved from.
 #include "models/checkpoints/origin.h"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-/// A folder of timm's whose model is not known here is one of timm's all the same.
+/// A timm folder whose model is not supported here still determines how tables are resized.
 std::optional<WeightsOrigin> origin_in_hub(const std::filesystem::path& weights) {
   try {
     const std::optional<HubConfig> hub = find_hub_config(weights);
@@ -34,7 +34,7 @@ WeightsOrigin origin_of(const Metadata& metadata, const std::filesystem::path& w
 }
 
 std::map<std::string, Parameter> parameters_of(const WeightsOrigin& origin) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // bytes that nothing is taken of
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // bytes; never reached
   std::map<std::string, Parameter> parameters;
   if (origin.config.empty()) return parameters;
   try {
@@ -43,7 +43,7 @@ std::map<std::string, Parameter> parameters_of(const WeightsOrigin& origin) {
     for (const auto* list : {&model->store().parameters(), &model->store().buffers()}) {
       for (const Parameter& p : *list) parameters.emplace(p.name, p);
     }
-  } catch (const Error&) {  // of another version: it says nothing that is understood
+  } catch (const Error&) {  // a config from another version cannot be read
     parameters.clear();
   }
   return parameters;

@@ -1,4 +1,4 @@
-// Where weights come from: what is known of the model that they are of, beside their names.
+// Where weights come from: the model they were saved from, as far as it is known.
 #pragma once
 
 #include <filesystem>
@@ -11,30 +11,30 @@
 
 namespace fovea {
 
-/// Whose way it is to bring a position table to another grid; both are bicubic.
+/// Method for resizing a position table to another grid; both methods are bicubic.
 enum class PosResize {
-  automatic,  ///< that of the weights' origin
+  automatic,  ///< the method that matches the origin of the weights
   timm,       ///< a = -0.5, antialiased
-  deit,       ///< a = -0.75, not antialiased: DeiT's and MAE's code
+  deit,       ///< a = -0.75, not antialiased, as in the code of DeiT and MAE
 };
 template <>
 inline constexpr auto kNames<PosResize> = std::to_array<Named<PosResize>>(
     {{PosResize::automatic, "auto"}, {PosResize::timm, "timm"}, {PosResize::deit, "deit"}});
 
 struct WeightsOrigin {
-  std::string config{};  ///< of their model, as ModelInfo::config; empty where nothing says it
-  PosResize resize = PosResize::deit;  ///< as code of that origin does it
+  std::string config{};  ///< config of the weights' model, as ModelInfo::config; empty if unknown
+  PosResize resize = PosResize::deit;  ///< method used by the code that the weights come from
 };
 
-/// Said by a file's own metadata, as save_model() writes them, else by timm's config.json beside
-/// it, whose folders are resized as timm does, else by the registry name that the user gives for
-/// it, if any.
+/// Finds the origin of a weights file. The first source that exists counts: the file's own metadata
+/// as written by save_model(); timm's config.json in the same folder, which implies timm's
+/// resizing; the registry name given by the user, if any.
 [[nodiscard]] WeightsOrigin origin_of(const Metadata& metadata,
                                       const std::filesystem::path& weights,
                                       const std::string& name = {});
 
-/// Parameters and buffers of that model by name, without values; none where no model is said, or
-/// none that is known here.
+/// Parameters and buffers of the origin's model by name, without values. Empty if the model is
+/// unknown or not supported here.
 [[nodiscard]] std::map<std::string, Parameter> parameters_of(const WeightsOrigin& origin);
 
 }  // namespace fovea

@@ -26,12 +26,13 @@ GridFitOptions fit_options(const TensorMap& tensors, const LoadOptions& options)
           options.finetune};
 }
 
-/// Whether a file's tensor belongs to a classification head.
+/// True if a file's tensor belongs to a classification head.
 bool names_head(std::string_view name) {
   return name.starts_with("head.") || name.starts_with("head_dist.");
 }
 
-/// Sorts the tensors of a file into what fits and what does not; changes nothing until apply().
+/// Sorts the tensors of a file into those that fit and those that do not. Changes nothing until
+/// apply().
 class Loader {
  public:
   Loader(const Model& model, TensorMap tensors, const WeightsOrigin& origin,
@@ -44,13 +45,13 @@ class Loader {
       for (const Parameter& p : *list) match(p);
     }
     for (const auto& [name, tensor] : tensors_) {
-      const bool is_count = name == "n_averaged" && tensor.numel() == 1;  // AveragedModel's
+      const bool is_count = name == "n_averaged" && tensor.numel() == 1;  // AveragedModel's counter
       if (is_count || model.store().find(name).defined()) continue;
       if (!(options_.finetune && is_left_out(name))) unexpected_.push_back(name);
     }
   }
 
-  /// Copies everything, or throws the list of all that is wrong.
+  /// Copies all tensors, or throws one Error that lists everything that is wrong.
   LoadReport apply() {
     if (!missing_.empty() || !unexpected_.empty() || !misshaped_.empty()) complain();
     for (const auto& [destination, source] : copies_) {
@@ -67,7 +68,7 @@ class Loader {
     const auto found = tensors_.find(p.name);
     const bool keep_head = options_.finetune && (is_head(p.role) || p.role == Role::pooled_norm);
     if (found == tensors_.end()) {
-      // A count that nothing is computed from; PyTorch does without it as well.
+      // No computation uses this counter; PyTorch does not require it either.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
       (optional ? report_.kept : missing_).push_back(p.name);
     } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
@@ -100,7 +101,7 @@ class Loader {
     }
   }
 
-  /// Of a file's tensor that the model lacks, when fine-tuning.
+  /// True for tensors of the file that fine-tuning ignores when the model lacks them.
   bool is_left_out(std::string_view name) const {
     const bool is_decoder = name == "mask_token" || name.starts_with("decoder_");
     const bool is_token_norm = name == "norm.weight" || name == "norm.bias";
@@ -113,7 +114,7 @@ class Loader {
     const auto list = [&text](const char* what, const std::vector<std::string>& names) {
       if (names.empty()) return;
       if (text.tellp() > 0) text << "; ";
-      constexpr std::size_t kMaxNames = 1000;  // of each kind
+      constexpr std::size_t kMaxNames = 1000;  // of each kind of mismatch
       text << names.size() << ' ' << what << ": ";
       for (std::size_t i = 0; i < std::min(names.size(), kMaxNames); ++i)
         text << (i > 0 ? ", " : "") << names[i];

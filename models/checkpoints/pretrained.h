@@ -1,6 +1,6 @@
-// Weights under the official names (timm's, DeiT's), from safetensors and from files of torch.save,
-// and to safetensors, so that files of public hubs load as they are. Position embeddings are
-// resized to the model's grid.
+// Loading and saving weights under the official names (timm's, DeiT's), so that files from public
+// hubs load unchanged. Reads safetensors and torch.save files, writes safetensors. Position
+// embeddings are resized to the model's grid.
 #pragma once
 
 #include <array>
@@ -20,60 +20,63 @@ namespace fovea {
 
 struct LoadOptions {
   PosResize pos_resize = PosResize::automatic;
-  /// Fine-tuning: a head of another shape, or none, keeps its initial values, and so does the norm
-  /// of the pooled tokens (fc_norm). The file's decoder (MAE's) and its norm of all tokens, where
-  /// the model norms what is pooled, are left out. Of another grid, a table that the model computes
-  /// (sin-cos) is resized like a learned one, as MAE's code does: the encoder learned with those.
+  /// Fine-tuning. A head that is missing or has another shape keeps its initial values, and so does
+  /// the norm of the pooled tokens (fc_norm). MAE's decoder in the file is ignored, and so is the
+  /// norm of all tokens if the model normalises the pooled tokens. A computed (sin-cos) table of
+  /// another grid is resized like a learned one, as MAE's code does, because the encoder was
+  /// trained with it.
   bool finetune = false;
   std::optional<std::array<std::int64_t, 2>>
-      pos_grid{};             ///< of the weights' tokens, if not asked of them
-  std::string weights_key{};  ///< of a file, see read_weights()
-  std::string model{};        ///< registry name that the user gives for a file that says none
+      pos_grid{};             ///< token grid of the weights; default: from the file
+  std::string weights_key{};  ///< key of the weights in the file, see read_weights()
+  /// Registry name, given by the user for a file that does not name its model.
+  std::string model{};
 };
 
-/// What was not simply copied.
+/// Tensors that were not simply copied.
 struct LoadReport {
-  std::vector<std::string> resized;  ///< position tables brought to another grid
-  std::vector<std::string> kept;     ///< left at their initial values: heads, computed tables
-  std::vector<std::string> notes;    ///< of the weights and their grids, for the user
+  std::vector<std::string> resized;  ///< position tables resized to another grid
+  std::vector<std::string> kept;     ///< names left at initial values: heads, computed tables
+  std::vector<std::string> notes;    ///< messages for the user about the weights and their grids
 };
 
-/// A name without what wrappers put before it: "module." and "_orig_mod.".
+/// A name without the prefixes "module." and "_orig_mod." of wrappers.
 [[nodiscard]] std::string official_name(std::string name);
 /// All parameters and buffers, by name, sharing storage with the model.
 [[nodiscard]] TensorMap state_of(const Model& model);
 /// {"model": registry name, "config": JSON of every setting}.
 [[nodiscard]] Metadata metadata_of(const Model& model);
 
-/// Copies `tensors` into the model: nothing when anything is wrong, and then one Error that lists
-/// every missing, unexpected and mis-shaped name (a thousand of each at most). Prefixes "module."
-/// and "_orig_mod." are dropped. `origin` says the grids that tables are laid out by; see GridFit
-/// for what it leaves open.
+/// Copies `tensors` into the model. If anything is wrong, copies nothing and throws one Error that
+/// lists all missing, unexpected and mis-shaped names (at most a thousand of each). Drops the
+/// prefixes "module." and "_orig_mod.". `origin` gives the grids that tables are laid out on;
+/// GridFit describes the cases that it leaves open.
 LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigin& origin = {},
                       const LoadOptions& options = {});
 
-/// load_state() of a file, or of the one that a folder stands for (see weights_in()). Errors start
-/// with its path.
+/// load_state() from a file, or from the weights file in a folder (see weights_in()). Errors start
+/// with the path.
 LoadReport load_weights(Model& model, const std::filesystem::path& path,
                         const LoadOptions& options = {});
-/// Official names only, with metadata_of() (and `extra` beside it).
+/// Writes safetensors under the official names, with metadata_of() and `extra` as metadata.
 void save_model(const std::filesystem::path& path, const Model& model, const Metadata& extra = {});
 
-/// What the user says about the model of a file.
+/// The user's description of a file's model.
 struct ModelRequest {
-  std::string name;              ///< registry name; empty: what the file says
-  std::int64_t num_classes = 0;  ///< 0: as the file, or the name, has it
-  bool norms_pooled = false;     ///< a vit of that name pools all tokens and norms their mean
-  std::string settings{};  ///< others, a JSON object whose keys are the configuration's, or empty
+  std::string name;              ///< registry name; empty: take it from the file
+  std::int64_t num_classes = 0;  ///< 0: take it from the file or from the name
+  bool norms_pooled = false;     ///< for a ViT: mean of all tokens, normalised after pooling
+  std::string settings{};  ///< further settings: JSON object with configuration keys, or empty
   TensorOptions options{};
 };
-/// A model, with initial values, for the weights of `path`: the one that its metadata describe, as
-/// save_model() writes them, or timm's config.json beside it. Throws where nothing says it.
+/// Makes the model that the weights at `path` belong to, with initial values. The model is
+/// described by the metadata as written by save_model(), or by timm's config.json in the same
+/// folder. Throws if neither describes it.
 [[nodiscard]] std::unique_ptr<Model> make_model_of(const Metadata& metadata,
                                                    const std::filesystem::path& path,
                                                    const ModelRequest& request);
-/// Such a model with its weights. A folder stands for a file as in load_weights(), and
-/// `weights_key` is read_weights()'s.
+/// make_model_of(), then loads the weights. `path` may be a folder as in load_weights();
+/// `weights_key` is passed to read_weights().
 [[nodiscard]] std::unique_ptr<Model> load_model(const std::filesystem::path& path,
                                                 TensorOptions options = {},
                                                 const std::string& weights_key = {});

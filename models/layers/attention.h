@@ -1,5 +1,5 @@
-// Multi-head self-attention. ops::self_attention cuts q, k and v out of one product and never
-// stores the N x N weights; spelled out per head it is softmax(q k^T / sqrt(D)) v.
+// Multi-head self-attention. ops::self_attention slices q, k and v from one matrix product and
+// never stores the N x N weights. Per head it computes softmax(q k^T / sqrt(D)) v.
 #pragma once
 
 #include <cmath>
@@ -25,8 +25,8 @@ struct AttentionConfig {
   double attn_drop_rate = 0, proj_drop_rate = 0;
 };
 
-/// softmax(q k^T / sqrt(D) + bias) v with some of the weights dropped, which are stored for that.
-/// qkv [B, N, 3 H D] -> [B, N, H D]; bias as ops::self_attention's.
+/// softmax(q k^T / sqrt(D) + bias) v with dropout of the attention weights, which have to be stored
+/// for it. qkv [B, N, 3 H D] -> [B, N, H D]; bias as in ops::self_attention.
 [[nodiscard]] inline Tensor attend_with_dropout(const Tensor& qkv, std::int64_t heads,
                                                 const Tensor& bias, const Dropout& drop,
                                                 Context& ctx) {
@@ -39,8 +39,8 @@ struct AttentionConfig {
   return ops::reshape(ops::permute(mixed, {0, 2, 1, 3}), {qkv.size(0), qkv.size(1), -1});
 }
 
-/// A branch of a block, [B, N, C] -> [B, N, C]; head h owns the channels [h D, (h + 1) D), D = C /
-/// heads.
+/// Attention branch of a block, [B, N, C] -> [B, N, C]. Head h owns the channels [h D, (h + 1) D),
+/// D = C / heads.
 class Attention {
  public:
   Attention(const Scope& s, const AttentionConfig& c)
@@ -55,8 +55,8 @@ class Attention {
       relative_.emplace(s.as(Role::position_encoding), c.relative, c.dim / c.heads);
   }
 
-  /// Shows attn/<block>/qkv, and attn/<block>/bias where something is added to the logits: from
-  /// these, analyses compute the weights that are never stored.
+  /// Taps attn/<block>/qkv, and attn/<block>/bias if a bias is added to the logits. Analyses
+  /// compute from them the attention weights, which are never stored.
   [[nodiscard]] Branch operator()(const Tensor& x, Context& ctx, std::int64_t block,
                                   const Positions& where = {}) const {
     // [B, N, 3 C]: q, k, v side by side

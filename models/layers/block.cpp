@@ -1,4 +1,4 @@
-// The transformer block: forward pass, stochastic depth, and what it costs.
+// Forward pass of the transformer block, and its rate of stochastic depth.
 #include "models/layers/block.h"
 
 #include "models/layers/recompute.h"

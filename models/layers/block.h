@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// What a stack of equal blocks is made of. Names are those of the configuration keys.
+/// Settings of a stack of equal blocks. Members have the names of the configuration keys.
 struct EncoderConfig {
   std::int64_t embed_dim = 192;
   std::int64_t depth = 12;
@@ -22,22 +22,22 @@ struct EncoderConfig {
   double norm_eps = 1e-6;
   double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
   RelativePosition relative = RelativePosition::none;
-  double attn_drop_rate = 0;  ///< dropout of the weights of attention
+  double attn_drop_rate = 0;  ///< dropout rate of the attention weights
   double proj_drop_rate =
-      0;  ///< of what attention and MLP give out, and of the MLP's hidden values
+      0;  ///< dropout rate of the outputs of attention and MLP and of the MLP's hidden layer
 
   [[nodiscard]] std::int64_t hidden() const {
     return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
   }
 };
 
-/// x + attention(norm(x)), then x + mlp(norm(x)); in training each branch is dropped per image with
-/// the block's rate. [B, L, D] -> [B, L, D]. Shows its output as feat/<index>.
+/// Computes x + attention(norm(x)), then x + mlp(norm(x)): [B, L, D] -> [B, L, D]. In training each
+/// branch is dropped per image with the block's rate. Taps the output as feat/<index>.
 class Block {
  public:
   Block(const Scope& s, const EncoderConfig& c, std::int64_t index);
-  /// In training it may be computed again in the backward pass (ctx.recompute_blocks): then the
-  /// block must still be there.
+  /// In training the backward pass may recompute the block (ctx.recompute_blocks), so the block
+  /// must outlive it.
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx, const Positions& where = {}) const;
 
  private:
@@ -51,10 +51,10 @@ class Block {
   Mlp mlp_;
 };
 
-/// Stochastic depth rises linearly: linspace(0, last, depth)[index]; the first block never drops.
+/// Drop rate of a block, rising linearly from 0 to `last`: linspace(0, last, depth)[index].
 [[nodiscard]] double drop_path_of(double last, std::int64_t index, std::int64_t depth);
 
-/// `depth` blocks under the names 0, 1, ...
+/// Makes `depth` blocks named 0, 1, ...
 [[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// What a block adds to what enters it: x + attention(norm(x)) reads like the formula, and the sum
-// is inside the branch's last product.
+// A residual branch: code such as x + attention(norm(x)) reads like the formula, and the addition
+// is fused into the branch's last matrix product.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace fovea {
 
-/// A branch of a block whose last layer is still to be computed: x + branch adds x inside that
-/// layer; as a Tensor it is the branch alone. [B, ...], as x.
+/// A residual branch whose last layer is still pending: x + branch fuses the addition of x into
+/// that layer; converted to a Tensor it is the branch alone. The shape is that of x, [B, ...].
 class Branch {
  public:
-  /// Computes the last layer and adds `x` to it, if that is defined.
+  /// Computes the last layer and adds `x` to it, if `x` is defined.
   using Last = std::function<Tensor(const Tensor& x)>;
 
   explicit Branch(Last last) : last_(std::move(last)) {}
@@ -30,8 +30,8 @@ class Branch {
   Last last_;
 };
 
-/// Stochastic depth (Huang et al. 2016): in training whole images of a branch are dropped with
-/// probability `rate`, and the others are scaled up. Draws a key in any case.
+/// Stochastic depth (Huang et al. 2016). In training the branch is dropped for whole images with
+/// probability `rate`, and scaled up for the others. Draws a key in every mode.
 class DropPath {
  public:
   explicit DropPath(double rate) : rate_(rate) {}

@@ -1,4 +1,4 @@
-// From a pooled vector to class logits.
+// The classification head: pooled vectors to class logits.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace fovea {
 
-/// Each channel less its mean over the batch, by its deviation, without scale and shift; in
-/// evaluation with running statistics.
+/// Normalises each channel by its mean and standard deviation over the batch, without scale and
+/// shift. Evaluation uses the running statistics.
 class BatchStatistics {
  public:
   BatchStatistics(const Scope& s, std::int64_t dim) : running_(s, dim) {}
@@ -25,13 +25,13 @@ class BatchStatistics {
 };
 
 struct ClassHeadConfig {
-  std::int64_t num_classes = 1000;  ///< 0: no head, the pooled vector comes out
-  bool batch_norm = false;          ///< of the pooled vectors, without scale and shift
-  double drop_rate = 0;             ///< dropout of the pooled vectors
+  std::int64_t num_classes = 1000;  ///< 0: no head, forward returns the pooled vector
+  bool batch_norm = false;          ///< batch-normalise the pooled vectors, without scale and shift
+  double drop_rate = 0;             ///< dropout rate of the pooled vectors
 };
 
-/// [B, D] -> [B, K]. A linear layer; for MAE's linear probe behind batch statistics, as `0` and
-/// `1`.
+/// Maps [B, D] -> [B, K] by a linear layer. For MAE's linear probe, batch normalisation (named `0`)
+/// precedes the linear layer (named `1`).
 class ClassHead {
  public:
   ClassHead(const Scope& s, std::int64_t dim, const ClassHeadConfig& c) : drop_(c.drop_rate) {

@@ -14,7 +14,8 @@
 
 namespace fovea {
 
-/// relu(batch_norm(conv(x))), 3 x 3 of stride 2: [B, C, h, w] -> [B, D, h/2, w/2]. Names `0`, `1`.
+/// relu(batch_norm(conv(x))), 3 x 3 with stride 2: [B, C, h, w] -> [B, D, h/2, w/2]. Names `0`,
+/// `1`.
 class StemConv {
  public:
   StemConv(const Scope& s, std::int64_t in, std::int64_t out)
@@ -33,8 +34,8 @@ class StemConv {
  private:
   static constexpr ops::Conv2dOptions kHalved{.stride = {2, 2}, .padding = {1, 1}};
 
-  /// With constant statistics (w x + b - mean) s + shift, s = scale / sqrt(var + eps), is the
-  /// convolution by w s with bias (b - mean) s + shift: no pass over the map but its own.
+  /// With constant statistics, (w x + b - mean) s + shift with s = scale / sqrt(var + eps) is a
+  /// convolution by w s with bias (b - mean) s + shift, so no separate pass over the map is needed.
   [[nodiscard]] Tensor normalized_by_weights(const Tensor& x) const {
     const Tensor s = scale_ / ops::sqrt(running_.var() + ops::BatchNormOptions{}.eps);  // [D]
     const Tensor by_channel = ops::reshape(s, {s.size(0), 1, 1, 1});
@@ -46,8 +47,8 @@ class StemConv {
   RunningBuffers running_;
 };
 
-/// [B, dims[0], H, W] -> [B, N, D]: a StemConv for each pair of neighbours in `dims`, so that
-/// N = H W / 4^pairs, then a 1 x 1 convolution of the last width D.
+/// Maps [B, dims[0], H, W] -> [B, N, D]: one StemConv per pair of neighbours in `dims`, so that N =
+/// H W / 4^pairs, then a 1 x 1 convolution at the last width D.
 class ConvStem {
  public:
   ConvStem(const Scope& s, const std::vector<std::int64_t>& dims) {

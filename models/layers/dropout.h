@@ -1,4 +1,4 @@
-// Dropout in training; nothing in evaluation.
+// Dropout: active in training, the identity in evaluation.
 #pragma once
 
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// Each element is dropped with probability `rate`, and the others are scaled up (Srivastava et al.
-/// 2014). Draws a key only where it drops.
+/// Drops each element with probability `rate` and scales up the others (Srivastava et al. 2014).
+/// Draws a key only when it drops.
 class Dropout {
  public:
   explicit Dropout(double rate) : rate_(rate) {}
@@ -17,7 +17,7 @@ class Dropout {
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx) const {
     return drops(ctx) ? ops::dropout(x, rate_, ctx.next_key()) : x;
   }
-  /// Of what a branch adds.
+  /// Dropout applied to the output of a branch.
   [[nodiscard]] Branch operator()(Branch branch, Context& ctx) const {
     if (!drops(ctx)) return branch;
     return Branch(

@@ -1,4 +1,4 @@
-// A token that is learned and the same for every image: the class token, DeiT's distillation token,
+// A learned token that is the same for every image: the class token, DeiT's distillation token,
 // MAE's mask token.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// token [1, 1, D] -> [B, count, D].
+/// Repeats token [1, 1, D] -> [B, count, D].
 [[nodiscard]] inline Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count) {
   return ops::expand(token, {B, count, token.size(2)});
 }
@@ -20,9 +20,9 @@ class LearnedToken {
                Decay decay)
       : token_(s.param(name, {1, 1, dim}, init, decay)) {}
 
-  /// [1, 1, D]
+  /// The token, [1, 1, D].
   [[nodiscard]] Tensor value(DType dtype) const { return token_.to(dtype); }
-  /// `count` of it for each image of x [B, N, D], in its dtype: [B, count, D].
+  /// `count` copies for each image of x [B, N, D], in the dtype of x: [B, count, D].
   [[nodiscard]] Tensor like(const Tensor& x, std::int64_t count = 1) const {
     return repeated(value(x.dtype()), x.size(0), count);
   }

@@ -1,4 +1,4 @@
-// A linear layer, with the initial values of its place.
+// A linear layer, initialised as its Scope prescribes.
 #pragma once
 
 #include "models/layers/branch.h"
@@ -7,20 +7,20 @@
 
 namespace fovea {
 
-/// x weight^T + bias, [..., in] -> [..., out]. weight Scope::linear_weight(), bias 0.
+/// x weight^T + bias, [..., in] -> [..., out]. Initially weight is Scope::linear_weight(), bias 0.
 class Linear {
  public:
   Linear(const Scope& s, std::int64_t in, std::int64_t out, bool bias = true)
       : weight_(s.param("weight", {out, in}, s.linear_weight(in, out))) {
-    if (bias) bias_ = s.over({}).param("bias", {out}, constant(0));  // of outputs, not of places
+    if (bias) bias_ = s.over({}).param("bias", {out}, constant(0));  // on no grid
   }
 
-  /// The same with other initial values.
+  /// A linear layer with other initial values.
   Linear(const Scope& s, std::int64_t in, std::int64_t out, const Init& weight, const Init& bias)
       : weight_(s.param("weight", {out, in}, weight)), bias_(s.param("bias", {out}, bias)) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const { return ops::linear(x, weight_, bias_); }
-  /// The same as the last layer of a branch.
+  /// The layer as the last one of a residual branch.
   [[nodiscard]] Branch branch(const Tensor& x) const {
     return Branch([x, weight = weight_, bias = bias_](const Tensor& residual) {
       return ops::linear(x, weight, bias, residual);
@@ -28,7 +28,8 @@ class Linear {
   }
 
   [[nodiscard]] const Tensor& weight() const { return weight_; }
-  [[nodiscard]] const Tensor& bias() const { return bias_; }  ///< undefined where there is none
+  /// Undefined for a layer without bias.
+  [[nodiscard]] const Tensor& bias() const { return bias_; }
 
  private:
   Tensor weight_, bias_;

@@ -9,7 +9,7 @@
 namespace fovea {
 
 /// fc2(gelu(fc1(x))), a branch of a block: [B, N, in] -> [B, N, out] through `hidden` channels.
-/// In training `drop` of the hidden values and of the outputs are dropped.
+/// `drop` is the dropout rate of the hidden values and of the outputs in training.
 class Mlp {
  public:
   struct Widths {

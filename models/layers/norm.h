@@ -18,7 +18,7 @@ class LayerNorm {
   [[nodiscard]] Tensor operator()(const Tensor& x) const {
     return ops::layer_norm(x, weight_, bias_, eps_);
   }
-  /// The same in the dtype of activations, as a branch begins.
+  /// Normalises and converts to the dtype of activations, at the start of a branch.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
     return (*this)(x).to(ctx.activations);
   }

@@ -1,4 +1,4 @@
-// Computing, keeping and differentiating a value of parameters.
+// Computing, caching and differentiating a value that depends on parameters alone.
 #include "models/layers/once_per_step.h"
 
 #include "base/error.h"
@@ -39,7 +39,7 @@ void OncePerStep::finish_backward() {
   if (!graph_.defined()) return;
   if (leaf_.grad().defined()) backward(graph_, leaf_.grad());
   graph_ = {};
-  leaf_ = leaf_.detach();  // without the gradient; the value holds until a parameter changes
+  leaf_ = leaf_.detach();  // drops the gradient; the value stays valid until a parameter changes
 }
 
 }  // namespace fovea

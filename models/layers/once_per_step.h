@@ -1,5 +1,5 @@
-// A value that is computed from parameters alone, once for all the batches of a training step and
-// once for ever in evaluation.
+// A value that depends on parameters alone: computed once per training step for all its batches,
+// and only once in evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace fovea {
 
-/// Keeps compute() until one of `parameters` changes: an optimizer step, loading, swapped averages.
+/// Caches compute() until one of `parameters` changes: an optimizer step, loading, swapped
+/// averages.
 ///
-/// On the tape the value is a leaf of its own. What it is used for adds to the leaf's gradient, and
-/// finish_backward() sends the sum through compute()'s own graph: one backward, however many
-/// micro-batches there were. It must run after the last backward of a step and before the
-/// parameters change; a gradient that would be lost is an error.
+/// On the tape the value is a separate leaf. Its uses accumulate into the leaf's gradient, and
+/// finish_backward() propagates the sum through compute()'s own graph: one backward for any number
+/// of micro-batches. It must run after the last backward of a step and before the parameters
+/// change. Losing a gradient is an error.
 class OncePerStep {
  public:
   explicit OncePerStep(std::vector<Tensor> parameters) : parameters_(std::move(parameters)) {}
@@ -28,9 +29,9 @@ class OncePerStep {
   [[nodiscard]] bool wants_tape() const;
 
   std::vector<Tensor> parameters_;
-  std::vector<std::uint64_t> computed_from_;  ///< the parameters' versions
-  Tensor graph_;  ///< the value on its own tape, until finish_backward(); undefined without one
-  Tensor leaf_;   ///< the value as it is handed out
+  std::vector<std::uint64_t> computed_from_;  ///< versions of the parameters at the last compute()
+  Tensor graph_;  ///< value on its own tape until finish_backward(); undefined without a tape
+  Tensor leaf_;   ///< the value as returned to callers
 };
 
 }  // namespace fovea

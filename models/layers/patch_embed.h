@@ -1,5 +1,5 @@
-// Images to tokens: a convolution whose stride is its kernel, so one product over flattened
-// patches.
+// Images to tokens: a convolution with stride equal to its kernel size, computed as one matrix
+// product over flattened patches.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// What an image is and how it is cut.
+/// Image size and patch size.
 struct PatchConfig {
   std::array<std::int64_t, 2> img_size{224, 224};  ///< (height, width)
   std::int64_t patch_size = 16;
@@ -21,7 +21,7 @@ struct PatchConfig {
     return {img_size[0] / patch_size, img_size[1] / patch_size};
   }
   [[nodiscard]] std::int64_t patches() const { return grid()[0] * grid()[1]; }
-  /// The same for images [B, C, H, W] of any size.
+  /// Patches per column and per row for images [B, C, H, W] of any size.
   [[nodiscard]] std::array<std::int64_t, 2> grid_of(const Tensor& images) const {
     check(images.rank() == 4, "PatchConfig: got images ", images.shape(),
           ", expected [B, C, H, W]");
@@ -29,18 +29,18 @@ struct PatchConfig {
   }
 };
 
-/// [B, C, H, W] -> [B, N, D], N = (H / p)(W / p) in row-major order, of ctx.residual().
+/// Maps [B, C, H, W] -> [B, N, D] with N = (H / p)(W / p) in row-major order; dtype ctx.residual().
 class PatchEmbed {
  public:
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim)
       : PatchEmbed(s, image, dim, torch_default(fan_in(image))) {}
-  /// The same with other initial weights.
+  /// A patch embedding with other initial weights.
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim, const Init& weight)
       : image_(image),
         weight_((s / "proj").param("weight", weight_shape(image, dim), weight)),
         bias_((s / "proj").param("bias", {dim}, torch_default(fan_in(image)))) {}
 
-  /// Throws on images of another size, unless ctx.any_size.
+  /// Throws if the images have another size, unless ctx.any_size.
   [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
     if (ctx.any_size) return any_size(images, ctx);
     const auto [height, width] = image_.img_size;
@@ -51,7 +51,7 @@ class PatchEmbed {
     return ops::patch_embed(images.to(ctx.activations), weight_, bias_).to(ctx.residual());
   }
 
-  /// Images of any size that is cut into whole patches.
+  /// Accepts images of any size that divides into whole patches.
   [[nodiscard]] Tensor any_size(const Tensor& images, const Context& ctx) const {
     const std::int64_t p = image_.patch_size;
     check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) >= p &&

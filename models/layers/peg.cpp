@@ -1,4 +1,4 @@
-// PEG: depthwise on tokens in one op; the other kinds put together from convolutions.
+// PEG: the depthwise kind is one op on tokens, the other kinds are composed of convolutions.
 #include "models/layers/peg.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-/// A convolution's parameters. None is decayed, and frozen ones are not trained.
+/// Makes the parameters of a convolution, without weight decay. Frozen ones are not trained.
 struct Maker {
   const PegConfig& config;
   Scope scope;
@@ -59,7 +59,7 @@ Tensor Peg::operator()(const Tensor& x, const TokenGrid& grid) const {
   return ops::cat({ops::slice(x, 1, 0, grid.prefix), y}, 1);  // [B, P + N', D]
 }
 
-/// f [B, N, D] -> [B, N', D], not depthwise alone.
+/// Convolves f [B, N, D] -> [B, N', D], for all kinds.
 Tensor Peg::convolve(const Tensor& f, const TokenGrid& grid) const {
   const std::int64_t padding = config_.padding == PegPadding::zero ? config_.margin() : 0;
   const std::int64_t D = f.size(2);
@@ -71,7 +71,7 @@ Tensor Peg::convolve(const Tensor& f, const TokenGrid& grid) const {
   return map_to_tokens(ops::conv2d(map, weight_, bias_, {.padding = {padding, padding}}));
 }
 
-/// The tokens of f whose windows lie inside the grid: [B, N, D] -> [B, N', D].
+/// The tokens of f with windows entirely inside the grid: [B, N, D] -> [B, N', D].
 Tensor Peg::crop(const Tensor& f, const TokenGrid& grid) const {
   if (config_.padding == PegPadding::zero) return f;
   const auto [height, width] = grid.size;

@@ -1,5 +1,5 @@
 // The position encoding generator of CPVT (Chu et al. 2021, section 3.3): a convolution over the
-// grid of patch tokens. Its zero padding is what tells a token where it is (CPVT sec. 3).
+// grid of patch tokens. Its zero padding gives tokens their positions (CPVT sec. 3).
 #pragma once
 
 #include "base/names.h"
@@ -23,7 +23,7 @@ template <>
 inline constexpr auto kNames<PegInit> = std::to_array<Named<PegInit>>({{PegInit::twins, "twins"},
                                                                        {PegInit::torch, "torch"}});
 
-/// Names are those of the configuration keys, without "peg_".
+/// Members have the names of the configuration keys without "peg_".
 struct PegConfig {
   std::int64_t kernel = 3;  ///< odd
   PegPadding padding = PegPadding::zero;
@@ -34,11 +34,11 @@ struct PegConfig {
       PegInit::twins;  ///< twins: N(sqrt(2 / fan_out)), bias 0; torch: U(1 / sqrt(fan_in))
 
   [[nodiscard]] std::int64_t margin() const { return kernel / 2; }
-  /// Without padding the grid loses a margin on each side.
+  /// Output grid. Without padding it is smaller than the input grid by a margin on each side.
   [[nodiscard]] TokenGrid output(TokenGrid grid) const;
 };
 
-/// conv(f) + f on the patch tokens; prefix tokens pass. [B, P + N, D] -> [B, P + N', D].
+/// conv(f) + f on the patch tokens; prefix tokens pass through. [B, P + N, D] -> [B, P + N', D].
 class Peg {
  public:
   Peg(const Scope& s, const PegConfig& c, std::int64_t dim);

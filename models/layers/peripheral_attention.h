@@ -1,7 +1,7 @@
 // Multi-head peripheral attention (Min et al. 2022, equations 4 and 5): content times position.
 //   Phi_c = exp(s - max_k s), s = q k^T / sqrt(d);   Phi_p from positions alone
 //   attention = Phi_c Phi_p / sum_k Phi_c Phi_p = softmax(s + log Phi_p)
-// so that position enters ops::self_attention as a bias that all images share (PerViT eq. 4 and 5).
+// Position thus enters ops::self_attention as a bias shared by all images (PerViT eq. 4 and 5).
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@
 
 namespace fovea {
 
-/// A branch of a block, [B, N, D] -> [B, N, D], heads of width d = D / H. Content or position
-/// may be left out (phi_c, phi_p), not both. Names `to_qkv` (or `to_v`), `proj`, and `activation`
-/// for Phi_p.
+/// Attention branch of a block, [B, N, D] -> [B, N, D], with heads of width d = D / H. Either
+/// content or position may be switched off (phi_c, phi_p), but not both. Parameter names: `to_qkv`
+/// (or `to_v`), `proj`, and `activation` for Phi_p.
 class PeripheralAttention {
  public:
   PeripheralAttention(const Scope& s, std::int64_t dim, std::int64_t heads, bool content,
@@ -33,7 +33,7 @@ class PeripheralAttention {
     check(content || position_, "PeripheralAttention: neither content nor position attention");
   }
 
-  /// Shows phi_p/<block>, attn/<block>/qkv and attn/<block>/bias.
+  /// Taps phi_p/<block>, attn/<block>/qkv and attn/<block>/bias.
   [[nodiscard]] Branch operator()(const Tensor& x, const Context& ctx, std::int64_t block) {
     const Tensor log_phi_p = position_ ? (*position_)() : Tensor();  // [H, N, N]
     if (ctx.tap && position_) show_position(ctx, block, log_phi_p);
@@ -43,7 +43,7 @@ class PeripheralAttention {
     return proj_.branch(ops::self_attention(in, heads_, log_phi_p));  // [B, N, D]
   }
 
-  /// Computes what depends on no image, with its tape.
+  /// Computes the image-independent part, with its tape.
   void prepare() {
     if (position_) static_cast<void>((*position_)());
   }
@@ -52,7 +52,7 @@ class PeripheralAttention {
   }
 
  private:
-  /// v [B, N, D] -> Phi_p v / sum_k Phi_p, the same weights for every image.
+  /// v [B, N, D] -> Phi_p v / sum_k Phi_p; all images share the weights.
   [[nodiscard]] Tensor attend_by_position(const Tensor& log_phi_p, const Tensor& v) const {
     const std::int64_t B = v.size(0), N = v.size(1), D = v.size(2);
     const Tensor weights =

@@ -1,4 +1,4 @@
-// What of the last block's tokens the head reads.
+// Pooling: how the tokens of the last block are reduced to one vector for the head.
 #pragma once
 
 #include "base/names.h"

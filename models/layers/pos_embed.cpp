@@ -1,4 +1,4 @@
-// Position tables: learned ones, and the fixed two-dimensional sin-cos table of MAE.
+// Position tables: learned ones, and MAE's fixed two-dimensional sin-cos table.
 #include "models/layers/pos_embed.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-/// [sin(p w_0..), cos(p w_0..)] into half of a row.
+/// Fills half of a row with [sin(p w_0..), cos(p w_0..)].
 void fill_axis(std::span<double> half, double position) {
   const std::size_t quarter = half.size() / 2;
   for (std::size_t j = 0; j < quarter; ++j) {

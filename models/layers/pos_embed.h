@@ -1,4 +1,4 @@
-// Position embeddings that are added to the tokens: learned, or a fixed table of sines.
+// Position embeddings that are added to the tokens: learned, or a fixed sin-cos table.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// rpe2d is no table of tokens: attention has it (relative_position.h).
+/// rpe2d is not a table of tokens: it is part of attention (relative_position.h).
 enum class PosEmbed { learned, sincos, none, rpe2d };
 template <>
 inline constexpr auto kNames<PosEmbed> =
@@ -19,22 +19,23 @@ inline constexpr auto kNames<PosEmbed> =
                                     {PosEmbed::none, "none"},
                                     {PosEmbed::rpe2d, "rpe2d"}});
 
-/// Fills a table [1, prefix + gh gw, D], D divisible by 4: zero rows for the prefix tokens, then
-/// for token (y, x) the channels [sin(x w), cos(x w), sin(y w), cos(y w)], w_j = 10000^(-4 j / D).
+/// Fills a table [1, prefix + gh gw, D], D divisible by 4: zero rows for the prefix tokens; for
+/// token (y, x) the channels [sin(x w), cos(x w), sin(y w), cos(y w)], w_j = 10000^(-4 j / D).
 [[nodiscard]] Init sincos_table(std::array<std::int64_t, 2> grid, std::int64_t prefix);
 
-/// "pos_embed" [1, L, D] for the tokens of `grid`, undefined where there is none to add.
+/// Makes "pos_embed" [1, L, D] for the tokens of `grid`; undefined for kinds that add nothing.
 [[nodiscard]] Tensor make_pos_embed(const Scope& s, PosEmbed kind, const TokenGrid& grid,
                                     std::int64_t dim);
 
-/// A model's table and what it is for.
+/// A model's position table and its grid.
 struct PositionTable {
   Tensor values;  ///< [1, L, D] for the tokens of `grid`, or undefined
   PosEmbed kind;
   TokenGrid grid;
 
-  /// The same for the tokens of another grid: computed anew, or learned values resized as timm does
-  /// where images vary in size (bicubic, antialiased); the latter throws unless ctx.any_size.
+  /// The table for the tokens of another grid. A sin-cos table is recomputed; a learned one is
+  /// resized as timm does for variable image sizes (bicubic, antialiased), and throws unless
+  /// ctx.any_size.
   [[nodiscard]] Tensor at(const TokenGrid& other, const Context& ctx) const;
 };
 

@@ -1,4 +1,4 @@
-// Peripheral position encoding: relative positions, the projections over them, initial values.
+// Peripheral position encoding: relative positions, projections over them, initial values.
 #include "models/layers/position_attention.h"
 
 #include <cmath>
@@ -15,9 +15,9 @@ namespace fovea {
 namespace {
 
 constexpr double kProjection = 0.02;  // c1 and c2 of equation 9
-constexpr double kNormEps = 1e-5;     // an effect of a per cent: the variances are about 1e-3
+constexpr double kNormEps = 1e-5;     // matters by about 1 %: the variances are about 1e-3
 
-/// A parameter, or the same without a gradient.
+/// A parameter, or a leaf without gradient if it is frozen.
 Tensor leaf(const Scope& s, const PositionConfig& c, std::string_view name, const Shape& shape,
             const Init& init) {
   return c.ppe_frozen ? s.fixed(name, shape, init) : s.param(name, shape, init);
@@ -29,7 +29,7 @@ Init uniform_between(double low, double high) {
   };
 }
 
-/// A projection's weight: all entries equal, but for the noise that tells channels apart.
+/// Initial weight of a projection: all entries equal, plus noise that distinguishes the channels.
 Init projection(const PositionConfig& c, double value, std::int64_t fan_in) {
   if (c.ppe_init == PpeInit::rand) return torch_default(fan_in);
   if (c.ppe_init_noise == 0) return constant(value);
@@ -49,7 +49,8 @@ double linspace(double first, double last, std::array<std::int64_t, 2> index_of_
   return first + (last - first) * static_cast<double>(index) / static_cast<double>(count - 1);
 }
 
-/// gn2's initial weight v and bias s: narrow and low in the first block, wide and high in the last.
+/// Initial weight v and bias s of gn2: narrow and low in the first block, wide and high in the
+/// last.
 struct Affine {
   Init scale, shift;
 };
@@ -70,8 +71,8 @@ Affine initial_gn1(const PositionConfig& c) {
   return {constant(1), constant(0)};
 }
 
-/// |k - q| in coordinates whose step is 2 / (n - 1), for offsets -(n + p - 1) ... n + p - 1 along
-/// both axes.
+/// |k - q| for offsets -(n + p - 1) ... n + p - 1 along both axes, in coordinates with step 2 / (n
+/// - 1).
 Tensor distance_table(const PositionConfig& c, TensorOptions options) {
   const std::int64_t farthest = c.grid + c.padding() - 1, side = 2 * farthest + 1;
   const double step = 2 / static_cast<double>(c.grid - 1);
@@ -84,7 +85,7 @@ Tensor distance_table(const PositionConfig& c, TensorOptions options) {
   return from_values({1, 1, side, side}, table, options);
 }
 
-/// For query i and key j of its window along one axis: the position of j - i among the offsets.
+/// Index of the offset j - i for query i and key j of its window, along one axis.
 Tensor offset_positions(std::int64_t grid, std::int64_t window, Device device) {
   std::vector<double> positions;
   for (std::int64_t i = 0; i < grid; ++i) {
@@ -101,7 +102,7 @@ RelativeEncoding::RelativeEncoding(const Scope& s, const PositionConfig& c)
     : grid_(c.grid), window_(c.window()) {
   const std::int64_t C = c.channels(), P = c.padded();
   if (c.ppe_embed == PpeEmbed::lrn) {
-    const Scope place = s.over({{c.grid, c.grid}});  // with the padding around it
+    const Scope place = s.over({{c.grid, c.grid}});  // the grid with its padding
     parameters_ = {leaf(place, c, "rpe_vec", {P, P, C}, trunc_normal(0.02))};
     return;
   }
@@ -118,9 +119,9 @@ Tensor RelativeEncoding::project(const Tensor& weight, const Tensor& bias) const
   return ops::conv2d(ops::unsqueeze(v, 0), weight, bias);    // [1, O, m, m]
 }
 
-/// sum_c W[o, c] (w_c |k - q| + b_c) = (sum_c W[o, c] w_c) |k - q| + constant: one channel, and a
-/// function of k - q alone. So the convolution runs once over all offsets, and every query reads
-/// its window of the result.
+/// sum_c W[o, c] (w_c |k - q| + b_c) = (sum_c W[o, c] w_c) |k - q| + constant is one channel and
+/// depends on k - q alone. So the convolution runs once over all offsets, and each query reads its
+/// window of the result.
 Tensor RelativeEncoding::project_distances(const Tensor& weight, const Tensor& bias) const {
   const std::int64_t C = weight.size(1), O = weight.size(0), n = grid_, m = window_;
   const Tensor w = ops::reshape(parameters_[0], {C, 1, 1}),
@@ -176,7 +177,7 @@ Tensor PositionAttention::compute() const {
     x = ops::instance_norm(x, second.scale, second.shift, kNormEps);
   }
   x = ops::reshape(x, {x.size(0), x.size(1), -1});  // [Q, H, N]
-  // log sigmoid(x) instead of sigmoid(x): Phi_c Phi_p / sum of it over keys is softmax(s + log
+  // log sigmoid(x) instead of sigmoid(x): Phi_c Phi_p, normalised over keys, is softmax(s + log
   // Phi_p).
   return ops::logsigmoid(ops::permute(x, {1, 0, 2})).contiguous();  // [H, Q, N]
 }

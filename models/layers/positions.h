@@ -1,4 +1,4 @@
-// Where the tokens of a block are.
+// Positions of the tokens in a block.
 #pragma once
 
 #include "engine/tensor.h"
@@ -6,10 +6,10 @@
 
 namespace fovea {
 
-/// Where the tokens are, for attention: what the tokens themselves do not say.
+/// Information about positions that attention needs besides the tokens.
 struct Positions {
-  TokenGrid grid{};  ///< matters to relative positions only
-  /// [1, L, D], added to what the queries and keys of block 0 are made of; may be undefined.
+  TokenGrid grid{};  ///< used by relative positions only
+  /// [1, L, D], added to the input of the queries and keys of block 0; may be undefined.
   Tensor first_qk{};
 };
 

@@ -1,4 +1,4 @@
-// A block as one node of the tape.
+// Gradient checkpointing: a block as one node of the tape.
 #include "models/layers/recompute.h"
 
 #include "engine/autograd.h"
@@ -6,15 +6,15 @@
 namespace fovea {
 namespace {
 
-/// d loss / d x; the gradients of the block's parameters reach their leaves on the way.
+/// d loss / d x. The gradients of the block's parameters are accumulated into their leaves.
 Tensor differentiate(const BlockFn& block, const Tensor& x, Context ctx, const Tensor& dy) {
   const Tensor leaf = x.detach();
   leaf.set_requires_grad();
   Tensor y;
   {
     const WithGrad recording;
-    // Not the leaf itself enters: gradients of a leaf may be added up inside a product, with
-    // other roundings than those of a value on the tape.
+    // An op separates the leaf from the block: gradients of a leaf may be accumulated inside a
+    // matrix product, which rounds differently from accumulation on the tape.
     const Tensor entry = record("recompute_entry", leaf.detach(), {leaf}, {},
                                 [](const GradArgs& g) -> Grads { return {g.dy}; });
     y = block(entry, ctx);
@@ -26,9 +26,9 @@ Tensor differentiate(const BlockFn& block, const Tensor& x, Context ctx, const T
 }  // namespace
 
 Tensor run_block(const Tensor& x, Context& ctx, const BlockFn& block) {
-  // Where nothing below needs a gradient the node would never be visited: the block keeps its tape.
+  // If nothing below needs a gradient, the node would never be visited: the block keeps its tape.
   if (!ctx.recompute_blocks || !needs_tape({x})) return block(x, ctx);
-  Context again = ctx;  // at the random numbers that the block is about to draw
+  Context again = ctx;  // a copy that draws the same random numbers as the call below
   again.tap = nullptr;
   Tensor y;
   {

@@ -1,4 +1,4 @@
-// Relative positions: the buckets of pairs, and the products with the tables.
+// Relative positions: bucket indices of token pairs, and the products with the tables.
 #include "models/layers/relative_position.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::int64_t kReach = 8, kSpan = 2 * kReach + 1;  // rpe2d: offsets -8
 constexpr std::int64_t kSteps = 7;                          // irpe: g gives -3 .. 3
 constexpr std::int64_t kOfPrefix = kSteps * kSteps;         // irpe: the last of 50 buckets
 
-/// iRPE's g: 0, 1, 2, 2 and then 3 for |t| = 0, 1, 2, 3, 4 ...
+/// iRPE's g: 0, 1, 2, 2 for |t| = 0, 1, 2, 3, then 3 from 4 on.
 std::int64_t piecewise(std::int64_t t) {
   constexpr double alpha = 1.9, beta = 3.8, gamma = 15.2;
   const double distance = std::abs(static_cast<double>(t));
@@ -114,7 +114,7 @@ Tensor RelativeTables::attend(const Tensor& qkv, std::int64_t heads, const Tenso
   const Tensor k = heads_of(qkv, heads, 1), v = heads_of(qkv, heads, 2);
   const Tensor scores = ops::matmul(q, k, {.b = true}) * scale_of(q);  // [B, H, L, L]
   const Tensor alpha = ops::softmax(scores + bias);
-  // sum_j alpha_ij a^V_ij = sum over vectors of (the weight of all keys that share it) vector.
+  // sum_j alpha_ij a^V_ij = sum over vectors of (total weight of the keys that share it) x vector.
   const Tensor shares =
       ops::relative_sum(alpha, relative_buckets(kind_, grid, q.device()), vectors(kind_));
   const Tensor table = ops::cat({value_h_, value_w_}, 0);  // [R, d]

@@ -1,5 +1,5 @@
-// Relative position encodings of attention: a learned vector for where a key lies as
-// seen from its query. Their terms depend on the queries, so the N x N logits are stored.
+// Relative position encodings of attention: a learned vector per offset between query and key.
+// Their terms depend on the queries, so the N x N logits are stored.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,26 @@ enum class RelativePosition {
   irpe,   ///< Wu et al. 2021, contextual product on keys: PerViT's baseline
 };
 
-/// The bucket of every pair of tokens, [K, L, L]; negative for none. Remembered for the last grid.
+/// Bucket index of every pair of tokens, [K, L, L]; negative for none. Cached for the last grid.
 /// rpe2d: K = 2, clip(y_j - y_i, -8, 8) + 8 and 17 + clip(x_j - x_i, -8, 8) + 8, none for prefix
-/// tokens. irpe: K = 1, (g(y_i - y_j) + 3) 7 + g(x_i - x_j) + 3, 49 for prefix tokens.
+/// tokens.
+/// irpe: K = 1, (g(y_i - y_j) + 3) 7 + g(x_i - x_j) + 3, 49 for prefix tokens.
 [[nodiscard]] Tensor relative_buckets(RelativePosition kind, const TokenGrid& grid,
                                       Device device = {});
 
-/// The tables of one attention layer, shared by its heads.
+/// The tables of one attention layer, shared by all heads.
 class RelativeTables {
  public:
   RelativeTables(const Scope& attn, RelativePosition kind, std::int64_t head_dim);
 
-  /// What the logits gain: (q_i a^K_ij) / sqrt(d). q [B, H, L, d] -> [B, H, L, L].
+  /// Term added to the logits: (q_i a^K_ij) / sqrt(d). q [B, H, L, d] -> [B, H, L, L].
   [[nodiscard]] Tensor logits(const Tensor& q, const TokenGrid& grid) const;
   /// Attention over v_j + a^V_ij, heads concatenated. qkv [B, L, 3 H d], bias = logits(q) ->
   /// [B, L, H d].
   [[nodiscard]] Tensor attend(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
                               const TokenGrid& grid) const;
 
-  /// Vectors in a table.
+  /// Number of vectors in a table.
   [[nodiscard]] static std::int64_t vectors(RelativePosition kind);
 
  private:

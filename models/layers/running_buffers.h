@@ -1,4 +1,4 @@
-// What batch normalisation remembers of the batches it saw, under PyTorch's names.
+// Running statistics of batch normalisation, under PyTorch's names.
 #pragma once
 
 #include "engine/autograd.h"
@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// `running_mean`, `running_var`, `num_batches_tracked`.
+/// The buffers `running_mean`, `running_var`, `num_batches_tracked`.
 class RunningBuffers {
  public:
   RunningBuffers(const Scope& s, std::int64_t channels)
@@ -19,7 +19,7 @@ class RunningBuffers {
   [[nodiscard]] const Tensor& mean() const { return mean_; }
   [[nodiscard]] const Tensor& var() const { return var_; }
 
-  /// batch_norm() of x, which in training is a batch more.
+  /// batch_norm() of x; in training also updates the running statistics.
   [[nodiscard]] Tensor normalize(const Tensor& x, const ops::Affine& affine,
                                  const ops::BatchNormOptions& options) const {
     if (options.training) count_batch();
@@ -29,7 +29,7 @@ class RunningBuffers {
  private:
   void count_batch() const {
     const NoGrad no_grad;
-    batches_.copy_(batches_.to(DType::f64) + 1.0);  // without waiting for a device
+    batches_.copy_(batches_.to(DType::f64) + 1.0);  // avoids waiting for a device
   }
 
   Tensor mean_, var_, batches_;

@@ -1,4 +1,4 @@
-// Tokens before the patches, positions, dropout.
+// Prefix tokens, position embedding and dropout in front of the first block.
 #include "models/layers/token_embedding.h"
 
 #include <vector>
@@ -22,12 +22,12 @@ TokenEmbedding::TokenEmbedding(const Scope& s, const TokenEmbeddingConfig& c,
                                std::array<std::int64_t, 2> grid, std::int64_t dim)
     : config_(c),
       cls_token_(make_token(c.class_token, s.as(Role::token), "cls_token", dim, Decay::no)),
-      // Decayed, unlike the class token: so did DeiT's official runs.
+      // Decayed, unlike the class token, as in DeiT's official runs.
       dist_token_(
           make_token(c.distilled, s.as(Role::distillation_token), "dist_token", dim, Decay::yes)),
       table_{make_pos_embed(s, c.pos_embed, embedded(grid), dim), c.pos_embed, embedded(grid)} {}
 
-/// What the position embedding covers.
+/// The tokens that the position embedding covers.
 TokenGrid TokenEmbedding::embedded(std::array<std::int64_t, 2> grid) const {
   return {grid, config_.no_embed_class ? 0 : config_.prefix()};
 }

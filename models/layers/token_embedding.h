@@ -1,4 +1,4 @@
-// What enters the first block: z_0 = [x_class; x_p E] + E_pos (Dosovitskiy et al. 2020, eq. 1).
+// Input of the first block: z_0 = [x_class; x_p E] + E_pos (Dosovitskiy et al. 2020, eq. 1).
 #pragma once
 
 #include <array>
@@ -11,22 +11,22 @@
 
 namespace fovea {
 
-/// Names are those of the configuration keys.
+/// Members have the names of the configuration keys.
 struct TokenEmbeddingConfig {
   bool class_token = true;
-  bool distilled = false;  ///< a second token behind the class token (DeiT)
+  bool distilled = false;  ///< add a second token after the class token (DeiT)
   PosEmbed pos_embed = PosEmbed::learned;
-  bool no_embed_class = false;  ///< the position embedding covers the patches only
-  /// The position embedding reaches the queries and keys of the first block and nothing else
-  /// (CPVT, appendix D.2).
+  bool no_embed_class = false;  ///< the position embedding covers only the patches
+  /// Add the position embedding only to the queries and keys of the first block (CPVT, appendix
+  /// D.2).
   bool pos_embed_qk_first = false;
-  double pos_drop_rate = 0;  ///< dropout of the tokens that enter the first block
+  double pos_drop_rate = 0;  ///< dropout rate of the tokens that enter the first block
 
-  /// Tokens before the patches.
+  /// Number of prefix tokens before the patches.
   [[nodiscard]] std::int64_t prefix() const { return (class_token ? 1 : 0) + (distilled ? 1 : 0); }
 };
 
-/// The tokens of images, and where they are.
+/// The tokens of images and their positions.
 struct EmbeddedTokens {
   Tensor x;  ///< [B, L, D]
   Positions where;
@@ -34,12 +34,13 @@ struct EmbeddedTokens {
 
 class TokenEmbedding {
  public:
-  /// For patches in `grid`. Makes "cls_token", "dist_token" and "pos_embed", where there are such.
+  /// Makes the embedding for patches in `grid`, with those of "cls_token", "dist_token" and
+  /// "pos_embed" that `c` selects.
   TokenEmbedding(const Scope& s, const TokenEmbeddingConfig& c, std::array<std::int64_t, 2> grid,
                  std::int64_t dim);
 
-  /// patches [B, N, D] that lie in `grid`. Another one than the constructor's must be as
-  /// PositionTable::at() allows it.
+  /// Embeds patches [B, N, D] laid out in `grid`. A grid other than the constructor's is subject to
+  /// PositionTable::at().
   [[nodiscard]] EmbeddedTokens operator()(const Tensor& patches, std::array<std::int64_t, 2> grid,
                                           Context& ctx) const;
 

@@ -1,4 +1,4 @@
-// Tokens as an image and back, for convolutions between transformer layers.
+// Conversion of tokens to an image and back, for convolutions between transformer layers.
 #pragma once
 
 #include "ops/view.h"

@@ -1,5 +1,5 @@
-// How kernels reach memory, as the emulator counts it: rows 16 bytes at a time, and shared memory
-// without conflicts of its banks.
+// Memory access patterns of kernels, as counted by the emulator: rows are accessed 16 bytes at a
+// time, and shared memory without bank conflicts.
 #include <doctest/doctest.h>
 
 #include "engine/autograd.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr Device kCuda{DeviceType::cuda, 0};
 
-/// What the kernels count while f runs on leaves of these shapes, and its derivative.
+/// Counters of the kernels in f and its derivative, on leaves of these shapes.
 template <class F>
 std::map<std::string, Counters> counted(DType dtype, std::initializer_list<Shape> shapes,
                                         const F& f) {
@@ -37,7 +37,7 @@ std::map<std::string, Counters> counted(DType dtype, std::initializer_list<Shape
   return fake::kernels_run();
 }
 
-/// Of those whose name has `part`; there must be some.
+/// Sum over the kernels with `part` in their name; there must be at least one.
 Counters of(const std::map<std::string, Counters>& all, const std::string& part) {
   Counters sum;
   int found = 0;

@@ -1,6 +1,6 @@
 // cuda_cases [--seeds N] [FILTER]: every row of the op table on the CUDA device, value and
-// derivative in f64, f32 and bf16, element by element against the CPU's f64: on a GPU,
-// and as fake/cuda_cases on the fake device. FILTER keeps the ops with that text in their name.
+// derivative in f64, f32 and bf16, compared element by element with the CPU's f64. Runs on a GPU,
+// or as fake/cuda_cases on the fake device. FILTER selects the ops with that text in their name.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,9 +19,9 @@ using namespace fovea::tests;
 
 namespace {
 
-/// What an element may differ from f64 by: `units` of the dtype's last place at the larger of its
-/// own magnitude and its tensor's root mean square, since a sum's error grows with its terms. In
-/// f64 the CPU's numbers have errors of the same size.
+/// Allowed difference of an element from f64: `units` in the last place of the dtype, at the larger
+/// of the element's magnitude and its tensor's root mean square, because a sum's error grows with
+/// its terms. In f64 the CPU's values have errors of the same size.
 struct Bound {
   DType dtype;
   double epsilon, units;
@@ -29,7 +29,7 @@ struct Bound {
 constexpr Bound kBounds[] = {
     {DType::f64, 0x1p-52, 32}, {DType::f32, 0x1p-23, 32}, {DType::bf16, 0x1p-7, 4}};
 
-/// The largest difference in units of the last place; infinite where one of the two is missing.
+/// Largest difference in units in the last place; infinite if one of the two is missing.
 double worst_units(const Tensor& got, const Tensor& expected, double epsilon) {
   if (!got.defined() || !expected.defined())
     return got.defined() == expected.defined() ? 0 : INFINITY;

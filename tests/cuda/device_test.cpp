@@ -1,6 +1,5 @@
-// The device, and the ops that have a CUDA form against the CPU: values and gradients in f64, f32
-// and bf16. On a GPU as test_cuda_device, "skipped" where there is none; on the fake device as
-// test_fake_device.
+// The device and its ops compared with the CPU: values and gradients in f64, f32 and bf16. Runs on
+// a GPU as test_cuda_device, "skipped" without one, and on the fake device as test_fake_device.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ namespace {
 
 constexpr Device kCuda{DeviceType::cuda, 0};
 
-/// Of a table, which consists of Kernels alone.
+/// Checks a table that consists of Kernels only.
 template <class Table>
 int null_entries(const Table& table) {
   using Entry = void (*)();

@@ -1,5 +1,5 @@
-// What the emulator and the fake device find: each kernel here has one fault, and its twin has
-// none.
+// Errors that the emulator and the fake device detect: each kernel here has one bug, and a correct
+// twin.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ T* data_of(const Tensor& x) {
   return reinterpret_cast<T*>(x.raw());
 }
 
-/// Under a seed: runs until the device is idle and says what was found, or "".
+/// Runs under a seed until the device is idle. Returns the error, or "".
 template <class... Params, class... Args>
 std::string found(std::uint64_t seed, void (*kernel)(Params...), dim3 grid, dim3 block,
                   std::size_t shared_bytes, Args... args) {
@@ -47,7 +47,7 @@ std::string found(std::uint64_t seed, void (*kernel)(Params...), dim3 grid, dim3
   return "";
 }
 
-/// The finding of every seed; they need not be alike, as threads come in other orders.
+/// The errors under every seed; they may differ, because the order of threads does.
 template <class... Args>
 void check_found(const std::string& part, Args... args) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
@@ -71,7 +71,7 @@ __global__ void reverse(float* out, const float* in) {
   out[threadIdx.x] = box[blockDim.x - 1 - threadIdx.x];
 }
 
-/// The first half of each pair of lanes writes, then both meet in a shuffle, then the other reads.
+/// The first lane of each pair writes, both meet in a shuffle, then the other lane reads.
 template <bool Waits>
 __global__ void shuffle_is_no_barrier(float* out) {
   float* const box = dynamic_shared<float>();
@@ -81,7 +81,7 @@ __global__ void shuffle_is_no_barrier(float* out) {
   out[threadIdx.x] = box[threadIdx.x ^ 1u] + other;
 }
 
-/// __syncwarp of all warps, and then a read of what another warp wrote.
+/// __syncwarp in all warps, then a read of another warp's write.
 __global__ void warps_are_not_ordered(float* out) {
   float* const box = dynamic_shared<float>();
   box[threadIdx.x] = 1;
@@ -89,7 +89,7 @@ __global__ void warps_are_not_ordered(float* out) {
   out[threadIdx.x] = box[threadIdx.x ^ 32u];
 }
 
-/// Lanes 0 to 15 meet; lane 16 is not among them.
+/// Lanes 0 to 15 meet; lane 16 is not one of them.
 __global__ void half_a_warp_meets(float* out, unsigned reader) {
   float* const box = dynamic_shared<float>();
   if (threadIdx.x == 0) box[0] = 1;
@@ -97,7 +97,7 @@ __global__ void half_a_warp_meets(float* out, unsigned reader) {
   if (threadIdx.x == reader) out[0] = box[0];
 }
 
-/// A second turn writes what the first turn's readers may still want.
+/// A second iteration overwrites values that readers of the first may still need.
 template <bool Waits>
 __global__ void two_turns(float* out) {
   float* const box = dynamic_shared<float>();
@@ -189,7 +189,7 @@ __global__ void two_groups_of_copies(float* out, const float* in) {
   out[threadIdx.x] += box[128 + threadIdx.x];
 }
 
-/// C [16, 8] = A [16, 16] B [16, 8] of one warp: A by ldmatrix, B, which is row-major, transposed.
+/// C [16, 8] = A [16, 16] B [16, 8] in one warp: A by ldmatrix, B, which is row-major, transposed.
 __global__ void multiplies_on_tensor_cores(float* c, const std::uint16_t* a,
                                            const std::uint16_t* b) {
   auto* const box = dynamic_shared<std::uint16_t>();
@@ -206,7 +206,7 @@ __global__ void multiplies_on_tensor_cores(float* c, const std::uint16_t* a,
   for (unsigned i = 0; i < 4; ++i) c[(lane / 4 + 8 * (i / 2)) * 8 + lane % 4 * 2 + i % 2] = sums[i];
 }
 
-/// The same of f32 rounded to tf32, A [16, 8], B [8, 8].
+/// The same for f32 rounded to tf32, A [16, 8], B [8, 8].
 __global__ void multiplies_tf32(float* c, const float* a, const float* b) {
   const unsigned group = threadIdx.x / 4, in_group = threadIdx.x % 4;
   std::uint32_t left[4], right[2];

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Have the tests that repeat their work under five seeds run every kernel of the sources?
+"""Checks that the tests that repeat their work under five seeds run every kernel of the sources.
 
-    tests/cuda/every_kernel.py FILE...      files that FOVEA_FAKE_KERNELS had written
+    tests/cuda/every_kernel.py FILE...      files written through FOVEA_FAKE_KERNELS
 """
 import pathlib
 import re

@@ -1,5 +1,5 @@
-// The fake device: streams run in any order that events allow, copies as CUDA has them, graphs,
-// cuBLASLt's rules; and the runtime of engine/cuda on it.
+// The fake device: streams in any order that events allow, CUDA's copies, graphs, cuBLASLt's rules;
+// and the runtime of engine/cuda on it.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -37,13 +37,13 @@ __global__ void takes(float* to, const float* from) { to[threadIdx.x] = from[thr
 float* data_of(const Tensor& x) { return reinterpret_cast<float*>(x.raw()); }
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle()); }
 
-/// Of no cached block, which would hold what was there before.
+/// Memory from a fresh block: a cached block would contain earlier values.
 Tensor unwritten(std::int64_t count) {
   release_cached_memory(kCuda);
   return empty({count}, {DType::f32, kCuda});
 }
 
-/// What was found by all that `act` asks for; "" if nothing.
+/// The first error detected while `act` and all its work runs; "" if there is none.
 std::string found(const std::function<void()>& act) {
   try {
     act();
@@ -65,7 +65,7 @@ std::set<double> results(const std::function<double()>& program) {
   return all;
 }
 
-/// On the upload stream x becomes 2, on the compute stream it is read; with or without an event.
+/// x becomes 2 on the upload stream and is read on the compute stream, with or without an event.
 double across_streams(bool waits) {
   set_device(0);
   const Tensor x = ones({1}, {DType::f32, kCuda}), y = zeros({1}, {DType::f32, kCuda});
@@ -79,7 +79,7 @@ double across_streams(bool waits) {
   return result;
 }
 
-/// A product [4, 4] of f32 as lt_product() asks for it, changed by `change`.
+/// The first error of a [4, 4] f32 GEMM as lt_product() makes it, modified by `change`.
 std::string lt_finding(
     const std::function<void(ops::cuda::LtProduct&, ops::cuda::LtPointers&)>& change) {
   set_device(0);

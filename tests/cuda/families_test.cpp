@@ -1,5 +1,5 @@
-// Four training steps of each family on the fake device beside the CPU's. FOVEA_FAMILY names the
-// one family that is tried, so that several processes share the work; all are without it.
+// Four training steps of each model family on the fake device, compared with the CPU's.
+// FOVEA_FAMILY selects a single family, so that several processes can share the work.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ const std::vector<Family> kFamilies = {
       {"norm_pix_loss", "true"}}},
 };
 
-/// The first word of its models' names.
+/// The first word of the family's model names.
 std::string family_name(const Family& family) {
   const std::string model(family.model);
   return model.substr(0, model.find('_'));
@@ -66,7 +66,7 @@ bool is_chosen(const std::string& name) {
   return chosen == nullptr || name == chosen;
 }
 
-/// Of all families those that this process is to try.
+/// The families that this process tests.
 std::vector<Family> chosen_families() {
   std::vector<Family> families;
   for (const Family& family : kFamilies) {
@@ -137,8 +137,8 @@ TEST_CASE("four steps of every family have the CPU's losses, and one peak of mem
   CHECK(take_findings().empty());
 }
 
-// What a stop saves is the same for all: of the families one with running buffers, and the other
-// task.
+// The saved state has the same form for all families: this tests one with running buffers, and the
+// other task.
 TEST_CASE("a family goes on where it was stopped on the other device") {
   for (const Family& family : chosen_families()) {
     if (family_name(family) != "pervit" && family_name(family) != "mae") continue;

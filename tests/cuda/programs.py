@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every program with --device cuda beside itself on the CPU: on the fake device, or on a GPU.
+"""Compares every program on --device cuda with the CPU: on the fake device, or on a GPU.
 
     tests/cuda/programs.py [--build build]         the programs of build/fake
-    tests/cuda/programs.py --programs build        those of a build with CUDA, where a GPU is
+    tests/cuda/programs.py --programs build        the programs of a CUDA build, on a machine with a GPU
 
-Trains a small model, evaluates it, names a picture, looks into it, prints its summary and times it.
-Prints a line a check; exits 1 when one fails. What the fake device finds makes a program fail.
+Trains a small model, evaluates it, classifies a picture, inspects it, prints its summary and times it.
+Prints one line per check; exits 1 if one fails. Errors that the fake device detects make a program fail.
 """
 import argparse
 import json
@@ -48,7 +48,7 @@ def numbers_of(text):
 
 
 def differ(a, b, within):
-    """The first pair of numbers that are further apart, relative to the larger or 1."""
+    """The first pair of numbers that differ by more than the tolerance, relative to the larger one or 1."""
     if len(a) != len(b):
         return f"{len(a)} and {len(b)} numbers"
     for x, y in zip(a, b):
@@ -76,7 +76,7 @@ def check_predict(checks, model, picture):
 
 
 def train(checks, program, model, device, output, *more):
-    """Three steps on built-in pictures; the losses."""
+    """Losses of three steps on built-in pictures."""
     checks.run(program, "--dataset", "builtin", "--model", model, *SMALL, *more, "--max-steps", "3", "--batch-size",
                "8", "--workers", "0", "--fraction", "0.01", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"

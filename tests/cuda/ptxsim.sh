@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The op table, the device tests, a golden and three training steps of each family on the PTX that nvcc makes of
-# the kernels, run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt that is no part of this
-# repository: a second opinion beside the emulator.
+# The op table, the device tests, a golden file and three training steps of each family, with nvcc's PTX
+# of the kernels run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt that is not part of
+# this repository: a check independent of the emulator.
 #   FOVEA_PTXSIM=DIR tests/cuda/ptxsim.sh [BUILD_DIR]      DIR: the folder with ptxsim's run.sh
-# Exits 77, "skipped", without it or without nvcc.
+# Exits 77, "skipped", if ptxsim or nvcc is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build-ptxsim}
@@ -14,7 +14,7 @@ command -v nvcc >/dev/null || { echo "skipped: no nvcc on PATH"; exit 77; }
 "$sim/run.sh" --configure "$PWD" "$build" -G Ninja -DFOVEA_CUDA=ON >/dev/null
 cmake --build "$build" --target cuda_cases test_cuda_device train_cifar parity
 echo "== the op table"
-# Each tensor is an allocation of its own, so that its edges are looked at.
+# Each tensor gets a separate allocation, so that accesses beyond its ends are detected.
 FOVEA_NO_CACHE=1 "$sim/run.sh" "$build" cuda_cases | tail -n 20
 echo "== device tests"
 "$sim/run.sh" "$build" test_cuda_device

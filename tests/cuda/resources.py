@@ -80,7 +80,7 @@ class Compiler:
 
 
 def kernel_name(mangled):
-    """The function's own name: the last of the nested names before its template arguments."""
+    """The unqualified function name: the last nested name before its template arguments."""
     names, at = [], mangled.find("_Z") + 2
     at += mangled[at:at + 1] == "N"
     while number := re.match(r"\d+", mangled[at:]):

@@ -1,4 +1,4 @@
-// What the fake device lets a test choose and see; a GPU does neither.
+// Control and inspection of the fake device by tests; without effect on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace fovea::tests {
 
-/// Of the order of streams, blocks, warps and lanes.
+/// Sets the seed for the order of streams, blocks, warps and lanes.
 void use_seed(std::uint64_t seed);
-/// What was found since the last call.
+/// Errors detected since the last call.
 [[nodiscard]] std::vector<std::string> take_findings();
-/// Names of the kernels that have run, sorted; empty where that is not known.
+/// Sorted names of the kernels that have run; empty if unknown.
 [[nodiscard]] std::vector<std::string> kernels_run();
 
 }  // namespace fovea::tests

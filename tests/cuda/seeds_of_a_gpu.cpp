@@ -1,4 +1,4 @@
-// A GPU has its own order, and compute-sanitizer to look for faults.
+// seeds.h on a GPU, which has its own order, and compute-sanitizer to detect errors.
 #include "tests/cuda/seeds.h"
 
 namespace fovea::tests {

@@ -1,4 +1,4 @@
-// A few steps of training, stopped or continued, and what was logged of them.
+// A few training steps, stopped or resumed, and their logged values.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct ShortRun {
 };
 
 struct StopAndGoOn {
-  std::int64_t stop_after = -1;  ///< steps of this run
-  std::filesystem::path from;    ///< a state to go on from
-  std::filesystem::path to;      ///< where the state is saved at a stop
+  std::int64_t stop_after = -1;  ///< number of steps before stopping; -1: none
+  std::filesystem::path from;    ///< state file to resume from
+  std::filesystem::path to;      ///< state file written on stopping
 };
 
 inline ShortRun short_run(const TrainConfig& config, const StopAndGoOn& how = {}) {

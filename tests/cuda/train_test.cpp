@@ -1,5 +1,5 @@
-// Training on the fake device: the CPU's losses, no waiting between two that are shown, and a run
-// that goes on where it was stopped.
+// Training on the fake device: the CPU's losses, no synchronisation between two progress reports,
+// and resuming.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// Fuzzes the reader of --config files: any text sets every field or throws, and what it sets is
-// written back as text that sets the same.
+// Fuzzes the reader of --config files: any text sets every field or throws, and writing the fields
+// gives text that sets the same values.
 #include <cstdint>
 #include <string>
 

@@ -1,5 +1,6 @@
-// Fuzzes decoding a part of a picture: where the whole can be decoded, the part has its pixels. The
-// first five bytes say which part, and whether it may be decoded smaller; a file follows.
+// Fuzzes decoding a region of a picture: if the whole picture can be decoded, the region has its
+// pixels. The first five bytes select the region and whether it may be decoded at reduced size; the
+// file follows.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace {
 
-/// From two bytes: a range of at least one pixel inside a side.
+/// Converts two bytes to a range of at least one pixel within a side.
 std::array<std::int64_t, 2> range_of(std::uint8_t begin, std::uint8_t length, std::int64_t side) {
   const std::int64_t first = begin * side / 256;
   return {first, first + 1 + length * (side - first - 1) / 255};

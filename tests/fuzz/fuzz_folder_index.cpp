@@ -1,5 +1,5 @@
 // Fuzzes the reader of folder indexes and of class lists: any text gives an index that is written
-// back as it was, or an Error. The first line, with the checksum, is made here.
+// back unchanged, or an Error. The first line, with the checksum, is generated here.
 #include <array>
 #include <cstdint>
 #include <cstdio>

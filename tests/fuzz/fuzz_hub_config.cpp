@@ -1,4 +1,4 @@
-// Fuzzes the reader of timm's config.json: any text is a model's settings or throws Error.
+// Fuzzes the reader of timm's config.json: any text gives a model's settings or an Error.
 #include <cstdint>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Fuzzes the reader of packed data sets: any bytes give entries inside of them, or an Error. The
-// checksums are made right first: otherwise no changed input would come further than them.
+// Fuzzes the reader of packed data sets: any bytes give entries inside of them, or an Error.
+// Checksums are corrected first, because otherwise every modified input would fail there.
 #include <algorithm>
 #include <array>
 #include <cstdint>

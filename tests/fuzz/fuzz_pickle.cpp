@@ -1,5 +1,5 @@
-// Fuzzes the reader of pickles and what is made of their values: any bytes give inert values whose
-// references hold, and tensors inside of their storages, or an Error.
+// Fuzzes the reader of pickles and the conversion of their values: any bytes give inert values with
+// valid references and tensors inside their storages, or an Error.
 #include <cstdint>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Fuzzes the reader of torch.save's files, zip form and older one: any bytes give tensors, not much
-// larger than the file, or an Error.
+// Fuzzes the reader of torch.save files in the zip format and the older one: any bytes give
+// tensors, not much larger than the file, or an Error.
 #include <cstdint>
 #include <string_view>
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzzes the readers of files: tests/fuzz/run_fuzz.sh [seconds] [target]...
-# Targets are the names of tests/fuzz/fuzz_*.cpp; without one all run, each for `seconds` (600).
+# Fuzzes the file readers: tests/fuzz/run_fuzz.sh [seconds] [target]...
+# Targets are the names of tests/fuzz/fuzz_*.cpp; by default all run, each for `seconds` (600).
 # Needs clang with libFuzzer (Debian: clang libclang-rt-14-dev). New inputs are kept under
 # build-fuzz/corpus, findings under build-fuzz/findings; the exit code is 1 when there are any.
 set -eu

@@ -16,7 +16,7 @@ import random_golden
 
 
 def sincos(dim, grid, prefix):
-    """MAE's table: the first half of the channels is the column."""
+    """MAE's table: the first half of the channels encodes the column."""
     omega = 10000.0 ** (-torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
     rows = []
     for y in range(grid[0]):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes golden files of random CPVT settings, computed in float64 with the PyTorch model of
-bench/peer_models/cpvt.py, which is itself checked on the goldens. Beside their options it draws
+bench/peer_models/cpvt.py, which is itself checked on the golden files. Besides their options it also draws
 fovea's own pos_embed rpe2d and irpe.
 
     random_cpvt.py FOLDER [--count 20] [--seed 0]       needs torch and safetensors

@@ -1,4 +1,4 @@
-"""What the scripts random_*.py share: their command line, and how a case becomes a golden file."""
+"""Shared by the scripts random_*.py: the command line, and writing a case as a golden file."""
 import argparse
 import json
 import pathlib
@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "
 
 
 def disturb(parameters):
-    """Off the initial values, where norms are 1 and biases 0."""
+    """Perturbs the initial values, because norms start at 1 and biases at 0."""
     with torch.no_grad():
         for p in parameters:
             p.add_(0.2 * torch.randn_like(p))
@@ -27,7 +27,7 @@ def write(folder, index, family, case):
 
 
 def main(doc, family_of, make_case):
-    """make_case(rng, family) gives a configuration, its tensors and the names of zero gradients."""
+    """make_case(rng, family) returns a configuration, its tensors and the names of zero gradients."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=20)

@@ -4,8 +4,8 @@
     random_image.py FOLDER [--count 20] [--seed 0]      needs Pillow, numpy and safetensors
     ./run parity FOLDER/*.safetensors
 
-Every file holds one random image and some hundred operations on it. Versions of Pillow round a few of them
-otherwise: blurs from 10.1 on, and before 13 resizes whose height loses more than twice what the width does.
+Every file contains one random image and about a hundred operations on it. Some Pillow versions round
+differently: blurs from 10.1 on, and before 13 resizes that shrink the height over twice as much as the width.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes golden files of random settings of the masked autoencoder, computed in float64 with the PyTorch
-model of bench/peer_models/mae.py in the form of the official code, which is itself checked on the goldens.
+model of bench/peer_models/mae.py. It has the form of the official code and is itself checked on the golden files.
 
     random_mae.py FOLDER [--count 20] [--seed 0]        needs torch, timm and safetensors
     ./run parity FOLDER/*.safetensors
@@ -12,7 +12,7 @@ from mae import MAE
 
 
 def draw_grid(rng):
-    """Rows, columns, and a ratio that hides some of the patches and leaves some."""
+    """Rows, columns, and a mask ratio that hides at least one patch and keeps at least one."""
     grid, ratio = [rng.randint(1, 6), rng.randint(1, 6)], rng.choice([0.75, 0.6, 0.5, rng.uniform(0.02, 0.98)])
     count = grid[0] * grid[1]
     return (grid, ratio) if 0 < int(count * (1 - ratio)) < count else draw_grid(rng)
@@ -34,7 +34,7 @@ def draw_config(rng):
 
 
 def show_blocks(model):
-    """What the encoder's blocks are given and say, filled as the model runs."""
+    """The inputs and outputs of the encoder's blocks, recorded by hooks as the model runs."""
     shown = {}
     model.blocks[0].register_forward_pre_hook(lambda m, x: shown.__setitem__("feat/embed", x[0]))
     for i, block in enumerate(model.blocks):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Writes golden files of random PerViT settings, computed in float64 with the PyTorch model of
-bench/peer_models/pervit.py in the form of the official code, which is itself checked on goldens.
+bench/peer_models/pervit.py. It has the form of the official code and is itself checked on golden files.
 
     random_pervit.py FOLDER [--count 20] [--seed 0]     needs torch and safetensors
     ./run parity FOLDER/*.safetensors
 
-Cases that float32 in PyTorch already takes far from float64 are drawn again: with one-tap
-projections, for one, conv1.weight only scales what the next norm divides by, and its gradient is
-what eps leaves of a cancellation.
+Cases in which PyTorch's float32 already differs much from float64 are drawn again. For example, with one-tap
+projections conv1.weight only scales the divisor of the next norm, and its gradient is the remainder that eps
+leaves of a cancellation.
 """
 import copy
 
@@ -45,13 +45,13 @@ def draw_config(rng):
 
 
 def zero_in_theory(name, config):
-    """Biases before a norm that takes the mean away."""
+    """Biases in front of a norm that subtracts the mean."""
     ppe = name.endswith((".conv1.bias", ".conv2.bias")) or name == "rpe_proj.bias"
     return ppe or (name.startswith("conv_layers.conv_layers.") and name.endswith(".0.bias"))
 
 
 def well_conditioned(exact, rounded, zero):
-    """Whether rounding to float32 stays so small that the same case can be asked of bfloat16."""
+    """True if rounding to float32 changes so little that the case can also be run in bfloat16."""
     gradients = {k: v for k, v in exact.items() if k.startswith("grad") and k.removeprefix("grad/") not in zero}
     largest = max(v.norm() for v in gradients.values())
     for name, value in exact.items():

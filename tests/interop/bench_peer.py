@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`bench --model` beside timm: bench_peer.py BUILD_FOLDER
+"""`bench --model` next to timm: bench_peer.py BUILD_FOLDER
 
-Runs under a Python with torch and timm, which is the peer; build the target `fovea_bench` first. Models that timm has
-under that name must be timed beside ours, with our settings; of others it must be said why not, and ours is timed alone.
+Runs under a Python with torch and timm, the peer; build the target `fovea_bench` first. Models that timm has under
+the same name must be timed next to ours, with our settings. For other models the output must give the reason, and
+only ours is timed.
 """
 import os
 import re

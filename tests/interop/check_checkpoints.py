@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Our safetensors files to PyTorch and back: check_checkpoints.py BUILD_FOLDER [CHECKPOINT...]
+"""Round trip of safetensors files between fovea and PyTorch: check_checkpoints.py BUILD_FOLDER [CHECKPOINT...]
 
-Needs torch, safetensors and numpy; build the target `interop` first. Every CHECKPOINT (a file that
-fovea wrote) is loaded, written by Python, copied by fovea and compared bit for bit.
+Needs torch, safetensors and numpy; build the target `interop` first. Every CHECKPOINT (a file written by fovea)
+is loaded and written by Python, copied by fovea and compared bit for bit.
 """
 import json
 import struct
@@ -50,7 +50,7 @@ def check_ours_in_torch(interop, folder):
 
 
 def check_same_bytes(interop, folder):
-    """The reference library's file comes back from us byte for byte (metadata is a hash map there)."""
+    """fovea copies the reference library's file byte for byte (its metadata is a hash map)."""
     path, copy = folder / "reference.safetensors", folder / "copy.safetensors"
     tensors = {f"t{i}.{name}": torch.randn(i + 1, 3).to(dtype)
                for i, (name, dtype) in enumerate(TORCH.items())}
@@ -60,7 +60,7 @@ def check_same_bytes(interop, folder):
 
 
 def check_torch_in_ours(interop, folder):
-    """Types that fovea has not are converted as its header promises."""
+    """Types that fovea lacks are converted as documented in its header."""
     path, copy = folder / "torch.safetensors", folder / "copy.safetensors"
     save_file({"half": torch.tensor([1.0, -0.5, 6.1e-5, 3e-8, float("inf")], dtype=torch.float16),
                "bool": torch.tensor([True, False]),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""TensorBoard's own reader reads our event files: check_events.py BUILD_FOLDER [RUN_FOLDER...]
+"""Reads fovea's event files with TensorBoard's own reader: check_events.py BUILD_FOLDER [RUN_FOLDER...]
 
-Needs tensorboard and torch; build the target `interop` first. Of every RUN_FOLDER the tags are listed.
+Needs tensorboard and torch; build the target `interop` first. Lists the tags of every RUN_FOLDER.
 """
 import math
 import subprocess
@@ -44,13 +44,13 @@ def check_killed(folder):
 
 
 def check_pytorch(folder):
-    """The file begins with the events that PyTorch writes with purge_step."""
+    """The file starts with the events that PyTorch writes for purge_step."""
     with SummaryWriter(str(folder / "torch"), purge_step=60) as writer:
         writer.add_scalar("train/loss", 2, 60)
     last = max((folder / "ours").iterdir())
     theirs, = (folder / "torch").iterdir()
     def begin(path):
-        """What stands before the first point: versions aside, which PyTorch writes twice."""
+        """The events before the first point, without the version event, which PyTorch writes twice."""
         events = list(EventFileLoader(str(path)).Load())
         first = next(i for i, e in enumerate(events) if e.HasField("summary"))
         return [(e.step, e.session_log.status) for e in events[:first] if not e.file_version]

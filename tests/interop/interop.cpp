@@ -1,4 +1,4 @@
-// Writes and copies files for the Python checks beside this one: see check_checkpoints.py and
+// Writes and copies files for the Python checks in this folder: see check_checkpoints.py and
 // check_events.py.
 #include <cstdio>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace fovea;
 
-/// x holds 0, 1/4, 2/4, ...; every dtype, a transposed view, a scalar and an empty tensor.
+/// x contains 0, 1/4, 2/4, ...; with every dtype, a transposed view, a scalar and an empty tensor.
 void write_tensors(const std::string& path) {
   std::vector<double> values(6);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) / 4;
@@ -39,7 +39,7 @@ void write_events(const std::string& folder) {
   writer.flush();
 }
 
-/// A run that logs to step 100, and is continued from its state at step 60.
+/// A run that logs up to step 100 and is resumed from its state at step 60.
 void write_killed_run(const std::string& folder) {
   EventWriter killed(folder, 0);
   for (int step = 1; step <= 100; ++step) killed.scalar("train/loss", 1, step);

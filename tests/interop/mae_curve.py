@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Masked autoencoding and fine-tuning in f32, fovea's against PyTorch's: the same weights, batches and masks.
+"""Masked autoencoding and fine-tuning in f32, fovea compared with PyTorch: the same weights, batches and masks.
 
     PYTHON tests/interop/mae_curve.py [--build build] [--csv PREFIX]      (PYTHON has torch and timm)
 
-Checks the PyTorch model (bench/peer_models/mae.py) on the golden files first. Then PyTorch takes 200 steps of
-pre-training, and 100 steps of a classifier that starts from the encoder, with layer-wise rates by MAE's rule;
-`parity --precision f32 --dump` takes the same steps. Fails when a loss differs by more than 1e-3 relative.
+First checks the PyTorch model (bench/peer_models/mae.py) on the golden files. Then PyTorch runs 200 steps of
+pre-training, and 100 steps of a classifier that starts from the encoder, with MAE's layer-wise learning rates.
+`parity --precision f32 --dump` runs the same steps. Fails if a loss differs by more than 1e-3 relative.
 """
 import argparse
 import json
@@ -42,7 +42,7 @@ def pictures(steps):
 
 
 def learning_rate(step, steps, peak):
-    """MAE's: up from zero for a tenth of the steps, then half a cosine to zero."""
+    """MAE's schedule: linear warm-up over a tenth of the steps, then half a cosine to zero."""
     warmup = steps // 10
     if step < warmup:
         return peak * step / warmup
@@ -50,14 +50,14 @@ def learning_rate(step, steps, peak):
 
 
 def layer_scale(name, depth):
-    """MAE's rule."""
+    """MAE's layer-wise learning rates."""
     if name.split(".")[0] in ("cls_token", "pos_embed", "patch_embed"):
         return DECAY ** (depth + 1)
     return DECAY ** (depth - int(name.split(".")[1])) if name.startswith("blocks.") else 1.0
 
 
 def take_steps(model, losses_of, rates, weight_decay, betas, scale, exempt):
-    """AdamW; the losses of the steps."""
+    """Trains with AdamW; returns the loss of each step."""
     groups = [dict(params=[p], scale=scale(n), weight_decay=0.0 if p.ndim == 1 or n in exempt else weight_decay)
               for n, p in model.named_parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(groups, betas=betas, eps=1e-8)
@@ -120,7 +120,7 @@ def finetune(path, encoder, steps=100):
 
 
 def compare(name, case, build, folder, csv):
-    """parity's own bounds are those of 30 steps in f64; only the losses count here."""
+    """Only the losses count: parity's own bounds are meant for 30 steps in f64."""
     subprocess.run([build / "parity", "--precision", "f32", "--dump", folder, case], stdout=subprocess.DEVNULL,
                    check=False)
     theirs = load_file(case)["losses"].tolist()

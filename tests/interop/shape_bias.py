@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The shape bias of `evaluate` beside timm and NumPy: shape_bias.py BUILD_FOLDER PICTURES [--crop-pct P]
+"""The shape bias of `evaluate` compared with timm and NumPy: shape_bias.py BUILD_FOLDER PICTURES [--crop-pct P]
 
-PICTURES holds SHAPE/SHAPEn-TEXTUREm.jpg of the 16 categories of Geirhos et al. (2019). Needs timm; build the target
-`evaluate` first. A ViT-Tiny of random weights, large enough to tell pictures apart, lies in a folder as timm writes it.
-From the logits that `evaluate` keeps every decision is computed anew, in f64 and from the file names; then timm runs
-the same weights behind its own transform, and its decisions are compared picture by picture.
+PICTURES contains SHAPE/SHAPEn-TEXTUREm.jpg of the 16 categories of Geirhos et al. (2019). Needs timm; build the target
+`evaluate` first. The model is a ViT-Tiny with random weights, large enough to distinguish pictures, in a folder as
+written by timm. Every decision is recomputed in f64 from the logits that `evaluate` stores and from the file names.
+Then timm runs the same weights behind its own transform, and its decisions are compared picture by picture.
 """
 import argparse
 import csv

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""timm's ViT and DeiT files as they lie on a hub, in fovea: timm_checkpoint.py BUILD_FOLDER [--keep FOLDER]
+"""timm's ViT and DeiT files in hub layout, loaded by fovea: timm_checkpoint.py BUILD_FOLDER [--keep FOLDER]
 
-Needs timm; build the targets `predict` and `evaluate` first. For each model a folder as timm pushes it to a hub
-(model.safetensors and config.json by timm's own writer, random weights) and a few pictures of odd sizes; then
-`predict` names what it sees, and its probabilities are compared with those of timm's own model behind timm's own
-evaluation transform. The same at other sizes, to whose grids positions are resized as timm does. Files that fovea
-has no model for must be refused, by name.
+Needs timm; build the targets `predict` and `evaluate` first. For each model, timm's own writer makes a folder in hub
+layout (model.safetensors and config.json, random weights), next to a few pictures of odd sizes. The probabilities of
+`predict` are compared with those of timm's model behind timm's own evaluation transform; likewise at other image
+sizes, where positions are resized as in timm. Files of models that fovea lacks must be rejected by name.
 """
 import argparse
 import json
@@ -61,7 +60,7 @@ def write_folder(folder, name, arguments, data):
 
 
 def write_pictures(folder):
-    """Smooth ones, so that a resize that is a little off shows, and rough ones; JPEG and PNG."""
+    """Smooth pictures, which reveal a slightly wrong resize, and rough ones; JPEG and PNG."""
     folder.mkdir()
     generator = np.random.default_rng(3)
     for i, (height, width) in enumerate([(300, 400), (200, 150), (97, 231), (224, 224), (40, 33)]):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Files of torch.save in fovea: torch_files.py BUILD_FOLDER [--fixtures FOLDER]
 
-Needs torch, timm, numpy and safetensors; build the targets `convert`, `evaluate`, `predict` and `inspect` first. Each case is written by
-PyTorch in its zip form and in its older one, turned into safetensors by `convert`, and compared bit for bit with what
-PyTorch holds. A file of 5 GB, most of it a hole, must be read in 1 GiB of memory; a whole model of timm's must be
-evaluated as its safetensors are, and the papers' names load. --fixtures writes the small files of tests/formats/torch_files anew.
+Needs torch, timm, numpy and safetensors; build the targets `convert`, `evaluate`, `predict` and `inspect` first.
+PyTorch writes each case in its zip format and in its older one; `convert` turns it into safetensors, which is
+compared bit for bit with PyTorch's tensors. A sparse file of 5 GB must be read in 1 GiB of memory. A whole timm model
+must be evaluated like its safetensors, and the papers' names must load. --fixtures writes the small files of
+tests/formats/torch_files again.
 """
 import argparse
 import collections
@@ -28,7 +29,7 @@ HELD = {torch.float16: torch.float32, torch.bool: torch.uint8, torch.int32: torc
 
 
 def tensors():
-    """Every type that fovea reads, and every way in which tensors lie in their storages."""
+    """Every type that fovea reads, and every layout of tensors in their storages."""
     base = torch.arange(24.0).reshape(4, 6) / 8
     whole = torch.arange(12, dtype=torch.float32)
     found = collections.OrderedDict()
@@ -50,7 +51,7 @@ def tensors():
 
 
 def checkpoint():
-    """As a training script leaves it."""
+    """A checkpoint as written by a training script."""
     layer = torch.nn.Linear(3, 2)
     optimizer = torch.optim.AdamW(layer.parameters(), lr=1e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
@@ -112,7 +113,7 @@ def check_cases(build, folder):
 
 
 def check_large(build, folder):
-    """A storage of 5 GB that is a hole in the file, and a view of its end: zip64, read in little memory."""
+    """A sparse storage of 5 GB and a view of its end: zip64, to be read in little memory."""
     file, output = folder / "large.pth", folder / "large.safetensors"
     count = 5 * 2**28  # f32
     probe = folder / "storage"
@@ -133,7 +134,7 @@ def check_large(build, folder):
 
 
 def fill_storages(file, content):
-    """Values into the holes: by the storage's size in bytes, where in it, and which numbers."""
+    """Writes values into the holes: by the storage's size in bytes, the offset, and the numbers."""
     import zipfile
     with zipfile.ZipFile(file) as archive, open(file, "r+b") as out:
         for member in archive.infolist():
@@ -147,7 +148,7 @@ def fill_storages(file, content):
 
 
 def papers_models():
-    """A model of each paper with the official names: its name here, the model, what its authors save beside it."""
+    """A model of each paper with the official names: its name here, the model, the checkpoint that its authors save."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
     from peer_models import cpvt, mae, pervit
     deit = timm.create_model("deit_tiny_distilled_patch16_224")
@@ -159,7 +160,7 @@ def papers_models():
 
 
 def check_papers_names(build, folder):
-    """predict, and inspect of the autoencoder, say the same of the .pth file and of safetensors."""
+    """predict, and inspect of the autoencoder, give the same results for the .pth file and for safetensors."""
     from PIL import Image
     noise = np.random.default_rng(1).integers(0, 255, (97, 131, 3), dtype=np.uint8)
     Image.fromarray(noise).save(folder / "noise.png")

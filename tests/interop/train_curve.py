@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A 200-step training curve in f32: fovea's against PyTorch's, from the same weights and batches.
+"""A 200-step training curve in f32, fovea compared with PyTorch, from the same weights and batches.
 
     PYTHON tests/interop/train_curve.py [--build build] [--csv FILE]      (PYTHON has torch and timm)
 
-Writes a file in the format of the `train` goldens, computed by PyTorch in f32 (timm's VisionTransformer,
-torch.optim.AdamW, warm-up and cosine, clipping), lets `parity --precision f32 --dump` run the same steps,
-and compares the losses step by step. Fails when one differs by more than 1e-3 relative.
+PyTorch computes a file in the format of the `train` goldens in f32 (timm's VisionTransformer,
+torch.optim.AdamW, warm-up and cosine, clipping). `parity --precision f32 --dump` runs the same steps,
+and the losses are compared step by step. Fails if one differs by more than 1e-3 relative.
 """
 import argparse
 import json
@@ -28,7 +28,7 @@ BOUND = 1e-3
 
 
 def batches():
-    """Noisy copies of one random picture per class: the loss falls, but not to nothing."""
+    """Noisy copies of one random picture per class: the loss falls, but not to zero."""
     generator = torch.Generator().manual_seed(5)
     pictures = torch.randn(CLASSES, 3, 32, 32, generator=generator)
     labels = torch.randint(0, CLASSES, (STEPS, BATCH), generator=generator)

@@ -31,7 +31,7 @@ COUNTS = {  # how documents state the number of mutants
 
 
 def read_mutants(path):
-    """Blocks separated by blank lines; a line without a known field continues the one before."""
+    """Parses blocks separated by blank lines; a line without a known field continues the previous one."""
     mutants = []
     for block in path.read_text().split("\n\n"):
         mutant, field = {}, None
@@ -51,7 +51,7 @@ def read_mutants(path):
 
 
 def copy_tree(target):
-    """The sources alone, at a fixed place, so that a second run finds its build still warm."""
+    """Copies the sources to a fixed place, so that a second run can reuse its build."""
     target.mkdir(parents=True, exist_ok=True)
     rooms = sorted(path.parent.name for path in ROOT.glob("*/CMakeLists.txt"))
     for name in ("CMakeLists.txt", "cmake", "recipes", "fovea", *rooms):
@@ -75,7 +75,7 @@ def copy_if_changed(source, destination):
 
 
 def suite_of(mutant):
-    """The program that must notice, and its arguments."""
+    """The program that must catch the mutant, with its arguments."""
     program, *files = mutant.get("suite", "gradcheck").split()
     if program == "cases":
         return "fake_cuda_cases", tuple(files)
@@ -98,7 +98,7 @@ def configure(tree, build_dir):
 
 
 def run_suite(build_dir, suite):
-    """The exit code, and the row or the test case that failed first."""
+    """The exit code, and the row or test case that failed first."""
     program, arguments = suite
     if program == "gradcheck":
         result = subprocess.run([build_dir / program, "--fail-fast"], capture_output=True, text=True)

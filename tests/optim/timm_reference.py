@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/optim/timm.safetensors: what timm's optimizers, schedules, clipping, layer decay, averages and
-losses give, in float64, for tests/optim/timm_test.cpp.
+"""Writes tests/optim/timm.safetensors: float64 results of timm's optimizers, schedules, clipping, layer decay, averages
+and losses, for tests/optim/timm_test.cpp.
 
     PYTHON tests/optim/timm_reference.py [FILE]        (PYTHON has torch, timm and safetensors)
 """
@@ -50,7 +50,7 @@ EPOCHS, WARMUP, UPDATES, LR, MIN_LR, WARMUP_LR = 20, 3, 4, 0.8, 0.01, 0.05
 
 
 def scheduled(options, on_updates):
-    """The rates that timm's train.py would use, one for each epoch or update."""
+    """The learning rates that timm's train.py would use, one per epoch or update."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=LR)
     scheduler, epochs = create_scheduler_v2(
         optimizer, num_epochs=EPOCHS, warmup_epochs=WARMUP, min_lr=MIN_LR, warmup_lr=WARMUP_LR,
@@ -124,7 +124,7 @@ def losses(tensors, generator):
 
 
 def jsd(tensors, generator):
-    """timm has the splits one after another; in the file the three rows of an image follow each other."""
+    """timm concatenates the splits; in the file the three rows of an image are adjacent."""
     logits = torch.randn(3, 5, 7, dtype=torch.float64, generator=generator) * 3
     labels = torch.tensor([0, 6, 3, 3, 1])
     tensors["jsd/labels"] = labels[:, None].expand(5, 3).reshape(15)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Gives the programs what users give them by mistake, and worse, and looks at how they take it.
+"""Runs the programs with invalid and malformed input and checks how they fail.
 
     tests/programs/bad_input.py [--build build]
 
-Each case must end with exit code 1 or 2 within seconds, say one line on standard error that begins with
-"error: " and names what is wrong, and leave no half-written file behind. Prints a table.
+Each case must end with exit code 1 or 2 within seconds, print one line on standard error that starts with
+"error: " and names the problem, and leave no partial file behind. Prints a table.
 """
 import argparse
 import io
@@ -181,7 +181,7 @@ def shard(members):
 
 
 def photograph_cases(cases, folder):
-    """Folders and shards that lie around in another form."""
+    """Folders and shards in unusual layouts."""
     picture, labelled = b"this is no picture", shard({"a.png": b"x", "a.cls": b"0"})
     for name, files, flags, word in [
             ("one folder of classes", {"cat/a.png": picture, "dog/a.png": picture}, [], "--val-fraction 0.1"),
@@ -269,7 +269,7 @@ def run_cases(cases, program, folder):
 
 
 def task_cases(cases, folder):
-    """What was trained for one task is asked for the other."""
+    """Runs and models of one task given to the programs of another."""
     classifier, encoder = (folder / program / "taken" for program in ("train_cifar", "train_mae"))
     cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is not a masked autoencoder")
     cases.run("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
@@ -314,7 +314,7 @@ def file_cases(cases, folder):
 
 
 def named_cases(cases, folder):
-    """Runs and models by names that mean nothing, with the run that run_cases leaves."""
+    """Runs and models given by meaningless names, with the run left by run_cases."""
     run, out = folder / "train_cifar/taken", ["--output", folder / "compared"]
     cases.run("compare: no such run", ["compare", folder / "a=none"], "no such folder")
     cases.run("compare: a file", ["compare", run / "log.csv"], "is not a folder")
@@ -337,7 +337,7 @@ def named_cases(cases, folder):
 
 
 def cue_cases(cases, folder):
-    """Of `evaluate --shape-bias`, with the weights that run_cases leaves."""
+    """Cases of `evaluate --shape-bias`, with the weights left by run_cases."""
     cues, class_map = folder / "cues", folder / "map.txt"
     evaluate = ["evaluate", folder / "train_cifar/taken/last.safetensors", "--shape-bias"]
     mapped = [*evaluate, cues, "--class-map", class_map]
@@ -365,7 +365,7 @@ def cue_cases(cases, folder):
 
 
 def class_cases(cases, folder):
-    """Names of classes that are not there, with the weights that run_cases leaves."""
+    """Class names that do not exist, with the weights left by run_cases."""
     taken, listed = folder / "train_cifar/taken/last.safetensors", folder / "listed.txt"
     evaluate = ["evaluate", taken, "--dataset", "builtin"]
     for text, word in [(b"\n", "contains no class"), (b"disc\ncheckerbord\n", "did you mean checkerboard?"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Shows the programs the same pictures under other names, in other orders and in parts, and lists as other programs
-write them: what they say of each class must stay the same, or be refused with the way out.
+"""Gives the programs the same pictures under other class names, in other orders and in parts, and lists in the formats
+of other programs: results for each class must stay the same, or be rejected with advice.
 
     tests/programs/class_names.py [--build build]
 
-Prints a table; exit code 1 where something failed.
+Prints a table; exits 1 if something failed.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ TRAINING = [*tiny_model("train_cifar"), "--dataset", "folder", "--index-cache", 
 
 
 def png(color):
-    """A picture of 32 x 32 of one colour."""
+    """A 32 x 32 picture of a single colour."""
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
     rows = b"".join(b"\0" + bytes(color) * 32 for _ in range(32))
@@ -56,7 +56,7 @@ class Table:
                               cwd=self.folder, **options)
 
     def pictures(self, name, names, splits=("val",), labels=None):
-        """Class folders of these names; the pictures of names[i] are those of the i-th label."""
+        """Class folders of these names; names[i] contains the pictures of label i."""
         root = self.folder / name
         for split in splits:
             for label, called in zip(labels or range(CLASSES), names):
@@ -72,7 +72,7 @@ class Table:
         return result.stdout.decode()
 
     def evaluate(self, model, data, *flags):
-        """The result as JSON and what was printed; None and the error where it was refused."""
+        """The result as JSON and the output; None and the error if it was rejected."""
         path = self.folder / "evaluated.json"
         path.unlink(missing_ok=True)
         result = self.run("evaluate", model, "--dataset", "folder", "--data-dir", data, "--json", path, "--output",
@@ -83,7 +83,7 @@ class Table:
 
 
 def as_hub(run, folder, **said):
-    """The weights of a run as timm's folders hold them: without our metadata."""
+    """A run's weights in timm's folder layout, without fovea's metadata."""
     folder.mkdir()
     data = (run / "last.safetensors").read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
@@ -105,7 +105,7 @@ def rows_of(result):
 
 
 def compare(table, what, got, expected, by, classes=None):
-    """`got` says of the classes what `expected` does, matched as it should be."""
+    """Checks that `got` has the per-class results of `expected`, with the expected matching."""
     result, said = got
     if result is None:
         return table.note(what, said)

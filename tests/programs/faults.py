@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Lets every system call of a training run on its own files fail in turn, and shows that nothing is lost.
+"""Fault injection: fails each system call of a training run on its own files in turn, and shows that nothing is lost.
 
     tests/programs/faults.py [--build build] [--every 1] [--kind KIND]... [--program train_mae]...
 
-Of each program a short run (two epochs, averages, a save within the epochs) and its continuation are done once to count
-their calls by kind (open, read, write, fsync, rename, mkdir, unlink, truncate, lock, close), then once for
-each call, which fails with "Input/output error" alone, or with "No space left on device" and all after it.
+For each program, a short run (two epochs, averages, a save within the epochs) and its continuation first run once to
+count their calls by kind (open, read, write, fsync, rename, mkdir, unlink, truncate, lock, close). Then they run once
+per call, which fails with "Input/output error" alone, or with "No space left on device" together with all later ones.
 After each:
 
-- exit code 0 only where every file is there, whole, and the weights are those of the undisturbed run;
-- else exactly one line "error: ..." that names a file below the run's folder and the system's reason;
-- a state that was there before is whole and not older;
-- continued without faults, the run ends with the very weights of the undisturbed one.
+- exit code 0 only if every file exists, is complete, and the weights equal those of the undisturbed run;
+- otherwise exactly one line "error: ..." that names a file below the run's folder and the system's reason;
+- a state that existed before is complete and not older;
+- resumed without faults, the run ends with exactly the weights of the undisturbed one.
 """
 import argparse
 import errno
@@ -81,7 +81,7 @@ class Runs:
 
 
 def damage(program, output, reference):
-    """What is missing or wrong in a run that says it is complete; "" for nothing."""
+    """The first problem of a run that reports success; "" if there is none."""
     try:
         for name in ("state", "last", "best", "last_ema", "best_ema"):
             path = output / f"{name}.safetensors"
@@ -133,7 +133,7 @@ def reference_of(runs, whole):
 
 
 def check_program(runs, options):
-    """Every fault of its run and of a continuation; how many were tried, and how many showed a problem."""
+    """Injects every fault into its run and a continuation; returns the number of faults and of those with a problem."""
     folder, rows, failed = runs.folder, 0, 0
     stopped, whole = folder / "stopped", folder / "whole"
     counts = {"a run": runs.counts(whole)}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a newcomer sees first of every program: --help, --version, lists of models, the start of a training.
+"""The first output that a newcomer sees of every program: --help, --version, model lists, the start of a training run.
 
     tests/programs/first_screens.py [--build build]
 
-Prints a line a check; exits 1 when one fails.
+Prints one line per check; exits 1 if one fails.
 """
 import argparse
 import pathlib
@@ -35,7 +35,7 @@ class Checks:
 
 
 def flags_without_words(text):
-    """Flags of a --help text that no description follows, in their line or the next."""
+    """Flags in a --help text without a description in their line or the next."""
     lines = text.splitlines()
     bare = []
     for line, following in zip(lines, lines[1:] + [""]):
@@ -58,7 +58,7 @@ def check_every_program(checks):
 
 
 def names_of(listing):
-    """Those of --list-models, without its notes."""
+    """The names printed by --list-models, without its notes."""
     return [line for line in listing.splitlines() if not line.startswith("#")]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a newcomer does, from nothing: clone into an empty folder, ./run train_cifar, ./run test.
-# Fails unless the training passes 90 % on the held-out part and every test is green.
+# The first steps of a newcomer: clone into an empty folder, ./run train_cifar, ./run test. Fails unless
+# the training reaches 90 % on the held-out part and every test passes.
 #   tests/programs/fresh_clone.sh [DIR]     (default: a temporary folder, removed afterwards)
 set -euo pipefail
 source_tree=$(cd "$(dirname "$0")/../.." && pwd)

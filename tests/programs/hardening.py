@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Puts the programs where nobody wants them to be, and looks at what they lose, print and return.
+"""Runs the programs in hostile environments, and checks their files, output and exit codes.
 
     tests/programs/hardening.py [--build build] [--flags]
 
-Names that are no text, closed and full standard output, weights that are not finite, two runs in one folder,
-files removed under a run, signals, pipes and devices where files belong. With --flags also every flag of every
-program that takes a value, with the extremes of numbers. Prints a table; exit code 1 where something failed.
+Covers names that are not valid text, closed and full standard output, non-finite weights, two runs in one folder,
+files removed during a run, signals, and pipes and devices in place of files. With --flags also every flag with a
+value of every program, with extreme numbers. Prints a table; exits 1 if something failed.
 """
 import argparse
 import json
@@ -32,7 +32,7 @@ NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", 
 
 
 def png(gray):
-    """A gray picture of 32 x 32 in the fewest bytes, with zlib's stored blocks."""
+    """A gray 32 x 32 picture in the fewest bytes, with zlib's stored blocks."""
     import zlib
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
@@ -100,7 +100,7 @@ class Table:
 
 
 def error_of(result, code=1, *words):
-    """What is wrong with a refusal: other exit code, not one error line, or a word missing from it."""
+    """The problem with a rejection: a different exit code, not exactly one error line, or a missing word."""
     lines = result.stderr.decode(errors="replace").splitlines()
     errors = [line for line in lines if line.startswith("error: ")]
     if result.returncode != code:
@@ -120,7 +120,7 @@ def raw_codes(*streams):
 
 
 def damaged_file(folder):
-    """The first file of text below a folder that is no UTF-8 or cannot be parsed."""
+    """The first text file below a folder that is not UTF-8 or cannot be parsed."""
     for path in sorted(folder.rglob("*")):
         if path.suffix not in (".json", ".jsonl", ".csv", ".svg", ".html"):
             continue
@@ -141,7 +141,7 @@ def damaged_file(folder):
 
 
 def names(table):
-    """Class folders whose names are no text: trained from, evaluated, packed, shown."""
+    """Class folders with names that are not valid text: trained on, evaluated, packed, printed."""
     root = os.fsencode(table.folder / "photographs")
     for split in (b"train", b"val"):
         for label, name in enumerate(NAMES):
@@ -233,7 +233,7 @@ def not_finite(table):
 
 
 def wait_for_steps(run):
-    """Until a run has trained: its log has a line."""
+    """Waits until a run has trained: its log has a line."""
     while not (run / "steps.jsonl").exists() or not (run / "steps.jsonl").stat().st_size:
         time.sleep(0.02)
 
@@ -366,12 +366,12 @@ EXTREMES = ["0", "-1", "1e308", "-1e308", "1e-308", "nan", "inf", "-inf", "92233
 
 
 def flags_with_values(help_text):
-    """Names of the flags that take a value and no choice, as --help shows them: `--lr X=0.001`, `--output X`."""
+    """Names of the flags that take a value and no choice, as printed by --help: `--lr X=0.001`, `--output X`."""
     return re.findall(r"^\s+--([A-Za-z0-9-]+) X(?:=|\s|$)", help_text, re.MULTILINE)
 
 
 def problem_of(table, program, *arguments):
-    """What is wrong with the way a program ends: late, by a signal, or with other than one error line."""
+    """The problem with a program's end: too late, by a signal, or with other than one error line."""
     try:
         result = table.run(program, *arguments)
     except subprocess.TimeoutExpired:
@@ -382,7 +382,7 @@ def problem_of(table, program, *arguments):
 
 
 def flags(table):
-    """Every flag that takes a value, whatever its type, with the extremes of numbers."""
+    """Every flag that takes a value, of any type, with extreme numbers."""
     commands = {program: (arguments, flags_with_values(table.run(program, "--help").stdout.decode()))
                 for program, arguments in table.programs().items()}
     unseen = {"lr", "batch-size"}.difference(commands["train_cifar"][1])

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Does each header compile with nothing before it? Builds of several sources in one go hide includes that
-# are missing.
-#   tests/programs/headers_alone.sh [HEADER...]       without arguments all that git knows
-# Kernels' headers are compiled for AVX2 alone, those of CUDA as the tests' emulator sees them, not by nvcc.
+# Checks that each header compiles on its own. Unity builds hide missing includes.
+#   tests/programs/headers_alone.sh [HEADER...]       default: all headers in git
+# Kernel headers are compiled for AVX2 only, CUDA headers with the tests' emulator instead of nvcc.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

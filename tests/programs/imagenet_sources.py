@@ -3,12 +3,12 @@
 
     tests/programs/imagenet_sources.py [--build build] [--data FOLDER]
 
-FOLDER is an ImageNet-style folder (default: $FOVEA_DATA/imagefolder-mini; where that is missing, a few
-pictures are made). Checked: the same order gives the same losses from every source; a run killed in the
-middle of an epoch ends with the weights of one that was not; odd pictures are skipped, counted or stop the
-run, as asked; --verify-data names them; evaluate reads every source. Shards as a Mac packs them give the
-same losses, and CIFAR's Python batches those of its binary files. A share that --val-fraction holds out is
-the same in training and in evaluate, wherever the folder lies.
+FOLDER is an ImageNet-style folder (default: $FOVEA_DATA/imagefolder-mini; if that is missing, a few
+pictures are generated). Checks: the same order gives the same losses from every source; a run killed in the
+middle of an epoch ends with the weights of an uninterrupted one; broken pictures are skipped, counted or
+stop the run, as requested; --verify-data names them; evaluate reads every source. Shards as packed on a Mac
+give the same losses, and CIFAR's Python batches the same as its binary files. The fraction held out by
+--val-fraction is the same in training and in evaluate, wherever the folder is.
 """
 import argparse
 import io
@@ -63,7 +63,7 @@ def make_pictures(root):
 
 
 def make_shards(folder, shards, per_shard):
-    """The same pictures in the same order as WebDataset's tar files."""
+    """The same pictures in the same order as tar files in WebDataset's format."""
     classes = sorted(p.name for p in (folder / "train").iterdir() if p.is_dir())
     shards.mkdir()
     (shards / "classes.txt").write_text("\n".join(classes) + "\n")
@@ -119,7 +119,7 @@ def same_losses(build, sources, folder):
 
 
 def packed_on_a_mac(shards, folder):
-    """The same shards with a "._" file before each member, all labels behind all pictures, and blanks around them."""
+    """The same shards with a "._" file before each member, all labels after all pictures, and blanks around them."""
     folder.mkdir()
     shutil.copy(shards / "classes.txt", folder)
     for path in sorted(shards.glob("*.tar")):
@@ -137,7 +137,7 @@ def packed_on_a_mac(shards, folder):
 
 
 def cifar_batches(folder, binary, python):
-    """The same images in both forms."""
+    """The same images in both formats."""
     rng = random.Random(4)
     batches = {f"data_batch_{i}": 8 for i in range(1, 6)} | {"test_batch": 8}
     for name in (binary, python):
@@ -149,7 +149,7 @@ def cifar_batches(folder, binary, python):
 
 
 def batch_of_python(labels, data):
-    """{"data": numpy array, "labels": list} as Python 2 pickles it, without numpy."""
+    """{"data": numpy array, "labels": list} as pickled by Python 2, without numpy."""
     def number(n):
         return b"J" + struct.pack("<i", n)
     shape = b"(" + number(len(labels)) + number(3072) + b"t"
@@ -170,7 +170,7 @@ def cifar_forms(build, folder):
 
 
 def held_out(build, data, folder):
-    """One folder of classes, then the same one elsewhere: other files' times, another order on the disk."""
+    """A folder of classes and a copy elsewhere, with other file times and another order on disk."""
     here, there = folder / "here", folder / "there"
     shutil.copytree(data / "train", here)
     must(train(build, here, folder / "run", "--val-fraction", "0.3"))

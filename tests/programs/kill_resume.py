@@ -3,11 +3,11 @@
 
     tests/programs/kill_resume.py [--kills 100] [--build build] [--seed 1] [--program train_mae]...
 
-Of each program a run is started with --resume auto and --recovery-interval 3, killed by SIGKILL after a random time,
-looked at, and started again, until it was killed as often as asked and then to its end. After each kill
-the state must be whole, and its step a multiple of the interval (or the end of an epoch) that does not
-fall behind an earlier one. In the end every weight must equal, bit for bit, that of a run that was never killed, and
-TensorBoard, as it reads event files, must see the same points.
+For each program, a run is started with --resume auto and --recovery-interval 3, killed by SIGKILL after a random time,
+checked and started again, until the requested number of kills is reached; then it runs to its end. After each kill
+the state must be complete, and its step a multiple of the interval (or the end of an epoch) and not smaller than
+before. In the end every weight must equal, bit for bit, that of an uninterrupted run, and TensorBoard's reading of
+the event files must give the same points.
 """
 import argparse
 import json
@@ -54,7 +54,7 @@ def tensors(path):
 
 
 def fields_of(message):
-    """The fields of a protobuf message: number and value, of those with a length the bytes."""
+    """The fields of a protobuf message: field number and value, or the bytes of a length-delimited field."""
     at = 0
 
     def varint():
@@ -73,7 +73,7 @@ def fields_of(message):
 
 
 def points(folder):
-    """Tag -> steps, as TensorBoard reads them: file by file by name; a session start drops its step and later ones."""
+    """Tag -> steps, as read by TensorBoard: files in order of name; a session start drops its step and later ones."""
     seen = {}
     for path in sorted(folder.glob("events.out.tfevents.*")):
         data = path.read_bytes()
@@ -94,7 +94,7 @@ def run_to_end(build, program, output, steps):
 
 
 def kill_often(options, program, rng, output):
-    """Starts and kills the run of that folder; its state's step, and how many saves were cut short."""
+    """Starts and kills the run in that folder; returns its state's step and the number of interrupted saves."""
     step, kills, during_save = 0, 0, 0
     while kills < options.kills:
         process = subprocess.Popen(command(options.build, program, output, 10**6), stdout=subprocess.DEVNULL,

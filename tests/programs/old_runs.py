@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Shows that runs of an earlier version go on: tests/train/old_runs/ holds a classifier's and a masked autoencoder's,
-stopped in mid-epoch.
+"""Resumes runs of an earlier version: tests/train/old_runs/ contains one of a classifier and one of a masked
+autoencoder, both stopped in mid-epoch.
 
     tests/programs/old_runs.py [--build build]
 
-Each is resumed to its end: every tensor of the state must have the bytes, and every step the loss, that the version
-which began the run came to (resumed.json). Then evaluations, report and compare read its folder. Everything runs under
-the instruction set v2, which gives the same bits on any processor.
+Each is resumed to its end: every tensor of the state must have the same bytes, and every step the same loss, as in the
+version that started the run (resumed.json). Then evaluations, report and compare read its folder. Everything runs
+under the instruction set v2, which gives the same bits on any processor.
 """
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ ENVIRONMENT = dict(os.environ, FOVEA_ISA="v2", OMP_NUM_THREADS="1")
 
 
 def run(*command, fails=None):
-    """Runs a program; with `fails` it must end with an error that says so."""
+    """Runs a program; with `fails` it must end with an error that contains this text."""
     done = subprocess.run(list(map(str, command)), env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     wrong = done.returncode != 0 if fails is None else done.returncode == 0 or fails not in done.stderr
     if wrong:
@@ -44,7 +44,7 @@ def digests(path):
 
 
 def check_resumed(folder, expected):
-    """The names of what differs."""
+    """The names of the differing entries."""
     now = digests(folder / "state.safetensors")
     differ = [name for name in sorted(now.keys() | expected["tensors"].keys())
               if now.get(name) != expected["tensors"].get(name)]

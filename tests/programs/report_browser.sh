@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Trains for a moment and opens the page of the run in a real browser without a window: every
-# picture must be shown, the headings be there, and the console stay empty.
-# report_browser.sh BUILD_FOLDER [REPORT.html]; exits with 77, saying so, where there is no browser.
+# Trains briefly and opens the run's report in a headless browser: every picture must be shown, the
+# headings must exist, and the console must stay empty. report_browser.sh BUILD_FOLDER [REPORT.html];
+# exits 77 with a message if there is no browser.
 set -euo pipefail
 
 readonly build="$1"

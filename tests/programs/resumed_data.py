@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Stops runs, changes the data under them, and continues them; and teaches from stored logits of the same and of other images.
+"""Stops runs, changes their data and resumes them; and distils from stored logits of the same and of other images.
 
     tests/programs/resumed_data.py [--build build]
 
-A resume on other images must end with one line that names the first difference and --accept-other-images, which goes
-on; so must a run whose teacher's logits are of others. Prints a table; exit code 1 where something failed.
+Resuming on other images must end with one line that names the first difference and --accept-other-images, which
+allows it; likewise for a run with a teacher's logits of other images. Prints a table; exits 1 if something failed.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ TRAIN = [*tiny_model("train_cifar"), "--img-size", "32", "--batch-size", "4", "-
 
 
 def class_folders(root, copies=6):
-    """Gray pictures: each class has its own level, each picture its own last bits."""
+    """Gray pictures: each class has its own level, each picture its own low bits."""
     for split in ("train", "val"):
         for k, name in enumerate(CLASSES):
             (root / split / name).mkdir(parents=True)
@@ -46,7 +46,7 @@ def tar_member(name, content):
 
 
 def shards(root, source, order):
-    """The pictures of class folders, in the order that a function of their list gives."""
+    """The pictures of class folders, in the order returned by a function of their list."""
     root.mkdir()
     for split in ("train", "val"):
         files = [(k, file) for k, name in enumerate(CLASSES) for file in sorted((source / split / name).iterdir())]
@@ -171,7 +171,7 @@ def teachers(table):
 
 
 def others(table):
-    """What else is said before a run."""
+    """Other messages before a run."""
     distilled = ["train_cifar", *TRAIN, "--model", "deit_tiny_distilled_patch4_32", "--max-steps", "2"]
     table.accepted("a distilled model without a teacher", ["mean of both heads, as in timm"], *distilled,
                    "--output", table.folder / "timm")

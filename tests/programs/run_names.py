@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs under the names that people give them: `compare`, `summary`, `bench` and `inspect` find them.
+"""Checks that `compare`, `summary`, `bench` and `inspect` find runs under unusual folder names.
 
     tests/programs/run_names.py [--build build]
 
-The runs are copies of tests/train/old_runs/. Prints a line a check; exits 1 when one fails.
+The runs are copies of tests/train/old_runs/. Prints one line per check; exits 1 if one fails.
 """
 import argparse
 import csv
@@ -23,7 +23,7 @@ class Checks:
         self.build, self.folder, self.failed = build, folder, 0
 
     def run(self, program, *flags):
-        """Exit code, standard output and standard error, in the folder of the runs."""
+        """Exit code, standard output and standard error, run in the folder of the runs."""
         done = subprocess.run([self.build / program, *map(str, flags)], capture_output=True, text=True, timeout=300,
                               cwd=self.folder)
         return done.returncode, done.stdout, done.stderr

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the bits of two builds: short seeded runs of every family of models, optimizer and loss, under
-each instruction set that the processor has.
+"""Compares the bits of two builds: short seeded runs of every model family, optimizer and loss, under each instruction
+set of the processor.
 
     tests/programs/same_bits.py OLD_BUILD NEW_BUILD [--isa v2 v3 v4] [--only TEXT]
 
 A build is a folder with train_cifar and train_mae. Each run takes 20 steps on the built-in pictures; every tensor of
 the two state.safetensors (parameters, moments, buffers, averages) must be equal byte for byte, and so must
-the losses of steps.jsonl. Exits 1 where one is not, naming the first few.
+the losses of steps.jsonl. Exits 1 if anything differs, naming the first few differences.
 """
 import argparse
 import json

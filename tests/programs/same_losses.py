@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do two training runs have the same losses?  same_losses.py RUN RUN [--within RELATIVE]"""
+"""Compares the losses of two training runs.  same_losses.py RUN RUN [--within RELATIVE]"""
 
 import argparse
 import json

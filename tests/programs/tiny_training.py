@@ -1,4 +1,4 @@
-"""The programs that train on small images, each with a model that takes milliseconds a step."""
+"""The training programs for small images, each with a model that takes milliseconds per step."""
 
 PROGRAMS = {
     "train_cifar": ["--model", "vit_tiny_patch8_32"],
@@ -8,10 +8,10 @@ PROGRAMS = {
 
 
 def tiny_model(program, dim=24, depth=1, heads=2):
-    """Flags that choose it."""
+    """Flags that select this model."""
     return [*PROGRAMS[program], "--embed-dim", str(dim), "--depth", str(depth), "--num-heads", str(heads)]
 
 
 def program_of(flags):
-    """The one that trains the model which flags name."""
+    """The program that trains the model selected by the flags."""
     return "train_mae" if flags[flags.index("--model") + 1].startswith("mae_") else "train_cifar"

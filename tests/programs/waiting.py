@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Threads of a program sleep soon when they have nothing to do, unless the user says how they wait.
+"""Checks that idle threads of a program soon sleep, unless the user configures how they wait.
 
     tests/programs/waiting.py [--build build] [--times]
 
-Looks at the environment of running programs: libgomp reads it before main(), so that it must be there from a
-program's beginning. --times prints how long two runs take one after the other and at once, with libgomp's
-waiting and with the programs' own.
+Reads the environment of running programs: libgomp reads it before main(), so the variables must exist from a
+program's start. --times prints how long two runs take one after the other and concurrently, with libgomp's
+default waiting and with the programs' own.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ VARIABLES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
 
 
 def training(build, program, folder, steps, env, **streams):
-    """A run of that many steps, started with the variables of `env` and no other of those above."""
+    """A run of that many steps, with the variables of `env` and none of the others above."""
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [build / program, *tiny_model(program), "--epochs", "1000", "--max-steps", str(steps), "--workers", "0",
                "--batch-size", "8", "--no-report", "--output", folder]
@@ -29,7 +29,7 @@ def training(build, program, folder, steps, env, **streams):
 
 
 def seen_inside(build, program, env):
-    """The variables of a program that has begun to train, and its name."""
+    """The variables of a program that has started training, and its name."""
     with tempfile.TemporaryDirectory() as folder:
         child = training(build, program, folder, 100000, env, stdout=subprocess.PIPE)
         try:

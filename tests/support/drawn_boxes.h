@@ -1,5 +1,5 @@
-// A drawn data set of boxes: rectangles and discs on images of different sizes. The box of each is
-// known exactly, as it is drawn pixel by pixel.
+// A drawn detection data set: rectangles and discs on images of different sizes. Boxes are exact,
+// because they are computed from the drawn pixels.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace fovea::tests {
 struct DrawnBoxesOptions {
   std::int64_t size = 64;
   std::uint64_t seed = 0;
-  ImageSize least{40, 40}, most{72, 72};  ///< of the images
+  ImageSize least{40, 40}, most{72, 72};  ///< smallest and largest image size
 };
 
 /// Sample `index` is a function of (seed, index). An image has up to three objects that do not
-/// touch, the first red, then green, then blue, on dark gray; every seventh has none. Class 0 is a
+/// touch, in order red, green, blue, on dark gray; every seventh image has none. Class 0 is a
 /// rectangle, 1 a disc.
 class DrawnBoxes : public Dataset {
  public:
@@ -45,7 +45,7 @@ class DrawnBoxes : public Dataset {
     return sample;
   }
 
-  /// Whether more than half of what is seen at a pixel is object `k` of its image.
+  /// True if more than half of the pixel shows object `k` of its image.
   [[nodiscard]] static bool shows(const Image& image, std::int64_t y, std::int64_t x,
                                   std::int64_t k) {
     const std::uint8_t* color = image.at(y, x);
@@ -54,7 +54,7 @@ class DrawnBoxes : public Dataset {
       if (c != k) others = std::max<int>(others, color[c]);
     return color[k] - others > kContrast / 2;
   }
-  /// The smallest box around the pixels that show object `k`; an empty one where none does.
+  /// The bounding box of the pixels that show object `k`; an empty box if none does.
   [[nodiscard]] static ObjectBox around(const Image& image, std::int64_t k) {
     ObjectBox box{1e9F, 1e9F, -1e9F, -1e9F, 0};
     for (std::int64_t y = 0; y < image.height; ++y) {
@@ -72,12 +72,12 @@ class DrawnBoxes : public Dataset {
   static constexpr std::uint64_t kStream = 0x626F786573;  // "boxes"
   static constexpr int kDark = 20, kContrast = 200;
 
-  /// Both ends included.
+  /// A random integer in [low, high].
   static std::int64_t between(std::int64_t low, std::int64_t high, Rng& rng) {
     return low + rng.below(high - low + 1);
   }
 
-  /// Object `k` in its own quarter of the image.
+  /// Draws object `k` in its own quarter of the image.
   static ObjectBox draw(Image& image, std::int64_t k, Rng& rng) {
     constexpr std::int64_t kLeast = 8;
     const std::int64_t tall = image.height / 2, wide = image.width / 2;
@@ -91,7 +91,7 @@ class DrawnBoxes : public Dataset {
                       : paint(image, k, {top, top + width, left, left + width}, label);
   }
 
-  /// All of the box, or the disc in it.
+  /// Paints the whole box, or the disc inscribed in it.
   static ObjectBox paint(Image& image, std::int64_t k, const PixelBox& box, std::int64_t label) {
     const double radius = static_cast<double>(box.right - box.left) / 2;
     for (std::int64_t y = box.top; y < box.bottom; ++y) {

@@ -1,5 +1,5 @@
-// A drawn data set with a dense target: tilted planes whose brightness is their depth, with holes
-// where the depth is not known.
+// A drawn data set with a dense target: tilted planes with brightness proportional to depth, and
+// holes of unknown depth.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct DrawnDepthOptions {
   std::int64_t size = 64;
   std::uint64_t seed = 0;
   ImageSize image{32, 32};
-  Filter filter = Filter::nearest;  ///< of the depth
+  Filter filter = Filter::nearest;  ///< filter for resizing the depth
   bool holes = true;
 };
 

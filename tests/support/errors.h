@@ -1,4 +1,4 @@
-// Checking what an error says.
+// Check of an expected error's message.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 
 namespace fovea::tests {
 
-/// f must throw an Error whose message contains `part`.
+/// Checks that f throws an Error with `part` in its message.
 inline void check_error(const std::function<void()>& f, const std::string& part) {
   try {
     f();

@@ -1,5 +1,5 @@
-// Whether a page is well formed and stands alone: a reader of the HTML that fovea writes, stricter
-// than browsers are.
+// Checks that an HTML page is well formed and self-contained: a parser for fovea's HTML, stricter
+// than browsers.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class HtmlCheck {
   }
 
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
-  /// How many elements of that name there are.
+  /// Number of elements with that tag.
   [[nodiscard]] int count(const std::string& tag) const {
     const auto found = counts_.find(tag);
     return found == counts_.end() ? 0 : found->second;

@@ -1,4 +1,4 @@
-// A row of the gradient-check table, run.
+// Evaluation of one row of the gradient-check table.
 #include "tests/support/op_case.h"
 
 #include <cstring>

@@ -1,7 +1,6 @@
-// One row of the gradient-check table, and how it is run. From a single declaration the suite
-// derives: the f64 gradient check with contiguous and with strided inputs, f32 and bf16 against f64
-// (values and gradients), and op coverage. Each op family declares its rows in
-// tests/ops/<family>_cases.cpp.
+// One row of the gradient-check table, and its evaluation. Each row yields the f64 gradient check
+// with contiguous and with strided inputs, f32 and bf16 against f64 (values and gradients), and op
+// coverage. Each op family declares its rows in tests/ops/<family>_cases.cpp.
 #pragma once
 
 #include <string>
@@ -22,8 +21,8 @@ struct In {
   Shape shape;
   double lo = -1, hi = 1;
   std::vector<double> values;
-  bool grad = true;          ///< false: an input without derivative (a target, a statistic)
-  DType dtype = DType::f64;  ///< i64 and u8 inputs keep theirs; f64 ones follow the suite
+  bool grad = true;          ///< false: no derivative (a target, a statistic)
+  DType dtype = DType::f64;  ///< i64 and u8 inputs keep theirs; f64 becomes the tested dtype
   In& no_grad() {
     grad = false;
     return *this;
@@ -36,26 +35,25 @@ struct In {
 };
 
 struct OpCase {
-  std::string op;    ///< the name that record() is given; one op has several cases
-  std::string what;  ///< what this case is about: "broadcast", "repeated input", "stride 2"
+  std::string op;    ///< name passed to record(); an op may have several cases
+  std::string what;  ///< variant: "broadcast", "repeated input", "stride 2"
   std::vector<In> inputs;
   TensorFn run;
   bool low_precision = true;  ///< also compare f32 and bf16 with f64
 };
 
-/// The inputs of a row; the floating-point ones in f64.
+/// The inputs of a row, floating-point ones in f64.
 [[nodiscard]] std::vector<Tensor> draw_inputs(const OpCase& c);
-/// The f64 ones among them rounded to what `dtype` can hold.
+/// Rounds the f64 inputs to `dtype`.
 [[nodiscard]] std::vector<Tensor> rounded(std::vector<Tensor> inputs, DType dtype);
-/// Copies of the inputs that gradients can arrive at; those that do not follow the suite's dtype
-/// keep theirs.
+/// Copies of the inputs as leaves with gradients. Inputs of other dtypes than f64 keep theirs.
 [[nodiscard]] std::vector<Tensor> as_leaves(const OpCase& c, const std::vector<Tensor>& inputs,
                                             TensorOptions options);
-/// The value, then each leaf's gradient (undefined where it has none) for a fixed cotangent; all on
-/// the CPU and contiguous.
+/// The value, then each leaf's gradient for a fixed cotangent (undefined if it has none), all
+/// contiguous on the CPU.
 [[nodiscard]] std::vector<Tensor> value_and_gradients(const OpCase& c,
                                                       const std::vector<Tensor>& leaves);
-/// Of two such results.
+/// True if two such results are bit-identical.
 [[nodiscard]] bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
 
 using OpCases = std::vector<OpCase>;

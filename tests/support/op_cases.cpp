@@ -1,4 +1,4 @@
-// The whole gradient-check table.
+// The complete gradient-check table.
 #include "ops/arithmetic.h"
 #include "tests/support/op_case.h"
 

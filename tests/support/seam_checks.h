@@ -1,5 +1,5 @@
-// What every task may expect of training: stopped and resumed, on any number of threads and of
-// loader workers, a run ends with the same bits, and has logged the same numbers.
+// Determinism checks for any task: stopped and resumed, with any number of threads and loader
+// workers, a run ends with the same bits and has logged the same numbers.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ class Part : public Dataset {
   std::int64_t first_, count_;
 };
 
-/// Small runs of five epochs, every step logged, with random crops and flips.
+/// Options of small runs: five epochs, every step logged, random crops and flips.
 inline TrainerOptions seam_options() {
   TrainerOptions options;
   options.log_interval = 1;
@@ -51,15 +51,15 @@ inline TrainerOptions seam_options() {
   return options;
 }
 
-/// All numbers of a run that do not depend on the clock.
+/// All numbers of a run that do not depend on time.
 struct RunNumbers {
-  std::vector<double> losses;  ///< of its steps
-  std::vector<Scores> scores;  ///< of its epochs
+  std::vector<double> losses;  ///< one per step
+  std::vector<Scores> scores;  ///< one per epoch
   std::vector<std::vector<double>> log;
-  std::map<std::string, std::vector<double>> bits;  ///< at its end
+  std::map<std::string, std::vector<double>> bits;  ///< final state
 };
 
-/// Trains until the end, true, or until max_steps; adds to `numbers`, and saves where it stops.
+/// Trains to the end (true) or until max_steps. Adds to `numbers` and saves the state on stopping.
 inline bool run_to_end(Trainer& trainer, const std::filesystem::path& state, RunNumbers& numbers) {
   TrainWatch watch;
   watch.on_interval = [&](const StepRow& row) {
@@ -78,7 +78,7 @@ inline bool run_to_end(Trainer& trainer, const std::filesystem::path& state, Run
   return done;
 }
 
-/// `make` makes the trainer of a new run: make(const TrainerOptions&).
+/// Runs without interruption. `make(const TrainerOptions&)` makes the trainer of a new run.
 template <class Make>
 RunNumbers whole_run(const TrainerOptions& options, const Make& make) {
   RunNumbers numbers;
@@ -87,7 +87,7 @@ RunNumbers whole_run(const TrainerOptions& options, const Make& make) {
   return numbers;
 }
 
-/// Stops the run after `steps`, in an epoch, and goes on in a new trainer.
+/// Stops the run after `steps`, within an epoch, and resumes it in a new trainer.
 template <class Make>
 RunNumbers resumed_run(TrainerOptions options, std::int64_t steps, const Make& make) {
   const TemporaryFolder folder;
@@ -108,7 +108,7 @@ inline void check_same(const RunNumbers& found, const RunNumbers& expected) {
   CHECK(found.bits == expected.bits);
 }
 
-/// Computes on so many threads while it lives.
+/// Sets the number of threads during its lifetime.
 class Threads {
  public:
   explicit Threads(int count) : before_(num_threads()) { set_num_threads(count); }
@@ -120,8 +120,8 @@ class Threads {
   int before_;
 };
 
-/// Two epochs of four steps of 16 images: in one go, and stopped in the second epoch, on one and
-/// two threads, with none and two workers.
+/// Two epochs of four steps of 16 images: uninterrupted, and stopped in the second epoch, with one
+/// and two threads, without and with two workers.
 template <class Make>
 void check_same_everywhere(TrainerOptions options, const Make& make) {
   struct Place {
@@ -140,7 +140,7 @@ void check_same_everywhere(TrainerOptions options, const Make& make) {
   }
 }
 
-/// Sums over both halves of a data set are those of the whole, and make the same scores.
+/// Checks that sums over both halves of a data set equal those over the whole, with equal scores.
 inline void check_halves(const Task& task, const std::shared_ptr<const Dataset>& data,
                          const EvaluateOptions& options) {
   const std::int64_t half = data->size() / 2;

@@ -1,4 +1,4 @@
-// Models of any size in a moment: their parameters have shapes, and zeros for values.
+// Models of any size without their cost: parameters have shapes, and zeros as values.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fovea::tests {
 
-/// To count parameters, and to see that a model can be built. Its parameters take no memory.
+/// For counting parameters and checking that a model can be built. Parameters use no memory.
 [[nodiscard]] inline std::unique_ptr<Model> model_of_shapes(
     const std::string& name, const nlohmann::json& overrides = nlohmann::json::object()) {
   const ShapesOnly shapes(name, INT64_MAX);

@@ -1,4 +1,4 @@
-// What tests with files need: a folder of their own and the message of an expected Error.
+// Helpers for tests with files: a temporary folder, and the message of an expected Error.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// What the Error says that `f` throws; empty when it throws none.
+/// The message of the Error that `f` throws; empty if it throws none.
 template <class F>
 std::string message_of(F&& f) {
   try {

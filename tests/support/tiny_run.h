@@ -19,7 +19,7 @@
 
 namespace fovea {
 
-/// Six steps an epoch, with everything random switched on: crops, mixing, drop path.
+/// Six steps per epoch, with all sources of randomness enabled: crops, mixing, drop path.
 inline TrainConfig tiny_config() {
   TrainConfig c = config_for(TaskKind::classification);
   c.model.name = "vit_tiny_patch4_32";
@@ -56,7 +56,7 @@ inline TrainConfig tiny_mae_config() {
   return c;
 }
 
-/// The same without randomness in the model and without averages.
+/// tiny_config() without randomness in the model and without averages.
 inline TrainConfig plain_config() {
   TrainConfig c = tiny_config();
   c.model.drop_path = 0;
@@ -86,7 +86,7 @@ inline Trainer make_trainer(const TrainConfig& config) {
   return make_trainer(config, data, start_model(config, data, notices));
 }
 
-/// Mean losses of the steps.
+/// Mean loss of each step.
 inline std::vector<double> losses_of(Trainer& trainer) {
   std::vector<double> losses;
   TrainWatch watch;
@@ -95,7 +95,7 @@ inline std::vector<double> losses_of(Trainer& trainer) {
   return losses;
 }
 
-/// Every bit of a trainer's state: tensors as numbers, counters as they are.
+/// Every bit of a trainer's state: tensors as numbers, and counters.
 inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
   const TrainState state = trainer.state();
   std::map<std::string, std::vector<double>> bits;

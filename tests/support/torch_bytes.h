@@ -1,5 +1,5 @@
-// The bytes of pickles, zip files and files of torch.save, put together by hand: for files that
-// PyTorch would write, and for those that it never would.
+// Builds the bytes of pickles, zip files and torch.save files, valid ones and ones that PyTorch
+// would never write.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fovea::tests {
 
-/// A number's little-endian bytes.
+/// Little-endian bytes of a number.
 template <class T>
 std::string little(T value) {
   std::string bytes(sizeof(T), '\0');
@@ -19,7 +19,7 @@ std::string little(T value) {
   return bytes;
 }
 
-// Instructions that push one value.
+// Pickle instructions that push one value.
 inline std::string py_text(const std::string& text) {
   return "X" + little(static_cast<std::uint32_t>(text.size())) + text;
 }
@@ -38,14 +38,14 @@ inline std::string py_call(const std::string& who, const std::vector<std::string
   return who + py_tuple(arguments) + "R";
 }
 using PyItems = std::vector<std::pair<std::string, std::string>>;
-/// Keys are texts.
+/// A dictionary with string keys.
 inline std::string py_dict(const PyItems& items) {
   std::string all = "}(";
   for (const auto& [key, value] : items) all += py_text(key) + value;
   return all + "u";
 }
 
-/// A whole pickle of one value.
+/// A complete pickle of one value.
 inline std::string py_pickle(const std::string& value) { return "\x80\x02" + value + "."; }
 
 inline std::string py_storage(const std::string& type, const std::string& key, std::int64_t count) {
@@ -54,7 +54,7 @@ inline std::string py_storage(const std::string& type, const std::string& key, s
          "Q";
 }
 
-/// A tensor in a storage "key" of `count` elements.
+/// A tensor in a storage "key" with `count` elements.
 struct PyTensor {
   std::string key = "0", type = "FloatStorage";
   std::int64_t count = 1, offset = 0;
@@ -75,9 +75,9 @@ struct PyTensor {
 struct ZipMember {
   std::string name, bytes;
   std::uint16_t method = 0, flags = 0;
-  std::uint32_t packed = 0xfffffffe;  ///< the size that the directory says; ...fe: the right one
-  std::string local_name{};           ///< empty: the same
-  std::string padding{};              ///< of its own header
+  std::uint32_t packed = 0xfffffffe;  ///< size in the directory; ...fe: the correct one
+  std::string local_name{};           ///< name in the local header; empty: the same
+  std::string padding{};              ///< extra bytes in the local header
 };
 
 inline std::string zip_entry(const ZipMember& member, std::uint32_t header) {
@@ -114,7 +114,7 @@ inline std::string zip_bytes(const std::vector<ZipMember>& members) {
 /// Bytes of storages, by key.
 using PyStorages = std::map<std::string, std::string>;
 
-/// A file of torch.save since 1.6 that holds `value`.
+/// A torch.save file in the zip format (since 1.6) that contains `value`.
 inline std::string torch_zip(const std::string& value, const PyStorages& storages) {
   std::vector<ZipMember> members{{"archive/data.pkl", py_pickle(value)},
                                  {"archive/byteorder", "little"}};
@@ -124,7 +124,7 @@ inline std::string torch_zip(const std::string& value, const PyStorages& storage
 
 inline constexpr char kOldMagic[] = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
-/// A file of the older form, of storages with elements of `size` bytes.
+/// A torch.save file in the older format, with storages of `size`-byte elements.
 inline std::string torch_old(const std::string& value, const PyStorages& storages,
                              std::size_t size = 4) {
   std::string bytes = kOldMagic + py_pickle(py_integer(1001)) +

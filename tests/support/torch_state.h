@@ -1,4 +1,4 @@
-// Weights as torch.save writes them.
+// Weights in the format of torch.save.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace fovea::tests {
 
-/// A state_dict of f32 and i64 tensors; their bytes go to `storages`, whose keys go on counting.
+/// A state_dict of f32 and i64 tensors. Appends their bytes to `storages`, with consecutive keys.
 inline std::string torch_state(const std::map<std::string, Tensor>& tensors, PyStorages& storages) {
   PyItems items;
   for (const auto& [name, given] : tensors) {
@@ -28,7 +28,8 @@ inline std::string torch_state(const std::map<std::string, Tensor>& tensors, PyS
   return py_dict(items);
 }
 
-/// As training scripts leave it: {"model": ..., "epoch": 3, "args": argparse.Namespace()}.
+/// A checkpoint as training scripts write it: {"model": ..., "epoch": 3, "args":
+/// argparse.Namespace()}.
 inline std::string torch_checkpoint(const std::map<std::string, Tensor>& tensors) {
   PyStorages storages;
   const std::string model = torch_state(tensors, storages);

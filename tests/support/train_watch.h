@@ -1,4 +1,4 @@
-// An observer made of functions, for tests that want to know one thing; each may be empty.
+// A RunObserver made of optional functions, for tests that need one callback.
 #pragma once
 
 #include <functional>

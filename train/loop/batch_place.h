@@ -1,4 +1,4 @@
-// Where in a run a batch comes.
+// The place of a batch within a run.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,21 @@
 
 namespace fovea {
 
-/// Where in the run a batch comes. All that a task draws at random must follow from this, the run's
-/// seed and the sample, so that a run which was stopped goes on with the same bits.
+/// The place of a batch within a run. A task's random draws must depend only on this place, the
+/// run's seed and the sample, so that a resumed run produces the same bits.
 struct BatchPlace {
-  std::int64_t step = 0;     ///< steps of the run before that of this batch
-  std::int64_t forward = 0;  ///< batches of the run before it
-  std::int64_t epoch = 0;    ///< finished ones
+  std::int64_t step = 0;     ///< steps of the run before this batch's step
+  std::int64_t forward = 0;  ///< batches of the run before this one
+  std::int64_t epoch = 0;    ///< number of finished epochs
 };
 
-/// Steps that so many batches make, `group` at a time: what is left at the end makes a smaller one.
+/// Number of steps for this many batches, `group` per step; the remaining batches form a smaller
+/// step.
 [[nodiscard]] constexpr std::int64_t steps_of(std::int64_t batches, std::int64_t group) {
   return (batches + group - 1) / group;
 }
 
-/// The place of the batch at `at` where an epoch has `batches`, of which a step takes `group`.
+/// Place of the batch at `at` if an epoch has `batches` batches and a step takes `group` of them.
 [[nodiscard]] constexpr BatchPlace place_of(Cursor at, std::int64_t batches, std::int64_t group) {
   return {at.epoch * steps_of(batches, group) + at.batch / group, at.epoch * batches + at.batch,
           at.epoch};

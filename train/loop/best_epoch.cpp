@@ -1,4 +1,4 @@
-// By the task's best measure, then by the loss; of equal epochs the first stays.
+// Ranking of epochs by the task's main metric, then by the loss; the earlier epoch wins ties.
 #include "train/loop/best_epoch.h"
 
 namespace fovea {

@@ -1,4 +1,4 @@
-// What the scores of an epoch decide: which epoch was best, and whether the rate falls.
+// Bookkeeping after an evaluation: the best epoch so far, and the plateau schedule.
 #pragma once
 
 #include "optim/schedule.h"
@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// Notes the scores of an epoch in progress.best and .best_ema, and in .plateau those of the plain
-/// weights.
+/// Updates progress.best and .best_ema with an epoch's scores, and .plateau with the scores of the
+/// plain weights.
 void note_scores(const TaskInfo& task, const ScheduleOptions& schedule, const EpochRow& row,
                  Progress& progress);
 

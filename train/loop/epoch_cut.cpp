@@ -1,4 +1,4 @@
-// Counts of steps and batches that belong to one place.
+// Conversion of a run's place between epochs with different batch sizes.
 #include "train/loop/epoch_cut.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// How an epoch is cut into batches and steps, and the place of a run in epochs that are cut
-// otherwise.
+// Division of an epoch into batches and steps, and conversion of a run's place between divisions.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +10,32 @@
 
 namespace fovea {
 
-/// How a step takes its images.
+/// Batch size and accumulation of an optimizer step.
 struct StepSize {
-  std::int64_t batch_size = 0;  ///< images of a batch
-  std::int64_t batches = 0;     ///< of a step: --grad-accum-steps
+  std::int64_t batch_size = 0;  ///< images per batch
+  std::int64_t batches = 0;     ///< batches per step: --grad-accum-steps
 
   [[nodiscard]] std::int64_t images() const { return batch_size * batches; }
   friend bool operator==(const StepSize&, const StepSize&) = default;
 };
 
 struct EpochCut {
-  std::int64_t batches = 0;  ///< of an epoch
-  std::int64_t group = 1;    ///< of a step
+  std::int64_t batches = 0;  ///< batches per epoch
+  std::int64_t group = 1;    ///< batches per step
 
   [[nodiscard]] std::int64_t steps() const { return steps_of(batches, group); }
   friend bool operator==(const EpochCut&, const EpochCut&) = default;
 };
 
-/// Of a data set of so many images.
+/// Division of an epoch over a data set of `images` images.
 [[nodiscard]] EpochCut epoch_cut(std::int64_t images, const EpochOptions& epoch, StepSize step);
 
-/// Throws Error, beginning with `where`, unless a run over such epochs could stand there.
+/// Throws Error, starting with `where`, if `progress` is impossible for such epochs.
 void require_place(const Progress& progress, const EpochCut& cut, const std::string& where);
 
-/// Moves a run that stands in epochs cut as `from` to the same place of epochs cut as `to`: to as
-/// many steps of its epoch, or to the epoch's end where it has no more. Counts of all steps follow.
+/// Moves a run from epochs divided as `from` to the same place in epochs divided as `to`: the same
+/// number of steps into the epoch, or the epoch's end if it has fewer. The counters of the whole
+/// run are adjusted.
 void move_place(Progress& progress, const EpochCut& from, const EpochCut& to);
 
 }  // namespace fovea

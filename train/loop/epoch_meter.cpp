@@ -1,4 +1,4 @@
-// Rates are quotients of counts and stopwatches. Evaluation does not count as training.
+// Throughput of training, from counts and stopwatches. Evaluation time is excluded.
 #include "train/loop/epoch_meter.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
-// How long training takes and how fast it is: stopwatches over an epoch and over a log interval,
-// and the rows of logs that they make.
+// Training time and throughput: stopwatches over an epoch and over a log interval, and the log rows
+// made from them.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace fovea {
 
 class EpochMeter {
  public:
-  /// `clocks` go on while steps and evaluations run.
+  /// `clocks` are updated by the caller while steps and evaluations run.
   explicit EpochMeter(const StageTimes& clocks) : clocks_(clocks) {}
 
-  /// Rows then tell which part of `flops` per second the run reaches, an image taking
-  /// `image_flops`, forward and backward. Their column is called mfu; unlike the model FLOPs
-  /// utilisation of the literature (Chowdhery et al. 2022), which divides by the rate on a
-  /// datasheet, it divides by this one, which is that of matrix products as measured on this
-  /// machine.
+  /// Adds the column mfu to the rows: the fraction of `flops` per second that the run achieves at
+  /// `image_flops` per image, forward and backward. The model FLOPs utilisation of the literature
+  /// (Chowdhery et al. 2022) divides by the datasheet's peak; this one divides by the matrix
+  /// multiplication rate measured on this machine.
   void set_peak_rate(double flops, double image_flops);
 
-  /// An epoch of which `before` seconds were spent already. What images of another size than the
-  /// model's own cost is not known.
+  /// Starts an epoch that has already taken `before` seconds. The utilisation is unknown for images
+  /// of another size than the model's.
   void start_epoch(double before, bool images_have_own_size);
   void start_interval() { interval_ = {.before = clocks_}; }
   void step_done(std::int64_t images);
 
   [[nodiscard]] double epoch_seconds() const;
-  /// Also by progress.epoch; epochs and their steps are `epochs` and `steps`.
+  /// The position for a progress line, also from progress.epoch; `epochs` and `steps` are totals.
   [[nodiscard]] EpochPosition position(const Progress& progress, std::int64_t epochs,
                                        std::int64_t steps) const;
-  /// By progress.interval: all but the rate, the gradients' norm and the broken images.
+  /// A row from progress.interval with all members except the learning rate, the gradient norm and
+  /// the broken images.
   [[nodiscard]] StepRow interval_row(const Progress& progress) const;
-  /// By progress.epoch: what training alone says, all but the rate.
+  /// A row from progress.epoch with the training columns, except the learning rate.
   [[nodiscard]] EpochRow epoch_row(const Progress& progress) const;
 
  private:
@@ -46,7 +46,7 @@ class EpochMeter {
   Stopwatch epoch_, interval_;
   double before_ = 0;  ///< seconds
   bool own_size_ = true;
-  double peak_rate_ = 0, image_flops_ = 0;  ///< 0: not known
+  double peak_rate_ = 0, image_flops_ = 0;  ///< 0: unknown
 };
 
 }  // namespace fovea

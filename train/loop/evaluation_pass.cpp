@@ -1,4 +1,4 @@
-// The loader's batches, one after another.
+// The evaluation loop over a loader's batches.
 #include "train/loop/evaluation_pass.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One pass over a data set without a tape: what every evaluation shares, whatever it measures.
+// One pass over a data set without a tape, shared by all evaluations.
 #pragma once
 
 #include <cstdint>
@@ -20,45 +20,46 @@ struct EvaluateOptions {
   int workers = 2;
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
-  bool keep_size = false;         ///< images keep their size: not `crop` to the model's
-  std::int64_t pad_multiple = 0;  ///< as RowOptions::pad_multiple
+  bool keep_size = false;         ///< keep each image's size instead of cropping to the model's
+  std::int64_t pad_multiple = 0;  ///< see RowOptions::pad_multiple
   DType activations = DType::f32;
-  double bad_image_limit = 0;  ///< broken images are left out up to this share; more throw
-  /// Called after each batch with the images done; false stops.
+  double bad_image_limit = 0;  ///< maximum fraction of broken images, which are skipped; more throw
+  /// Called after each batch with the number of images done; returning false stops the pass.
   std::function<bool(std::int64_t done)> on_batch{};
 };
 
-/// How a pass went.
+/// Outcome of an evaluation pass.
 struct EvaluationPass {
   std::int64_t samples = 0;
-  std::vector<BrokenImage> bad_images{};  ///< that were left out
-  std::int64_t nonfinite = 0;             ///< images with an output that is no finite number
+  std::vector<BrokenImage> bad_images{};  ///< skipped images
+  std::int64_t nonfinite = 0;             ///< number of images with non-finite outputs
   double seconds = 0;
-  bool complete = true;  ///< false when on_batch said to stop
+  bool complete = true;  ///< false if on_batch stopped the pass
 
-  /// Throws, beginning with `where`, if outputs are not finite: then the numbers mean nothing.
+  /// Throws, starting with `where`, if outputs were not finite, because the metrics are then
+  /// meaningless.
   void require_finite(const std::string& where = "") const;
 };
 
-/// How images come to a model in evaluation.
+/// Preprocessing of images in evaluation.
 [[nodiscard]] EvaluationTransform evaluation_transform(const Model& model,
                                                        const EvaluateOptions& options);
 
-/// A batch of a pass; on the CPU `host` and `there` are the same tensors.
+/// A batch of a pass; on the CPU `host` and `there` share their tensors.
 struct EvaluationBatch {
-  Batch host;    ///< as the loader made it
-  Batch there;   ///< where the model is: Batch::uploaded()
-  Context& ctx;  ///< of evaluation
+  Batch host;    ///< as made by the loader
+  Batch there;   ///< on the model's device, see Batch::uploaded()
+  Context& ctx;  ///< evaluation context
 };
 
-/// Calls `measure` for each batch, in the data set's order, the last one as small as it comes; it
-/// returns how many of its images gave an output that is not finite.
+/// Calls `measure` for each batch in the data set's order; the last batch may be smaller. `measure`
+/// returns the number of its images with non-finite outputs.
 EvaluationPass evaluate_batches(
     const Model& model, const std::shared_ptr<const Dataset>& dataset,
     const EvaluateOptions& options,
     const std::function<std::int64_t(const EvaluationBatch& batch)>& measure);
 
-/// How many rows of logits [B, K] on the CPU hold a NaN or an infinity.
+/// Number of rows of logits [B, K] on the CPU with a NaN or an infinity.
 [[nodiscard]] std::int64_t nonfinite_rows(const Tensor& logits);
 
 }  // namespace fovea

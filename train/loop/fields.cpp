@@ -1,4 +1,5 @@
-// Clipping, averages and guards; when to log, save and stop; sizes and batches.
+// Fields of steps and the training loop: clipping, averages, guards, logging, saving, sizes,
+// batches.
 #include "train/loop/fields.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The settings of steps, of the loop and of the evaluations in it.
+// Command line fields for the options of steps, the training loop and its evaluations.
 #pragma once
 
 #include "base/fields.h"
@@ -6,17 +6,18 @@
 
 namespace fovea {
 
-// Each binds the fields to the options, which must live as long as they are used.
+// Each function adds fields bound to its options, which must outlive the fields.
 void add_fields(Fields& fields, StepOptions& options);
 void add_fields(Fields& fields, LoopOptions& options);
 void add_fields(Fields& fields, TrainingSizes& options);
 void add_fields(Fields& fields, EvaluateOptions& options);
 
-// These throw UsageError where options do not fit each other.
+// These throw UsageError if options contradict each other.
 void check_options(const StepOptions& options);
 void check_options(const TrainingSizes& options);
 
-/// An evaluation in a run that trains with batches of `batch_size`: its own size where that is 0.
+/// Evaluation options for a run that trains with `batch_size`, which replaces an evaluation batch
+/// size of 0.
 [[nodiscard]] EvaluateOptions evaluation_in(const RunContext& run, EvaluateOptions options,
                                             std::int64_t batch_size);
 

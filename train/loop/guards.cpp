@@ -1,4 +1,4 @@
-// Judging single steps.
+// Detection and skipping of steps with non-finite values or loss spikes.
 #include "train/loop/guards.h"
 
 #include <algorithm>

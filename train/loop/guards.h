@@ -1,4 +1,4 @@
-// What a run does about a step that went wrong: stop, or leave it out and go on.
+// Guard against bad steps: skips them, or stops the run.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,36 @@
 namespace fovea {
 
 struct GuardOptions {
-  bool skip_nonfinite = false;     ///< else a loss or gradient that is not finite stops the run
-  std::optional<double> zscore{};  ///< losses further above the mean of the last ones are spikes
-  std::int64_t most_in_row = 10;   ///< skipped steps in a row; one more stops the run
+  bool skip_nonfinite = false;     ///< false: a non-finite loss or gradient stops the run
+  std::optional<double> zscore{};  ///< losses this far above the recent mean are spikes
+  std::int64_t most_in_row = 10;   ///< maximum of consecutive skipped steps; one more stops the run
 };
 
-/// Judges steps by their loss (mean over the step's batches) and the norm of their gradients.
+/// Judges steps by their loss (mean over the step's batches) and gradient norm.
 class StepGuard {
  public:
-  /// Losses that there must be before a z-score means something.
+  /// Minimum number of losses for a meaningful z-score.
   static constexpr std::size_t kFewest = 16;
 
   explicit StepGuard(GuardOptions options) : options_(options) {}
 
   [[nodiscard]] bool skips_nonfinite() const { return options_.skip_nonfinite; }
-  /// Whether there is anything that it would object to.
+  /// True if any check is enabled.
   [[nodiscard]] bool may_skip() const { return options_.skip_nonfinite || options_.zscore; }
-  /// Why a step should be skipped; empty: it should not. Both numbers may be anything.
+  /// The reason to skip a step, or empty. Both numbers may be non-finite.
   [[nodiscard]] std::string objection(double loss, double gradient_norm,
                                       const GuardState& state) const;
-  /// Notes a step that was taken.
+  /// Records an accepted step.
   void accept(double loss, GuardState& state) const;
-  /// Notes one that was skipped for that reason. Throws when there were too many in a row.
+  /// Records a step skipped for `reason`. Throws after too many consecutive skips.
   void skip(const std::string& reason, GuardState& state) const;
 
  private:
   GuardOptions options_;
 };
 
-/// How many standard deviations `loss` lies above the mean of `losses`, of which there are at least
-/// two. A thousandth of the mean is the least deviation.
+/// Number of standard deviations by which `loss` exceeds the mean of `losses` (at least two). The
+/// deviation counts as at least a thousandth of the mean.
 [[nodiscard]] double z_score(double loss, const std::vector<double>& losses);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Which of a model's parameters learn from which loss.
+// Assignment of a model's parameters to losses and optimizers.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace fovea {
 
-/// Parameters that learn from a loss of their own, by an optimizer of their own.
+/// Parameters with their own loss and their own optimizer.
 struct ParameterGroup {
-  std::string name{};                           ///< in the state of a run; the first needs none
-  double lr_scale = 1;                          ///< of the run's rate
-  std::optional<OptimizerOptions> optimizer{};  ///< instead of the run's
+  std::string name{};   ///< name in the run's state; optional for the first group
+  double lr_scale = 1;  ///< factor on the run's learning rate
+  std::optional<OptimizerOptions> optimizer{};  ///< replaces the run's optimizer options
 };
 
-/// All trainable parameters, each in one group.
+/// Partition of all trainable parameters into groups.
 struct ParameterSplit {
   std::vector<ParameterGroup> groups{{}};
-  /// A parameter's group, by its place in `groups`; empty: all are in the first.
+  /// Index in `groups` of a parameter's group; empty: all are in the first group.
   std::function<std::size_t(const Parameter&)> group_of{};
 
   [[nodiscard]] std::size_t of(const Parameter& parameter) const {

@@ -1,4 +1,4 @@
-// They are laid end to end on the device, copied as one, and taken apart.
+// Reading several device tensors with one copy: concatenated on the device, split on the CPU.
 #include "train/loop/read_together.h"
 
 #include "engine/autograd.h"

@@ -1,4 +1,4 @@
-// Several small results of a device in one answer.
+// Reading several small device tensors with a single synchronisation.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// Tensors of one device and any float dtypes, on the CPU: it waits for the device once, however
-/// many they are. Those that come from a device have the widest of their dtypes.
+/// Copies tensors of one device, of any float dtypes, to the CPU. Waits for the device only once.
+/// Tensors from a device are returned in the widest of their dtypes.
 [[nodiscard]] std::vector<Tensor> read_together(const std::vector<Tensor>& tensors);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Who watches a run: told what happens while it trains, and asked whether it should go on.
+// Callbacks of a training run: progress, logs, checkpoints, and requests to stop.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace fovea {
 
-/// Where an epoch is, for a progress line.
+/// Position within an epoch, for a progress line.
 struct EpochPosition {
   std::int64_t epoch = 0, epochs = 0;
-  std::int64_t step = 0, steps = 0;  ///< done in this epoch, and its number
-  double seconds = 0;                ///< spent on the steps done since the start or resume
-  std::int64_t steps_timed = 0;      ///< how many those are
-  double loss = 0, lr = 0;           ///< mean of the epoch; of the step
+  std::int64_t step = 0, steps = 0;  ///< steps done in this epoch, and its total
+  double seconds = 0;                ///< time of the steps done since the start or resume
+  std::int64_t steps_timed = 0;      ///< number of those steps
+  double loss = 0, lr = 0;           ///< loss: mean of the epoch; lr: of the step
   double img_s = 0;
-  double wait_share = 0;  ///< of the time, spent waiting for the loader
+  double wait_share = 0;  ///< fraction of the time spent waiting for the loader
 };
 
-/// Overrides what it wants to know; all calls come from the thread that trains.
+/// Override the callbacks of interest; all calls come from the training thread.
 class RunObserver {
  public:
   RunObserver() = default;
@@ -30,26 +30,27 @@ class RunObserver {
   RunObserver(const RunObserver&) = default;
   RunObserver& operator=(const RunObserver&) = default;
 
-  /// After every step.
+  /// Called after every step.
   virtual void step(const EpochPosition& /*at*/) {}
-  /// Every log interval.
+  /// Called at every log interval.
   virtual void interval(const StepRow& /*row*/) {}
-  /// After every batch of an evaluation.
+  /// Called after every batch of an evaluation.
   virtual void evaluation(std::int64_t /*done*/, std::int64_t /*total*/) {}
-  /// Before epoch(): what the model makes of held-out images, where its task has such a picture.
+  /// Called before epoch() with a picture of the model's output on held-out images, if the task has
+  /// one.
   virtual void picture(std::int64_t /*epoch*/, const Image& /*picture*/) {}
-  /// After an epoch and its evaluation: the time to log it and to save.
+  /// Called after an epoch and its evaluation, to log and save it.
   virtual void epoch(const EpochRow& /*row*/, const TrainState& /*state*/) {}
-  /// Between epochs' ends, every recovery interval.
+  /// Called at every recovery interval, except at the end of an epoch.
   virtual void save(const TrainState& /*state*/) {}
-  /// The run was asked to stop and does.
+  /// Called when the run stops on request.
   virtual void stop(const TrainState& /*state*/) {}
-  /// Something that its user should know, like a step that was skipped.
+  /// Called with messages for the user, for example about a skipped step.
   virtual void notice(const std::string& /*text*/) {}
-  /// The images of the run's first batch, as the model sees them: f32 [B, 3, H, W], normalised.
+  /// Called with the run's first batch, as the model sees it: f32 [B, 3, H, W], normalised.
   virtual void first_images(const Tensor& /*images*/) {}
 
-  /// Asked after every step and every batch of an evaluation.
+  /// Polled after every step and every batch of an evaluation; true stops the run.
   [[nodiscard]] virtual bool asks_to_stop() { return false; }
 };
 

@@ -1,5 +1,5 @@
-// What a step does stands in run(), in its order. All randomness is addressed by (seed, forward
-// pass), so a step needs no generator's state.
+// The optimizer step; run() lists its stages in order. Random numbers are addressed by (seed,
+// forward pass), so a step has no generator state.
 #include "train/loop/step.h"
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 namespace fovea {
 namespace {
 
-// One seed gives independent streams to the loader, the model's random ops and the task.
+// Distinguishes the model's random stream from the loader's and the task's.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
 
-/// On the CPU nothing is gained by reading later; and what is to be skipped must be known before
-/// the update.
+/// True if losses must be read immediately: on the CPU, where deferring has no benefit, and if a
+/// guard has to decide before the update.
 bool reads_at_once(const Model& model, const StepGuard& guard) {
   return model.device().is_cpu() || guard.may_skip();
 }
@@ -30,7 +30,7 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + ", ..." : text;
 }
 
-/// `of` tells which step it is where that is no longer the one under way.
+/// `of` names the step, if it is not the current one.
 void require_finite(double loss, const std::string& of = "") {
   if (std::isfinite(loss)) return;
   fail("training: the loss", of, " is ", std::isnan(loss) ? "NaN" : "infinite",
@@ -70,12 +70,12 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
 std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batches, double lr,
                            Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
-  const double scale = 1 / static_cast<double>(batches);  // gradients hold the batches' sum
+  const double scale = 1 / static_cast<double>(batches);  // gradients are sums over batches
   begin(progress);
   for (std::int64_t i = 0; i < batches; ++i) {
     const Batch batch = upload_next(next);
     const TaskLoss loss = forward(batch, progress);
-    if (numbers_.loss_is_bad()) continue;  // the step will be skipped
+    if (numbers_.loss_is_bad()) continue;  // this step will be skipped
     backward(loss);
     images_ += batch.size();
   }
@@ -159,7 +159,8 @@ void TrainStep::measure_gradients(double scale) {
   numbers_.current().set_gradients(std::move(squares), scale);
 }
 
-/// Why the step is to be skipped, or "", where that can be told without waiting for a device.
+/// The reason to skip the step, or "". Considers only values that are known without waiting for a
+/// device.
 std::string TrainStep::judge(Progress& progress) {
   if (!numbers_.at_once()) return {};
   StepNumbers& numbers = numbers_.current();
@@ -179,7 +180,7 @@ void TrainStep::leave_out(const std::string& objection, Progress& progress) {
 void TrainStep::settle(Progress& progress) {
   std::vector<StepNumbers> unread = numbers_.take();
   for (StepNumbers& step : unread) {
-    const bool has_gradients = &step == &unread.back();  // those of earlier steps are gone
+    const bool has_gradients = &step == &unread.back();  // gradients of earlier steps are gone
     const std::string of =
         step.step() == progress.step ? "" : " of step " + std::to_string(step.step());
     const double loss = step.loss();
@@ -195,7 +196,7 @@ void TrainStep::settle(Progress& progress) {
   }
 }
 
-/// A forward pass moves running statistics at once, and one NaN would stay in them for ever.
+/// A forward pass updates running statistics immediately, and a NaN would stay in them forever.
 void TrainStep::keep_buffers() {
   buffers_before_.clear();
   if (!guard_.may_skip()) return;

@@ -1,4 +1,4 @@
-// One optimizer step: forward and backward passes of its batches, clipping, update, averages.
+// One optimizer step: forward and backward passes of its batches, clipping, update, EMA.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@
 namespace fovea {
 
 struct EmaOptions {
-  bool keep = false;  ///< averages besides the weights themselves
+  bool keep = false;  ///< keep averages of the weights
   double decay = 0.9998;
   bool warmup = false;
 };
@@ -33,33 +33,34 @@ struct StepOptions {
   EmaOptions ema{};
   GuardOptions guard{};
   bool recompute_blocks = false;  ///< Context::recompute_blocks
-  bool any_size = false;          ///< images may have another size than the model's
+  bool any_size = false;          ///< accept images of another size than the model's
   bool detect_anomaly = false;
 };
 
 class TrainStep {
  public:
-  /// The model is trained where its parameters are.
+  /// Trains the model on the device of its parameters.
   TrainStep(const StepOptions& options, const RunContext& run, Model& model,
             std::unique_ptr<const Task> task);
 
-  /// Of `batches` batches at rate `lr`, which come as Task::prepare() left them. Counts forward
-  /// passes and updates. Returns why the step was skipped, or "".
+  /// Runs a step of `batches` batches at learning rate `lr`. `next` returns batches as made by
+  /// Task::prepare(). Counts forward passes and updates. Returns the reason if the step was
+  /// skipped, else "".
   std::string run(const std::function<Batch()>& next, std::int64_t batches, double lr,
                   Progress& progress);
-  /// Adds the losses of all steps so far to progress.epoch and .interval. Throws on a loss or
-  /// gradient that is not finite, unless such steps are skipped. run() does it on the CPU, and
-  /// where an update depends on these numbers; else a device is not waited for until this is
-  /// called.
+  /// Adds the losses of all steps so far to progress.epoch and .interval. Throws if a loss or
+  /// gradient is not finite, unless such steps are skipped. On the CPU, and if an update depends on
+  /// these numbers, run() does this itself; otherwise the device is not waited for until this call.
   void settle(Progress& progress);
 
   [[nodiscard]] const Task& task() const { return *task_; }
-  /// In the order of Task::split(), which has one group in general.
+  /// The parameter groups in the order of Task::split(), usually one.
   [[nodiscard]] std::vector<TrainedGroup*> groups();
   [[nodiscard]] Ema* ema() { return ema_.get(); }
-  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }  ///< of the last settled
-  [[nodiscard]] std::int64_t images() const { return images_; }          ///< of the last step
-  /// All time spent so far.
+  /// Gradient norm of the last settled step.
+  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }
+  [[nodiscard]] std::int64_t images() const { return images_; }  ///< of the last step
+  /// Time spent so far, by stage.
   [[nodiscard]] StageTimes& times() { return times_; }
 
  private:
@@ -82,14 +83,15 @@ class TrainStep {
   Model& model_;
   std::unique_ptr<const Task> task_;
   std::vector<std::unique_ptr<TrainedGroup>> groups_;
-  std::vector<bool> moved_;  ///< the groups that a loss of this step moves
+  std::vector<bool> moved_;  ///< groups with a loss in this step
   std::unique_ptr<Ema> ema_;
   StepGuard guard_;
   DeferredNumbers numbers_;
   StageTimes times_;
-  std::vector<Tensor> buffers_before_;  ///< running statistics, where a step may be skipped
+  /// Running statistics before the step, kept if it may be skipped.
+  std::vector<Tensor> buffers_before_;
   double gradient_norm_ = 0;
-  std::vector<GradientSize> gradients_;  ///< of each group; nothing of one that rests
+  std::vector<GradientSize> gradients_;  ///< one per group; empty for a group without a loss
   std::int64_t images_ = 0;
 };
 

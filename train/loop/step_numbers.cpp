@@ -1,4 +1,4 @@
-// Numbers are packed on the device and read when they are asked for, once.
+// Losses and gradient norms, packed on the device and read once, on demand.
 #include "train/loop/step_numbers.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The losses and the gradients' norms of steps, which a device may still have to compute.
+// Losses and gradient norms of steps that a device may still be computing.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +11,42 @@
 
 namespace fovea {
 
-/// The mean losses of a batch and their parts. Asking for them waits for the device.
+/// Mean losses of a batch and their parts. The accessors wait for the device.
 class BatchLoss {
  public:
   BatchLoss(const TaskLoss& loss, std::int64_t samples);
 
-  /// Of the first group of parameters; but where some group's is not finite, that.
+  /// Loss of the first parameter group, or a non-finite loss of another group if there is one.
   [[nodiscard]] double total();
-  /// Counts the batch in both sums of the run, if its loss is finite.
+  /// Adds the batch to both sums of the run, if its loss is finite.
   void add_to(Progress& progress);
 
  private:
-  Tensor on_device_;  ///< [totals + parts]; undefined once it was read
+  Tensor on_device_;  ///< [totals + parts]; undefined after it was read
   std::size_t totals_ = 1;
   std::int64_t samples_ = 0;
   double total_ = 0;
   std::vector<double> parts_{};
 };
 
-/// What is to be known of one step. Asking for it waits for the device.
+/// Losses and gradient norms of one step. The accessors wait for the device.
 class StepNumbers {
  public:
   explicit StepNumbers(std::int64_t step) : step_(step) {}
 
-  [[nodiscard]] std::int64_t step() const { return step_; }  ///< Progress::step while it ran
+  [[nodiscard]] std::int64_t step() const { return step_; }  ///< Progress::step during the step
   void add_batch(const TaskLoss& loss, std::int64_t samples) {
     losses_.emplace_back(loss, samples);
   }
-  /// gradient_squares() of the sum of the batches' gradients, whose mean is `scale` times that: one
-  /// for each group of parameters, undefined of one that rests.
+  /// gradient_squares() of the sum of the batches' gradients, one per parameter group, undefined
+  /// for a group without a loss. The mean gradient is `scale` times the sum.
   void set_gradients(std::vector<Tensor> squares, double scale);
 
   [[nodiscard]] double loss();           ///< mean over the batches so far
-  [[nodiscard]] double gradient_norm();  ///< of the mean, all groups together
-  /// Of the mean, of each group; 0 of one that rests.
+  [[nodiscard]] double gradient_norm();  ///< norm of the mean gradient over all groups
+  /// Norm of the mean gradient per group; 0 for a group without a loss.
   [[nodiscard]] const std::vector<double>& gradient_norms();
-  /// Adds those that are finite to the sums of the run.
+  /// Adds the finite losses to the sums of the run.
   void add_losses(Progress& progress);
 
  private:
@@ -54,23 +54,23 @@ class StepNumbers {
   std::vector<BatchLoss> losses_;
   std::vector<Tensor> squares_;
   double scale_ = 1;
-  std::vector<double> norms_;  ///< empty: not read yet
+  std::vector<double> norms_;  ///< empty until read
 };
 
-/// The numbers of the steps that nobody has looked at yet, the oldest first.
+/// Numbers of the steps that have not been read yet, oldest first.
 class DeferredNumbers {
  public:
-  /// at_once: those of the step under way may be asked for. Else nothing here waits for the device
-  /// until take().
+  /// at_once: the numbers of the current step may be read. Otherwise nothing here waits for the
+  /// device until take().
   explicit DeferredNumbers(bool at_once) : at_once_(at_once) {}
 
   [[nodiscard]] bool at_once() const { return at_once_; }
   void begin(std::int64_t step) { unread_.emplace_back(step); }
-  /// Of the step under way.
+  /// Numbers of the current step.
   [[nodiscard]] StepNumbers& current() { return unread_.back(); }
-  /// Whether its loss is known already and not finite.
+  /// True if the current loss is already known and not finite.
   [[nodiscard]] bool loss_is_bad();
-  /// All of them, to be read.
+  /// Removes and returns all unread numbers.
   [[nodiscard]] std::vector<StepNumbers> take();
 
  private:

@@ -1,6 +1,6 @@
-// What a model is trained for: what it takes from the data, its loss, what an evaluation measures
-// and which of that is best. The step, the trainer, and with them schedules, clipping, averages,
-// guards, logs and resume, know no more of it than this.
+// Interface of a training task: batch preparation, loss, evaluation metrics and the choice of the
+// best epoch. Step, trainer, schedules, clipping, averages, guards, logs and resume use a task only
+// through this interface.
 #pragma once
 
 #include <cstdint>
@@ -21,47 +21,45 @@
 
 namespace fovea {
 
-/// One value each, with their tape.
+/// Scalar losses with their tape.
 struct TaskLoss {
-  Tensor total;                 ///< to be made small
+  Tensor total;                 ///< loss to minimise
   std::vector<Tensor> parts{};  ///< in the order of TaskInfo::loss_parts
-  /// What the parameter groups after the first make small, in their order; undefined: that group
-  /// rests. They may share a tape with each other.
+  /// Losses of the parameter groups after the first, in their order; undefined: the group is not
+  /// updated. They may share a tape.
   std::vector<Tensor> further{};
 };
 
-/// Made from the model that it trains, and to be outlived by it.
+/// A task is made for a model, which must outlive it.
 class Task {
  public:
   virtual ~Task() = default;
 
   [[nodiscard]] virtual const TaskInfo& info() const = 0;
-  /// What is done to a batch, on the CPU, before it is copied to the model's device: its images
-  /// changed, its targets made, its noise drawn. Called by the loader's workers, several at once
-  /// and ahead of the step.
+  /// Prepares a batch on the CPU before its upload to the model's device: transforms images, makes
+  /// targets, draws noise. Called concurrently by the loader's workers, ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
-  /// The batch is where the model is.
+  /// Computes the loss. The batch is on the model's device.
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
-  /// Which parameters learn from which loss. Logs, guards and schedules go by the first group's;
-  /// what they should tell of others belongs to TaskLoss::parts. A model that computes values once
+  /// Assignment of parameters to losses. Logs, guards and schedules use the first group's loss;
+  /// losses of other groups are logged through TaskLoss::parts. A model that computes values once
   /// per step (Model::finish_backward()) has one group.
   [[nodiscard]] virtual ParameterSplit split() const { return {}; }
-  /// What its user should be told before a run.
+  /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
-  /// Whether a trainable parameter rightly has no gradient.
+  /// True if it is expected that this parameter gets no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
-  /// What was measured of the model on a data set, or a part of one, and how the pass over it went.
+  /// Metrics on a data set or a part of it, and the outcome of the pass.
   struct Evaluated {
     ScoreSums sums;
     EvaluationPass pass;
   };
   [[nodiscard]] virtual Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                            const EvaluateOptions& options) const = 0;
-  /// The scores that sums over all of a data set make: in general means.
+  /// The metrics from sums over a whole data set; by default means.
   [[nodiscard]] virtual Scores scores(const ScoreSums& sums) const { return info().means(sums); }
-  /// What the model makes of some images of a data set, to be looked at; none where
-  /// info().pictures is "".
+  /// A picture of the model's output on some images of a data set; empty if info().pictures is "".
   [[nodiscard]] virtual std::optional<Image> picture(
       const std::shared_ptr<const Dataset>& /*dataset*/, const EvaluateOptions& /*options*/) const {
     return {};

@@ -1,10 +1,10 @@
-// Other groups' parameters want no gradient while this one's are computed.
+// Backward, clipping and update of one parameter group, with the other groups' parameters frozen.
 #include "train/loop/trained_group.h"
 
 namespace fovea {
 namespace {
 
-/// While it lives, these leaves take no gradient.
+/// Disables gradients of these leaves during its lifetime.
 class Frozen {
  public:
   explicit Frozen(const std::vector<Tensor>& leaves) : leaves_(leaves) {
@@ -55,8 +55,8 @@ double TrainedGroup::clip(const ClipOptions& options, double scale,
   return scale;
 }
 
-/// A norm that is known becomes part of the update's scale, and the gradients are not touched. One
-/// that only the device knows is applied to the gradients there, so that the host need not wait.
+/// A norm known to the host becomes part of the update's scale, and the gradients are unchanged. A
+/// norm known only to the device is applied to the gradients there, so the host does not wait.
 double TrainedGroup::clip_norm(double limit, double scale, const GradientSize& size) const {
   if (size.norm) return scale * clip_scale(*size.norm, limit);
   clip_by_norm(own_, size.squares, limit, scale);

@@ -1,4 +1,4 @@
-// The parameters that one loss trains: their gradients, the bounds of these, and their optimizer.
+// The parameters trained by one loss: gradients, clipping and optimizer.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@ namespace fovea {
 
 struct ClipOptions {
   ClipMode mode = ClipMode::norm;
-  std::optional<double> limit{};  ///< none: gradients stay as they are
+  std::optional<double> limit{};  ///< empty: no clipping
 };
 
-/// How large the gradients of a group are.
+/// Magnitude of a group's gradients.
 struct GradientSize {
-  Tensor squares{};              ///< gradient_squares() of their sum over the batches of a step
-  std::optional<double> norm{};  ///< of their mean, where the host knows it
+  Tensor squares{};              ///< gradient_squares() of the sum over a step's batches
+  std::optional<double> norm{};  ///< norm of their mean, if known to the host
 };
 
 class TrainedGroup {
  public:
-  /// Of all the store's parameters those that `split` puts into group `index`. `usual` are the
-  /// options of groups that have none of their own.
+  /// Takes those of the store's parameters that `split` assigns to group `index`. `usual` holds the
+  /// options for groups without their own.
   TrainedGroup(const ParameterStore& store, const OptimizerOptions& usual,
                const ParameterSplit& split, std::size_t index);
   TrainedGroup(const TrainedGroup&) = delete;
@@ -36,13 +36,13 @@ class TrainedGroup {
   [[nodiscard]] const ParameterStore& parameters() const { return own_; }
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
 
-  /// Adds the gradients of its own parameters, and of no other. The tape is freed, or kept for
-  /// another group's loss.
+  /// Accumulates gradients of this group's parameters only. Frees the tape, or keeps it for another
+  /// group's loss.
   void backward(const Tensor& loss, Tape tape) const;
-  /// gradient_squares() of its parameters.
+  /// gradient_squares() of this group's parameters.
   [[nodiscard]] Tensor squares() const { return gradient_squares(own_); }
-  /// What the update should multiply the gradients by so that they are means, which is `scale`, and
-  /// clipped.
+  /// Clips, and returns the factor by which the update must multiply the gradients; `scale` turns
+  /// sums into means.
   [[nodiscard]] double clip(const ClipOptions& options, double scale,
                             const GradientSize& size) const;
   void update(double lr, double scale) { optimizer_.step(lr * group_.lr_scale, scale); }
@@ -51,7 +51,7 @@ class TrainedGroup {
   [[nodiscard]] double clip_norm(double limit, double scale, const GradientSize& size) const;
 
   ParameterGroup group_;
-  ParameterStore own_;           ///< handles
+  ParameterStore own_;           ///< shared handles
   std::vector<Tensor> foreign_;  ///< trainable parameters of other groups
   Optimizer optimizer_;
 };

@@ -1,4 +1,4 @@
-// One epoch, one run. The state of a run is its tensors and a handful of counters.
+// The training loop. A run's state consists of tensors and a few counters.
 #include "train/loop/trainer.h"
 
 #include <algorithm>
@@ -32,15 +32,15 @@ ImageSize Trainer::size_of_epoch(std::int64_t epoch) const {
 }
 
 void Trainer::start_loader() {
-  loader_.reset();  // its threads end before the next ones start
+  loader_.reset();  // ends its threads before new ones start
   loader_size_ = size_of_epoch(progress_.cursor.epoch);
   loader_ = training_loader(options_.images, data_.train, loader_size_, progress_.cursor,
                             options_.overfit_batch ? PrepareBatch() : preparation());
   loader_->on_wait = [this](const std::string& what) { observer_->notice(what); };
 }
 
-/// What the task does to the batch at a place. The place is told apart by the loader's cursor
-/// alone, as its workers are ahead of the step.
+/// The task's batch preparation. The batch's place is derived from the loader's cursor alone,
+/// because the workers are ahead of the step.
 PrepareBatch Trainer::preparation() const {
   return [&task = step_.task(), cut = cut_of(data_.train->size(), step_size())](Batch batch,
                                                                                 Cursor at) {
@@ -78,7 +78,7 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
   return notices;
 }
 
-/// Throws where the images are others than the saved run's, unless that is accepted.
+/// Throws if the images differ from the saved run's, unless that is accepted.
 void Trainer::compare_images(const ImageLists& saved, bool accept, const std::string& where,
                              Notices& notices) const {
   const auto compare = [&](const char* which, const ImageList& earlier, const Dataset& dataset) {
@@ -91,8 +91,8 @@ void Trainer::compare_images(const ImageLists& saved, bool accept, const std::st
   compare("test", saved.test, *data_.test);
 }
 
-/// Throws unless all of the state is finite: nothing could go on from such a one, and it would
-/// replace one from which something can.
+/// Throws unless the whole state is finite. A run cannot resume from a non-finite state, which
+/// would replace a good one.
 void Trainer::require_finite() {
   settle();
   const std::vector<std::string> names = nonfinite_tensors(state());
@@ -127,7 +127,7 @@ std::int64_t Trainer::steps_per_epoch() const {
   return steps_of(loader_->batches_per_epoch(), options_.grad_accum_steps);
 }
 
-/// Sets who watches a trainer, for as long as it lives.
+/// Sets a trainer's observer for its own lifetime.
 class Trainer::Watched {
  public:
   Watched(Trainer& trainer, RunObserver& observer) : trainer_(trainer) {
@@ -180,7 +180,7 @@ void Trainer::after_step() {
   observer_->save(state());
 }
 
-/// Each broken image is spoken of once.
+/// Reports each broken image once.
 void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
   for (const BrokenImage& image : images)
     if (bad_images_.insert(image.message).second)
@@ -228,8 +228,8 @@ void Trainer::settle() {
   naming_the_step([this] { step_.settle(progress_); });
 }
 
-/// The loader's next batch; with --overfit-batch the run's first one, over and over, to which the
-/// task does each time what it would do to the loader's.
+/// The loader's next batch. With --overfit-batch always the run's first batch, which the task
+/// prepares again each time.
 Batch Trainer::next_batch() {
   const Cursor at = loader_->cursor();
   Batch batch = loader_->next();
@@ -253,7 +253,7 @@ void Trainer::log_interval() {
   meter_.start_interval();
 }
 
-/// Multiply-adds count two, and the backward pass twice the forward one.
+/// A multiply-add counts as two FLOP; the backward pass costs twice the forward pass.
 void Trainer::set_peak_rate(double flops) {
   meter_.set_peak_rate(flops, 3 * 2 * static_cast<double>(model_->multiply_adds()));
 }
@@ -271,7 +271,7 @@ Task::Evaluated Trainer::evaluate() {
 }
 
 bool Trainer::finish_epoch() {
-  require_finite();  // before an evaluation that could say nothing
+  require_finite();  // before a meaningless evaluation
   EpochRow row = meter_.epoch_row(progress_);
   row.lr =
       learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
@@ -284,7 +284,7 @@ bool Trainer::finish_epoch() {
   return true;
 }
 
-/// Weights may be finite and too large to compute with.
+/// Evaluates before saving: finite weights can still overflow in the forward pass.
 Task::Evaluated Trainer::evaluate_to_save() {
   Task::Evaluated result = evaluate();
   try {
@@ -295,7 +295,7 @@ Task::Evaluated Trainer::evaluate_to_save() {
   return result;
 }
 
-/// Evaluates the weights that the model holds now. False when it was stopped.
+/// Evaluates the weights currently in the model. False if it was stopped.
 bool Trainer::evaluate_into(EpochRow& row, Scores& scores) {
   const Task::Evaluated evaluated = evaluate_to_save();
   scores = this->scores(evaluated);
@@ -303,8 +303,8 @@ bool Trainer::evaluate_into(EpochRow& row, Scores& scores) {
   return evaluated.pass.complete;
 }
 
-/// The run's weights, then their averages, where there are some; the picture is made with what was
-/// evaluated last. False when it was stopped.
+/// Evaluates the run's weights, then their averages if any. The picture is made with the weights
+/// evaluated last. False if it was stopped.
 bool Trainer::evaluate_weights(EpochRow& row) {
   if (!evaluate_into(row, row.eval)) return false;
   std::optional<SwappedWeights> averaged;

@@ -1,4 +1,4 @@
-// The training loop. It writes no file and prints nothing: a RunObserver is told what happens.
+// The training loop. It writes no files and prints nothing; a RunObserver receives all events.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct Datasets {
 };
 
 struct LoopOptions {
-  std::int64_t grad_accum_steps = 1;  ///< batches of a step
+  std::int64_t grad_accum_steps = 1;  ///< batches per step
   std::int64_t cooldown_epochs = 0;
   std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
-  std::int64_t max_steps = 0;                             ///< stop after so many; 0: do not
-  bool overfit_batch = false;                             ///< the first batch over and over
+  std::int64_t max_steps = 0;  ///< stop after this many steps; 0: no limit
+  bool overfit_batch = false;  ///< train on the first batch only
 };
 
 struct TrainerOptions : LoopOptions {
@@ -42,54 +42,55 @@ struct TrainerOptions : LoopOptions {
   ScheduleOptions schedule{};
   TrainingImages images{};
   TrainingSizes sizes{};
-  EvaluateOptions evaluation{};  ///< after every epoch
-  std::string settings{};        ///< JSON of what the run was told, kept in its state
+  EvaluateOptions evaluation{};  ///< evaluation after every epoch
+  std::string settings{};        ///< JSON of the run's settings, saved in its state
 };
 
-/// What may be other than when a state was saved.
+/// Differences from the saved run that are accepted.
 struct ResumeOptions {
-  bool other_images = false;              ///< the data set: go on with what is there
-  std::optional<StepSize> step_before{};  ///< how a step took its images; none: as now
+  bool other_images = false;  ///< resume even if the data set differs
+  /// Batch size and accumulation of the saved run; empty: as now.
+  std::optional<StepSize> step_before{};
 };
 
 class Trainer {
  public:
-  /// The model is trained where its parameters are.
+  /// Trains the model on the device of its parameters.
   Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
           std::unique_ptr<const Task> task);
-  Trainer(const Trainer&) = delete;  // its loader knows where it is
+  Trainer(const Trainer&) = delete;  // its loader refers to its address
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Goes on from a saved state. Call before fit(). Throws, with nothing changed, unless it is one
-  /// of this very run and of these images. Returns what its user should be told.
+  /// Resumes from a saved state. Call it before fit(). Throws, without changing anything, unless
+  /// the state belongs to this run and these images. Returns messages for the user.
   Notices resume(const std::filesystem::path& state_file, const ResumeOptions& how = {});
 
-  /// Trains to the last epoch: true. Or until asked to stop, after the step under way and a save:
-  /// false. The observer is told of it until then, and of nothing later.
+  /// Trains to the last epoch and returns true; or, if asked to stop, finishes the current step,
+  /// saves and returns false. The observer is used only during this call.
   bool fit(RunObserver& observer);
-  bool fit();  ///< with nobody watching
+  bool fit();  ///< trains without an observer
 
   /// One optimizer step: the forward and backward passes of its batches, clipping, update, EMA.
   void train_step();
-  /// On the test split, of the weights that the model holds.
+  /// Evaluates the current weights on the test split.
   [[nodiscard]] Task::Evaluated evaluate();
   [[nodiscard]] Scores scores(const Task::Evaluated& evaluated) const {
     return step_.task().scores(evaluated.sums);
   }
   [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
-  /// What its task has to say before the run.
+  /// The task's messages for the user before the run.
   [[nodiscard]] Notices notices() const { return step_.task().notices(); }
 
-  /// Handles to all that a checkpoint holds.
+  /// Handles to everything in a checkpoint.
   [[nodiscard]] TrainState state();
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] const Datasets& data() const { return data_; }
   [[nodiscard]] std::int64_t steps_per_epoch() const;
-  [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< with cool-down
+  [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< including the cool-down
 
-  /// The rate of matrix products that a perfect run would reach, in FLOP/s, as measured on this
-  /// machine: see EpochMeter::set_peak_rate().
+  /// Sets the peak rate for utilisation, in FLOP/s: the matrix multiplication rate measured on this
+  /// machine, see EpochMeter::set_peak_rate().
   void set_peak_rate(double flops);
 
  private:
@@ -116,9 +117,9 @@ class Trainer {
   [[nodiscard]] bool evaluate_into(EpochRow& row, Scores& scores);
   [[nodiscard]] bool evaluate_weights(EpochRow& row);
   void show_picture();
-  [[nodiscard]] ImageSize own_size() const;    ///< the model's
-  [[nodiscard]] ImageSize usual_size() const;  ///< of training images; 0 x 0: each has its own
-  /// Of training images.
+  [[nodiscard]] ImageSize own_size() const;    ///< the model's image size
+  [[nodiscard]] ImageSize usual_size() const;  ///< size of training images; 0 x 0: each has its own
+  /// Size of the training images in an epoch.
   [[nodiscard]] ImageSize size_of_epoch(std::int64_t epoch) const;
 
   TrainerOptions options_;
@@ -126,16 +127,16 @@ class Trainer {
   std::unique_ptr<Model> model_;
   TrainStep step_;
   std::int64_t epochs_;
-  std::string images_;  ///< ImageLists of data_, as its state has them
+  std::string images_;  ///< ImageLists of data_, as stored in the run's state
   std::unique_ptr<Loader> loader_;
   ImageSize loader_size_{};
   std::optional<Batch> only_batch_;   ///< --overfit-batch
-  std::set<std::string> bad_images_;  ///< messages about the broken images met so far
+  std::set<std::string> bad_images_;  ///< messages about broken images, to report each once
   Progress progress_;
   EpochMeter meter_;
-  double lr_ = 0;  ///< of the last step
+  double lr_ = 0;  ///< learning rate of the last step
   RunObserver nobody_;
-  RunObserver* observer_ = &nobody_;  ///< for the time of fit() who watches
+  RunObserver* observer_ = &nobody_;  ///< set during fit()
 };
 
 }  // namespace fovea

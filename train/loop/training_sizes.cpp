@@ -1,4 +1,4 @@
-// Which sizes come when, and whether a model takes them.
+// Size of training images per epoch, and a trial of the model at each size.
 #include "train/loop/training_sizes.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ ImageSize training_size(const TrainingSizes& sizes, ImageSize usual, const Epoch
   if (sizes.schedule == SizeSchedule::random) {
     Rng rng(place.seed, stream_of(kSizeStream, static_cast<std::uint64_t>(place.epoch)));
     chosen = rng.below(count);
-  } else {  // evenly from the first to the last
+  } else {  // evenly spaced from first to last
     const double last = std::max(place.epochs - 1, 1.0);
     const double progress = std::min(static_cast<double>(place.epoch) / last, 1.0);
     chosen = std::lround(progress * static_cast<double>(count - 1));

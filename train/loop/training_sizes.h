@@ -1,4 +1,4 @@
-// --train-img-sizes: training images of another size than the model's, epoch by epoch.
+// --train-img-sizes: training image sizes that differ from the model's and change by epoch.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ inline constexpr auto kNames<SizeSchedule> = std::to_array<Named<SizeSchedule>>(
     {{SizeSchedule::progressive, "progressive"}, {SizeSchedule::random, "random"}});
 
 struct TrainingSizes {
-  std::vector<std::int64_t> sides{};  ///< of the square images; empty: they have their usual size
+  std::vector<std::int64_t> sides{};  ///< side lengths of the square images; empty: the usual size
   SizeSchedule schedule = SizeSchedule::progressive;
-  /// Their usual size is the one that each image has, not the model's: for models that take any.
-  /// RowOptions::pad_multiple brings different ones into one batch.
+  /// Images keep their own size instead of the model's, for models that accept any size.
+  /// RowOptions::pad_multiple allows different sizes in one batch.
   bool keep = false;
 };
 
-/// What the size of an epoch's images may depend on.
+/// The epoch's position, which determines its image size.
 struct EpochPlace {
   std::int64_t epoch = 0;
-  double epochs = 1;       ///< until the last side is reached
-  std::uint64_t seed = 0;  ///< of random sides
+  double epochs = 1;       ///< epochs until the last size is reached
+  std::uint64_t seed = 0;  ///< seed of randomly chosen sizes
 };
 
-/// Of the training images of an epoch: the side that the schedule says, or `usual` without one.
+/// Size of an epoch's training images by the schedule, or `usual` without a schedule.
 [[nodiscard]] ImageSize training_size(const TrainingSizes& sizes, ImageSize usual,
                                       const EpochPlace& place);
 
-/// Shows `model` an image of each size: better now than epochs later. Throws UsageError naming
-/// `who` where it cannot take one.
+/// Runs `model` on one image of each size, so that an unsupported size fails at once instead of
+/// epochs later. Throws UsageError naming `who`.
 void try_training_sizes(const TrainingSizes& sizes, Model& model, const std::string& who);
 
 }  // namespace fovea

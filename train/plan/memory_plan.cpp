@@ -1,4 +1,4 @@
-// Measured with the very step that training uses.
+// Memory of a run, measured by running the training step on small batches.
 #include "train/plan/memory_plan.h"
 
 #include <algorithm>
@@ -12,8 +12,9 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kFewImages = 4;  // of the smaller one of the two batches that are measured
-constexpr std::int64_t kLeftToOthers = 16;  // a part of the machine's memory: other programs grow
+constexpr std::int64_t kFewImages = 4;  // in the smaller of the two measured batches
+// 1 / 16 of the machine's memory stays free for other programs
+constexpr std::int64_t kLeftToOthers = 16;
 
 std::int64_t bytes_of(const Tensor& t) { return t.defined() ? t.byte_count() : 0; }
 
@@ -56,7 +57,7 @@ MemoryPlan plan_memory(Probe& probe) {
 Room room_of(const TrainConfig& config) {
   const Device device = config.run.device;
   require_device(device);
-  release_cached_memory(device);  // of a run that failed, what it had is free again
+  release_cached_memory(device);  // frees the memory of a failed run
   Room room;
   if (device.is_cpu()) room.program = resident_memory();
   const std::int64_t free = free_memory(device);
@@ -74,7 +75,7 @@ std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
 std::string what_fits(const TrainConfig& config, const Datasets& data) {
   const std::string less = "use a smaller --img-size or model, or --grad-checkpointing";
   const Room room = room_of(config);
-  if (room.available == 0) return less;  // not known
+  if (room.available == 0) return less;  // unknown
   std::int64_t most = 0;
   try {
     MemoryPlan memory = measured(config, data);

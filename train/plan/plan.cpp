@@ -1,4 +1,4 @@
-// Times are those of the very step and evaluation that the run has.
+// The run's plan, timed with its own training step and evaluation.
 #include "train/plan/plan.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Three steps on images of the data set, after one that warms up: the median of their seconds and
-/// what they waited for data. Of a step of many batches two stand for all.
+/// Times three steps on images of the data set after one warm-up step. Returns the median seconds
+/// per step and the time spent waiting for data. A step of many batches is extrapolated from two.
 std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
   const std::int64_t all = probe.config().loop.grad_accum_steps,
                      taken = std::min<std::int64_t>(all, 2);
@@ -38,11 +38,11 @@ std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
   return {seconds[2], std::min(waited, seconds[2])};
 }
 
-/// The mean over the epochs, whose images may differ in size.
+/// Mean over the epochs, because their image sizes may differ.
 void measure_steps(Probe& probe, Plan& plan) {
-  constexpr std::int64_t kMaxEpochs = 10'000;  // enough to know how often each size comes
+  constexpr std::int64_t kMaxEpochs = 10'000;  // enough for the frequency of each size
   const std::int64_t epochs = std::min(plan.epochs, kMaxEpochs);
-  std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // by height
+  std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // keyed by height
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     const ImageSize size = training_size(probe.config(), probe.own_size(), epoch);
     auto& [known, share] = shares[size.height];
@@ -60,7 +60,7 @@ void measure_steps(Probe& probe, Plan& plan) {
   }
 }
 
-/// From the first batch. Averaged weights are evaluated besides.
+/// Extrapolated from the first batch; includes the evaluation of averaged weights.
 void measure_evaluation(Probe& probe, Plan& plan) {
   EvaluateOptions one = evaluate_options(probe.config());
   one.on_batch = [](std::int64_t) { return false; };

@@ -1,4 +1,4 @@
-// Its batches come from the training images by the run's own loader.
+// A trial model and step, fed with training images by the run's own loader.
 #include "train/plan/probe.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ Probe::Probe(TrainConfig config, Datasets data)
     : config_(std::move(config)), data_(std::move(data)) {
   Notices notices;
   model_ = build_model(config_, *data_.train, notices);
-  if (config_.request.resume.empty())  // are the files there?
+  if (config_.request.resume.empty())  // throws early if files are missing
     set_initial_weights(config_.weights, {config_.run, data_.train->class_names()}, *model_,
                         notices);
   step_ = std::make_unique<TrainStep>(step_options(config_), config_.run, *model_,
@@ -57,10 +57,10 @@ void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
 std::int64_t Probe::peak_of(std::int64_t samples) {
   const Batch batch = preparation()(first_samples(samples), {});
   const auto same = [&] { return batch; };
-  run(same, 1);  // kept workspaces and shadows of the weights are made once
+  run(same, 1);  // creates workspaces and converted weights, which are kept
   model_->store().zero_grad();
   const Device device = model_->device();
-  release_cached_memory(device);  // waits: a batch that is still being copied is not yet free
+  release_cached_memory(device);  // waits, since a batch being copied is not yet free
   reset_peak_memory(device);
   const std::int64_t before = memory_stats(device).current_bytes;
   run(same, 1);

@@ -1,4 +1,4 @@
-// A model and its step, made like those of a run, to be measured before there is one.
+// A model and its training step, made like those of a run, for measurements before the run.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,18 @@ class Probe {
   [[nodiscard]] TrainStep& step() { return *step_; }
   [[nodiscard]] const TaskInfo& task() const { return step_->task().info(); }
   [[nodiscard]] ImageSize own_size() const;
-  /// Of training's images where they are largest.
+  /// The largest image size in training.
   [[nodiscard]] ImageSize largest_size() const;
 
-  /// What the task does to batches, for the loaders that feed run().
+  /// The task's batch preparation, for the loaders that feed run().
   [[nodiscard]] PrepareBatch preparation() const;
-  /// A step at rate 0 of `batches` batches, and what it leaves to be read.
+  /// Runs a step of `batches` batches at learning rate 0 and reads its numbers.
   void run(const std::function<Batch()>& next, std::int64_t batches);
-  /// Bytes at the peak of a step on `samples` samples of the largest size, above what is there
-  /// between steps.
+  /// Peak bytes of a step on `samples` samples of the largest size, above the memory between steps.
   [[nodiscard]] std::int64_t peak_of(std::int64_t samples);
 
  private:
-  /// The first of training, over again where there are fewer.
+  /// The first training samples, repeated if there are fewer.
   [[nodiscard]] Batch first_samples(std::int64_t samples) const;
 
   TrainConfig config_;

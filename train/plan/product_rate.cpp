@@ -1,4 +1,5 @@
-// The best of a few repetitions: what disturbs only makes it slower.
+// Measurement of the matrix multiplication rate. Takes the best repetition, as disturbances only
+// slow it down.
 #include "train/plan/product_rate.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the machine can do, to compare a run with.
+// The machine's peak matrix multiplication rate, the reference for utilisation.
 #pragma once
 
 #include "engine/device.h"
@@ -6,8 +6,9 @@
 
 namespace fovea {
 
-/// FLOP/s of this machine's best matrix product in that dtype, all threads together: measured in a
-/// few hundredths of a second on squares that fit the cache. A multiply-add counts two.
+/// FLOP/s of this machine's fastest matrix multiplication in that dtype, all threads together.
+/// Measured within a few hundredths of a second on square matrices that fit the cache. A
+/// multiply-add counts as two.
 [[nodiscard]] double measured_product_rate(DType dtype, Device device);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Counting steps, starting and ending the profile.
+// Starting and ending a run's profile by its step count.
 #include "train/plan/run_profile.h"
 
 #include <utility>

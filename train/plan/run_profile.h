@@ -1,4 +1,4 @@
-// A few steps of a run, op by op, in a file for trace viewers (--profile N).
+// Profile of a few steps by op, in a file for trace viewers (--profile N).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace fovea {
 
 class RunProfile {
  public:
-  /// Of `steps` steps after the first two, which warm up; 0: of none.
+  /// Profiles `steps` steps after two warm-up steps; 0: none.
   RunProfile(std::int64_t steps, std::filesystem::path file);
 
-  /// Call after each step. What there is to say once the file is written: its path and the ops that
-  /// took longest; empty otherwise.
+  /// Call it after each step. Returns a message with the path and the slowest ops once the file is
+  /// written, otherwise "".
   [[nodiscard]] std::string step_done();
-  /// Whether the run ended before all the steps that were to be traced: nothing was written.
+  /// True if the run ended before all requested steps were traced; no file was written.
   [[nodiscard]] bool cut_short() const { return steps_ > 0 && done_ < kWarmUp + steps_; }
 
  private:

@@ -1,4 +1,4 @@
-// A chart's series is a column of the log, without the epochs that have no value there.
+// Charts of a run: a series is a column of the log, without epochs that lack a value.
 #include "train/run/curves.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace fovea {
 namespace {
 
-/// One column, of a group that a row may have nothing of; nothing when no row has it.
+/// One column as a series; empty if no row has the column's group.
 template <class Get>
 void add_series(Chart& chart, const std::string& name, std::span<const EpochRow> rows,
                 std::size_t index, Get&& get) {
@@ -21,7 +21,7 @@ void add_series(Chart& chart, const std::string& name, std::span<const EpochRow>
   if (!series.x.empty()) chart.series.push_back(std::move(series));
 }
 
-/// Those that are drawn under `heading`.
+/// Adds the metrics that are drawn under `heading`.
 void add_measures(Chart& chart, const TaskInfo& task, std::span<const EpochRow> rows,
                   const std::string& heading) {
   const auto eval = [](const EpochRow& row) -> auto& { return row.eval; };

@@ -1,4 +1,4 @@
-// How a run went, as charts.
+// Charts of a run's progress.
 #pragma once
 
 #include <span>
@@ -9,8 +9,7 @@
 
 namespace fovea {
 
-/// Charts of a run's log: one of the loss with what an evaluation measures in its unit, and one for
-/// each Measure::chart.
+/// Charts of a run's log: one of the losses, and one per Measure::chart.
 [[nodiscard]] std::vector<Chart> training_curves(const TaskInfo& task,
                                                  std::span<const EpochRow> rows);
 

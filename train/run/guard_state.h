@@ -1,4 +1,4 @@
-// What the guard of a run's steps remembers.
+// State of the guard against bad steps.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace fovea {
 
-/// See StepGuard. Saved with a run.
+/// State of StepGuard, saved with a run.
 struct GuardState {
-  static constexpr std::size_t kWindow = 128;  ///< losses that it remembers
+  static constexpr std::size_t kWindow = 128;  ///< number of losses kept
 
-  std::vector<double> losses;  ///< of the last steps that were taken, the oldest first
-  std::int64_t in_row = 0;     ///< steps skipped just now
-  std::int64_t skipped = 0;    ///< in the whole run
+  std::vector<double> losses;  ///< losses of the last accepted steps, oldest first
+  std::int64_t in_row = 0;     ///< current number of consecutive skipped steps
+  std::int64_t skipped = 0;    ///< number of skipped steps in the whole run
 };
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Lists of images as JSON.
+// Reading and writing lists of images as JSON.
 #include "train/run/image_lists.h"
 
 #include <nlohmann/json.hpp>
@@ -35,7 +35,7 @@ template <class Read>
 auto reading(std::string_view text, const std::string& where, const Read& read) {
   try {
     return read(parse_json(text));
-  } catch (const std::exception& error) {  // of the JSON, or of the counts in it
+  } catch (const std::exception& error) {  // from parsing or invalid counts
     fail(where, ": its list of images cannot be read: ", error.what());
   }
 }

@@ -1,5 +1,4 @@
-// The lists of images that a run learns from and is evaluated on, as text: what its state keeps of
-// its data.
+// The lists of training and evaluation images as text, for a run's state.
 #pragma once
 
 #include <optional>
@@ -10,9 +9,9 @@
 
 namespace fovea {
 
-/// JSON.
+/// Formats a list as JSON.
 [[nodiscard]] std::string format_image_list(const ImageList& list);
-/// And back. Throws Error, beginning with `where`, where the text is something else.
+/// Parses it. Throws Error, starting with `where`, if the text is not such a list.
 [[nodiscard]] ImageList parse_image_list(std::string_view json, const std::string& where);
 
 struct ImageLists {
@@ -20,7 +19,7 @@ struct ImageLists {
 };
 
 [[nodiscard]] std::string format_image_lists(const ImageLists& lists);
-/// Empty of an empty text, as of states of earlier versions.
+/// Parses both lists; empty for an empty text, as in states of earlier versions.
 [[nodiscard]] std::optional<ImageLists> parse_image_lists(std::string_view json,
                                                           const std::string& where);
 

@@ -1,4 +1,4 @@
-// A row of log.csv by the names of its columns: for whoever shows some of them.
+// The values of a log.csv row by column name.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace fovea {
 
-/// A column after the first, which is the epoch, and what a row has there.
+/// A column of a row, except the epoch column.
 struct LoggedValue {
   std::string column;           ///< "train_loss", "eval_top1", "lr", ...
-  std::optional<double> value;  ///< nothing: not measured
+  std::optional<double> value;  ///< empty: not measured
 };
-/// In the order of the columns.
+/// Values in the order of the columns.
 [[nodiscard]] std::vector<LoggedValue> logged_values(const TaskInfo& task, const EpochRow& row);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The losses of training, weighted by samples and never by batches.
+// Mean training losses, weighted by samples and not by batches.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,14 @@
 
 namespace fovea {
 
-/// Sums over the samples seen so far. A plain value: it is saved with the state of a run.
+/// Sums over the samples seen so far. A plain value, saved with a run's state.
 struct LossSums {
   std::int64_t samples = 0;
   double total = 0;
-  std::vector<double> parts{};  ///< in the order of TaskInfo::loss_parts; empty before the first
+  /// Sums in the order of TaskInfo::loss_parts; empty before the first batch.
+  std::vector<double> parts{};
 
-  /// Mean losses of `count` samples.
+  /// Adds mean losses of `count` samples.
   void add(double mean_total, const std::vector<double>& mean_parts, std::int64_t count) {
     const auto weight = static_cast<double>(count);
     check(parts.empty() || parts.size() == mean_parts.size(), "the sums of losses so far have ",

@@ -1,4 +1,4 @@
-// Copies, checksums and writing.
+// Copies, checksums and writing of a run's safetensors files.
 #include "train/run/pending_file.h"
 
 #include <cstdint>
@@ -36,7 +36,7 @@ void PendingFile::detach_from_run() {
 void PendingFile::write() const {
   Metadata complete = metadata;
   if (complete.contains("fovea")) {
-    complete.emplace("format", "pt");  // as the writer would: it counts
+    complete.emplace("format", "pt");  // the writer adds it, and the checksum covers it
     complete["crc32c"] = checksum_of(tensors, complete);
   }
   write_safetensors(path, tensors, complete);

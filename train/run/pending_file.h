@@ -1,4 +1,4 @@
-// A safetensors file of a run that has yet to be written: at once, or by another thread.
+// A safetensors file of a run, to be written immediately or by another thread.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@ namespace fovea {
 struct PendingFile {
   std::filesystem::path path;
   std::map<std::string, Tensor> tensors;
-  Metadata metadata;  ///< with "fovea" in it, a checksum is added: see checksum_of()
+  Metadata metadata;  ///< includes "fovea"; a checksum is added, see checksum_of()
 
-  /// Replaces the tensors by copies of their own in main memory, so that training may go on.
+  /// Copies the tensors to main memory, so that training can continue.
   void detach_from_run();
   void write() const;  ///< atomically
 };
 
-/// CRC-32C, in decimal digits, of all keys, values, names and bytes; a value named "crc32c" does
-/// not count.
+/// CRC-32C, in decimal digits, of all metadata keys and values and all tensor names and bytes. A
+/// value named "crc32c" is excluded.
 [[nodiscard]] std::string checksum_of(const std::map<std::string, Tensor>& tensors,
                                       const Metadata& metadata);
 

@@ -1,4 +1,4 @@
-// Which file is written when.
+// Writing of a run's logs and checkpoints.
 #include "train/run/recorder.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, Wei
   if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
 }
 
-/// What the killed process may have logged of that step was dropped with what came after it.
+/// The killed process may have logged this step already; that was dropped with everything later.
 void RunRecorder::show_again(const Progress& at) {
   const std::optional<StepRow>& step = log_.last_kept_step();
   if (step && step->step == at.step) show(*step);

@@ -1,4 +1,4 @@
-// Keeps a run on disk: logs, TensorBoard events, curves and checkpoints in its folder.
+// Records a run in its folder: logs, TensorBoard events, curves and checkpoints.
 #pragma once
 
 #include <memory>
@@ -18,35 +18,34 @@
 namespace fovea {
 
 struct RecorderOptions {
-  std::int64_t history = 0;   ///< epochs whose weights are kept: the best ones
-  bool asynchronous = false;  ///< write checkpoints while training goes on
+  std::int64_t history = 0;   ///< number of best checkpoints to keep
+  bool asynchronous = false;  ///< write checkpoints in the background
 };
 
-/// `options` must live as long as the fields are used.
+/// `options` must outlive the fields.
 void add_fields(Fields& fields, RecorderOptions& options);
 
 class RunRecorder {
  public:
-  /// Continues the logs in `folder` from `progress`, dropping what came after it. So does
-  /// TensorBoard: its points of that very step are written again.
+  /// Continues the logs in `folder` from `progress` and drops everything logged after it, also in
+  /// TensorBoard, where the points of this very step are written again.
   RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
               const Progress& progress, RecorderOptions options = {});
 
   void step(const StepRow& row);
-  /// Logs the epoch, draws the curves, writes last, best and their averaged twins, and at the very
-  /// end the state: a run that dies in between repeats the epoch's end.
+  /// Logs the epoch, draws the curves, writes last and best weights and their averages, and finally
+  /// the state. If the process dies in between, the end of the epoch is repeated on resume.
   void epoch(const EpochRow& row, const TrainState& state);
   void save(const TrainState& state);
-  /// Between two epochs' ends: the last weights, then the state.
+  /// Between the ends of two epochs: writes the last weights, then the state.
   void stop(const TrainState& state);
-  /// The images of a batch as one picture.
+  /// Writes the images of a batch as one picture.
   void first_images(const Tensor& images);
-  /// What the model made of held-out images after an epoch.
+  /// Writes the picture of the model's output on held-out images after an epoch.
   void picture(std::int64_t epoch, const Image& picture) const;
-  /// Waits for files that are still being written, and throws what went wrong with them. To be
-  /// called at the end.
+  /// Waits for pending files and throws if writing failed. Call it at the end.
   void finish();
-  /// Throws, naming it, where a file that this run wrote is no longer there.
+  /// Throws, naming the file, if a file written by this run is missing.
   void require_files() const;
 
   [[nodiscard]] const RunPaths& paths() const { return paths_; }
@@ -54,7 +53,7 @@ class RunRecorder {
  private:
   using Files = std::vector<PendingFile>;
 
-  /// last, and best where this epoch is the best; the same for the averages.
+  /// Files for last, and for best if this epoch is the best; also for the averages.
   [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state) const;
   [[nodiscard]] PendingFile weights(const std::string& which, const TrainState& state,
                                     std::int64_t epoch, const Scores& scores) const;
@@ -62,7 +61,7 @@ class RunRecorder {
   void show(const EpochRow& row, std::int64_t step);
   void show_again(const Progress& at);
   void show_scores(const std::string& group, const Scores& scores, std::int64_t step);
-  /// The epochs whose weights should be there.
+  /// The epochs with weights to keep.
   [[nodiscard]] std::vector<std::int64_t> kept_epochs() const;
   void write(Files files);
 
@@ -72,12 +71,12 @@ class RunRecorder {
   RecorderOptions options_;
   RunLog log_;
   EventWriter events_;
-  std::set<std::filesystem::path> written_{};  ///< weights and state that should be there
-  std::unique_ptr<BackgroundWriter> writer_;   ///< null: files are written at once
+  std::set<std::filesystem::path> written_{};  ///< weights and state files that should exist
+  std::unique_ptr<BackgroundWriter> writer_;   ///< null: files are written immediately
 };
 
-/// The `count` best epochs, of equal scores those with the smaller loss, then the earlier ones;
-/// rising.
+/// The `count` best epochs in ascending order. Equal scores are ranked by the smaller loss, then by
+/// the earlier epoch.
 [[nodiscard]] std::vector<std::int64_t> best_epochs(const TaskInfo& task,
                                                     const std::vector<EpochRow>& rows,
                                                     std::int64_t count);

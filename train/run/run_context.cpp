@@ -1,4 +1,4 @@
-// The settings that all parts share, and what the loader takes of them.
+// Fields of the settings shared by all parts of a run, and the loader options derived from them.
 #include "train/run/run_context.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Access<std::string> device_access(Device* device) {
           }};
 }
 
-/// What of the data set may be broken: all of it, or a hundredth.
+/// Accepted fraction of broken images: all of them, or one percent.
 Access<std::string> stop_or_skip(double* limit) {
   return {[=] { return *limit < 1 ? "stop" : "skip"; },
           [=](const std::string& text) { *limit = text == "skip" ? 1 : 0.01; }};
@@ -56,7 +56,7 @@ TrainingImages images_of(TrainingImages images, const RunContext& context) {
   loader.workers = static_cast<int>(context.workers);
   loader.bad_images.then = OnBadImage::replace;
   loader.bad_images.limit = context.bad_image_limit;
-  if (loader.rows.unfinished_every > 0)  // one of an image's rows, or every second image
+  if (loader.rows.unfinished_every > 0)  // one row per image, or every second image
     loader.rows.unfinished_every = std::max<std::int64_t>(2, loader.rows.splits);
   images.augment.normalization = context.normalization;
   if (images.augment.policy == "none") images.augment.policy.clear();

@@ -1,4 +1,4 @@
-// What all parts of a run share: they are given it, and keep no copies of its members.
+// Settings shared by all parts of a run, which receive them and keep no copies.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 namespace fovea {
 
 struct RunContext {
-  std::uint64_t seed = 42;  ///< everything random follows from it and from its place in the run
+  std::uint64_t seed = 42;  ///< determines all randomness, together with the place in the run
   Device device{};
-  DType precision = DType::f32;  ///< of activations
+  DType precision = DType::f32;  ///< dtype of activations
   bool allow_tf32 = false;
-  std::int64_t threads = 0;  ///< for computing; 0: all
+  std::int64_t threads = 0;  ///< compute threads; 0: all cores
   std::int64_t workers = 2;  ///< threads that prepare batches
   Normalization normalization = kCifarNormalization;
-  double bad_image_limit = 0.01;  ///< the share of broken images from which on a run stops
+  double bad_image_limit = 0.01;  ///< fraction of broken images at which a run stops
 };
 
-/// `context` must live as long as the fields are used.
+/// `context` must outlive the fields.
 void add_fields(Fields& fields, RunContext& context);
 
-/// As the device is typed: "cpu", "cuda", "cuda:1".
+/// The device's name on the command line: "cpu", "cuda", "cuda:1".
 [[nodiscard]] std::string device_name(Device device);
 
-/// The training images of a run.
+/// The training images of a run, with the context's seed, workers and limits applied.
 [[nodiscard]] TrainingImages images_of(TrainingImages images, const RunContext& context);
 
 }  // namespace fovea

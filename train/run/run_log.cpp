@@ -1,4 +1,5 @@
-// Numbers are written in the shortest form that reads back as the same double, in every locale.
+// Log files. Numbers are written in the shortest form that parses to the same double, in any
+// locale.
 #include "train/run/run_log.h"
 
 #include <algorithm>
@@ -19,18 +20,18 @@ namespace fovea {
 namespace fs = std::filesystem;
 namespace {
 
-/// A column of log.csv after `epoch`: a number of every row, or one of a group that a row has all
-/// or nothing of.
+/// A column of log.csv after `epoch`: a number that each row has, or an entry of a group that a row
+/// has entirely or not at all.
 struct Column {
   using Group = std::vector<double> EpochRow::*;
 
   std::string name;
   std::variant<double EpochRow::*, Group> field;
-  std::size_t index = 0;  ///< in its group
-  std::size_t count = 1;  ///< of its group
+  std::size_t index = 0;  ///< index within its group
+  std::size_t count = 1;  ///< size of its group
 };
 
-/// The one list that writing and reading follow.
+/// The list of columns, used for writing and reading.
 std::vector<Column> columns_of(const TaskInfo& task) {
   std::vector<Column> columns{{"train_loss", &EpochRow::train_loss}};
   const auto add_measures = [&](const std::string& prefix, Column::Group group) {
@@ -50,7 +51,7 @@ std::vector<Column> columns_of(const TaskInfo& task) {
   return columns;
 }
 
-/// Nothing where the row has nothing of the column's group.
+/// The value in a row; empty if the row lacks the column's group.
 std::optional<double> value_of(const EpochRow& row, const Column& column) {
   if (const auto* number = std::get_if<double EpochRow::*>(&column.field)) return row.*(*number);
   const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
@@ -66,7 +67,7 @@ std::string header_line(const std::vector<Column>& columns) {
   return line;
 }
 
-/// False when `text` is no value of that column.
+/// Returns false if `text` is not a value of that column.
 bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
   const auto* number = std::get_if<double EpochRow::*>(&column.field);
   if (text.empty()) return number == nullptr;
@@ -80,7 +81,7 @@ bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
   return true;
 }
 
-/// False when `line` is no row.
+/// Returns false if `line` is not a row.
 bool parse_row(std::string_view line, const std::vector<Column>& columns, EpochRow& row) {
   const std::vector<std::string> cells = split_text(line, ',');
   if (cells.size() != columns.size() + 1 || !parse_integer(cells[0])) return false;
@@ -94,7 +95,8 @@ bool parse_row(std::string_view line, const std::vector<Column>& columns, EpochR
   });
 }
 
-/// The lines of steps.jsonl up to `last_step`; a line that a kill cut off ends the log.
+/// The lines of steps.jsonl up to `last_step`. A truncated line, from a killed process, ends the
+/// log.
 std::string steps_until(std::string_view content, std::int64_t last_step) {
   std::string kept;
   for (const std::string& line : lines_of(content.substr(0, content.rfind('\n') + 1))) {
@@ -134,7 +136,7 @@ std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
   const std::string expected = header_line(columns);
   const std::vector<std::string> lines = lines_of(csv);
   const std::string first = lines.empty() ? "" : lines.front();
-  if (first != expected) {  // a run of a version that did not log them
+  if (first != expected) {  // a run of an earlier version that did not log them
     std::erase_if(columns, [](const Column& column) {
       const auto* group = std::get_if<Column::Group>(&column.field);
       return group != nullptr && *group == &EpochRow::train_parts;

@@ -1,4 +1,5 @@
-// The two log files of a run: log.csv, a row per epoch, and steps.jsonl, a line per log interval.
+// The log files of a run: log.csv with one row per epoch, steps.jsonl with one line per log
+// interval.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +14,25 @@
 
 namespace fovea {
 
-/// A row of log.csv: epoch, train_loss, train_<part of the loss>, eval_<measure>, lr,
-/// ema_<measure>, img_s, seconds; of a classifier the columns of timm's summary.csv, then ours.
-/// What is absent is left empty.
+/// A row of log.csv: epoch, train_loss, train_<part of the loss>, eval_<metric>, lr, ema_<metric>,
+/// img_s, seconds. For classifiers, the columns of timm's summary.csv precede ours. Missing values
+/// are empty.
 struct EpochRow {
   std::int64_t epoch = 0;  ///< counted from 0
   double train_loss = 0;
   std::vector<double> train_parts{};  ///< in the order of TaskInfo::loss_parts, or empty
-  Scores eval{};                      ///< of the held-out images
-  double lr = 0;                      ///< of the epoch's last step
-  Scores ema{};                       ///< as eval, of the averaged weights
+  Scores eval{};                      ///< scores on held-out images
+  double lr = 0;                      ///< learning rate of the epoch's last step
+  Scores ema{};                       ///< scores of the averaged weights on held-out images
   double img_s = 0;                   ///< training images per second
-  double seconds = 0;                 ///< the epoch's time, with evaluation
+  double seconds = 0;                 ///< duration of the epoch, including evaluation
 
-  // Not in the file.
-  TimeShares time{};            ///< of its training, since the start or resume
+  // The following are not in the file.
+  TimeShares time{};            ///< training time by stage, since the start or resume
   std::optional<double> mfu{};  ///< see StepRow
 };
 
-/// A line of steps.jsonl. Values that are not finite become null.
+/// A line of steps.jsonl. Non-finite values become null.
 struct StepRow {
   std::int64_t step = 0;   ///< optimizer steps done since the start of the run
   std::int64_t epoch = 0;  ///< counted from 0
@@ -39,33 +40,34 @@ struct StepRow {
   std::vector<double> loss_parts{};
   double lr = 0;
   double img_s = 0;
-  TimeShares time{};  ///< where the interval's seconds went
+  TimeShares time{};  ///< the interval's seconds by stage
   std::optional<double> grad_norm;
-  std::int64_t bad_images = 0;  ///< different ones since the program started; left out when 0
-  std::optional<double> mfu{};  ///< part of the machine's best product rate, where that is known
+  std::int64_t bad_images = 0;  ///< distinct broken images since the program started; omitted if 0
+  /// Fraction of the machine's measured matrix multiplication rate, if known.
+  std::optional<double> mfu{};
 };
 
 class RunLog {
  public:
-  /// How far a continued run had come when its state was saved.
+  /// Progress of a resumed run when its state was saved.
   struct LoggedSoFar {
-    std::int64_t epochs = 0;  ///< finished ones
+    std::int64_t epochs = 0;  ///< number of finished epochs
     std::int64_t steps = 0;
   };
-  /// Keeps the rows of earlier epochs and steps and drops what was logged after the saved state, so
-  /// that the files end up as those of a run that was never interrupted. Throws Error when a file
-  /// is no log of such a task or cannot be written.
+  /// Keeps the rows of earlier epochs and steps and drops those logged after the saved state, so
+  /// the files end up as in an uninterrupted run. Throws Error if a file is not a log of such a
+  /// task or cannot be written.
   RunLog(const std::filesystem::path& folder, TaskInfo task)
       : RunLog(folder, std::move(task), LoggedSoFar{}) {}
   RunLog(const std::filesystem::path& folder, TaskInfo task, LoggedSoFar done);
 
-  /// Rewrites log.csv atomically: it never holds half a row.
+  /// Rewrites log.csv atomically, so it never contains a partial row.
   void epoch(const EpochRow& row);
-  /// Appends and hands the line to the system.
+  /// Appends a line and flushes it to the operating system.
   void step(const StepRow& row);
-  /// All rows so far, also those from before a resume: what the curves are drawn from.
+  /// All rows, including those from before a resume, for drawing the curves.
   [[nodiscard]] const std::vector<EpochRow>& epochs() const { return epochs_; }
-  /// The last line that a continued run kept, without its times.
+  /// The last line kept by a resumed run, without its times.
   [[nodiscard]] const std::optional<StepRow>& last_kept_step() const { return last_kept_step_; }
 
  private:
@@ -76,14 +78,14 @@ class RunLog {
   AppendFile steps_;
 };
 
-/// The text of log.csv. Throws where a row holds other numbers than such a task's.
+/// Formats log.csv. Throws if a row does not match the task.
 [[nodiscard]] std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows);
-/// And back; parts of the loss may be missing. `name` stands for the path in errors.
+/// Parses log.csv; loss parts may be missing. `name` stands for the path in errors.
 [[nodiscard]] std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
                                                  const std::string& name);
-/// One line of steps.jsonl, with its end of line.
+/// Formats one line of steps.jsonl, with its newline.
 [[nodiscard]] std::string format_step(const TaskInfo& task, const StepRow& row);
-/// And back, without its times; nothing where it is no such line.
+/// Parses a line, without its times; empty if it is not such a line.
 [[nodiscard]] std::optional<StepRow> parse_step(const TaskInfo& task, std::string_view line);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The files of a run directory.
+// Paths of the files in a run's folder.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ struct RunPaths {
 
   [[nodiscard]] std::filesystem::path config() const { return folder / "config.json"; }
   [[nodiscard]] std::filesystem::path state() const { return folder / "state.safetensors"; }
-  /// last, best, last_ema or best_ema.
+  /// Path of the weights `which`: last, best, last_ema or best_ema.
   [[nodiscard]] std::filesystem::path weights(const std::string& which) const {
     return folder / (which + ".safetensors");
   }
-  /// Of an epoch among the best, see --checkpoint-hist.
+  /// Path of the weights of one of the best epochs, see --checkpoint-hist.
   [[nodiscard]] std::filesystem::path epoch_weights(std::int64_t epoch) const {
     return folder / ("checkpoint-" + std::to_string(epoch) + ".safetensors");
   }
   [[nodiscard]] std::filesystem::path log() const { return folder / "log.csv"; }
   [[nodiscard]] std::filesystem::path steps() const { return folder / "steps.jsonl"; }
   [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
-  /// What the model made of held-out images after an epoch, where its task has such a picture.
+  /// Path of the picture of the model's output on held-out images after an epoch.
   [[nodiscard]] std::filesystem::path epoch_picture(std::int64_t epoch) const {
     return pictures() / ("epoch-" + std::to_string(epoch) + ".png");
   }

@@ -1,4 +1,4 @@
-// Counters, sums and what schedules and guards remember, as JSON.
+// A run's progress as JSON: counters, sums, state of schedules and guards.
 #include "train/run/run_progress.h"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ json to_json(const BestEpoch& best) {
   return j;
 }
 
-/// Throws where the counts could not have come from a run.
+/// Throws if the counters are impossible.
 void check_progress(const Progress& p) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // steps and images beyond any run
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // more steps and images than any run has
   for (const auto& [name, count] : {std::pair("step", p.step),
                                     {"updates", p.updates},
                                     {"forward", p.forward},
@@ -59,11 +59,11 @@ LossSums sums_from(const json& j) {
   LossSums sums;
   sums.samples = j.at("samples").get<std::int64_t>();
   sums.total = j.at("loss_sum").get<double>();
-  sums.parts = j.value("parts", std::vector<double>{});  // earlier versions had none
+  sums.parts = j.value("parts", std::vector<double>{});  // missing in earlier versions
   return sums;
 }
 
-/// States of earlier versions, which classified only, have "best_top1" and "best_epoch".
+/// States of earlier, classification-only versions have "best_top1" and "best_epoch".
 BestEpoch best_from(const json& j, const std::string& name) {
   if (!j.contains(name)) return {j.at(name + "_epoch"), j.at(name + "_top1")};
   const json& best = j.at(name);
@@ -128,7 +128,7 @@ Progress parse_run_progress(const std::string& text) {
   const json j = parse_json(text);
   Progress p;
   p.step = j.at("step").get<std::int64_t>();
-  p.updates = j.value("updates", p.step);  // states of earlier versions skipped none
+  p.updates = j.value("updates", p.step);  // earlier versions skipped no steps
   p.group_updates = j.value("group_updates", p.group_updates);
   p.forward = j.at("forward").get<std::int64_t>();
   p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();

@@ -1,4 +1,4 @@
-// How far a run has come, and its form in a file.
+// The progress of a run, and its JSON form.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,35 @@ namespace fovea {
 
 /// The epoch with the best score so far.
 struct BestEpoch {
-  std::int64_t epoch = -1;  ///< -1: none was evaluated yet
+  std::int64_t epoch = -1;  ///< -1: none evaluated yet
   double score = 0;
-  std::optional<double> loss{};  ///< held out; none: not measured, or an earlier version's state
+  /// Held-out loss; empty: not measured, or a state of an earlier version.
+  std::optional<double> loss{};
 
   friend bool operator==(const BestEpoch&, const BestEpoch&) = default;
 };
 
-/// How far a run has come: all of its state that is no tensor. Random numbers are addressed by
-/// (seed, step), so there is no generator to save.
+/// The progress of a run: its entire state apart from tensors. Random numbers are addressed by
+/// (seed, step), so no generator state is saved.
 struct Progress {
-  std::int64_t step = 0;     ///< optimizer steps done or skipped
-  std::int64_t updates = 0;  ///< of those, the ones that changed the weights
-  std::map<std::string, std::int64_t> group_updates;  ///< of further groups of parameters
+  std::int64_t step = 0;                              ///< optimizer steps done or skipped
+  std::int64_t updates = 0;                           ///< number of steps that changed the weights
+  std::map<std::string, std::int64_t> group_updates;  ///< updates of further parameter groups
   std::int64_t forward = 0;          ///< training batches seen, micro-batches included
-  Cursor cursor;                     ///< the next batch
+  Cursor cursor;                     ///< place of the next batch
   std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged
-  LossSums epoch;                    ///< of the running epoch
-  double epoch_seconds = 0;          ///< spent on it so far
-  LossSums interval;                 ///< since the last line of steps.jsonl
-  BestEpoch best, best_ema;          ///< of the plain weights and of the averaged ones
+  LossSums epoch;                    ///< sums of the current epoch
+  double epoch_seconds = 0;          ///< time spent on the current epoch
+  LossSums interval;                 ///< sums since the last line of steps.jsonl
+  BestEpoch best, best_ema;          ///< best epochs of the plain and of the averaged weights
   PlateauState plateau;
   GuardState guard;
 };
 
-/// JSON.
+/// Formats the progress as JSON.
 [[nodiscard]] std::string format_run_progress(const Progress& progress);
-/// And back, also of earlier versions. Throws where the text is something else, or where its counts
-/// could not have come from a run.
+/// Parses it, also from earlier versions. Throws if the text is not such JSON or its counters are
+/// impossible.
 [[nodiscard]] Progress parse_run_progress(const std::string& json);
 
 }  // namespace fovea

@@ -1,6 +1,6 @@
-// Names in the file: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata: "fovea" (the
-// format), "progress", "settings", "images" and the model's own keys, each JSON, and "crc32c" of
-// all of it.
+// The state file. Tensor names: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata:
+// "fovea" (the format), "progress", "settings", "images" and the model's own keys, each JSON, and
+// "crc32c" over everything.
 #include "train/run/run_state.h"
 
 #include <map>
@@ -17,9 +17,9 @@ namespace {
 using Tensors = std::map<std::string, Tensor>;
 
 constexpr const char* kFormat = "state-2";
-constexpr const char* kFormatWithoutSum = "state-1";  // of earlier versions
+constexpr const char* kFormatWithoutSum = "state-1";  // earlier versions
 
-/// Handles to everything that the state consists of.
+/// Handles to all tensors of the state.
 Tensors tensors_of(const TrainState& state) {
   Tensors tensors;
   for (const Parameter& p : state.model->store().parameters()) {
@@ -51,7 +51,7 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
   return file;
 }
 
-/// One line per difference of names, shapes and dtypes among the tensors of one kind ("m/").
+/// One line per difference in names, shapes and dtypes among the tensors of one kind ("m/").
 std::vector<std::string> differences(const Tensors& mine, const Tensors& saved,
                                      const std::string& kind) {
   std::vector<std::string> lines;
@@ -74,8 +74,8 @@ std::vector<std::string> differences(const Tensors& mine, const Tensors& saved,
   return lines;
 }
 
-/// Throws one Error with all differences of the parameters; of what hangs on them (moments,
-/// averages) only where the parameters agree.
+/// Throws one Error with all differences in the parameters, or, if these agree, in the tensors that
+/// depend on them (moments, averages).
 void require_same(const Tensors& mine, const Tensors& saved, const std::string& path) {
   for (const char* kind : {"param/", "buffer/", ""}) {
     const std::vector<std::string> lines = differences(mine, saved, kind);
@@ -88,11 +88,11 @@ void require_same(const Tensors& mine, const Tensors& saved, const std::string& 
 
 Progress progress_of(const SafetensorsFile& file, const std::string& path) try {
   return parse_run_progress(value_or(file.metadata, "progress", ""));
-} catch (const std::exception& error) {  // of the JSON, or of the counts in it
+} catch (const std::exception& error) {  // from parsing or invalid counts
   fail(path, ": its progress cannot be read: ", error.what());
 }
 
-/// A group that has not moved yet has no count.
+/// A group without updates has no count.
 void require_groups(const TrainState& state, const Progress& progress, const std::string& path) {
   for (const auto& [name, count] : progress.group_updates) {
     check(state.further.contains(name), path, ": does not fit this run: it has a parameter ",
@@ -123,7 +123,7 @@ void load_run_state(const std::filesystem::path& path, TrainState& state,
                     const std::function<void(SavedProgress&)>& accept) {
   const SafetensorsFile file = read_run_state(path);
   SavedProgress saved{progress_of(file, path.string()), value_or(file.metadata, "images", "")};
-  if (accept) accept(saved);  // first: other classes are why a head does not fit
+  if (accept) accept(saved);  // first: different classes explain why a head does not fit
   const Progress& progress = saved.progress;
   const Tensors mine = tensors_of(state);
   require_same(mine, file.tensors, path.string());

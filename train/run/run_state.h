@@ -1,4 +1,4 @@
-// state.safetensors: all that a run needs to go on bit for bit.
+// state.safetensors: everything needed to resume a run bit for bit.
 #pragma once
 
 #include <filesystem>
@@ -15,35 +15,35 @@
 
 namespace fovea {
 
-/// What is saved together. Pointers are to the run's own objects; `ema` may be null.
+/// The objects saved together, by pointers to the run's own; `ema` may be null.
 struct TrainState {
   Model* model = nullptr;
-  Optimizer* optimizer = nullptr;               ///< of the first group of parameters
-  std::map<std::string, Optimizer*> further{};  ///< of the other groups, by name
+  Optimizer* optimizer = nullptr;               ///< optimizer of the first parameter group
+  std::map<std::string, Optimizer*> further{};  ///< optimizers of the other groups, by name
   Ema* ema = nullptr;
   Progress progress;
   std::string config;  ///< JSON of the run's settings
-  std::string images;  ///< JSON of its ImageLists; "": it does not say
+  std::string images;  ///< JSON of its ImageLists; "": not recorded
 };
 
-/// What a state file says beside its tensors.
+/// The content of a state file apart from its tensors.
 struct SavedProgress {
   Progress progress;
-  std::string images;  ///< as TrainState's
+  std::string images;  ///< as in TrainState
 };
 
-/// Names of its tensors, as in the file, that hold a NaN or an infinity.
+/// Names in the file of the tensors with a NaN or an infinity.
 [[nodiscard]] std::vector<std::string> nonfinite_tensors(const TrainState& state);
 
-/// One file: param/ buffer/ m/ v/ ema/ and metadata.
+/// One file with param/, buffer/, m/, v/, ema/ and metadata.
 [[nodiscard]] PendingFile run_state_file(const std::filesystem::path& path,
                                          const TrainState& state);
-/// Fills model, optimizer, averages and progress. Throws, with nothing changed, unless the file is
-/// whole, a state of this very model, optimizer and kind of averages, and `accept` takes what it
-/// says (by not throwing); that may move the progress to another place, to go on from there.
+/// Loads model, optimizer, averages and progress. Throws, without changing anything, unless the
+/// file is complete, belongs to this model, optimizer and kind of averages, and `accept` does not
+/// throw. `accept` may change the progress, to resume from another place.
 void load_run_state(const std::filesystem::path& path, TrainState& state,
                     const std::function<void(SavedProgress&)>& accept = {});
-/// The settings that a state was saved with, as JSON.
+/// The settings in a saved state, as JSON.
 [[nodiscard]] std::string read_state_config(const std::filesystem::path& path);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Measures as text, and scores of sums.
+// Formatting of metrics, and scores from sums.
 #include "train/run/task_info.h"
 
 #include <algorithm>

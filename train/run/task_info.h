@@ -1,4 +1,4 @@
-// What the logs, charts and reports of a run know about its task, without its model.
+// Description of a task for logs, charts and reports, independent of the model.
 #pragma once
 
 #include <cstddef>
@@ -9,64 +9,64 @@
 
 namespace fovea {
 
-/// A number that an evaluation measures.
+/// A metric of an evaluation.
 struct Measure {
-  std::string name;      ///< in logs, "eval_top1", and in tags, "eval/top1"
-  std::string title;     ///< for people: "top-1"
-  bool is_loss = false;  ///< what training makes small, of held-out images
-  std::string chart{};   ///< heading of the chart that it is drawn in with others; "": the losses'
+  std::string name;      ///< name in logs, "eval_top1", and in tags, "eval/top1"
+  std::string title;     ///< name for people: "top-1"
+  bool is_loss = false;  ///< the training objective on held-out images
+  std::string chart{};   ///< heading of the chart that it shares with others; "": the losses'
   bool is_percent = false;
   bool more_is_better = false;
 
-  /// "93.75 %" or "0.1234".
+  /// Formatted value, "93.75 %" or "0.1234".
   [[nodiscard]] std::string text(double value) const;
 };
 
-/// In the order of TaskInfo::measures; empty: not measured.
+/// Metrics in the order of TaskInfo::measures; empty: not measured.
 using Scores = std::vector<double>;
 
-/// What epochs are ranked by.
+/// The criterion for ranking epochs.
 struct EpochRank {
-  double score = 0;              ///< of the best measure
-  std::optional<double> loss{};  ///< held out, where it is measured: decides between equal scores
+  double score = 0;              ///< value of the main metric
+  std::optional<double> loss{};  ///< held-out loss if measured: breaks ties
 
   friend bool operator==(const EpochRank&, const EpochRank&) = default;
 };
 
-/// What an evaluation adds up over samples, so that parts of a data set can be evaluated apart.
+/// Sums of an evaluation over samples, so that parts of a data set can be evaluated separately.
 struct ScoreSums {
-  /// In the order of TaskInfo::measures; others where the task has scores() of its own, as of what
-  /// an image has several of: boxes, pixels.
+  /// Sums in the order of TaskInfo::measures, unless the task overrides scores(), for example if an
+  /// image has several boxes or pixels.
   std::vector<double> values{};
-  std::int64_t count = 0;  ///< samples
+  std::int64_t count = 0;  ///< number of samples
 
-  /// Throws unless both have the same number of values.
+  /// Throws unless both have equally many values.
   ScoreSums& operator+=(const ScoreSums& other);
   friend bool operator==(const ScoreSums&, const ScoreSums&) = default;
 };
 
-/// What a task measures, and how that is named and shown.
+/// The metrics of a task, with their names and formats.
 struct TaskInfo {
-  std::vector<std::string> loss_parts{};  ///< beside the whole, as in logs: "train_<part>"
+  std::vector<std::string> loss_parts{};  ///< parts of the loss, as in logs: "train_<part>"
   std::vector<Measure> measures;
-  std::size_t best = 0;       ///< the measure that chooses the best epoch and steers plateaus
-  std::string pictures{};     ///< heading of the picture that an epoch ends with, or ""
-  std::string next_steps;     ///< what to type when a run is done, RUN standing for its folder
-  bool needs_labels = false;  ///< a data set must say what its images show
-  bool outputs_are_classes = false;  ///< the model has an output for each class of the data set
-  bool has_class_report = false;     ///< the page about a run judges it class by class
-  std::int64_t batch_multiple = 1;   ///< images of a batch that belong together
-  std::string prepared{};            ///< what prepare() does to images, for people, or ""
+  std::size_t best = 0;       ///< index of the metric for the best epoch and plateau schedules
+  std::string pictures{};     ///< heading of the picture after an epoch, or ""
+  std::string next_steps;     ///< commands for after the run, with RUN for its folder
+  bool needs_labels = false;  ///< the data set must have labels
+  bool outputs_are_classes = false;  ///< the model has one output per class of the data set
+  bool has_class_report = false;     ///< the run's report evaluates each class
+  std::int64_t batch_multiple = 1;   ///< batch sizes must be a multiple of this
+  std::string prepared{};            ///< description of prepare()'s effect on images, or ""
 
   [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }
-  /// Sums by their count, where is_percent of 100; 0 of no sample.
+  /// Sums divided by their count, times 100 if is_percent; 0 without samples.
   [[nodiscard]] Scores means(const ScoreSums& sums) const;
   [[nodiscard]] EpochRank rank(const Scores& scores) const;
   [[nodiscard]] bool is_better(double score, double than) const {
     return best_measure().more_is_better ? score > than : score < than;
   }
-  /// Of equal scores the one with the smaller loss.
+  /// Ties are broken by the smaller loss.
   [[nodiscard]] bool is_better(const EpochRank& rank, const EpochRank& than) const;
 };
 

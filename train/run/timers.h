@@ -1,4 +1,4 @@
-// Where the time of training goes.
+// Training time by stage.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace fovea {
 
-/// Seconds by stage; what is in none of them is `other` (averages, logging, saving).
+/// Seconds by stage; `other` is the remainder (averages, logging, saving).
 struct StageTimes {
-  double wait = 0;  ///< for the loader; without workers also for what they would do
+  double wait = 0;  ///< waiting for the loader; without workers, preparing batches too
   double forward = 0, backward = 0, optimizer = 0;
   double evaluate = 0;
 
@@ -22,7 +22,7 @@ struct StageTimes {
   }
 };
 
-/// Adds the time that it lives to `seconds`; in a profile it is a span named `stage`.
+/// Adds its lifetime to `seconds`; in a profile it is a span named `stage`.
 class StageTimer {
  public:
   StageTimer(double& seconds, std::string_view stage) : seconds_(seconds), span_(stage, "stage") {}
@@ -38,7 +38,7 @@ class StageTimer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Training since some moment, for rates. Evaluation does not count.
+/// Training time since a starting point, for throughput. Evaluation is excluded.
 struct Stopwatch {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   StageTimes before{};  ///< the clocks at the start
@@ -50,7 +50,7 @@ struct Stopwatch {
   }
 };
 
-/// Where the seconds of an interval went, for logs: stages and what remains.
+/// An interval's seconds for logs: stages and the remainder.
 struct TimeShares {
   double seconds = 0;
   StageTimes stages{};
@@ -58,7 +58,7 @@ struct TimeShares {
     const double rest = seconds - stages.in_stages();
     return rest > 0 ? rest : 0;
   }
-  /// Training waits for its data more than this part of the time: data is the bottleneck.
+  /// Training is data-bound if it waits for data more than this fraction of the time.
   static constexpr double kDataBound = 0.2;
   [[nodiscard]] bool data_bound() const {
     return seconds > 0 && stages.wait > kDataBound * seconds;

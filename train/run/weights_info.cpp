@@ -1,4 +1,4 @@
-// Metadata of weights, and what takes its place where other programs wrote them.
+// Metadata of weights, and defaults for weights written by other programs.
 #include "train/run/weights_info.h"
 
 #include <array>
@@ -32,7 +32,7 @@ double number_or(const Metadata& metadata, const std::string& key, double otherw
   return value.is_number() ? value.get<double>() : otherwise;
 }
 
-/// Of weights that another program wrote.
+/// The preprocessing and classes of weights written by another program.
 WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   WeightsInfo info;
   info.normalization = kImageNetNormalization;

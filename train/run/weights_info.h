@@ -1,5 +1,5 @@
-// The weights files of a run: official names only, and in their metadata how to build the model and
-// how to prepare an image for it.
+// The weights files of a run: official names only, with metadata for building the model and
+// preprocessing its images.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace fovea {
 
-/// What `evaluate` and `predict` need to know beside the weights.
+/// Metadata that `evaluate` and `predict` need besides the weights.
 struct WeightsInfo {
   std::string dataset;
-  std::vector<std::string> classes;   ///< what they are called; empty: the file does not say
-  std::vector<std::string> labels{};  ///< of a hub that describes its classes: their label names
+  std::vector<std::string> classes;   ///< class names; empty: unknown
+  std::vector<std::string> labels{};  ///< label names, from a hub with class descriptions
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
   std::int64_t epoch = -1;
-  std::map<std::string, double> scores{};  ///< held out, by the measures' names
+  std::map<std::string, double> scores{};  ///< held-out scores by metric name
 };
 
-/// `values` by official names: the model's own or averages.
+/// The file for `values` by official names: the model's own weights or averages.
 [[nodiscard]] PendingFile weights_file(const std::filesystem::path& path, const Model& model,
                                        const std::map<std::string, Tensor>& values,
                                        const WeightsInfo& info);
-/// What weights_file() noted in a file's metadata; of files of another origin what timm's
-/// config.json beside `path` says, and ImageNet's usual values where there is none.
+/// Reads the metadata written by weights_file(). For files from elsewhere, uses timm's config.json
+/// in the folder of `path`, or ImageNet's defaults if there is none.
 [[nodiscard]] WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path);
 [[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
 

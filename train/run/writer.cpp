@@ -1,4 +1,4 @@
-// One job at a time.
+// A background thread that runs one job at a time.
 #include "train/run/writer.h"
 
 #include <utility>
@@ -49,7 +49,7 @@ void BackgroundWriter::run() {
       error = std::current_exception();
     }
     lock.lock();
-    job_ = nullptr;  // what it held is freed here
+    job_ = nullptr;  // frees the job's data
     error_ = error;
     changed_.notify_all();
   }

@@ -1,4 +1,4 @@
-// Rows follow the names of their classes.
+// Reordering of the rows of loaded heads by class name.
 #include "train/start/class_heads.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-/// The heads that the file had, row by row for as many classes.
+/// The heads loaded from the file, with one row per class.
 std::vector<Parameter> loaded_heads(const Model& model, const LoadReport& report) {
   std::vector<Parameter> heads;
   for (const Parameter& p : model.store().parameters()) {

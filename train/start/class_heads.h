@@ -1,4 +1,4 @@
-// The heads of weights that a run starts from: which of their rows is which of its classes.
+// Matching the rows of loaded classification heads with a run's classes.
 #pragma once
 
 #include <string>
@@ -11,20 +11,21 @@
 
 namespace fovea {
 
-/// Weights that are loaded into a model of another run's classes.
+/// The origin of weights loaded into a model, perhaps with other classes.
 struct HeadOrigin {
-  std::string where;      ///< the file, which begins what is said of it
-  ModelClasses learned;   ///< what it calls its classes
-  bool finetune = false;  ///< heads for other classes start anew; else they are kept
+  std::string where;      ///< the file, the start of every message
+  ModelClasses learned;   ///< class names of the weights
+  bool finetune = false;  ///< reinitialise heads of other classes; false: keep them
 };
 
 /// Copies of the model's heads, by name.
 [[nodiscard]] TensorMap copies_of_heads(const Model& model);
 
-/// Goes over the heads that were just loaded into a model whose classes are called `classes`. Where
-/// the file has the same names in another order, each row moves to the class of its name. Heads for
-/// other names get their `initial` values back, and are `report.kept`, unless they are to be kept.
-/// `notices` gets a line for each of these, and where heads that are fine-tuned have no names.
+/// Matches the heads just loaded into a model with the class names `classes`. If the file has the
+/// same names in another order, moves each row to the class of its name. Heads for other names get
+/// their `initial` values back and are added to `report.kept`, unless `origin` keeps them.
+/// `notices` gets one line for each of these cases, and one if fine-tuned heads have no class
+/// names.
 void match_heads(const HeadOrigin& origin, const std::vector<std::string>& classes,
                  const TensorMap& initial, const Model& model, LoadReport& report,
                  Notices& notices);

@@ -1,4 +1,4 @@
-// Initial values, then weights from files, then what is asked for of the heads.
+// Setting a new run's weights: initial values, then files, then the requested changes of the heads.
 #include "train/start/initial_weights.h"
 
 #include "engine/autograd.h"

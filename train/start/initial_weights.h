@@ -1,4 +1,4 @@
-// The weights that a new run starts with.
+// The initial weights of a new run.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace fovea {
 
-/// What weights from files are brought to.
+/// The run that weights are loaded for.
 struct NewRun {
   const RunContext& context;
-  const std::vector<std::string>& classes;  ///< of its images, as the data set calls them
+  const std::vector<std::string>& classes;  ///< class names of the data set
 };
 
-/// `notices` gets a line with what was copied, resized or kept, one where weights were trained with
-/// other colours than the run's, and those of match_heads(). A run that is resumed needs none of
-/// it: its state has all weights, and the files may be gone.
+/// Sets the weights of a new run. `notices` gets one line about copied, resized and kept tensors,
+/// one if the weights were trained with another colour normalisation, and those of match_heads(). A
+/// resumed run must not call this: its state has all weights, and the files may no longer exist.
 void set_initial_weights(const InitialWeights& from, const NewRun& run, Model& model,
                          Notices& notices);
 

@@ -1,6 +1,6 @@
-// --init jax: the values of the original ViT as timm states them. Linear layers xavier
-// over the whole matrix (q, k and v as one), biases 0 but N(1e-6) in the MLP, the patch projection
-// LeCun normal, tokens N(1e-6), heads 0. Position embeddings, norms and PEGs are as without it.
+// --init jax: the initial values of the original ViT as in timm. Linear layers: xavier over the
+// whole matrix (q, k and v as one), biases 0, in the MLP N(1e-6). Patch projection: LeCun normal.
+// Tokens: N(1e-6). Heads: 0. Position embeddings, norms and PEGs keep their default initial values.
 #include "train/start/jax_init.h"
 
 #include <cmath>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint64_t kJaxStream = 0x6A6178;  // "jax"
 
-/// Normal, cut at two deviations, with variance 1 / fan_in after the cut.
+/// Normal, truncated at two deviations, with variance 1 / fan_in after truncation.
 Init lecun_normal(std::int64_t fan_in) {
-  constexpr double kDeviationOfCut = 0.87962566103423978;  // of a unit normal cut at -2 and 2
+  constexpr double kDeviationOfCut = 0.87962566103423978;  // of a unit normal truncated at -2 and 2
   const double deviation = std::sqrt(1 / static_cast<double>(fan_in)) / kDeviationOfCut;
   return [deviation](const Tensor& parameter, RandomKey key) {
     Rng rng(key.seed, key.stream);
@@ -30,7 +30,7 @@ Init lecun_normal(std::int64_t fan_in) {
   };
 }
 
-/// What to set a parameter to; empty: it stays as it is.
+/// Initial values of a parameter; empty: unchanged.
 Init jax_init(Role role, const Shape& shape) {
   const bool bias = shape.rank() == 1;
   switch (role) {

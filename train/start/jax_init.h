@@ -7,8 +7,7 @@
 
 namespace fovea {
 
-/// --init jax. A function of the seed. Throws UsageError where the model has other blocks than
-/// ViT's.
+/// --init jax, a function of the seed. Throws UsageError unless the model has ViT's blocks.
 void initialise_as_jax(const Model& model, std::uint64_t seed);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The order of precedence, and what may change when a run goes on.
+// Precedence of settings, and the changes allowed on resume.
 #include "train/start/resolve.h"
 
 #include "base/files.h"
@@ -25,7 +25,7 @@ void apply_file(TrainConfig& config, const std::string& path, const Others& othe
   if (!path.empty()) apply_json_file(fields_of(config), path, others);
 }
 
-/// The state that --resume and --output point to; empty when the run starts anew.
+/// The state file selected by --resume and --output; empty for a new run.
 fs::path find_state(const TrainConfig& config) {
   const RunRequest& request = config.request;
   const fs::path own = request.output.empty() ? fs::path() : RunPaths{request.output}.state();
@@ -51,13 +51,13 @@ StepSize step_size(const TrainConfig& config) {
   return {config.images.loader.batch_size, config.loop.grad_accum_steps};
 }
 
-/// A step's images may come in other batches as long as they are as many.
+/// True for batch size and accumulation, which may change if the images per step stay the same.
 bool is_step_size(const Field& field) {
   return field.name == "batch-size" || field.name == "grad-accum-steps";
 }
 
-/// Refuses changes of settings that a saved state depends on: with others its tensors would not
-/// fit, or its place in the data would mean something else. Notes each other change.
+/// Rejects changes of settings that a saved state depends on: its tensors would not fit, or its
+/// place in the data would be wrong. Notes all other changes.
 void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices& notices) {
   std::string refused;
   const Fields before = fields_of(saved);
@@ -105,8 +105,8 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
   const Others others = settings_of_others(task);
   const std::string& dataset = wanted.data.name;
   apply_json(fields_of(run.config), recipe_of(dataset, task), "recipe of " + dataset, others);
-  // A model that was asked for by name comes as it is in the registry: the recipe's changes are
-  // those of the recipe's model.
+  // A model given by name has the registry's settings: the recipe's model settings apply only to
+  // the recipe's model.
   if (!wanted.model.name.empty()) run.config.model.settings = {};
   run.config.data.name = dataset;
   apply_file(run.config, wanted.request.config, others);
@@ -119,7 +119,7 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
   const TaskKind task = defaults.task;
   const Others others = settings_of_others(task);
-  TrainConfig wanted = config_for(task);  // says which recipe, file and state others are read from
+  TrainConfig wanted = config_for(task);  // determines the recipe, file and state to read
   std::string& dataset = wanted.data.name;
   dataset.clear();
   wanted.model.name.clear();

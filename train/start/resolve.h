@@ -1,4 +1,4 @@
-// Where a run's settings come from: recipe or saved run, then the --config file, then the flags.
+// Resolving a run's settings: recipe or saved run, then the --config file, then the flags.
 #pragma once
 
 #include <filesystem>
@@ -10,29 +10,29 @@
 
 namespace fovea {
 
-/// A flag as it was typed.
+/// A flag as typed by the user.
 struct Setting {
   std::string name, text;
 };
 
-/// What a program trains where nothing else is said.
+/// A program's defaults.
 struct RunDefaults {
-  TaskKind task = TaskKind::classification;  ///< models of other tasks are refused
+  TaskKind task = TaskKind::classification;  ///< models of other tasks are rejected
   std::string dataset = "builtin";
-  std::string dataset_in_folder = "builtin";  ///< where --data-dir is said and --dataset is not
+  std::string dataset_in_folder = "builtin";  ///< data set for --data-dir without --dataset
 };
 
 struct ResolvedRun {
   TrainConfig config;
-  std::filesystem::path state;  ///< to go on from; empty: the run starts anew
-  StepSize step_before;         ///< of the run that is continued
+  std::filesystem::path state;  ///< state to resume from; empty for a new run
+  StepSize step_before;         ///< batch size and accumulation of the resumed run
   Notices notices;              ///< settings that differ from the saved run's
 };
 
-/// Throws UsageError on unknown settings, values out of range and settings that do not fit each
-/// other; and Error when --output holds a run already (naming --resume auto), when the state to
-/// resume is missing or unreadable, or when a setting that a state depends on was changed.
-/// The data set "auto" becomes the one that lies in --data-dir.
+/// Throws UsageError on unknown settings, values out of range and contradictory settings. Throws
+/// Error if --output already contains a run (naming --resume auto), if the state to resume is
+/// missing or unreadable, or if a setting that a state depends on was changed. The data set "auto"
+/// becomes the one found in --data-dir.
 [[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags,
                                       const RunDefaults& defaults = {});
 

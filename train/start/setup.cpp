@@ -1,4 +1,4 @@
-// Data sets are opened, the model is built, the folder is made.
+// Opening data sets, building the model, creating the run's folder.
 #include "train/start/setup.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Fixes the parameters that --freeze and --linear-probe name.
+/// Freezes the parameters selected by --freeze and --linear-probe.
 void freeze_parameters(const FrozenOptions& options, const Model& model, Notices& notices) {
   const std::vector<std::regex> patterns = options.expressions();
   if (patterns.empty() && !options.all_but_heads) return;
@@ -46,7 +46,7 @@ void freeze_parameters(const FrozenOptions& options, const Model& model, Notices
   notices.add("frozen: ", frozen, " parameters; trained: ", left);
 }
 
-/// Each --lr-scale must mean some parameter.
+/// Throws unless each --lr-scale matches a parameter.
 void check_rates(const std::vector<NamedRate>& rates, const Model& model) {
   try {
     static_cast<void>(NamedRates(model.store(), rates));
@@ -91,11 +91,11 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   std::unique_ptr<Model> model;
   try {
     model = make_model(name, overrides, config.run.seed, {DType::f32, device});
-  } catch (const Error& error) {  // a name, a setting or a value that the model does not know
+  } catch (const Error& error) {  // a name, setting or value unknown to the model
     throw UsageError(error.what());
   }
   const std::int64_t patch = model->tokens().cell;
-  const std::int64_t side = dataset.image_size().height;  // 0: photographs
+  const std::int64_t side = dataset.image_size().height;  // 0: images vary in size
   if (patch >= 16 && side > 0 && side <= 32) {
     notices.add(name, ": patches of ", patch, " pixels on images of ", side,
                 " are very large; --patch-size 4 is usual here");

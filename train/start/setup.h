@@ -1,4 +1,4 @@
-// Everything that a run needs, made from its settings.
+// Making the parts of a run from its settings.
 #pragma once
 
 #include <filesystem>
@@ -12,21 +12,21 @@ namespace fovea {
 
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
-/// Throws UsageError where an epoch has not even one whole batch, naming the largest that fits.
+/// Throws UsageError if an epoch has no complete batch, naming the largest batch size that fits.
 void check_batch_size(const TrainConfig& config, const Dataset& train);
 
-/// The model as it is born, with the parameters fixed that --freeze and --linear-probe name; see
-/// initial_weights.h for what a new run starts with. `notices` gets a line for what is frozen and
-/// for choices that are probably not meant.
+/// The freshly initialised model, with the parameters frozen that --freeze and --linear-probe
+/// select; initial_weights.h loads weights. `notices` gets lines about frozen parameters and about
+/// choices that are probably unintended.
 [[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
                                                  Notices& notices);
 
-/// A trainer as the settings want it.
+/// Builds a trainer from the settings.
 [[nodiscard]] Trainer make_trainer(const TrainConfig& config, Datasets data,
                                    std::unique_ptr<Model> model);
 
-/// The run's folder, made if need be: --output, or a new one under runs/, named after time, data
-/// set and model.
+/// The run's folder, created if necessary: --output, or a new folder under runs/, named after time,
+/// data set and model.
 [[nodiscard]] std::filesystem::path make_run_folder(const TrainConfig& config);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// One row per task: everything else about it stands behind TaskSettings.
+// The table of tasks, one row per task; TaskSettings implements the rest.
 #include "train/start/tasks.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 struct TaskRow {
   TaskKind kind;
   std::unique_ptr<TaskSettings> (*settings)();
-  const char* models;                                ///< what is trained: "classifiers"
-  const char* programs;                              ///< who does: "./run train_mae trains"
-  const char *builtin, *small_images, *photographs;  ///< the recipes
+  const char* models;    ///< noun for the models: "classifiers"
+  const char* programs;  ///< programs that train them: "./run train_mae trains"
+  const char *builtin, *small_images, *photographs;  ///< names of the recipes
 };
 
 const std::array kTasks{
@@ -37,7 +37,7 @@ const TaskRow& row_of(TaskKind kind) {
                        [&](const TaskRow& row) { return row.kind == kind; });
 }
 
-/// As they are before anything is said, when a task does nothing that it was not asked for.
+/// Default settings of a task, for a message of task `asker`.
 OtherSettings settings_of(const TaskRow& row, const TaskRow& asker) {
   const auto config = std::make_shared<TrainConfig>(config_for(row.kind));
   return {std::string("a setting for ") + row.models + "; " + asker.programs + " " + asker.models,

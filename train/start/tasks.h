@@ -1,4 +1,4 @@
-// The tasks that there are. A model is for one of them: its entry in the registry says for which.
+// The registry of tasks. Each model belongs to one task, as recorded in the model registry.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,31 @@
 
 namespace fovea {
 
-/// Of a model by its registry name, see task_of(). Throws UsageError on an unknown one.
+/// Task of a model by its registry name, see task_of(). Throws UsageError on an unknown name.
 [[nodiscard]] TaskKind task_kind(const std::string& model);
 
-/// A run of that task before anything is said, for fields_of().
+/// Default configuration of a task, for fields_of().
 [[nodiscard]] TrainConfig config_for(TaskKind task);
 
-/// The settings that other tasks have and this one has not.
+/// The settings that only other tasks have.
 [[nodiscard]] std::vector<OtherSettings> settings_of_others(TaskKind task);
 
-/// The settings of a run that has been saved, by any program: as JSON, which was read at `where`.
-/// Throws UsageError.
+/// Parses the settings of a run saved by any program, from JSON read at `where`. Throws UsageError.
 [[nodiscard]] TrainConfig saved_config(std::string_view json, const std::string& where);
 
-/// The recipe of a task on a data set, as JSON. CIFAR-10 and CIFAR-100 share one, and photographs
-/// have one whether they lie in folders, tar files or packs.
+/// JSON recipe of a task on a data set. CIFAR-10 and CIFAR-100 share a recipe, as do photographs in
+/// folders, tar files and packs.
 [[nodiscard]] std::string_view recipe_of(std::string_view dataset, TaskKind task);
 
-/// What a run of these settings logs.
+/// Description of the values that a run with these settings logs.
 [[nodiscard]] TaskInfo task_info(const TrainConfig& config);
 
-/// What `model` is trained for, on `images`, or without any to be looked at. The model must outlive
-/// the task.
+/// Makes the task of `model` on `images`; without images it serves only for inspection. The model
+/// must outlive the task.
 [[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
                                                     const Dataset* images = nullptr);
 
-/// Throws UsageError where the model is of another task than the program's.
+/// Throws UsageError if the model is of another task than the program's.
 void check_task(const std::string& model, TaskKind program);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// The table of tensors that were not copied as they are.
+// Table of the tensors that were not copied unchanged.
 #include "train/start/weights_table.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-using Row = std::array<std::string, 4>;  // name, in the file, in the model, what happened
+using Row = std::array<std::string, 4>;  // name, in the file, in the model, outcome
 
 std::string text_of(const Shape& shape) {
   std::ostringstream text;
@@ -60,7 +60,7 @@ std::string loading_table(const std::filesystem::path& path, const WeightsList& 
   };
   for (const std::string& name : report.resized) add(name, "resized to the model's grid");
   for (const std::string& name : report.kept) add(name, "reinitialised");
-  int decoder = 0;  // MAE's: too many to list
+  int decoder = 0;  // MAE's decoder tensors, too many to list
   for (const auto& [name, shape] : in_file) {
     if (model.store().find(name).defined()) continue;
     if (name.starts_with("decoder_")) {

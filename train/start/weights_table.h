@@ -1,4 +1,4 @@
-// What loading weights into a model of another shape did, as a table for the user.
+// Table for the user of the tensors that loading changed or left out.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace fovea {
 
-/// "copied 148 of 152 tensors; the others:" and a row for each other tensor: its name, its shape in
-/// the file and in the model, and what happened to it. Nothing but the first half when all were
-/// copied. `list` is of the file at `path`.
+/// "copied 148 of 152 tensors; the others:" and one row per other tensor: its name, its shape in
+/// the file and in the model, and the outcome. Only the first half if all were copied. `list`
+/// belongs to the file at `path`.
 [[nodiscard]] std::string loading_table(const std::filesystem::path& path, const WeightsList& list,
                                         const Model& model, const LoadReport& report);
 

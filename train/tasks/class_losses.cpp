@@ -1,4 +1,4 @@
-// Composed of ops, in f32 or better.
+// Classification losses composed of ops, computed at least in f32.
 #include "train/tasks/class_losses.h"
 
 #include "base/error.h"
@@ -13,12 +13,12 @@
 namespace fovea {
 namespace {
 
-/// Losses are computed in f32 or better.
+/// Converts logits to at least f32.
 Tensor widened(const Tensor& logits) {
   return logits.dtype() == DType::f64 ? logits : logits.to(DType::f32);
 }
 
-/// [B, K]: 1 - s + s / K for the label, s / K elsewhere.
+/// Smoothed targets [B, K]: 1 - s + s / K for the label, s / K elsewhere.
 Tensor smooth_targets(const Tensor& labels, std::int64_t classes, double smoothing) {
   const double off = smoothing / static_cast<double>(classes);
   return ops::one_hot(labels, classes, DType::f64) * (1 - smoothing) + off;

@@ -1,4 +1,4 @@
-// Losses of class logits beside cross-entropy.
+// Losses of class logits other than cross-entropy.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,30 @@
 
 namespace fovea {
 
-/// What a batch should be taken for.
+/// Targets of a batch.
 struct Targets {
-  Tensor labels;     ///< i64 [B]
-  Tensor soft;       ///< [B, K] instead, of a mixed batch; smoothing is inside; or undefined
-  Tensor indices{};  ///< i64 [B], of the samples in their data set; only stored logits ask for it
+  Tensor labels;  ///< i64 [B]
+  Tensor soft;    ///< [B, K], replaces labels for a mixed batch, smoothing included; or undefined
+  /// I64 [B], places of the samples in their data set; used by stored logits only.
+  Tensor indices{};
 };
 
-/// Binary cross-entropy per class, as timm's BinaryCrossEntropy.
+/// Binary cross-entropy per class, like timm's BinaryCrossEntropy.
 struct BceOptions {
   std::optional<double> threshold{};   ///< targets above it become 1, others 0
-  std::optional<double> pos_weight{};  ///< of the part that pulls towards 1
-  bool sum_classes = false;            ///< summed over the classes, mean over the batch
+  std::optional<double> pos_weight{};  ///< weight of the positive term
+  bool sum_classes = false;            ///< sum over classes instead of mean; mean over the batch
 };
-/// A scalar. logits [B, K]. Targets that are made from labels are smoothed.
+/// Scalar loss of logits [B, K]. Targets made from labels are smoothed.
 [[nodiscard]] Tensor bce_loss(const Tensor& logits, const Targets& targets, double smoothing,
                               const BceOptions& options);
 
-/// As timm's JsdCrossEntropy (Hendrycks et al. 2020, AugMix).
+/// Options of jsd_loss(), like timm's JsdCrossEntropy (Hendrycks et al. 2020, AugMix).
 struct JsdOptions {
-  std::int64_t splits = 3;  ///< rows of each image, one after another: RowOptions::splits
+  std::int64_t splits = 3;  ///< consecutive rows per image, see RowOptions::splits
   double alpha = 12;        ///< weight of the divergence
 };
-/// A scalar: of each image's first row the cross-entropy with its label, and alpha times the
+/// Scalar: cross-entropy of each image's first row with its label, plus alpha times the
 /// Jensen-Shannon divergence between the predictions for all its rows. logits [B, K], labels [B].
 [[nodiscard]] Tensor jsd_loss(const Tensor& logits, const Tensor& labels, double smoothing,
                               const JsdOptions& options);

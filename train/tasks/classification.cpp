@@ -1,4 +1,4 @@
-// Mixing is drawn for each batch by its place in the run.
+// The classification task. Mixing is drawn for each batch by its place in the run.
 #include "train/tasks/classification.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// The task of saying what is in a picture: images are mixed, and the loss compares logits with
-// labels, and with what a teacher says where there is one.
+// The classification task: images are mixed, and the loss compares logits with labels and, if there
+// is one, a teacher's logits.
 #pragma once
 
 #include "data/augment/mixup.h"
@@ -13,11 +13,11 @@ namespace fovea {
 
 struct ClassificationOptions {
   ObjectiveOptions objective{};
-  MixOptions mix{.mixup = 0, .cutmix = 0};  ///< its smoothing is the objective's
-  std::int64_t mix_epochs = 0;              ///< only in so many first epochs; 0: in all
+  MixOptions mix{.mixup = 0, .cutmix = 0};  ///< smoothing is set in the objective
+  std::int64_t mix_epochs = 0;              ///< mix only in this many first epochs; 0: in all
 };
 
-/// --smoothing, --mixup, --distillation-type and so on.
+/// The settings --smoothing, --mixup, --distillation-type and so on.
 class ClassificationSettings : public TaskSettings {
  public:
   ClassificationOptions options{};
@@ -33,16 +33,16 @@ class ClassificationSettings : public TaskSettings {
   void precede_settings() override;
 };
 
-/// Of a run that trains a classifier.
+/// The classification options of a run that trains a classifier.
 [[nodiscard]] ClassificationOptions& classification_of(TrainConfig& config);
 [[nodiscard]] const ClassificationOptions& classification_of(const TrainConfig& config);
 
-/// Parts of the loss: what labels say and what a teacher does, where there is one.
+/// Description of the task. With a teacher, the loss has two parts: labels and distillation.
 [[nodiscard]] TaskInfo classification_info(const ClassificationOptions& options);
 
 class Classification : public Task {
  public:
-  /// Reads a teacher where there is to be one. Throws where the model is not a classifier.
+  /// Loads a teacher if the options name one. Throws unless the model is a classifier.
   Classification(const ClassificationOptions& options, Model& model, const TrainingSplit& training);
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
@@ -50,7 +50,7 @@ class Classification : public Task {
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] Notices notices() const override { return objective_.notices(model_); }
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;
-  /// Cross-entropy without smoothing, top-1, top-5.
+  /// Measures cross-entropy without smoothing, top-1 and top-5.
   [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override;
 

@@ -1,4 +1,4 @@
-// The flags of classifiers: labels and mixing, losses, teachers, heads.
+// Fields of classifiers: labels, mixing, losses, teachers, heads.
 #include "data/fields.h"
 #include "train/loop/fields.h"
 #include "train/tasks/classification.h"

@@ -1,4 +1,4 @@
-// What is counted of each batch.
+// Evaluation of a classifier: loss, accuracy, predictions and logits over a data set.
 #include "train/tasks/classifier_evaluation.h"
 
 #include <algorithm>

@@ -10,25 +10,25 @@
 
 namespace fovea {
 
-/// Images whose outputs are not finite count as wrong.
+/// Results of an evaluation. Images with non-finite outputs count as wrong.
 struct Evaluation {
   EvaluationPass pass;
-  Metrics metrics;  ///< cross-entropy without smoothing, top-1, top-5; every image once
-  std::vector<Prediction> predictions;  ///< of every image, in the data set's order
-  Tensor logits{};                      ///< f32 [N, K], row i of image i; 0 where it is broken
+  Metrics metrics;  ///< cross-entropy without smoothing, top-1, top-5; each image counts once
+  std::vector<Prediction> predictions;  ///< all images in the data set's order
+  Tensor logits{};                      ///< f32 [N, K], row i for image i; 0 if it is broken
 };
 
-/// What of it is wanted beside the metrics.
+/// Selects optional results besides the metrics.
 struct ClassifierOptions : EvaluateOptions {
   bool keep_predictions = false, keep_logits = false;
 };
 
-/// Runs without a tape, in evaluation mode, on the device of the model's parameters.
+/// Evaluates without a tape, in evaluation mode, on the device of the model's parameters.
 [[nodiscard]] Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                                   const ClassifierOptions& options);
 
-/// Writes each row of a batch's logits [B, K], of any float dtype, to that row of `all`, f32 [N,
-/// K], which is its image's: `indices` i64 [B]. All on the CPU.
+/// Copies each row of a batch's logits [B, K], of any float dtype, into the row of its image in
+/// `all`, f32 [N, K]: `indices` i64 [B]. All tensors are on the CPU.
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices);
 
 }  // namespace fovea

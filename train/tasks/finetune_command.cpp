@@ -1,4 +1,4 @@
-// The flags that make the classifier's blocks those of the encoder.
+// The fine-tuning command, with flags that give the classifier the encoder's blocks.
 #include "train/tasks/finetune_command.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLineWidth = 100;
 
-/// "mae_vit_base_patch16" and "mae_pit_tiny_32" without their first part, and with a size.
+/// "mae_vit_base_patch16" and "mae_pit_tiny_32" without "mae_", and with an image size.
 std::string encoder_of(const std::string& model) {
   std::string encoder = model.substr(model.find('_') + 1);
   const std::size_t image = encoder.find_last_of('_') + 1;
@@ -21,7 +21,7 @@ std::string encoder_of(const std::string& model) {
   return has_size ? encoder : encoder + "_224";
 }
 
-/// Those of --model-args that an encoder knows.
+/// The --model-args that an encoder accepts.
 std::string encoder_args(const std::string& text) {
   if (text.empty()) return "";
   nlohmann::json args = parse_json(text);

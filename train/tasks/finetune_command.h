@@ -1,4 +1,4 @@
-// What to type when a masked autoencoder has been trained.
+// The command for fine-tuning a trained masked autoencoder.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// The command that trains a classifier from the encoder of such a run, on the same data; RUN
-/// stands for the run's folder. In lines of at most 100 characters, where no flag alone is longer.
+/// The command that trains a classifier from the encoder of this run, on the same data, with RUN
+/// for the run's folder. Lines have at most 100 characters, unless a single flag is longer.
 [[nodiscard]] std::string finetune_command(const TrainConfig& config);
 
 }  // namespace fovea

@@ -1,4 +1,5 @@
-// A sweep a direction: each pixel knows what its neighbour there sees, one step further.
+// Inpainting baseline. One sweep per direction: a pixel's nearest visible pixel follows from its
+// neighbour's.
 #include "train/tasks/hole_filling.h"
 
 #include <array>
@@ -14,7 +15,7 @@ namespace {
 constexpr std::array<std::pair<int, int>, 8> kDirections = {
     {{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {1, -1}, {-1, 1}, {-1, -1}}};
 
-/// An image whose pixels are visible or not.
+/// An image with visible and hidden pixels.
 struct Sheet {
   const float* values;  ///< [channels, height, width]
   std::int64_t channels, height, width;
@@ -23,14 +24,14 @@ struct Sheet {
   [[nodiscard]] std::int64_t pixels() const { return height * width; }
 };
 
-/// Of each pixel the nearest visible one in a direction, itself included: its place or -1, and how
-/// many steps away.
+/// For each pixel, the nearest visible one in a direction, itself included: its index or -1, and
+/// its distance in steps.
 struct Sight {
   std::vector<std::int64_t> place, steps;
 
   Sight(const Sheet& sheet, int down, int right)
       : place(static_cast<std::size_t>(sheet.pixels()), -1), steps(place.size()) {
-    // From the side that the direction points to, so that the neighbour's sight is known.
+    // Starts from the side that the direction points to, so the neighbour's result is known.
     for (std::int64_t i = 0; i < sheet.height; ++i) {
       const std::int64_t y = down > 0 ? sheet.height - 1 - i : i;
       for (std::int64_t j = 0; j < sheet.width; ++j) {
@@ -54,9 +55,9 @@ struct Sight {
   }
 };
 
-/// Sums over the directions.
+/// Weighted sums over the directions.
 struct Fill {
-  std::vector<double> values;   ///< [channels, pixels], times their weights
+  std::vector<double> values;   ///< [channels, pixels], multiplied by their weights
   std::vector<double> weights;  ///< [pixels]
 
   explicit Fill(const Sheet& sheet)
@@ -68,7 +69,7 @@ struct Fill {
 
  private:
   void add(const Sheet& sheet, const Sight& sight, int down, int right) {
-    const double unit = down * down + right * right;  // the square of a step's length
+    const double unit = down * down + right * right;  // the squared length of a step
     for (std::size_t at = 0; at < weights.size(); ++at) {
       if (sheet.visible[at] || sight.place[at] < 0) continue;
       const auto steps = static_cast<double>(sight.steps[at]);
@@ -108,7 +109,7 @@ void fill(const Sheet& sheet, float* filled) {
   }
 }
 
-/// hidden [N] of one image, patch by patch.
+/// Visible pixels of one image from `hidden` [N], one value per patch.
 std::vector<bool> visible_pixels(const float* hidden, std::int64_t height, std::int64_t width,
                                  std::int64_t patch) {
   std::vector<bool> visible(static_cast<std::size_t>(height * width));

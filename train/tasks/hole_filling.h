@@ -1,4 +1,4 @@
-// Filling hidden patches without learning anything: what a masked autoencoder must be better than.
+// Inpainting baseline without learning, the reference for masked autoencoders.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace fovea {
 
-/// images f32 [B, C, H, W] on the CPU, hidden [B, N] as Masking::hidden, N square patches of
-/// `patch_size` pixels. Each hidden pixel becomes the mean of the nearest visible ones in the eight
-/// directions of the compass, weighted by 1 / distance^2; where it sees none, of all visible
-/// pixels. Visible pixels stay. Throws where an image has none
-/// or is not made of whole patches.
+/// Fills hidden patches of images f32 [B, C, H, W] on the CPU; hidden [B, N] as in Masking::hidden,
+/// N square patches of `patch_size` pixels. Each hidden pixel becomes the mean of the nearest
+/// visible pixels in eight directions, weighted by 1 / distance^2, or the mean of all visible
+/// pixels if none lies in any direction. Visible pixels are unchanged. Throws if an image has no
+/// visible pixel or does not consist of whole patches.
 [[nodiscard]] Tensor fill_holes(const Tensor& images, const Tensor& hidden,
                                 std::int64_t patch_size);
 

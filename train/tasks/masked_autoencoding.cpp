@@ -1,4 +1,4 @@
-// Which patches are hidden, and what is made of them.
+// The masked autoencoding task: masks, errors and pictures.
 #include "train/tasks/masked_autoencoding.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace fovea {
 namespace {
 
-constexpr std::uint64_t kMaskStream = 0x6D61736B;    // "mask": of training
-constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": of held-out images
+constexpr std::uint64_t kMaskStream = 0x6D61736B;    // "mask": training
+constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": held-out images
 constexpr std::int64_t kImagesShown = 8;
 
 }  // namespace
@@ -56,7 +56,8 @@ MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, 
   const Masking masking(upload(noise, model.device()), c.kept());
   const Tensor pixels = model.reconstruct(seen, masking, ctx).pixels;
   MaeErrors errors;
-  errors.hidden = Masking(noise, c.kept()).hidden;  // the same: the device is not asked for it
+  // recomputed on the CPU instead of read from the device
+  errors.hidden = Masking(noise, c.kept()).hidden;
   errors.filled = fill_holes(images, errors.hidden, c.image.patch_size);
   const Tensor guess = upload(PatchTargets(errors.filled, c).values(), model.device());
   const auto read =

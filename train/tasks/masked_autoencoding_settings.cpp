@@ -1,4 +1,4 @@
-// What masked autoencoding has of its own in a run's settings: what follows a run.
+// The settings of masked autoencoding, which adds only the command to run after training.
 #include "settings/config.h"
 #include "train/tasks/finetune_command.h"
 #include "train/tasks/masked_autoencoding.h"
@@ -12,7 +12,7 @@ class Settings : public TaskSettings {
     return std::make_unique<Settings>(*this);
   }
   [[nodiscard]] TaskKind kind() const override { return TaskKind::masked_autoencoding; }
-  void add_fields(Fields&, TrainConfig&) override {}  // they are the model's
+  void add_fields(Fields&, TrainConfig&) override {}  // the model has the fields
   void check(const TrainConfig&) const override {}
   [[nodiscard]] TaskInfo info(const TrainConfig& config) const override {
     TaskInfo info = masked_autoencoding_info();

@@ -1,4 +1,5 @@
-// Counting. Evaluation is small beside the forward pass, so this is plain host code.
+// Loss and accuracy on the CPU. They cost little next to the forward pass, so this is plain host
+// code.
 #include "train/tasks/metrics.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace fovea {
 namespace {
 
-/// Row-major logits in f32 or f64 on the CPU, as f64.
+/// Row-major logits, f32 or f64 on the CPU, as f64.
 std::vector<double> rows_of(const Tensor& logits) {
   const NoGrad no_grad;
   return logits.detach().to_vector();
@@ -65,7 +66,7 @@ void add_predictions(std::vector<Prediction>& predictions, const Tensor& logits,
     p.prediction = std::max_element(row, row + classes) - row;
     check(p.label >= 0 && p.label < classes, "add_predictions: got label ", p.label,
           ", expected 0 to ", classes - 1);
-    double sum = 0;  // of exp(logit - largest), so that the largest has 1 / sum
+    double sum = 0;  // sum of exp(logit - largest), so the largest has probability 1 / sum
     for (std::int64_t k = 0; k < classes; ++k) sum += std::exp(row[k] - row[p.prediction]);
     p.confidence = 1 / sum;
     predictions.push_back(p);

@@ -1,4 +1,4 @@
-// Loss and accuracy of a classifier, weighted by samples and never by batches; logits and labels
+// Loss and accuracy of a classifier, weighted by samples and not by batches. Logits and labels are
 // on the CPU.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace fovea {
 
 /// Sums over the samples seen so far.
 struct Metrics {
-  double loss_sum = 0;  ///< of per-sample losses
+  double loss_sum = 0;  ///< sum of per-sample losses
   std::int64_t samples = 0, correct1 = 0, correct5 = 0;
 
   void add_loss(double mean_loss, std::int64_t count) {
@@ -29,24 +29,24 @@ struct Metrics {
   }
 };
 
-/// For each row of logits [B, K] (any float dtype) how many classes come before the label: 0 is a
-/// top-1 hit, below 5 a top-5 hit. Of equal logits the lower class comes first; a row with a NaN
-/// counts as K.
+/// For each row of logits [B, K] (any float dtype), the number of classes ranked above the label: 0
+/// is a top-1 hit, below 5 a top-5 hit. Among equal logits the lower class ranks higher; a row with
+/// a NaN counts as K.
 [[nodiscard]] std::vector<std::int64_t> label_ranks(const Tensor& logits, const Tensor& labels);
 
-/// Adds hits (not the loss) of one batch.
+/// Adds the hits of one batch, not its loss.
 void add_hits(Metrics& metrics, const Tensor& logits, const Tensor& labels);
 
-/// The model's first choice for one image, and how sure it was.
+/// The model's top-1 prediction for one image and its confidence.
 struct Prediction {
-  std::int64_t index = 0;  ///< of the image in its data set
+  std::int64_t index = 0;  ///< index of the image in its data set
   std::int64_t label = 0, prediction = 0;
   double confidence = 0;  ///< softmax probability of `prediction`, in [0, 1]
 
   [[nodiscard]] bool is_right() const { return label == prediction; }
 };
 
-/// Adds each row's first maximum, with its softmax probability: NaN where a logit is not finite.
+/// Adds each row's first maximum with its softmax probability, NaN if a logit is not finite.
 /// `indices` i64 [B] are the images' places in their data set.
 void add_predictions(std::vector<Prediction>& predictions, const Tensor& logits,
                      const Tensor& labels, const Tensor& indices);

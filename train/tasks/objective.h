@@ -1,4 +1,5 @@
-// The training loss: cross-entropy with the labels, and what a teacher says where there is one.
+// The training loss of a classifier: cross-entropy with the labels, and distillation from a
+// teacher.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace fovea {
 
-/// What a student learns from a teacher: nothing, its softened logits, its decision, its sigmoids.
+/// Distillation targets: none, softened logits, the teacher's decision, its sigmoids.
 enum class Distillation { none, soft, hard, bce };
 template <>
 inline constexpr auto kNames<Distillation> =
@@ -21,22 +22,22 @@ inline constexpr auto kNames<Distillation> =
                                         {Distillation::hard, "hard"},
                                         {Distillation::bce, "bce"}});
 
-/// What a distilled model learns where nothing teaches its second head: as timm does, the labels
-/// teach the mean of both heads, which is what it answers with; or, as DeiT's code does, the class
-/// head alone.
+/// Targets of a distilled model's second head without a teacher. timm: labels train the mean of
+/// both heads, which is the model's output in evaluation. deit: labels train only the class head,
+/// as in DeiT's code.
 enum class WithoutTeacher { timm, deit };
 template <>
 inline constexpr auto kNames<WithoutTeacher> = std::to_array<Named<WithoutTeacher>>(
     {{WithoutTeacher::timm, "timm"}, {WithoutTeacher::deit, "deit"}});
 
 struct ObjectiveOptions {
-  double smoothing = 0;   ///< of the labels
-  bool bce_loss = false;  ///< instead of cross-entropy over all classes
+  double smoothing = 0;   ///< label smoothing
+  bool bce_loss = false;  ///< replaces cross-entropy over all classes
   BceOptions bce{};
-  bool jsd_loss = false;  ///< instead, where an image has several rows
+  bool jsd_loss = false;  ///< replaces cross-entropy if an image has several rows
   Distillation distillation = Distillation::none;
-  double alpha = 0.5;  ///< weight of what the teacher says
-  double tau = 1;      ///< temperature
+  double alpha = 0.5;  ///< weight of the distillation loss
+  double tau = 1;      ///< distillation temperature
   ops::KdReduction kd_reduction = ops::KdReduction::elements;
   TeacherOptions teacher{};
   WithoutTeacher without_teacher = WithoutTeacher::timm;
@@ -44,26 +45,26 @@ struct ObjectiveOptions {
 
 class Objective {
  public:
-  /// Reads the teacher's weights, or its stored logits of all training images, where there is to
-  /// be one; a teacher must see images of the student's size and know as many classes.
+  /// Loads the teacher's weights, or its stored logits of all training images, if there is one. A
+  /// teacher must accept images of the student's size and have equally many classes.
   Objective(const ObjectiveOptions& options, const ModelInfo& student,
             const TrainingSplit& training);
 
-  /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t), with these two as its parts
-  /// where there is a teacher. z_d is the distillation head's, or the class head's z of a model
-  /// that has no other. Without a teacher see WithoutTeacher.
+  /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t); with a teacher these two are
+  /// the parts. z_d is the output of the distillation head, or the class head's z if the model has
+  /// none. WithoutTeacher describes the loss without a teacher.
   [[nodiscard]] TaskLoss operator()(const ClassifierOutput& student, const Targets& targets,
                                     const Tensor& images) const;
 
-  /// Whether a parameter rightly has no gradient: the head that only a teacher would teach, without
-  /// one.
+  /// True if it is expected that a parameter gets no gradient: the distillation head, if there is
+  /// no teacher.
   [[nodiscard]] bool is_unused(const Parameter& parameter) const;
-  /// What is to be said before a run that trains `model`.
+  /// Messages for the user before a run that trains `model`.
   [[nodiscard]] Notices notices(const Model& model) const;
 
  private:
   [[nodiscard]] Tensor base(const Tensor& logits, const Targets& targets) const;
-  /// The logits that labels alone teach.
+  /// The logits trained by labels alone.
   [[nodiscard]] Tensor untaught(const ClassifierOutput& student) const;
   [[nodiscard]] Tensor distil(const Tensor& learner, const Tensor& teacher) const;
 

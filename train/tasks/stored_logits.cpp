@@ -1,4 +1,4 @@
-// Which images a file is of: as it says, or as its rows show.
+// Files of stored logits: matching them with a data set's images by metadata or by accuracy.
 #include "train/tasks/stored_logits.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 constexpr std::int64_t kRowsMeasured = 1000;
 constexpr const char* kAccept = "--accept-other-images uses them anyway";
 
-/// The class that a row of [images, classes] finds the likeliest.
+/// The most likely class in row `i` of [images, classes].
 std::int64_t class_said(const Tensor& logits, std::int64_t i) {
   const std::int64_t classes = logits.size(1);
   const float* row = logits.data<float>() + i * classes;
   return std::max_element(row, row + classes) - row;
 }
 
-/// Of rows from all over the list: its beginning may be of one class alone.
+/// Compares rows spread over the whole list: a sorted list begins with a single class.
 Agreement agreement_of(const Tensor& logits, const Dataset& images) {
   const std::int64_t rows = std::min(images.size(), kRowsMeasured);
   std::vector<std::int64_t> said, labels;
@@ -39,13 +39,13 @@ Agreement agreement_of(const Tensor& logits, const Dataset& images) {
   return agreement(said, labels, logits.size(1));
 }
 
-/// Whether the file's list of images is of the same kind of data set: elsewhere pictures have other
-/// names.
+/// True if the file's image list is from the same kind of data set; other kinds name images
+/// differently.
 bool names_images(const Metadata& metadata, const WantedLogits& wanted) {
   return metadata.contains("images") && value_or(metadata, "dataset", "") == wanted.dataset;
 }
 
-/// What a file says of its images that cannot be said of these; "": nothing.
+/// A contradiction between the file's metadata and these images, or "".
 std::string objection(const Metadata& metadata, const WantedLogits& wanted,
                       const std::string& path) {
   if (!metadata.contains("images")) return "";
@@ -55,21 +55,21 @@ std::string objection(const Metadata& metadata, const WantedLogits& wanted,
   return difference(parse_image_list(metadata.at("images"), path), wanted.images);
 }
 
-/// Measures the logits by the labels.
+/// Compares the logits with the labels.
 std::string measure(const Tensor& logits, const WantedLogits& wanted, const std::string& path) {
   const Agreement measured = agreement_of(logits, wanted.images);
   const auto percent = [&](double rows) {
     return percent_text(100 * rows / static_cast<double>(measured.rows), 1);
   };
-  const std::string text = text_of(
-      "of ", measured.rows, " of its rows, ", percent(static_cast<double>(measured.right)),
-      " predict the label of their image (chance is ", percent(measured.chance), ")");
+  const std::string text =
+      text_of("of ", measured.rows, " of its rows, ", percent(static_cast<double>(measured.right)),
+              " predict the label of their image (chance is ", percent(measured.chance), ")");
   check(!measured.is_chance() || wanted.other_images, path, ": ", text,
         "; do they belong to other images, or are they in another order? ", kAccept);
   return text;
 }
 
-/// What a file calls its columns; no names where it does not say.
+/// The class names of the columns; no names if the file does not record them.
 ModelClasses columns_of(const Metadata& metadata, const std::string& path) {
   const auto found = metadata.find("classes");
   if (found == metadata.end()) return {};
@@ -81,7 +81,7 @@ ModelClasses columns_of(const Metadata& metadata, const std::string& path) {
   return {std::ssize(names), names.get<std::vector<std::string>>()};
 }
 
-/// Brings the columns to the images' classes, by their names.
+/// Selects and reorders the columns to match the images' classes by name.
 Tensor match_columns(const Tensor& logits, const ModelClasses& columns, const WantedLogits& wanted,
                      const std::string& path, Notices& notices) {
   const DataClasses own{wanted.images.class_names(), wanted.in_label_order};
@@ -112,8 +112,9 @@ Agreement agreement(std::span<const std::int64_t> said, std::span<const std::int
     ++times_said[said[i]];
     ++times_shown[labels[i]];
   }
-  // Rows in another order are right as often as two draws agree. Where nearly all labels are one
-  // class, as at the beginning of a sorted list, any order is nearly as right: then as a guess is.
+  // Rows in another order are right as often as two random draws agree. If nearly all labels are
+  // one class, as at the start of a sorted list, any order is nearly as good: then the best
+  // constant guess is the reference.
   double shuffled = 0, most = 0;
   const auto rows = static_cast<double>(labels.size());
   for (std::size_t k = 0; k < times_said.size(); ++k) {

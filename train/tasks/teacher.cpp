@@ -1,4 +1,4 @@
-// A model, or what one said before.
+// Teachers for distillation: a model, or stored logits.
 #include "train/tasks/teacher.h"
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@
 namespace fovea {
 namespace {
 
-/// A fovea model that looks at the same images as the student, mixed as they are.
+/// A fovea model that sees the same mixed images as the student.
 class ModelTeacher : public Teacher {
  public:
   ModelTeacher(const TeacherOptions& options, const ModelInfo& student,
@@ -75,7 +75,7 @@ class ModelTeacher : public Teacher {
   Notices notices_;
 };
 
-/// What some teacher said of every training image, in the data set's order: tensor "logits".
+/// Stored logits of every training image, in the data set's order: tensor "logits".
 class StoredTeacher : public Teacher {
  public:
   StoredTeacher(const TeacherOptions& options, const ModelInfo& student,

@@ -1,4 +1,4 @@
-// What another classifier says of the training images, for distillation.
+// Teachers for distillation: another classifier's logits for the training images.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +13,39 @@
 
 namespace fovea {
 
-/// What a teacher says of a batch.
+/// Source of a teacher's logits for a batch.
 class Teacher {
  public:
   virtual ~Teacher() = default;
-  /// [B, K], without a tape.
+  /// Logits [B, K], without a tape.
   [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
-  /// What is to be said of it before a run.
+  /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
 };
 
-/// Where a teacher's logits come from: computed by a model, or stored.
+/// Source of the teacher's logits: a model, or a file.
 struct TeacherOptions {
-  std::string checkpoint{};   ///< weights of the model
-  std::string weights_key{};  ///< of that file, see read_weights()
-  std::string model{};        ///< its registry name; empty: the checkpoint says it
-  std::string logits{};       ///< instead of a model: a safetensors file with "logits" [N, K]
+  std::string checkpoint{};   ///< weights of the teacher model
+  std::string weights_key{};  ///< key of the weights in that file, see read_weights()
+  std::string model{};        ///< registry name; empty: taken from the checkpoint
+  std::string logits{};       ///< replaces a model: a safetensors file with "logits" [N, K]
 };
 
-/// What a loss may have to know of the images of training and of the run.
+/// Information about the training images and the run that a loss may need.
 struct TrainingSplit {
-  const Dataset* images = nullptr;  ///< null: a model is taken to know their classes in order
-  std::string dataset{};            ///< what it is called
-  bool other_images = false;        ///< stored logits may be of others
-  bool in_label_order = false;      ///< DataClasses::in_label_order of the images' classes
-  std::int64_t splits = 1;          ///< RowOptions::splits
+  /// Null: the teacher's classes are assumed to be the student's, in the same order.
+  const Dataset* images = nullptr;
+  std::string dataset{};        ///< name of the data set
+  bool other_images = false;    ///< accept stored logits of other images
+  bool in_label_order = false;  ///< DataClasses::in_label_order of the images' classes
+  std::int64_t splits = 1;      ///< RowOptions::splits
   TrainingSizes sizes{};
   RunContext run{};
 };
 
-/// Reads its weights, or its stored logits of all training images (read_logits()). A model must see
-/// images of the student's size and know the classes of the training images: see TeacherClasses.
+/// Loads the weights, or the stored logits of all training images (read_logits()). A model must
+/// take images of the student's size and know the classes of the training images, see
+/// TeacherClasses.
 [[nodiscard]] std::unique_ptr<Teacher> make_teacher(const TeacherOptions& options,
                                                     const ModelInfo& student,
                                                     const TrainingSplit& training);

@@ -1,4 +1,4 @@
-// A column is picked for each class of the run.
+// The columns as an index along the last axis.
 #include "train/tasks/teacher_classes.h"
 
 #include <vector>

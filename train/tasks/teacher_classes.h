@@ -1,4 +1,4 @@
-// Which of a teacher's classes are the run's: its logits follow their names.
+// Matching a teacher's classes to those of the run, by name.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@
 
 namespace fovea {
 
-/// Brings a teacher's logits [..., K of the teacher] to the run's classes.
+/// Selects and reorders the columns of a teacher's logits [..., teacher's classes].
 class TeacherClasses {
  public:
-  /// Every column is the run's class of the same number.
+  /// Keeps all columns in their order.
   TeacherClasses() = default;
-  /// As match_classes() matches them: the teacher may have more classes than the run, and have them
-  /// in another order. Throws Error, beginning with `where`, where a class of the run is none of
-  /// the teacher's. `notices` gets what the user should know of it.
+  /// Matches classes as match_classes() does: the teacher may have more classes than the run, and
+  /// another order. Throws Error, starting with `where`, if the teacher lacks a class of the run.
+  /// Messages for the user are added to `notices`.
   TeacherClasses(const ModelClasses& teacher, const DataClasses& own, const std::string& where,
                  Notices& notices);
 
+  /// Returns [..., run's classes].
   [[nodiscard]] Tensor of(const Tensor& logits) const;
 
  private:
-  Tensor columns_;  ///< i64 [K of the run]; undefined: all, in their order
+  Tensor columns_;  ///< i64 [run's classes]; undefined: all columns in order
 };
 
 }  // namespace fovea

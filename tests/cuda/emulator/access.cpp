@@ -1,6 +1,6 @@
-// The calls that -fsanitize=thread puts before each access to memory, handed to the machine while a
-// kernel runs. Nothing here is compiled with that flag, and ThreadSanitizer's own library is not
-// linked. (Linux's KCSAN uses the compiler's instrumentation in the same way.)
+// The functions that -fsanitize=thread calls before each memory access, forwarded to the machine
+// while a kernel runs. Nothing here is compiled with that flag, and ThreadSanitizer's own library
+// is not linked. (Linux's KCSAN uses the compiler's instrumentation in the same way.)
 #include "tests/cuda/emulator/machine.h"
 
 namespace {
@@ -43,7 +43,7 @@ void __tsan_read_range(void* address, std::size_t bytes) {
 void __tsan_write_range(void* address, std::size_t bytes) {
   access(address, bytes, Access::write, __builtin_return_address(0));
 }
-// The host's code in these sources counts references and guards statics by atomics.
+// Host code in these sources uses atomics for reference counts and static guards.
 #define FOVEA_ATOMIC_UPDATE(bits, type, name)                             \
   type __tsan_atomic##bits##_##name(volatile type* at, type value, int) { \
     return __atomic_##name(at, value, __ATOMIC_SEQ_CST);                  \

@@ -1,4 +1,4 @@
-// What a byte remembers of its last writer and readers, and what may follow.
+// Race detection: the last writer and readers of each byte, and the accesses allowed after them.
 #include "tests/cuda/emulator/checker.h"
 
 namespace fovea::emulate {
@@ -105,8 +105,8 @@ bool Checker::after_readers(const Touch& touch, unsigned thread) const {
   return ordered;
 }
 
-/// Readers of one warp are kept apart, with the latest of their clocks; those of several warps are
-/// told from later ones by the count of barriers.
+/// Readers of one warp are recorded individually, with the latest of their clocks; readers of
+/// several warps are distinguished from later ones by the number of barriers.
 void Checker::note_reader(Touch& touch, unsigned thread) const {
   const unsigned warp = thread / kWarpSize;
   const bool same_launch = touch.reader_run >= first_run_;

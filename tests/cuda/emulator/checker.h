@@ -1,5 +1,5 @@
-// Looks at each access of a kernel: does the byte exist, was it written, is it aligned, and does a
-// barrier lie between this thread and the one that touched it before?
+// Checks each memory access of a kernel: the byte must exist, be initialised and aligned, and a
+// barrier must separate this thread from the one that accessed it before.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ enum class Access : std::uint8_t { read, write, atomic };
 
 class Checker {
  public:
-  bool races = true;  ///< else only whether the bytes exist
+  bool races = true;  ///< false: check only that the bytes exist
 
   void start_launch(int device);
   void start_block(std::uint64_t block, unsigned threads);
   [[nodiscard]] Order& order() { return order_; }
 
-  /// False: finding() says what is wrong.
+  /// Checks an access. Returns false on an error, which finding() describes.
   [[nodiscard]] bool accept(const Memory& memory, std::size_t offset, std::size_t bytes,
                             Access kind, unsigned thread);
 
   struct Finding {
     std::string what;        ///< "reads 4 bytes of shared memory at 12: ..."
-    bool has_other = false;  ///< whether another thread is part of it:
+    bool has_other = false;  ///< whether another thread is involved
     std::uint64_t other_block = 0;
     unsigned other_thread = 0;
   };
   [[nodiscard]] const Finding& finding() const { return finding_; }
 
  private:
-  /// Where an access goes.
+  /// Location of an access.
   struct Place {
     const Memory& memory;
     std::size_t offset, bytes;
@@ -52,10 +52,11 @@ class Checker {
 
   Order order_;
   int device_ = 0;
-  std::uint32_t run_ = 0;                  ///< of the running block, counted over all launches
-  std::uint32_t launch_run_ = 1;           ///< the first of this launch
-  std::uint32_t first_run_ = 1;            ///< whose touches count: this block's for shared memory
-  std::vector<std::uint64_t> run_blocks_;  ///< which block each run of this launch is
+  std::uint32_t run_ = 0;         ///< number of the running block, counted over all launches
+  std::uint32_t launch_run_ = 1;  ///< first run of this launch
+  /// Earlier accesses are ignored; for shared memory this block's run.
+  std::uint32_t first_run_ = 1;
+  std::vector<std::uint64_t> run_blocks_;  ///< block of each run of this launch
   Finding finding_;
 };
 

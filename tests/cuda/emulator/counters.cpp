@@ -1,4 +1,4 @@
-// A warp's requests, counted as the hardware serves them.
+// Counts the memory requests of a warp as the hardware serves them.
 #include "tests/cuda/emulator/counters.h"
 
 #include <algorithm>
@@ -48,8 +48,8 @@ void AccessCounter::finish_warp() {
   for (auto& turns : turns_) turns.clear();
 }
 
-/// Accesses of 8 bytes are served in halves of the warp, of 16 in quarters. Within one turn each
-/// bank gives one word; lanes that want the same word share it.
+/// Accesses of 8 bytes are served per half warp, of 16 bytes per quarter warp. In one cycle each
+/// bank returns one word, shared by all lanes that request it.
 void AccessCounter::count_shared(const Request& request) {
   constexpr std::uintptr_t kBanks = 32, kWord = 4;
   const std::size_t words = std::max<std::size_t>(1, request.bytes / kWord);

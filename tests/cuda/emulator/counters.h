@@ -1,4 +1,4 @@
-// How a kernel uses memory: 32-byte sectors of device memory, wavefronts of shared memory.
+// Memory traffic of a kernel: 32-byte sectors of device memory, wavefronts of shared memory.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 namespace fovea::emulate {
 
 struct Counters {
-  std::uint64_t global_requests = 0;  ///< of a warp: what its lanes do at one place in one turn
-  std::uint64_t global_bytes = 0;     ///< of lanes that want the same ones, once
-  std::uint64_t vector_bytes = 0;     ///< of those, in accesses of 16 bytes
-  std::uint64_t sectors = 0;          ///< touched by the requests; no cache is thought of
+  std::uint64_t global_requests = 0;  ///< per warp: its lanes' accesses at one place in one turn
+  std::uint64_t global_bytes = 0;     ///< bytes requested by several lanes count once
+  std::uint64_t vector_bytes = 0;     ///< part of global_bytes in accesses of 16 bytes
+  std::uint64_t sectors = 0;          ///< sectors touched by the requests, without a cache
   std::uint64_t shared_requests = 0;
-  std::uint64_t wavefronts = 0;        ///< that shared memory takes: 32 banks of 4 bytes a turn
-  std::uint64_t extra_wavefronts = 0;  ///< above the least that so many bytes take
+  std::uint64_t wavefronts = 0;        ///< shared memory cycles: 32 banks of 4 bytes each
+  std::uint64_t extra_wavefronts = 0;  ///< cycles above the minimum for these bytes
 
   Counters& operator+=(const Counters& other);
   [[nodiscard]] double conflicts_a_request() const {
@@ -33,21 +33,21 @@ struct Counters {
   }
 };
 
-/// Gathers what the lanes of a warp do one after another into what hardware would do at once: the
-/// n-th access of each at the same place in the program.
+/// Combines the sequential accesses of a warp's lanes into the requests of hardware: the n-th
+/// access of each lane at the same place in the program.
 class AccessCounter {
  public:
   void start_launch() { counters_ = {}; }
   void add(unsigned lane, const void* place, const void* address, std::size_t bytes,
            bool is_shared);
-  void finish_warp();  ///< the next lanes are another warp's
+  void finish_warp();  ///< the following lanes belong to another warp
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
   struct Request {
     std::size_t bytes = 0;
     bool is_shared = false;
-    std::map<unsigned, std::uintptr_t> addresses;  ///< of each lane
+    std::map<unsigned, std::uintptr_t> addresses;  ///< address per lane
   };
   void count_shared(const Request& request);
 

@@ -1,4 +1,4 @@
-// What CUDA C++ gives to kernels, for sources that are compiled as C++ with FOVEA_EMULATE.
+// CUDA C++'s device language, for sources that are compiled as C++ with FOVEA_EMULATE.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ T __shfl_down_sync(std::uint32_t mask, T value, unsigned lanes) {
 
 namespace fovea::emulate {
 
-/// Of integers alone: an order of float sums must not depend on who comes first.
+/// For integers only: float sums must not depend on the order of threads.
 template <class T, class Change>
 __attribute__((no_sanitize("thread"))) T atomic_update(T* address, Change change) {
   static_assert(std::is_integral_v<T>);
@@ -107,7 +107,7 @@ void wait_copies() {
   emulate::Machine::instance().wait_copies(Newer);
 }
 
-/// Shared memory of the block for N of T; another array for each Tag.
+/// Shared memory of the block for N values of T, one array per Tag.
 template <class T, int N, class Tag>
 T* static_shared() {
   static const char id = 0;

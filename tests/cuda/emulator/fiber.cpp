@@ -1,4 +1,4 @@
-// Switching stacks: by hand on x86-64, since a step of a kernel is shorter than swapcontext's two
+// Stack switching: in assembly on x86-64, because a kernel step is shorter than swapcontext's two
 // system calls; by swapcontext elsewhere.
 #include "tests/cuda/emulator/fiber.h"
 
@@ -17,7 +17,7 @@
 #endif
 
 #ifdef __x86_64__
-// Keeps what a called function must keep, then the stack pointer, and takes up another stack.
+// Saves the callee-saved registers and the stack pointer, then switches to another stack.
 asm(R"(
 .text
 .type fovea_switch_stack, @function
@@ -62,7 +62,7 @@ struct Fiber::Context {
   using Place = ucontext_t;
 #endif
   Place inside{}, outside{};
-  const void* outer_stack = nullptr;  ///< who resumed it; for AddressSanitizer
+  const void* outer_stack = nullptr;  ///< the resumer's stack, for AddressSanitizer
   std::size_t outer_size = 0;
 };
 
@@ -84,7 +84,7 @@ void Fiber::start(void (*entry)()) {
   auto* const slots = reinterpret_cast<void**>(top) - kSaved - 2;  // the ABI's alignment
   for (int i = 0; i < kSaved; ++i) slots[i] = nullptr;
   slots[kSaved] = reinterpret_cast<void*>(entry);
-  slots[kSaved + 1] = nullptr;  // entry's return address: it has none
+  slots[kSaved + 1] = nullptr;  // return address of entry, which never returns
   context_->inside = slots;
 #else
   getcontext(&context_->inside);

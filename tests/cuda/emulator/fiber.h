@@ -1,4 +1,4 @@
-// A function that is left in the middle and gone on with later: one of a block's threads.
+// A fiber, a function that can be suspended and resumed: one thread of a block.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber();
 
-  /// The next resume() enters `entry` anew, whatever was left unfinished. Its first act is
-  /// entered(), its last suspend(): it must never return.
+  /// Makes the next resume() start `entry` from its beginning, whatever was left unfinished.
+  /// `entry` must first call entered() and last suspend(); it must never return.
   void start(void (*entry)());
   void entered();
-  void resume();   ///< runs it until it calls suspend()
-  void suspend();  ///< called within: goes on behind resume()
+  void resume();   ///< runs the fiber until it calls suspend()
+  void suspend();  ///< called inside; returns at the next resume()
 
-  [[nodiscard]] bool holds(const void* address) const;  ///< on its stack
+  [[nodiscard]] bool holds(const void* address) const;  ///< true for addresses on its stack
 
  private:
   struct Context;

@@ -1,11 +1,11 @@
-// The scheduler: which thread runs next, where threads wait, and when they go on.
+// The scheduler: chooses the next thread, and suspends and resumes threads at barriers.
 #include "tests/cuda/emulator/machine.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-extern "C" char __executable_start, _end;  // from the linker: where the program's own bytes lie
+extern "C" char __executable_start, _end;  // from the linker: bounds of the program's own bytes
 
 namespace fovea::emulate {
 namespace {
@@ -25,10 +25,10 @@ std::string text(Dim3 at) {
          ")";
 }
 
-/// Of the program itself: constants and variables with static lifetime.
+/// True for addresses in the program: constants and variables with static lifetime.
 bool is_static(const void* address) { return address >= &__executable_start && address < &_end; }
 
-/// A call of the machine from a kernel.
+/// A call from a kernel into the machine.
 class Visit {
  public:
   Visit() : before_(is_in_kernel()) { is_in_kernel() = false; }
@@ -119,7 +119,7 @@ void Machine::run_block(std::uint64_t index) {
   }
 }
 
-/// Variables lie behind the dynamic part, each with a gap behind it.
+/// Places variables after the dynamic part, each followed by a gap.
 void Machine::start_shared() {
   shared_.set(0, std::max(statics_end_, launch_->shared_bytes), ByteState::outside);
   shared_.set(0, launch_->shared_bytes, ByteState::undefined);
@@ -128,7 +128,7 @@ void Machine::start_shared() {
   statics_end_ = footprint(launch_->shared_bytes);
 }
 
-/// Each of its lanes that can, in any order, until it waits.
+/// Runs each runnable lane until it waits, in any order.
 void Machine::run_warp(unsigned warp) {
   const unsigned first = warp * kWarpSize;
   const unsigned count =
@@ -185,7 +185,7 @@ void Machine::end_thread() {
   suspend(State::done);
 }
 
-/// Leaves the thread where it is, for good: no destructor runs in a kernel.
+/// Abandons the running thread permanently; destructors do not run in a kernel.
 void Machine::fail(const std::string& what) {
   is_in_kernel() = false;
   finding_ = name_of(current_, block_index_) + " " + what;
@@ -202,7 +202,7 @@ void Machine::block_barrier() {
   const Visit visit;
   if (++at_block_ < threads_.size()) return suspend(State::at_block);
   release_block();
-  suspend(State::ready);  // any of them goes on first
+  suspend(State::ready);  // any lane may continue first
 }
 
 void Machine::release_block() {
@@ -255,7 +255,7 @@ void Machine::wait_for_lanes(std::string_view operation, std::uint32_t mask, voi
   if (compute != nullptr) compute(records);
   if (orders) checker_.order().warp_barrier(warp, mask);
   Order::for_lanes(mask, [&](unsigned i) { threads_[first + i].state = State::ready; });
-  suspend(State::ready);  // any of them goes on first
+  suspend(State::ready);  // any lane may continue first
 }
 
 std::uint64_t Machine::exchange(std::uint32_t mask, std::uint64_t value, unsigned source) {
@@ -345,8 +345,8 @@ void Machine::access(const void* address, std::size_t bytes, Access kind, const 
        (finding.has_other ? name_of(finding.other_thread, finding.other_block) : std::string()));
 }
 
-/// A kernel has its own stack, its parameters and constants; no other memory
-/// of the host.
+/// Checks an access to host memory: a kernel may access only its own stack, its parameters and
+/// constants.
 void Machine::check_host(const void* address, std::size_t bytes, Access kind) {
   if (threads_[current_].fiber->holds(address)) return;
   if (kind == Access::read && is_static(address)) return;

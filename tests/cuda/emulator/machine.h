@@ -1,9 +1,9 @@
-// Runs CUDA kernels on the CPU, and is stricter than hardware: blocks one after another in any
-// order, the warps of a block and the lanes of a warp in any order between two points where they
-// wait, and a Checker looks at every access to memory.
+// Runs CUDA kernels on the CPU, more strictly than hardware: blocks run one after another in any
+// order, the warps of a block and the lanes of a warp in any order between two synchronisation
+// points, and a Checker examines every memory access.
 //
-// Kernels are compiled with the calls that -fsanitize=thread puts before each access; access.cpp
-// has those calls in place of ThreadSanitizer's. What is found ends the launch.
+// Kernels are compiled with the calls that -fsanitize=thread inserts before each access; access.cpp
+// implements those calls instead of ThreadSanitizer. A detected error ends the launch.
 #pragma once
 
 #include <array>
@@ -30,59 +30,60 @@ struct Dim3 {
 
 struct Launch {
   std::string kernel;              ///< a name for messages
-  const void* function = nullptr;  ///< its address
+  const void* function = nullptr;  ///< address of the kernel
   Dim3 grid, block;
   std::size_t shared_bytes = 0;
-  std::size_t shared_limit = std::size_t{48} << 10;  ///< more where the kernel asked for it
-  void (*body)(const void* parameters) = nullptr;    ///< of one thread
+  std::size_t shared_limit = std::size_t{48} << 10;  ///< larger if the kernel requested it
+  void (*body)(const void* parameters) = nullptr;    ///< code of one thread
   std::shared_ptr<const void> parameters;
   std::size_t parameter_bytes = 0;
   int device = 0;
 };
 
-/// Whether this thread of the host is in a kernel's own code, whose accesses are looked at. Other
-/// threads, and the machine itself, may run the same instrumented inline functions meanwhile.
+/// True while this host thread executes a kernel's own code, with checked accesses. Other threads,
+/// and the machine itself, may run the same instrumented inline functions at that time.
 [[nodiscard]] bool& is_in_kernel();
 
 class Machine {
  public:
-  /// Records of the lanes that meet at one operation; null for those that do not.
+  /// Records of the lanes that meet at one operation; null for the other lanes.
   using Records = std::array<void*, kWarpSize>;
   using Compute = void (*)(const Records& records);
 
   static Machine& instance();
 
-  std::uint64_t seed = 1;  ///< of the order of blocks, warps and lanes
-  bool races = true;       ///< look for races and unwritten bytes; bounds are always looked at
+  std::uint64_t seed = 1;  ///< seed for the order of blocks, warps and lanes
+  bool races = true;       ///< detect races and uninitialised bytes; bounds are always checked
   bool counts = false;     ///< fill counters() and those of `kernels`
-  std::map<const void*, Counters> kernels;  ///< all that have run, by address
+  std::map<const void*, Counters> kernels;  ///< counters of all kernels that have run, by address
 
-  /// Empty, or what is wrong with the launch.
+  /// Runs a launch. Returns a description of the error, or "".
   [[nodiscard]] std::string run(const Launch& launch);
-  [[nodiscard]] const Counters& counters() const { return counter_.counters(); }  ///< of that run
+  /// Counters of the last run.
+  [[nodiscard]] const Counters& counters() const { return counter_.counters(); }
 
-  // What follows is for kernels.
-  Dim3 thread, block, block_size, grid_size;  ///< of the running thread
+  // The following members are for kernels.
+  Dim3 thread, block, block_size, grid_size;  ///< values for the running thread
   [[nodiscard]] bool is_running() const { return launch_ != nullptr; }
   [[nodiscard]] unsigned lane() const { return current_ % kWarpSize; }
 
   void block_barrier();
   void warp_barrier(std::uint32_t mask);
-  /// The lanes of `mask` meet, each with a record. The last computes for all.
+  /// Synchronises the lanes of `mask`, each with a record. The last lane computes for all.
   void meet(std::string_view operation, std::uint32_t mask, void* record, Compute compute);
 
-  /// A shuffle: the value of the lane `source`, which must take part.
+  /// A shuffle: the value of lane `source`, which must participate.
   [[nodiscard]] std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned source);
 
   [[nodiscard]] bool is_shared(const void* address) const { return shared_.holds(address); }
   [[nodiscard]] void* dynamic_shared() { return shared_.data(); }
-  /// The `__shared__` variable `id`, which is that address in no block.
+  /// The block's copy of the `__shared__` variable `id`, whose own address belongs to no block.
   [[nodiscard]] void* static_shared(const void* id, std::size_t bytes);
 
-  /// Begins a copy into shared memory. Its bytes may be touched after wait_copies() only.
+  /// Starts a copy into shared memory. Its bytes may be accessed only after wait_copies().
   void copy_async(void* to, const void* from, std::size_t bytes);
   void commit_copies();
-  /// Until at most `newer` groups of copies are under way.
+  /// Waits until at most `newer` groups of copies are pending.
   void wait_copies(unsigned newer);
 
   void access(const void* address, std::size_t bytes, Access kind, const void* place);
@@ -99,11 +100,11 @@ class Machine {
   struct Thread {
     Fiber* fiber = nullptr;
     State state = State::fresh;
-    std::string_view operation;  ///< at_warp: at which, with whom
+    std::string_view operation;  ///< at_warp: the operation and its lanes
     std::uint32_t mask = 0;
     void* record = nullptr;
     std::vector<Copy> copies;
-    unsigned groups = 0;  ///< of copies that were committed
+    unsigned groups = 0;  ///< committed groups of copies
   };
 
   Machine();
@@ -132,12 +133,12 @@ class Machine {
   std::vector<Fiber*> idle_fibers_;
   std::uint64_t block_index_ = 0;
   unsigned current_ = 0, at_block_ = 0, done_ = 0;
-  std::map<const void*, std::size_t> statics_;  ///< where each lies in shared memory
+  std::map<const void*, std::size_t> statics_;  ///< offsets in shared memory
   std::size_t statics_end_ = 0;
   std::mt19937_64 random_;
 };
 
-/// One access of a kernel, whatever a compiler would make of it.
+/// One access by a kernel, not optimised by a compiler.
 void load(void* to, const void* from, std::size_t bytes);
 void store(void* to, const void* from, std::size_t bytes);
 

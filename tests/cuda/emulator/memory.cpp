@@ -1,4 +1,4 @@
-// Address space that is used in few places, and where allocations go in it.
+// A sparsely used address space, and the placement of allocations in it.
 #include "tests/cuda/emulator/memory.h"
 
 #include <sys/mman.h>
@@ -20,8 +20,8 @@ T* reserve(std::size_t count) {
   return static_cast<T*>(space);
 }
 
-constexpr std::size_t kAlignment = 256;  ///< as cudaMalloc promises
-constexpr std::size_t kRedZone = 256;    ///< at least, between two allocations
+constexpr std::size_t kAlignment = 256;  ///< guaranteed by cudaMalloc
+constexpr std::size_t kRedZone = 256;    ///< minimum gap between two allocations
 
 std::size_t footprint(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment + kRedZone;

@@ -1,4 +1,4 @@
-// Memory of which every byte knows what may be done with it and who touched it last.
+// Device memory with shadow state per byte: allowed accesses and the last access.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,27 @@
 namespace fovea::emulate {
 
 enum class ByteState : std::uint8_t {
-  outside,    ///< of no allocation
-  undefined,  ///< allocated, but nobody wrote it
+  outside,    ///< not part of an allocation
+  undefined,  ///< allocated, but never written
   valid,
-  pending,  ///< an asynchronous copy into it has not been waited for
+  pending,  ///< target of an asynchronous copy that has not completed
   freed,
 };
 
-/// Who touched a byte last, within one launch. A `run` counts the blocks that were ever run: it
-/// says which block of which launch it was. 0: nobody.
+/// Last accesses of a byte within one launch. A `run` identifies a block of a launch by counting
+/// all blocks that were ever run. 0: none.
 struct Touch {
   std::uint32_t writer_run = 0, writer_clock = 0;
   std::uint32_t reader_run = 0, reader_clock = 0;
-  std::uint32_t reader_lanes = 0;  ///< of its warp
+  std::uint32_t reader_lanes = 0;  ///< lanes of its warp
   std::uint16_t writer = 0;        ///< thread of its block
   std::uint8_t reader_warp = 0;
-  bool many_warps = false;   ///< readers of several warps; reader_clock counts barriers
-  bool many_blocks = false;  ///< readers of several blocks
-  bool is_atomic = false;    ///< the write was
+  bool many_warps = false;   ///< read by several warps; reader_clock counts barriers
+  bool many_blocks = false;  ///< read by several blocks
+  bool is_atomic = false;    ///< the last write was atomic
 };
 
-/// Address space with a state and a Touch for every byte. Costs memory only where it is used.
+/// Address space with a state and a Touch per byte. Uses memory only for accessed parts.
 class Memory {
  public:
   explicit Memory(std::size_t bytes);
@@ -57,17 +57,17 @@ class Memory {
   Touch* touches_;
 };
 
-/// The memory of all fake devices. Allocations stand apart, so that what lies beside one is of
-/// none; freed memory holds 0xDD and is given out again as late as can be.
+/// The memory of all fake devices. Allocations are separated by gaps; freed memory contains 0xDD
+/// and is reused as late as possible.
 class DeviceMemory {
  public:
   static DeviceMemory& instance();
 
   [[nodiscard]] const Memory& bytes() const { return memory_; }
   [[nodiscard]] int device_of(const void* address) const;
-  /// Null where the device has not that much left.
+  /// Null if the device has too little memory left.
   [[nodiscard]] void* allocate(std::size_t bytes, int device);
-  /// False: no allocation starts there.
+  /// Returns false if no allocation starts there.
   [[nodiscard]] bool free(void* data);
   [[nodiscard]] std::size_t available(int device) const;
   [[nodiscard]] std::size_t allocations() const { return live_.size(); }
@@ -76,7 +76,7 @@ class DeviceMemory {
 
   static constexpr int kDevices = 4;
   static constexpr std::size_t kPerDevice = std::size_t{8} << 30;
-  std::size_t limit = kPerDevice;  ///< what a device has of it; also FOVEA_FAKE_MEMORY=BYTES
+  std::size_t limit = kPerDevice;  ///< memory per device; also FOVEA_FAKE_MEMORY=BYTES
 
  private:
   DeviceMemory();
@@ -84,7 +84,7 @@ class DeviceMemory {
   Memory memory_;
   std::map<std::size_t, std::size_t> live_;  ///< offset to size
   std::size_t used_[kDevices] = {};
-  std::size_t cursor_[kDevices] = {};  ///< where the last allocation of a device ended
+  std::size_t cursor_[kDevices] = {};  ///< end of each device's last allocation
 };
 
 }  // namespace fovea::emulate

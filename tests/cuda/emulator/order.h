@@ -1,5 +1,5 @@
-// Which thread of a block comes after what another did. __syncthreads and __syncwarp order threads,
-// and nothing else does: not a shuffle, not that one was faster.
+// The happens-before order of a block's threads. Only __syncthreads and __syncwarp order threads;
+// shuffles and differences in speed do not.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace fovea::emulate {
 
 inline constexpr unsigned kWarpSize = 32;
 
-/// Vector clocks, kept apart for the block and within each warp. A thread's clock counts the
-/// barriers that it passed.
+/// Vector clocks, separate for the block and within each warp. A thread's clock counts the barriers
+/// that it has passed.
 class Order {
  public:
   void start_block(unsigned threads) {
@@ -25,7 +25,8 @@ class Order {
     for (Thread& thread : threads_) thread.at_barrier = thread.clock++;
   }
 
-  /// The lanes of `mask` meet; each comes after all that the others come after.
+  /// Synchronises the lanes of `mask`: each happens after everything that happened before any of
+  /// them.
   void warp_barrier(unsigned warp, std::uint32_t mask) {
     std::array<std::uint32_t, kWarpSize> all{};
     const unsigned first = warp * kWarpSize;
@@ -43,7 +44,7 @@ class Order {
   [[nodiscard]] std::uint32_t clock(unsigned thread) const { return threads_[thread].clock; }
   [[nodiscard]] std::uint32_t barriers() const { return barriers_; }
 
-  /// Whether `thread` comes after what `other` did when its clock was `clock`.
+  /// True if `thread` happens after `other`'s action at time `clock`.
   [[nodiscard]] bool is_after(unsigned thread, unsigned other, std::uint32_t clock) const {
     if (thread == other || clock <= threads_[other].at_barrier) return true;
     if (thread / kWarpSize != other / kWarpSize) return false;

@@ -1,4 +1,5 @@
-// cuBLASLt's calls: each is checked against the documented rules, then queued in its stream.
+// cuBLASLt's functions: each call is checked against the documented rules, then queued in its
+// stream.
 #include "cublasLt.h"
 
 #include <algorithm>
@@ -24,14 +25,14 @@ struct cublasLtMatmulPreferenceOpaque_t {
 
 namespace {
 
-/// What the heuristic was told, kept in the algorithm that it gave.
+/// The heuristic's arguments, stored in the returned algorithm.
 struct Told {
   std::uint32_t magic, alignment[4], epilogue, transposed, compute;
   std::uint64_t shapes, workspace;
 };
 static_assert(std::is_trivially_copyable_v<Told> && sizeof(Told) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr std::uint32_t kMagic = 0x1e7a160;
-constexpr std::uint64_t kWorkspace = 1 << 16;  // of any algorithm, if it may have so much
+constexpr std::uint64_t kWorkspace = 1 << 16;  // of any algorithm, if allowed
 
 cublasStatus_t refuse(const std::string& why) {
   Queues::instance().report("cublasLt: " + why);

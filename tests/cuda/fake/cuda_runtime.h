@@ -1,4 +1,4 @@
-// The fake device's <cuda_runtime.h>: the API, and what CUDA C++ adds to the language.
+// The fake device's <cuda_runtime.h>: the runtime API and CUDA C++'s language extensions.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace fovea::fake {
 
 cudaError_t launch_kernel(const void* kernel, const emulate::Launch& launch, cudaStream_t stream);
 
-/// In place of cudaLaunchKernel, which does not know the types of a kernel's parameters.
+/// Replaces cudaLaunchKernel, which does not receive the types of a kernel's parameters.
 template <class... Params>
 cudaError_t start_kernel(const char* op, cudaStream_t stream, void (*kernel)(Params...), dim3 grid,
                          dim3 block, std::size_t shared_bytes, std::tuple<Params...> arguments) {

@@ -1,6 +1,6 @@
-// The part of CUDA's runtime API that fovea calls, for builds against the fake device: the same
-// names, values and meanings as in NVIDIA's header, and nothing of the legacy stream, which orders
-// what should run side by side: no cudaMemcpy, no cudaMemset.
+// The part of CUDA's runtime API that fovea calls, for builds against the fake device, with the
+// same names, values and meanings as in NVIDIA's header. The legacy stream is left out (no
+// cudaMemcpy, no cudaMemset), because it serialises work that should run concurrently.
 #pragma once
 
 #include <cstddef>

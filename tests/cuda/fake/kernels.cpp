@@ -1,4 +1,4 @@
-// Pointers to kernels, as the emulator met them, by the names that the dynamic linker knows.
+// Records launched kernels by pointer; the dynamic linker supplies their names.
 #include "tests/cuda/fake/kernels.h"
 
 #include <cxxabi.h>

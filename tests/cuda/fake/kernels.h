@@ -1,4 +1,4 @@
-// Which kernels have run on the fake device.
+// The kernels that have run on the fake device.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace fovea::fake {
 
-/// By name and template arguments, with what they counted where Machine::counts asked for it. A
-/// program must export its functions (ENABLE_EXPORTS) for their names to be known.
+/// Kernels by name and template arguments, with their counters if Machine::counts is set. A program
+/// must export its functions (ENABLE_EXPORTS) to make their names available.
 [[nodiscard]] std::map<std::string, emulate::Counters> kernels_run();
 
 }  // namespace fovea::fake

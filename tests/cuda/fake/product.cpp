@@ -1,4 +1,4 @@
-// Products on the CPU: the documented rules, and plain loops.
+// cuBLASLt's GEMM on the CPU: checks of the documented rules, and plain loops.
 #include "tests/cuda/fake/product.h"
 
 #include <bit>
@@ -83,7 +83,7 @@ void store(void* data, cudaDataType_t type, std::int64_t at, double value) {
   }
 }
 
-/// Ten bits behind the point, ties away from zero, as the tensor cores' conversion has it.
+/// Rounds to ten fraction bits, ties away from zero, like the tensor cores' conversion.
 double to_tf32(double value) {
   auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if ((bits & 0x7f800000u) == 0x7f800000u) return value;
@@ -91,7 +91,7 @@ double to_tf32(double value) {
   return std::bit_cast<float>(bits);
 }
 
-/// Bytes of one matrix of a batch that are not in the wanted state.
+/// Bytes of one matrix of a batch that are in the wrong state.
 std::string wrong_bytes(const char* name, const void* data, const Matrix& x, bool is_read) {
   const Memory& memory = DeviceMemory::instance().bytes();
   const std::size_t element = size_of(x.type);
@@ -123,7 +123,7 @@ const void* entry_of(const void* data, const Matrix& x, std::int64_t entry) {
          entry * x.stride * static_cast<std::int64_t>(size_of(x.type));
 }
 
-/// op(x), row-major.
+/// op(x) in row-major order.
 std::vector<double> read(const Matrix& x, const void* data, bool transposed, bool tf32) {
   std::vector<double> values(x.rows * x.columns);
   for (std::uint64_t j = 0; j < x.columns; ++j) {
@@ -189,7 +189,7 @@ std::string Product::wrong_memory() const {
   return wrong;
 }
 
-/// One matrix of the batch, row-major.
+/// One matrix of the batch in row-major order.
 std::vector<double> Product::result_of(std::int64_t entry) const {
   const Operation& op = form.operation;
   const bool tf32 = op.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -218,11 +218,11 @@ std::vector<double> Product::result_of(std::int64_t entry) const {
 std::string Product::run() const {
   const std::string wrong = wrong_memory();
   if (!wrong.empty()) return "matmul: " + wrong;
-  // All is read before anything is written: a D that lies over A or B must not seem to work.
+  // Reads everything before writing, so that a D that overlaps A or B does not seem to work.
   std::vector<std::vector<double>> results;
   for (std::int64_t entry = 0; entry < form.d.batch; ++entry) results.push_back(result_of(entry));
   const Memory& memory = DeviceMemory::instance().bytes();
-  if (workspace != nullptr) {  // what lay there is gone
+  if (workspace != nullptr) {  // the workspace is overwritten
     std::memset(workspace, 0xcd, workspace_bytes);
     memory.set(memory.offset_of(workspace), workspace_bytes, ByteState::undefined);
   }

@@ -1,4 +1,4 @@
-// A product of matrices as cuBLASLt has it: stored by columns, of batches, with a bias.
+// A GEMM as in cuBLASLt: column-major, batched, with a bias.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace fovea::fake {
 
-/// What is computed.
+/// Options of a GEMM.
 struct Operation {
   cublasComputeType_t compute;
   cudaDataType_t scale;
   cublasOperation_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
-  int bias_type = -1;  ///< as D's unless set
+  int bias_type = -1;  ///< the type of D by default
 };
 struct Matrix {
   cudaDataType_t type;
@@ -26,17 +26,17 @@ struct Matrix {
   std::int64_t stride = 0;
 };
 
-/// The sizes and types of a product.
+/// Sizes and types of a GEMM.
 struct ProductForm {
   Operation operation;
   Matrix a, b, c, d;
 
   [[nodiscard]] std::uint64_t shapes() const;  ///< a hash of the four matrices
-  /// Which of the documented rules it breaks; empty if none.
+  /// The first violated rule of the documentation; empty if there is none.
   [[nodiscard]] std::string objection() const;
 };
 
-/// All that a product needs when its turn comes.
+/// A queued GEMM with all its operands.
 struct Product {
   ProductForm form;
   double alpha, beta;
@@ -44,8 +44,8 @@ struct Product {
   void *d, *workspace;
   std::size_t workspace_bytes;
 
-  [[nodiscard]] bool lies_over_an_operand() const;  ///< D does
-  /// Computes in f64, rounds once; what is wrong with its memory, else empty.
+  [[nodiscard]] bool lies_over_an_operand() const;  ///< true if D overlaps A or B
+  /// Computes in f64 and rounds once. Returns a description of a memory error, or "".
   [[nodiscard]] std::string run() const;
 
  private:
@@ -54,7 +54,7 @@ struct Product {
   [[nodiscard]] std::vector<double> result_of(std::int64_t entry) const;
 };
 
-/// The element at a place of an array.
+/// Element `at` of an array.
 [[nodiscard]] double load(const void* data, cudaDataType_t type, std::int64_t at);
 
 }  // namespace fovea::fake

@@ -1,4 +1,4 @@
-// Who may go on, and who does.
+// Scheduling of the fake device's streams: the operations that are ready, and the one to run next.
 #include "tests/cuda/fake/queues.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fovea::fake {
 namespace {
 
-constexpr int kExitWithFindings = 99;  // of a program on whose device something was found
+constexpr int kExitWithFindings = 99;  // exit code of a program with errors on its device
 
 bool is_runnable(const CUstream_st& stream) {
   if (stream.works.empty()) return false;
@@ -21,7 +21,7 @@ bool is_runnable(const CUstream_st& stream) {
   return work.awaited == nullptr || work.awaited->is_done;
 }
 
-/// A program with findings that no test took must not seem to have succeeded.
+/// Makes a program fail if it has errors that no test expected.
 void end_with_failure() {
   const std::vector<std::string>& findings = Queues::instance().findings();
   if (findings.empty()) return;
@@ -34,7 +34,7 @@ void end_with_failure() {
   std::_Exit(kExitWithFindings);
 }
 
-/// FOVEA_FAKE_KERNELS=FILE gets the names of the kernels that ran.
+/// Writes the names of the kernels that ran to FOVEA_FAKE_KERNELS=FILE.
 void name_kernels() {
   const char* const path = std::getenv("FOVEA_FAKE_KERNELS");
   if (path == nullptr) return;
@@ -68,20 +68,20 @@ std::vector<std::string> Queues::take_findings() {
   return std::exchange(findings_, {});
 }
 
-/// Does one thing on any stream of those that can go on. False: there is none.
+/// Runs one operation of any runnable stream. Returns false if there is none.
 bool Queues::step(const std::function<bool(cudaStream_t)>& among) {
   std::vector<cudaStream_t> runnable;
   for (cudaStream_t stream : streams_) {
     if (is_runnable(*stream) && (!among || among(stream))) runnable.push_back(stream);
   }
   if (runnable.empty()) return false;
-  // The set is ordered by address, which differs from run to run: the draw must not depend on it.
+  // The set is ordered by address, which differs between runs; the draw must not depend on it.
   std::sort(runnable.begin(), runnable.end(),
             [](cudaStream_t a, cudaStream_t b) { return a->number < b->number; });
   cudaStream_t const stream = runnable[random_() % runnable.size()];
   const Work work = std::move(stream->works.front());
   stream->works.pop_front();
-  if (work.run && findings_.empty()) {  // after an error a device does nothing more
+  if (work.run && findings_.empty()) {  // after an error the device does nothing more
     const std::string wrong = work.run();
     if (!wrong.empty()) report(wrong);
   }
@@ -132,7 +132,7 @@ void Queues::record(cudaEvent_t event, cudaStream_t stream) {
 
 void Queues::wait(cudaStream_t stream, cudaEvent_t event) {
   const std::lock_guard lock(mutex);
-  if (event->capture != nullptr) {  // the stream takes part in the capture from here on
+  if (event->capture != nullptr) {  // the stream joins the capture
     stream->capture = event->capture;
     event->capture->streams.insert(stream);
     stream->last.insert(stream->last.end(), event->nodes.begin(), event->nodes.end());
@@ -210,7 +210,7 @@ cudaError_t Queues::end_capture(cudaStream_t stream, Graph& graph) {
   return cudaSuccess;
 }
 
-/// The nodes in an order drawn among those that their edges allow, as one work of the stream.
+/// Queues the nodes as one operation of the stream, in a random order allowed by their edges.
 void Queues::launch(const Graph& graph, cudaStream_t stream) {
   add(stream, {[this, graph] { return run(graph); }, nullptr, nullptr});
 }

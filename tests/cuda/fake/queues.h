@@ -1,5 +1,5 @@
-// Streams and events of the fake device: what was asked for runs later, in any order that streams
-// and events allow, drawn from a seed. A missing event gives wrong numbers under some seed.
+// Streams and events of the fake device: operations run later, in a random order allowed by streams
+// and events, drawn from a seed. A missing event gives wrong numbers under some seed.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace fovea::fake {
 
-/// The n-th recording of an event; done when all that its stream was asked for before it is.
+/// The n-th recording of an event, completed after all earlier work of its stream.
 struct Mark {
   bool is_done = false;
 };
 
-/// One thing to do: first wait for a mark, then run, then set a mark; each may be missing.
+/// One operation: waits for a mark, runs, then sets a mark; each part is optional.
 struct Work {
-  std::function<std::string()> run;  ///< returns what was wrong, or nothing
+  std::function<std::string()> run;  ///< returns a description of the error, or ""
   std::shared_ptr<Mark> awaited, reached;
 };
 
-/// What a capture has recorded: works, each behind those that it must wait for.
+/// A captured graph: operations with their dependencies.
 struct Graph {
   struct Node {
     Work work;
@@ -47,16 +47,16 @@ struct Capture {
 
 struct CUstream_st {
   int device = 0;
-  std::uint64_t number = 0;  ///< in the order in which streams were made
+  std::uint64_t number = 0;  ///< in order of creation
   std::deque<fovea::fake::Work> works;
   fovea::fake::Capture* capture = nullptr;
-  std::vector<std::size_t> last;  ///< nodes of the capture that the next one comes after
+  std::vector<std::size_t> last;  ///< captured nodes that the next one depends on
 };
 
 struct CUevent_st {
   int device = 0;
   std::shared_ptr<fovea::fake::Mark> mark;
-  fovea::fake::Capture* capture = nullptr;  ///< recorded within it, behind `node`s
+  fovea::fake::Capture* capture = nullptr;  ///< set if recorded in a capture, after `node`s
   std::vector<std::size_t> nodes;
 };
 
@@ -69,22 +69,23 @@ struct CUgraphExec_st {
 
 namespace fovea::fake {
 
-/// How eagerly work is done.
+/// When queued work is executed.
 enum class Pace {
-  drawn,  ///< some of it at each call, as the seed has it
-  late,   ///< when somebody waits for it, and only what is waited for
-  early,  ///< at once
+  drawn,  ///< some at each call, drawn from the seed
+  late,   ///< only when it is waited for
+  early,  ///< immediately
 };
 
-/// What was done since reset_counts().
+/// Counts since reset_counts().
 struct Counts {
   std::int64_t launches = 0, products = 0;
   std::int64_t copies_to_device = 0, copies_to_host = 0, copies_between = 0;
-  std::int64_t synchronisations = 0;  ///< of the host, also by a copy to pageable memory or a free
+  /// Synchronisations by the host, including copies to pageable memory and frees.
+  std::int64_t synchronisations = 0;
   std::int64_t allocations = 0;
 };
 
-/// All streams of all devices. Every function takes the lock itself.
+/// The streams of all devices. Every function locks the mutex.
 class Queues {
  public:
   static Queues& instance();
@@ -92,7 +93,7 @@ class Queues {
   std::recursive_mutex mutex;
   Counts counts;
   Pace pace = Pace::drawn;
-  /// Orders of streams, blocks, warps and lanes; also the environment variable FOVEA_FAKE_SEED.
+  /// Sets the seed for the order of streams, blocks, warps and lanes; also set by FOVEA_FAKE_SEED.
   void set_seed(std::uint64_t seed);
 
   void add(cudaStream_t stream, Work work);
@@ -110,13 +111,13 @@ class Queues {
   void remember(cudaStream_t stream) { streams_.insert(stream); }
   void forget(cudaStream_t stream) { streams_.erase(stream); }
   [[nodiscard]] bool knows(cudaStream_t stream) const { return streams_.contains(stream); }
-  /// Whether any stream is capturing: calls that wait are then errors, and spoil the capture.
+  /// True if any stream is capturing: blocking calls are then errors and invalidate the capture.
   [[nodiscard]] bool spoils_capture();
 
-  /// What was found, in order. It stays an error of the device.
+  /// Records an error, in order of detection. The device stays in an error state.
   void report(const std::string& finding);
   [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
-  /// Hands the findings over and clears the device's error: for tests that expect them.
+  /// Returns the errors and clears the device's error state, for tests that expect them.
   [[nodiscard]] std::vector<std::string> take_findings();
 
  private:

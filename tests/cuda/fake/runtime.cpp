@@ -1,4 +1,4 @@
-// CUDA's runtime on the CPU: memory that knows its bytes, streams as queues, kernels emulated.
+// CUDA's runtime on the CPU: memory with per-byte state, streams as queues, emulated kernels.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +26,7 @@ int device_count() {
   return count;
 }
 
-/// What a call returns: an error is remembered, and one of the device stays.
+/// The return value of a call: errors are recorded, and device errors persist.
 cudaError_t result(cudaError_t error) {
   if (!Queues::instance().findings().empty()) error = cudaErrorLaunchFailure;
   if (error != cudaSuccess) last_error = error;
@@ -38,7 +38,7 @@ cudaError_t refuse(const std::string& why) {
   return result(cudaErrorInvalidValue);
 }
 
-/// The legacy stream, which waits for all others, is nobody's to use here.
+/// False for the legacy stream, which waits for all others and must not be used here.
 bool is_stream(cudaStream_t stream) { return Queues::instance().knows(stream); }
 const char* const kNoStream = "work on the legacy stream or on one that does not exist";
 
@@ -55,7 +55,7 @@ bool is_pinned(const void* data, std::size_t bytes) {
 
 const Memory& device_memory() { return DeviceMemory::instance().bytes(); }
 
-/// Why a range of device memory cannot be copied from, or to; empty if it can.
+/// The reason why a range of device memory cannot be copied from or to; empty if it can.
 std::string objection(const char* what, const void* data, std::size_t bytes, bool is_read) {
   const Memory& memory = device_memory();
   if (!memory.holds(data)) return std::string(what) + ": not memory of a device";
@@ -231,8 +231,8 @@ cudaError_t cudaFreeHost(void* data) {
   return result(cudaSuccess);
 }
 
-/// Pageable memory is read at the call, and written before it returns; pinned memory is read and
-/// written when the stream comes to it.
+/// Pageable memory is read during the call, and written before it returns; pinned memory is read
+/// and written when the stream executes the copy.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   Queues& queues = Queues::instance();
@@ -335,7 +335,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;  // what waits for it holds its mark
+  delete event;  // operations that wait for it keep its mark
   return result(cudaSuccess);
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {

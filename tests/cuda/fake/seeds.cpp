@@ -1,4 +1,4 @@
-// The fake device's order and findings, for tests that also run on a GPU.
+// The fake device's seeds and error counts, for tests that also run on a GPU.
 #include "tests/cuda/seeds.h"
 
 #include "tests/cuda/fake/kernels.h"
