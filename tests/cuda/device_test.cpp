@@ -207,7 +207,7 @@ TEST_CASE("every kernel has a CUDA form; one that had none would say so by name"
   const RunningOp naming("max_pool2d");
   CHECK_THROWS_WITH_AS(Kernel<ops::PoolCall>{}({}),
                        "max_pool2d is not implemented on CUDA; move its tensors to the CPU "
-                       "with to(Device{}))",
+                       "with to(Device{})",
                        Error);
   const int without = null_entries(k.attention) + null_entries(k.conv) +
                       null_entries(k.elementwise) + null_entries(k.index) + null_entries(k.loss) +

@@ -27,7 +27,7 @@ TEST_CASE("members are found by name, and a member is set once") {
   CHECK_FALSE(batch.find("noise").defined());
   CHECK_THROWS_WITH_AS(
       (void)batch.at("noise"),
-      "batch: got no member \"noise\", there are images, labels, indices, boxes, count, none",
+      "batch: got no member \"noise\", expected one of images, labels, indices, boxes, count, none",
       Error);
   batch.set("boxes", zeros({3, 1}));
   CHECK(batch.at("boxes").shape() == Shape{3, 1});

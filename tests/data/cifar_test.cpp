@@ -205,7 +205,7 @@ TEST_CASE("the two sets are not taken for each other") {
   // Records of the one under the name of the other: by their size, or by the coarse label.
   dir.write("train.bin", record(label(1)) + record(label(1)));
   CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
-                 "they are 2 records of cifar10"));
+                 "this matches 2 records of cifar10"));
   dir.write("train.bin", record("\x14\x02"));
   CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
                  "record 0 has coarse label 20, expected 0 to 19"));
@@ -233,7 +233,7 @@ TEST_CASE("an unofficial number of records is a notice") {
   const TempDir dir;
   write_cifar10(dir, ".");
   CHECK(Cifar(CifarKind::cifar10, dir.path, Split::train).notice() ==
-        "cifar10: " + dir.path.string() + " holds 10 training images, the official set has 50000");
+        "cifar10: " + dir.path.string() + " has 10 training images, the official set has 50000");
 }
 
 TEST_CASE("a file that is no whole number of records is an error") {

@@ -66,7 +66,7 @@ TEST_CASE("a folder test is no validation set unless a flag says so") {
   make_classes(folder / "train", {"cat"}, 2);
   make_classes(folder / "test", {"cat"}, 1);
   DatasetOptions options = photographs(folder.path(), "folder");
-  CHECK(contains(opening_error(options, Split::test), "but test, train; --val-split FOLDER"));
+  CHECK(contains(opening_error(options, Split::test), "found test, train; --val-split FOLDER"));
   options.val_split = "test";
   CHECK(open_dataset(options, Split::test)->size() == 1);
 }

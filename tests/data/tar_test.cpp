@@ -267,7 +267,7 @@ TEST_CASE("shards are one data set") {
   write_file_atomically(folder / "classes.txt", "cat\ndog\nemu\n");
   CHECK(contains(
       message_of([&] { (void)open_dataset(photographs(folder.path(), "tar"), Split::test); }),
-      "has the label 3, but only 3 classes are named"));
+      "has the label 3, but only 3 classes have names"));
 }
 
 TEST_CASE("a shard cut short while it is open is an error of the images that are gone") {

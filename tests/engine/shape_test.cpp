@@ -31,7 +31,7 @@ TEST_CASE("broadcast aligns at the last axis") {
   CHECK(broadcast("t", {}, {3, 1}) == Shape{3, 1});
   CHECK(broadcast("t", {0, 1}, {1, 4}) == Shape{0, 4});
   CHECK_THROWS_WITH_AS((void)broadcast("add", {2, 3}, {2, 4}),
-                       "add: shapes [2, 3] and [2, 4] do not broadcast: sizes 3 and 4 meet, "
+                       "add: shapes [2, 3] and [2, 4] do not broadcast: sizes 3 and 4 differ, "
                        "expected equal sizes or 1",
                        Error);
 }

@@ -233,7 +233,7 @@ TEST_CASE("files that lie about their parts are refused") {
       contains(message(torch_zip(four, {{"0", kFour + "1"}})), "has 17 bytes in the file, but 16"));
 
   CHECK(contains(message(torch_old(four, {})), "its storage \"0\" is not in the file"));
-  CHECK(contains(message(torch_old(four, {{"0", kFour}, {"1", kFour}})), "does not name"));
+  CHECK(contains(message(torch_old(four, {{"0", kFour}, {"1", kFour}})), "does not reference"));
   CHECK(contains(message(torch_old(four, {{"0", kFour + "1234"}})), "has 5 elements in the file"));
   CHECK(contains(message(torch_old(four, {{"0", kFour}}) + "1"), "1 bytes follow"));
   const std::string big =

@@ -185,7 +185,7 @@ TEST_CASE("the user can say the grid, if it has as many patches") {
   CHECK(load_state(*model, state_of(*wide), {}, said_grid({2, 8})).resized == Names{"pos_embed"});
   CHECK(values(*model) == resampled(*wide, {2, 8}, {4, 4}));
   CHECK(refusal(*model, *wide, {}, said_grid({2, 7})) ==
-        "--pos-grid: got 2x7, which are 14 patches, and pos_embed has 16");
+        "--pos-grid: got 2x7, which has 14 patches, but pos_embed has 16");
 }
 
 TEST_CASE("a statement that does not fit the table is none") {

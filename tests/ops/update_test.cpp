@@ -89,8 +89,7 @@ TEST_CASE("the betas are those that the step's numbers were written for") {
   const ops::UpdateTensors t = tensors_of({4});
   const ops::UpdateRates rates{.now = {{}, {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99}}};
   CHECK_THROWS_WITH_AS(ops::adamw_(t, rates, {0.9, 0.999, 1e-8}),
-                       "adamw_: got betas 0.9 and 0.999, expected those of the step's numbers, 0.9 "
-                       "and 0.99",
+                       "adamw_: got betas 0.9 and 0.999, expected the step's betas, 0.9 and 0.99",
                        Error);
 }
 

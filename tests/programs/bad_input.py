@@ -143,7 +143,7 @@ OWN_FLAGS = {
                   (["--mask-ratio", "-0.5"], "mask_ratio"), (["--norm-pix-loss=maybe"], "norm"),
                   (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
                   (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
-                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "one patch")],
+                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
 }
 
 
@@ -187,11 +187,11 @@ def photograph_cases(cases, folder):
             ("one folder of classes", {"cat/a.png": picture, "dog/a.png": picture}, [], "--val-fraction 0.1"),
             ("one picture a class", {"cat/a.png": picture}, ["--val-fraction", "0.5"], "two images"),
             ("a fraction of 1", {"cat/a.png": picture}, ["--val-fraction", "1"], "val-fraction"),
-            ("test for val", {"train/cat/a.png": picture, "test/cat/a.png": picture}, [], "but test, train; --val-split"),
+            ("test for val", {"train/cat/a.png": picture, "test/cat/a.png": picture}, [], "found test, train; --val-split"),
             ("a flat val", {"train/cat/a.png": picture, "val/a.png": picture}, [], "--val-labels FILE"),
             ("no list of labels", {"train/cat/a.png": picture, "val/a.png": picture}, ["--val-labels", "none.txt"], "--val-labels: none.txt"),
             ("labels of other pictures", {"train/cat/a.png": picture, "val/a.png": picture, "l.csv": b"b.png,cat\n"},
-             ["--val-labels", "l.csv"], 'no class of the picture "a.png"'),
+             ["--val-labels", "l.csv"], 'no class for the picture "a.png"'),
             ("labels counted from 0", {"train/cat/a.png": picture, "val/a.png": picture, "l.txt": b"0\n"},
              ["--val-labels", "l.txt"], "ImageNet's development kit"),
             ("CIFAR's files", {"data_batch_1.bin": b"x"}, [], "--dataset cifar10"),

@@ -358,7 +358,7 @@ def no_files(table):
     result = table.train("--min-lr", "1", "--warmup-epochs", "50", "--output", table.folder / "clamped")
     said = result.stdout.decode()
     table.note("rates that are clamped are said", success(result) or ("" if "--min-lr 1 is above" in said
-                                                                     and "--warmup-epochs 50 is" in said else said))
+                                                                     and "--warmup-epochs 50 covers" in said else said))
 
 
 EXTREMES = ["0", "-1", "1e308", "-1e308", "1e-308", "nan", "inf", "-inf", "9223372036854775807", "-9223372036854775808",

@@ -156,7 +156,7 @@ def teachers(table):
     table.note("logits of these images", quiet.stderr or "a note" * ("recorded.safetensors:" in quiet.stdout))
     table.refused("logits of the other split", ['split "val"'], *learn(folders, val))
     table.accepted("logits of the other split, accepted", ['split "val"'], *learn(folders, val, FLAG))
-    table.accepted("foreign logits in the same order", ["of its first 18 rows 100.0 %"], *learn(folders, foreign))
+    table.accepted("foreign logits in the same order", ["of its first 18 rows, 100.0 %"], *learn(folders, foreign))
     table.accepted("foreign logits, shards in the same order", ["100.0 %"], *learn(same, foreign))
     table.refused("foreign logits, shards in another order", ["in another order?", "chance is"], *learn(other, foreign))
     table.refused("recorded logits, shards in another order", ["in another order?"], *learn(other, recorded))

@@ -133,7 +133,7 @@ TEST_CASE("mistakes are shown as the model saw them") {
   CHECK(sheet.height == 40);
   CHECK(std::equal(sheet.at(0, 41), sheet.at(0, 81), mistakes[1].image.at(0, 0)));
   CHECK(contains(svg_of_mistakes(mistakes), "predicted " + mistakes[0].prediction));
-  CHECK(contains(svg_of_mistakes(mistakes), "with 75.0 %"));
+  CHECK(contains(svg_of_mistakes(mistakes), "confidence 75.0 %"));
   CHECK(contains(csv_of_mistakes(mistakes), "\n3,image 3,"));
   CHECK(contains(svg_of_mistakes({}), "No mistakes"));
   CHECK_THROWS_AS(static_cast<void>(sheet_of_mistakes({})), Error);
@@ -244,7 +244,7 @@ TEST_CASE("from a run's folder to its page") {
   const std::string html = read_file(file);
   check_page(html);
   CHECK(HtmlCheck(html).count("figure") == 24);
-  CHECK(contains(html, "best.safetensors, of epoch 1"));
+  CHECK(contains(html, "best.safetensors, epoch 1"));
   CHECK(contains(html, "2000 images of builtin at 32 x 32"));
   CHECK(contains(html, "one draw of mixing"));
 

@@ -265,10 +265,10 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"mixup", "0.8"}, {"batch-size", "33"}}, "even number");
   refused({{"distillation-type", "soft"}}, "--teacher-checkpoint");
   refused({{"distillation-type", "soft"}, {"teacher-checkpoint", "a"}, {"teacher-logits", "b"}},
-          "one of them");
+          "needs either");
   refused({{"distillation-type", "soft"}, {"teacher-logits", "b"}, {"mixup", "0.8"}}, "--mixup 0");
   refused({{"teacher-logits", "b"}}, "--distillation-type soft, hard or bce");
-  refused({{"finetune", "a"}, {"initial-checkpoint", "b"}}, "expected one of them");
+  refused({{"finetune", "a"}, {"initial-checkpoint", "b"}}, "expected only one of them");
   refused({{"cooldown-epochs", "1"}, {"sched", "step"}},
           "does not end at a constant learning rate");
   refused({{"decay-milestones", "3,2"}}, "ascending numbers");
@@ -281,15 +281,15 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"bce-pos-weight", "2"}}, "--bce-loss");
   refused({{"clip-mode", "agc"}, {"clip-grad", "none"}}, "--clip-grad");
   refused({{"model-ema-warmup", "true"}}, "--model-ema");
-  refused({{"freeze", "a"}, {"linear-probe", "true"}}, "expected one of them");
+  refused({{"freeze", "a"}, {"linear-probe", "true"}}, "expected only one of them");
   refused({{"freeze", "a("}}, "is not a regular expression");
   refused({{"train-img-sizes", "32"}}, "two or more");
   refused({{"train-img-sizes", "16.5,32"}}, "whole numbers");
   refused({{"eval", "true"}}, "--eval needs weights");
   refused({{"use-ema", "true"}}, "--use-ema needs --eval");
-  refused({{"teacher", "vit_tiny_patch4_32"}}, "needs --teacher-checkpoint");
+  refused({{"teacher", "vit_tiny_patch4_32"}}, "needs its weights, --teacher-checkpoint");
   refused({{"distillation-type", "hard"}, {"teacher", "a"}, {"teacher-logits", "b"}},
-          "needs --teacher-checkpoint");
+          "needs its weights, --teacher-checkpoint");
   refused({{"resume", "auto"}}, "--output");
   refused({{"img-size", "32x"}}, "expected N or HxW");
   refused({{"model-args", "depth"}}, "JSON object");

@@ -100,7 +100,7 @@ TEST_CASE("what is no log is refused with its line") {
     return message_of([&] { (void)parse_epochs(kTask, csv, "log.csv"); });
   };
   CHECK(contains(message(""), "log.csv: the first line is not the header"));
-  CHECK(contains(message("a,b\n"), "no header"));
+  CHECK(contains(message("a,b\n"), "not the header"));
   CHECK(contains(message(header + "0,1,,,,1,,,,1,1\nx\n"), "log.csv: line 3 is not a row"));
   CHECK(contains(message(header + "0,1,,,,1,,,,1\n"), "line 2"));      // a column is missing
   CHECK(contains(message(header + "0,1,,,,1,,,,1,1,1\n"), "line 2"));  // one too many

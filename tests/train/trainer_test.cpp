@@ -289,7 +289,7 @@ TEST_CASE("a parameter that no gradient reaches is noticed at the first step") {
   TrainConfig config = tiny_config();
   classification_of(config).mix.mixup = classification_of(config).mix.cutmix = 0;
   CHECK(contains(failure_of(config, Toy::Fault::cut_graph),
-                 "no gradient reached 1 parameters: unused"));
+                 "no gradient reached 1 parameter: unused"));
 }
 
 TEST_CASE("--max-steps stops like a signal does, with a save") {
