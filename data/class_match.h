@@ -60,8 +60,8 @@ struct ClassMatch {
 /// Empty if some of the data's classes do not match.
 [[nodiscard]] std::optional<ClassMatch> find_match(const ModelClasses& model,
                                                    const DataClasses& data);
-/// The same, but throws Error, starting with `where`, that shows the first name without a match
-/// and suggests what to do.
+/// The same, but throws Error if some classes do not match. The message starts with `where`, shows
+/// the first name without a match and suggests a remedy.
 [[nodiscard]] ClassMatch match_classes(const ModelClasses& model, const DataClasses& data,
                                        const std::string& where);
 /// A notice for the user, or "": classes that are missing, classes in a different order, and

@@ -1,4 +1,5 @@
-// The interface of all data sets, numbered images with labels, and opening one by name.
+// The interface of all data sets (numbered images with labels), and the function that opens one by
+// name.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ class Dataset {
   /// `shrink_to` permits a reduced decode (see DecodeOptions).
   [[nodiscard]] virtual Sample get(std::int64_t index, const ChooseBox& choose,
                                    ImageSize shrink_to) const;
-  /// The label, without decoding if the source can tell.
+  /// The label. Sources that store labels separately do not decode the image.
   [[nodiscard]] virtual std::int64_t label(std::int64_t index) const { return get(index).label; }
   /// The bytes of the picture file; none if the image is stored as pixels.
   [[nodiscard]] virtual std::optional<std::string> file(std::int64_t /*index*/) const { return {}; }
@@ -53,8 +54,8 @@ class Dataset {
   virtual void verify(std::int64_t index) const { (void)get(index); }
   /// The name of a sample in messages: its file, if it has one.
   [[nodiscard]] virtual std::string describe(std::int64_t index) const;
-  /// Fills `entry`, whose name is empty, without reading the image. Called for all images at the
-  /// start of a run.
+  /// Fills `entry` without reading the image. The caller passes an entry with an empty name. Called
+  /// for all images at the start of a run.
   virtual void list_entry(std::int64_t index, ListEntry& entry) const;
   /// The common size of all images, or 0 x 0 if they differ.
   [[nodiscard]] virtual ImageSize image_size() const { return {}; }
@@ -95,8 +96,8 @@ class FileDataset : public Dataset {
 
 /// The rule that selects a fraction of a class.
 enum class FractionRule {
-  drawn,  ///< ceil(fraction n) of its n images, at least one, in an order drawn per class
-  first,  ///< its first int(fraction n) images in the order of the set (for files: of their paths)
+  drawn,  ///< ceil(fraction n) of its n images, at least one, in an order drawn at random per class
+  first,  ///< the first int(fraction n) in the set's order (for files: sorted by path)
 };
 template <>
 inline constexpr auto kNames<FractionRule> = std::to_array<Named<FractionRule>>(

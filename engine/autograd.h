@@ -2,8 +2,8 @@
 //
 // An op computes its output and calls record(). Nodes are numbered in creation order and
 // backward() visits them in descending order, so a node runs after all nodes that used its output.
-// The engine sums gradients, undoes broadcasting, checks shapes and frees the tape on the way; the
-// derivative of an op contains nothing but its formula.
+// The engine sums gradients, undoes broadcasting, checks shapes and frees the tape on the way, so
+// the derivative of an op contains only its formula.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One entry of a kernel table (the engine's is in engine/kernels.h, the one of the ops in
-// ops/kernels.h), and the op that this thread is running, for device errors.
+// Kernel: one entry of a device's kernel table (the tables are in engine/kernels.h and
+// ops/kernels.h). Also records the op that this thread is running, for error messages.
 #pragma once
 
 #include <utility>
@@ -25,6 +25,7 @@ class RunningOp {
   RunningOp(const RunningOp&) = delete;
   RunningOp& operator=(const RunningOp&) = delete;
 
+  /// True if this op runs within another op.
   [[nodiscard]] bool is_part() const { return *caller_ != '\0'; }
 
  private:
@@ -44,13 +45,14 @@ class OpsOfTheirOwn {
   const char* caller_;
 };
 
-/// The device of the table that this thread requested last, for "is not implemented on ...":
-/// static text.
+/// The device of the kernel table that this thread requested last, as static text. Completes the
+/// message "... is not implemented on".
 [[nodiscard]] inline const char*& kernels_place() {
   thread_local const char* place = "this device";
   return place;
 }
 
+/// The text of kernels_place() for CUDA, with advice.
 inline constexpr const char* kCudaPlace = "CUDA; move its tensors to the CPU with to(Device{})";
 
 /// A device's implementation of one kind of call; null where the device has none. `Call` holds

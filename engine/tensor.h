@@ -27,8 +27,8 @@ struct TensorOptions {
   Device device = {};
 };
 
-/// Copies of a Tensor refer to the same tensor. Mathematics lives in ops/; members here only move
-/// data.
+/// A reference-counted handle: copies of a Tensor refer to the same tensor. Math ops are in ops/;
+/// the members here only view and copy data.
 class Tensor {
  public:
   Tensor() = default;  ///< undefined: no shape, no storage
@@ -71,7 +71,7 @@ class Tensor {
   /// All elements, row-major.
   [[nodiscard]] std::vector<double> to_vector() const;
 
-  // Recorded on the tape: the derivative moves the gradient back.
+  // Recorded on the tape: backward() passes the gradient back in the source's dtype and device.
   [[nodiscard]] Tensor contiguous() const;     ///< itself when already contiguous
   [[nodiscard]] Tensor clone() const;          ///< contiguous copy
   [[nodiscard]] Tensor to(DType dtype) const;  ///< itself when already of that dtype
@@ -87,11 +87,12 @@ class Tensor {
   [[nodiscard]] Tensor alias(const Shape& shape, const Strides& strides,
                              std::int64_t offset = 0) const;
 
-  // In place. These throw on a tensor that is on the tape, and on a leaf outside NoGrad.
+  // In place. Outside NoGrad, these throw on a tensor that requires a gradient.
   void copy_(const Tensor& source) const;  ///< source broadcasts; any dtype
   void fill_(double value) const;
 
-  [[nodiscard]] bool requires_grad() const;  ///< a leaf that wants a gradient, or computed from one
+  /// True for a leaf that is marked by set_requires_grad(), and for results recorded from one.
+  [[nodiscard]] bool requires_grad() const;
   [[nodiscard]] bool is_leaf() const;
   const Tensor& set_requires_grad(bool on = true) const;  ///< leaves of float dtype only
   [[nodiscard]] Tensor grad() const;                      ///< undefined before the first backward()
@@ -119,7 +120,7 @@ class Tensor {
 [[nodiscard]] Tensor full(const Shape& shape, double value, TensorOptions options = {});
 [[nodiscard]] Tensor scalar(double value, TensorOptions options = {});
 [[nodiscard]] Tensor arange(std::int64_t count, TensorOptions options = {DType::i64, {}});
-/// Row-major values, converted to the dtype; throws unless there are shape.numel() of them.
+/// Row-major values, converted to the dtype; throws unless their number is shape.numel().
 [[nodiscard]] Tensor from_values(const Shape& shape, std::span<const double> values,
                                  TensorOptions options = {});
 [[nodiscard]] Tensor from_values(const Shape& shape, std::initializer_list<double> values,
@@ -129,7 +130,7 @@ class Tensor {
 
 /// Elements that someone else owns, for from_memory().
 struct ForeignMemory {
-  void* data = nullptr;  ///< the first element; may be null only without elements
+  void* data = nullptr;  ///< the first element; may be null only if numel() is 0
   Shape shape{};
   std::optional<Strides> strides{};  ///< strides in elements, of any sign; empty: packed row-major
   TensorOptions options{};           ///< the device of `data`

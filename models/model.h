@@ -1,4 +1,5 @@
-// The base class of all models: parameters and buffers with official names, the task, and costs.
+// The base class of all models: parameters and buffers under the names of the official
+// implementations, the task, and costs.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ struct ModelInfo {
 
 /// Tokens in the blocks of a transformer, for an image of info().img_size.
 struct TokenInfo {
-  TokenGrid grid;           ///< grid at the first block, or at the layers before it
+  TokenGrid grid;           ///< grid at the input of the first layer
   std::int64_t cell = 1;    ///< width and height of a token in pixels
   std::int64_t blocks = 0;  ///< 0: the model is not a transformer
   std::int64_t heads = 0;   ///< attention heads of each block
@@ -43,8 +44,8 @@ struct ModuleCost {
   std::int64_t multiply_adds = 0;
 };
 
-/// Each task has its own class of models, derived from Model, with the forward pass that it needs
-/// (Classifier, Mae).
+/// Each task derives its own interface from Model, with the forward pass that it needs (Classifier,
+/// Mae).
 class Model {
  public:
   Model(ModelInfo info, std::uint64_t seed, TensorOptions options)
@@ -62,8 +63,8 @@ class Model {
   /// it after the last backward() of a step.
   virtual void finish_backward() {}
   [[nodiscard]] virtual TokenInfo tokens() const { return {}; }
-  /// Modules in the order of a probe() of one image of info().img_size: normalisations, and all
-  /// matrix products with their multiply-adds. Runs that probe() (costs.cpp).
+  /// Runs a probe() of one image of info().img_size and lists the modules in the order in which
+  /// they run: normalisations, and all matrix multiplications with their multiply-adds (costs.cpp).
   [[nodiscard]] std::vector<ModuleCost> costs();
   /// Multiply-adds for one image; runs a probe() too.
   [[nodiscard]] std::int64_t multiply_adds();
@@ -74,7 +75,7 @@ class Model {
   [[nodiscard]] const ParameterStore& store() const { return store_; }
 
  protected:
-  /// The root of the tree of names, under which parameters are made.
+  /// The root of the tree of names; parameters are created under it.
   [[nodiscard]] Scope top() { return Scope(store_); }
   [[nodiscard]] Scope at(std::string_view name, Role role = Role::other) {
     return top().as(role) / name;

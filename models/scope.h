@@ -60,19 +60,19 @@ struct Parameter {
   TokenGrid grid{};         ///< grid that its entries are laid out on; 0 x 0: none
 };
 
-/// While an object of this class lives, models made by this thread have parameters with shapes but
-/// without values or memory. It serves to find a model's size before allocating it. Only one may
-/// exist at a time.
+/// While an object of this class is alive, models created by this thread have parameters with
+/// shapes but without values or memory. Use it to find a model's size before allocating it. Only
+/// one may exist at a time.
 class ShapesOnly {
  public:
-  /// Making a parameter throws Error, naming `model`, as soon as all parameters together would need
-  /// more than `most` bytes.
+  /// Creating a parameter throws Error, naming `model`, as soon as all parameters together would
+  /// need more than `most` bytes.
   ShapesOnly(std::string model, std::int64_t most);
   ~ShapesOnly();
   ShapesOnly(const ShapesOnly&) = delete;
   ShapesOnly& operator=(const ShapesOnly&) = delete;
 
-  /// Bytes of the parameters made so far.
+  /// Bytes of the parameters created so far.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] static bool active();
 
@@ -113,8 +113,8 @@ class ParameterStore {
   std::map<std::string, Tensor, std::less<>> by_name_;  // parameters and buffers
 };
 
-/// A place in the tree of names, Scope(store) / "blocks" / 0 / "attn", and a maker of parameters
-/// there.
+/// A place in the tree of names, e.g. Scope(store) / "blocks" / 0 / "attn". Names of parameters
+/// created through it start with that path.
 class Scope {
  public:
   explicit Scope(ParameterStore& store) : store_(&store) {}
@@ -122,14 +122,15 @@ class Scope {
   [[nodiscard]] Scope operator/(std::int64_t child) const;
   /// The same place, giving parameters this role.
   [[nodiscard]] Scope as(Role role) const;
-  /// The same place, initialising linear layers with Xavier's weights (as the code of MAE and DiT).
+  /// The same place, initialising linear layers with Xavier's weights, as in the code of MAE and
+  /// DiT.
   [[nodiscard]] Scope xavier() const;
   /// The same place, marking parameters as part of an autoencoder's decoder.
   [[nodiscard]] Scope decoder() const;
   /// Initial weight of a linear layer here: trunc_normal(0.02), or Xavier's.
   [[nodiscard]] Init linear_weight(std::int64_t in, std::int64_t out) const;
-  /// The same place, for parameters laid out on this grid. On another grid of equal size their
-  /// entries have another meaning.
+  /// The same place, for parameters laid out on this grid. On another grid with the same number of
+  /// tokens their entries have a different meaning.
   [[nodiscard]] Scope over(const TokenGrid& grid) const;
   /// The place / index, for parameters of that block of the model's stack.
   [[nodiscard]] Scope block(std::int64_t index) const;
@@ -144,7 +145,7 @@ class Scope {
   Tensor buffer(std::string_view name, const Shape& shape, const Init& init, DType dtype) const;
 
  private:
-  /// Makes a tensor and the store's record of it.
+  /// Creates a tensor and the store's record of it.
   [[nodiscard]] Parameter make(std::string_view name, const Shape& shape, const Init& init,
                                TensorOptions options, Decay decay) const;
 

@@ -29,7 +29,7 @@ struct ViTConfig {
   PermutationConfig permute;  ///< the permutation: permute_T (swaps), permute_delta, permute_seed
 };
 
-/// Strict: throws on unknown keys, values out of range and sizes that do not divide.
+/// Strict: throws on unknown keys, values out of range and sizes that do not divide evenly.
 [[nodiscard]] ViTConfig read_vit_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const ViTConfig& c);
 

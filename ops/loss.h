@@ -1,5 +1,5 @@
-// Losses. Logits are [B, K]; the result is an f32 scalar (f64 for f64 logits) for any dtype of the
-// logits. All softmaxes are computed in f32 or better.
+// Losses. Logits are [B, K]; the result is an f32 scalar for any dtype of the logits except f64,
+// which gives f64. All softmaxes are computed in f32 or better.
 #pragma once
 
 #include "base/names.h"
@@ -7,7 +7,8 @@
 
 namespace fovea::ops {
 
-/// mean_b [(1 - s) nll + s mean_k(-log p_k)], labels i64 [B] in [0, K).
+/// mean_b [(1 - s) (-log p_label) + s mean_k(-log p_k)] with s = smoothing; labels i64 [B] in
+/// [0, K).
 [[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
                                    double smoothing = 0);
 /// mean_b [-sum_k t_k log p_k], targets [B, K]; no gradient to the targets.

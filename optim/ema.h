@@ -13,7 +13,7 @@ namespace fovea {
 /// values at construction (timm 0.3.2). Integer buffers are copied.
 ///
 /// With warm-up (timm's ModelEmaV3) the decay of update t = 1, 2, ... is at most 1 - t^(-2/3), so
-/// the early values, which change most, soon lose their weight.
+/// the weight of the early values, which change most, soon drops.
 class Ema {
  public:
   explicit Ema(const ParameterStore& store, double decay, bool warmup = false);
@@ -38,7 +38,8 @@ class Ema {
 /// It is 0 with warm-up, because the first update has decay 0.
 [[nodiscard]] double share_of_first_values(double decay, bool warmup, std::int64_t updates);
 
-/// While an object lives, the store holds the averages; afterwards its own values, bit for bit.
+/// While an object of this class is alive, the store contains `values`, such as the averages. The
+/// destructor restores the store's own values bit for bit.
 class SwappedWeights {
  public:
   SwappedWeights(const ParameterStore& store, const std::map<std::string, Tensor>& values);

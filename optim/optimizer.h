@@ -44,7 +44,7 @@ struct OptimizerOptions {
   double momentum = 0.9;   ///< sgd, momentum, lars, muon
   double layer_decay = 1;  ///< learning rate factor per layer, see layer_decay.h
   LastNorm layer_decay_norm = LastNorm::with_block;
-  /// Factors multiply with each other and with layer_decay's.
+  /// Learning rate factors by parameter name. They multiply with each other and with layer_decay's.
   std::vector<NamedRate> named_rates{};
   bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in recent timm
 };

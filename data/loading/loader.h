@@ -54,7 +54,8 @@ class Loader {
   }
   /// The bad images encountered since the last call.
   [[nodiscard]] std::vector<BrokenImage> take_bad_images();
-  /// Called with what next() is waiting for, every options.seconds_without_word during a wait.
+  /// Called during a wait in next(), every options.seconds_without_word, with a message such
+  /// as "waiting for images".
   std::function<void(const std::string& what)> on_wait{};
 
  private:

@@ -1,5 +1,5 @@
-// Multi-head self-attention. ops::self_attention slices q, k and v from one matrix product and
-// never stores the N x N weights. Per head it computes softmax(q k^T / sqrt(D)) v.
+// Multi-head self-attention: softmax(q k^T / sqrt(D)) v per head. One linear layer computes q, k
+// and v; ops::self_attention reads them in place and never stores the N x N weights.
 #pragma once
 
 #include <cmath>
@@ -25,8 +25,9 @@ struct AttentionConfig {
   double attn_drop_rate = 0, proj_drop_rate = 0;
 };
 
-/// softmax(q k^T / sqrt(D) + bias) v with dropout of the attention weights, which have to be stored
-/// for it. qkv [B, N, 3 H D] -> [B, N, H D]; bias as in ops::self_attention.
+/// softmax(q k^T / sqrt(D) + bias) v with dropout of the attention weights. Unlike
+/// ops::self_attention it stores these weights. qkv [B, N, 3 H D] -> [B, N, H D]; bias as in
+/// ops::self_attention.
 [[nodiscard]] inline Tensor attend_with_dropout(const Tensor& qkv, std::int64_t heads,
                                                 const Tensor& bias, const Dropout& drop,
                                                 Context& ctx) {
@@ -69,6 +70,7 @@ class Attention {
   }
 
  private:
+  /// The qkv layer. If `qk_embed` is defined, q and k are computed from x + qk_embed, and v from x.
   [[nodiscard]] Tensor project(const Tensor& x, const Tensor& qk_embed) const {
     const Tensor qkv = qkv_(x);
     if (!qk_embed.defined()) return qkv;
@@ -77,6 +79,7 @@ class Attention {
     return ops::cat({ops::slice(moved, 2, 0, 2 * C), ops::slice(qkv, 2, 2 * C, 3 * C)}, 2);
   }
 
+  /// The weighted values [B, N, C], before the output projection.
   [[nodiscard]] Tensor mixed(const Tensor& qkv, const Tensor& bias, Context& ctx,
                              const Positions& where) const {
     if (attn_drop_.drops(ctx)) return attend_with_dropout(qkv, heads_, bias, attn_drop_, ctx);

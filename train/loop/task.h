@@ -43,11 +43,11 @@ class Task {
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
   /// Assignment of parameters to losses. Logs, guards and schedules use the first group's loss;
   /// losses of other groups are logged through TaskLoss::parts. A model that computes values once
-  /// per step (Model::finish_backward()) has one group.
+  /// per step (Model::finish_backward()) must have a single group.
   [[nodiscard]] virtual ParameterSplit split() const { return {}; }
   /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
-  /// True if it is expected that this parameter gets no gradient.
+  /// True if this parameter is expected to receive no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
   /// Metrics on a data set or a part of it, and the outcome of the pass.

@@ -49,7 +49,7 @@ struct TrainerOptions : LoopOptions {
 /// Differences from the saved run that are accepted.
 struct ResumeOptions {
   bool other_images = false;  ///< resume even if the data set differs
-  /// Batch size and accumulation of the saved run; empty: as now.
+  /// Batch size and accumulation of the saved run; empty: the same as in this run.
   std::optional<StepSize> step_before{};
 };
 
@@ -100,8 +100,11 @@ class Trainer {
   bool finish_epoch();
   void after_step();
   void note_bad_images(const std::vector<BrokenImage>& images);
+  /// Calls act() and adds the step and epoch to the message of an error.
   void naming_the_step(const std::function<void()>& act) const;
+  /// Calls TrainStep::settle(); see naming_the_step().
   void settle();
+  /// Throws if a tensor of the run's state is not finite.
   void require_finite();
   [[noreturn]] void refuse_to_save(const std::string& what) const;
   [[nodiscard]] Task::Evaluated evaluate_to_save();

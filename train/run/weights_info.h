@@ -1,5 +1,5 @@
-// The weights files of a run: official names only, with metadata for building the model and
-// preprocessing its images.
+// The weights files of a run: tensors under the official implementation's names, with metadata for
+// building the model and preprocessing its images.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct WeightsInfo {
   std::map<std::string, double> scores{};  ///< held-out scores by metric name
 };
 
-/// The file for `values` by official names: the model's own weights or averages.
+/// The file for `values`, by official name: the model's own weights or averages.
 [[nodiscard]] PendingFile weights_file(const std::filesystem::path& path, const Model& model,
                                        const std::map<std::string, Tensor>& values,
                                        const WeightsInfo& info);
@@ -36,10 +36,10 @@ struct WeightsInfo {
 [[nodiscard]] WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& path);
 [[nodiscard]] WeightsInfo read_weights_info(const std::filesystem::path& path);
 
-/// What the weights of a head of `count` classes call them.
+/// The class names in the metadata. `count` is the size of the head, used if there are no names.
 [[nodiscard]] ModelClasses learned_classes(const WeightsInfo& info, std::int64_t count);
-/// That the weights of `path` expect other colours than `own`, which are settings of the run; ""
-/// where they expect these, or nothing says which.
+/// A notice that the weights of `path` were trained with a mean and std other than `own`, the run's
+/// settings. "" if they are equal, or if neither the metadata nor a config.json records them.
 [[nodiscard]] std::string other_colors(const Metadata& metadata, const std::filesystem::path& path,
                                        const Normalization& own);
 
