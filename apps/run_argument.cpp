@@ -1,5 +1,5 @@
-// Parsing of run arguments. Existing folders resolve the ambiguity of "=": names of runs contain
-// settings, and settings contain "=".
+// Parsing of run arguments. A run's folder name may contain settings, and so "="; existing folders
+// resolve the ambiguity.
 #include "apps/run_argument.h"
 
 #include <algorithm>

@@ -145,7 +145,7 @@ void apply(const Fields& fields, std::string_view json, const std::string& where
            const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
   refuse_unknown(fields, object, where, others);
-  std::map<std::string, std::string> set_by;  // of each setting, what the file calls it
+  std::map<std::string, std::string> set_by;  // setting -> its name in the file
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
     const Field* const other = find_other(others, name);

@@ -1,4 +1,4 @@
-// Handles the decorations that systems, editors and shells add to list entries.
+// Strips byte-order marks, line endings, blanks and quotes from list entries.
 #include "base/lists.h"
 
 #include <algorithm>

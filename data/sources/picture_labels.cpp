@@ -37,7 +37,7 @@ std::int64_t find_class(const PictureLabels& labels, const std::string& text,
   return number;
 }
 
-/// The class of a word in an ordered list, where numbers are those of the kit.
+/// The class of an entry without a picture. Numbers are those of ImageNet's development kit.
 std::string class_in_order(const PictureLabels& labels, const std::string& word) {
   const auto number = parse_integer(word);
   if (!number) return word;
@@ -84,7 +84,7 @@ std::vector<std::string> words_of_pictures(const PictureLabels& labels,
   return words;
 }
 
-/// A class, and the boxes that Kaggle's table has behind it: of four whole numbers each.
+/// Drops the boxes, four whole numbers each, that follow the class in Kaggle's table.
 std::string without_boxes(const std::string& text) {
   const std::vector<std::string> words = words_of(text);
   const bool has_box = words.size() > 4 && std::all_of(words.begin() + 1, words.begin() + 5,
@@ -94,7 +94,8 @@ std::string without_boxes(const std::string& text) {
   return has_box ? words.front() : text;
 }
 
-/// A picture and its class, or a class alone. Between commas or tabs either may have blanks.
+/// Splits a line into a picture and its class, or a class alone. Both may contain blanks if commas
+/// or tabs separate them.
 std::vector<std::string> columns_of(const std::string& line) {
   std::string commas = line;
   std::replace(commas.begin(), commas.end(), '\t', ',');
@@ -120,7 +121,7 @@ PictureLabels parse_picture_labels(std::string_view text, const std::string& whe
     if (columns.empty()) continue;
     check(labels.classes.empty() || named == !labels.pictures.empty(), where, ": entry ", line,
           " is ", in_quotes(content), ", expected ",
-          named ? "only a class" : "a picture and its class", " as in the entries before");
+          named ? "only a class" : "a picture and its class", " as in the previous entries");
     if (named) labels.pictures.push_back(without_ending(columns[0]));
     labels.classes.push_back(named ? columns[1] : unquoted(columns[0]));
   }
@@ -145,7 +146,7 @@ ClassList listed_classes(const PictureLabels& labels, const std::vector<std::str
   for (const std::string& word : classes) {
     check(
         !parse_integer(word), labels.where, ": has the class ", word,
-        ", a number, but there are no class folders to count; --class-map FILE names the classes");
+        ", a number, but there are no class folders to number; --class-map FILE names the classes");
   }
   check(!classes.empty(), labels.where, ": has no labels for the ", names.size(), " pictures");
   return {{classes.begin(), classes.end()}, labels.where};

@@ -15,15 +15,15 @@ namespace fovea {
 /// A list with a class for each picture, in one of two forms:
 ///   PICTURE CLASS ...  a file name, with or without its extension, and its class: a folder name or
 ///                      a number from 0 on; separated by commas, blanks or tabs. Names that contain
-///                      a separator are quoted; blanks may also stand in names between commas or
-///                      tabs. Further columns and lines about other pictures are ignored. Kaggle's
+///                      a separator are quoted, except names with blanks between commas or tabs.
+///                      Further columns and lines about other pictures are ignored. Kaggle's
 ///                      LOC_val_solution.csv, Tiny ImageNet's val_annotations.txt
 ///   CLASS              one line per picture, in the order of their names: a folder name, or a
 ///                      number from 1 to 1000 of ImageNet's development kit, whose order differs
 ///                      from that of the folders. ILSVRC2012_validation_ground_truth.txt
 struct PictureLabels {
   std::string where;                  ///< starts messages
-  std::vector<std::string> pictures;  ///< without extensions; empty: in order
+  std::vector<std::string> pictures;  ///< without extensions; empty: CLASS form
   std::vector<std::string> classes;   ///< names, or numbers in the PICTURE CLASS form
 };
 

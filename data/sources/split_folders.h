@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// Common folder names of a split, the most usual first; timm's readers know the same ones.
+/// Common folder names of a split, the most common first; timm's readers accept the same names.
 [[nodiscard]] const std::vector<std::string>& usual_split_names(Split split);
 
 /// The flag "--train-split" or "--val-split", with its value.

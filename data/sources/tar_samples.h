@@ -24,10 +24,10 @@ struct TarSamples {
 /// Members whose paths are equal up to the first dot of the file name, the key, form one sample,
 /// even if they are not adjacent. Its picture is the member named by the key and a picture
 /// extension, or the only member with a picture extension ("000.input.png"). Its label is read
-/// from the .cls, otherwise from a number "label" in the .json, otherwise from the .txt. If names
-/// contain dots themselves, so that a key has several pictures, the last dot counts. Names that
-/// start with a dot and WebDataset's metadata are ignored. Throws Error, starting with `name`, if
-/// a .cls member is not a number >= 0.
+/// from the .cls, otherwise from a number "label" in the .json, otherwise from the .txt. If a
+/// key has several pictures because the names themselves contain dots, the key ends at the last
+/// dot. Names that start with a dot and WebDataset's metadata are ignored. Throws Error, starting
+/// with `name`, if a .cls member is not a number >= 0.
 [[nodiscard]] TarSamples group_tar(const ByteSource& bytes, const std::vector<TarMember>& members,
                                    const std::string& name);
 

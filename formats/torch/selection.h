@@ -1,4 +1,4 @@
-// Selects the dictionary of weights in a pickled object: a checkpoint contains much else.
+// Selects the dictionary of weights in a pickled checkpoint, which also contains other values.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace fovea {
 
 struct Selection {
   PickleRef dictionary = 0;
-  bool by_key = false;  ///< false: the only candidate; a given key was meant for other files
+  bool by_key = false;  ///< false: the only candidate; a given key was ignored
 };
 
 /// The dictionary that `key` selects, by the rules of TorchDictionary. Throws Error, starting with

@@ -42,7 +42,7 @@ class GridFit {
   [[nodiscard]] Fitted fit(const Parameter& p, const Tensor& file) const;
 
  private:
-  /// A grid, and the note for the user if it is a guess.
+  /// A grid, and a note for the user if the grid is a guess.
   struct Source {
     TokenGrid grid;
     std::string note{};

@@ -1,4 +1,4 @@
-// Where weights come from: the model they were saved from, as far as it is known.
+// The origin of weights: the model that they were saved from, if known.
 #pragma once
 
 #include <filesystem>

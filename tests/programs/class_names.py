@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Gives the programs the same pictures under other class names, in other orders and in parts, and lists in the formats
-of other programs: results for each class must stay the same, or be rejected with advice.
+"""Runs the programs on the same pictures under other class names, in other orders and in parts, and on lists in the
+formats of other programs: results for each class must stay the same, or the input be rejected with advice.
 
     tests/programs/class_names.py [--build build]
 

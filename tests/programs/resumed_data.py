@@ -92,7 +92,7 @@ def rename(old, new):
     return lambda root: (root / "train" / old).rename(root / "train" / new)
 
 
-# A change of class folders, and words of what is said.
+# Changes to the class folders, each with texts that the error must contain.
 CHANGES = {
     "a class is renamed": (lambda root: [(root / s / "bee").rename(root / s / "dog") for s in ("train", "val")],
                            ['class 1 is "cat" and was "bee"']),
@@ -171,7 +171,7 @@ def teachers(table):
 
 
 def others(table):
-    """Other messages before a run."""
+    """Checks the other messages before a run."""
     distilled = ["train_cifar", *TRAIN, "--model", "deit_tiny_distilled_patch4_32", "--max-steps", "2"]
     table.accepted("a distilled model without a teacher", ["mean of both heads, as in timm"], *distilled,
                    "--output", table.folder / "timm")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that idle threads of a program soon sleep, unless the user configures how they wait.
+"""Checks that a program's idle threads go to sleep early, unless the user configures how they wait.
 
     tests/programs/waiting.py [--build build] [--times]
 

@@ -112,9 +112,9 @@ Agreement agreement(std::span<const std::int64_t> said, std::span<const std::int
     ++times_said[said[i]];
     ++times_shown[labels[i]];
   }
-  // Rows in another order are right as often as two random draws agree. If nearly all labels are
-  // one class, as at the start of a sorted list, any order is nearly as good: then the best
-  // constant guess is the reference.
+  // Shuffled rows are right as often as two random draws agree. If nearly all labels are one class,
+  // as at the start of a sorted list, shuffling changes almost nothing, and the reference is a
+  // uniform guess over the classes.
   double shuffled = 0, most = 0;
   const auto rows = static_cast<double>(labels.size());
   for (std::size_t k = 0; k < times_said.size(); ++k) {

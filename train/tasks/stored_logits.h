@@ -41,11 +41,11 @@ struct Agreement {
   std::int64_t rows = 0, right = 0;
   double chance = 0;  ///< rows expected to be right for unrelated images
 
-  /// True if the hits are at most three standard deviations above chance. All rows right is never
-  /// chance.
+  /// True if the number of right rows is at most three standard deviations above chance. False if
+  /// all rows are right.
   [[nodiscard]] bool is_chance() const;
 };
-/// `said` and `labels` have one class per row, below `classes`.
+/// Compares the predictions `said` with the labels: one class per row, below `classes`.
 [[nodiscard]] Agreement agreement(std::span<const std::int64_t> said,
                                   std::span<const std::int64_t> labels, std::int64_t classes);
 
