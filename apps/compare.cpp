@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
       argc, argv,
       {"compare", "Compares runs side by side; runs with the same label are averaged.",
        "RUN_DIR, or LABEL=RUN_DIR", fields});
-  if (arguments.empty()) throw UsageError("compare: name at least one run folder");
+  if (arguments.empty()) throw UsageError("compare: name at least one run directory");
   check_usage(curves.empty() || !output.empty(),
               "--curve: the figure needs a folder; add --output DIR");
   const Comparison comparison = read_runs(arguments);

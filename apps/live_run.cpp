@@ -97,7 +97,7 @@ void LiveRun::note_missing_profile() {
   if (!profile_.cut_short()) return;
   console_.print(
       "note: --profile " + std::to_string(config_.request.profile) +
-      ": the run ended before that many steps after the first two; no trace was written");
+      ": no trace was written; the run ended before that many steps after the first two");
 }
 
 /// Writes the report. A failing report must not fail the run, which is already complete.

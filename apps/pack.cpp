@@ -44,7 +44,8 @@ Fields fields_of(Request& r) {
   pack.add("output", &r.output, "folder for train.pack and val.pack");
   pack.choice("store", &r.store, "image files as they are, or decoded pixels", {"files", "pixels"});
   pack.number("short-side", &r.short_side,
-              "shrink images with a longer shorter side; 0: shrink none", {0, 65500});
+              "shrink larger images until their shorter side has this length; 0: never",
+              {0, 65500});
   pack.number("quality", &r.quality, "JPEG quality of shrunk images", {1, 100});
   pack.add("overwrite", &r.overwrite, "overwrite existing packs");
   pack.number("threads", &r.threads, "threads; 0: all", {0, 1024});

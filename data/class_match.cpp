@@ -136,8 +136,8 @@ std::optional<ClassMatch> match_unnamed(const ModelClasses& model, const DataCla
 std::string examples(const ClassNames& names) { return first_few(names, 5); }
 
 constexpr std::string_view kWayOut =
-    "; --class-map FILE lists the data set's classes in the model's order, one per line, or only "
-    "the classes of the model";
+    "; --class-map FILE lists the data set's classes in the model's order, one per line, or "
+    "selects those that the model has";
 
 [[noreturn]] void refuse_counts(const ModelClasses& model, const DataClasses& data,
                                 const std::string& where) {
@@ -158,7 +158,7 @@ constexpr std::string_view kWayOut =
   while (known[k] < 0 || known[k] == static_cast<std::int64_t>(k)) ++k;
   fail(where, ": entry ", k + 1, " of the class map is \"", names[k],
        "\", the name of the model's class ", known[k],
-       "; expected it at that position, because other lines name none of its classes");
+       "; expected the model's order, because the map also has names that the model does not have");
 }
 
 [[noreturn]] void refuse_unknown(const ModelClasses& model, const ClassNames& names,

@@ -56,7 +56,7 @@ bool is_map(const Shape& shape) {
   return shape.rank() == 3 && shape[0] > 1 && shape[0] == shape[1];
 }
 
-/// Places of a map outside its grid along one axis, both margins together.
+/// Number of places in both margins of a map, along one axis.
 std::int64_t surplus_of(const Shape& map, const TokenGrid& grid) { return map[0] - grid.size[0]; }
 
 /// Resizes x [1, C, P, P] along one axis so that `size` places lie between its margins. Margins are
@@ -94,9 +94,9 @@ double difference_from_computed(const Tensor& file, const TokenGrid& grid) {
   return worst;
 }
 
-/// The grid of a computed table. Its values identify the grid uniquely.
+/// Finds the grid of a computed table. Its values identify the grid uniquely.
 std::optional<TokenGrid> grid_shown_by(const Tensor& table, std::int64_t prefix) {
-  if (table.size(2) % 4 != 0) return {};  // sincos_table() has none
+  if (table.size(2) % 4 != 0) return {};  // sincos_table() needs a multiple of 4
   const std::int64_t patches = table.size(1) - prefix;
   for (std::int64_t height = 1; height <= patches; ++height) {
     const TokenGrid grid{{height, patches / height}, prefix};
@@ -195,11 +195,12 @@ Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const Token
   const bool same = difference <= kRounding;
   const auto stated = stated_.find(p.name);
   const bool was_computed = stated != stated_.end() && is_computed(stated->second);
-  const std::string differs = text_of(p.name, " differs from the sin-cos table for ",
-                                      grid_text(from), " patches, by up to ", difference);
+  const std::string differs = text_of(p.name, " differs by up to ", difference,
+                                      " from the sin-cos table for ", grid_text(from), " patches");
   if (!same && !was_computed) {
-    return {.misfit = differs +
-                      ", which this model computes; a model with pos_embed learned accepts them"};
+    return {.misfit =
+                differs +
+                " that this model computes; a model with pos_embed learned accepts other values"};
   }
   Fitted fitted;
   if (from == p.grid) {

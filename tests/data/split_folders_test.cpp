@@ -269,7 +269,7 @@ TEST_CASE("a flat folder is tested with the classes that its labels name") {
   CHECK(kit->class_names().at(kit->label(0)) == "n01751748");
   CHECK(kit->label(0) == 65);  // as everybody counts ImageNet's classes
   write_file_atomically(options.val_labels, "a,0\nb,0\nc,1\n");
-  CHECK(contains(opening_error(options, Split::test), "there are no class folders to count"));
+  CHECK(contains(opening_error(options, Split::test), "there are no class folders to number"));
 }
 
 TEST_CASE("pictures beside class folders are counted and told") {

@@ -299,8 +299,7 @@ TEST_CASE("a head goes by the names of its classes when a run starts from it") {
   CHECK(values(anew.weights, "head.weight") == values(fresh, "head.weight"));
   CHECK(values(anew.weights, "head.bias") == values(fresh, "head.bias"));
   CHECK(values(anew.weights, "cls_token") == values(saved, "cls_token"));
-  CHECK(
-      contains(anew.notices, "its head is for other classes (disc, square, triangle and 7 more)"));
+  CHECK(contains(anew.notices, "its head has other classes (disc, square, triangle and 7 more)"));
   CHECK(contains(anew.notices, "it is reinitialised"));
   CHECK(contains(anew.notices, "copied 30 of 32 tensors"));
 

@@ -55,9 +55,9 @@ TEST_CASE("a run that finds other images ends with the first difference, and not
   CHECK(failure(data_of_seed(3, 3)).empty());
   CHECK(failure(data_of_seed(4, 3)) ==
         file.string() +
-            ": was saved by a run on other training images: the first differing image is "
-            "0, image 0; --accept-other-images continues with the present images");
-  CHECK(contains(failure(data_of_seed(3, 4)), "a run on other test images"));
+            ": was saved by a run with different training images: the first differing image is "
+            "0, image 0; --accept-other-images continues with the current images");
+  CHECK(contains(failure(data_of_seed(3, 4)), "a run with different test images"));
   CHECK(contains(failure(tiny_data(51)), "class \"disc\" has 6 images, 5 before"));
   const Datasets all = tiny_data();
   const Datasets half{select(all.train, {.fraction = 0.5}), all.test};

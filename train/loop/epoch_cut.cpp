@@ -20,8 +20,8 @@ void require_place(const Progress& progress, const EpochCut& cut, const std::str
                     whole_steps / cut.steps() == at.epoch && whole_batches % cut.batches == 0 &&
                     whole_batches / cut.batches == at.epoch;
   check(fits, where, ": is at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
-        " steps of ", progress.forward, " batches, but an epoch has ", cut.steps(), " and ",
-        cut.batches, " here; is this a different data set?");
+        " steps of ", progress.forward, " batches, but an epoch of this data set has ", cut.steps(),
+        " steps of ", cut.batches, " batches; is this a different data set?");
 }
 
 void move_place(Progress& progress, const EpochCut& from, const EpochCut& to) {

@@ -121,7 +121,7 @@ TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
   ctx.step = static_cast<std::uint64_t>(progress.forward++);
   TaskLoss loss = task_->loss(batch, ctx);
   check(loss.total.defined() && loss.further.size() + 1 == groups_.size(),
-        "training: the task gave ", loss.further.size() + (loss.total.defined() ? 1 : 0),
+        "training: the task returned ", loss.further.size() + (loss.total.defined() ? 1 : 0),
         " losses for ", groups_.size(), " groups of parameters; the first group always needs one");
   numbers_.current().add_batch(loss, batch.size());
   if (numbers_.loss_is_bad() && !guard_.skips_nonfinite()) {

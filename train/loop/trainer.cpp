@@ -64,7 +64,7 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
     const std::optional<ImageLists> lists = parse_image_lists(saved.images, where);
     if (!lists) {
       notices.add(where, ": does not record the run's images (saved by an earlier version); ",
-                  "continuing with the present images");
+                  "continuing with the current images");
     } else if (saved.images != images_) {
       compare_images(*lists, how.other_images, where, notices);
     }
@@ -83,8 +83,8 @@ void Trainer::compare_images(const ImageLists& saved, bool accept, const std::st
                              Notices& notices) const {
   const auto compare = [&](const char* which, const ImageList& earlier, const Dataset& dataset) {
     const std::string text = difference(earlier, dataset);
-    check(accept || text.empty(), where, ": was saved by a run on other ", which, " images: ", text,
-          "; --accept-other-images continues with the present images");
+    check(accept || text.empty(), where, ": was saved by a run with different ", which,
+          " images: ", text, "; --accept-other-images continues with the current images");
     if (!text.empty()) notices.add("the ", which, " images differ from the saved run's: ", text);
   };
   compare("training", saved.train, *data_.train);

@@ -39,7 +39,7 @@ void add_fields(Fields& fields, RunContext& context) {
   run.number("seed", &context.seed, "seed of all random numbers", {0, 1e9}).fixed = true;
   run.add("device", device_access(&context.device), "cpu, cuda or cuda:N");
   run.add("allow-tf32", &context.allow_tf32,
-          "CUDA: f32 matrix products round their operands to TF32 (10-bit mantissa)");
+          "CUDA: f32 matrix multiplications round their operands to TF32 (10-bit mantissa)");
   run.choice("precision", &context.precision, "precision of the activations; parameters stay f32",
              {"f32", "bf16"});
   run.number("threads", &context.threads, "compute threads; 0: all. Results do not depend on it",

@@ -48,7 +48,7 @@ void match_heads(const HeadOrigin& origin, const std::vector<std::string>& class
   const std::string head = origin.where + ": its head ";
   if (!match) {
     notices.add(
-        head, "is for other classes (", first_few(origin.learned.names), ") than this run's (",
+        head, "has other classes (", first_few(origin.learned.names), ") than this run (",
         first_few(classes),
         "): ", origin.finetune ? "it is reinitialised" : "it is kept; --finetune reinitialises it");
     if (!origin.finetune) return;

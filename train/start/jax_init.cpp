@@ -55,7 +55,7 @@ Init jax_init(Role role, const Shape& shape) {
 
 void initialise_as_jax(const Model& model, std::uint64_t seed) {
   if (!model.store().find(Role::attention).defined()) {
-    throw UsageError("--init jax: is for ViT, DeiT, CPVT and PiT, not for " + model.info().name);
+    throw UsageError("--init jax: supports ViT, DeiT, CPVT and PiT, got " + model.info().name);
   }
   const NoGrad no_grad;
   std::uint64_t index = 0;

@@ -75,7 +75,8 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
     }
   }
   if (same_step && step_size(saved) != step_size(now)) {
-    notices.add("a step takes the same ", images, " images in different batches: random draws per ",
+    notices.add("each step has the same ", images,
+                " images in different batches: random draws per ",
                 "batch (mixing, drop path) and the last digits of sums will differ");
   }
   if (!same_step) {

@@ -98,7 +98,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   const std::int64_t side = dataset.image_size().height;  // 0: images vary in size
   if (patch >= 16 && side > 0 && side <= 32) {
     notices.add(name, ": patches of ", patch, " pixels on images of ", side,
-                " are very large; --patch-size 4 is usual here");
+                " are very large; --patch-size 4 is usual for this size");
   }
   freeze_parameters(config.frozen, *model, notices);
   check_rates(config.step.optimizer.named_rates, *model);
