@@ -30,7 +30,7 @@ std::string settings_of(TrainConfig config) {
   const std::string recipe_name = "the recipe for " + dataset;
   const std::string table = settings_table(fields_of(config), fields_of(recipe));
   if (table.empty()) return "settings  " + recipe_name + " (--verbose shows all)\n";
-  return "settings  " + recipe_name + " (--verbose shows all), except\n" + table;
+  return "settings  " + recipe_name + " (--verbose shows all), except for\n" + table;
 }
 
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".

@@ -19,7 +19,7 @@ RunFolder own_folder(const TrainConfig& config, std::optional<RunFolder> claimed
   RunFolder folder = continued ? std::move(*claimed) : RunFolder(config, console);
   const RunPaths& paths = folder.paths();
   check(continued || !std::filesystem::exists(paths.state()), paths.folder.string(),
-        ": another run finished there in the meantime; choose another --output");
+        ": another run was saved there in the meantime; choose another --output");
   TrainConfig written = config;
   write_file_atomically(paths.config(), to_json(fields_of(written)));
   return folder;

@@ -31,7 +31,7 @@ fs::path newest_run() {
   }
   check(!newest.empty(),
         "no checkpoint was given, and runs/ has no run with a finished epoch; "
-        "./run train_cifar makes one");
+        "./run train_cifar creates one");
   return newest;
 }
 

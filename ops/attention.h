@@ -19,8 +19,8 @@ struct AttentionOptions {
                                const Tensor& bias = {}, AttentionOptions options = {});
 
 /// The same for the output of a qkv layer: qkv [B, N, 3, H, D] flattened to [B, N, 3 H D] ->
-/// concatenated heads, [B, N, H D]. The kernel reads q, k and v in place by their
-/// strides, which saves eight permutes.
+/// concatenated heads, [B, N, H D]. The kernel reads q, k and v in place by their strides, which
+/// saves eight permutes.
 [[nodiscard]] Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias = {},
                                     AttentionOptions options = {});
 

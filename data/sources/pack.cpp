@@ -20,7 +20,7 @@ fs::path require_pack(const DatasetOptions& options, Split split) {
   fs::path path = find_pack(options, split);
   const char* what = split == Split::train ? "train" : "val";
   check(!path.empty(), options.data_dir.string(), ": contains no ", what,
-        ".pack; ./run pack makes one, --", what, "-split sets another path");
+        ".pack; ./run pack creates one, --", what, "-split sets another path");
   return path;
 }
 

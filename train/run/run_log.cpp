@@ -57,7 +57,7 @@ std::optional<double> value_of(const EpochRow& row, const Column& column) {
   const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
   if (group.empty()) return {};
   check(group.size() == column.count, "log: got ", group.size(), " numbers for the ", column.count,
-        " columns such as ", column.name);
+        " columns of the group with ", column.name);
   return group[column.index];
 }
 

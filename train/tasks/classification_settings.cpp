@@ -20,7 +20,7 @@ void add_loss_fields(FieldGroup& g, ObjectiveOptions& options) {
 
 void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
   FieldGroup g(fields, "Distil");
-  g.choice("distillation-type", &options.distillation, "also learn from a teacher");
+  g.choice("distillation-type", &options.distillation, "also train on the outputs of a teacher");
   g.number("distillation-alpha", &options.alpha, "weight of the teacher's loss", {0, 1});
   g.number("distillation-tau", &options.tau, "temperature of soft and bce distillation",
            {1e-3, 1e3})
