@@ -223,7 +223,7 @@ def flag_cases(cases, program, folder):
     for name, text, word in [("unknown key", '{"epoch": 3}', "epochs"), ("not JSON", "{", ""),
                              ("a string for a number", '{"epochs": "many"}', "epochs"),
                              ("a trailing comma", '{"epochs": 3,\n}', "line 1, column 13"),
-                             ("a name twice", '{"epochs": 3, "epochs": 4}', "stands there twice"),
+                             ("a name twice", '{"epochs": 3, "epochs": 4}', "is given twice"),
                              ("two names of a setting", '{"batch-size": 8, "batch_size": 16}', "same setting"),
                              ("YAML", "batch_size: 128\naa: null\n", "is YAML"),
                              ("nothing", "", "got nothing"),

@@ -122,8 +122,9 @@ TEST_CASE("logits that do not say it are measured by the labels, and chance is a
 TEST_CASE("logits that say the first class of a sorted list alone are chance") {
   const SortedImages images;
   const WantedLogits wanted{images, "folder", 2};
-  CHECK(contains(Read(zeros({images.size(), 2}), {}, wanted).error,
-                 "of 1000 of its rows 50.0 % say their image's own class (chance is 50.0 %)"));
+  CHECK(
+      contains(Read(zeros({images.size(), 2}), {}, wanted).error,
+               "of 1000 of its rows, 50.0 % predict the label of their image (chance is 50.0 %)"));
   CHECK(Read(logits_of(images, sequential_order(images.size())), {}, wanted).error.empty());
 }
 
@@ -157,7 +158,7 @@ TEST_CASE("columns of logits follow the names that the file gives them") {
 
   own.erase("classes");
   own.merge(classes_metadata({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
-  CHECK(contains(Read(logits, own, wanted).error, "knows no class \"disc\""));
+  CHECK(contains(Read(logits, own, wanted).error, "has no class \"disc\""));
   CHECK(Read(logits, own, {*images, "builtin", 10, true}).taken == logits.to_vector());
   own["classes"] = "[1";
   CHECK(contains(Read(logits, own, wanted).error, "its list of classes cannot be read"));
