@@ -122,7 +122,7 @@ TEST_CASE("--init jax: heads and biases at zero, the other spreads as stated") {
         model->store().find("cls_token").to_vector());
   config.model.name = "pervit_tiny_32";
   config.model.settings = {};
-  CHECK(contains(message_of([&] { notices_of(config); }), "not for pervit_tiny_32"));
+  CHECK(contains(message_of([&] { notices_of(config); }), "got pervit_tiny_32"));
 }
 
 TEST_CASE("heads are scaled and their biases set when asked, those of a file too") {

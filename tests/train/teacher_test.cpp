@@ -67,7 +67,7 @@ TEST_CASE("a teacher of other classes is refused, unless a class map says the or
   Taught t;
   const Names others{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
   const std::string error = message_of([&] { (void)t.teacher(others, *t.images); });
-  CHECK(contains(error, "has no class \"disc\" and 9 more"));
+  CHECK(contains(error, "has no class \"disc\" (nor 9 more of the data set)"));
   CHECK(contains(error, "teacher "));
   const std::vector<double> own = t.logits(*t.teacher(t.images->class_names(), *t.images));
   CHECK(t.logits(*t.teacher(others, *t.images, true)) == own);
