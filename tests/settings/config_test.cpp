@@ -113,7 +113,8 @@ TEST_CASE("JSON: a setting that is given twice is refused") {
   };
   CHECK(refusal(R"({"epochs": 1, "lr": 1, "epochs": 2})") ==
         "f.json: \"epochs\" is given twice, expected it once");
-  CHECK(contains(refusal(R"({"model-args": {"depth": 1, "depth": 2}})"), "\"depth\" is given twice"));
+  CHECK(
+      contains(refusal(R"({"model-args": {"depth": 1, "depth": 2}})"), "\"depth\" is given twice"));
   CHECK(refusal(R"({"batch-size": 8, "batch_size": 16})") ==
         "f.json: batch-size and batch_size are the same setting, expected one of them");
   CHECK(contains(refusal(R"({"drop-path": 0.1, "drop-path-rate": 0.2})"), "are the same setting"));
