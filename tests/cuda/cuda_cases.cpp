@@ -84,7 +84,7 @@ Row check_case(const OpCase& c, std::int64_t seeds) {
     }
   } catch (const Error& error) {
     const std::string message = error.what();
-    const std::size_t end = message.find(": has no CUDA form yet");
+    const std::size_t end = message.find(": is not implemented on CUDA");
     (end == std::string::npos ? row.failure : row.without_form) = message.substr(0, end);
   }
   for (const std::string& finding : take_findings()) row.failure = finding;
@@ -99,8 +99,8 @@ int main_body(int argc, char** argv) {
   spec.arguments = "keeps the ops with that text in their name";
   FieldGroup(spec.fields, "Checks")
       .add("seeds", &seeds,
-           "orders of threads and streams, of rows that run a kernel that no row before them did; "
-           "the bits must be alike under all");
+           "orders of threads and streams to try with the first case of each kernel; the bits must "
+           "be equal under all of them");
   const std::vector<std::string> arguments = parse_into_fields(argc, argv, spec);
   if (arguments.size() > 1) throw UsageError("cuda_cases: expected one text at most");
   const std::string filter = arguments.empty() ? "" : arguments.front();
