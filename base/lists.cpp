@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::string_view kBlanks = " \t", kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kTrimmed = " \t", kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_quote(char c) { return c == '"' || c == '\''; }
 
@@ -44,9 +44,9 @@ std::vector<std::string> list_entries(std::string_view text, const std::string& 
 }
 
 std::string trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
+  const std::size_t begin = text.find_first_not_of(kTrimmed);
   if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1));
+  return std::string(text.substr(begin, text.find_last_not_of(kTrimmed) - begin + 1));
 }
 
 std::string unquoted(std::string_view text) {
@@ -71,7 +71,7 @@ std::vector<std::string> listed_names(std::string_view text, const std::string& 
 std::vector<std::string> comma_parts(std::string_view text) {
   std::vector<std::string> parts;
   for (bool more = !text.empty(); more;) {
-    const std::size_t begin = text.find_first_not_of(kBlanks);
+    const std::size_t begin = text.find_first_not_of(kTrimmed);
     const bool quoted = begin != std::string_view::npos && is_quote(text[begin]);
     const std::size_t end = quoted ? end_of_quotes(text.substr(begin)) : std::string_view::npos;
     const std::size_t from = end == std::string_view::npos ? 0 : begin + end;

@@ -36,7 +36,7 @@ void add(Locality& mean, const Locality& one, double side, double count) {
   mean.near += one.near / count;
 }
 
-Table measure(const Inspection& what) {
+Table locality_of(const Inspection& what) {
   const InspectImages images = open_images(what, 32);
   const TokenLayout layout = token_layout(*what.model);
   Table table;
@@ -127,7 +127,7 @@ std::vector<Chart> charts_of(const Table& table, const Quantity& quantity) {
 }
 
 void inspect_heads(const Inspection& what, const Quantity& quantity, OutputFolder& output) {
-  const Table table = measure(what);
+  const Table table = locality_of(what);
   Csv csv("layer,head,images,share_of_side,pixels,uniform_share_of_side");
   for (std::size_t block = 0; block < table.heads.size(); ++block) {
     for (std::size_t head = 0; head < table.heads[block].size(); ++head) {
@@ -159,7 +159,7 @@ void attention_offset(const Inspection& what, OutputFolder& output) {
 }
 
 void locality(const Inspection& what, OutputFolder& output) {
-  const Table table = measure(what);
+  const Table table = locality_of(what);
   const std::vector<Locality> means = means_of(table);
   Csv csv("layer,images,distance,uniform_distance,offset,uniform_offset,near,uniform_near");
   Chart chart{"Attention, means over heads",

@@ -24,7 +24,7 @@ std::string title_of(const Measure& measure, const char* unit) {
 }
 
 /// Losses are shown with significant digits, however small.
-std::string text_of(const Measure& measure, double value) {
+std::string score_text(const Measure& measure, double value) {
   return measure.is_percent ? fixed_text(value, 2) : general_text(value, 5);
 }
 
@@ -142,7 +142,7 @@ std::string comparison_table(const Comparison& comparison) {
     };
     const auto cell = [&](const Measure& measure, const auto& of) {
       const std::vector<double> values = last(measure);
-      return values.empty() ? " |" : " " + text_of(measure, of(values)) + " |";
+      return values.empty() ? " |" : " " + score_text(measure, of(values)) + " |";
     };
     const auto lowest = [](const auto& values) { return std::ranges::min(values); };
     const auto highest = [](const auto& values) { return std::ranges::max(values); };
