@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-/// The one exception type of the libraries. Apps print its message after "error: " and exit with 1.
+/// Base of the libraries' exceptions. Apps print its message after "error: " and exit with 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

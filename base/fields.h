@@ -113,12 +113,12 @@ using Fields = std::vector<Field>;
 /// that `last` comes last.
 [[nodiscard]] Fields grouped(const Fields& fields, std::string_view last);
 
-/// Settings of something else. A flag with one of these names is rejected with the name of its
-/// owner.
+/// Settings of another task or program. A flag with one of these names is rejected with the name of
+/// its owner.
 struct OtherSettings {
   std::string owner;             ///< "a setting of classifiers"
   std::shared_ptr<void> values;  ///< the object that the fields are bound to
-  Fields fields;                 ///< fields with neutral values, which request nothing
+  Fields fields;                 ///< fields whose default values have no effect
 };
 
 /// Adds settings under one heading of --help.
@@ -153,7 +153,7 @@ class FieldGroup {
   std::string name_;
 };
 
-/// The field with this name or other name; null if there is none. `_` is read as `-`.
+/// The field with this name or other name; null if there is none. `_` and `-` are equivalent.
 [[nodiscard]] const Field* lookup_field(const Fields& fields, std::string_view name);
 /// Throws UsageError when there is no field of this name. The message starts with `where` and
 /// names the nearest known field, or the owner if the name is among `others`.

@@ -64,7 +64,7 @@ class Rng {
   [[nodiscard]] std::uint64_t stream() const { return stream_; }
 
  private:
-  /// For a small shape the value may be below the smallest double, but its logarithm is not.
+  /// For a small shape the value may underflow; its logarithm does not.
   struct Gamma {
     double value, log;
   };
@@ -75,7 +75,7 @@ class Rng {
   int used_ = 4;
 };
 
-/// The key of one tensor of random numbers: element i is a function of (seed, stream, i).
+/// Identifies a tensor of random numbers: element i is a function of (seed, stream, i).
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
@@ -95,7 +95,7 @@ struct RandomKey {
 }
 
 /// A key in the form that kernels receive. With a step, a number in device memory, the stream is
-/// stream_of(*step, stream), so the same call draws different numbers once the step is written.
+/// stream_of(*step, stream), so a captured call draws new numbers whenever the step changes.
 struct KernelKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;

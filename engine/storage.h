@@ -1,5 +1,5 @@
 // Reference-counted bytes on a device: 64-byte-aligned memory from a caching allocator with
-// statistics, or memory that someone else owns.
+// statistics, or externally owned memory.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Storage {
   Storage() = default;
   /// Uninitialised bytes. Throws OutOfMemory when the device cannot provide them.
   Storage(std::size_t bytes, Device device);
-  /// Wraps memory of that many bytes on `device` that someone else owns. `release`, which may be
+  /// Wraps externally owned memory of that many bytes on `device`. `release`, which may be
   /// empty and must not throw, is called once, after the last handle is gone; on CUDA, all work
   /// enqueued on this device has finished by then. It is not called when this constructor throws.
   /// MemoryStats does not count this memory.
@@ -33,7 +33,7 @@ class Storage {
   void bump_version() const {
     if (block_) ++block_->version;
   }
-  /// Whether no other handle sees these bytes; always false for memory that someone else owns.
+  /// Whether this is the only handle to these bytes; always false for externally owned memory.
   [[nodiscard]] bool unique() const { return block_.use_count() == 1 && !block_->is_foreign; }
   friend bool operator==(const Storage&, const Storage&) = default;
 

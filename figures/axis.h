@@ -16,7 +16,7 @@ struct Axis {
   [[nodiscard]] double tick(int i) const { return low + i * step; }
 };
 
-/// Whether a value can be drawn: false for NaN, infinity and absurdly large magnitudes.
+/// Whether a value can be drawn: false for NaN, infinity and magnitudes of 1e30 or more.
 [[nodiscard]] inline bool is_drawable(double value) { return std::abs(value) < 1e30; }
 
 /// An axis around the drawable values; `whole_steps` restricts ticks to integers.

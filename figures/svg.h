@@ -26,13 +26,14 @@ class Svg {
   void rect(const SvgBox& box, std::string_view fill);
   /// `path` is an SVG path such as "M 0 0 L 9 9"; `style` contains further attributes.
   void path(std::string_view path, std::string_view color, std::string_view style = "");
+  /// From (x, y) to (x + width, y + height).
   void line(const SvgBox& from_and_extent, std::string_view color);
   void circle(double x, double y, std::string_view color);
   /// A filled, closed path.
   void shape(std::string_view path, std::string_view fill);
   /// The outline of a box.
   void frame(const SvgBox& box, std::string_view color, double width = 1);
-  /// A PNG image, scaled to the box with hard pixel edges; opacity 1 hides everything below. An
+  /// A PNG image, scaled to the box with hard pixel edges; opacity 1 is opaque. An
   /// image drawn again at the same size is stored once.
   void image(const SvgBox& box, std::string_view png, double opacity = 1);
   void text(double x, double y, std::string_view content, const SvgText& style = {});

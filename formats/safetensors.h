@@ -1,5 +1,5 @@
-// The safetensors file format: u64 header length, JSON header, data. Reading trusts nothing in the
-// file; writing is atomic (a temporary next to the file is synced, then renamed).
+// The safetensors file format: u64 header length, JSON header, data. Reading validates everything
+// in the file; writing is atomic (a temporary next to the file is synced, then renamed).
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ using Metadata = std::map<std::string, std::string>;
 [[nodiscard]] std::string value_or(const Metadata& metadata, const std::string& key,
                                    const std::string& otherwise);
 
-/// The content of a file without tensor data.
+/// Entries and metadata of a file, without tensor data.
 struct SafetensorsList {
   std::vector<StoredEntry> entries;
   Metadata metadata;
@@ -40,7 +40,8 @@ struct SafetensorsFile {
 /// Reads the header only.
 [[nodiscard]] SafetensorsList list_safetensors(const std::filesystem::path& path);
 
-/// Writes tensors of any strides (made contiguous) on any device. Adds metadata "format": "pt".
+/// Writes tensors of any strides (made contiguous) on any device. Adds "format": "pt" to the
+/// metadata.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, Tensor>& tensors, const Metadata& metadata = {});
 

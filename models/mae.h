@@ -23,7 +23,7 @@ struct MaeConfig {
   double mask_ratio = 0.75;               ///< fraction of the patches that are masked
   bool norm_pix_loss = false;  ///< predict patches normalised to zero mean and unit variance
 
-  /// Number of visible patches: int(N (1 - mask_ratio)), rounded as in the official code.
+  /// Number of visible patches: int(N (1 - mask_ratio)), truncated as in the official code.
   [[nodiscard]] std::int64_t kept() const;
   /// Number of values in a patch, in the order (row, column, channel).
   [[nodiscard]] std::int64_t patch_values() const {
@@ -39,7 +39,7 @@ struct MaeConfig {
 /// Selects the visible patches by noise [B, N]: the `kept` lowest values, in ascending order.
 struct Masking {
   Tensor visible;  ///< i64 [B, kept]: indices of the visible patches
-  Tensor restore;  ///< i64 [B, N]: index of each patch in (visible, masked)
+  Tensor restore;  ///< i64 [B, N]: position of each patch in visible ++ masked
   Tensor hidden;   ///< f32 [B, N]: 1 for masked patches, else 0
 
   Masking(const Tensor& noise, std::int64_t kept);

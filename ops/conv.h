@@ -24,13 +24,13 @@ struct DepthwiseTokensOptions {
   std::array<std::int64_t, 2> grid{1, 1};  ///< (height, width) of the tokens
   std::int64_t prefix = 0;                 ///< tokens before the grid; they pass through unchanged
   std::int64_t padding = 0;                ///< zeros on all sides of the grid
-  /// Adds the input, center-cropped if the padding is smaller than needed; the kernel size must be
+  /// Adds the input, center-cropped if the padding is below (k - 1) / 2; the kernel size must be
   /// odd.
   bool residual = false;
 };
 /// A depthwise convolution on tokens in a grid, channels last: x [B, prefix + H W, D], weight [D,
 /// 1, kh, kw], bias [D] or undefined -> [B, prefix + H' W', D], H' = H + 2 padding - kh + 1.
-/// Equals conv2d with groups = D without the two transposes, with prefix and residual included.
+/// Equals conv2d with groups = D plus prefix and residual, but needs no transposes.
 [[nodiscard]] Tensor depthwise_tokens(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                       const DepthwiseTokensOptions& options);
 

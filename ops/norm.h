@@ -1,4 +1,4 @@
-// Normalisations. Variances are biased, statistics are f32 for bf16; weight and bias may be
+// Normalisations. Variances are biased; statistics of bf16 inputs are f32; weight and bias may be
 // undefined, and may be f32 parameters with bf16 activations.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace fovea::ops {
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                 double eps = 1e-6);
 
-/// Scale and shift, both [C]; undefined: none.
+/// Scale and shift, both [C]; an undefined tensor is skipped.
 struct Affine {
   Tensor weight{}, bias{};
 };

@@ -47,7 +47,7 @@ struct ScheduleOptions {
   std::optional<double> decay_epochs{};
   double decay_rate = 0.1;            ///< factor of step, multistep, plateau; exponent of poly
   std::vector<double> milestones{};   ///< multistep: epochs in ascending order
-  std::int64_t patience_epochs = 10;  ///< plateau: epochs without a better score
+  std::int64_t patience_epochs = 10;  ///< plateau: tolerated epochs without improvement
   bool on_updates = true;  ///< evaluated at every step; otherwise constant within an epoch
   std::int64_t lag = 0;    ///< if on_updates is false: epoch e uses the rate of epoch e - lag
 };

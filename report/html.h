@@ -1,4 +1,4 @@
-// A minimal HTML writer for self-contained pages. Foreign texts are escaped here and nowhere else.
+// A minimal HTML writer for self-contained pages. Escapes all outside text.
 #pragma once
 
 #include <string>

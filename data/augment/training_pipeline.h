@@ -12,13 +12,13 @@
 
 namespace fovea {
 
-/// How an image is brought to the training size. From timm: resized (rrc) and the keep-ratio crops
+/// How images reach the training size. From timm: resized (rrc) and the keep-ratio crops
 /// (rkrc, rkrr).
 enum class TrainCrop {
   pad,                ///< stretched to the size if needed, padded, cropped at random (CIFAR)
   resized,            ///< RandomResizedCrop
   resized_once,       ///< the same with one attempt, clipped to the image (MAE's linear probing)
-  keep_ratio_center,  ///< scaled to cover with a random scale and ratio, center crop, reflected
+  keep_ratio_center,  ///< scaled to cover it with a random scale and ratio, center crop, reflected
                       ///< edges
   keep_ratio_random,  ///< the same with a crop at a random position
   simple,             ///< shorter side scaled to the size, 4 pixels of reflect padding (DeiT III)
@@ -46,7 +46,7 @@ struct AugmentOptions {
   std::optional<Filter> filter = Filter::bicubic;  ///< none: bilinear or bicubic, drawn each time
   double vertical_flip = 0;
   std::string policy{};  ///< policy string for parse_augment_policy(); empty: none
-  ColorJitter jitter{};  ///< ignored with a policy, except 3-Augment's
+  ColorJitter jitter{};  ///< ignored with a policy other than 3-Augment
   double jitter_probability = 1, grayscale = 0, blur = 0;
   EraseOptions erase{};
 };

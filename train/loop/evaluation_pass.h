@@ -23,7 +23,7 @@ struct EvaluateOptions {
   bool keep_size = false;         ///< keep each image's size instead of cropping to the model's
   std::int64_t pad_multiple = 0;  ///< see RowOptions::pad_multiple
   DType activations = DType::f32;
-  double bad_image_limit = 0;  ///< maximum fraction of broken images, which are skipped; more throw
+  double bad_image_limit = 0;  ///< largest fraction of broken images that is skipped; more throw
   /// Called after each batch with the number of images done; returning false stops the pass.
   std::function<bool(std::int64_t done)> on_batch{};
 };
@@ -45,7 +45,7 @@ struct EvaluationPass {
 [[nodiscard]] EvaluationTransform evaluation_transform(const Model& model,
                                                        const EvaluateOptions& options);
 
-/// A batch of a pass; on the CPU `host` and `there` share their tensors.
+/// A batch of a pass; on the CPU, `host` and `there` are the same tensors.
 struct EvaluationBatch {
   Batch host;    ///< as made by the loader
   Batch there;   ///< on the model's device, see Batch::uploaded()

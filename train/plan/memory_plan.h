@@ -22,7 +22,7 @@ struct MemoryPlan {
   std::int64_t loader_image = 0;  ///< CPU memory per image in prefetched batches
   std::int64_t program = 0;       ///< resident CPU memory before the run: code, data set
 
-  /// Largest batch size with a step that fits into `available` bytes; 0: not even one image fits.
+  /// Largest batch size whose step fits in `available` bytes; 0 if none does.
   [[nodiscard]] std::int64_t largest_batch(std::int64_t available) const;
   /// Peak bytes with batches of `batch_size`.
   [[nodiscard]] std::int64_t total(std::int64_t batch_size) const {
@@ -41,8 +41,8 @@ struct Room {
 };
 [[nodiscard]] Room room_of(const TrainConfig& config);
 
-/// A sentence for the user with the batch size that would have fitted, after a run out of memory.
-/// Measured after that run's model is freed.
+/// A sentence for the user with the batch size that would have fitted, after an out-of-memory
+/// error. Measured after that run's model is freed.
 [[nodiscard]] std::string what_fits(const TrainConfig& config, const Datasets& data);
 
 /// For --auto-batch: sets the largest batch size that fits and divides the run's. The number of

@@ -15,7 +15,8 @@ struct Plan {
   MemoryPlan memory;
   std::int64_t available = 0;      ///< bytes for the whole run on its device; 0: unknown
   std::int64_t largest_batch = 0;  ///< largest batch size that fits; 0: not even one image
-  /// Median of three steps, mean over the epochs; 0: not measured, because it does not fit.
+  /// Median of three steps, averaged over the epochs' image sizes; 0: not measured, as the model
+  /// does not fit.
   double seconds_per_step = 0;
   double wait_per_step = 0;       ///< part of seconds_per_step spent waiting for data
   double evaluation_seconds = 0;  ///< per epoch, including averaged weights

@@ -19,13 +19,13 @@ class Probe {
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] TrainStep& step() { return *step_; }
   [[nodiscard]] const TaskInfo& task() const { return step_->task().info(); }
-  [[nodiscard]] ImageSize own_size() const;
+  [[nodiscard]] ImageSize own_size() const;  ///< the model's own image size
   /// The largest image size in training.
   [[nodiscard]] ImageSize largest_size() const;
 
   /// The task's batch preparation, for the loaders that feed run().
   [[nodiscard]] PrepareBatch preparation() const;
-  /// Runs a step of `batches` batches at learning rate 0 and reads its numbers.
+  /// Runs a step of `batches` batches at learning rate 0 and waits for its results.
   void run(const std::function<Batch()>& next, std::int64_t batches);
   /// Peak bytes of a step on `samples` samples of the largest size, above the memory between steps.
   [[nodiscard]] std::int64_t peak_of(std::int64_t samples);

@@ -15,8 +15,8 @@ class RunProfile {
   /// Profiles `steps` steps after two warm-up steps; 0: none.
   RunProfile(std::int64_t steps, std::filesystem::path file);
 
-  /// Call it after each step. Returns a message with the path and the slowest ops once the file is
-  /// written, otherwise "".
+  /// To be called after each step. Returns a message with the path and the slowest ops once the
+  /// file is written, otherwise "".
   [[nodiscard]] std::string step_done();
   /// True if the run ended before all requested steps were traced; no file was written.
   [[nodiscard]] bool cut_short() const { return steps_ > 0 && done_ < kWarmUp + steps_; }
