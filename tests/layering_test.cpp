@@ -420,14 +420,16 @@ TEST_CASE("a task is named by its own files, its row, its program, and what show
 
 TEST_CASE("a data set is named by its own files and one row") {
   const std::vector<File> files = files_of_the_tree();
-  for (const auto& [type, own] :
-       {std::pair("TarShards", "tar_shards"), {"Builtin", "builtin"}, {"ImageFolder", "folder"}}) {
+  const std::map<std::string, std::string> sets{
+      {"TarShards", "tar_shards"}, {"Builtin", "builtin"}, {"ImageFolder", "folder"}};
+  for (const auto& set : sets) {
+    const std::string type = set.first, own = set.second;
     const std::set<std::string> found = product_files_with(files, type);
     INFO(type, ": ", joined(found));
     CHECK(found.contains("data/dataset.cpp"));
     for (const std::string& path : found) {
       if (path.starts_with("data/"))
-        CHECK(matches(path, "data/(dataset\\.cpp|sources/" + std::string(own) + ".*)"));
+        CHECK(matches(path, "data/(dataset\\.cpp|sources/" + own + ".*)"));
     }
   }
 }

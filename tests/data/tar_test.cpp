@@ -202,13 +202,14 @@ TEST_CASE("compressed shards are named, with what unpacks them") {
   const auto message = [&](const std::string& name) {
     return message_of([&] { (void)open_dataset(photographs(folder.path(), name), Split::train); });
   };
-  for (const auto& [file, command] :
+  for (const auto& [name_of_file, command] :
        {std::pair("train-0.tar.gz", "gunzip -k "), std::pair("train-0.tgz", "gunzip -k -S .tgz "),
         std::pair("train-0.tar.zst", "unzstd "), std::pair("train-0.tar.xz", "unxz -k ")}) {
+    const std::string file = name_of_file;  // clang 14 captures no binding
     CAPTURE(file);
     write_file_atomically(folder / file, "x");
     for (const char* const name : {"tar", "auto"}) {
-      CHECK(contains(message(name), std::string(file) + ": is compressed"));
+      CHECK(contains(message(name), file + ": is compressed"));
       CHECK(contains(message(name), command + (folder / file).string()));
     }
     std::filesystem::remove(folder / file);
