@@ -26,6 +26,10 @@ void layer_norm(OpCall& c) {
   c.result("y", ops::layer_norm(c.activation("x"), weight, bias, c.real("eps", 1e-5)));
 }
 
+void rms_norm(OpCall& c) {
+  c.result("y", ops::rms_norm(c.activation("x"), c.optional_value("w"), c.real("eps", 1e-6)));
+}
+
 void batch_norm(OpCall& c) {
   ops::BatchNormOptions o;
   o.training = c.flag("training", o.training);
@@ -160,6 +164,7 @@ const std::map<std::string, Handler>& handlers() {
       {"relu", [](OpCall& c) { c.result("y", ops::relu(c.activation("x"))); }},
       {"resample_abs_pos_embed", resample_abs_pos_embed},
       {"resize", resize},
+      {"rms_norm", rms_norm},
       {"sigmoid", [](OpCall& c) { c.result("y", ops::sigmoid(c.activation("x"))); }},
       {"silu", [](OpCall& c) { c.result("y", ops::silu(c.activation("x"))); }},
       {"softmax", softmax},

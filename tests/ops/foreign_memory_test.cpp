@@ -33,6 +33,7 @@ const std::vector<Op> kOps{
     [](const Tensor& x, const Tensor& w) { return ops::linear(x, w, {}); },
     [](const Tensor& x, const Tensor&) { return ops::softmax(x, -1); },
     [](const Tensor& x, const Tensor&) { return ops::layer_norm(x, {}, {}); },
+    [](const Tensor& x, const Tensor&) { return ops::rms_norm(x, {}); },
     [](const Tensor& x, const Tensor&) { return ops::self_attention(x, 2); },
     [](const Tensor& x, const Tensor&) { return ops::gelu(x) + x; },
     [](const Tensor& x, const Tensor&) { return ops::sum(x, {1}); },

@@ -72,6 +72,7 @@ const Row kRows[] = {
     {"layer_norm eps=1e-05",
      {2, 3},
      [](const Tensor& x) { return ops::layer_norm(x, {}, {}, 1e-5); }},
+    {"rms_norm eps=0.001", {2, 3}, [](const Tensor& x) { return ops::rms_norm(x, {}, 1e-3); }},
     {"group_norm groups=2 eps=1e-05",
      {2, 4, 3},
      [](const Tensor& x) { return ops::group_norm(x, 2, {}); }},
