@@ -17,8 +17,45 @@ struct Columns {
   acc_t<T>* results;  // [width], overwritten
 };
 
-/// Combines two numbers, or the lanes of two vectors.
+/// The larger of two numbers, or of each lane of two vectors; a NaN on either side is kept.
+template <class V>
+V larger_or_nan(V a, V b) {
+  return (b > a) | (b != b) ? b : a;
+}
+
+/// A running maximum for use with for_lanes. Unlike LaneMax it keeps NaN.
+template <class A>
+class LaneMaxOrNan {
+ public:
+  LaneMaxOrNan() {
+    for (Vector<A>& v : wide_) v = Vector<A>{} + one_;
+  }
+  template <int kSlot>
+  void add(WideLanes<A, kSlot>, Vector<A> v) {
+    wide_[kSlot] = larger_or_nan(wide_[kSlot], v);
+  }
+  void add(OneLane<A>, A v) { one_ = larger_or_nan(one_, v); }
+
+  A total() const {
+    const Vector<A> v =
+        larger_or_nan(larger_or_nan(wide_[0], wide_[1]), larger_or_nan(wide_[2], wide_[3]));
+    A lanes[kLanes<A>];
+    for (int j = 0; j < kLanes<A>; ++j) lanes[j] = v[j];
+    for (int half = kLanes<A> / 2; half > 0; half /= 2) {
+      for (int j = 0; j < half; ++j) lanes[j] = larger_or_nan(lanes[j], lanes[j + half]);
+    }
+    return larger_or_nan(one_, lanes[0]);
+  }
+
+ private:
+  Vector<A> wide_[4];
+  A one_ = -std::numeric_limits<A>::infinity();
+};
+
+/// A reduction: of a row by its lanes, and of columns by combining numbers or vectors with kStart.
 struct Sum {
+  template <class A>
+  using Lanes = LaneSum<A>;
   template <class A>
   static constexpr A kStart = 0;
 
@@ -29,11 +66,13 @@ struct Sum {
 };
 struct Max {
   template <class A>
+  using Lanes = LaneMaxOrNan<A>;
+  template <class A>
   static constexpr A kStart = -std::numeric_limits<A>::infinity();
 
   template <class V>
   static V combine(V a, V b) {
-    return (b > a) | (b != b) ? b : a;  // a NaN on either side is kept
+    return larger_or_nan(a, b);
   }
 };
 
@@ -61,28 +100,12 @@ template <class Of, class T>
   }
 }
 
-template <class T>
-[[gnu::flatten]] acc_t<T> reduce_row(Sum, const T* x, std::int64_t n) {
+template <class Of, class T>
+[[gnu::flatten]] acc_t<T> reduce_row(const T* x, std::int64_t n) {
   using A = acc_t<T>;
-  LaneSum<A> total;
-  for_lanes<A>(n, [&](auto at, std::int64_t i) { total.add(at, at.load(x + i)); });
-  return total.total();
-}
-
-/// As the columns of a matrix, and then the maxima of its columns and the elements behind it.
-template <class T>
-acc_t<T> reduce_row(Max, const T* x, std::int64_t n) {
-  constexpr std::int64_t kColumns = 64;
-  using A = acc_t<T>;
-  A maxima[kColumns];
-  const std::int64_t rows = n / kColumns;
-  A max = Max::kStart<A>;
-  if (rows > 0) {
-    reduce_columns<Max, T>({x, rows, kColumns, kColumns, maxima});
-    for (const A column : maxima) max = Max::combine(max, column);
-  }
-  for (std::int64_t i = rows * kColumns; i < n; ++i) max = Max::combine(max, static_cast<A>(x[i]));
-  return max;
+  typename Of::template Lanes<A> lanes;
+  for_lanes<A>(n, [&](auto at, std::int64_t i) { lanes.add(at, at.load(x + i)); });
+  return lanes.total();
 }
 
 constexpr std::int64_t kStrip = 1 << 10;  // columns per strip, whose results stay in the L1 cache
@@ -94,7 +117,7 @@ void reduce_strip(const PartialsCall& c, std::int64_t index, std::int64_t first)
   const T* const at = static_cast<const T*>(c.x) + (index / c.runs * c.n + start) * c.inner + first;
   auto* const to = static_cast<acc_t<T>*>(c.results) + index * c.inner + first;
   if (c.inner == 1) {
-    *to = reduce_row(Of{}, at, rows);
+    *to = reduce_row<Of>(at, rows);
   } else {
     reduce_columns<Of, T>({at, rows, smaller(kStrip, c.inner - first), c.inner, to});
   }

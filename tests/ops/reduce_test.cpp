@@ -111,6 +111,14 @@ TEST_CASE("equal maxima share the gradient of amax") {
   }
 }
 
+TEST_CASE("the gradient of a NaN maximum is NaN, and other rows keep theirs") {
+  const Tensor x = from_values({2, 3}, {1, NAN, 2, 1, 2, 0}).set_requires_grad();
+  backward(ops::amax(x, {1}), ones({2}));
+  const Values dx = x.grad().to_vector();
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(dx[i]));
+  CHECK(Values(dx.begin() + 3, dx.end()) == Values{0, 1, 0});
+}
+
 TEST_CASE("amax of transposed and expanded tensors") {
   const Tensor x = rand_normal({5, 7, 3}, {0, 1}, {8}, kF64);
   const Tensor turned = x.alias({3, 7, 5}, {1, 3, 21});
