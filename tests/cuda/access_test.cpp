@@ -80,7 +80,9 @@ TEST_CASE("kernels that go along rows read and write 16 bytes at a time") {
                {"plane_sums_kernel", "plane_normalise_kernel", "plane_grad_sums_kernel",
                 "plane_grad_kernel"});
     check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::sum(x[0], {-1}); }),
-               {"run_sums_kernel"});
+               {"runs_kernel"});
+    check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::amax(x[0], {-1}); }),
+               {"runs_kernel"});
   }
 }
 

@@ -66,6 +66,7 @@ const Row kRows[] = {
        return ops::mean(x, {0, -1}, true);
      }},
     {"sum axes=[0, 1] keepdim=0", {2, 3}, [](const Tensor& x) { return ops::sum(x); }},
+    {"amax axes=[1] keepdim=0", {2, 3}, [](const Tensor& x) { return ops::amax(x, {-1}); }},
     {"l1_normalize axis=1 eps=0.001",
      {2, 3},
      [](const Tensor& x) { return ops::l1_normalize(x, 1, 1e-3); }},
