@@ -166,7 +166,9 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   check_config(run.config);
   std::string& name = run.config.data.name;
   if (name == "auto") name = detect_dataset(dataset_options(run.config));
-  if (state.empty()) choose_split(wanted, run);
+  if (!state.empty()) return run;
+  check_weights(wanted, run.start);
+  choose_split(wanted, run);
   return run;
 }
 

@@ -29,9 +29,6 @@ struct Hub {
 
 /// The config.json beside the weights; empty if these are not in a hub's folder.
 std::optional<Hub> find_hub(const std::string& weights) {
-  if (weights.empty()) return {};
-  check(fs::exists(weights), "--finetune: ", weights,
-        " does not exist, expected a hub's folder, a run directory or a weights file");
   if (!fs::is_directory(weights)) return {};
   std::optional<HubConfig> config = find_hub_config(weights_in(weights));
   if (!config) return {};
@@ -132,6 +129,20 @@ StartingPoint starting_point(const TrainConfig& wanted) {
   for (Setting& setting : image_settings(hub->config)) start.taken.push_back(std::move(setting));
   take(start.taken, start.config, hub->where);
   return start;
+}
+
+void check_weights(const TrainConfig& wanted, const StartingPoint& start) {
+  const fs::path weights = wanted.weights.finetune;
+  if (weights.empty()) return;
+  check(fs::exists(weights), "--finetune: ", weights.string(),
+        " does not exist, expected a hub's folder, a run directory or a weights file");
+  const bool has_model =
+      !wanted.model.name.empty() || !wanted.request.config.empty() || !start.taken.empty();
+  if (has_model || !fs::is_directory(weights)) return;
+  const std::string file = weights_in(weights).filename().string();
+  check(file.starts_with("best.") || file.starts_with("last."), "--finetune: ", weights.string(),
+        " has no config.json of timm, so the model of its ", file, " is unknown; put the hub's ",
+        "config.json next to it, or add --model NAME");
 }
 
 void keep_model_args(const StartingPoint& start, TrainConfig& config) {

@@ -23,9 +23,11 @@ struct StartingPoint {
 
 /// The starting point of a run with the settings `wanted`: its data set, the weights to fine-tune,
 /// and its model, if it has a name. Weights in a hub's folder have a recipe of their own, unless
-/// there is a --config file. Throws Error if the weights do not exist or their config.json is not
-/// supported.
+/// there is a --config file. Throws Error if their config.json is not supported.
 [[nodiscard]] StartingPoint starting_point(const TrainConfig& wanted);
+
+/// Throws Error if the weights to fine-tune do not exist, or if nothing names their model.
+void check_weights(const TrainConfig& wanted, const StartingPoint& start);
 
 /// Adds the model-args of the starting point that `config` does not set otherwise.
 void keep_model_args(const StartingPoint& start, TrainConfig& config);
