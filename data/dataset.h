@@ -128,9 +128,9 @@ struct DatasetOptions {
   // For all data sets.
   double val_fraction = 0;  ///< share of each class's training images that is used as test images
   std::optional<HoldOutRule> val_rule{};  ///< empty: number
-  std::uint64_t val_seed = 0;  ///< for HoldOutRule::name
-  std::string classes{};    ///< classes to keep: names, numbers or a count; empty: all
-  double fraction = 1;      ///< share of each class's training images to keep
+  std::uint64_t val_seed = 0;             ///< for HoldOutRule::name
+  std::string classes{};  ///< classes to keep: names, numbers or a count; empty: all
+  double fraction = 1;    ///< share of each class's training images to keep
   FractionRule fraction_rule = FractionRule::drawn;
 };
 

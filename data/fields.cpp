@@ -39,7 +39,8 @@ void add_fields(Fields& fields, DatasetOptions& options) {
   g.add("val-split", &options.val_split,
         "the same for the test images (default: val*, valid*, eval*)");
   g.number("val-fraction", &options.val_fraction,
-           "share of each class's training images held out for validation; 0: use val-split",
+           "share of each class's training images held out for validation; 0: use val-split "
+           "(default for one folder of classes: 0.1)",
            {0, 0.99})
       .fixed = true;
   const Access<std::string> rule(

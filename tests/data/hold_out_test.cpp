@@ -141,13 +141,13 @@ TEST_CASE("a class that is empty, and folders without any, are told") {
   CHECK(contains(open_dataset(options, Split::train)->notice(), "1 of 2 classes have no pictures"));
   const TemporaryFolder alone;
   add_pictures(alone / "cat", 0, 1);
-  CHECK(contains(message_of([&] { (void)held(by_name(alone.path())); }), "no class has two images"));
+  CHECK(
+      contains(message_of([&] { (void)held(by_name(alone.path())); }), "no class has two images"));
   const TemporaryFolder nothing;
   CHECK_FALSE(is_one_folder(photographs(nothing.path(), "folder")));
 }
 
-TEST_CASE("the two forms of a name in Unicode are one picture" *
-          doctest::skip(!composes_text())) {
+TEST_CASE("the two forms of a name in Unicode are one picture" * doctest::skip(!composes_text())) {
   const TemporaryFolder composed, decomposed;
   for (int i = 0; i < 60; ++i) {
     const std::string tail = "_" + std::to_string(i) + ".jpg";

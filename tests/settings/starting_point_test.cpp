@@ -101,8 +101,9 @@ TEST_CASE("a hub's folder without a config file has the recipe for fine-tuning")
 
 TEST_CASE("weights that are not there or name no model are refused with what to do") {
   const TemporaryFolder folder;
-  CHECK(refusal({{"finetune", (folder / "no").string()}}).ends_with(
-      "no does not exist, expected a hub's folder, a run directory or a weights file"));
+  CHECK(refusal({{"finetune", (folder / "no").string()}})
+            .ends_with(
+                "no does not exist, expected a hub's folder, a run directory or a weights file"));
   const std::string bare = hub_folder(folder, "");
   CHECK(contains(refusal({{"finetune", bare}}), "has no config.json of timm"));
   CHECK(contains(refusal({{"finetune", bare}}), "--model NAME"));
@@ -135,10 +136,13 @@ TEST_CASE("a single folder of classes holds out a tenth by names, unless a flag 
   CHECK(data_of({{"val-fraction-rule", "number"}}).val_rule == HoldOutRule::number);
   CHECK(data_of({{"val-fraction", "0"}}).val_fraction == 0);
   CHECK_FALSE(data_of({{"val-fraction", "0"}}).val_rule);
-  const DatasetOptions cifar = resolved({{"dataset", "cifar10"}, {"val-fraction", "0.1"}}).config.data;
+  const DatasetOptions cifar =
+      resolved({{"dataset", "cifar10"}, {"val-fraction", "0.1"}}).config.data;
   CHECK(cifar.val_rule == HoldOutRule::number);
   for (const char* const share : {"1", "-0.1", "nan"}) {
-    CHECK(contains(message_of([&] { (void)data_of({{"val-fraction", share}}); }),
+    CHECK(contains(message_of([&] {
+                     (void)data_of({{"val-fraction", share}});
+                   }),
                    "--val-fraction: got " + std::string(share)));
   }
   fs::create_directories(folder / "train/cat");
@@ -147,7 +151,8 @@ TEST_CASE("a single folder of classes holds out a tenth by names, unless a flag 
   CHECK_FALSE(data_of({}).val_rule);
 }
 
-TEST_CASE("a recipe's batch is reduced to a quarter of a small training set, and the rate with it") {
+TEST_CASE(
+    "a recipe's batch is reduced to a quarter of a small training set, and the rate with it") {
   const TemporaryFolder folder;
   const auto batch_for = [&](std::int64_t images, std::vector<Setting> flags = {}) {
     flags.push_back({"finetune", hub_folder(folder)});
@@ -167,7 +172,7 @@ TEST_CASE("a recipe's batch is reduced to a quarter of a small training set, and
   CHECK(batch_for(32) == 8);
   CHECK(batch_for(31) == 4);
   CHECK(batch_for(3) == 1);
-  CHECK(batch_for(3, {{"mixup", "0.2"}}) == 2);  // mixing pairs images
+  CHECK(batch_for(3, {{"mixup", "0.2"}}) == 2);   // mixing pairs images
   CHECK(batch_for(1, {{"mixup", "0.2"}}) == 64);  // left to the error about the batch size
   CHECK(resolved({}).recipes_batch);
   CHECK_FALSE(resolved({{"batch-size", "8"}}).recipes_batch);

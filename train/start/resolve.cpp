@@ -133,7 +133,8 @@ void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
       is_one_folder(dataset_options(run.config))) {
     constexpr double usual = 0.1;
     data.val_fraction = usual;
-    run.notices.add(data_folder(data).string(), ": has no folders train and val, so a tenth of its ",
+    run.notices.add(data_folder(data).string(),
+                    ": has no folders train and val, so a tenth of its ",
                     "pictures are for validation, chosen by their paths and --seed; ",
                     "--val-fraction sets another share");
   }

@@ -28,8 +28,7 @@ const std::array kTasks{
             "classifiers", "./run train_cifar and ./run train_imagenet train", "builtin", "cifar",
             "imagenet_deit_tiny", "finetune"},
     TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
-            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base",
-            ""},
+            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base", ""},
 };
 
 const TaskRow& row_of(TaskKind kind) {
