@@ -167,6 +167,8 @@ std::string detect_dataset(const DatasetOptions& given) {
     if (!find_split_folder(options, split).empty()) return "folder";
   }
   const std::string where = options.data_dir.string();
+  check(std::filesystem::is_directory(options.data_dir), where, ": no such folder, expected the ",
+        "folder of the data set; set it with --data-dir or $FOVEA_DATA");
   require_no_cifar(options.data_dir);
   const std::filesystem::path compressed = find_compressed_shard(options, Split::train);
   check(compressed.empty(), unpacking_advice(compressed));

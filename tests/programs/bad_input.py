@@ -237,7 +237,7 @@ def finetuning_cases(cases, folder):
                                ("no tensors", '{"architecture": "vit_tiny_patch16_224"}', "missing")]:
         (hub / "config.json").write_text(config)
         cases.run(f"finetune: config.json: {name}", [*command, hub], word)
-    cases.run("finetune: no such pictures", [*command, hub, "--data-dir", folder / "none"], "--data-dir")
+    cases.run("finetune: no such pictures", [*command, hub, "--data-dir", folder / "none"], "no such folder")
     cases.run("finetune: a batch that is too large", [*command, hub, "--batch-size", "8"], "--batch-size 2 fits")
 
 

@@ -99,6 +99,16 @@ TEST_CASE("a hub's folder without a config file has the recipe for fine-tuning")
   CHECK(resolved({{"finetune", hub}}).start.recipe == "builtin");
 }
 
+TEST_CASE("a masked autoencoder takes nothing from a hub's classifier") {
+  const TemporaryFolder folder;
+  const RunDefaults program{.task = TaskKind::masked_autoencoding};
+  for (const char* const config : {kConfig, ""}) {
+    const ResolvedRun run = resolve_run({{"finetune", hub_folder(folder, config)}}, program);
+    CHECK(run.start.recipe == "builtin_mae");
+    CHECK(run.start.taken.empty());
+  }
+}
+
 TEST_CASE("weights that are not there or name no model are refused with what to do") {
   const TemporaryFolder folder;
   CHECK(refusal({{"finetune", (folder / "no").string()}})

@@ -110,9 +110,10 @@ std::string args_of(const TrainConfig& config) {
 
 StartingPoint starting_point(const TrainConfig& wanted) {
   const TaskKind task = wanted.task->kind();
-  const std::optional<Hub> hub = find_hub(wanted.weights.finetune);
   const std::string_view finetuning = finetuning_recipe(task);
-  const bool finetunes = hub && wanted.request.config.empty() && !finetuning.empty();
+  std::optional<Hub> hub;
+  if (!finetuning.empty()) hub = find_hub(wanted.weights.finetune);
+  const bool finetunes = hub && wanted.request.config.empty();
   StartingPoint start;
   start.recipe = finetunes ? finetuning : recipe_of(wanted.data.name, task);
   start.config = config_for(task);
@@ -138,7 +139,8 @@ void check_weights(const TrainConfig& wanted, const StartingPoint& start) {
         " does not exist, expected a hub's folder, a run directory or a weights file");
   const bool has_model =
       !wanted.model.name.empty() || !wanted.request.config.empty() || !start.taken.empty();
-  if (has_model || !fs::is_directory(weights)) return;
+  const bool is_of_task = !finetuning_recipe(wanted.task->kind()).empty();
+  if (has_model || !is_of_task || !fs::is_directory(weights)) return;
   const std::string file = weights_in(weights).filename().string();
   check(file.starts_with("best.") || file.starts_with("last."), "--finetune: ", weights.string(),
         " has no config.json of timm, so the model of its ", file, " is unknown; put the hub's ",

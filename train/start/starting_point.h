@@ -23,7 +23,8 @@ struct StartingPoint {
 
 /// The starting point of a run with the settings `wanted`: its data set, the weights to fine-tune,
 /// and its model, if it has a name. Weights in a hub's folder have a recipe of their own, unless
-/// there is a --config file. Throws Error if their config.json is not supported.
+/// there is a --config file. Tasks without such a recipe do not read config.json. Throws Error if
+/// their config.json is not supported.
 [[nodiscard]] StartingPoint starting_point(const TrainConfig& wanted);
 
 /// Throws Error if the weights to fine-tune do not exist, or if nothing names their model.
