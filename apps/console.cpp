@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
-#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {
@@ -20,17 +19,25 @@ std::string scientific(double value) {
 }
 
 /// The settings that differ from the recipe, or with --verbose all settings.
-std::string settings_of(TrainConfig config) {
+std::string settings_of(TrainConfig config, StartingPoint start) {
   if (config.request.verbose) return settings_table(fields_of(config));
-  const std::string& dataset = config.data.name;
-  const TaskKind task = config.task->kind();
-  TrainConfig recipe = config_for(task);
-  apply_json(fields_of(recipe), recipe_of(dataset, task), "recipe", settings_of_others(task));
-  recipe.data.name = dataset;
-  const std::string recipe_name = "the recipe for " + dataset;
-  const std::string table = settings_table(fields_of(config), fields_of(recipe));
-  if (table.empty()) return "settings  " + recipe_name + " (--verbose shows all)\n";
-  return "settings  " + recipe_name + " (--verbose shows all), except for\n" + table;
+  start.config.data.name = config.data.name;
+  const std::string table = settings_table(fields_of(config), fields_of(start.config));
+  return "settings  recipe " + start.recipe + " (--verbose shows all)" +
+         (table.empty() ? "\n" : ", except for\n" + table);
+}
+
+/// The settings that the config.json of the weights made and nothing overrode, or "".
+std::string taken_settings(TrainConfig config, const StartingPoint& start) {
+  const Fields fields = fields_of(config);
+  Fields taken;
+  for (const Setting& setting : start.taken) {
+    const Field& field = find_field(fields, setting.name, "");
+    if (field_text(field) == setting.text) taken.push_back(field);
+  }
+  if (taken.empty()) return "";
+  return "weights   " + config.weights.finetune + ", whose config.json sets\n" +
+         settings_table(taken);
 }
 
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
@@ -64,12 +71,13 @@ std::string scores_text(const TaskInfo& task, const Scores& scores) {
   return text;
 }
 
-void Console::introduce(TrainConfig config, Trainer& trainer, const Notices& notices) {
+void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
+  const TrainConfig& config = run.config;
   epochs_ = trainer.epochs();
   task_ = trainer.task();
   Model& model = trainer.model();
   std::ostringstream text;
-  text << settings_of(config) << '\n'
+  text << settings_of(config, run.start) << taken_settings(config, run.start) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()
        << " parameters,\n          "
        << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
@@ -83,7 +91,7 @@ void Console::introduce(TrainConfig config, Trainer& trainer, const Notices& not
        << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
        << to_string(config.run.precision);
   print(text.str());
-  for (const std::string& notice : notices.texts()) print("note: " + notice);
+  for (const std::string& notice : run.notices.texts()) print("note: " + notice);
 }
 
 void Console::step(const EpochPosition& at) {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "apps/progress_line.h"
-#include "settings/config.h"
 #include "train/loop/trainer.h"
 #include "train/run/recorder.h"
+#include "train/start/resolve.h"
 
 namespace fovea {
 
@@ -22,7 +22,7 @@ class Console {
 
   void print(const std::string& text) { line_.print(text); }
   /// Prints settings, model and data before the first step.
-  void introduce(TrainConfig config, Trainer& trainer, const Notices& notices);
+  void introduce(const ResolvedRun& run, Trainer& trainer);
   void step(const EpochPosition& at);
   void evaluation(std::int64_t done, std::int64_t total);
   void verifying(const std::string& split, std::int64_t done, std::int64_t total);

@@ -83,6 +83,8 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   const bool names_split = !data.val_split.empty() || !data.val_labels.empty();
   options.val_fraction =
       val_fraction.value_or(same_set && !names_split ? trained.data.val_fraction : 0);
+  options.val_rule = trained.data.val_rule;
+  options.val_seed = trained.data.val_seed;
   if (!same_place) return options;
   if (options.train_split.empty()) options.train_split = trained.data.train_split;
   if (options.val_fraction > 0) return options;

@@ -71,6 +71,12 @@ DatasetOptions data_of_run(const fs::path& weights) {
   if (fraction != settings.end() && fraction->is_number()) {
     data.val_fraction = fraction->get<double>();
   }
+  // Runs of earlier versions have no rule: they held out by number.
+  data.val_rule = find_named<HoldOutRule>(text("val-fraction-rule"));
+  const auto seed = settings.find("seed");
+  if (seed != settings.end() && seed->is_number_unsigned()) {
+    data.val_seed = seed->get<std::uint64_t>();
+  }
   return data;
 }
 

@@ -11,6 +11,7 @@
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
+#include "settings/recipes.h"
 #include "train/plan/plan.h"
 #include "train/start/initial_weights.h"
 #include "train/start/setup.h"
@@ -32,7 +33,7 @@ ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** a
   const std::string& dataset = program.defaults.dataset;
   const std::vector<OtherSettings> others = settings_of_others(task);
   TrainConfig shown = config_for(task);  // defaults in --help
-  apply_json(fields_of(shown), recipe_of(dataset, task), "recipe", others);
+  apply_json(fields_of(shown), recipe_text(recipe_of(dataset, task)), "recipe", others);
   shown.data.name = dataset;
   const CommandLine line = parse_command_line(
       argc, argv,
@@ -146,7 +147,7 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
 int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
   ReadyRun ready(run, data, console);
   add_notices(run.config, ready.trainer(), run.notices);
-  console.introduce(run.config, ready.trainer(), run.notices);
+  console.introduce(run, ready.trainer());
   if (run.config.request.eval) return evaluate_only(run.config, ready.trainer(), console);
   return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
@@ -171,6 +172,7 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
     return verify(data, console);
   }
   try {
+    if (run.recipes_batch) fit_batch_to_images(config, *data.train, run.notices);
     if (config.request.auto_batch && run.state.empty())
       choose_batch_size(config, data, run.notices);
     check_batch_size(config, *data.train);

@@ -25,12 +25,6 @@
 namespace fovea {
 namespace {
 
-std::filesystem::path data_dir_of(const DatasetOptions& options) {
-  if (!options.data_dir.empty()) return options.data_dir;
-  const char* variable = std::getenv("FOVEA_DATA");
-  return variable != nullptr && *variable != '\0' ? variable : "datasets";
-}
-
 using Opened = std::shared_ptr<const Dataset>;
 
 struct Source {
@@ -149,6 +143,12 @@ void Dataset::list_entry(std::int64_t index, ListEntry& entry) const {
   entry.name += std::to_string(index);
 }
 
+std::filesystem::path data_folder(const DatasetOptions& options) {
+  if (!options.data_dir.empty()) return options.data_dir;
+  const char* variable = std::getenv("FOVEA_DATA");
+  return variable != nullptr && *variable != '\0' ? variable : "datasets";
+}
+
 const std::vector<std::string>& dataset_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
@@ -160,13 +160,15 @@ const std::vector<std::string>& dataset_names() {
 
 std::string detect_dataset(const DatasetOptions& given) {
   DatasetOptions options = given;
-  options.data_dir = data_dir_of(given);
+  options.data_dir = data_folder(given);
   for (const Split split : {Split::train, Split::test}) {
     if (!find_pack(options, split).empty()) return "pack";
     if (!find_shards(options, split).empty()) return "tar";
     if (!find_split_folder(options, split).empty()) return "folder";
   }
   const std::string where = options.data_dir.string();
+  check(std::filesystem::is_directory(options.data_dir), where, ": no such folder, expected the ",
+        "folder of the data set; set it with --data-dir or $FOVEA_DATA");
   require_no_cifar(options.data_dir);
   const std::filesystem::path compressed = find_compressed_shard(options, Split::train);
   check(compressed.empty(), unpacking_advice(compressed));
@@ -178,14 +180,16 @@ std::string detect_dataset(const DatasetOptions& given) {
 
 std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split split) {
   DatasetOptions options = given;
-  options.data_dir = data_dir_of(given);
+  options.data_dir = data_folder(given);
   const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1,
                              options.fraction_rule};
   if (options.val_fraction == 0) return select(open_whole(options, split), subset);
   check(options.val_split.empty() && options.val_labels.empty(), "--val-fraction: holds out ",
         "training images for validation, expected no --val-split or --val-labels with it");
   const Opened all = open_whole(options, Split::train);
-  return select(hold_out(all, options.val_fraction, split), subset);
+  const HoldOut held{options.val_fraction, options.val_rule.value_or(HoldOutRule::number),
+                     options.val_seed};
+  return select(hold_out(all, held, split), subset);
 }
 
 }  // namespace fovea

@@ -103,6 +103,15 @@ template <>
 inline constexpr auto kNames<FractionRule> = std::to_array<Named<FractionRule>>(
     {{FractionRule::drawn, "drawn"}, {FractionRule::first, "first"}});
 
+/// The rule that selects the training images to hold out for validation.
+enum class HoldOutRule {
+  number,  ///< as many of each class as the fraction says, drawn by (class number, image count)
+  name,    ///< each image by (its name, seed), so that adding images moves no others
+};
+template <>
+inline constexpr auto kNames<HoldOutRule> = std::to_array<Named<HoldOutRule>>(
+    {{HoldOutRule::number, "number"}, {HoldOutRule::name, "name"}});
+
 struct DatasetOptions {
   std::string name = "builtin";      ///< one of dataset_names()
   std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA or, if unset, ./datasets
@@ -118,11 +127,15 @@ struct DatasetOptions {
 
   // For all data sets.
   double val_fraction = 0;  ///< share of each class's training images that is used as test images
-  std::string classes{};    ///< classes to keep: names, numbers or a count; empty: all
-  double fraction = 1;      ///< share of each class's training images to keep
+  std::optional<HoldOutRule> val_rule{};  ///< empty: number
+  std::uint64_t val_seed = 0;             ///< for HoldOutRule::name
+  std::string classes{};  ///< classes to keep: names, numbers or a count; empty: all
+  double fraction = 1;    ///< share of each class's training images to keep
   FractionRule fraction_rule = FractionRule::drawn;
 };
 
+/// options.data_dir or its default.
+[[nodiscard]] std::filesystem::path data_folder(const DatasetOptions& options);
 [[nodiscard]] const std::vector<std::string>& dataset_names();
 /// "folder", "tar" or "pack", detected from the content of options.data_dir. Throws if nothing
 /// matches.

@@ -39,8 +39,17 @@ void add_fields(Fields& fields, DatasetOptions& options) {
   g.add("val-split", &options.val_split,
         "the same for the test images (default: val*, valid*, eval*)");
   g.number("val-fraction", &options.val_fraction,
-           "share of each class's training images held out for validation; 0: use val-split",
+           "share of each class's training images held out for validation; 0: use val-split "
+           "(default for one folder of classes: 0.1)",
            {0, 0.99})
+      .fixed = true;
+  const Access<std::string> rule(
+      [&options] { return options.val_rule ? std::string(name_of(*options.val_rule)) : ""; },
+      [&options](const std::string& text) { options.val_rule = find_named<HoldOutRule>(text); });
+  g.choice("val-fraction-rule", rule,
+           "which images val-fraction holds out: each by its path and the seed (name; default for "
+           "class folders), or as many of each class (number; default otherwise)",
+           names_of<HoldOutRule>())
       .fixed = true;
   g.add(
       "val-labels", &options.val_labels,

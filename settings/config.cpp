@@ -31,6 +31,7 @@ Fields fields_of(TrainConfig& config) {
 DatasetOptions dataset_options(const TrainConfig& config) {
   DatasetOptions options = config.data;
   options.labelled = config.task->info(config).needs_labels;
+  options.val_seed = config.run.seed;
   return options;
 }
 

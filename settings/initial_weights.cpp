@@ -10,7 +10,7 @@ void add_fields(Fields& fields, InitialWeights& options) {
   g.add(
       "finetune", &options.finetune,
       "start from these weights (.safetensors, or PyTorch's .pth, .pt, .bin); head and image size "
-      "may differ");
+      "may differ; a hub's folder with config.json also sets the model and its preprocessing");
   g.add("initial-checkpoint", &options.checkpoint, "start from exactly these weights");
   g.add("weights-key", &options.weights_key,
         "which weights to read from a PyTorch file with several sets: model, model_ema, ...");

@@ -23,6 +23,7 @@ class ModelSettings {
   void add_fields(Fields& fields);
   void add_fields(Fields& fields, TaskKind task);
 
+  [[nodiscard]] bool contains(std::string_view key) const { return texts_.contains(key); }
   /// Throws if there is no such setting.
   std::string& operator[](std::string_view key);
 

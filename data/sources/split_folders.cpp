@@ -48,14 +48,17 @@ bool has_usual(const fs::path& data_dir) {
   return !find_usual(data_dir, Split::train).empty() || !find_usual(data_dir, Split::test).empty();
 }
 
+/// Whether neither the options nor folders in data_dir name a split.
+bool names_no_split(const DatasetOptions& options) {
+  const bool is_named = !options.train_split.empty() || !options.val_split.empty();
+  return !is_named && is_folder(options.data_dir) && !has_usual(options.data_dir);
+}
+
 /// Whether the split consists of data_dir itself. Pictures directly in it count for a flat folder
 /// of test pictures, or for a task without labels.
 bool is_split_itself(const DatasetOptions& options, Split split) {
-  const bool is_named = !options.train_split.empty() || !options.val_split.empty();
   const bool is_wanted = (split == Split::train) == (options.val_fraction > 0);
-  if (is_named || !is_wanted || !is_folder(options.data_dir) || has_usual(options.data_dir)) {
-    return false;
-  }
+  if (!is_wanted || !names_no_split(options)) return false;
   const bool may_be_flat = split == Split::test || !options.labelled;
   return holds_class_folders(options.data_dir) || (may_be_flat && holds_picture(options.data_dir));
 }
@@ -87,6 +90,13 @@ fs::path find_split_folder(const DatasetOptions& options, Split split) {
   const fs::path found = find_usual(options.data_dir, split);
   if (!found.empty()) return found;
   return is_split_itself(options, split) ? options.data_dir : fs::path();
+}
+
+bool is_one_folder(const DatasetOptions& given) {
+  DatasetOptions options = given;
+  options.data_dir = data_folder(given);
+  options.val_fraction = 0.5;
+  return options.val_labels.empty() && is_split_itself(options, Split::train);
 }
 
 void fail_without_split(const DatasetOptions& options, Split split) {

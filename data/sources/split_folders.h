@@ -21,6 +21,9 @@ namespace fovea {
 /// itself: for training with a val_fraction, and for testing without one. Empty if there is none.
 [[nodiscard]] std::filesystem::path find_split_folder(const DatasetOptions& options, Split split);
 
+/// Whether data_folder(options) itself has the pictures, with no folder for either split.
+[[nodiscard]] bool is_one_folder(const DatasetOptions& options);
+
 /// Throws an error that describes the content of options.data_dir and suggests what to do.
 [[noreturn]] void fail_without_split(const DatasetOptions& options, Split split);
 

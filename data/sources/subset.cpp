@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/unicode.h"
 #include "data/loading/sampler.h"
+#include "engine/rng.h"
 
 namespace fovea {
 namespace {
@@ -155,6 +156,48 @@ std::vector<std::int64_t> share_of(const std::vector<std::vector<std::int64_t>>&
   return chosen;
 }
 
+/// Of the images of class k, those that HoldOutRule::number holds out.
+std::vector<std::int64_t> held_by_number(const std::vector<std::int64_t>& images, std::int64_t k,
+                                         double fraction) {
+  const std::int64_t size = std::ssize(images);
+  const std::int64_t wanted = std::llround(fraction * static_cast<double>(size));
+  const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, size - 1);
+  const auto order = shuffled_order(size, /*seed=*/1, k);
+  std::vector<std::int64_t> held;
+  for (std::int64_t i = 0; i < count; ++i) held.push_back(images[order[i]]);
+  return held;
+}
+
+/// A random number in [0, 1), a function of the image's name and the seed.
+double place_of(const Dataset& dataset, std::int64_t image, std::uint64_t seed) {
+  ListEntry entry;
+  dataset.list_entry(image, entry);
+  std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a
+  for (const char byte : composed_text(entry.name)) {
+    hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3;
+  }
+  constexpr std::uint64_t stream = 0x68656C64;  // "held"
+  const Philox4 words = philox(seed, stream, hash);
+  return to_uniform53(words.v[0], words.v[1]);
+}
+
+/// Of the images of one class, those that HoldOutRule::name holds out.
+std::vector<std::int64_t> held_by_name(const Dataset& dataset,
+                                       const std::vector<std::int64_t>& images,
+                                       const HoldOut& options) {
+  std::vector<std::pair<double, std::int64_t>> places;
+  for (const std::int64_t image : images) {
+    places.emplace_back(place_of(dataset, image, options.seed), image);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<std::int64_t> held;
+  for (const auto& [place, image] : places) {
+    if (held.empty() || place < options.fraction) held.push_back(image);
+  }
+  if (held.size() == places.size()) held.pop_back();  // one to train on
+  return held;
+}
+
 /// The entries of a list of classes: the lines of a file, or comma-separated.
 std::vector<std::string> class_words(const std::string& text) {
   std::error_code ignored;
@@ -205,24 +248,24 @@ std::shared_ptr<const Dataset> relabelled(std::shared_ptr<const Dataset> dataset
 }
 
 std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& dataset,
-                                        double fraction, Split split) {
-  check(fraction > 0 && fraction < 1, "--val-fraction: got ", fraction,
+                                        const HoldOut& options, Split split) {
+  check(options.fraction > 0 && options.fraction < 1, "--val-fraction: got ", options.fraction,
         ", expected more than 0 and less than 1");
   std::vector<bool> is_held(static_cast<std::size_t>(dataset->size()));
   const std::vector<std::vector<std::int64_t>> by_class = images_by_class(*dataset);
   for (std::size_t k = 0; k < by_class.size(); ++k) {
-    const auto size = static_cast<std::int64_t>(by_class[k].size());
-    if (size < 2) continue;
-    const std::int64_t wanted = std::llround(fraction * static_cast<double>(size));
-    const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, size - 1);
-    const auto order = shuffled_order(size, /*seed=*/1, static_cast<std::int64_t>(k));
-    for (std::int64_t i = 0; i < count; ++i) is_held[by_class[k][order[i]]] = true;
+    if (by_class[k].size() < 2) continue;
+    const std::vector<std::int64_t> held =
+        options.rule == HoldOutRule::name
+            ? held_by_name(*dataset, by_class[k], options)
+            : held_by_number(by_class[k], static_cast<std::int64_t>(k), options.fraction);
+    for (const std::int64_t image : held) is_held[image] = true;
   }
   Subset::Choice choice{{}, sequential_order(dataset->classes()), dataset->class_names(), {}};
   const std::string reason =
       text_of(split == Split::test ? ", held out by --val-fraction "
                                    : ", without those held out by --val-fraction ",
-              fraction);
+              options.fraction);
   for (std::int64_t i = 0; i < dataset->size(); ++i) {
     if (is_held[i] == (split == Split::test)) choice.images.push_back(i);
   }

@@ -28,12 +28,22 @@ struct SubsetOptions {
                                                         std::vector<std::int64_t> labels,
                                                         std::vector<std::string> names);
 
+struct HoldOut {
+  double fraction = 0.1;  ///< share of the images; 0 < fraction < 1
+  HoldOutRule rule = HoldOutRule::number;
+  std::uint64_t seed = 0;  ///< for HoldOutRule::name
+};
+
 /// Splits off a share of a data set for testing and returns the training or the test images. Of
-/// each class the nearest whole number of images is held out, at least one and not all; a class
-/// with one image is not tested. The selection depends only on the class number and its image
-/// count, on every machine. Throws if nothing would be held out.
+/// each class at least one image is held out, and not all; a class with one image is not tested.
+/// Throws if nothing would be held out. The selection is the same on every machine:
+/// - number: the nearest whole number of each class; depends only on class number and image count.
+/// - name: each image with its own random number in [0, 1), a function of ListEntry::name (in
+///   composed form) and the seed, that lies below the fraction. In a class without such a number
+///   the image with the least one stands in. So another image in the class moves at most this
+///   stand-in, back to training.
 [[nodiscard]] std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& dataset,
-                                                      double fraction, Split split);
+                                                      const HoldOut& options, Split split);
 
 /// The numbers of the classes that `text` lists, in the order of the set. A name is one of `names`
 /// or its id in parentheses: "tench (n01440764)". Names with commas must be quoted. If the text is

@@ -184,7 +184,13 @@ def photograph_cases(cases, folder):
     """Folders and shards in unusual layouts."""
     picture, labelled = b"this is no picture", shard({"a.png": b"x", "a.cls": b"0"})
     for name, files, flags, word in [
-            ("one folder of classes", {"cat/a.png": picture, "dog/a.png": picture}, [], "--val-fraction 0.1"),
+            ("one folder of classes", {"cat/a.png": picture, "dog/a.png": picture}, [], "no class has two images"),
+            ("one folder, a fraction of 0", {"cat/a.png": picture, "cat/b.png": picture}, ["--val-fraction", "0"],
+             "--val-fraction 0.1"),
+            ("one folder, a negative fraction", {"cat/a.png": picture, "cat/b.png": picture}, ["--val-fraction", "-0.1"],
+             "--val-fraction: got -0.1"),
+            ("train alone", {"train/cat/a.png": picture, "train/cat/b.png": picture}, [], "--val-fraction 0.1"),
+            ("val alone", {"val/cat/a.png": picture, "val/cat/b.png": picture}, [], "has no folder train"),
             ("one picture a class", {"cat/a.png": picture}, ["--val-fraction", "0.5"], "two images"),
             ("a fraction of 1", {"cat/a.png": picture}, ["--val-fraction", "1"], "val-fraction"),
             ("test for val", {"train/cat/a.png": picture, "test/cat/a.png": picture}, [], "found test, train; --val-split"),
@@ -209,6 +215,30 @@ def photograph_cases(cases, folder):
         command = train("train_cifar", "--dataset", "auto", "--data-dir", data, "--index-cache", "none", *flags,
                         "--output", folder / "run")
         cases.run(f"photographs: {name}", command, word)
+
+
+def finetuning_cases(cases, folder):
+    """`train_imagenet --data-dir PICTURES --finetune HUB_FOLDER` with a part missing."""
+    pictures, hub = folder / "pictures", folder / "hub"
+    for name in ("cat/a.png", "cat/b.png", "dog/a.png", "dog/b.png"):
+        (pictures / name).parent.mkdir(parents=True, exist_ok=True)
+        (pictures / name).write_bytes(b"this is no picture")
+    hub.mkdir()
+    command = ["train_imagenet", "--data-dir", pictures, "--index-cache", "none", "--workers", "0", "--output",
+               folder / "run", "--finetune"]
+    cases.run("finetune: no such folder", [*command, folder / "none"], "--finetune: ")
+    cases.run("finetune: an empty folder", [*command, hub], "contains no weights")
+    (hub / "model.safetensors").write_bytes(safetensors({}))
+    cases.run("finetune: no config.json", [*command, hub], "--model NAME")
+    for name, config, word in [("not JSON", "{", "--model NAME"), ("another architecture", '{"architecture": "resnet50"}', "resnet50"),
+                               ("a number as architecture", '{"architecture": 7}', "architecture: got 7"),
+                               ("a crop mode that does not exist",
+                                '{"architecture": "vit_tiny_patch16_224", "crop_mode": "round"}', "crop-mode"),
+                               ("no tensors", '{"architecture": "vit_tiny_patch16_224"}', "missing")]:
+        (hub / "config.json").write_text(config)
+        cases.run(f"finetune: config.json: {name}", [*command, hub], word)
+    cases.run("finetune: no such pictures", [*command, hub, "--data-dir", folder / "none"], "no such folder")
+    cases.run("finetune: a batch that is too large", [*command, hub, "--batch-size", "8"], "--batch-size 2 fits")
 
 
 def flag_cases(cases, program, folder):
@@ -390,6 +420,8 @@ def main():
             for part in (cifar_cases, flag_cases, run_cases):
                 part(cases, program, cases.folder / program)
         photograph_cases(cases, cases.folder / "photographs")
+        (cases.folder / "finetuning").mkdir()
+        finetuning_cases(cases, cases.folder / "finetuning")
         task_cases(cases, cases.folder)
         file_cases(cases, cases.folder)
         cue_cases(cases, cases.folder)

@@ -2,6 +2,7 @@
 #include "train/start/resolve.h"
 
 #include "base/files.h"
+#include "data/sources/split_folders.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
 #include "train/start/setup.h"
@@ -13,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 using Others = std::vector<OtherSettings>;
+
+constexpr std::int64_t kNotGiven = -1;  // a number that no flag accepts
 
 void apply(TrainConfig& config, const std::vector<Setting>& flags, const Others& others) {
   const Fields fields = fields_of(config);
@@ -87,11 +90,21 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
         ": was saved with other settings, which must not change:", refused);
 }
 
+/// The starting point of a saved run; its weights may no longer exist.
+StartingPoint start_of(TrainConfig saved) {
+  try {
+    return starting_point(saved);
+  } catch (const Error&) {
+    saved.weights.finetune.clear();
+    return starting_point(saved);
+  }
+}
+
 ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flags,
                          const std::string& config_file, TaskKind task) {
   const TrainConfig saved = saved_config(read_state_config(state), state.string());
   check_task(saved.model.name, task);
-  ResolvedRun run{saved, state, step_size(saved), {}};
+  ResolvedRun run{saved, start_of(saved), state, step_size(saved), {}};
   const Others others = settings_of_others(task);
   apply_file(run.config, config_file, others);
   apply(run.config, flags, others);
@@ -102,17 +115,32 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
 }
 
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
-  ResolvedRun run{config_for(task), {}, {}, {}};
+  const StartingPoint start = starting_point(wanted);
+  ResolvedRun run{start.config, start, {}, {}, {}};
   const Others others = settings_of_others(task);
-  const std::string& dataset = wanted.data.name;
-  apply_json(fields_of(run.config), recipe_of(dataset, task), "recipe of " + dataset, others);
-  // A model given by name has the registry's settings: the recipe's model settings apply only to
-  // the recipe's model.
-  if (!wanted.model.name.empty()) run.config.model.settings = {};
-  run.config.data.name = dataset;
   apply_file(run.config, wanted.request.config, others);
   apply(run.config, flags, others);
+  keep_model_args(start, run.config);
+  run.recipes_batch = wanted.images.loader.batch_size == kNotGiven;
   return run;
+}
+
+/// Completes the settings of the validation images of a new run.
+void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
+  DatasetOptions& data = run.config.data;
+  const bool in_folders = data.name == "folder";
+  if (in_folders && wanted.data.val_fraction == kNotGiven &&
+      is_one_folder(dataset_options(run.config))) {
+    constexpr double usual = 0.1;
+    data.val_fraction = usual;
+    run.notices.add(data_folder(data).string(),
+                    ": has no folders train and val, so a tenth of its ",
+                    "pictures are for validation, chosen by their paths and --seed; ",
+                    "--val-fraction sets another share");
+  }
+  if (data.val_fraction > 0 && !data.val_rule) {
+    data.val_rule = in_folders ? HoldOutRule::name : HoldOutRule::number;
+  }
 }
 
 }  // namespace
@@ -124,6 +152,8 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   std::string& dataset = wanted.data.name;
   dataset.clear();
   wanted.model.name.clear();
+  wanted.data.val_fraction = kNotGiven;
+  wanted.images.loader.batch_size = kNotGiven;
   apply(wanted, flags, others);
   apply_file(wanted, wanted.request.config, others);
   apply(wanted, flags, others);
@@ -137,6 +167,9 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   check_config(run.config);
   std::string& name = run.config.data.name;
   if (name == "auto") name = detect_dataset(dataset_options(run.config));
+  if (!state.empty()) return run;
+  check_weights(wanted, run.start);
+  choose_split(wanted, run);
   return run;
 }
 

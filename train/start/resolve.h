@@ -6,14 +6,9 @@
 #include <vector>
 
 #include "base/notices.h"
-#include "settings/config.h"
+#include "train/start/starting_point.h"
 
 namespace fovea {
-
-/// A flag as typed by the user.
-struct Setting {
-  std::string name, text;
-};
 
 /// A program's defaults.
 struct RunDefaults {
@@ -24,15 +19,18 @@ struct RunDefaults {
 
 struct ResolvedRun {
   TrainConfig config;
+  StartingPoint start;          ///< what the settings are compared with for the user
   std::filesystem::path state;  ///< state to resume from; empty for a new run
   StepSize step_before;         ///< batch size and accumulation of the resumed run
-  Notices notices;              ///< settings that differ from the saved run's
+  Notices notices;              ///< settings that differ from the saved run's; the split
+  bool recipes_batch = false;   ///< a new run whose batch size is the recipe's
 };
 
 /// Throws UsageError on unknown settings, values out of range and contradictory settings. Throws
 /// Error if --output already contains a run (naming --resume auto), if the state to resume is
 /// missing or unreadable, or if a setting that a state depends on was changed. The data set "auto"
-/// becomes the one found in --data-dir.
+/// becomes the one found in --data-dir. A new run on a single folder of classes holds out a tenth
+/// for validation.
 [[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags,
                                       const RunDefaults& defaults = {});
 

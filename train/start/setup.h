@@ -12,6 +12,10 @@ namespace fovea {
 
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
+/// If an epoch has no complete batch, takes a batch size of at most a quarter of its images, a
+/// power of two, and adds a notice.
+void fit_batch_to_images(TrainConfig& config, const Dataset& train, Notices& notices);
+
 /// Throws UsageError if an epoch has no complete batch, naming the largest batch size that fits.
 void check_batch_size(const TrainConfig& config, const Dataset& train);
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
-#include "settings/recipes.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/masked_autoencoding.h"
 
@@ -18,7 +17,7 @@ struct TaskRow {
   std::unique_ptr<TaskSettings> (*settings)();
   const char* models;    ///< noun for the models: "classifiers"
   const char* programs;  ///< programs that train them: "./run train_mae trains"
-  const char *builtin, *small_images, *photographs;  ///< names of the recipes
+  const char *builtin, *small_images, *photographs, *finetuning;  ///< names of the recipes
 };
 
 const std::array kTasks{
@@ -27,9 +26,9 @@ const std::array kTasks{
               return std::make_unique<ClassificationSettings>();
             },
             "classifiers", "./run train_cifar and ./run train_imagenet train", "builtin", "cifar",
-            "imagenet_deit_tiny"},
+            "imagenet_deit_tiny", "finetune"},
     TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
-            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base"},
+            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base", ""},
 };
 
 const TaskRow& row_of(TaskKind kind) {
@@ -88,9 +87,11 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
 
 std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   const TaskRow& row = row_of(task);
-  if (dataset == "builtin") return recipe_text(row.builtin);
-  return recipe_text(dataset.starts_with("cifar") ? row.small_images : row.photographs);
+  if (dataset == "builtin") return row.builtin;
+  return dataset.starts_with("cifar") ? row.small_images : row.photographs;
 }
+
+std::string_view finetuning_recipe(TaskKind task) { return row_of(task).finetuning; }
 
 TaskInfo task_info(const TrainConfig& config) { return config.task->info(config); }
 

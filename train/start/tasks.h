@@ -25,9 +25,11 @@ namespace fovea {
 /// Parses the settings of a run saved by any program, from JSON read at `where`. Throws UsageError.
 [[nodiscard]] TrainConfig saved_config(std::string_view json, const std::string& where);
 
-/// JSON recipe of a task on a data set. CIFAR-10 and CIFAR-100 share a recipe, as do photographs in
-/// folders, tar files and packs.
+/// Name of the recipe of a task on a data set. CIFAR-10 and CIFAR-100 share a recipe, as do
+/// photographs in folders, tar files and packs.
 [[nodiscard]] std::string_view recipe_of(std::string_view dataset, TaskKind task);
+/// Name of the recipe for fine-tuning published weights; "" if the task has none.
+[[nodiscard]] std::string_view finetuning_recipe(TaskKind task);
 
 /// Description of the values that a run with these settings logs.
 [[nodiscard]] TaskInfo task_info(const TrainConfig& config);

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""One folder of class folders, a hub's folder, and one command: ./run train_imagenet --data-dir PICTURES --finetune HUB.
+
+    tests/programs/finetuning.py [--build build]
+
+Checks the first screen, the split into training and validation images, and that resumed runs and `evaluate` see the
+same split. Prints a table; exits 1 if something failed.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+from class_names import ROOT, Table, as_hub, color, png
+
+NAMES = ["ash", "birch", "cedar"]
+PER_CLASS = 12
+SHORT = ["--index-cache", "none", "--workers", "0", "--threads", "1", "--no-report"]
+
+
+def add_pictures(folder, first, last):
+    for label, name in enumerate(NAMES):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for i in range(first, last):
+            (folder / name / f"{i}.png").write_bytes(png(color(label, i)))
+
+
+def make_hub(table, folder, **said):
+    """A small model in hub layout, trained a little on the same classes."""
+    run = table.folder / "first"
+    table.train(run, table.folder / "pictures", "--val-fraction", "0.2", "--epochs", "1")
+    return as_hub(run, folder, num_classes=len(NAMES), **said)
+
+
+def train(table, *flags):
+    result = table.run("train_imagenet", *SHORT, *flags)
+    return result.returncode, result.stdout.decode() + result.stderr.decode()
+
+
+def said(table, what, text, *words):
+    missing = [word for word in words if word not in text]
+    table.note(what, f"no {missing} in {text}" if missing else "")
+
+
+def images_in(text):
+    """("32", "4") of the line "data      folder, 32 + 4 images, 3 classes"."""
+    line = next((line for line in text.splitlines() if line.startswith("data ")), "data x, ? + ? x")
+    return line.split()[2], line.split()[4]
+
+
+def check_start(table, hub, pictures):
+    run = table.folder / "run"
+    _, text = train(table, "--data-dir", pictures, "--finetune", hub, "--output", run, "--epochs", "2")
+    said(table, "the first screen says the recipe, the model, and the split", text, "recipe finetune",
+         "whose config.json sets", "vit_tiny_patch16_224", "img-size 32", "embed-dim 24", "mean ", "val-fraction 0.1",
+         "no folders train and val", "instead of the recipe's 32, because an epoch has 3")
+    head = text.split("whose config.json sets")[0]
+    table.note("it shows no other setting", "layer-decay" in head or "mean" in head and head)
+    table.note("and fits a terminal of 24 lines", len(text.split("\nrun ")[0].splitlines()) > 24 and text)
+    kept = "reinitialised" in text and text
+    table.note("a head for the same classes is kept", kept)
+    return run, text
+
+
+def check_resume(table, hub, pictures, run, text):
+    moved = hub.rename(hub.with_name("gone"))
+    code, again = train(table, "--resume", "auto", "--output", run, "--epochs", "3")
+    table.note("without the hub's folder a run is resumed, on the same split",
+               code != 0 and again or ("" if images_in(again) == images_in(text) else again))
+    moved.rename(hub)
+    evaluated = table.folder / "evaluated.json"
+    result = table.run("evaluate", run, "--json", evaluated, "--output", table.folder / "out", "--workers", "0")
+    seen = str(json.loads(evaluated.read_text())["results"][0]["images"]) if result.returncode == 0 else result.stderr
+    table.note("evaluate sees the validation images", "" if seen == images_in(text)[1] else seen)
+    add_pictures(pictures, PER_CLASS, PER_CLASS + 6)
+    code, grown = train(table, "--resume", "auto", "--output", run, "--epochs", "4")
+    table.note("a grown folder is another training set to resume on", code == 0 and grown)
+    _, fresh = train(table, "--data-dir", pictures, "--finetune", hub, "--output", table.folder / "fresh", "--epochs", "1")
+    table.note("and trains anew", "" if "done in" in fresh else fresh)
+
+
+def check_recipes(table, hub, pictures):
+    config = table.folder / "own.json"
+    config.write_text('{"epochs": 1, "batch-size": 8, "warmup-epochs": 0, "aug-repeats": 0}')
+    for what, flags, word in [("a hub's folder with --config", ["--finetune", hub, "--config", config], "recipe imagenet_deit_tiny"),
+                              ("a flag overrides config.json", ["--finetune", hub, "--mean", "0.1,0.2,0.3"], "mean 0.1,0.2,0.3"),
+                              ("--batch-size that fits", ["--finetune", hub, "--batch-size", "16"], "batch-size 16")]:
+        _, text = train(table, "--data-dir", pictures, "--output", table.folder / what, "--epochs", "1", *flags)
+        said(table, what, text, word, "done in")
+    file = hub / "model.safetensors"
+    _, text = train(table, "--data-dir", pictures, "--output", table.folder / "of a file", "--finetune", file, "--model",
+                    "vit_tiny_patch8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2", "--epochs", "1", "--warmup-epochs", "0")
+    said(table, "a file keeps the recipe of the data set, with a batch that fits", text, "recipe imagenet_deit_tiny",
+         "instead of the recipe's 1024", "done in")
+    code, text = train(table, "--data-dir", pictures, "--finetune", hub, "--batch-size", "1000")
+    table.note("a batch that is too large is an error with one that fits", "" if code == 2 and " fits" in text else text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    with tempfile.TemporaryDirectory() as folder:
+        table = Table(parser.parse_args().build.resolve(), pathlib.Path(folder))
+        pictures = table.folder / "pictures"
+        add_pictures(pictures, 0, PER_CLASS)
+        hub = make_hub(table, table.folder / "hub", label_names=NAMES)
+        run, text = check_start(table, hub, pictures)
+        check_recipes(table, hub, pictures)
+        check_resume(table, hub, pictures, run, text)
+    print(f"{table.rows} checks, {table.failed} failed")
+    return 1 if table.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+// Where a run's settings start: the recipe, and the config.json of the weights to fine-tune.
+#include "train/start/starting_point.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "data/sources/builtin.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_folder.h"
+#include "train/start/resolve.h"
+#include "train/start/setup.h"
+#include "train/tasks/classification.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfig = R"({
+  "architecture": "vit_tiny_patch16_224.augreg_in21k", "num_classes": 7, "global_pool": "avg",
+  "model_args": {"embed_dim": 96, "num_heads": 6, "no_embed_class": true},
+  "pretrained_cfg": {"input_size": [3, 64, 96], "mean": [0.48145466, 0.4578275, 0.40821073],
+    "std": [0.5, 0.25, 0.5], "crop_pct": 0.9, "crop_mode": "squash", "interpolation": "bilinear"}
+})";
+
+/// A folder as a hub gives it; its weights are not read here.
+std::string hub_folder(const TemporaryFolder& folder, const std::string& config = kConfig) {
+  const fs::path hub = folder / "hub";
+  fs::create_directories(hub);
+  write_file_atomically(hub / "model.safetensors", "");
+  if (!config.empty()) write_file_atomically(hub / "config.json", config);
+  return hub.string();
+}
+
+ResolvedRun resolved(std::vector<Setting> flags) { return resolve_run(flags, {}); }
+
+std::string refusal(const std::vector<Setting>& flags) {
+  return message_of([&] { (void)resolved(flags); });
+}
+
+}  // namespace
+
+TEST_CASE("a hub's folder sets the model and the preprocessing of its images") {
+  const TemporaryFolder folder;
+  ResolvedRun run = resolved({{"finetune", hub_folder(folder)}});
+  TrainConfig& config = run.config;
+  CHECK(config.model.name == "vit_tiny_patch16_224");
+  CHECK(config.model.overrides() == nlohmann::json{{"img_size", {64, 96}},
+                                                   {"embed_dim", 96},
+                                                   {"num_heads", 6},
+                                                   {"global_pool", "avg"},
+                                                   {"no_embed_class", true},
+                                                   {"drop_path", 0.1}});
+  CHECK(config.run.normalization.mean == std::array{0.48145466F, 0.4578275F, 0.40821073F});
+  CHECK(config.run.normalization.deviation == std::array{0.5F, 0.25F, 0.5F});
+  CHECK(config.evaluation.crop.crop_pct == 0.9);
+  CHECK(config.evaluation.crop.mode == CropMode::squash);
+  CHECK(config.evaluation.crop.filter == Filter::bilinear);
+  CHECK(run.start.taken.size() == 11);
+}
+
+TEST_CASE("a flag and a file override what a hub's folder sets") {
+  const TemporaryFolder folder;
+  const std::string hub = hub_folder(folder), file = (folder / "c.json").string();
+  write_file_atomically(file, R"({"crop-pct": 0.8})");
+  const ResolvedRun run = resolved({{"finetune", hub},
+                                    {"config", file},
+                                    {"img-size", "32"},
+                                    {"mean", "0.1,0.2,0.3"},
+                                    {"model-args", R"({"norm_eps": 1e-5})"}});
+  CHECK(run.config.evaluation.crop.crop_pct == 0.8);
+  CHECK(run.config.run.normalization.mean == std::array{0.1F, 0.2F, 0.3F});
+  const nlohmann::json model = run.config.model.overrides();
+  CHECK(model.at("img_size") == nlohmann::json{32, 32});
+  CHECK(model.at("norm_eps") == 1e-5);
+  CHECK(model.at("no_embed_class") == true);  // the hub's other arguments stay
+  const ResolvedRun other = resolved({{"finetune", hub}, {"model", "vit_small_patch16_224"}});
+  CHECK(other.config.model.overrides() == nlohmann::json{{"drop_path", 0.1}});
+  CHECK(other.config.evaluation.crop.crop_pct == 0.9);
+}
+
+TEST_CASE("a hub's folder without a config file has the recipe for fine-tuning") {
+  const TemporaryFolder folder;
+  const std::string hub = hub_folder(folder), file = (folder / "c.json").string();
+  const ResolvedRun run = resolved({{"finetune", hub}});
+  CHECK(run.start.recipe == "finetune");
+  CHECK(run.config.step.optimizer.layer_decay < 1);
+  CHECK_FALSE(run.config.step.ema.keep);
+  CHECK(classification_of(run.config).mix.mixup == 0);
+  CHECK(run.config.schedule.warmup_epochs < static_cast<double>(run.config.schedule.epochs) / 5);
+  write_file_atomically(file, R"({"epochs": 5})");
+  CHECK(resolved({{"finetune", hub}, {"config", file}}).start.recipe == "builtin");
+  CHECK(resolved({{"finetune", hub + "/model.safetensors"}}).start.recipe == "builtin");
+  CHECK(resolved({{"dataset", "cifar10"}}).start.recipe == "cifar");
+  fs::rename(fs::path(hub) / "model.safetensors", fs::path(hub) / "last.safetensors");
+  write_file_atomically(fs::path(hub) / "config.json", R"({"epochs": 5})");  // a run's
+  CHECK(resolved({{"finetune", hub}}).start.recipe == "builtin");
+}
+
+TEST_CASE("a masked autoencoder takes nothing from a hub's classifier") {
+  const TemporaryFolder folder;
+  const RunDefaults program{.task = TaskKind::masked_autoencoding};
+  for (const char* const config : {kConfig, ""}) {
+    const ResolvedRun run = resolve_run({{"finetune", hub_folder(folder, config)}}, program);
+    CHECK(run.start.recipe == "builtin_mae");
+    CHECK(run.start.taken.empty());
+  }
+}
+
+TEST_CASE("weights that are not there or name no model are refused with what to do") {
+  const TemporaryFolder folder;
+  CHECK(refusal({{"finetune", (folder / "no").string()}})
+            .ends_with(
+                "no does not exist, expected a hub's folder, a run directory or a weights file"));
+  const std::string bare = hub_folder(folder, "");
+  CHECK(contains(refusal({{"finetune", bare}}), "has no config.json of timm"));
+  CHECK(contains(refusal({{"finetune", bare}}), "--model NAME"));
+  CHECK(refusal({{"finetune", bare}, {"model", "vit_tiny_patch16_224"}}).empty());
+  for (const auto& [config, why] :
+       {std::pair{R"({"architecture": "resnet50"})", "resnet50"},
+        std::pair{R"({"architecture": "vit_tiny_patch16_224", "crop_mode": "round"})", "crop-mode"},
+        std::pair{R"({"architecture": "vit_tiny_patch16_224", "crop_pct": 2})", "crop_pct"}}) {
+    const std::string message = refusal({{"finetune", hub_folder(folder, config)}});
+    CHECK(contains(message, "config.json: "));
+    CHECK(contains(message, why));
+  }
+}
+
+TEST_CASE("a single folder of classes holds out a tenth by names, unless a flag says otherwise") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"cat/a.png", "cat/b.png", "dog/a.png", "dog/b.png"}) {
+    fs::create_directories((folder / name).parent_path());
+    write_file_atomically(folder / name, "");
+  }
+  const auto data_of = [&](std::vector<Setting> flags) {
+    flags.push_back({"data-dir", folder.path().string()});
+    flags.push_back({"dataset", "auto"});
+    return resolved(flags).config.data;
+  };
+  CHECK(data_of({}).val_fraction == 0.1);
+  CHECK(data_of({}).val_rule == HoldOutRule::name);
+  CHECK(data_of({{"val-fraction", "0.3"}}).val_fraction == 0.3);
+  CHECK(data_of({{"val-fraction", "0.3"}}).val_rule == HoldOutRule::name);
+  CHECK(data_of({{"val-fraction-rule", "number"}}).val_rule == HoldOutRule::number);
+  CHECK(data_of({{"val-fraction", "0"}}).val_fraction == 0);
+  CHECK_FALSE(data_of({{"val-fraction", "0"}}).val_rule);
+  const DatasetOptions cifar =
+      resolved({{"dataset", "cifar10"}, {"val-fraction", "0.1"}}).config.data;
+  CHECK(cifar.val_rule == HoldOutRule::number);
+  for (const char* const share : {"1", "-0.1", "nan"}) {
+    CHECK(contains(message_of([&] {
+                     (void)data_of({{"val-fraction", share}});
+                   }),
+                   "--val-fraction: got " + std::string(share)));
+  }
+  fs::create_directories(folder / "train/cat");
+  fs::create_directories(folder / "val/cat");
+  CHECK(data_of({}).val_fraction == 0);
+  CHECK_FALSE(data_of({}).val_rule);
+}
+
+TEST_CASE(
+    "a recipe's batch is reduced to a quarter of a small training set, and the rate with it") {
+  const TemporaryFolder folder;
+  const auto batch_for = [&](std::int64_t images, std::vector<Setting> flags = {}) {
+    flags.push_back({"finetune", hub_folder(folder)});
+    ResolvedRun run = resolved(flags);
+    run.config.images.loader.batch_size = 64;
+    run.config.rate = {.base = 1e-3, .base_size = 64, .growth = RateGrowth::linear};
+    Notices notices;
+    fit_batch_to_images(run.config, Builtin(Split::train, BuiltinOptions{.train_size = images}),
+                        notices);
+    const std::int64_t batch = run.config.images.loader.batch_size;
+    CHECK(notices.texts().empty() == (batch == 64));
+    CHECK(peak_lr(run.config) == doctest::Approx(1e-3 / 64 * static_cast<double>(batch)));
+    return batch;
+  };
+  CHECK(batch_for(64) == 64);
+  CHECK(batch_for(63) == 8);
+  CHECK(batch_for(32) == 8);
+  CHECK(batch_for(31) == 4);
+  CHECK(batch_for(3) == 1);
+  CHECK(batch_for(3, {{"mixup", "0.2"}}) == 2);   // mixing pairs images
+  CHECK(batch_for(1, {{"mixup", "0.2"}}) == 64);  // left to the error about the batch size
+  CHECK(resolved({}).recipes_batch);
+  CHECK_FALSE(resolved({{"batch-size", "8"}}).recipes_batch);
+  const std::string file = (folder / "c.json").string();
+  write_file_atomically(file, R"({"batch_size": 8})");
+  CHECK_FALSE(resolved({{"config", file}}).recipes_batch);
+}
+
+}  // namespace fovea
