@@ -119,8 +119,9 @@ class ReadyRun {
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
     if (run.state.empty()) {
-      set_initial_weights(run.config.weights, {run.config.run, dataset.class_names()}, *model,
-                          run.notices);
+      set_initial_weights(run.config.weights,
+                          {run.config.run, dataset.class_names(), run.config.request.verbose},
+                          *model, run.notices);
     }
     return model;
   }
