@@ -60,7 +60,7 @@ struct LoadedModel {
 /// The request's model settings as a JSON object with the configuration's keys.
 [[nodiscard]] std::string model_settings(const LoadRequest& request);
 
-/// Throws unless the model has classes.
+/// Throws unless the model has classes and takes RGB images.
 void require_classes(const LoadedModel& loaded);
 
 /// Replaces the normalisation and crop in `info` by those that the request sets.
