@@ -94,9 +94,6 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   } catch (const Error& error) {  // a name, setting or value unknown to the model
     throw UsageError(error.what());
   }
-  check_usage(model->info().in_chans == Image::kChannels, "in_chans: ", name, " takes images of ",
-              model->info().in_chans, " channels, expected ", Image::kChannels,
-              "; pictures are read as RGB");
   const std::int64_t patch = model->tokens().cell;
   const std::int64_t side = dataset.image_size().height;  // 0: images vary in size
   if (patch >= 16 && side > 0 && side <= 32) {
