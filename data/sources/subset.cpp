@@ -262,17 +262,17 @@ std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& da
     for (const std::int64_t image : held) is_held[image] = true;
   }
   Subset::Choice choice{{}, sequential_order(dataset->classes()), dataset->class_names(), {}};
-  const std::string reason =
-      text_of(split == Split::test ? ", held out by --val-fraction "
-                                   : ", without those held out by --val-fraction ",
-              options.fraction);
   for (std::int64_t i = 0; i < dataset->size(); ++i) {
     if (is_held[i] == (split == Split::test)) choice.images.push_back(i);
   }
   check(!choice.images.empty(),
         "--val-fraction: no class has two images, expected at least one to train ",
         "on and one to test on");
-  choice.notice = notice_of(*dataset, choice) + reason;
+  choice.notice = dataset->notice();  // said once, with the images held out
+  if (split == Split::test) {
+    choice.notice =
+        text_of(notice_of(*dataset, choice), ", held out by --val-fraction ", options.fraction);
+  }
   return std::make_shared<Subset>(dataset, std::move(choice));
 }
 

@@ -80,6 +80,23 @@ TEST_CASE("photographs go on with train_imagenet, at the official names' 224 pix
   CHECK(said.find("--model vit_base_patch16_224 ") != std::string::npos);
 }
 
+TEST_CASE("fine-tuning after a masked autoencoder holds out the same pictures") {
+  TrainConfig c = recipe("folder");
+  const auto says = [&](const char* words) {
+    return task_info(c).next_steps.find(words) != std::string::npos;
+  };
+  c.data.val_fraction = 0.1;
+  c.data.val_rule = HoldOutRule::name;
+  CHECK(says("--val-fraction 0.1"));
+  CHECK_FALSE(says("--val-fraction-rule"));
+  CHECK_FALSE(says("--seed"));
+  c.run.seed = 7;
+  CHECK(says("--seed 7"));
+  c.data.val_rule.reset();  // of an earlier version
+  CHECK(says("--val-fraction-rule number"));
+  CHECK_FALSE(says("--seed"));
+}
+
 TEST_CASE("what a task knows without a model") {
   TrainConfig c = recipe("builtin");
   CHECK_FALSE(task_info(c).needs_labels);

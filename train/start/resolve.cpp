@@ -134,8 +134,8 @@ void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
     constexpr double usual = 0.1;
     data.val_fraction = usual;
     run.notices.add(data_folder(data).string(),
-                    ": has no folders train and val, so a tenth of its ",
-                    "pictures are for validation, chosen by their paths and --seed; ",
+                    ": has no folders train and val, so about a tenth of ",
+                    "its pictures are for validation, chosen by their paths and --seed; ",
                     "--val-fraction sets another share");
   }
   if (data.val_fraction > 0 && !data.val_rule) {

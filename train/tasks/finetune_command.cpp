@@ -45,6 +45,12 @@ std::string finetune_command(const TrainConfig& config) {
   add("train-split", data.train_split);
   add("val-split", data.val_split);
   add("val-fraction", data.val_fraction == 0 ? "" : shortest_text(data.val_fraction));
+  if (data.val_fraction > 0 && data.name == "folder") {
+    const bool by_name = data.val_rule == HoldOutRule::name;
+    add("val-fraction-rule", by_name ? "" : "number");  // that of earlier runs
+    const std::uint64_t seed = config.run.seed;
+    add("seed", by_name && seed != RunContext().seed ? std::to_string(seed) : "");
+  }
   add("val-labels", data.val_labels.string());
   add("class-map", data.class_map.string());
   add("finetune", "RUN");
