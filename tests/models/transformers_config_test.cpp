@@ -143,6 +143,7 @@ TEST_CASE("preprocessor_config.json: colours, sizes, crops, filters") {
   const HubConfig assumed = read_transformers_config(clip, none.path());
   CHECK(assumed.mean[0] == doctest::Approx(0.48145466));
   CHECK_FALSE(assumed.has_mean);
+  CHECK(assumed.crop_pct == 1);
   CHECK(contains(message_of([&] {
                    (void)with_processor(vit, {{"size", "large"}});
                  }),
