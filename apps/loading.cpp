@@ -236,9 +236,8 @@ void require_classes(const LoadedModel& loaded) {
   check(model.num_classes > 0, loaded.weights.string(), ": ", model.name,
         " has no classes, expected a classifier; inspect a masked autoencoder with ./run inspect "
         "mae, or fine-tune it into a classifier with ./run train_cifar --finetune");
-  check(model.in_chans == Image::kChannels, loaded.weights.string(), ": in_chans: the model takes ",
-        "images of ", model.in_chans, " channels, expected ", Image::kChannels,
-        "; pictures are read as RGB, and --model-args '{\"in_chans\": 3}' needs weights for RGB");
+  check(model.in_chans == Image::kChannels, loaded.weights.string(), ": in_chans: got ",
+        model.in_chans, ", expected ", Image::kChannels, ", because pictures are read as RGB");
 }
 
 void add_load_fields(Fields& fields, LoadRequest& r) {

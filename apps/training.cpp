@@ -120,8 +120,8 @@ class ReadyRun {
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
     const std::int64_t channels = model->info().in_chans;
-    check(channels == Image::kChannels, "in_chans: ", run.config.model.name, " takes images of ",
-          channels, " channels, expected ", Image::kChannels, "; pictures are read as RGB");
+    check(channels == Image::kChannels, run.config.model.name, ": in_chans: got ", channels,
+          ", expected ", Image::kChannels, ", because pictures are read as RGB");
     if (run.state.empty()) {
       set_initial_weights(run.config.weights,
                           {run.config.run, dataset.class_names(), run.config.request.verbose},

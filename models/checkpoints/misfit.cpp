@@ -98,7 +98,8 @@ std::vector<std::string> other_sizes(const TensorMap& file, const Model& model) 
   std::vector<std::string> sizes;
   const std::int64_t depth = depth_of(file), own_depth = depth_of(model);
   if (depth != own_depth && depth > 0 && own_depth > 0) {
-    sizes.push_back(text_of("another depth: ", depth, " blocks, expected ", own_depth));
+    sizes.push_back(text_of("another depth: ", depth, depth == 1 ? " block" : " blocks",
+                            ", expected ", own_depth));
   }
   bool same_width = true;
   for (const NamedSize& size : kNamedSizes) {

@@ -22,14 +22,13 @@ json defaults_of(const std::string& type) {
   json config{{"hidden_size", 768},        {"num_hidden_layers", 12}, {"num_attention_heads", 12},
               {"intermediate_size", 3072}, {"hidden_act", "gelu"},    {"layer_norm_eps", 1e-12},
               {"image_size", 224},         {"patch_size", 16},        {"num_channels", 3},
-              {"qkv_bias", true}};
+              {"qkv_bias", true},          {"projection_dim", 512}};
   if (type.starts_with("dinov2")) {
     config.update({{"mlp_ratio", 4}, {"layer_norm_eps", 1e-6}, {"patch_size", 14}});
     config.update({{"use_swiglu_ffn", false}, {"num_register_tokens", 4}});
   }
   if (type == "clip_vision_model") {
     config.update({{"layer_norm_eps", 1e-5}, {"patch_size", 32}, {"hidden_act", "quick_gelu"}});
-    config["projection_dim"] = 512;
   }
   if (type == "vit_mae") {
     config.update({{"decoder_hidden_size", 512},

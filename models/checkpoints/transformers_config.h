@@ -13,7 +13,7 @@ namespace fovea {
 [[nodiscard]] bool is_transformers_config(const nlohmann::json& root);
 
 /// The model, its classes and its preprocessing. `folder` may have a preprocessor_config.json;
-/// without it, mean and std are those that the published weights of the model have. The model has
+/// without it, they are those of the published weights. The model has
 /// a head if "architectures" names a classifier or a projection; else it returns the pooled tokens.
 /// Throws Error, starting with the file's name, for settings that no model here has.
 [[nodiscard]] HubConfig read_transformers_config(const nlohmann::json& root,

@@ -16,6 +16,14 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 void set_published_defaults(const std::string& type, HubConfig& hub) {
+  if (type == "vit" || type == "vit_mae") {
+    hub.crop_mode = "squash";
+    hub.crop_pct = 1;
+  } else if (type == "deit") {
+    hub.crop_mode = "squash";  // to 256 for a crop of 224
+  } else if (type == "clip_vision_model") {
+    hub.crop_pct = 1;
+  }
   if (type == "vit" || type == "deit") {
     hub.mean = hub.deviation = {0.5F, 0.5F, 0.5F};
     if (type == "vit") hub.interpolation = "bilinear";

@@ -143,6 +143,7 @@ TEST_CASE("preprocessor_config.json: colours, sizes, crops, filters") {
   const HubConfig assumed = read_transformers_config(clip, none.path());
   CHECK(assumed.mean[0] == doctest::Approx(0.48145466));
   CHECK_FALSE(assumed.has_mean);
+  CHECK(assumed.crop_pct == 1);
   CHECK(contains(message_of([&] {
                    (void)with_processor(vit, {{"size", "large"}});
                  }),
@@ -175,5 +176,7 @@ TEST_CASE("what no model here is, and values of another type") {
   root["hidden_size"] = 24;
   root["qkv_bias"] = 1;
   CHECK(contains(refusal(root), "qkv_bias: got 1, expected true or false"));
+  CHECK(settings_of({{"model_type", "vit"}, {"architectures", {"CLIPModel"}}})["num_classes"] ==
+        512);  // wrong, but no crash
   CHECK(contains(refusal({{"model_type", "clip"}, {"vision_config", 3}}), "vision_config: got 3"));
 }
