@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "models/checkpoints/hub_arguments.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 
@@ -17,38 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-/// True for timm settings that only affect training, or that have no effect at the model's own
-/// image size.
-bool says_nothing(std::string_view key) {
-  constexpr std::array kSilent{"drop_path_rate", "patch_drop_rate",  "weight_init",
-                               "fix_init",       "dynamic_img_size", "dynamic_img_pad"};
-  return std::find(kSilent.begin(), kSilent.end(), key) != kSilent.end();
-}
-
-/// Translates one of timm's model_args (or its "global_pool") into a setting of the config.
-void apply_argument(json& config, const std::string& key, const json& value) {
-  static const std::map<std::string, json> usual{{"class_token", true},
-                                                 {"qkv_bias", true},
-                                                 {"no_embed_class", false},
-                                                 {"pos_embed", "learned"}};
-  json ours = value;
-  if (key == "pos_embed" && value == "learn") ours = "learned";
-  if (value.is_null() || says_nothing(key)) return;
-  const auto found = usual.find(key);
-  if (found != usual.end() && ours == found->second) return;
-  if (key == "global_pool" && value == "token") return;
-  // A plain DeiT is built as a ViT, and only ViTs have these settings.
-  if (config["family"] == "deit" && !config.value("distilled", false)) {
-    constexpr std::array kOfViT{"global_pool", "fc_norm", "class_token", "no_embed_class",
-                                "pos_embed"};
-    if (std::find(kOfViT.begin(), kOfViT.end(), key) != kOfViT.end()) {
-      config["family"] = "vit";
-      config.erase("distilled");
-    }
-  }
-  config[key] = ours;
-}
 
 void read_colors(ConfigReader& r, const json& object, const char* key,
                  std::array<float, 3>& values) {
@@ -130,9 +99,7 @@ json preset_of(const std::string& architecture) {
     return preset(architecture);
   } catch (const Error&) {
     fail("architecture: got \"", architecture,
-         "\", which is not supported, expected timm's vit_SIZE_patchP_IMAGE, "
-         "deit_SIZE_patchP_IMAGE or deit_SIZE_distilled_patchP_IMAGE, SIZE being tiny, small, base "
-         "or large");
+         "\", which is not supported, expected a ViT or DeiT of timm's (--list-models all)");
   }
 }
 
@@ -148,11 +115,12 @@ HubConfig read_hub_config(const json& root) {
   read_input_size(pretrained, config);
   if (pretrained.contains("num_classes")) config["num_classes"] = pretrained.at("num_classes");
   if (root.contains("num_classes")) config["num_classes"] = root.at("num_classes");
-  if (root.contains("global_pool")) apply_argument(config, "global_pool", root.at("global_pool"));
-  if (root.contains("model_args")) {
+  if (root.contains("global_pool"))
+    apply_hub_argument(config, "global_pool", root.at("global_pool"));
+  if (root.contains("model_args") && !root.at("model_args").is_null()) {
     const json& arguments = root.at("model_args");
     check(arguments.is_object(), "model_args: got ", json_text(arguments), ", expected an object");
-    for (const auto& [key, value] : arguments.items()) apply_argument(config, key, value);
+    for (const auto& [key, value] : arguments.items()) apply_hub_argument(config, key, value);
   }
   hub.config = json_text(config);
   read_classes(root, hub);
@@ -196,14 +164,14 @@ std::string foreign_parts(const std::vector<std::string>& names) {
     const char *in_name, *meaning;
   };
   constexpr std::array kParts{
-      Part{"reg_token", "register tokens, which are not supported"},
-      Part{".ls1.", "layer scale (DeiT III, CaiT), which is not supported"},
+      Part{"reg_token", "register tokens: reg_tokens"},
+      Part{".ls1.", "layer scale: init_values"},
       Part{".gamma_1", "layer scale with older names, which is not supported"},
-      Part{"norm_pre.", "a norm before the blocks (CLIP), which is not supported"},
-      Part{".q_norm.", "norms of queries and keys, which are not supported"},
-      Part{"attn_pool.", "attention pooling (SigLIP, MAP), which is not supported"},
-      Part{".fc1_g.", "gated MLPs, which are not supported"},
-      Part{".mlp.w12.", "gated MLPs, which are not supported"},
+      Part{"norm_pre.", "a norm before the blocks: pre_norm"},
+      Part{".q_norm.", "norms of queries and keys: qk_norm"},
+      Part{"attn_pool.", "attention pooling: global_pool map"},
+      Part{".fc1_g.", "a gated MLP: mlp_layer swiglu"},
+      Part{".mlp.w12.", "gated MLPs with names of DINOv2, which are not supported"},
       Part{"rel_pos", "relative positions of a kind that is not supported"},
       Part{"pre_logits.", "a representation layer, which is not supported"},
       Part{"fc_norm.", "a norm after average pooling: global_pool avg"},

@@ -38,8 +38,8 @@ struct HubConfig {
 /// folder has none of these files.
 [[nodiscard]] std::filesystem::path weights_in(const std::filesystem::path& path);
 
-/// Names the unsupported model parts that these tensors belong to, as one line such as "reg_token:
-/// register tokens". Empty if none is recognised.
+/// Names the model parts that these tensors belong to, and the setting of a model that has them, as
+/// one line such as "reg_token indicates register tokens: reg_tokens". Empty if none is recognised.
 [[nodiscard]] std::string foreign_parts(const std::vector<std::string>& names);
 
 }  // namespace fovea
