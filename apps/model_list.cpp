@@ -34,8 +34,7 @@ std::string model_list(const ModelNames& names, const std::string& pattern) {
   const std::size_t others = pattern.empty() ? names.all.size() - names.common.size() : 0;
   if (others > 0) {
     text += "# " + std::to_string(others) +
-            " more are timm's, with published weights: --list-models all, or --list-models "
-            "'*clip*'\n";
+            " more are timm's: --list-models all, or --list-models '*clip*'\n";
   }
   return text;
 }

@@ -36,7 +36,7 @@ struct NameRow {
   /// families.
   std::vector<std::string> encoders{};
   std::vector<std::string> customary{};  ///< common names without FAMILY_; {a,b} expands to a and b
-  std::vector<std::string> further{};    ///< those of them with published weights that few need
+  std::vector<std::string> further{};    ///< others of timm's
 };
 
 json width_depth_heads(std::int64_t embed_dim, std::int64_t depth, std::int64_t heads) {
@@ -108,7 +108,8 @@ const std::vector<NameRow>& rows() {
       {.family = "vit",
        .sizes = vit_sizes(),
        .customary = {"{tiny,small,base,large}_patch{16_224,16_384,4_32,2_32}", "huge_patch14_224"},
-       .further = {"{small,base}_patch8_224", "{small,base,large}_patch{32_224,32_384}"}},
+       .further = {"{small,base}_patch8_224", "{small,base,large}_patch{32_224,32_384}",
+                   "large_patch14_224"}},
       {.family = "pit",
        .settings = {{"global_pool", "avg"}},
        .sizes = pit_sizes(),

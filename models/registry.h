@@ -17,7 +17,7 @@ namespace fovea {
 
 /// The common model names, for --help and for tests that visit every model.
 [[nodiscard]] std::vector<std::string> model_names();
-/// These and the names under which timm publishes weights of ViTs and DeiTs.
+/// These and all other names of ViTs and DeiTs in timm.
 [[nodiscard]] std::vector<std::string> all_model_names();
 
 /// The settings of a name: "family" and the configuration keys. Throws with the nearest known name.

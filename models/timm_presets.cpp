@@ -31,6 +31,9 @@ const std::map<std::string, const char*>& groups() {
       {"dinov2", "img_size=518 init_values=1e-5"},
       {"radio", "img_size=512 no_embed_class=true final_norm=false"},
       {"siglip", "no_cls global_pool=map"},
+      {"xp",
+       "pre_norm=true no_embed_class=true norm_layer=rmsnorm block_fn=parallel_scaling "
+       "qkv_bias=false qk_norm=true"},
       {"tipsv2", "img_size=448 init_values=1 reg_tokens=1 no_embed_class=true"},
       // timm's own models with registers instead of a class token.
       {"gap", "no_cls global_pool=avg"},
@@ -56,6 +59,7 @@ const std::vector<TimmRow>& rows() {
 
       {"beit3_base_patch16_224", 768, 12, 12, "beit3"},
       {"beit3_large_patch16_224", 1024, 24, 16, "beit3"},
+      {"beit3_giant_patch14_{224,336}", 1408, 40, 16, "beit3 mlp_ratio=4.3637"},
 
       {"deit3_small_patch16_{224,384}", 384, 12, 6, "deit3"},
       {"deit3_medium_patch16_224", 512, 12, 8, "deit3"},
@@ -76,6 +80,9 @@ const std::vector<TimmRow>& rows() {
       {"test_vit3", 96, 9, 3,
        "patch_size=16 img_size=160 mlp_ratio=2 siglip reg_tokens=1 init_values=1e-5 "
        "pool_include_prefix=true"},
+      {"test_vit4", 96, 9, 3,
+       "patch_size=16 img_size=160 mlp_ratio=3 gap reg_tokens=1 init_values=1e-5 "
+       "dynamic_img_size=true norm_layer=rmsnorm"},
 
       {"vit_xsmall_patch16_clip_224", 256, 10, 4, "clip"},
       {"vit_medium_patch{16,32}_clip_224", 512, 12, 8, "clip"},
@@ -133,6 +140,8 @@ const std::vector<TimmRow>& rows() {
        "no_cls mean tanh mlp_ratio=3.7362"},
       {"vit_giantopt_patch16_siglip_gap_{256,384}", 1536, 40, 16, "no_cls mean tanh"},
 
+      {"vit_base_patch16_gap_224", 768, 12, 16, "no_cls mean"},
+      {"vit_betwixt_patch16_gap_256", 640, 12, 10, "no_cls mean qkv_bias=false init_values=1e-6"},
       {"vit_intern300m_patch14_448", 1024, 24, 16,
        "init_values=0.1 final_norm=false dynamic_img_size=true"},
       {"vit_medium_patch16_gap_{240,256,384}", 512, 12, 8,
@@ -156,11 +165,22 @@ const std::vector<TimmRow>& rows() {
       {"vit_mediumd_patch16_reg4_gap_{256,384}", 512, 20, 8, "reg_gap reg_tokens=4"},
       {"vit_betwixt_patch16_reg1_gap_256", 640, 12, 10, "reg_gap reg_tokens=1"},
       {"vit_betwixt_patch16_reg4_gap_{256,384}", 640, 12, 10, "reg_gap reg_tokens=4"},
+      {"vit_base_patch16_reg4_gap_256", 768, 12, 12, "gap no_embed_class=true reg_tokens=4"},
+      {"vit_so150m_patch16_reg4_map_256", 896, 18, 14, "siglip reg_tokens=4 mlp_ratio=2.572"},
       {"vit_so150m_patch16_reg4_gap_{256,384}", 896, 18, 14,
        "no_cls mean reg_tokens=4 mlp_ratio=2.572"},
       {"vit_so150m2_patch16_reg1_gap_{256,384,448}", 832, 21, 13,
        "gap reg_tokens=1 mlp_ratio=2.6153846153846154 init_values=1e-5 qkv_bias=false"},
 
+      {"vit_giant_patch14_224", 1408, 40, 16, "mlp_ratio=4.363636363636363"},
+      {"vit_gigantic_patch14_224", 1664, 48, 16, "mlp_ratio=4.923076923076923"},
+      {"vit_base_patch{16_plus_240,32_plus_256}", 896, 12, 14, "init_values=1e-5"},
+      {"vit_base_patch16_xp_224", 768, 12, 12, "xp"},
+      {"vit_large_patch14_xp_224", 1024, 24, 16, "xp"},
+      {"vit_huge_patch14_xp_224", 1280, 32, 16, "xp"},
+      {"vit_small_patch16_36x1_224", 384, 36, 6, "init_values=1e-5"},
+      {"vit_small_patch16_18x2_224", 384, 18, 6, "init_values=1e-5 block_fn=parallel_things"},
+      {"vit_base_patch16_18x2_224", 768, 18, 12, "init_values=1e-5 block_fn=parallel_things"},
       {"vit_base_patch16_224_miil", 768, 12, 12, "qkv_bias=false"},
       {"vit_base_patch16_rpn_224", 768, 12, 12,
        "gap qkv_bias=false init_values=1e-5 block_fn=res_post"},
@@ -188,7 +208,8 @@ std::string form_of(const std::string& name, json& config) {
     const std::string word = part.substr(0, digit);
     if (digit == std::string::npos || (!word.empty() && word != "patch")) continue;
     const json number = parse_config_value(part.substr(digit));
-    if (!number.is_number_integer() && !number.is_array()) continue;  // aimv2_1b
+    const bool is_image = number.is_array() && &part == &parts.back();
+    if (!number.is_number_integer() && !is_image) continue;  // aimv2_1b, 18x2
     config[word.empty() ? "img_size" : "patch_size"] = number;
     part = word + "#";
   }

@@ -18,8 +18,7 @@ TEST_CASE("a list with pixel transformers ends with a note on which PiT is meant
 TEST_CASE("the list is short, and all names are there on demand") {
   const ModelNames names{{"vit_tiny"}, {"vit_small", "vit_tiny", "vit_tiny_clip"}};
   CHECK(model_list(names, "") ==
-        "vit_tiny\n# 2 more are timm's, with published weights: --list-models all, or "
-        "--list-models '*clip*'\n");
+        "vit_tiny\n# 2 more are timm's: --list-models all, or --list-models '*clip*'\n");
   CHECK(model_list(names, "all") == "vit_small\nvit_tiny\nvit_tiny_clip\n");
   CHECK(model_list(names, "*clip*") == "vit_tiny_clip\n");
   CHECK(model_list({{"mae"}, {"mae"}}, "") == "mae\n");

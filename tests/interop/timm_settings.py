@@ -14,8 +14,8 @@ KEPT_FOR_WEIGHTS = {"pretrained_filter_fn", "pretrained_strict", "feature_cfg", 
 # timm's classes and names by the names of fovea's settings.
 SPELLINGS = {
     "act_layer": {None: "gelu", "gelu_tanh": "gelu_tanh", "quick_gelu": "quick_gelu", "silu": "silu", "SiLU": "silu"},
-    "norm_layer": {None: "layernorm", "LayerNorm": "layernorm", "RmsNorm": "rmsnorm"},
-    "embed_norm_layer": {None: "none", "LayerNorm": "layernorm", "RmsNorm": "rmsnorm"},
+    "norm_layer": {None: "layernorm", "LayerNorm": "layernorm", "RmsNorm": "rmsnorm", "rmsnorm": "rmsnorm"},
+    "embed_norm_layer": {None: "none", "LayerNorm": "layernorm", "RmsNorm": "rmsnorm", "rmsnorm": "rmsnorm"},
     "mlp_layer": {"Mlp": "mlp", "SwiGLU": "swiglu", "GluMlp": "glu"},
     "block_fn": {"Block": "block", "ResPostBlock": "res_post", "ParallelScalingBlock": "parallel_scaling",
                  "DiffParallelScalingBlock": "diff_parallel_scaling", "ParallelThingsBlock": "parallel_things"},
@@ -24,9 +24,13 @@ SPELLINGS = {
 
 
 def architectures():
-    """The names with published weights, sorted."""
-    names = timm.list_models(module="vision_transformer") + timm.list_models(module="deit")
-    return sorted(name for name in names if timm.list_pretrained(name) or timm.list_pretrained(name + ".*"))
+    """All names, sorted."""
+    return sorted(timm.list_models(module="vision_transformer") + timm.list_models(module="deit"))
+
+
+def is_published(name):
+    """True if there are weights of that architecture."""
+    return bool(timm.list_pretrained(name) or timm.list_pretrained(name + ".*"))
 
 
 class Recorded(Exception):
