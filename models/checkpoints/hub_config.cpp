@@ -103,6 +103,17 @@ json preset_of(const std::string& architecture) {
   }
 }
 
+/// timm's patch embedding, a convolution, leaves out what does not fill a patch.
+void crop_like_timm(json& config) {
+  const json image = config.value("img_size", json()), patch = config.value("patch_size", json());
+  if (!patch.is_number_integer() || patch < 1) return;
+  for (const json& side : image.is_array() ? image : json{image}) {
+    if (side.is_number_integer() && side.get<std::int64_t>() % patch.get<std::int64_t>() != 0) {
+      apply_hub_argument(config, "crop_to_patches", true);
+    }
+  }
+}
+
 HubConfig read_hub_config(const json& root) {
   HubConfig hub;
   hub.architecture = text_of(root, "architecture", "");
@@ -122,6 +133,7 @@ HubConfig read_hub_config(const json& root) {
     check(arguments.is_object(), "model_args: got ", json_text(arguments), ", expected an object");
     for (const auto& [key, value] : arguments.items()) apply_hub_argument(config, key, value);
   }
+  crop_like_timm(config);
   hub.config = json_text(config);
   read_classes(root, hub);
   return hub;

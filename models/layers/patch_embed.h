@@ -7,6 +7,7 @@
 #include "models/context.h"
 #include "models/scope.h"
 #include "ops/conv.h"
+#include "ops/view.h"
 
 namespace fovea {
 
@@ -15,6 +16,7 @@ struct PatchConfig {
   std::array<std::int64_t, 2> img_size{224, 224};  ///< (height, width)
   std::int64_t patch_size = 16;
   std::int64_t in_chans = 3;
+  bool crop_to_patches = false;  ///< cut off what the image has beyond its last whole patches
 
   /// Patches per column and per row.
   [[nodiscard]] std::array<std::int64_t, 2> grid() const {
@@ -48,7 +50,7 @@ class PatchEmbed {
               images.size(3) == width,
           "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans, ", ",
           height, ", ", width, "]");
-    return ops::patch_embed(images.to(ctx.activations), weight_, bias_).to(ctx.residual());
+    return ops::patch_embed(cropped(images).to(ctx.activations), weight_, bias_).to(ctx.residual());
   }
 
   /// Accepts images of any size that divides into whole patches.
@@ -62,6 +64,12 @@ class PatchEmbed {
   }
 
  private:
+  [[nodiscard]] Tensor cropped(const Tensor& images) const {
+    if (!image_.crop_to_patches) return images;
+    const auto [rows, columns] = image_.grid_of(images);
+    const std::int64_t p = image_.patch_size;
+    return ops::slice(ops::slice(images, 2, 0, rows * p), 3, 0, columns * p);
+  }
   static Shape weight_shape(const PatchConfig& image, std::int64_t dim) {
     return {dim, image.in_chans, image.patch_size, image.patch_size};
   }

@@ -80,6 +80,8 @@ def settings_of(name):
         settings[key] = arguments.get(key, usual[key])
     settings["img_size"] = timm.get_pretrained_cfg(name).input_size[-1]
     assert timm.get_pretrained_cfg(name).fixed_input_size, name
+    if settings["img_size"] % settings["patch_size"] != 0:
+        settings["crop_to_patches"] = True  # as the convolution does by itself
     if name.startswith("deit_"):
         settings["distilled"] = cls is deit.VisionTransformerDistilled
     return settings

@@ -156,6 +156,16 @@ TEST_CASE("an argument replaces what its architecture has, also by the usual val
         1e-5);
 }
 
+TEST_CASE("images need not divide into patches, as in timm") {
+  json config = written_by_timm("vit_small_patch14_dinov2");
+  config["model_args"] = {{"img_size", 256}};
+  CHECK(json::parse(parse(config).config)["crop_to_patches"] == true);
+  config["model_args"] = {{"img_size", {252, 280}}};
+  CHECK_FALSE(json::parse(parse(config).config).contains("crop_to_patches"));
+  config["model_args"] = {{"img_size", "x"}, {"patch_size", 0}};  // the model refuses them
+  CHECK_FALSE(json::parse(parse(config).config).contains("crop_to_patches"));
+}
+
 TEST_CASE("classes of timm's that are not here are refused by name") {
   const json others{{"act_layer", "relu"},       {"norm_layer", "batchnorm2d"},
                     {"mlp_layer", "GluMlp"},     {"block_fn", "my.OwnBlock"},
