@@ -75,6 +75,12 @@ def make_case(rng, family):
         model.pos_embed.data = table if kind == "sincos" else torch.zeros_like(table)
         model.pos_embed.requires_grad_(False)
 
+    return config, *computed(rng, config, model, kind)
+
+
+def computed(rng, config, model, positions="learned"):
+    """The tensors of a case, and the names of gradients that are zero."""
+    distilled = isinstance(model, VisionTransformerDistilled)
     batch = rng.randint(1, 4)
     x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64,
                     requires_grad=True)
@@ -96,7 +102,7 @@ def make_case(rng, family):
     tensors |= {"loss": loss, "grad_input": x.grad}
     state = dict(model.named_parameters())
     for name, p in state.items():
-        if name == "pos_embed" and kind == "none":
+        if name == "pos_embed" and positions == "none":
             continue
         tensors["param/" + name] = p
         if p.requires_grad:
@@ -106,7 +112,7 @@ def make_case(rng, family):
         model.set_distilled_training(False)
     tensors["logits_eval"] = model(x.detach())
     zero = ["head_dist.weight", "head_dist.bias"] if distilled else []
-    return config, tensors, zero
+    return tensors, zero
 
 
 if __name__ == "__main__":
