@@ -21,9 +21,13 @@ namespace {
 using nlohmann::json;
 
 GridFitOptions fit_options(const TensorMap& tensors, const LoadOptions& options) {
-  const std::size_t prefix = tensors.count("cls_token") + tensors.count("dist_token");
-  return {options.pos_resize, options.pos_grid, static_cast<std::int64_t>(prefix),
-          options.finetune};
+  auto prefix =
+      static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
+  const auto registers = tensors.find("reg_token");
+  if (registers != tensors.end() && registers->second.rank() == 3) {
+    prefix += registers->second.size(1);
+  }
+  return {options.pos_resize, options.pos_grid, prefix, options.finetune};
 }
 
 /// True if a file's tensor belongs to a classification head.

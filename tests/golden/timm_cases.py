@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from timm.optim import param_groups_weight_decay
 
 import random_golden
-from random_cases import computed
+from random_cases import computed, in_f64
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "interop"))
 from timm_settings import settings_of  # noqa: E402
@@ -47,7 +47,7 @@ def small_model(name, changes, width, depth):
     config = {**settings_of(name), **changes, "img_size": [8, 12], "patch_size": 4, "in_chans": 2, "num_classes": 5,
               "embed_dim": width, "depth": depth, "num_heads": 2, "mlp_ratio": 2.0}
     own = ("img_size", "patch_size", "in_chans", "num_classes", "embed_dim", "depth", "num_heads", "mlp_ratio")
-    model = timm.create_model(name, **{key: config[key] for key in own}, **changes).double()
+    model = in_f64(timm.create_model(name, **{key: config[key] for key in own}, **changes))
     for parameter_name, parameter in model.named_parameters():
         if "gamma" in parameter_name:  # layer scale begins near 0, where gradients vanish
             parameter.data.fill_(0.7)
