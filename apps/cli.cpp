@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "apps/app.h"
-#include "apps/model_list.h"
 #include "apps/version.h"
 
 namespace fovea {
@@ -80,11 +79,12 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   app.allow_extras();
   app.get_formatter()->column_width(34);
   app.set_version_flag("--version", version_text);
-  std::string pattern = "*";
+  std::string pattern;
   CLI::Option* listing = nullptr;
-  if (!spec.models.empty()) {
+  if (!spec.models.all.empty()) {
     listing = app.add_option("--list-models", pattern,
-                             "list model names; with a PATTERN such as *tiny*, only matching ones");
+                             "list common model names; with a PATTERN such as '*clip*' all that "
+                             "match, with the word all every one");
     listing->expected(0, 1)->type_name("[PATTERN]")->group(app.get_help_ptr()->get_group());
   }
   std::vector<std::pair<const Field*, CLI::Option*>> options;
@@ -105,7 +105,7 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   refuse_rest(app.remaining(), spec);
   if (listing != nullptr && listing->count() > 0) {
     throw HelpRequest{
-        model_list(spec.models, listing->results().empty() ? "*" : listing->results().back())};
+        model_list(spec.models, listing->results().empty() ? "" : listing->results().back())};
   }
   for (const auto& [field, option] : options) {
     if (option->count() == 0) continue;

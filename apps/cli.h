@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/model_list.h"
 #include "base/fields.h"
 #include "train/start/resolve.h"
 
@@ -16,7 +17,7 @@ struct CommandSpec {
   Fields fields;            ///< flags; their current values are the defaults in --help
   std::vector<OtherSettings> others{};  ///< flags of other programs
   /// Names for --list-models [PATTERN], a flag only if there are any.
-  std::vector<std::string> models{};
+  ModelNames models{};
 };
 
 struct CommandLine {

@@ -31,7 +31,7 @@ CommandSpec command(Request& request) {
       "Shows a model's modules with output shapes, parameters and multiply-adds, and its memory.\n"
       "Models: FAMILY_SIZE_patchP_IMAGE with any patch and image size (--list-models lists the\n"
       "common ones), or the model of a run directory, hub folder or weights file.";
-  spec.models = model_names();
+  spec.models = {model_names(), all_model_names()};
   spec.arguments = "model name, run directory, hub folder or weights file";
   FieldGroup model(spec.fields, "Model");
   model.add("num-classes", &request.classes, "number of logits; 0: no head");

@@ -20,11 +20,13 @@
 namespace fovea {
 namespace {
 
-/// The common models that the program trains.
-std::vector<std::string> models_of(const TrainingProgram& program) {
-  std::vector<std::string> names = model_names();
-  std::erase_if(names,
-                [&](const std::string& name) { return task_kind(name) != program.defaults.task; });
+/// The models that the program trains.
+ModelNames models_of(const TrainingProgram& program) {
+  ModelNames names{model_names(), all_model_names()};
+  for (auto* list : {&names.common, &names.all}) {
+    std::erase_if(
+        *list, [&](const std::string& name) { return task_kind(name) != program.defaults.task; });
+  }
   return names;
 }
 

@@ -138,6 +138,18 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+std::vector<std::string> expand_braces(std::string_view pattern) {
+  const std::size_t open = pattern.find('{'), close = pattern.find('}', open);
+  if (close == std::string_view::npos) return {std::string(pattern)};
+  std::vector<std::string> texts;
+  for (const std::string& choice : split_text(pattern.substr(open + 1, close - open - 1), ',')) {
+    for (const std::string& tail : expand_braces(pattern.substr(close + 1))) {
+      texts.push_back(std::string(pattern.substr(0, open)) + choice + tail);
+    }
+  }
+  return texts;
+}
+
 std::string joined(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (const std::string& part : parts) {

@@ -19,6 +19,9 @@ namespace fovea {
 /// The lines, without line ends ("\n" or "\r\n") and without the byte-order mark that some editors
 /// and spreadsheets write. A last line without a line end counts.
 [[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
+/// The texts that a pattern stands for, as in a shell: "x{a,b}y" is xay and xby. Braces do not
+/// nest.
+[[nodiscard]] std::vector<std::string> expand_braces(std::string_view pattern);
 [[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between);
 
 /// The integer that the whole text spells, in decimal digits with an optional minus; empty when it

@@ -100,8 +100,11 @@ void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool) {
 
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
   const auto [height, width] = image.img_size;
-  check(height % image.patch_size == 0 && width % image.patch_size == 0, where, ": img_size ",
-        height, "x", width, " is not divisible by patch_size ", image.patch_size);
+  const bool is_whole = height % image.patch_size == 0 && width % image.patch_size == 0;
+  check(is_whole || image.crop_to_patches, where, ": img_size ", height, "x", width,
+        " is not divisible by patch_size ", image.patch_size);
+  check(image.patches() > 0, where, ": img_size ", height, "x", width,
+        " is smaller than patch_size ", image.patch_size);
   check(c.embed_dim % c.num_heads == 0, where, ": embed_dim ", c.embed_dim,
         " is not divisible by num_heads ", c.num_heads);
   check(c.hidden() >= 1, where, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
@@ -127,6 +130,7 @@ void write_image(json& config, const PatchConfig& c) {
   config["img_size"] = c.img_size;
   config["patch_size"] = c.patch_size;
   config["in_chans"] = c.in_chans;
+  if (c.crop_to_patches) config["crop_to_patches"] = true;
 }
 
 void write_encoder(json& config, const EncoderConfig& c) {

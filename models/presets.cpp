@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
+#include "models/timm_presets.h"
 
 namespace fovea {
 namespace {
@@ -35,6 +36,7 @@ struct NameRow {
   /// families.
   std::vector<std::string> encoders{};
   std::vector<std::string> customary{};  ///< common names without FAMILY_; {a,b} expands to a and b
+  std::vector<std::string> further{};    ///< others of timm's
 };
 
 json width_depth_heads(std::int64_t embed_dim, std::int64_t depth, std::int64_t heads) {
@@ -105,7 +107,9 @@ const std::vector<NameRow>& rows() {
   static const std::vector<NameRow> all{
       {.family = "vit",
        .sizes = vit_sizes(),
-       .customary = {"{tiny,small,base,large}_patch{16_224,16_384,4_32,2_32}", "huge_patch14_224"}},
+       .customary = {"{tiny,small,base,large}_patch{16_224,16_384,4_32,2_32}", "huge_patch14_224"},
+       .further = {"{small,base}_patch8_224", "{small,base,large}_patch{32_224,32_384}",
+                   "large_patch14_224"}},
       {.family = "pit",
        .settings = {{"global_pool", "avg"}},
        .sizes = pit_sizes(),
@@ -210,18 +214,19 @@ json read_preset(const std::string& name) {
   return config;
 }
 
-/// Expands "x{a,b}" to xa and xb.
-std::vector<std::string> expanded(const std::string& pattern) {
-  const std::size_t open = pattern.find('{');
-  if (open == std::string::npos) return {pattern};
-  const std::size_t close = pattern.find('}');
-  std::vector<std::string> names;
-  for (const std::string& choice : split_text(pattern.substr(open + 1, close - open - 1), ',')) {
-    for (const std::string& tail : expanded(pattern.substr(close + 1))) {
-      names.push_back(pattern.substr(0, open) + choice + tail);
+/// Parses a whole name of ours or of timm's; null if it is neither.
+json find_preset(const std::string& name) {
+  json config = read_preset(name);
+  return config.is_null() ? timm_preset(name) : config;
+}
+
+void add_names(std::vector<std::string>& names, const std::string& family,
+               const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    for (const std::string& rest : expand_braces(pattern)) {
+      names.push_back(rest.empty() ? family : family + "_" + rest);
     }
   }
-  return names;
 }
 
 /// Removes the parts of timm's weight names, current (NAME.TAG) and older, that are not part of the
@@ -229,7 +234,7 @@ std::vector<std::string> expanded(const std::string& pattern) {
 std::string without_weights(std::string name) {
   if (name.starts_with("vit_deit_")) name.erase(0, 4);
   name.resize(std::min(name.find('.'), name.size()));
-  for (const std::string_view end : {"_miil_in21k", "_in21k", "_sam", "_dino"}) {
+  for (const std::string_view end : {"_in21k", "_in21ft1k", "_sam", "_dino"}) {
     if (name.ends_with(end)) name.resize(name.size() - end.size());
   }
   return name;
@@ -239,25 +244,29 @@ std::string without_weights(std::string name) {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
+  for (const NameRow& row : rows()) add_names(names, row.family, row.customary);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> all_model_names() {
+  std::vector<std::string> names = timm_preset_names();
   for (const NameRow& row : rows()) {
-    for (const std::string& pattern : row.customary) {
-      for (const std::string& rest : expanded(pattern)) {
-        names.push_back(rest.empty() ? row.family : row.family + "_" + rest);
-      }
-    }
+    add_names(names, row.family, row.customary);
+    add_names(names, row.family, row.further);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
 json preset(std::string_view name) {
-  json config = read_preset(std::string(name));
+  json config = find_preset(std::string(name));
   const std::string model = without_weights(std::string(name));
-  check(!config.is_null() || model == name || read_preset(model).is_null(), "model: ", name,
+  check(!config.is_null() || model == name || find_preset(model).is_null(), "model: ", name,
         " is timm's name for weights; the model is ", model,
         ", and --initial-checkpoint loads weights");
-  check(!config.is_null(), "model: ", name, " is unknown", did_you_mean(name, model_names()),
-        "; --list-models lists all");
+  check(!config.is_null(), "model: ", name, " is unknown", did_you_mean(name, all_model_names()),
+        "; --list-models all lists all");
   return config;
 }
 

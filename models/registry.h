@@ -1,6 +1,7 @@
 // Models by name. A name is parsed, not looked up: family, size, patch and image size in timm's
 // manner, so vit_tiny_patch4_32, deit_small_distilled_patch16_224 and vit_base_patch8_32x48 all
-// work.
+// work. Names of timm's that carry further settings (models/timm_presets.h) are looked up, for any
+// patch and image size as well.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,8 @@ namespace fovea {
 
 /// The common model names, for --help and for tests that visit every model.
 [[nodiscard]] std::vector<std::string> model_names();
+/// These and all other names of ViTs and DeiTs in timm.
+[[nodiscard]] std::vector<std::string> all_model_names();
 
 /// The settings of a name: "family" and the configuration keys. Throws with the nearest known name.
 [[nodiscard]] nlohmann::json preset(std::string_view name);

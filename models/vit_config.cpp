@@ -31,6 +31,7 @@ ViTConfig read_vit_config(const json& config) {
   TokenEmbeddingConfig& t = c.tokens;
   ConfigReader r("vit config", config);
   read_image(r, c.image);
+  r.read("crop_to_patches", c.image.crop_to_patches);
   read_encoder(r, c.encoder);
   r.read("num_classes", c.head.num_classes, 0);
   r.read("head_batch_norm", c.head.batch_norm);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "models/checkpoints/hub_arguments.h"
 #include "models/checkpoints/transformers_config.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
@@ -18,38 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-/// True for timm settings that only affect training, or that have no effect at the model's own
-/// image size.
-bool says_nothing(std::string_view key) {
-  constexpr std::array kSilent{"drop_path_rate", "patch_drop_rate",  "weight_init",
-                               "fix_init",       "dynamic_img_size", "dynamic_img_pad"};
-  return std::find(kSilent.begin(), kSilent.end(), key) != kSilent.end();
-}
-
-/// Translates one of timm's model_args (or its "global_pool") into a setting of the config.
-void apply_argument(json& config, const std::string& key, const json& value) {
-  static const std::map<std::string, json> usual{{"class_token", true},
-                                                 {"qkv_bias", true},
-                                                 {"no_embed_class", false},
-                                                 {"pos_embed", "learned"}};
-  json ours = value;
-  if (key == "pos_embed" && value == "learn") ours = "learned";
-  if (value.is_null() || says_nothing(key)) return;
-  const auto found = usual.find(key);
-  if (found != usual.end() && ours == found->second) return;
-  if (key == "global_pool" && value == "token") return;
-  // A plain DeiT is built as a ViT, and only ViTs have these settings.
-  if (config["family"] == "deit" && !config.value("distilled", false)) {
-    constexpr std::array kOfViT{"global_pool", "fc_norm", "class_token", "no_embed_class",
-                                "pos_embed"};
-    if (std::find(kOfViT.begin(), kOfViT.end(), key) != kOfViT.end()) {
-      config["family"] = "vit";
-      config.erase("distilled");
-    }
-  }
-  config[key] = ours;
-}
 
 void read_colors(ConfigReader& r, const json& object, const char* key,
                  std::array<float, 3>& values) {
@@ -118,9 +87,18 @@ json preset_of(const std::string& architecture) {
     return preset(architecture);
   } catch (const Error&) {
     fail("architecture: got \"", architecture,
-         "\", which is not supported, expected timm's vit_SIZE_patchP_IMAGE, "
-         "deit_SIZE_patchP_IMAGE or deit_SIZE_distilled_patchP_IMAGE, SIZE being tiny, small, base "
-         "or large");
+         "\", which is not supported, expected a ViT or DeiT of timm's (--list-models all)");
+  }
+}
+
+/// timm's patch embedding, a convolution, leaves out what does not fill a patch.
+void crop_like_timm(json& config) {
+  const json image = config.value("img_size", json()), patch = config.value("patch_size", json());
+  if (!patch.is_number_integer() || patch < 1) return;
+  for (const json& side : image.is_array() ? image : json{image}) {
+    if (side.is_number_integer() && side.get<std::int64_t>() % patch.get<std::int64_t>() != 0) {
+      apply_hub_argument(config, "crop_to_patches", true);
+    }
   }
 }
 
@@ -136,12 +114,14 @@ HubConfig read_hub_config(const json& root) {
   read_input_size(pretrained, config);
   if (pretrained.contains("num_classes")) config["num_classes"] = pretrained.at("num_classes");
   if (root.contains("num_classes")) config["num_classes"] = root.at("num_classes");
-  if (root.contains("global_pool")) apply_argument(config, "global_pool", root.at("global_pool"));
-  if (root.contains("model_args")) {
+  if (root.contains("global_pool"))
+    apply_hub_argument(config, "global_pool", root.at("global_pool"));
+  if (root.contains("model_args") && !root.at("model_args").is_null()) {
     const json& arguments = root.at("model_args");
     check(arguments.is_object(), "model_args: got ", json_text(arguments), ", expected an object");
-    for (const auto& [key, value] : arguments.items()) apply_argument(config, key, value);
+    for (const auto& [key, value] : arguments.items()) apply_hub_argument(config, key, value);
   }
+  crop_like_timm(config);
   hub.config = json_text(config);
   read_class_names(root, hub);
   return hub;

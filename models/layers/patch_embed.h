@@ -8,6 +8,7 @@
 #include "models/layers/norm.h"
 #include "models/scope.h"
 #include "ops/conv.h"
+#include "ops/view.h"
 
 namespace fovea {
 
@@ -16,6 +17,7 @@ struct PatchConfig {
   std::array<std::int64_t, 2> img_size{224, 224};  ///< (height, width)
   std::int64_t patch_size = 16;
   std::int64_t in_chans = 3;
+  bool crop_to_patches = false;   ///< cut off what the image has beyond its last whole patches
   bool dynamic_img_size = false;  ///< accept images of any size that divides into whole patches
 
   /// Patches per column and per row.
@@ -75,8 +77,14 @@ class PatchEmbed {
 
  private:
   [[nodiscard]] Tensor embed(const Tensor& images, const Context& ctx) const {
-    const Tensor x = ops::patch_embed(images.to(ctx.activations), weight_, bias_);
+    const Tensor x = ops::patch_embed(cropped(images).to(ctx.activations), weight_, bias_);
     return norm_(x.to(ctx.residual()));
+  }
+  [[nodiscard]] Tensor cropped(const Tensor& images) const {
+    if (!image_.crop_to_patches) return images;
+    const auto [rows, columns] = image_.grid_of(images);
+    const std::int64_t p = image_.patch_size;
+    return ops::slice(ops::slice(images, 2, 0, rows * p), 3, 0, columns * p);
   }
   static Shape weight_shape(const PatchConfig& image, std::int64_t dim) {
     return {dim, image.in_chans, image.patch_size, image.patch_size};

@@ -23,6 +23,8 @@ TEST_CASE("texts are cut at separators, blanks and ends of lines") {
   CHECK(lines_of("").empty());
   CHECK(joined({"a", "b"}, ", ") == "a, b");
   CHECK(joined({}, ", ").empty());
+  CHECK(expand_braces("a{b,,c}d{1,2}") == Texts{"abd1", "abd2", "ad1", "ad2", "acd1", "acd2"});
+  for (const char* text : {"", "ab", "a{b", "a}b"}) CHECK(expand_braces(text) == Texts{text});
 }
 
 TEST_CASE("what is no UTF-8 and control codes are shown as escapes") {

@@ -86,6 +86,13 @@ def without_rounding(module):
     return first - second + module.lambda_init
 
 
+def in_f64(model):
+    for module in model.modules():
+        if hasattr(module, "_compute_lambda"):
+            module._compute_lambda = functools.partial(without_rounding, module)
+    return model.double()
+
+
 def build(config, distilled):
     # What both families share.
     common = {k: config[k] for k in ("img_size", "patch_size", "in_chans", "num_classes",
@@ -113,11 +120,8 @@ def build(config, distilled):
 def make_case(rng, family):
     distilled = family == "deit"
     config = draw_config(rng, distilled)
-    model = build(config, distilled).double()
+    model = in_f64(build(config, distilled))
     random_golden.disturb(model.parameters())
-    for module in model.modules():
-        if hasattr(module, "_compute_lambda"):
-            module._compute_lambda = functools.partial(without_rounding, module)
     kind = config.get("pos_embed", "learned")
     if kind != "learned":
         grid = [s // config["patch_size"] for s in config["img_size"]]
@@ -126,6 +130,12 @@ def make_case(rng, family):
         model.pos_embed.data = table if kind == "sincos" else torch.zeros_like(table)
         model.pos_embed.requires_grad_(False)
 
+    return config, *computed(rng, config, model, kind)
+
+
+def computed(rng, config, model, positions="learned"):
+    """The tensors of a case, and the names of gradients that are zero."""
+    distilled = isinstance(model, VisionTransformerDistilled)
     batch = rng.randint(1, 4)
     x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64,
                     requires_grad=True)
@@ -147,7 +157,7 @@ def make_case(rng, family):
     tensors |= {"loss": loss, "grad_input": x.grad}
     state = dict(model.named_parameters())
     for name, p in state.items():
-        if name == "pos_embed" and kind == "none":
+        if name == "pos_embed" and positions == "none":
             continue
         tensors["param/" + name] = p
         if p.requires_grad:
@@ -159,7 +169,7 @@ def make_case(rng, family):
     zero = ["head_dist.weight", "head_dist.bias"] if distilled else []
     # The same shift of all logits of a query, which softmax ignores.
     zero += [name for name in state if name.endswith("k_norm.bias")]
-    return config, tensors, zero
+    return tensors, zero
 
 
 if __name__ == "__main__":

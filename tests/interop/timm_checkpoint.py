@@ -29,6 +29,9 @@ MODELS = [
     ("vit_small_patch32_224", dict(num_classes=7, img_size=160), dict(interpolation="bilinear", crop_pct=1.0)),
     ("deit_tiny_patch16_224", dict(num_classes=7), dict(crop_mode="squash")),
     ("deit_tiny_distilled_patch16_224", dict(num_classes=7), dict(crop_mode="border")),
+    ("deit3_small_patch16_224", dict(num_classes=7), dict()),
+    ("vit_xsmall_patch16_clip_224", dict(num_classes=7), dict(crop_pct=1.0)),
+    ("test_vit3", dict(num_classes=7), dict(crop_pct=0.95)),
 ]
 # Name, its size, the size at which it is looked at: turned, as many patches, more, fewer.
 SIZES = [
@@ -38,9 +41,7 @@ SIZES = [
     ("deit_tiny_distilled_patch16_224", (160, 160), (64, 96)),
 ]
 REFUSED = [
-    ("vit_base_patch16_reg4_gap_256", "vit_base_patch16_reg4_gap_256"),
-    ("deit3_small_patch16_224", "deit3_small_patch16_224"),
-    ("vit_base_patch16_clip_224", "vit_base_patch16_clip_224"),
+    ("eva02_tiny_patch14_224", "eva02_tiny_patch14_224"),
 ]
 BOUND = 2e-5  # of probabilities: f32 sums in another order; one level of one pixel would show
 

@@ -13,6 +13,7 @@
 #include "models/registry.h"
 #include "models/scope.h"
 #include "models/summary.h"
+#include "ops/view.h"
 #include "tests/support/shapes.h"
 
 using namespace fovea;
@@ -149,6 +150,26 @@ TEST_CASE("a name says family, patch and image, whatever they are") {
   CHECK(model->store().find("pos_embed").shape() == Shape{1, 1 + 4 * 6, 12});
   CHECK(preset("pit_tiny_32")["num_heads"] == 12);
   CHECK(preset("pit_tiny_patch2_32")["patch_size"] == 2);
+}
+
+TEST_CASE("crop_to_patches leaves out what does not fill a patch") {
+  const json small{{"depth", 1}, {"embed_dim", 12}, {"patch_size", 4}};
+  json cropping = small;
+  cropping.update({{"img_size", {10, 15}}, {"crop_to_patches", true}});
+  json whole = small;
+  whole["img_size"] = {8, 12};
+  const auto model = make_model("vit_tiny_patch4_32", cropping);
+  const auto inner = make_model("vit_tiny_patch4_32", whole);
+  const Tensor images = rand_normal({2, 3, 10, 15}, {0, 1}, {1});
+  const Tensor corner = ops::slice(ops::slice(images, 2, 0, 8), 3, 0, 12);
+  const NoGrad no_grad;
+  Context ctx, same;
+  CHECK(model->probe(images, ctx).to_vector() == inner->probe(corner, same).to_vector());
+  CHECK(json::parse(model->info().config)["crop_to_patches"] == true);
+  CHECK_FALSE(json::parse(inner->info().config).contains("crop_to_patches"));
+  cropping["img_size"] = {10, 3};
+  CHECK(message_of("vit_tiny_patch4_32", cropping) ==
+        "vit config: img_size 10x3 is smaller than patch_size 4");
 }
 
 TEST_CASE("initial values depend on seed and name only") {
@@ -293,11 +314,13 @@ TEST_CASE("a probe of a classifier is its logits, of a masked autoencoder its pi
 }
 
 TEST_CASE("timm's names of weights, also its earlier ones, are answered with the model's") {
-  for (const auto& [name, meant] : {std::pair{"vit_deit_tiny_patch16_224", "deit_tiny_patch16_224"},
-                                    {"vit_base_patch16_224_in21k", "vit_base_patch16_224"},
-                                    {"vit_base_patch16_224_miil_in21k", "vit_base_patch16_224"},
-                                    {"vit_small_patch8_224_dino", "vit_small_patch8_224"},
-                                    {"vit_base_patch32_224.sam", "vit_base_patch32_224"}}) {
+  for (const auto& [name, meant] :
+       {std::pair{"vit_deit_tiny_patch16_224", "deit_tiny_patch16_224"},
+        {"vit_base_patch16_224_in21k", "vit_base_patch16_224"},
+        {"vit_base_patch16_224_miil_in21k", "vit_base_patch16_224_miil"},
+        {"deit3_huge_patch14_224_in21ft1k", "deit3_huge_patch14_224"},
+        {"vit_small_patch8_224_dino", "vit_small_patch8_224"},
+        {"vit_base_patch32_224.sam", "vit_base_patch32_224"}}) {
     const std::string given = name;  // clang 14 captures no binding
     CAPTURE(given);
     const std::string answer = message_of(given, {});

@@ -64,7 +64,11 @@ def names_of(listing):
 
 def check_lists_of_models(checks):
     for program in ["train_cifar", "train_imagenet", "train_mae", "summary"]:
-        _, everything, _ = checks.run(program, "--list-models")
+        _, common, _ = checks.run(program, "--list-models")
+        _, everything, _ = checks.run(program, "--list-models", "all")
+        checks.that(f"{program} --list-models is short, and says how to see the others",
+                    set(names_of(common)) <= set(names_of(everything)) and len(names_of(common)) < 100
+                    and (names_of(common) == names_of(everything) or "--list-models all" in common), common)
         code, tiny, _ = checks.run(program, "--list-models", "*tiny*")
         names = names_of(tiny)
         wanted = [name for name in names_of(everything) if "tiny" in name]
