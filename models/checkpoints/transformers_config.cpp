@@ -2,6 +2,7 @@
 #include "models/checkpoints/transformers_config.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,12 +11,15 @@
 #include "base/json.h"
 #include "models/checkpoints/transformers_images.h"
 #include "models/config_reader.h"
+#include "models/registry.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr std::array kSizes{"embed_dim", "depth", "num_heads"};
 
 /// What transformers assumes for a key that a file leaves out.
 json defaults_of(const std::string& type) {
@@ -205,6 +209,27 @@ void add_clip(const TransformersSettings& s, json& config) {
   config.update({{"global_pool", "avg"}, {"fc_norm", false}, {"final_norm", false}});
 }
 
+/// The registry's name of a model of these sizes; of another width or depth, the name of "base".
+std::string name_of_sizes(const json& config) {
+  if (config.at("family") == "mae") return "mae";
+  const auto name_of = [&](const std::string& size) {
+    const json& image = config.at("img_size");
+    const std::string side = image.is_array() ? json_text(image[0]) + "x" + json_text(image[1])
+                                              : json_text(image);
+    return config.at("family").get<std::string>() + "_" + size +
+           (config.value("distilled", false) ? "_distilled" : "") + "_patch" +
+           json_text(config.at("patch_size")) + "_" + side;
+  };
+  for (const char* size : {"tiny", "small", "base", "large", "huge"}) {
+    const json sizes = preset(name_of(size));
+    const bool equal = std::all_of(kSizes.begin(), kSizes.end(), [&](const char* key) {
+      return sizes.at(key) == config.at(key);
+    });
+    if (equal) return name_of(size);
+  }
+  return name_of("base");
+}
+
 }  // namespace
 
 bool is_transformers_config(const json& root) {
@@ -224,7 +249,7 @@ HubConfig read_transformers_config(const json& root, const fs::path& folder) {
     if (settings.type() == "vit_mae") add_mae(settings, config);
     if (settings.type().starts_with("dinov2")) add_dinov2(settings, config);
     if (settings.type() == "clip_vision_model") add_clip(settings, config);
-    hub.architecture = settings.type();
+    hub.architecture = name_of_sizes(config);
     hub.pos_resize = PosResize::deit;
     if (config.value("num_classes", 0) > 0) read_class_names(root, hub);
     read_transformers_images(folder, settings.type(), config, hub);

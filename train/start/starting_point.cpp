@@ -27,11 +27,15 @@ struct Hub {
   HubConfig config;
 };
 
-/// The config.json beside the weights; empty if these are not in a hub's folder.
+TaskKind task_of_config(const HubConfig& hub) {
+  return *task_of_family(json::parse(hub.config).at("family").get<std::string>());
+}
+
+/// The config.json beside the weights of a classifier; empty if these are not in a hub's folder.
 std::optional<Hub> find_hub(const std::string& weights) {
   if (!fs::is_directory(weights)) return {};
   std::optional<HubConfig> config = find_hub_config(weights_in(weights));
-  if (!config) return {};
+  if (!config || task_of_config(*config) != TaskKind::classification) return {};
   return Hub{(fs::path(weights) / "config.json").string(), std::move(*config)};
 }
 
@@ -143,7 +147,7 @@ void check_weights(const TrainConfig& wanted, const StartingPoint& start) {
   if (has_model || !is_of_task || !fs::is_directory(weights)) return;
   const std::string file = weights_in(weights).filename().string();
   check(file.starts_with("best.") || file.starts_with("last."), "--finetune: ", weights.string(),
-        " has no config.json of timm, so the model of its ", file, " is unknown; put the hub's ",
+        " has no config.json of a classifier, so the model of its ", file, " is unknown; put the hub's ",
         "config.json next to it, or add --model NAME");
 }
 
