@@ -8,6 +8,7 @@
 #include "formats/safetensors.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"
 
 namespace fovea {

@@ -33,11 +33,6 @@ struct HubConfig {
 /// one of timm's.
 [[nodiscard]] std::optional<HubConfig> find_hub_config(const std::filesystem::path& weights);
 
-/// The weights file in a folder: model.safetensors (hubs), the best or last weights of a run, or
-/// pytorch_model.bin (older hubs). Returns a path that is not a folder unchanged. Throws if a
-/// folder has none of these files.
-[[nodiscard]] std::filesystem::path weights_in(const std::filesystem::path& path);
-
 /// Names the unsupported model parts that these tensors belong to, as one line such as "reg_token:
 /// register tokens". Empty if none is recognised.
 [[nodiscard]] std::string foreign_parts(const std::vector<std::string>& names);
