@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "data/evaluation_transform.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
@@ -83,7 +84,7 @@ DatasetOptions data_of_run(const fs::path& weights) {
   return data;
 }
 
-ModelRequest model_request(const LoadRequest& request, const WeightsFile& file) {
+ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
   ModelRequest wanted;
   wanted.name = request.model;
   wanted.num_classes = request.num_classes;
@@ -93,24 +94,56 @@ ModelRequest model_request(const LoadRequest& request, const WeightsFile& file) 
   if (counts && head != file.tensors.end() && head->second.rank() == 2) {
     wanted.num_classes = head->second.size(0);
   }
-  wanted.settings = model_settings(request);
+  json settings = request.model.empty() ? json::object() : parse_json(file.settings);
+  settings.update(json::parse(model_settings(request)));
+  wanted.settings = json_text(settings);
   const Device device = parse_device(request.device);
   require_device(device);
   wanted.options = {DType::f32, device};
   return wanted;
 }
 
-std::vector<std::string> notices_of(const LoadedModel& loaded, const WeightsFile& file,
-                                    const LoadReport& report) {
-  std::vector<std::string> notices;
-  const std::string path = loaded.weights.string();
-  if (!file.metadata.contains("config") && !find_hub_config(loaded.weights)) {
-    notices.push_back(path +
-                      ": does not specify its preprocessing; using the mean and std of ImageNet "
-                      "and a crop-pct of 0.875");
+std::string channels_text(const char* what, const std::array<float, 3>& values,
+                          const std::array<float, 3>& of_imagenet) {
+  if (values == of_imagenet) return text_of("the ", what, " of ImageNet");
+  return text_of("the ", what, " ", values[0], ", ", values[1], ", ", values[2]);
+}
+
+/// What of the preprocessing neither the file nor a flag states; empty if both leave nothing open.
+std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
+                         const LoadRequest& request) {
+  if (metadata.contains("config")) return {};
+  const HubConfig hub = find_hub_config(loaded.weights).value_or(HubConfig{});
+  const bool mean = !hub.has_mean && request.mean.empty();
+  const bool deviation = !hub.has_std && request.std.empty();
+  const Normalization& used = loaded.info.normalization;
+  std::vector<std::string> assumed;
+  const bool is_imagenets = used.mean == kImageNetNormalization.mean &&
+                            used.deviation == kImageNetNormalization.deviation;
+  if (mean && deviation && is_imagenets) {
+    assumed.emplace_back("the mean and std of ImageNet");
+  } else {
+    if (mean) assumed.push_back(channels_text("mean", used.mean, kImageNetNormalization.mean));
+    if (deviation) {
+      assumed.push_back(channels_text("std", used.deviation, kImageNetNormalization.deviation));
+    }
   }
-  if (!file.note.empty()) notices.push_back(path + ": " + file.note);
-  for (const std::string& note : report.notes) notices.push_back(path + ": " + note);
+  if (!hub.has_crop && !request.crop_pct) {
+    assumed.push_back("a crop-pct of " + shortest_text(loaded.info.crop.crop_pct));
+  }
+  return joined(assumed, " and ");
+}
+
+std::vector<std::string> notices_of(const LoadedModel& loaded, const Checkpoint& file,
+                                    const LoadReport& report, const LoadRequest& request) {
+  std::vector<std::string> notices;
+  const std::string path = loaded.weights.string() + ": ";
+  const std::string assumed = assumed_text(loaded, file.metadata, request);
+  if (!assumed.empty()) {
+    notices.push_back(path + "does not specify its preprocessing in full; using " + assumed);
+  }
+  for (const std::string& note : file.notes) notices.push_back(path + note);
+  for (const std::string& note : report.notes) notices.push_back(path + note);
   return notices;
 }
 
@@ -180,12 +213,13 @@ EvaluationTransform LoadedModel::preparation() const {
 LoadedModel load_trained(const LoadRequest& request) {
   LoadedModel loaded;
   loaded.weights = weights_path(request);
-  const WeightsFile file = read_weights(loaded.weights, key_of(request));
+  const Checkpoint file = read_checkpoint(loaded.weights, key_of(request));
   loaded.model = make_model_of(file.metadata, loaded.weights, model_request(request, file));
-  LoadReport report;
   LoadOptions how;
   apply(request.positions, how);
+  how.all_names = request.verbose;
   const WeightsOrigin origin = origin_of(file.metadata, loaded.weights, request.model);
+  LoadReport report;
   try {
     report = load_state(*loaded.model, file.tensors, origin, how);
   } catch (const Error& error) {
@@ -194,7 +228,7 @@ LoadedModel load_trained(const LoadRequest& request) {
   loaded.info = weights_info(file.metadata, loaded.weights);
   loaded.data = data_of_run(loaded.weights);
   override_images(loaded.info, request);
-  loaded.notices = notices_of(loaded, file, report);
+  loaded.notices = notices_of(loaded, file, report, request);
   name_classes(loaded);
   return loaded;
 }
@@ -204,6 +238,8 @@ void require_classes(const LoadedModel& loaded) {
   check(model.num_classes > 0, loaded.weights.string(), ": ", model.name,
         " has no classes, expected a classifier; inspect a masked autoencoder with ./run inspect "
         "mae, or fine-tune it into a classifier with ./run train_cifar --finetune");
+  check(model.in_chans == Image::kChannels, loaded.weights.string(), ": in_chans: got ",
+        model.in_chans, ", expected ", Image::kChannels, ", because pictures are read as RGB");
 }
 
 void add_load_fields(Fields& fields, LoadRequest& r) {
@@ -216,7 +252,9 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
         "JSON object of model settings that override the checkpoint's");
   add_fields(g, r.positions);
   g.add("weights-key", &r.weights_key,
-        "which weights to read from a PyTorch file with several sets: model, model_ema, ...");
+        "which weights to read from a file with several sets: model, model_ema, teacher.backbone, "
+        "...");
+  g.add("verbose", &r.verbose, "in errors, list all names of weights that do not fit");
   g.number("num-classes", &r.num_classes,
            "classes of a file that does not record its model (default: from its head)", {0, 1e6});
   g.add("device", &r.device, "cpu, cuda or cuda:N");

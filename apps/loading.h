@@ -22,7 +22,7 @@ struct LoadRequest {
   /// A run directory, a folder in hub layout or a weights file; empty: the newest run.
   std::string checkpoint;
   std::string model;        ///< registry name, for files without a description of their model
-  std::string weights_key;  ///< key in a torch.save file: see read_weights()
+  std::string weights_key;  ///< see read_checkpoint()
   std::string img_size;     ///< N or HxW; empty: as trained
   PositionTableOptions positions;
   std::string model_args;  ///< further model settings as a JSON object; empty: as trained
@@ -32,6 +32,7 @@ struct LoadRequest {
   std::vector<double> mean, std;
   std::optional<double> crop_pct;
   std::string crop_mode, interpolation;
+  bool verbose = false;        ///< errors list all names of tensors
   bool key_is_shared = false;  ///< weights_key applies to several checkpoints
   bool last = false;           ///< the last weights instead of the best
   bool use_ema = false;        ///< the averaged weights
@@ -59,7 +60,7 @@ struct LoadedModel {
 /// The request's model settings as a JSON object with the configuration's keys.
 [[nodiscard]] std::string model_settings(const LoadRequest& request);
 
-/// Throws unless the model has classes.
+/// Throws unless the model has classes and takes RGB images.
 void require_classes(const LoadedModel& loaded);
 
 /// Replaces the normalisation and crop in `info` by those that the request sets.

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fields.h"
-#include "formats/safetensors.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"
@@ -36,10 +35,10 @@ bool holds_weights(const fs::path& path) {
 std::unique_ptr<Model> make_model_of_files(const fs::path& path, const std::string& settings,
                                            TensorOptions options) {
   const fs::path weights = weights_in(path);
-  Metadata metadata;  // empty for torch.save files
-  if (is_safetensors(InputFile(weights))) metadata = list_safetensors(weights).metadata;
+  const Metadata metadata = read_metadata(weights);
   check(metadata.contains("config") || find_hub_config(weights).has_value(), weights.string(),
-        ": neither its metadata nor a timm config.json next to it names its model; "
+        ": neither its metadata nor a config.json of timm or transformers next to it names its "
+        "model; "
         "pass a model name instead");
   ModelRequest request;
   request.settings = settings;

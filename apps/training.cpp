@@ -118,9 +118,13 @@ class ReadyRun {
   /// The model. On resume, files of initial weights are not read, as the state replaces them.
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
+    const std::int64_t channels = model->info().in_chans;
+    check(channels == Image::kChannels, run.config.model.name, ": in_chans: got ", channels,
+          ", expected ", Image::kChannels, ", because pictures are read as RGB");
     if (run.state.empty()) {
-      set_initial_weights(run.config.weights, {run.config.run, dataset.class_names()}, *model,
-                          run.notices);
+      set_initial_weights(run.config.weights,
+                          {run.config.run, dataset.class_names(), run.config.request.verbose},
+                          *model, run.notices);
     }
     return model;
   }

@@ -26,6 +26,10 @@ void layer_norm(OpCall& c) {
   c.result("y", ops::layer_norm(c.activation("x"), weight, bias, c.real("eps", 1e-5)));
 }
 
+void rms_norm(OpCall& c) {
+  c.result("y", ops::rms_norm(c.activation("x"), c.optional_value("w"), c.real("eps", 1e-6)));
+}
+
 void batch_norm(OpCall& c) {
   ops::BatchNormOptions o;
   o.training = c.flag("training", o.training);
@@ -119,6 +123,20 @@ void mean(OpCall& c) {
   c.result("y", y);
 }
 
+/// The op takes its axes as an initializer list: none (all axes), one or two.
+Tensor amax_of(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  check(axes.size() <= 2, "amax: got ", axes.size(), " dims, expected up to 2");
+  if (axes.empty()) return ops::amax(x, {}, keepdim);
+  return axes.size() == 1 ? ops::amax(x, {axes[0]}, keepdim)
+                          : ops::amax(x, {axes[0], axes[1]}, keepdim);
+}
+
+void amax(OpCall& c) {
+  const bool keepdim = c.flag("keepdim", false);
+  const std::vector<int> axes = c.integers("dims");
+  c.result("y", amax_of(c.activation("x"), axes, keepdim));
+}
+
 void attention(OpCall& c) {
   const bool bias = c.flag("bias", false);
   c.result("y", ops::attention(c.activation("q"), c.activation("k"), c.activation("v"),
@@ -139,6 +157,7 @@ using Handler = std::function<void(OpCall&)>;
 
 const std::map<std::string, Handler>& handlers() {
   static const std::map<std::string, Handler> table{
+      {"amax", amax},
       {"attention", attention},
       {"avg_pool2d", avg_pool2d},
       {"batch_norm", batch_norm},
@@ -157,9 +176,11 @@ const std::map<std::string, Handler>& handlers() {
       {"max_pool2d", max_pool2d},
       {"mean", mean},
       {"mse", mse},
+      {"quick_gelu", [](OpCall& c) { c.result("y", ops::quick_gelu(c.activation("x"))); }},
       {"relu", [](OpCall& c) { c.result("y", ops::relu(c.activation("x"))); }},
       {"resample_abs_pos_embed", resample_abs_pos_embed},
       {"resize", resize},
+      {"rms_norm", rms_norm},
       {"sigmoid", [](OpCall& c) { c.result("y", ops::sigmoid(c.activation("x"))); }},
       {"silu", [](OpCall& c) { c.result("y", ops::silu(c.activation("x"))); }},
       {"softmax", softmax},

@@ -100,13 +100,22 @@ TokenLayout token_layout(const Model& model) {
   const TokenInfo tokens = model.tokens();
   check(tokens.blocks > 0, "inspect: ", model.info().name,
         " has no attention, expected a transformer (vit, deit, cpvt, pervit, pit)");
+  check(tokens.softmax, "inspect: ", model.info().name,
+        " has differential attention, which is not one map per head");
   check(!tokens.hides_some, "inspect: the blocks of ", model.info().name,
         " see only some patches of an image, so it has no attention maps; ./run inspect mae shows "
         "its "
         "reconstructions, and a classifier made with --finetune has maps");
   const auto [height, width] = tokens.grid.size;
   const auto cell = static_cast<double>(tokens.cell);
-  return {tokens.blocks, tokens.heads, tokens.grid.prefix, height, width, cell, cell};
+  return {tokens.blocks,
+          tokens.heads,
+          tokens.grid.prefix,
+          height,
+          width,
+          cell,
+          cell,
+          model.store().find(Role::token).defined()};
 }
 
 BlockAttention::BlockAttention(std::int64_t block, Shown shown, const TokenLayout& layout)

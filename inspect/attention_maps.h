@@ -29,6 +29,7 @@ struct TokenLayout {
   std::int64_t prefix = 0;                       ///< tokens before the patches
   std::int64_t grid_height = 0, grid_width = 0;  ///< grid of the first block
   double cell_height = 1, cell_width = 1;        ///< size of a patch in pixels
+  bool class_token = false;                      ///< token 0 is the class token
   /// sqrt(height width) of the image in pixels: the side of a square image.
   [[nodiscard]] double image_side() const;
   /// The grid of `tokens` tokens, prefix included. Throws if they form no (smaller) grid.

@@ -57,7 +57,7 @@ std::vector<std::int64_t> chosen_heads(const InspectOptions& options, std::int64
 Query chosen_query(const InspectOptions& options, const TokenLayout& layout,
                    const PatchGrid& grid) {
   if (options.query == "class") {
-    check(layout.prefix > 0,
+    check(layout.class_token,
           "inspect: --query class: the model has no class token, expected center or Y,X");
     return {0, -1, "class token"};
   }

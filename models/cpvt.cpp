@@ -2,7 +2,7 @@
 #include "models/cpvt.h"
 
 #include "engine/autograd.h"
-#include "formats/weights_file.h"
+#include "models/checkpoints/checkpoint.h"
 #include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
@@ -73,7 +73,7 @@ Tensor peg_weight(const Model& model, std::int64_t peg) {
 }
 
 void load_pegs(Model& model, const std::filesystem::path& path) {
-  const WeightsFile file = read_weights(path);
+  const Checkpoint file = read_checkpoint(path);
   const std::string where = path.string() + ": ";
   std::int64_t copied = 0;
   const NoGrad no_grad;

@@ -48,7 +48,7 @@ class CPVT : public Classifier {
   PatchEmbed patch_embed_;
   std::vector<Peg> pegs_;  ///< ordered by position, peg_stack at each
   std::vector<Block> blocks_;
-  LayerNorm norm_;
+  Norm norm_;
   ClassHead head_;
 };
 

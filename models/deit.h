@@ -40,7 +40,7 @@ class DeiT : public Classifier {
   TokenEmbedding embed_;
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
-  LayerNorm norm_;
+  Norm norm_;
   Dropout drop_;
   Linear head_, head_dist_;
 };

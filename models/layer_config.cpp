@@ -7,6 +7,63 @@ namespace fovea {
 
 using nlohmann::json;
 
+namespace {
+
+void read_block(ConfigReader& r, EncoderConfig& c) {
+  r.read_choice("block_fn", c.block_fn);
+  r.read_choice("attn_layer", c.attn_layer);
+  r.read_choice("mlp_layer", c.mlp_layer);
+  r.read_choice("act_layer", c.act_layer);
+  r.read_choice("norm_layer", c.norm_layer);
+  if (!r.is_null("init_values")) r.read("init_values", c.init_values, 0, 1e6);
+  r.read("proj_bias", c.proj_bias);
+  r.read("qk_norm", c.qk_norm);
+  r.read("scale_attn_norm", c.scale_attn_norm);
+  r.read("scale_mlp_norm", c.scale_mlp_norm);
+}
+
+/// Writes the settings that differ from the plain block's.
+void write_block(json& config, const EncoderConfig& c) {
+  const EncoderConfig plain;
+  const auto write = [&](const char* key, const auto& value, const auto& usual) {
+    if (value != usual) config[key] = value;
+  };
+  write("block_fn", name_of(c.block_fn), name_of(plain.block_fn));
+  write("attn_layer", name_of(c.attn_layer), name_of(plain.attn_layer));
+  write("mlp_layer", name_of(c.mlp_layer), name_of(plain.mlp_layer));
+  write("act_layer", name_of(c.act_layer), name_of(plain.act_layer));
+  write("norm_layer", name_of(c.norm_layer), name_of(plain.norm_layer));
+  write("init_values", c.init_values, plain.init_values);
+  write("proj_bias", c.proj_bias, plain.proj_bias);
+  write("qk_norm", c.qk_norm, plain.qk_norm);
+  write("scale_attn_norm", c.scale_attn_norm, plain.scale_attn_norm);
+  write("scale_mlp_norm", c.scale_mlp_norm, plain.scale_mlp_norm);
+}
+
+/// The parallel blocks of ViT-22B have one linear layer for attention and MLP.
+bool shares_projection(BlockKind kind) {
+  return kind == BlockKind::parallel_scaling || kind == BlockKind::diff_parallel_scaling;
+}
+
+void check_block(const std::string& where, const EncoderConfig& c) {
+  const bool diff = c.is_differential();
+  check(c.norm_layer != NormKind::none, where,
+        ": norm_layer: got none, expected layernorm or rmsnorm");
+  check(!shares_projection(c.block_fn) ||
+            (c.mlp_layer == MlpKind::mlp && c.attn_layer == AttentionKind::attn &&
+             !c.scale_attn_norm && !c.scale_mlp_norm),
+        where, ": block_fn ", name_of(c.block_fn),
+        " needs mlp_layer mlp, attn_layer attn, and no scale_attn_norm or scale_mlp_norm");
+  check(c.mlp_layer != MlpKind::glu || c.hidden() % 2 == 0, where, ": mlp_layer glu halves the ",
+        c.hidden(), " hidden channels (mlp_ratio times embed_dim), expected an even number");
+  check(!diff || c.embed_dim / c.num_heads % 2 == 0, where, ": differential attention halves the ",
+        c.embed_dim / c.num_heads, " channels of a head, expected an even number");
+  check(!diff || c.relative == RelativePosition::none, where,
+        ": differential attention has no relative positions; leave out irpe and pos_embed rpe2d");
+}
+
+}  // namespace
+
 void read_image(ConfigReader& r, PatchConfig& c) {
   r.require("img_size");
   r.read_size("img_size", c.img_size);
@@ -25,6 +82,7 @@ void read_encoder(ConfigReader& r, EncoderConfig& c) {
   r.read("drop_path", c.drop_path, 0, 0.999);
   r.read("attn_drop_rate", c.attn_drop_rate, 0, 0.999);
   r.read("proj_drop_rate", c.proj_drop_rate, 0, 0.999);
+  read_block(r, c);
 }
 
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
@@ -48,6 +106,7 @@ void check_sizes(const std::string& where, const PatchConfig& image, const Encod
         " is not divisible by num_heads ", c.num_heads);
   check(c.hidden() >= 1, where, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
         " leaves no hidden channel");
+  check_block(where, c);
 }
 
 void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c) {
@@ -60,7 +119,7 @@ void check_positions(const std::string& where, PosEmbed pos_embed, const Encoder
 }
 
 void check_pooling(const std::string& where, bool class_token, Pooling global_pool) {
-  check(class_token || global_pool == Pooling::avg, where,
+  check(class_token || global_pool != Pooling::token, where,
         ": global_pool token needs class_token true");
 }
 
@@ -80,6 +139,7 @@ void write_encoder(json& config, const EncoderConfig& c) {
   config["drop_path"] = c.drop_path;
   if (c.attn_drop_rate > 0) config["attn_drop_rate"] = c.attn_drop_rate;
   if (c.proj_drop_rate > 0) config["proj_drop_rate"] = c.proj_drop_rate;
+  write_block(config, c);
 }
 
 void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {

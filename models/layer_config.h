@@ -14,13 +14,15 @@ namespace fovea {
 
 /// Reads img_size (required), patch_size, in_chans.
 void read_image(ConfigReader& r, PatchConfig& c);
-/// Reads embed_dim, depth, num_heads (all required), mlp_ratio, qkv_bias, norm_eps, drop_path.
+/// Reads embed_dim, depth, num_heads (all required), mlp_ratio, qkv_bias, norm_eps, drop_path, and
+/// the settings of other forms of blocks.
 void read_encoder(ConfigReader& r, EncoderConfig& c);
 /// Reads pos_embed and irpe; together they determine the relative positions in attention.
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c);
 /// Reads class_token, global_pool.
 void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool);
-/// Throws unless the image divides into whole patches and the width into whole heads.
+/// Throws unless the image divides into whole patches, the width into whole heads, and the parts of
+/// a block fit together.
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c);
 /// Throws if a sin-cos table does not fit the width, or if two relative encodings are combined.
 void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c);

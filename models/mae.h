@@ -99,12 +99,12 @@ class Mae : public Model {
   Tensor pos_embed_;  ///< [1, 1 + N, D]
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
-  LayerNorm norm_;
+  Norm norm_;
   Linear decoder_embed_;
   LearnedToken mask_token_;
   Tensor decoder_pos_embed_;  ///< [1, 1 + N, Dd]
   std::vector<Block> decoder_blocks_;
-  LayerNorm decoder_norm_;
+  Norm decoder_norm_;
   Linear decoder_pred_;
 };
 

@@ -10,14 +10,17 @@ namespace {
 
 using nlohmann::json;
 
-/// Settings without a decoder key are taken from the encoder.
-EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder, EncoderConfig c) {
+/// Settings without a decoder key are taken from the encoder, except for the rates of dropout.
+EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder,
+                           const EncoderConfig& usual) {
+  EncoderConfig c = encoder;
+  c.embed_dim = usual.embed_dim;
+  c.depth = usual.depth;
+  c.num_heads = usual.num_heads;
+  c.drop_path = c.attn_drop_rate = c.proj_drop_rate = 0;
   r.read("decoder_embed_dim", c.embed_dim, 1, 1 << 20);
   r.read("decoder_depth", c.depth, 1, 10000);
   r.read("decoder_num_heads", c.num_heads, 1, 1 << 20);
-  c.mlp_ratio = encoder.mlp_ratio;
-  c.qkv_bias = encoder.qkv_bias;
-  c.norm_eps = encoder.norm_eps;
   return c;
 }
 

@@ -35,6 +35,7 @@ struct TokenInfo {
   std::int64_t blocks = 0;  ///< 0: the model is not a transformer
   std::int64_t heads = 0;   ///< attention heads of each block
   bool hides_some = false;  ///< blocks see only a subset of the grid, different for each image
+  bool softmax = true;      ///< false: attention has no single map per head (differential)
 };
 
 /// One module of a model for reports: its output for one image, and its multiply-adds.

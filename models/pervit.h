@@ -65,11 +65,11 @@ class PerViTBlock {
 
   std::int64_t index_, grid_;
   DropPath drop_path_;
-  LayerNorm norm1_;
+  Norm norm1_;
   std::optional<Linear> res_path_;
   PeripheralAttention attn_;
   Tensor cpe_weight_, cpe_bias_;  ///< [D, 1, 3, 3], [D] or undefined
-  LayerNorm norm2_;
+  Norm norm2_;
   Mlp mlp_;
 };
 
@@ -97,7 +97,7 @@ class PerViT : public Classifier {
   Tensor pos_embed_;  ///< [1, N, D] or undefined
   std::optional<RelativeEncoding> relative_;
   std::vector<PerViTBlock> blocks_;
-  LayerNorm norm_;
+  Norm norm_;
   ClassHead head_;
 };
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <vector>
 
 #include "models/classifier.h"
+#include "models/layers/attention_pool.h"
 #include "models/layers/block.h"
 #include "models/layers/class_head.h"
 #include "models/layers/patch_embed.h"
@@ -22,7 +24,11 @@ struct ViTConfig {
   TokenEmbeddingConfig tokens;
   EncoderConfig encoder;
   Pooling global_pool = Pooling::token;
-  bool fc_norm = false;  ///< normalise the pooled vector instead of all tokens
+  bool fc_norm = false;              ///< normalise the pooled vector instead of all tokens
+  bool final_norm = true;            ///< normalise after the last block at all
+  bool pre_norm = false;             ///< normalise before the first block; the patches have no bias
+  bool pool_include_prefix = false;  ///< pool the prefix tokens too
+  NormKind embed_norm_layer = NormKind::none;  ///< of the embedded patches
   ClassHeadConfig head;
 
   bool permutation = false;   ///< permute the pixels of every image, see PermutedViT
@@ -41,13 +47,16 @@ class ViT : public Classifier {
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
-  [[nodiscard]] Tensor pool(const Tensor& x) const;
+  [[nodiscard]] Tensor pool(const Tensor& x, Context& ctx) const;
 
   ViTConfig config_;
   TokenEmbedding embed_;
   PatchEmbed patch_embed_;
+  Norm norm_pre_;
   std::vector<Block> blocks_;
-  LayerNorm norm_;
+  Norm norm_;
+  std::optional<AttentionPool> attn_pool_;
+  Norm fc_norm_;
   ClassHead head_;
 };
 

@@ -36,8 +36,15 @@ ViTConfig read_vit_config(const json& config) {
   r.read("head_batch_norm", c.head.batch_norm);
   r.read("drop_rate", c.head.drop_rate, 0, 0.999);
   read_pooling(r, t.class_token, c.global_pool);
-  c.fc_norm = c.global_pool == Pooling::avg;
+  c.fc_norm = norms_pooled(c.global_pool);
   if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
+  r.read("final_norm", c.final_norm);
+  r.read("pre_norm", c.pre_norm);
+  r.read("pool_include_prefix", c.pool_include_prefix);
+  r.read_choice("embed_norm_layer", c.embed_norm_layer);
+  r.read("dynamic_img_size", c.image.dynamic_img_size);
+  t.any_size = c.image.dynamic_img_size;
+  r.read("reg_tokens", t.reg_tokens, 0, 4096);
   read_positions(r, t.pos_embed, c.encoder);
   r.read("no_embed_class", t.no_embed_class);
   r.read("pos_embed_qk_first", t.pos_embed_qk_first);
@@ -51,6 +58,12 @@ ViTConfig read_vit_config(const json& config) {
   check(!t.pos_embed_qk_first || (table && !t.no_embed_class),
         "vit config: pos_embed_qk_first needs pos_embed learned or sincos for all tokens "
         "(no_embed_class false)");
+  check(!t.pos_embed_qk_first || c.encoder.block_fn == BlockKind::block, "vit config: block_fn ",
+        name_of(c.encoder.block_fn), " excludes pos_embed_qk_first");
+  check(c.global_pool != Pooling::none || c.head.num_classes == 0,
+        "vit config: global_pool none gives the features of all tokens and needs num_classes 0");
+  check(!c.permutation || !c.image.dynamic_img_size,
+        "vit config: permutation fixes the image size and excludes dynamic_img_size");
   return c;
 }
 
@@ -63,6 +76,14 @@ json to_json(const ViTConfig& c) {
   if (c.head.drop_rate > 0) config["drop_rate"] = c.head.drop_rate;
   write_pooling(config, c.tokens.class_token, c.global_pool);
   config["fc_norm"] = c.fc_norm;
+  if (!c.final_norm) config["final_norm"] = false;
+  if (c.pre_norm) config["pre_norm"] = true;
+  if (c.pool_include_prefix) config["pool_include_prefix"] = true;
+  if (c.embed_norm_layer != NormKind::none) {
+    config["embed_norm_layer"] = name_of(c.embed_norm_layer);
+  }
+  if (c.image.dynamic_img_size) config["dynamic_img_size"] = true;
+  if (c.tokens.reg_tokens > 0) config["reg_tokens"] = c.tokens.reg_tokens;
   write_positions(config, c.tokens.pos_embed, c.encoder);
   config["no_embed_class"] = c.tokens.no_embed_class;
   config["pos_embed_qk_first"] = c.tokens.pos_embed_qk_first;

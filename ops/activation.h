@@ -9,6 +9,7 @@ enum class GeluForm { erf, tanh };
 
 [[nodiscard]] Tensor relu(const Tensor& x);  ///< derivative 0 at 0
 [[nodiscard]] Tensor gelu(const Tensor& x, GeluForm form = GeluForm::erf);
+[[nodiscard]] Tensor quick_gelu(const Tensor& x);  ///< x sigmoid(1.702 x), CLIP's
 [[nodiscard]] Tensor sigmoid(const Tensor& x);
 [[nodiscard]] Tensor tanh(const Tensor& x);
 [[nodiscard]] Tensor silu(const Tensor& x);        ///< x sigmoid(x)

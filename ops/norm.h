@@ -10,6 +10,9 @@ namespace fovea::ops {
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                 double eps = 1e-6);
 
+/// Over the last axis, without centring: x / sqrt(mean(x^2) + eps) * weight.
+[[nodiscard]] Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
+
 /// Scale and shift, both [C]; an undefined tensor is skipped.
 struct Affine {
   Tensor weight{}, bias{};

@@ -1,4 +1,4 @@
-// Reductions: sums, means, variances and norms. Sums run in a fixed order, in f32 for bf16.
+// Reductions: sums, means, variances, maxima and norms. Sums run in a fixed order, in f32 for bf16.
 #pragma once
 
 #include <initializer_list>
@@ -16,6 +16,10 @@ using Axes = std::initializer_list<int>;
 /// sum (x - mean)^2 / (n - correction).
 [[nodiscard]] Tensor var(const Tensor& x, Axes axes = {}, double correction = 1,
                          bool keepdim = false);
+
+/// The maximum over the given axes, or over all axes if none are given; NaN if present. Equal
+/// maxima share the gradient evenly. (ops/order.h: max, along one axis, gives it to the first.)
+[[nodiscard]] Tensor amax(const Tensor& x, Axes axes = {}, bool keepdim = false);
 
 /// x / max(sum |x|, eps) along `axis`.
 [[nodiscard]] Tensor l1_normalize(const Tensor& x, int axis, double eps = 1e-12);

@@ -13,7 +13,8 @@ void add_fields(Fields& fields, InitialWeights& options) {
       "may differ");
   g.add("initial-checkpoint", &options.checkpoint, "start from exactly these weights");
   g.add("weights-key", &options.weights_key,
-        "which weights to read from a PyTorch file with several sets: model, model_ema, ...");
+        "which weights to read from a file with several sets: model, model_ema, teacher.backbone, "
+        "...");
   add_fields(g, options.positions);
 }
 

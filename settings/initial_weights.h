@@ -22,7 +22,7 @@ struct InitialWeights {
   InitialValues values = InitialValues::timm;
   std::string finetune{};     ///< weights file or folder; the head may differ, any grid
   std::string checkpoint{};   ///< weights file or folder of exactly this model
-  std::string weights_key{};  ///< key of the weights in such a file, see read_weights()
+  std::string weights_key{};  ///< set of weights in such a file, see read_checkpoint()
   PositionTableOptions positions{};
   std::string pegs{};  ///< weights file; only its position encoding generators are loaded
   std::optional<double> head_scale{}, head_bias{};

@@ -10,7 +10,8 @@ void add_fields(Fields& fields, RunRequest& request) {
   FieldGroup g(fields, "Run");
   g.once("output", &request.output, "run directory (default: a new one under runs/)");
   g.once("verbose", &request.verbose,
-         "print all settings, not only those that differ from the recipe");
+         "print all settings, not only those that differ from the recipe, and in errors all names "
+         "of weights that do not fit");
   g.once("config", &request.config, "JSON file of settings; flags override it").other_names = {"c"};
   g.once("resume", &request.resume,
          "auto: resume if --output has a state, else start; or a state file");

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "models/checkpoints/transformers_config.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 
@@ -72,6 +73,12 @@ std::string text_of(const json& object, const char* key, const std::string& othe
 
 void read_preprocessing(const json& object, HubConfig& hub) {
   ConfigReader r("pretrained_cfg", object);
+  const auto has = [&](const char* key) {
+    return object.contains(key) && !object.at(key).is_null();
+  };
+  hub.has_mean = has("mean");
+  hub.has_std = has("std");
+  hub.has_crop = has("crop_pct");
   read_colors(r, object, "mean", hub.mean);
   read_colors(r, object, "std", hub.deviation);
   for (const float value : hub.deviation) {
@@ -106,25 +113,6 @@ json names_in(const json& root) {
   return {};
 }
 
-/// "label_descriptions" maps label names to readable descriptions.
-void read_classes(const json& root, HubConfig& hub) {
-  const json names = names_in(root);
-  const json descriptions = root.value("label_descriptions", json());
-  for (std::size_t k = 0; k < names.size(); ++k) {
-    const std::string key = std::to_string(k);
-    const bool there = names.is_array() || names.contains(key);
-    const json name = !there ? json() : names.is_array() ? names[k] : names.at(key);
-    std::string& label = hub.label_names.emplace_back("class " + key);
-    if (name.is_string()) label = name.get<std::string>();
-    if (name.is_number()) label = json_text(name);
-    hub.classes.push_back(label);
-    if (!descriptions.is_object() || !descriptions.contains(label)) continue;
-    const json& description = descriptions.at(label);
-    if (description.is_string()) hub.classes.back() = description.get<std::string>();
-  }
-  if (hub.label_names == hub.classes) hub.label_names.clear();
-}
-
 json preset_of(const std::string& architecture) {
   try {
     return preset(architecture);
@@ -155,11 +143,29 @@ HubConfig read_hub_config(const json& root) {
     for (const auto& [key, value] : arguments.items()) apply_argument(config, key, value);
   }
   hub.config = json_text(config);
-  read_classes(root, hub);
+  read_class_names(root, hub);
   return hub;
 }
 
 }  // namespace
+
+void read_class_names(const json& root, HubConfig& hub) {
+  const json names = names_in(root);
+  const json descriptions = root.value("label_descriptions", json());
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string key = std::to_string(k);
+    const bool there = names.is_array() || names.contains(key);
+    const json name = !there ? json() : names.is_array() ? names[k] : names.at(key);
+    std::string& label = hub.label_names.emplace_back("class " + key);
+    if (name.is_string()) label = name.get<std::string>();
+    if (name.is_number()) label = json_text(name);
+    hub.classes.push_back(label);
+    if (!descriptions.is_object() || !descriptions.contains(label)) continue;
+    const json& description = descriptions.at(label);
+    if (description.is_string()) hub.classes.back() = description.get<std::string>();
+  }
+  if (hub.label_names == hub.classes) hub.label_names.clear();
+}
 
 HubConfig parse_hub_config(std::string_view text, const std::string& where) {
   const json root = parse_json(text);
@@ -176,39 +182,9 @@ std::optional<HubConfig> find_hub_config(const fs::path& weights) {
   if (!fs::is_regular_file(path)) return {};
   const std::string text = read_file(path);
   const json root = parse_json(text);
+  if (is_transformers_config(root)) return read_transformers_config(root, weights.parent_path());
   if (!root.is_object() || !root.contains("architecture")) return {};
   return parse_hub_config(text, path.string());
-}
-
-std::string foreign_parts(const std::vector<std::string>& names) {
-  struct Part {
-    const char *in_name, *meaning;
-  };
-  constexpr std::array kParts{
-      Part{"reg_token", "register tokens, which are not supported"},
-      Part{".ls1.", "layer scale (DeiT III, CaiT), which is not supported"},
-      Part{".gamma_1", "layer scale with older names, which is not supported"},
-      Part{"norm_pre.", "a norm before the blocks (CLIP), which is not supported"},
-      Part{".q_norm.", "norms of queries and keys, which are not supported"},
-      Part{"attn_pool.", "attention pooling (SigLIP, MAP), which is not supported"},
-      Part{".fc1_g.", "gated MLPs, which are not supported"},
-      Part{".mlp.w12.", "gated MLPs, which are not supported"},
-      Part{"rel_pos", "relative positions of a kind that is not supported"},
-      Part{"pre_logits.", "a representation layer, which is not supported"},
-      Part{"fc_norm.", "a norm after average pooling: global_pool avg"},
-      Part{"head_dist.", "a distillation head: a deit_..._distilled model"},
-      Part{"dist_token", "a distillation token: a deit_..._distilled model"},
-      Part{"encoder.layer.", "parameter names of Hugging Face's transformers, expected timm's"},
-  };
-  std::string text;
-  for (const Part& part : kParts) {
-    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-      return name.find(part.in_name) != std::string::npos;
-    });
-    if (found == names.end()) continue;
-    text.append(text.empty() ? "" : "; ").append(*found).append(" indicates ").append(part.meaning);
-  }
-  return text;
 }
 
 }  // namespace fovea

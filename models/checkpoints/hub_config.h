@@ -1,25 +1,31 @@
-// Reader for the config.json that timm stores next to the weights on a hub: the architecture, its
-// settings and the image preprocessing.
+// Reader for the config.json next to the weights on a hub: the architecture, its settings and the
+// image preprocessing. This file reads timm's; transformers_config.h reads that of transformers.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/checkpoints/origin.h"
+
 namespace fovea {
 
 struct HubConfig {
-  std::string architecture;  ///< timm's model name, without the tag of its weights
+  std::string architecture;  ///< timm's model name, without the tag of its weights; or
+                             ///< transformers' model_type
   std::string config;        ///< JSON object for make_model_from_config()
   std::array<float, 3> mean{0.485F, 0.456F, 0.406F}, deviation{0.229F, 0.224F, 0.225F};
   double crop_pct = 0.875;
   std::string interpolation = "bicubic", crop_mode = "center";
-  std::vector<std::string> classes;      ///< descriptions if there are any, else label names
-  std::vector<std::string> label_names;  ///< label names, if `classes` has descriptions
+  bool has_mean = false, has_std = false, has_crop = false;  ///< stated, not assumed
+  PosResize pos_resize = PosResize::timm;  ///< how the code that wrote the weights resizes tables
+  std::vector<std::string> classes;        ///< descriptions if there are any, else label names
+  std::vector<std::string> label_names;    ///< label names, if `classes` has descriptions
 };
 
 /// Reads "architecture", "num_classes", "global_pool", "model_args", "label_names" (or else the
@@ -29,12 +35,12 @@ struct HubConfig {
 /// with `where`, for unsupported architectures and settings and for values of an unexpected type.
 [[nodiscard]] HubConfig parse_hub_config(std::string_view text, const std::string& where);
 
-/// Reads the config.json in the folder of a weights file. Empty if there is none, or if it is not
-/// one of timm's.
+/// Reads the config.json in the folder of a weights file. Empty if there is none, or if it is
+/// neither one of timm's nor one of transformers' for a model that exists here.
 [[nodiscard]] std::optional<HubConfig> find_hub_config(const std::filesystem::path& weights);
 
-/// Names the unsupported model parts that these tensors belong to, as one line such as "reg_token:
-/// register tokens". Empty if none is recognised.
-[[nodiscard]] std::string foreign_parts(const std::vector<std::string>& names);
+/// Reads the class names of a config.json: "label_names" or "id2label". "label_descriptions" maps
+/// them to readable descriptions.
+void read_class_names(const nlohmann::json& root, HubConfig& hub);
 
 }  // namespace fovea

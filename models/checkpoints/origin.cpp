@@ -16,7 +16,7 @@ std::optional<WeightsOrigin> origin_in_hub(const std::filesystem::path& weights)
   try {
     const std::optional<HubConfig> hub = find_hub_config(weights);
     if (!hub) return {};
-    return WeightsOrigin{hub->config, PosResize::timm};
+    return WeightsOrigin{hub->config, hub->pos_resize};
   } catch (const Error&) {
     return WeightsOrigin{{}, PosResize::timm};
   }

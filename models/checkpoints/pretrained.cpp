@@ -11,8 +11,12 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "formats/safetensors.h"
+#include "models/checkpoints/channel_fit.h"
+#include "models/checkpoints/checkpoint.h"
 #include "models/checkpoints/grid_fit.h"
 #include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/official_names.h"
 #include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"
 
@@ -22,9 +26,12 @@ namespace {
 using nlohmann::json;
 
 GridFitOptions fit_options(const TensorMap& tensors, const LoadOptions& options) {
-  const std::size_t prefix = tensors.count("cls_token") + tensors.count("dist_token");
-  return {options.pos_resize, options.pos_grid, static_cast<std::int64_t>(prefix),
-          options.finetune};
+  std::int64_t prefix = 0;
+  for (const char* name : {"cls_token", "dist_token", "reg_token"}) {
+    const auto found = tensors.find(name);
+    if (found != tensors.end() && found->second.rank() == 3) prefix += found->second.size(1);
+  }
+  return {options.pos_resize, options.pos_grid, prefix, options.finetune};
 }
 
 /// True if a file's tensor belongs to a classification head.
@@ -46,15 +53,15 @@ class Loader {
       for (const Parameter& p : *list) match(p);
     }
     for (const auto& [name, tensor] : tensors_) {
-      const bool is_count = name == "n_averaged" && tensor.numel() == 1;  // AveragedModel's counter
-      if (is_count || model.store().find(name).defined()) continue;
-      if (!(options_.finetune && is_left_out(name))) unexpected_.push_back(name);
+      if (is_counter(tensor) || model.store().find(name).defined()) continue;
+      if (!(options_.finetune && is_left_out(name))) misfit_.unexpected.push_back(name);
     }
   }
 
   /// Copies all tensors, or throws one Error that lists everything that is wrong.
   LoadReport apply() {
-    if (!missing_.empty() || !unexpected_.empty() || !misshaped_.empty()) complain();
+    misfit_.fitting = copies_.size();
+    if (!misfit_.empty()) complain();
     for (const auto& [destination, source] : copies_) {
       check(all_finite(source), "its ", destination.name(),
             " contains a NaN or an infinity, so the weights are unusable");
@@ -71,10 +78,10 @@ class Loader {
     if (found == tensors_.end()) {
       // No computation uses this counter; PyTorch does not require it either.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
-      (optional ? report_.kept : missing_).push_back(p.name);
+      (optional ? report_.kept : misfit_.missing).push_back(p.name);
     } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
-      misshaped_.push_back(p.name + " is " + std::string(to_string(found->second.dtype())) +
-                           ", expected " + std::string(to_string(p.tensor.dtype())));
+      misfit_.misshaped.push_back(p.name + " is " + std::string(to_string(found->second.dtype())) +
+                                  ", expected " + std::string(to_string(p.tensor.dtype())));
     } else {
       take(p, fit(p, found->second), keep_head);
     }
@@ -83,6 +90,9 @@ class Loader {
   Fitted fit(const Parameter& p, const Tensor& file) const {
     if (p.grid != TokenGrid{}) return grids_.fit(p, file);
     if (file.shape() == p.tensor.shape()) return {file};
+    if (p.role == Role::patches) {
+      if (Fitted fitted = fit_channels(p, file); fitted.values.defined()) return fitted;
+    }
     return {.misfit = text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape())};
   }
 
@@ -98,7 +108,7 @@ class Loader {
     } else if (fitted.misfit.empty() || keep_head) {
       report_.kept.push_back(p.name);
     } else {
-      misshaped_.push_back(fitted.misfit);
+      misfit_.misshaped.push_back(fitted.misfit);
     }
   }
 
@@ -111,22 +121,8 @@ class Loader {
   }
 
   [[noreturn]] void complain() const {
-    std::ostringstream text;
-    const auto list = [&text](const char* what, const std::vector<std::string>& names) {
-      if (names.empty()) return;
-      if (text.tellp() > 0) text << "; ";
-      constexpr std::size_t kMaxNames = 1000;  // of each kind of mismatch
-      text << names.size() << ' ' << what << ": ";
-      for (std::size_t i = 0; i < std::min(names.size(), kMaxNames); ++i)
-        text << (i > 0 ? ", " : "") << names[i];
-      if (names.size() > kMaxNames) text << " and " << names.size() - kMaxNames << " more";
-    };
-    list("missing", missing_);
-    list("unexpected", unexpected_);
-    list("mis-shaped", misshaped_);
-    const std::string parts = foreign_parts(unexpected_);
-    if (!parts.empty()) text << "; " << parts;
-    fail("weights do not fit ", model_.info().name, ": ", text.str());
+    fail("weights do not fit ", model_.info().name, ": ",
+         misfit_text(misfit_, tensors_, model_, options_.all_names));
   }
 
   const Model& model_;
@@ -134,7 +130,7 @@ class Loader {
   LoadOptions options_;
   GridFit grids_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
-  std::vector<std::string> missing_, unexpected_, misshaped_;
+  Misfit misfit_;
   LoadReport report_;
 };
 
@@ -151,18 +147,6 @@ auto with_path(const std::filesystem::path& path, const F& f) {
 
 }  // namespace
 
-std::string official_name(std::string name) {
-  for (bool again = true; again;) {
-    again = false;
-    for (const char* prefix : {"module.", "_orig_mod."}) {
-      if (!name.starts_with(prefix)) continue;
-      name.erase(0, std::string_view(prefix).size());
-      again = true;
-    }
-  }
-  return name;
-}
-
 TensorMap state_of(const Model& model) {
   TensorMap tensors;
   for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
@@ -177,23 +161,25 @@ Metadata metadata_of(const Model& model) {
 
 LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigin& origin,
                       const LoadOptions& options) {
-  TensorMap renamed;
-  for (const auto& [name, tensor] : tensors) {
-    check(renamed.emplace(official_name(name), tensor).second, "weights: ", official_name(name),
-          " appears twice, with and without a prefix");
-  }
-  return Loader(model, std::move(renamed), origin, options).apply();
+  OfficialWeights weights = official_weights(tensors);
+  LoadReport report = Loader(model, std::move(weights.tensors), origin, options).apply();
+  report.notes.insert(report.notes.begin(), weights.notes.begin(), weights.notes.end());
+  return report;
+}
+
+LoadReport load_checkpoint(Model& model, const Checkpoint& file, const std::filesystem::path& path,
+                           const LoadOptions& options) {
+  const WeightsOrigin origin = origin_of(file.metadata, path, options.model);
+  LoadReport report =
+      with_path(path, [&] { return load_state(model, file.tensors, origin, options); });
+  report.notes.insert(report.notes.begin(), file.notes.begin(), file.notes.end());
+  return report;
 }
 
 LoadReport load_weights(Model& model, const std::filesystem::path& given,
                         const LoadOptions& options) {
   const std::filesystem::path path = weights_in(given);
-  const WeightsFile file = read_weights(path, options.weights_key);
-  const WeightsOrigin origin = origin_of(file.metadata, path, options.model);
-  LoadReport report =
-      with_path(path, [&] { return load_state(model, file.tensors, origin, options); });
-  if (!file.note.empty()) report.notes.insert(report.notes.begin(), file.note);
-  return report;
+  return load_checkpoint(model, read_checkpoint(path, options.weights_key), path, options);
 }
 
 void save_model(const std::filesystem::path& path, const Model& model, const Metadata& extra) {
@@ -217,7 +203,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   } else {
     const std::optional<HubConfig> hub = find_hub_config(path);
     check(hub.has_value(), path.string(),
-          ": neither its metadata nor a timm config.json next to it ",
+          ": neither its metadata nor a config.json of timm or transformers next to it ",
           "names its model; add --model and --num-classes");
     config = json::parse(hub->config);
     name = hub->architecture;
@@ -230,7 +216,7 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
 std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOptions options,
                                   const std::string& weights_key) {
   const std::filesystem::path path = weights_in(given);
-  const WeightsFile file = read_weights(path, weights_key);
+  const Checkpoint file = read_checkpoint(path, weights_key);
   return with_path(path, [&] {
     ModelRequest request;
     request.options = options;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/weights_file.h"
+#include "models/checkpoints/checkpoint.h"
 #include "models/checkpoints/origin.h"
 #include "models/model.h"
 
@@ -28,9 +28,10 @@ struct LoadOptions {
   bool finetune = false;
   std::optional<std::array<std::int64_t, 2>>
       pos_grid{};             ///< token grid of the weights; default: from the file
-  std::string weights_key{};  ///< key of the weights in the file, see read_weights()
+  std::string weights_key{};  ///< key of the weights in the file, see read_checkpoint()
   /// Registry name, given by the user for a file that does not name its model.
   std::string model{};
+  bool all_names = false;  ///< an error lists every tensor that does not fit
 };
 
 /// Tensors that were not simply copied.
@@ -40,22 +41,22 @@ struct LoadReport {
   std::vector<std::string> notes;    ///< messages for the user about the weights and their grids
 };
 
-/// A name without the prefixes "module." and "_orig_mod." of wrappers.
-[[nodiscard]] std::string official_name(std::string name);
 /// All parameters and buffers, by name, sharing storage with the model.
 [[nodiscard]] TensorMap state_of(const Model& model);
 /// {"model": registry name, "config": JSON of every setting}.
 [[nodiscard]] Metadata metadata_of(const Model& model);
 
-/// Copies `tensors` into the model. If anything is wrong, copies nothing and throws one Error that
-/// lists all missing, unexpected and mis-shaped names (at most a thousand of each). Drops the
-/// prefixes "module." and "_orig_mod.". `origin` gives the grids that tables are laid out on;
+/// Copies `tensors` into the model, after official_weights(). If anything is wrong, copies nothing
+/// and throws one Error with misfit_text(). `origin` gives the grids that tables are laid out on;
 /// GridFit describes the cases that it leaves open.
 LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigin& origin = {},
                       const LoadOptions& options = {});
 
-/// load_state() from a file, or from the weights file in a folder (see weights_in()). Errors start
-/// with the path.
+/// load_state() with the weights of the file at `path`. Errors start with the path.
+LoadReport load_checkpoint(Model& model, const Checkpoint& file, const std::filesystem::path& path,
+                           const LoadOptions& options = {});
+/// read_checkpoint() and load_checkpoint(), from a file, or from the weights file in a folder (see
+/// weights_in()).
 LoadReport load_weights(Model& model, const std::filesystem::path& path,
                         const LoadOptions& options = {});
 /// Writes safetensors under the official names, with metadata_of() and `extra` as metadata.
@@ -76,7 +77,7 @@ struct ModelRequest {
                                                    const std::filesystem::path& path,
                                                    const ModelRequest& request);
 /// make_model_of(), then loads the weights. `path` may be a folder as in load_weights();
-/// `weights_key` is passed to read_weights().
+/// `weights_key` is passed to read_checkpoint().
 [[nodiscard]] std::unique_ptr<Model> load_model(const std::filesystem::path& path,
                                                 TensorOptions options = {},
                                                 const std::string& weights_key = {});

@@ -1,34 +1,97 @@
-// Forward pass of the transformer block, and its rate of stochastic depth.
+// Blocks whose attention precedes the MLP, and the rates of stochastic depth.
 #include "models/layers/block.h"
 
+#include "models/layers/layer_scale.h"
+#include "models/layers/parallel_block.h"
 #include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
 
 namespace fovea {
+namespace {
+
+/// x + attention(norm(x)), then x + mlp(norm(x)).
+class PreNormBlock : public BlockForm {
+ public:
+  PreNormBlock(const Scope& s, const EncoderConfig& c, std::int64_t index)
+      : drop_path_(drop_path_of(c.drop_path, index, c.depth)),
+        norm1_(s.as(Role::norm) / "norm1", c.embed_dim, c.norm()),
+        attn_(s.as(Role::attention) / "attn", c.attention_of(index)),
+        ls1_(s / "ls1", c.embed_dim, c.init_values),
+        norm2_(s.as(Role::norm) / "norm2", c.embed_dim, c.norm()),
+        mlp_(s.as(Role::mlp) / "mlp", c.mlp()),
+        ls2_(s / "ls2", c.embed_dim, c.init_values) {}
+
+  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where) const override {
+    x = x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx);  // [B, L, D]
+    return x + drop_path_(ls2_(mlp_(norm2_(x, ctx), ctx)), ctx);       // [B, L, D]
+  }
+
+ private:
+  DropPath drop_path_;
+  Norm norm1_;
+  Attention attn_;
+  LayerScale ls1_;
+  Norm norm2_;
+  Mlp mlp_;
+  LayerScale ls2_;
+};
+
+/// x + norm(attention(x)), then x + norm(mlp(x)).
+class PostNormBlock : public BlockForm {
+ public:
+  PostNormBlock(const Scope& s, const EncoderConfig& c, std::int64_t index)
+      : drop_path_(drop_path_of(c.drop_path, index, c.depth)),
+        attn_(s.as(Role::attention) / "attn", c.attention_of(index)),
+        norm1_(s.as(Role::norm) / "norm1", c.embed_dim, norm_of(c)),
+        mlp_(s.as(Role::mlp) / "mlp", c.mlp()),
+        norm2_(s.as(Role::norm) / "norm2", c.embed_dim, norm_of(c)) {}
+
+  [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where) const override {
+    x = x + drop_path_(attn_(x.to(ctx.activations), ctx, where).then(norm1_), ctx);  // [B, L, D]
+    return x + drop_path_(mlp_(x.to(ctx.activations), ctx).then(norm2_), ctx);       // [B, L, D]
+  }
+
+ private:
+  static NormConfig norm_of(const EncoderConfig& c) {
+    return {c.norm_eps, c.norm_layer, c.init_values == 0 ? 1 : c.init_values};
+  }
+
+  DropPath drop_path_;
+  Attention attn_;
+  Norm norm1_;
+  Mlp mlp_;
+  Norm norm2_;
+};
+
+std::unique_ptr<BlockForm> make_form(const Scope& s, const EncoderConfig& c, std::int64_t index) {
+  switch (c.block_fn) {
+    case BlockKind::res_post:
+      return std::make_unique<PostNormBlock>(s, c, index);
+    case BlockKind::parallel_scaling:
+    case BlockKind::diff_parallel_scaling:
+      return std::make_unique<ParallelScalingBlock>(s, c, index);
+    case BlockKind::parallel_things:
+      return std::make_unique<ParallelThingsBlock>(s, c, index);
+    default:
+      return std::make_unique<PreNormBlock>(s, c, index);
+  }
+}
+
+}  // namespace
 
 double drop_path_of(double last, std::int64_t index, std::int64_t depth) {
   return depth <= 1 ? 0 : last * static_cast<double>(index) / static_cast<double>(depth - 1);
 }
 
 Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
-    : index_(index),
-      drop_path_(drop_path_of(c.drop_path, index, c.depth)),
-      norm1_(s.as(Role::norm) / "norm1", c.embed_dim, c.norm_eps),
-      attn_(s.as(Role::attention) / "attn",
-            {c.embed_dim, c.num_heads, c.qkv_bias, c.relative, c.attn_drop_rate, c.proj_drop_rate}),
-      norm2_(s.as(Role::norm) / "norm2", c.embed_dim, c.norm_eps),
-      mlp_(s.as(Role::mlp) / "mlp", {c.embed_dim, c.hidden(), c.embed_dim}, c.proj_drop_rate) {}
+    : index_(index), form_(make_form(s, c, index)) {}
 
 Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) const {
-  return run_block(x, ctx,
-                   [this, where](const Tensor& in, Context& c) { return forward(in, c, where); });
-}
-
-Tensor Block::forward(Tensor x, Context& ctx, const Positions& where) const {
-  x = x + drop_path_(attn_(norm1_(x, ctx), ctx, index_, where), ctx);  // [B, L, D]
-  x = x + drop_path_(mlp_(norm2_(x, ctx), ctx), ctx);                  // [B, L, D]
-  if (ctx.tap) ctx.show("feat/" + std::to_string(index_), x);
-  return x;
+  return run_block(x, ctx, [this, where](const Tensor& in, Context& c) {
+    const Tensor out = (*form_)(in, c, where);
+    if (c.tap) c.show("feat/" + std::to_string(index_), out);
+    return out;
+  });
 }
 
 std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {

@@ -1,38 +1,29 @@
-// The pre-norm transformer block (Dosovitskiy et al. 2020, figure 1), and a stack of them.
+// The transformer block, and a stack of equal ones.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "models/context.h"
-#include "models/layers/attention.h"
-#include "models/layers/branch.h"
-#include "models/layers/mlp.h"
-#include "models/layers/norm.h"
+#include "models/layers/encoder_config.h"
+#include "models/layers/positions.h"
 #include "models/model.h"
 
 namespace fovea {
 
-/// Settings of a stack of equal blocks. Members have the names of the configuration keys.
-struct EncoderConfig {
-  std::int64_t embed_dim = 192;
-  std::int64_t depth = 12;
-  std::int64_t num_heads = 3;
-  double mlp_ratio = 4;
-  bool qkv_bias = true;
-  double norm_eps = 1e-6;
-  double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
-  RelativePosition relative = RelativePosition::none;
-  double attn_drop_rate = 0;  ///< dropout rate of the attention weights
-  double proj_drop_rate =
-      0;  ///< dropout rate of the outputs of attention and MLP and of the MLP's hidden layer
+/// The computation of one block, [B, L, D] -> [B, L, D]; one class per value of BlockKind.
+class BlockForm {
+ public:
+  BlockForm() = default;
+  virtual ~BlockForm() = default;
+  BlockForm(const BlockForm&) = delete;
+  BlockForm& operator=(const BlockForm&) = delete;
 
-  [[nodiscard]] std::int64_t hidden() const {
-    return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
-  }
+  [[nodiscard]] virtual Tensor operator()(Tensor x, Context& ctx, const Positions& where) const = 0;
 };
 
-/// Computes x + attention(norm(x)), then x + mlp(norm(x)): [B, L, D] -> [B, L, D]. In training each
-/// branch is dropped per image with the block's rate. Taps the output as feat/<index>.
+/// Applies block `index`: [B, L, D] -> [B, L, D]. In training each branch is dropped per image with
+/// the block's rate. Taps the output as feat/<index>.
 class Block {
  public:
   Block(const Scope& s, const EncoderConfig& c, std::int64_t index);
@@ -41,14 +32,8 @@ class Block {
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx, const Positions& where = {}) const;
 
  private:
-  [[nodiscard]] Tensor forward(Tensor x, Context& ctx, const Positions& where) const;
-
   std::int64_t index_;
-  DropPath drop_path_;
-  LayerNorm norm1_;
-  Attention attn_;
-  LayerNorm norm2_;
-  Mlp mlp_;
+  std::unique_ptr<BlockForm> form_;
 };
 
 /// Drop rate of a block, rising linearly from 0 to `last`: linspace(0, last, depth)[index].

@@ -7,6 +7,7 @@
 
 #include "engine/tensor.h"
 #include "models/context.h"
+#include "ops/arithmetic.h"
 #include "ops/dropout.h"
 
 namespace fovea {
@@ -24,6 +25,14 @@ class Branch {
   [[nodiscard]] operator Tensor() const { return last_({}); }
   [[nodiscard]] friend Tensor operator+(const Tensor& x, const Branch& branch) {
     return branch.last_(x);
+  }
+  /// The branch with one more layer, f, after its last one.
+  template <class F>
+  [[nodiscard]] Branch then(F f) const {
+    return Branch([last = last_, f = std::move(f)](const Tensor& x) {
+      const Tensor y = f(last({}));
+      return x.defined() ? ops::add(x, y) : y;
+    });
   }
 
  private:

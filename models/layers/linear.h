@@ -15,9 +15,11 @@ class Linear {
     if (bias) bias_ = s.over({}).param("bias", {out}, constant(0));  // on no grid
   }
 
-  /// A linear layer with other initial values.
+  /// A linear layer with other initial values; an empty `bias` makes none.
   Linear(const Scope& s, std::int64_t in, std::int64_t out, const Init& weight, const Init& bias)
-      : weight_(s.param("weight", {out, in}, weight)), bias_(s.param("bias", {out}, bias)) {}
+      : weight_(s.param("weight", {out, in}, weight)) {
+    if (bias) bias_ = s.param("bias", {out}, bias);
+  }
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const { return ops::linear(x, weight_, bias_); }
   /// The layer as the last one of a residual branch.

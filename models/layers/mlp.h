@@ -1,36 +1,59 @@
-// The two-layer perceptron of a transformer block.
+// The perceptron of a transformer block: two layers, or a gated form (Shazeer 2020, "GLU Variants
+// Improve Transformer").
 #pragma once
 
+#include <optional>
+
+#include "models/layers/activation.h"
 #include "models/layers/dropout.h"
 #include "models/layers/linear.h"
-#include "ops/activation.h"
+#include "models/layers/norm.h"
+#include "ops/arithmetic.h"
 #include "ops/mlp.h"
+#include "ops/view.h"
 
 namespace fovea {
 
-/// fc2(gelu(fc1(x))), a branch of a block: [B, N, in] -> [B, N, out] through `hidden` channels.
-/// `drop` is the dropout rate of the hidden values and of the outputs in training.
+enum class MlpKind {
+  mlp,     ///< act(fc1(x))
+  glu,     ///< act(a) * b for the halves a, b of fc1(x), as in DINOv2
+  swiglu,  ///< act(fc1_g(x)) * fc1_x(x)
+};
+template <>
+inline constexpr auto kNames<MlpKind> = std::to_array<Named<MlpKind>>(
+    {{MlpKind::mlp, "mlp"}, {MlpKind::glu, "glu"}, {MlpKind::swiglu, "swiglu"}});
+
+struct MlpConfig {
+  std::int64_t in, hidden, out;
+  double drop = 0;  ///< dropout rate of the hidden values and of the outputs in training
+  MlpKind kind = MlpKind::mlp;
+  Activation act = Activation::gelu;
+  bool bias = true;
+  NormKind norm = NormKind::none;  ///< normalise the hidden values
+  double norm_eps = 1e-6;
+
+  /// Channels that enter fc2.
+  [[nodiscard]] std::int64_t gated() const { return kind == MlpKind::glu ? hidden / 2 : hidden; }
+};
+
+/// fc2(norm(hidden values)), a branch of a block: [B, N, in] -> [B, N, out].
 class Mlp {
  public:
-  struct Widths {
-    std::int64_t in, hidden, out;
-  };
-  Mlp(const Scope& s, const Widths& w, double drop)
-      : fc1_(s / "fc1", w.in, w.hidden), fc2_(s / "fc2", w.hidden, w.out), drop_(drop) {}
+  Mlp(const Scope& s, const MlpConfig& c);
 
-  [[nodiscard]] Branch operator()(const Tensor& x, Context& ctx) const {
-    if (drop_.drops(ctx)) return drop_(fc2_.branch(drop_(ops::gelu(fc1_(x)), ctx)), ctx);
-    return Branch([x, weights = weights()](const Tensor& residual) {
-      return ops::mlp(x, weights, residual);
-    });
-  }
+  [[nodiscard]] Branch operator()(const Tensor& x, Context& ctx) const;
 
  private:
+  [[nodiscard]] Tensor hidden(const Tensor& x) const;
   [[nodiscard]] ops::MlpWeights weights() const {
     return {fc1_.weight(), fc1_.bias(), fc2_.weight(), fc2_.bias()};
   }
 
-  Linear fc1_, fc2_;
+  MlpConfig config_;
+  std::optional<Linear> gate_;  ///< fc1_g of a swiglu
+  Linear fc1_;
+  Norm norm_;
+  Linear fc2_;
   Dropout drop_;
 };
 

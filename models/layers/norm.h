@@ -1,22 +1,46 @@
-// Layer normalisation with its scale and shift.
+// Normalisation over the channels, with its parameters: layer normalisation (Ba et al. 2016) and
+// RMS normalisation (Zhang and Sennrich 2019).
 #pragma once
 
+#include "base/names.h"
 #include "models/context.h"
 #include "models/scope.h"
 #include "ops/norm.h"
 
 namespace fovea {
 
-/// (x - mean) / sqrt(var + eps) * weight + bias over the last axis, [..., C] -> [..., C].
-class LayerNorm {
+enum class NormKind { none, layernorm, rmsnorm };
+template <>
+inline constexpr auto kNames<NormKind> = std::to_array<Named<NormKind>>(
+    {{NormKind::none, "none"}, {NormKind::layernorm, "layernorm"}, {NormKind::rmsnorm, "rmsnorm"}});
+
+struct NormConfig {
+  double eps = 1e-6;
+  NormKind kind = NormKind::layernorm;
+  double weight = 1;  ///< initial weight
+};
+
+/// Normalises over the last axis, [..., C] -> [..., C].
+/// layernorm: (x - mean) / sqrt(var + eps) * weight + bias; rmsnorm: x / sqrt(mean(x^2) + eps) *
+/// weight; none: the identity, without parameters.
+class Norm {
  public:
-  LayerNorm(const Scope& s, std::int64_t dim, double eps)
-      : weight_(s.param("weight", {dim}, constant(1))),
-        bias_(s.param("bias", {dim}, constant(0))),
-        eps_(eps) {}
+  Norm(const Scope& s, std::int64_t dim, const NormConfig& c) : config_(c) {
+    if (c.kind == NormKind::none) return;
+    weight_ = s.param("weight", {dim}, constant(c.weight));
+    if (c.kind == NormKind::layernorm) bias_ = s.param("bias", {dim}, constant(0));
+  }
+  Norm(const Scope& s, std::int64_t dim, double eps) : Norm(s, dim, NormConfig{eps}) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const {
-    return ops::layer_norm(x, weight_, bias_, eps_);
+    switch (config_.kind) {
+      case NormKind::layernorm:
+        return ops::layer_norm(x, weight_, bias_, config_.eps);
+      case NormKind::rmsnorm:
+        return ops::rms_norm(x, weight_, config_.eps);
+      default:
+        return x;
+    }
   }
   /// Normalises and converts to the dtype of activations, at the start of a branch.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
@@ -24,8 +48,8 @@ class LayerNorm {
   }
 
  private:
+  NormConfig config_;
   Tensor weight_, bias_;
-  double eps_;
 };
 
 }  // namespace fovea

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "models/context.h"
+#include "models/layers/norm.h"
 #include "models/scope.h"
 #include "ops/conv.h"
 
@@ -15,6 +16,7 @@ struct PatchConfig {
   std::array<std::int64_t, 2> img_size{224, 224};  ///< (height, width)
   std::int64_t patch_size = 16;
   std::int64_t in_chans = 3;
+  bool dynamic_img_size = false;  ///< accept images of any size that divides into whole patches
 
   /// Patches per column and per row.
   [[nodiscard]] std::array<std::int64_t, 2> grid() const {
@@ -29,26 +31,36 @@ struct PatchConfig {
   }
 };
 
+/// The parts of a patch embedding that some models change.
+struct PatchEmbedParts {
+  bool bias = true;
+  NormConfig norm{.kind = NormKind::none};  ///< normalises the embedded patches
+};
+
 /// Maps [B, C, H, W] -> [B, N, D] with N = (H / p)(W / p) in row-major order; dtype ctx.residual().
 class PatchEmbed {
  public:
-  PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim)
-      : PatchEmbed(s, image, dim, torch_default(fan_in(image))) {}
+  PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim,
+             const PatchEmbedParts& parts = {})
+      : PatchEmbed(s, image, dim, torch_default(fan_in(image)), parts) {}
   /// A patch embedding with other initial weights.
-  PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim, const Init& weight)
+  PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim, const Init& weight,
+             const PatchEmbedParts& parts = {})
       : image_(image),
         weight_((s / "proj").param("weight", weight_shape(image, dim), weight)),
-        bias_((s / "proj").param("bias", {dim}, torch_default(fan_in(image)))) {}
+        bias_(parts.bias ? (s / "proj").param("bias", {dim}, torch_default(fan_in(image)))
+                         : Tensor()),
+        norm_(s.as(Role::norm) / "norm", dim, parts.norm) {}
 
-  /// Throws if the images have another size, unless ctx.any_size.
+  /// Throws if the images have another size, unless ctx.any_size or dynamic_img_size.
   [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
-    if (ctx.any_size) return any_size(images, ctx);
+    if (ctx.any_size || image_.dynamic_img_size) return any_size(images, ctx);
     const auto [height, width] = image_.img_size;
     check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) == height &&
               images.size(3) == width,
           "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans, ", ",
           height, ", ", width, "]");
-    return ops::patch_embed(images.to(ctx.activations), weight_, bias_).to(ctx.residual());
+    return embed(images, ctx);
   }
 
   /// Accepts images of any size that divides into whole patches.
@@ -58,10 +70,14 @@ class PatchEmbed {
               images.size(3) >= p && images.size(2) % p == 0 && images.size(3) % p == 0,
           "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans,
           ", H, W] of whole patches of ", p, " x ", p);
-    return ops::patch_embed(images.to(ctx.activations), weight_, bias_).to(ctx.residual());
+    return embed(images, ctx);
   }
 
  private:
+  [[nodiscard]] Tensor embed(const Tensor& images, const Context& ctx) const {
+    const Tensor x = ops::patch_embed(images.to(ctx.activations), weight_, bias_);
+    return norm_(x.to(ctx.residual()));
+  }
   static Shape weight_shape(const PatchConfig& image, std::int64_t dim) {
     return {dim, image.in_chans, image.patch_size, image.patch_size};
   }
@@ -71,6 +87,7 @@ class PatchEmbed {
 
   PatchConfig image_;
   Tensor weight_, bias_;
+  Norm norm_;
 };
 
 }  // namespace fovea

@@ -56,8 +56,8 @@ Tensor PositionTable::at(const TokenGrid& other, const Context& ctx) const {
     sincos_table(other.size, other.prefix)(computed, {});
     return computed;
   }
-  check(ctx.any_size, "pos_embed: learned for a grid of ", grid.size[0], "x", grid.size[1],
-        ", got images of ", other.size[0], "x", other.size[1],
+  check(any_size || ctx.any_size, "pos_embed: learned for a grid of ", grid.size[0], "x",
+        grid.size[1], ", got images of ", other.size[0], "x", other.size[1],
         " patches; build the model at that size and load the weights, which resizes the table");
   return ops::resample_pos_embed(values, grid.prefix, grid.size, other.size, {.antialias = true});
 }

@@ -32,10 +32,11 @@ struct PositionTable {
   Tensor values;  ///< [1, L, D] for the tokens of `grid`, or undefined
   PosEmbed kind;
   TokenGrid grid;
+  bool any_size = false;  ///< resize a learned table even without ctx.any_size
 
   /// The table for the tokens of another grid. A sin-cos table is recomputed; a learned one is
   /// resized as timm does for variable image sizes (bicubic, antialiased), and throws unless
-  /// ctx.any_size.
+  /// any_size or ctx.any_size.
   [[nodiscard]] Tensor at(const TokenGrid& other, const Context& ctx) const;
 };
 

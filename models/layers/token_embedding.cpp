@@ -25,7 +25,10 @@ TokenEmbedding::TokenEmbedding(const Scope& s, const TokenEmbeddingConfig& c,
       // Decayed, unlike the class token, as in DeiT's official runs.
       dist_token_(
           make_token(c.distilled, s.as(Role::distillation_token), "dist_token", dim, Decay::yes)),
-      table_{make_pos_embed(s, c.pos_embed, embedded(grid), dim), c.pos_embed, embedded(grid)} {}
+      reg_token_(c.reg_tokens == 0 ? Tensor()
+                                   : s.param("reg_token", {1, c.reg_tokens, dim}, normal(1e-6))),
+      table_{make_pos_embed(s, c.pos_embed, embedded(grid), dim), c.pos_embed, embedded(grid),
+             c.any_size} {}
 
 /// The tokens that the position embedding covers.
 TokenGrid TokenEmbedding::embedded(std::array<std::int64_t, 2> grid) const {
@@ -50,6 +53,10 @@ Tensor TokenEmbedding::with_prefix(const Tensor& patches) const {
   std::vector<Tensor> parts;
   if (cls_token_) parts.push_back(cls_token_->like(patches));
   if (dist_token_) parts.push_back(dist_token_->like(patches));
+  if (reg_token_.defined()) {
+    parts.push_back(ops::expand(reg_token_.to(patches.dtype()),
+                                {patches.size(0), config_.reg_tokens, patches.size(2)}));
+  }
   if (parts.empty()) return patches;
   parts.push_back(patches);
   return ops::cat(parts, 1);

@@ -15,6 +15,9 @@ Tensor gelu(const Tensor& x, GeluForm form) {
              : pointwise({"gelu", {{"form", "tanh"}}}, x, GeluTanh{}, GeluTanhGrad{});
 }
 
+Tensor quick_gelu(const Tensor& x) {
+  return pointwise("quick_gelu", x, QuickGelu{}, QuickGeluGrad{});
+}
 Tensor sigmoid(const Tensor& x) {
   return pointwise_from_output("sigmoid", x, Sigmoid{}, SigmoidGrad{});
 }

@@ -54,6 +54,20 @@ struct GeluTanhGrad {  // dx = dy ((1 + t) / 2 + x (1 - t^2) u' / 2),  t = tanh(
   }
 };
 
+struct QuickGelu {  // y = x s,  s = sigmoid(1.702 x)
+  template <class T>
+  FOVEA_HD T operator()(T x) const {
+    return x * math::sigmoid(T(1.702) * x);
+  }
+};
+struct QuickGeluGrad {  // dx = dy s (1 + 1.702 x (1 - s))
+  template <class T>
+  FOVEA_HD T operator()(T x, T dy) const {
+    const T s = math::sigmoid(T(1.702) * x);
+    return dy * s * (T(1) + T(1.702) * x * (T(1) - s));
+  }
+};
+
 struct Sigmoid {  // y = 1 / (1 + exp(-x))
   template <class T>
   FOVEA_HD T operator()(T x) const {
@@ -121,7 +135,8 @@ struct LogSigmoidGrad {  // dx = dy sigmoid(-x)
 };
 
 using ActivationFunctors =
-    TypeList<Relu, ReluGrad, Gelu, GeluGrad, GeluTanh, GeluTanhGrad, Sigmoid, SigmoidGrad, Tanh,
-             TanhGrad, Silu, SiluGrad, Softplus, SoftplusGrad, LogSigmoid, LogSigmoidGrad>;
+    TypeList<Relu, ReluGrad, Gelu, GeluGrad, GeluTanh, GeluTanhGrad, QuickGelu, QuickGeluGrad,
+             Sigmoid, SigmoidGrad, Tanh, TanhGrad, Silu, SiluGrad, Softplus, SoftplusGrad,
+             LogSigmoid, LogSigmoidGrad>;
 
 }  // namespace fovea::ops::detail

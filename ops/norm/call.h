@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/dtype.h"
 #include "engine/kernel.h"
@@ -10,8 +11,10 @@
 namespace fovea::ops {
 
 /// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are outputs.
+/// RMS norm is not `centred`: its mean is 0, it has no b, and bias and mean are null.
 struct LayerNormCall {
   DType dtype = DType::f32;
+  bool centred = true;
   std::int64_t rows = 0, width = 0;
   double eps = 0;
   const void* x = nullptr;
@@ -24,6 +27,7 @@ struct LayerNormCall {
 
 struct LayerNormGradCall {
   DType dtype = DType::f32;
+  bool centred = true;
   std::int64_t rows = 0, width = 0, chunk = 1;
   const void* x = nullptr;
   const void* dy = nullptr;
@@ -31,9 +35,17 @@ struct LayerNormGradCall {
   const void* mean = nullptr;
   const void* rstd = nullptr;
   void* dx = nullptr;
-  void* sums = nullptr;  ///< [rows / chunk rounded up, 2, width] of acc, zero-initialised: dweight
-                         ///< and dbias of each run of `chunk` rows
+  void* sums = nullptr;  ///< [rows / chunk rounded up, parameters(), width] of acc,
+                         ///< zero-initialised: dweight and dbias of each run of `chunk` rows
+
+  [[nodiscard]] FOVEA_HD std::int64_t parameters() const { return centred ? 2 : 1; }
 };
+
+/// Calls f(integral_constant): kernels are compiled for layer norm (true) and RMS norm (false).
+template <class F>
+void with_centred(bool centred, const F& f) {
+  centred ? f(std::true_type{}) : f(std::false_type{});
+}
 
 /// x [batch, channels, size] as batch * channels planes. Planes that share statistics form a set:
 /// the planes of a channel (groups 0: batch norm), or of an image and group.

@@ -1,4 +1,4 @@
-// Layer norm of rows, and its derivative.
+// Layer norm and RMS norm of rows, and their derivatives.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/norm/cpu.h"
@@ -7,8 +7,8 @@ namespace fovea::ops::cpu::FOVEA_ISA::norm {
 namespace {
 
 /// y = (x - mean) rstd w + b. Three passes over a row, the first of which loads it into the cache:
-/// E(x - mean)^2 keeps digits that E x^2 - mean^2 would lose.
-template <class T>
+/// E(x - mean)^2 keeps digits that E x^2 - mean^2 would lose. RMS norm needs the last two alone.
+template <class T, bool kCentred>
 [[gnu::flatten]] void normalise_rows(const LayerNormCall& c, std::int64_t begin, std::int64_t end) {
   using A = acc_t<T>;
   const A width = static_cast<A>(c.width);
@@ -17,21 +17,26 @@ template <class T>
   for (std::int64_t row = begin; row < end; ++row) {
     const T* const x = static_cast<const T*>(c.x) + row * c.width;
     T* const y = static_cast<T*>(c.y) + row * c.width;
-    const A mean = sum_of(x, c.width) / width;
+    const A mean = kCentred ? sum_of(x, c.width) / width : A(0);
     const A variance = centred_squares(x, c.width, mean) / width;
     const A rstd = A(1) / static_cast<A>(__builtin_sqrt(variance + static_cast<A>(c.eps)));
     for_lanes<A>(c.width, [&](auto at, std::int64_t i) {
       const auto normalised = (at.load(x + i) - mean) * rstd;
-      at.store(y + i, normalised * at.load(weight + i) + at.load(bias + i));
+      if constexpr (kCentred) {
+        at.store(y + i, normalised * at.load(weight + i) + at.load(bias + i));
+      } else {
+        at.store(y + i, normalised * at.load(weight + i));
+      }
     });
-    static_cast<A*>(c.mean)[row] = mean;
+    if constexpr (kCentred) static_cast<A*>(c.mean)[row] = mean;
     static_cast<A*>(c.rstd)[row] = rstd;
   }
 }
 
 /// With h = (x - mean) rstd and g = dy w:
 /// dx = rstd (g - mean(g) - h mean(g h)),  dw += dy h,  db += dy.
-template <class T>
+/// RMS norm lacks mean, mean(g) and db.
+template <class T, bool kCentred>
 [[gnu::flatten]] void differentiate_rows(const LayerNormGradCall& c, std::int64_t begin,
                                          std::int64_t end, acc_t<T>* dweight) {
   using A = acc_t<T>;
@@ -42,18 +47,20 @@ template <class T>
     const T* const x = static_cast<const T*>(c.x) + row * c.width;
     const T* const dy = static_cast<const T*>(c.dy) + row * c.width;
     T* const dx = static_cast<T*>(c.dx) + row * c.width;
-    const A mean = static_cast<const A*>(c.mean)[row], rstd = static_cast<const A*>(c.rstd)[row];
+    const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
+    const A rstd = static_cast<const A*>(c.rstd)[row];
     LaneSum<A> sum_g, sum_gh;
     for_lanes<A>(c.width, [&](auto at, std::int64_t i) {
       const auto upstream = at.load(dy + i);
       const auto h = (at.load(x + i) - mean) * rstd;
       const auto g = upstream * at.load(weight + i);
-      sum_g.add(at, g);
+      if constexpr (kCentred) sum_g.add(at, g);
       sum_gh.add(at, g * h);
       at.store(dweight + i, at.load(dweight + i) + upstream * h);
-      at.store(dbias + i, at.load(dbias + i) + upstream);
+      if constexpr (kCentred) at.store(dbias + i, at.load(dbias + i) + upstream);
     });
-    const A mean_g = sum_g.total() / width, mean_gh = sum_gh.total() / width;
+    const A mean_g = kCentred ? sum_g.total() / width : A(0);
+    const A mean_gh = sum_gh.total() / width;
     for_lanes<A>(c.width, [&](auto at, std::int64_t i) {
       const auto h = (at.load(x + i) - mean) * rstd;
       at.store(dx + i, (at.load(dy + i) * at.load(weight + i) - mean_g - h * mean_gh) * rstd);
@@ -65,8 +72,10 @@ template <class T>
 
 void layer_norm(const LayerNormCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
-    parallel_for(c.rows, grain(kMinElements, c.width), [&](std::int64_t begin, std::int64_t end) {
-      normalise_rows<decltype(tag)>(c, begin, end);
+    with_centred(c.centred, [&](auto centred) {
+      parallel_for(c.rows, grain(kMinElements, c.width), [&](std::int64_t begin, std::int64_t end) {
+        normalise_rows<decltype(tag), decltype(centred)::value>(c, begin, end);
+      });
     });
   });
 }
@@ -74,9 +83,12 @@ void layer_norm(const LayerNormCall& c) {
 void layer_norm_grad(const LayerNormGradCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
-    parallel_for(c.rows, c.chunk, [&](std::int64_t begin, std::int64_t end) {
-      auto* const sums = static_cast<acc_t<T>*>(c.sums) + begin / c.chunk * 2 * c.width;
-      differentiate_rows<T>(c, begin, end, sums);
+    with_centred(c.centred, [&](auto centred) {
+      parallel_for(c.rows, c.chunk, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t first = begin / c.chunk * c.parameters() * c.width;
+        differentiate_rows<T, decltype(centred)::value>(c, begin, end,
+                                                        static_cast<acc_t<T>*>(c.sums) + first);
+      });
     });
   });
 }

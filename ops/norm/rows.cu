@@ -1,12 +1,12 @@
-// Layer norm on CUDA, one warp per row. Separate threads sum the weight gradients, each walking
-// down the rows of a chunk in order.
+// Layer norm and RMS norm on CUDA, one warp per row. Separate threads sum the weight gradients,
+// each walking down the rows of a chunk in order.
 #include "ops/common/cuda/row_items.cuh"
 #include "ops/norm/cuda.h"
 
 namespace fovea::ops::cuda {
 
 /// E(x - mean)^2 keeps digits that E x^2 - mean^2 would lose.
-template <class T, int N>
+template <class T, int N, bool kCentred>
 __global__ void layer_norm_kernel(LayerNormCall c) {
   using A = acc_t<T>;
   const std::int64_t row = warp_row();
@@ -17,11 +17,13 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
                                                                static_cast<const A*>(c.bias);
   const A width = static_cast<A>(c.width);
   A sum = 0, squares = 0;
-  along_row<N>(c.width, [&](std::int64_t i) {
-    const auto in = Items<N, T>::load(x + i);
-    for (int j = 0; j < N; ++j) sum += static_cast<A>(in.v[j]);
-  });
-  const A mean = warp_reduce(sum, SumOf{}) / width;
+  if constexpr (kCentred) {
+    along_row<N>(c.width, [&](std::int64_t i) {
+      const auto in = Items<N, T>::load(x + i);
+      for (int j = 0; j < N; ++j) sum += static_cast<A>(in.v[j]);
+    });
+  }
+  const A mean = kCentred ? warp_reduce(sum, SumOf{}) / width : A(0);
   along_row<N>(c.width, [&](std::int64_t i) {
     const auto in = Items<N, T>::load(x + i);
     for (int j = 0; j < N; ++j) {
@@ -33,7 +35,9 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
   const A rstd = A(1) / std::sqrt(variance + static_cast<A>(c.eps));
   along_row<N>(c.width, [&](std::int64_t i) {
     const auto in = Items<N, T>::load(x + i);
-    const auto w = Items<N, A>::load(weight + i), b = Items<N, A>::load(bias + i);
+    const auto w = Items<N, A>::load(weight + i);
+    Items<N, A> b{};
+    if constexpr (kCentred) b = Items<N, A>::load(bias + i);
     Items<N, T> out;
     for (int j = 0; j < N; ++j) {
       out.v[j] = static_cast<T>((static_cast<A>(in.v[j]) - mean) * rstd * w.v[j] + b.v[j]);
@@ -41,12 +45,13 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
     out.store(y + i);
   });
   if (threadIdx.x % kWarp != 0) return;
-  static_cast<A*>(c.mean)[row] = mean;
+  if constexpr (kCentred) static_cast<A*>(c.mean)[row] = mean;
   static_cast<A*>(c.rstd)[row] = rstd;
 }
 
 /// With h = (x - mean) rstd and g = dy w:  dx = rstd (g - mean(g) - h mean(g h)).
-template <class T, int N>
+/// RMS norm lacks mean and mean(g).
+template <class T, int N, bool kCentred>
 __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
   const std::int64_t row = warp_row();
@@ -55,19 +60,20 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   const T* const dy = static_cast<const T*>(c.dy) + row * c.width;
   T* const dx = static_cast<T*>(c.dx) + row * c.width;
   const A* const weight = static_cast<const A*>(c.weight);
-  const A mean = static_cast<const A*>(c.mean)[row], rstd = static_cast<const A*>(c.rstd)[row];
+  const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
+  const A rstd = static_cast<const A*>(c.rstd)[row];
   A sum_g = 0, sum_gh = 0;
   along_row<N>(c.width, [&](std::int64_t i) {
     const auto in = Items<N, T>::load(x + i), upstream = Items<N, T>::load(dy + i);
     const auto w = Items<N, A>::load(weight + i);
     for (int j = 0; j < N; ++j) {
       const A g = static_cast<A>(upstream.v[j]) * w.v[j];
-      sum_g += g;
+      if constexpr (kCentred) sum_g += g;
       sum_gh += g * ((static_cast<A>(in.v[j]) - mean) * rstd);
     }
   });
   const A width = static_cast<A>(c.width);
-  const A mean_g = warp_reduce(sum_g, SumOf{}) / width;
+  const A mean_g = kCentred ? warp_reduce(sum_g, SumOf{}) / width : A(0);
   const A mean_gh = warp_reduce(sum_gh, SumOf{}) / width;
   along_row<N>(c.width, [&](std::int64_t i) {
     const auto in = Items<N, T>::load(x + i), upstream = Items<N, T>::load(dy + i);
@@ -82,8 +88,9 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   });
 }
 
-/// dw = sum dy h,  db = sum dy, for chunk blockIdx.y, with N adjacent columns per thread.
-template <class T, int N>
+/// dw = sum dy h and, for layer norm, db = sum dy, for chunk blockIdx.y, with N adjacent columns
+/// per thread.
+template <class T, int N, bool kCentred>
 __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * kRowBlock + threadIdx.x) * N;
@@ -95,40 +102,51 @@ __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
     const std::int64_t at = row * c.width + column;
     const auto in = Items<N, T>::load(static_cast<const T*>(c.x) + at);
     const auto upstream = Items<N, T>::load(static_cast<const T*>(c.dy) + at);
-    const A mean = static_cast<const A*>(c.mean)[row], rstd = static_cast<const A*>(c.rstd)[row];
+    const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
+    const A rstd = static_cast<const A*>(c.rstd)[row];
     for (int j = 0; j < N; ++j) {
       const A dy = static_cast<A>(upstream.v[j]);
       dweight.v[j] += dy * ((static_cast<A>(in.v[j]) - mean) * rstd);
-      dbias.v[j] += dy;
+      if constexpr (kCentred) dbias.v[j] += dy;
     }
   }
-  A* const sums = static_cast<A*>(c.sums) + 2 * blockIdx.y * c.width + column;
+  A* const sums = static_cast<A*>(c.sums) + c.parameters() * blockIdx.y * c.width + column;
   dweight.store(sums);
-  dbias.store(sums + c.width);
+  if constexpr (kCentred) dbias.store(sums + c.width);
 }
 
 void layer_norm(const LayerNormCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
-    launch_rows<T>(c, {c.x, c.y, c.weight, c.bias},
-                   [](auto items) { return layer_norm_kernel<T, decltype(items)::value>; });
+    with_centred(c.centred, [&](auto centred) {
+      launch_rows<T>(c, {c.x, c.y, c.weight, c.bias}, [](auto items) {
+        return layer_norm_kernel<T, decltype(items)::value, decltype(centred)::value>;
+      });
+    });
   });
+}
+
+/// Launches both kernels of the derivative.
+template <class T, int N, bool kCentred>
+void launch_layer_norm_grad(const LayerNormGradCall& c) {
+  const auto chunks = static_cast<unsigned>((c.rows + c.chunk - 1) / c.chunk);
+  constexpr std::int64_t kColumns = kRowBlock * N;
+  const auto strips = static_cast<unsigned>((c.width + kColumns - 1) / kColumns);
+  launch(current_stream(), layer_norm_dx_kernel<T, N, kCentred>, blocks_of_rows(c.rows), kRowBlock,
+         0, c);
+  launch(current_stream(), layer_norm_sums_kernel<T, N, kCentred>, dim3(strips, chunks), kRowBlock,
+         0, c);
 }
 
 void layer_norm_grad(const LayerNormGradCall& c) {
   if (c.rows == 0 || c.width == 0) return;
-  const auto chunks = static_cast<unsigned>((c.rows + c.chunk - 1) / c.chunk);
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
     const bool packs = are_packable<T>(c.width, {c.x, c.dy, c.dx, c.weight, c.sums});
     with_items<T>(packs, [&](auto items) {
-      constexpr int kItems = decltype(items)::value;
-      constexpr std::int64_t kColumns = kRowBlock * kItems;
-      const auto strips = static_cast<unsigned>((c.width + kColumns - 1) / kColumns);
-      launch(current_stream(), layer_norm_dx_kernel<T, kItems>, blocks_of_rows(c.rows), kRowBlock,
-             0, c);
-      launch(current_stream(), layer_norm_sums_kernel<T, kItems>, dim3(strips, chunks), kRowBlock,
-             0, c);
+      with_centred(c.centred, [&](auto centred) {
+        launch_layer_norm_grad<T, decltype(items)::value, decltype(centred)::value>(c);
+      });
     });
   });
 }

@@ -8,16 +8,16 @@ namespace fovea::ops::cuda {
 void column_sums(const ColumnSumsCall& c) {
   constexpr std::int64_t kRun = 64;
   if (c.cols == 0) return;
-  PartialSumsCall round{c.dtype, 1, c.rows, c.cols, kRun, 0, c.x, nullptr};
+  PartialsCall round{c.dtype, 1, c.rows, c.cols, kRun, 0, c.x, nullptr};
   Storage sums;
   do {
     round.runs = c.rows == 0 ? 1 : (round.n + kRun - 1) / kRun;
     const Storage next = fovea::cuda::temporary(round.runs * c.cols, acc_dtype(c.dtype));
-    round.sums = round.runs == 1 ? c.sums : next.data();
+    round.results = round.runs == 1 ? c.sums : next.data();
     partial_sums(round);
     round.dtype = acc_dtype(c.dtype);
     round.n = round.runs;
-    round.x = round.sums;
+    round.x = round.results;
     sums = next;
   } while (round.n > 1);
 }

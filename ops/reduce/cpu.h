@@ -1,4 +1,4 @@
-// The CPU reduction kernels outside of cpu_sum.cpp, which defines the table.
+// The CPU reduction kernels outside of cpu_runs.cpp, which defines the table.
 #pragma once
 
 #include "ops/reduce/call.h"

@@ -5,7 +5,7 @@
 
 namespace fovea::ops::cuda {
 
-void partial_sums(const PartialSumsCall& c);
+void partial_sums(const PartialsCall& c);
 void l1_normalize(const L1NormalizeCall& c);
 void l1_normalize_grad(const L1NormalizeCall& c);
 

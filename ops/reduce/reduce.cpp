@@ -1,4 +1,4 @@
-// Sums, means and variances over any axes.
+// Sums, means, variances and maxima over any axes.
 #include "ops/reduce.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "engine/autograd.h"
 #include "ops/arithmetic.h"
 #include "ops/common/rows.h"
+#include "ops/elementwise/map.h"
 #include "ops/kernels.h"
 
 namespace fovea::ops {
@@ -48,34 +49,35 @@ struct Reduction {
   }
 };
 
-/// [outer, n, inner], contiguous, to be summed over n.
+/// [outer, n, inner], contiguous, to be reduced over n.
 struct Block {
   std::int64_t outer = 1, n = 1, inner = 1;
 };
 
-/// One round: [outer, runs, inner] in acc_t, each element the sum of one run.
-Tensor partial_sums(const Tensor& x, const Block& b) {
+/// One round: [outer, runs, inner] in acc_t, each element the result of one run.
+Tensor reduce_runs(const Tensor& x, const Block& b, const Kernel<PartialsCall>& partials) {
   const auto& reduce = kernels(x.device()).reduce;
   const std::int64_t run = b.inner == 1 ? reduce.runs.along_rows : reduce.runs.down_columns;
   const std::int64_t runs = std::max<std::int64_t>(1, (b.n + run - 1) / run);
-  const Tensor sums = empty({b.outer, runs, b.inner}, {acc_dtype(x.dtype()), x.device()});
-  reduce.partial_sums({x.dtype(), b.outer, b.n, b.inner, run, runs, x.raw(), sums.raw()});
-  return sums;
+  const Tensor results = empty({b.outer, runs, b.inner}, {acc_dtype(x.dtype()), x.device()});
+  partials({x.dtype(), b.outer, b.n, b.inner, run, runs, x.raw(), results.raw()});
+  return results;
 }
 
-/// Sums x over the middle axis of `block`, in rounds; the result is in acc_t.
-Tensor sum_middle(Tensor x, Block block) {
+/// Reduces x over the middle axis of `block`, in rounds; the result is in acc_t.
+Tensor reduce_middle(Tensor x, Block block, const Kernel<PartialsCall>& partials) {
   do {
-    x = partial_sums(x, block);
+    x = reduce_runs(x, block, partials);
     block.n = x.size(1);
   } while (block.n > 1);
   return x;
 }
 
-/// The sums in acc_t with shape `reduction.kept`. Adjacent reduced axes are summed together,
+/// The results in acc_t with shape `reduction.kept`. Adjacent reduced axes are reduced together,
 /// starting with the last ones.
-Tensor sum_values(const Tensor& x, const Reduction& reduction) {
-  Tensor sums = detail::packed(x);
+Tensor reduced_values(const Tensor& x, const Reduction& reduction,
+                      const Kernel<PartialsCall>& partials) {
+  Tensor results = detail::packed(x);
   std::int64_t inner = 1;
   for (int axis = x.rank() - 1; axis >= 0; --axis) {
     if (!reduction.reduced[axis]) {
@@ -85,10 +87,14 @@ Tensor sum_values(const Tensor& x, const Reduction& reduction) {
     Block block{1, x.shape()[axis], inner};
     while (axis > 0 && reduction.reduced[axis - 1]) block.n *= x.shape()[--axis];
     for (int i = 0; i < axis; ++i) block.outer *= x.shape()[i];
-    sums = sum_middle(sums, block);
+    results = reduce_middle(results, block, partials);
   }
-  if (sums.dtype() == DType::bf16) sums = sums.to(DType::f32);  // nothing was reduced
-  return sums.alias(reduction.kept, contiguous_strides(reduction.kept));
+  if (results.dtype() == DType::bf16) results = results.to(DType::f32);  // nothing was reduced
+  return results.alias(reduction.kept, contiguous_strides(reduction.kept));
+}
+
+Tensor sum_values(const Tensor& x, const Reduction& reduction) {
+  return reduced_values(x, reduction, kernels(x.device()).reduce.partial_sums);
 }
 
 /// dy of shape `result` expanded to the shape of x along the reduced axes.
@@ -120,6 +126,14 @@ struct Centre {
 /// Converts `values`, computed in acc_t with kept axes, to the op's result.
 Tensor finished(const Tensor& values, const Reduction& reduction, DType dtype) {
   return values.alias(reduction.result, contiguous_strides(reduction.result)).to(dtype);
+}
+
+/// Throws unless every reduced axis of x has elements.
+void require_elements(std::string_view op, const Tensor& x, const Reduction& reduction) {
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    check(!reduction.reduced[axis] || x.shape()[axis] > 0, op, ": axis ", axis, " of shape ",
+          x.shape(), " is empty, expected at least one element");
+  }
 }
 
 void require_input(std::string_view op, const Tensor& x) { detail::require_float(op, x); }
@@ -162,6 +176,25 @@ Tensor var(const Tensor& x, Axes axes, double correction, bool keepdim) {
                   const Centre saved(g.saved[1], g.saved[2]);
                   const Tensor slope = mul(saved.deviation(g.saved[0]), 2 / n);
                   return {mul(slope, dy).to(g.dy.dtype())};
+                });
+}
+
+Tensor amax(const Tensor& x, Axes axes, bool keepdim) {
+  OpLabel op("amax");
+  require_input(op, x);
+  const Reduction reduction(op, x.shape(), axes, keepdim);
+  require_elements(op, x, reduction);
+  const Tensor maxima =
+      reduced_values(x, reduction, kernels(x.device()).reduce.partial_maxima).to(x.dtype());
+  return record(op, finished(maxima, reduction, x.dtype()), {x}, {x, maxima},
+                [reduction](const GradArgs& g) -> Grads {  // dx = dy / count where x is a maximum
+                  const Tensor is_max = empty(g.saved[0].shape(), g.dy.options());
+                  detail::map_into(is_max, detail::Equal{}, g.saved[0], g.saved[1]);
+                  const Tensor count = sum_values(is_max, reduction);
+                  const Tensor dy = g.dy.alias(reduction.kept, contiguous_strides(reduction.kept));
+                  const Tensor dx = empty(is_max.shape(), is_max.options());
+                  detail::map_into(dx, detail::Mul{}, is_max, div(dy, count));
+                  return {dx};
                 });
 }
 

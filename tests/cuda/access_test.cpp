@@ -70,6 +70,9 @@ TEST_CASE("kernels that go along rows read and write 16 bytes at a time") {
     check_rows(counted(dtype, {rows, {192}, {192}},
                        [](const auto& x) { return ops::layer_norm(x[0], x[1], x[2]); }),
                {"layer_norm_kernel", "layer_norm_dx_kernel", "layer_norm_sums_kernel"});
+    check_rows(
+        counted(dtype, {rows, {192}}, [](const auto& x) { return ops::rms_norm(x[0], x[1]); }),
+        {"layer_norm_kernel", "layer_norm_dx_kernel", "layer_norm_sums_kernel"});
     check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::l1_normalize(x[0], -1); }),
                {"l1_normalize_kernel", "l1_normalize_grad_kernel"});
     check_rows(counted(dtype, {{2, 3, 32, 32}, {3}, {3}},
@@ -77,7 +80,9 @@ TEST_CASE("kernels that go along rows read and write 16 bytes at a time") {
                {"plane_sums_kernel", "plane_normalise_kernel", "plane_grad_sums_kernel",
                 "plane_grad_kernel"});
     check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::sum(x[0], {-1}); }),
-               {"run_sums_kernel"});
+               {"runs_kernel"});
+    check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::amax(x[0], {-1}); }),
+               {"runs_kernel"});
   }
 }
 

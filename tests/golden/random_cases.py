@@ -8,11 +8,18 @@ import functools
 
 import torch
 import torch.nn.functional as F
-from timm.layers import LayerNorm
+from timm.layers import GluMlp, LayerNorm, Mlp, RmsNorm, SwiGLU
+from timm.models import vision_transformer as vit
 from timm.models.deit import VisionTransformerDistilled
-from timm.models.vision_transformer import VisionTransformer
 
 import random_golden
+
+NORMS = {"layernorm": LayerNorm, "rmsnorm": RmsNorm}
+MLPS = {"mlp": Mlp, "glu": functools.partial(GluMlp, gate_last=False), "swiglu": SwiGLU}
+BLOCKS = {"block": vit.Block, "res_post": vit.ResPostBlock,
+          "parallel_scaling": vit.ParallelScalingBlock,
+          "diff_parallel_scaling": vit.DiffParallelScalingBlock,
+          "parallel_things": vit.ParallelThingsBlock}
 
 
 def sincos(dim, grid, prefix):
@@ -26,10 +33,25 @@ def sincos(dim, grid, prefix):
     return torch.cat([torch.zeros(prefix, dim, dtype=torch.float64), torch.stack(rows)])[None]
 
 
+def draw_block(rng):
+    """The parts of a block that newer models change."""
+    one_projection = rng.random() < 0.2
+    if one_projection:
+        block = {"block_fn": rng.choice(["parallel_scaling", "diff_parallel_scaling"])}
+    else:
+        block = {"block_fn": rng.choice(["block", "block", "block", "res_post", "parallel_things"]),
+                 "attn_layer": rng.choice(["attn", "attn", "diff"]),
+                 "mlp_layer": rng.choice(list(MLPS)),
+                 "scale_attn_norm": rng.random() < 0.3, "scale_mlp_norm": rng.random() < 0.3}
+    return block | {"act_layer": rng.choice(["gelu", "gelu_tanh", "quick_gelu", "silu"]),
+                    "norm_layer": rng.choice(list(NORMS)), "init_values": rng.choice([0, 0.5, 1e-5]),
+                    "proj_bias": rng.random() < 0.7, "qk_norm": rng.random() < 0.3}
+
+
 def draw_config(rng, distilled):
     patch, heads = rng.choice([1, 2, 3, 4]), rng.choice([1, 2, 3])
     config = {
-        "img_size": [patch * rng.randint(1, 4), patch * rng.randint(1, 5)],
+        "img_size": [patch * rng.randint(1, 4), patch * rng.randint(2, 5)],
         "patch_size": patch, "in_chans": rng.choice([1, 3, 4]), "num_classes": rng.randint(2, 11),
         "embed_dim": 4 * heads * rng.randint(1, 4), "depth": rng.randint(1, 3), "num_heads": heads,
         "mlp_ratio": rng.choice([1.0, 2.5, 4.0]), "qkv_bias": rng.random() < 0.7,
@@ -39,13 +61,27 @@ def draw_config(rng, distilled):
     if distilled:
         return config | {"distilled": True, "distillation_type": "none", "alpha": 0.5, "tau": 1.0}
     token = rng.random() < 0.6
+    pools = ["avg", "avg", "avgmax", "max", "map"] + ["token"] * (4 * token)
+    modern = rng.random() < 0.6
+    if modern:
+        config |= draw_block(rng) | {
+            "pre_norm": rng.random() < 0.3, "final_norm": rng.random() < 0.8,
+            "reg_tokens": rng.choice([0, 0, 1, 4]), "pool_include_prefix": rng.random() < 0.2,
+            "embed_norm_layer": rng.choice(["none", "none", *NORMS])}
     return config | {
-        "class_token": token, "global_pool": rng.choice(["token", "avg"]) if token else "avg",
+        "class_token": token, "global_pool": rng.choice(pools),
         "fc_norm": rng.choice([None, True, False]),
         "pos_embed": rng.choice(["learned", "sincos", "none"]),
         "no_embed_class": rng.random() < 0.3,
         "permutation": False, "permute_T": 0, "permute_delta": None,
     }
+
+
+def without_rounding(module):
+    """timm rounds the factor of differential attention to f32; here it stays in f64."""
+    first = torch.exp(torch.sum(module.lambda_q1 * module.lambda_k1))
+    second = torch.exp(torch.sum(module.lambda_q2 * module.lambda_k2))
+    return first - second + module.lambda_init
 
 
 def build(config, distilled):
@@ -57,9 +93,19 @@ def build(config, distilled):
         model = VisionTransformerDistilled(**common, norm_layer=norm)
         model.set_distilled_training(True)
         return model
-    return VisionTransformer(**common, norm_layer=norm, class_token=config["class_token"],
-                             global_pool=config["global_pool"], fc_norm=config["fc_norm"],
-                             no_embed_class=config["no_embed_class"])
+    parts = {k: config[k] for k in
+             ("class_token", "global_pool", "fc_norm", "no_embed_class", "pre_norm", "final_norm",
+              "reg_tokens", "pool_include_prefix", "act_layer", "init_values", "proj_bias",
+              "qk_norm", "scale_attn_norm", "scale_mlp_norm", "attn_layer") if k in config}
+    if "init_values" in parts:
+        parts["init_values"] = parts["init_values"] or None
+    norm = functools.partial(NORMS[config.get("norm_layer", "layernorm")], eps=config["norm_eps"])
+    embed_norm = config.get("embed_norm_layer", "none")
+    if embed_norm != "none":
+        parts["embed_norm_layer"] = functools.partial(NORMS[embed_norm], eps=config["norm_eps"])
+    return vit.VisionTransformer(**common, norm_layer=norm, **parts,
+                                 block_fn=BLOCKS[config.get("block_fn", "block")],
+                                 mlp_layer=MLPS[config.get("mlp_layer", "mlp")])
 
 
 def make_case(rng, family):
@@ -67,6 +113,9 @@ def make_case(rng, family):
     config = draw_config(rng, distilled)
     model = build(config, distilled).double()
     random_golden.disturb(model.parameters())
+    for module in model.modules():
+        if hasattr(module, "_compute_lambda"):
+            module._compute_lambda = functools.partial(without_rounding, module)
     kind = config.get("pos_embed", "learned")
     if kind != "learned":
         grid = [s // config["patch_size"] for s in config["img_size"]]
@@ -106,6 +155,8 @@ def make_case(rng, family):
         model.set_distilled_training(False)
     tensors["logits_eval"] = model(x.detach())
     zero = ["head_dist.weight", "head_dist.bias"] if distilled else []
+    # The same shift of all logits of a query, which softmax ignores.
+    zero += [name for name in state if name.endswith("k_norm.bias")]
     return config, tensors, zero
 
 

@@ -1,13 +1,21 @@
-// Writes and copies files for the Python checks in this folder: see check_checkpoints.py and
-// check_events.py.
+// Writes and copies files for the Python checks in this folder: see check_checkpoints.py,
+// check_events.py and transformers_models.py.
 #include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/image.h"
+#include "engine/autograd.h"
 #include "formats/events.h"
 #include "formats/safetensors.h"
+#include "models/checkpoints/pretrained.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
+#include "models/registry.h"
 
 namespace {
 
@@ -49,6 +57,27 @@ void write_killed_run(const std::string& folder) {
   continued.flush();
 }
 
+/// Logits of the tensor "images", or pooled tokens without a head. `config` is a JSON object for
+/// weights that do not describe their model; else empty.
+void write_logits(const std::string& weights, const std::string& images, const std::string& output,
+                  const std::string& config) {
+  std::unique_ptr<Model> model;
+  if (config.empty()) {
+    model = load_model(weights);
+  } else {
+    model = make_model_from_config(parse_json(config));
+    for (const std::string& note : load_weights(*model, weights).notes) {
+      std::printf("note: %s\n", note.c_str());
+    }
+  }
+  const NoGrad no_grad;
+  Context ctx;
+  const Tensor logits = model_as<Classifier>(*model)
+                            .forward(read_safetensors(images).tensors.at("images"), ctx)
+                            .logits;
+  write_safetensors(output, {{"logits", logits}}, {{"config", model->info().config}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -63,8 +92,11 @@ int main(int argc, char** argv) {
     } else if (args.size() == 3 && args[0] == "copy") {
       const SafetensorsFile file = read_safetensors(args[1]);
       write_safetensors(args[2], file.tensors, file.metadata);
+    } else if ((args.size() == 4 || args.size() == 5) && args[0] == "logits") {
+      write_logits(args[1], args[2], args[3], args.size() == 5 ? args[4] : "");
     } else {
-      fail("usage: interop tensors FILE | events FOLDER | killed FOLDER | copy FROM TO");
+      fail("usage: interop tensors FILE | events FOLDER | killed FOLDER | copy FROM TO | ",
+           "logits WEIGHTS IMAGES OUTPUT [CONFIG]");
     }
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

@@ -194,23 +194,3 @@ TEST_CASE("which weights a folder stands for") {
   write_file_atomically(folder / "model.safetensors", "");
   CHECK(weights_in(folder.path()) == folder / "model.safetensors");
 }
-
-TEST_CASE("tensors of parts that are not here are told, all at once") {
-  const auto model = make_model_from_config({{"family", "vit"},
-                                             {"img_size", {8, 8}},
-                                             {"patch_size", 4},
-                                             {"num_classes", 5},
-                                             {"embed_dim", 12},
-                                             {"depth", 1},
-                                             {"num_heads", 3}});
-  TensorMap tensors = state_of(*model);
-  tensors["reg_token"] = zeros({1, 4, 12});
-  tensors["blocks.0.ls1.gamma"] = zeros({12});
-  tensors.erase("norm.bias");
-  const std::string said = message_of([&] { load_state(*model, tensors); });
-  CHECK(contains(said, "1 missing: norm.bias"));
-  CHECK(contains(said, "2 unexpected: blocks.0.ls1.gamma, reg_token"));
-  CHECK(contains(said, "reg_token indicates register tokens"));
-  CHECK(contains(said, "blocks.0.ls1.gamma indicates layer scale"));
-  CHECK(foreign_parts({"blocks.0.norm1.weight"}).empty());
-}

@@ -134,8 +134,9 @@ TEST_CASE("sin-cos check values: columns first, then rows") {
 TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
   const auto model = tiny({}, 1), other = tiny({{"num_classes", 7}}, 2);
   CHECK(message_of(*other, state_of(*model)) ==
-        "weights do not fit vit: 2 mis-shaped: head.weight is [5, 12], expected [7, 12], "
-        "head.bias is [5], expected [7]");
+        "weights do not fit vit: 18 of its 20 tensors fit; 2 mis-shaped: head.weight is [5, 12], "
+        "expected [7, 12], head.bias is [5], expected [7]; probable reason: another number of "
+        "classes: 5, expected 7");
   const LoadReport report = load_state(*other, state_of(*model), {}, {PosResize::deit, true});
   CHECK(report.kept == std::vector<std::string>{"head.weight", "head.bias"});
   CHECK(other->store().find("norm.weight").to_vector() ==
@@ -151,10 +152,10 @@ TEST_CASE("everything that does not fit is named at once, and nothing is changed
   tensors["head.bias"] = zeros({6});
   tensors["head.weight"] = zeros({5, 12}, {DType::i64, {}});
   CHECK(message_of(*other, tensors) ==
-        "weights do not fit vit: 2 missing: cls_token, norm.bias; "
+        "weights do not fit vit: 16 of its 20 tensors fit; 2 missing: cls_token, norm.bias; "
         "1 unexpected: pre_logits.fc.weight; 2 mis-shaped: head.weight is i64, expected "
-        "f32, head.bias is [6], expected [5]; pre_logits.fc.weight indicates a representation "
-        "layer, which is not supported");
+        "f32, head.bias is [6], expected [5]; probable reason: the file has a representation layer "
+        "before the head: pre_logits.fc.weight");
   check_equal(*other, *reference);
 }
 

@@ -31,7 +31,9 @@ struct Layer {
   Tensor qkv, bias, out;
 
   Layer(const TokenGrid& g, RelativePosition kind)
-      : grid(g), attention(Scope(store) / "attn", {kChannels, kHeads, true, kind}) {
+      : grid(g),
+        attention(Scope(store) / "attn",
+                  {{.dim = kChannels, .heads = kHeads, .relative = kind, .block = 3}}) {
     const NoGrad no_grad;
     std::uint64_t stream = 0;
     for (const Parameter& p : store.parameters()) {
@@ -47,7 +49,7 @@ struct Layer {
       if (name == "attn/3/bias") bias = value;
     };
     const Tensor x = rand_normal({kBatch, grid.tokens(), kChannels}, {0, 1}, {9}, kF64);
-    out = attention(x, ctx, 3, {grid, {}});
+    out = attention(x, ctx, {grid, {}});
   }
 
   [[nodiscard]] std::int64_t L() const { return grid.tokens(); }

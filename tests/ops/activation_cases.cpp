@@ -33,6 +33,7 @@ OpCases activation_cases() {
       rows("gelu", "erf form, ", [](const Tensor& x) { return ops::gelu(x); }),
       rows("gelu", "tanh form, ",
            [](const Tensor& x) { return ops::gelu(x, ops::GeluForm::tanh); }),
+      rows("quick_gelu", "", ops::quick_gelu),
       rows("sigmoid", "", ops::sigmoid),
       rows("tanh", "", ops::tanh),
       rows("silu", "", ops::silu),

@@ -33,9 +33,11 @@ const std::vector<Op> kOps{
     [](const Tensor& x, const Tensor& w) { return ops::linear(x, w, {}); },
     [](const Tensor& x, const Tensor&) { return ops::softmax(x, -1); },
     [](const Tensor& x, const Tensor&) { return ops::layer_norm(x, {}, {}); },
+    [](const Tensor& x, const Tensor&) { return ops::rms_norm(x, {}); },
     [](const Tensor& x, const Tensor&) { return ops::self_attention(x, 2); },
     [](const Tensor& x, const Tensor&) { return ops::gelu(x) + x; },
     [](const Tensor& x, const Tensor&) { return ops::sum(x, {1}); },
+    [](const Tensor& x, const Tensor&) { return ops::amax(x, {2}); },
     [](const Tensor& x, const Tensor&) { return ops::sort(x, 2).first; },
     [](const Tensor& x, const Tensor& w) {
       return ops::conv2d(ops::reshape(x, {2, 3, 11, 48}), ops::reshape(w, {16, 3, 4, 4}), {});

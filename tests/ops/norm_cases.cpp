@@ -1,4 +1,4 @@
-// Rows of the gradient table for layer, batch, group and instance norm.
+// Rows of the gradient table for layer, RMS, batch, group and instance norm.
 #include "ops/norm.h"
 
 #include "ops/arithmetic.h"
@@ -47,6 +47,34 @@ OpCases layer_norm_cases() {
        [](X x) { return ops::layer_norm(x[0], x[1], x[1]) * x[0]; }},
       {"layer_norm", "no rows", {{0, 5}, {5}, {5}}, layer},
       {"layer_norm", "empty rows", {{3, 0}, {0}, {0}}, layer},
+  };
+}
+
+Tensor rms(X x) { return ops::rms_norm(x[0], x.size() > 1 ? x[1] : Tensor()); }
+
+OpCases rms_norm_cases() {
+  return {
+      {"rms_norm", "weight", {{2, 3, 7}, {7}}, rms},
+      {"rms_norm", "plain", {{5, 11}}, rms},
+      {"rms_norm", "more than four vectors", {{3, 79}, {79}}, rms},
+      {"rms_norm", "more than one chunk of rows", {{131, 5}, {5}}, rms},
+      {"rms_norm", "vectors of 16 bytes, two chunks", {{67, 8}, {8}}, rms},
+      {"rms_norm", "one row", {{7}, {7}}, rms},
+      {"rms_norm", "far from zero", {In{{3, 7}, 90, 110}, {7}}, rms},
+      {"rms_norm",
+       "f32 weight",
+       {{3, 7}, {7}},
+       [](X x) {
+         const DType parameter = x[0].dtype() == DType::bf16 ? DType::f32 : x[0].dtype();
+         return ops::rms_norm(x[0], x[1].to(parameter));
+       }},
+      {"rms_norm", "large eps", {{3, 5}, {5}}, [](X x) { return ops::rms_norm(x[0], x[1], 0.5); }},
+      {"rms_norm",
+       "repeated input",
+       {{3, 5}, {5}},
+       [](X x) { return ops::rms_norm(x[0], x[1]) * x[0]; }},
+      {"rms_norm", "no rows", {{0, 5}, {5}}, rms},
+      {"rms_norm", "empty rows", {{3, 0}, {0}}, rms},
   };
 }
 
@@ -156,7 +184,8 @@ OpCases group_norm_cases() {
 
 OpCases norm_cases() {
   OpCases all;
-  for (const OpCases& family : {layer_norm_cases(), batch_norm_cases(), group_norm_cases()}) {
+  for (const OpCases& family :
+       {layer_norm_cases(), rms_norm_cases(), batch_norm_cases(), group_norm_cases()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -8,6 +8,8 @@
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "ops/activation.h"
+#include "ops/arithmetic.h"
+#include "ops/view.h"
 
 using namespace fovea;
 using doctest::Approx;
@@ -52,6 +54,40 @@ TEST_CASE("a constant row gives the bias, and finite gradients") {
   for (const double g : weight.grad().to_vector()) CHECK(std::isfinite(g));
 }
 
+TEST_CASE("rms norm gives rows of mean square 1, without centring") {
+  for (const std::int64_t width : {5, 16, 64, 67, 192, 1024}) {
+    CAPTURE(width);
+    const Tensor y = ops::rms_norm(rand_normal({3, width}, {10, 2}, {1}), {});
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const auto [mean, deviation] = moments(y, row * width, width);
+      CHECK(mean > 0.9);
+      CHECK(mean * mean + deviation * deviation == Approx(1).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("rms norm of zeros is zero, with the gradient of x / sqrt(eps)") {
+  const Tensor x = zeros({2, 7}, kF64).set_requires_grad();
+  const Tensor y = ops::rms_norm(x, {}, 1e-4);
+  CHECK(y.to_vector() == Values(14, 0.0));
+  backward(y, ones({2, 7}, kF64));
+  for (const double g : x.grad().to_vector()) CHECK(g == Approx(100));
+}
+
+TEST_CASE("rms norm is layer norm of rows whose mean is 0") {
+  const Tensor half = rand_normal({5, 9}, {0, 1}, {1}, kF64);
+  const Tensor x = ops::cat({half, -half}, 1);
+  const Tensor weight = rand_normal({18}, {1, 1}, {2}, kF64);
+  const Values rms = ops::rms_norm(x, weight, 1e-3).to_vector();
+  const Values centred = ops::layer_norm(x, weight, {}, 1e-3).to_vector();
+  for (std::size_t i = 0; i < rms.size(); ++i) CHECK(rms[i] == Approx(centred[i]));
+}
+
+TEST_CASE("the statistics of bf16 rows are f32 in rms norm") {
+  const Tensor x = full({1, 4096}, 3, {DType::bf16, {}});  // a bf16 sum of squares would stop
+  CHECK(ops::rms_norm(x, {}, 0).to_vector() == Values(4096, 1.0));
+}
+
 TEST_CASE("f32 parameters beside bf16 activations get f32 gradients") {
   const Tensor x = rand_normal({5, 7}, {0, 1}, {1}).to(DType::bf16);
   const Tensor weight = ones({7}), bias = zeros({7});
@@ -74,6 +110,7 @@ TEST_CASE("1 thread and 2 threads give the same bits") {
     x.set_requires_grad();
     weight.set_requires_grad();
     backward(ops::layer_norm(x, weight, {}), rand_normal({1031, 67}, {0, 1}, {3}));
+    backward(ops::rms_norm(x, weight), rand_normal({1031, 67}, {0, 1}, {7}));
     const Tensor maps = rand_normal({31, 5, 17, 19}, {0, 1}, {4});
     const Tensor scale = rand_normal({5}, {1, 1}, {5});
     maps.set_requires_grad();
@@ -146,6 +183,12 @@ TEST_CASE("errors of normalisations") {
                        "layer_norm: got weight of shape [5], expected [6]", Error);
   CHECK_THROWS_WITH_AS((void)ops::layer_norm(x, {}, zeros({1, 6})),
                        "layer_norm: got bias of shape [1, 6], expected [6]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::rms_norm(x, ones({5})),
+                       "rms_norm: got weight of shape [5], expected [6]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::rms_norm(zeros({}), {}),
+                       "rms_norm: got a scalar, expected [..., C]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::rms_norm(zeros({2}, {DType::i64, {}}), {}),
+                       "rms_norm: got dtype i64, expected f64, f32 or bf16", Error);
   CHECK_THROWS_WITH_AS((void)ops::group_norm(x, 4, {}),
                        "group_norm: got 4 groups for 6 channels, expected a divisor", Error);
   CHECK_THROWS_WITH_AS((void)ops::instance_norm(zeros({3}), {}, {}),

@@ -65,6 +65,49 @@ OpCases sum_cases() {
   };
 }
 
+Tensor amax_of_last(X x) { return ops::amax(x[0], {-1}); }
+
+/// Distinct elements, apart by more than the step of a central difference.
+In distinct(const Shape& shape) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    values.push_back(static_cast<double>(i * 37 % 101) / 16 - 3);
+  }
+  return {shape, values};
+}
+
+OpCases amax_cases() {
+  return {
+      {"amax", "all", {distinct({2, 3, 5})}, [](X x) { return ops::amax(x[0]); }},
+      {"amax", "last axis", {distinct({2, 37})}, amax_of_last},
+      {"amax", "last axis, more than 64", {distinct({1, 97})}, amax_of_last},
+      {"amax", "first axis", {distinct({37, 2})}, [](X x) { return ops::amax(x[0], {0}); }},
+      {"amax",
+       "tokens, keepdim",
+       {distinct({2, 7, 5})},
+       [](X x) { return ops::amax(x[0], {1}, true); }},
+      {"amax",
+       "outer axes",
+       {distinct({2, 5, 3})},
+       [](X x) {
+         return ops::amax(x[0], {2, 0});
+       }},
+      {"amax",
+       "alternate axes",
+       {distinct({2, 3, 2, 5})},
+       [](X x) {
+         return ops::amax(x[0], {1, 3}, true);
+       }},
+      {"amax", "axis of size 1", {distinct({3, 1, 5})}, [](X x) { return ops::amax(x[0], {1}); }},
+      {"amax", "scalar", {Shape{}}, [](X x) { return ops::amax(x[0]); }},
+      {"amax", "nothing", {{3, 0}}, [](X x) { return ops::amax(x[0], {0}); }},
+      {"amax",
+       "repeated input",
+       {distinct({3, 5})},
+       [](X x) { return ops::amax(x[0], {0}) * ops::amax(x[0], {1}, true); }},
+  };
+}
+
 OpCases l1_normalize_cases() {
   return {
       {"l1_normalize", "last axis", {{3, 7}}, [](X x) { return ops::l1_normalize(x[0], -1); }},
@@ -80,9 +123,10 @@ OpCases l1_normalize_cases() {
 }  // namespace
 
 OpCases reduce_cases() {
-  OpCases all = sum_cases();
-  const OpCases l1_normalize = l1_normalize_cases();
-  all.insert(all.end(), l1_normalize.begin(), l1_normalize.end());
+  OpCases all;
+  for (const OpCases& family : {sum_cases(), amax_cases(), l1_normalize_cases()}) {
+    all.insert(all.end(), family.begin(), family.end());
+  }
   return all;
 }
 

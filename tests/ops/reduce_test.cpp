@@ -1,4 +1,4 @@
-// Reductions: accuracy, empty axes, error messages.
+// Reductions: accuracy, maxima, empty axes, error messages.
 #include "ops/reduce.h"
 
 #include <doctest/doctest.h>
@@ -66,6 +66,72 @@ TEST_CASE("empty axes: the sum is 0, the mean NaN") {
   CHECK(std::isnan(ops::var(ones({1})).item()));  // one value has no unbiased variance
 }
 
+TEST_CASE("amax finds the maximum wherever it stands, also among negative numbers") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    for (const std::int64_t n : {1, 3, 64, 67, 300}) {
+      for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+        std::vector<double> values(static_cast<std::size_t>(n), -5);
+        values[static_cast<std::size_t>(at)] = -2;
+        CAPTURE(n);
+        CAPTURE(at);
+        const Tensor x = from_values({n}, values, {dtype, {}});
+        CHECK(ops::amax(x).item() == -2);
+        CHECK(ops::amax(x.alias({n, 1}, {1, 1}), {0}, true).item() == -2);
+        CHECK(ops::amax(x.alias({n, 2}, {1, 0}), {0}).to_vector() == Values{-2, -2});
+        CHECK(ops::amax(x).dtype() == dtype);
+      }
+    }
+  }
+}
+
+TEST_CASE("amax returns NaN wherever it stands, and -infinity if there is nothing else") {
+  for (const std::int64_t n : {3, 64, 67, 300}) {
+    for (std::int64_t at = 0; at < n; ++at) {
+      std::vector<double> values(static_cast<std::size_t>(n), 1);
+      values[static_cast<std::size_t>(at)] = NAN;
+      const Tensor x = from_values({n}, values);
+      CAPTURE(n);
+      CAPTURE(at);
+      CHECK(std::isnan(ops::amax(x).item()));
+      CHECK(std::isnan(ops::amax(x.alias({n, 2}, {1, 0}), {0}).at(1)));
+    }
+  }
+  CHECK(ops::amax(full({70}, -INFINITY)).item() == -INFINITY);
+}
+
+TEST_CASE("equal maxima share the gradient of amax") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    const Tensor x = from_values({2, 4}, {3, 1, 3, 2, 5, 5, 5, 5}, {dtype, {}});
+    x.set_requires_grad();
+    backward(ops::amax(x, {1}), from_values({2}, {8, -4}, {dtype, {}}));
+    CHECK(x.grad().to_vector() == Values{4, 0, 4, 0, -1, -1, -1, -1});
+    CHECK(x.grad().dtype() == dtype);
+  }
+}
+
+TEST_CASE("the gradient of a NaN maximum is NaN, and other rows keep theirs") {
+  const Tensor x = from_values({2, 3}, {1, NAN, 2, 1, 2, 0}).set_requires_grad();
+  backward(ops::amax(x, {1}), ones({2}));
+  const Values dx = x.grad().to_vector();
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(dx[i]));
+  CHECK(Values(dx.begin() + 3, dx.end()) == Values{0, 1, 0});
+}
+
+TEST_CASE("amax of transposed and expanded tensors") {
+  const Tensor x = rand_normal({5, 7, 3}, {0, 1}, {8}, kF64);
+  const Tensor turned = x.alias({3, 7, 5}, {1, 3, 21});
+  const Tensor y = ops::amax(turned, {1});
+  for (std::int64_t c = 0; c < 3; ++c) {
+    for (std::int64_t b = 0; b < 5; ++b) {
+      double best = -INFINITY;
+      for (std::int64_t t = 0; t < 7; ++t) best = std::fmax(best, x.at((b * 7 + t) * 3 + c));
+      CHECK(y.at(c * 5 + b) == best);
+    }
+  }
+}
+
 TEST_CASE("l1_normalize of zeros is zero, and its gradient is finite") {
   const Tensor x = zeros({2, 3}, kF64);
   x.set_requires_grad();
@@ -78,7 +144,8 @@ TEST_CASE("l1_normalize of zeros is zero, and its gradient is finite") {
 TEST_CASE("1 thread and 2 threads give the same sums") {
   const Tensor x = rand_normal({517, 1031}, {0, 1}, {3});
   const auto sums = [&] {
-    return std::vector<Tensor>{ops::sum(x), ops::sum(x, {0}), ops::sum(x, {1}), ops::var(x)};
+    return std::vector<Tensor>{ops::sum(x),  ops::sum(x, {0}),  ops::sum(x, {1}), ops::var(x),
+                               ops::amax(x), ops::amax(x, {0}), ops::amax(x, {1})};
   };
   const int before = num_threads();
   set_num_threads(1);
@@ -93,6 +160,11 @@ TEST_CASE("errors of reductions") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH_AS((void)ops::sum(x, {2}), Contains("sum: axis 2 is out of range"), Error);
   CHECK_THROWS_WITH_AS((void)ops::mean(x, {0, -2}), "mean: axis -2 is listed twice", Error);
+  CHECK_THROWS_WITH_AS((void)ops::amax(zeros({2, 0}), {1}),
+                       "amax: axis 1 of shape [2, 0] is empty, expected at least one element",
+                       Error);
+  CHECK(ops::amax(zeros({2, 0}), {0}).shape() == Shape{0});
+  CHECK_THROWS_WITH_AS((void)ops::amax(x, {2}), Contains("amax: axis 2 is out of range"), Error);
   CHECK_THROWS_WITH_AS((void)ops::sum(zeros({2}, {DType::i64, {}})),
                        "sum: got dtype i64, expected f64, f32 or bf16", Error);
 }

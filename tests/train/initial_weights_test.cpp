@@ -391,6 +391,7 @@ TEST_CASE("fine-tuning from a checkpoint of torch.save, and a teacher from one")
             ": its head is kept: the model does not name its classes: they are matched in the "
             "data set's order, class 0 is \"disc\"\n" +
             file + ": copied 32 of 32 tensors\n" + file +
+            ": all names begin with \"module.\", which is removed\n" + file +
             ": does not record the grid of its 16 patches; using the "
             "square 4x4 (--pos-grid HxW sets another)\n");
 

@@ -21,21 +21,21 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
                        Notices& notices) {
   LoadOptions options;
   options.finetune = !from.finetune.empty();
-  options.weights_key = from.weights_key;
+  options.all_names = run.verbose;
   apply(from.positions, options);
   const std::string& file = options.finetune ? from.finetune : from.checkpoint;
   if (file.empty()) return;
   const fs::path path = weights_in(file);
-  const WeightsList list = list_weights(path, from.weights_key);
-  const std::string colors = other_colors(list.metadata, path, run.context.normalization);
+  const Checkpoint weights = read_checkpoint(path, from.weights_key);
+  const std::string colors = other_colors(weights.metadata, path, run.context.normalization);
   if (!colors.empty()) notices.add(path.string(), ": ", colors);
   const TensorMap heads = copies_of_heads(model);
-  LoadReport report = load_weights(model, path, options);
+  LoadReport report = load_checkpoint(model, weights, path, options);
   const HeadOrigin origin{
-      path.string(), learned_classes(weights_info(list.metadata, path), std::ssize(run.classes)),
+      path.string(), learned_classes(weights_info(weights.metadata, path), std::ssize(run.classes)),
       options.finetune};
   match_heads(origin, run.classes, heads, model, report, notices);
-  notices.add(loading_table(path, list, model, report));
+  notices.add(loading_table(path, weights.tensors, model, report));
   for (const std::string& note : report.notes) notices.add(path.string(), ": ", note);
 }
 

@@ -15,6 +15,7 @@ namespace fovea {
 struct NewRun {
   const RunContext& context;
   const std::vector<std::string>& classes;  ///< class names of the data set
+  bool verbose = false;                     ///< errors list all names of tensors
 };
 
 /// Sets the weights of a new run. `notices` gets one line about copied, resized and kept tensors,

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <vector>
 
+#include "models/checkpoints/misfit.h"
+
 namespace fovea {
 namespace {
 
@@ -34,35 +36,26 @@ std::string text_of(const std::vector<Row>& rows) {
   return text;
 }
 
-std::map<std::string, std::string> shapes_in(const WeightsList& list) {
-  std::map<std::string, std::string> shapes;
-  for (const StoredEntry& entry : list.entries) {
-    shapes[official_name(entry.name)] = text_of(entry.shape);
-  }
-  return shapes;
-}
-
-std::string shape_in(const std::map<std::string, std::string>& shapes, const std::string& name) {
-  const auto found = shapes.find(name);
-  return found == shapes.end() ? "-" : found->second;
+std::string shape_in(const TensorMap& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? "-" : text_of(found->second.shape());
 }
 
 }  // namespace
 
-std::string loading_table(const std::filesystem::path& path, const WeightsList& list,
+std::string loading_table(const std::filesystem::path& path, const TensorMap& tensors,
                           const Model& model, const LoadReport& report) {
-  const std::map<std::string, std::string> in_file = shapes_in(list);
   std::vector<Row> rows{{"tensor", "file", "model", ""}};
   const auto add = [&](const std::string& name, const char* what) {
     const Tensor own = model.store().find(name);
     rows.push_back(
-        {name, shape_in(in_file, name), own.defined() ? text_of(own.shape()) : "-", what});
+        {name, shape_in(tensors, name), own.defined() ? text_of(own.shape()) : "-", what});
   };
   for (const std::string& name : report.resized) add(name, "resized to the model's grid");
   for (const std::string& name : report.kept) add(name, "reinitialised");
   int decoder = 0;  // MAE's decoder tensors, too many to list
-  for (const auto& [name, shape] : in_file) {
-    if (model.store().find(name).defined()) continue;
+  for (const auto& [name, tensor] : tensors) {
+    if (model.store().find(name).defined() || is_counter(tensor)) continue;
     if (name.starts_with("decoder_")) {
       ++decoder;
     } else {

@@ -37,7 +37,7 @@ class ModelTeacher : public Teacher {
           student.img_size[1]);
     if (training.images == nullptr) return;
     const std::filesystem::path file = weights_in(options.checkpoint);
-    const Metadata metadata = list_weights(file, options.weights_key).metadata;
+    const Metadata metadata = read_metadata(file);
     const ModelClasses learned = learned_classes(weights_info(metadata, file), teacher.num_classes);
     const DataClasses own{training.images->class_names(), training.in_label_order};
     classes_ = TeacherClasses(learned, own, where, notices_);

@@ -26,7 +26,7 @@ class Teacher {
 /// Source of the teacher's logits: a model, or a file.
 struct TeacherOptions {
   std::string checkpoint{};   ///< weights of the teacher model
-  std::string weights_key{};  ///< key of the weights in that file, see read_weights()
+  std::string weights_key{};  ///< set of weights in that file, see read_checkpoint()
   std::string model{};        ///< registry name; empty: taken from the checkpoint
   std::string logits{};       ///< replaces a model: a safetensors file with "logits" [N, K]
 };

@@ -1,0 +1,152 @@
+// Softmax and differential attention of all heads.
+#include "models/layers/attention_heads.h"
+
+#include <cmath>
+
+#include "ops/arithmetic.h"
+#include "ops/attention.h"
+#include "ops/matmul.h"
+#include "ops/reduce.h"
+#include "ops/softmax.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+/// softmax(q k^T / sqrt(D) + bias) v with dropout of the attention weights. Unlike ops::attention
+/// it stores these weights. q, k [B, H, N, D], v [B, H, N, E] -> [B, H, N, E].
+Tensor attend_with_dropout(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+                           const Dropout& drop, Context& ctx) {
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
+  Tensor scores = ops::matmul(q, k, {.b = true}).to(acc_dtype(q.dtype())) * scale;
+  if (bias.defined()) scores = scores + bias.to(scores.dtype());  // [B, H, N, N]
+  return ops::matmul(drop(ops::softmax(scores), ctx).to(q.dtype()), v);
+}
+
+/// [B, H, N, E] -> [B, N, H E].
+Tensor joined(const Tensor& heads) {
+  return ops::reshape(ops::permute(heads, {0, 2, 1, 3}), {heads.size(0), heads.size(2), -1});
+}
+
+/// Normalises the queries and the keys over each head's channels.
+class QkNorm {
+ public:
+  QkNorm(const Scope& s, std::int64_t head_dim, const HeadsConfig& c)
+      : kind_(c.qk_norm),
+        head_dim_(head_dim),
+        q_(s.as(Role::norm) / "q_norm", head_dim, {c.norm_eps, c.qk_norm}),
+        k_(s.as(Role::norm) / "k_norm", head_dim, {c.norm_eps, c.qk_norm}) {}
+
+  /// [B, N, 3 C] -> [B, N, 3 C].
+  [[nodiscard]] Tensor operator()(const Tensor& qkv) const {
+    if (kind_ == NormKind::none) return qkv;
+    const std::int64_t C = qkv.size(2) / 3;
+    return ops::cat({per_head(q_, ops::slice(qkv, 2, 0, C)),
+                     per_head(k_, ops::slice(qkv, 2, C, 2 * C)), ops::slice(qkv, 2, 2 * C, 3 * C)},
+                    2);
+  }
+
+ private:
+  [[nodiscard]] Tensor per_head(const Norm& norm, const Tensor& x) const {
+    const Tensor heads = ops::reshape(x, {x.size(0), x.size(1), -1, head_dim_});  // [B, N, H, D]
+    return ops::reshape(norm(heads), x.shape());
+  }
+
+  NormKind kind_;
+  std::int64_t head_dim_;
+  Norm q_, k_;
+};
+
+/// Taps attn/<block>/qkv, and attn/<block>/bias if a bias is added to the logits. Analyses compute
+/// from them the attention weights, which are never stored.
+class SoftmaxHeads : public AttentionHeads {
+ public:
+  SoftmaxHeads(const Scope& s, const HeadsConfig& c)
+      : config_(c), norm_(s, c.dim / c.heads, c), drop_(c.drop_rate) {
+    if (c.relative != RelativePosition::none)
+      relative_.emplace(s.as(Role::position_encoding), c.relative, c.dim / c.heads);
+  }
+
+  [[nodiscard]] Tensor operator()(const Tensor& projected, Context& ctx,
+                                  const Positions& where) const override {
+    const Tensor qkv = norm_(projected);
+    const std::string name = "attn/" + std::to_string(config_.block);
+    if (ctx.tap) ctx.show(name + "/qkv", qkv);
+    const std::int64_t H = config_.heads;
+    const Tensor bias =
+        relative_ ? relative_->logits(heads_of(qkv, H, 0), where.grid) : Tensor();  // [B, H, N, N]
+    if (ctx.tap && bias.defined()) ctx.show(name + "/bias", bias);
+    if (drop_.drops(ctx)) {
+      return joined(attend_with_dropout(heads_of(qkv, H, 0), heads_of(qkv, H, 1),
+                                        heads_of(qkv, H, 2), bias, drop_, ctx));
+    }
+    return relative_ ? relative_->attend(qkv, H, bias, where.grid) : ops::self_attention(qkv, H);
+  }
+
+ private:
+  HeadsConfig config_;
+  QkNorm norm_;
+  Dropout drop_;
+  std::optional<RelativeTables> relative_;
+};
+
+/// Each head has two pairs of queries and keys of half its width:
+/// (1 - l) rms_norm((softmax(q1 k1^T / sqrt(d)) - lambda softmax(q2 k2^T / sqrt(d))) v), with
+/// lambda = exp(lq1 lk1) - exp(lq2 lk2) + l and l = 0.8 - 0.6 exp(-0.3 block).
+class DifferentialHeads : public AttentionHeads {
+ public:
+  DifferentialHeads(const Scope& s, const HeadsConfig& c)
+      : heads_(c.heads),
+        half_(c.dim / c.heads / 2),
+        start_(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(c.block))),
+        norm_(s, half_, c),
+        drop_(c.drop_rate),
+        sub_norm_(s.as(Role::norm) / "sub_norm", 2 * half_, {1e-5, NormKind::rmsnorm}) {
+    for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
+      lambdas_.push_back(s.as(Role::other).param(name, {half_}, normal(0.1)));
+    }
+  }
+
+  [[nodiscard]] Tensor operator()(const Tensor& projected, Context& ctx,
+                                  const Positions& /*where*/) const override {
+    const Tensor qkv = norm_(projected);
+    const Tensor v = heads_of(qkv, heads_, 2);  // [B, H, N, 2 d]
+    const Tensor x = attend(qkv, 0, v, ctx) - attend(qkv, 1, v, ctx) * lambda(qkv.dtype());
+    return joined(sub_norm_(x) * (1 - start_));
+  }
+
+ private:
+  /// Attention by the first or second pair, [B, H, N, 2 d].
+  [[nodiscard]] Tensor attend(const Tensor& qkv, std::int64_t pair, const Tensor& v,
+                              Context& ctx) const {
+    const Tensor q = of_pair(qkv, 0, pair), k = of_pair(qkv, 1, pair);
+    return drop_.drops(ctx) ? attend_with_dropout(q, k, v, {}, drop_, ctx)
+                            : ops::attention(q, k, v);
+  }
+  /// Queries (part 0) or keys (part 1) of a pair, [B, H, N, d].
+  [[nodiscard]] Tensor of_pair(const Tensor& qkv, std::int64_t part, std::int64_t pair) const {
+    const Tensor both = heads_of(qkv, heads_, part);  // [B, H, N, 2 d]
+    return ops::slice(both, 3, pair * half_, (pair + 1) * half_);
+  }
+  [[nodiscard]] Tensor lambda(DType dtype) const {
+    const Tensor first = ops::exp(ops::sum(lambdas_[0] * lambdas_[1]));
+    const Tensor second = ops::exp(ops::sum(lambdas_[2] * lambdas_[3]));
+    return (first - second + start_).to(dtype);
+  }
+
+  std::int64_t heads_, half_;
+  double start_;
+  QkNorm norm_;
+  Dropout drop_;
+  Norm sub_norm_;
+  std::vector<Tensor> lambdas_;  ///< q1, k1, q2, k2
+};
+
+}  // namespace
+
+std::unique_ptr<AttentionHeads> make_heads(const Scope& s, const HeadsConfig& c) {
+  if (c.kind == AttentionKind::diff) return std::make_unique<DifferentialHeads>(s, c);
+  return std::make_unique<SoftmaxHeads>(s, c);
+}
+
+}  // namespace fovea

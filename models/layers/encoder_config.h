@@ -1,0 +1,71 @@
+// Settings of a stack of transformer blocks.
+#pragma once
+
+#include "models/layers/attention.h"
+#include "models/layers/mlp.h"
+
+namespace fovea {
+
+enum class BlockKind {
+  block,                  ///< norm, attention, norm, MLP (Dosovitskiy et al. 2020, figure 1)
+  res_post,               ///< the norms follow attention and MLP (Liu et al. 2021, "Swin V2")
+  parallel_scaling,       ///< attention and MLP beside each other (Dehghani et al. 2023, "ViT-22B")
+  diff_parallel_scaling,  ///< the same with differential attention
+  parallel_things,        ///< two attentions, then two MLPs (Touvron et al. 2022, "Three things")
+};
+template <>
+inline constexpr auto kNames<BlockKind> =
+    std::to_array<Named<BlockKind>>({{BlockKind::block, "block"},
+                                     {BlockKind::res_post, "res_post"},
+                                     {BlockKind::parallel_scaling, "parallel_scaling"},
+                                     {BlockKind::diff_parallel_scaling, "diff_parallel_scaling"},
+                                     {BlockKind::parallel_things, "parallel_things"}});
+
+/// Members have the names of the configuration keys.
+struct EncoderConfig {
+  std::int64_t embed_dim = 192;
+  std::int64_t depth = 12;
+  std::int64_t num_heads = 3;
+  double mlp_ratio = 4;
+  bool qkv_bias = true;
+  double norm_eps = 1e-6;
+  double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
+  RelativePosition relative = RelativePosition::none;
+  double attn_drop_rate = 0;  ///< dropout rate of the attention weights
+  double proj_drop_rate =
+      0;  ///< dropout rate of the outputs of attention and MLP and of the MLP's hidden layer
+
+  BlockKind block_fn = BlockKind::block;
+  AttentionKind attn_layer = AttentionKind::attn;
+  MlpKind mlp_layer = MlpKind::mlp;
+  Activation act_layer = Activation::gelu;  ///< of the MLP
+  NormKind norm_layer = NormKind::layernorm;
+  double init_values = 0;        ///< initial layer scale; 0: none. res_post: initial norm weights
+  bool proj_bias = true;         ///< biases of attention's output layer and of the MLP
+  bool qk_norm = false;          ///< normalise each head's queries and keys
+  bool scale_attn_norm = false;  ///< normalise the heads' outputs before the output layer
+  bool scale_mlp_norm = false;   ///< normalise the MLP's hidden values
+
+  [[nodiscard]] std::int64_t hidden() const {
+    return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
+  }
+  [[nodiscard]] bool is_differential() const {
+    return attn_layer == AttentionKind::diff || block_fn == BlockKind::diff_parallel_scaling;
+  }
+  [[nodiscard]] NormConfig norm() const { return {norm_eps, norm_layer}; }
+  [[nodiscard]] HeadsConfig heads_of(std::int64_t block) const {
+    return {embed_dim, num_heads, attn_layer,     qk_norm ? norm_layer : NormKind::none,
+            norm_eps,  relative,  attn_drop_rate, block};
+  }
+  [[nodiscard]] AttentionConfig attention_of(std::int64_t block) const {
+    return {heads_of(block), qkv_bias, proj_bias, scale_attn_norm ? norm_layer : NormKind::none,
+            proj_drop_rate};
+  }
+  [[nodiscard]] MlpConfig mlp() const {
+    return {embed_dim, hidden(),  embed_dim, proj_drop_rate,
+            mlp_layer, act_layer, proj_bias, scale_mlp_norm ? norm_layer : NormKind::none,
+            norm_eps};
+  }
+};
+
+}  // namespace fovea

@@ -1,0 +1,131 @@
+// What evaluate and predict say about a file: its classes behind a prefix, what is assumed, and
+// what does not fit.
+#include "apps/loading.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "formats/safetensors.h"
+#include "models/checkpoints/pretrained.h"
+#include "models/registry.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+TensorMap state_with_prefix(const std::string& prefix, std::int64_t classes = 7) {
+  const auto model = make_model("vit_tiny_patch16_32", {{"depth", 1}, {"num_classes", classes}}, 1);
+  TensorMap tensors;
+  for (const auto& [name, tensor] : state_of(*model)) tensors[prefix + name] = tensor;
+  return tensors;
+}
+
+LoadRequest request_for(const std::filesystem::path& file) {
+  LoadRequest request;
+  request.checkpoint = file.string();
+  request.model = "vit_tiny_patch16_32";
+  request.model_args = R"({"depth": 1})";
+  return request;
+}
+
+bool says(const LoadedModel& loaded, const std::string& text) {
+  for (const std::string& notice : loaded.notices) {
+    if (contains(notice, text)) return true;
+  }
+  return false;
+}
+
+std::string refusal(const LoadRequest& request) {
+  return message_of([&] { static_cast<void>(load_trained(request)); });
+}
+
+}  // namespace
+
+TEST_CASE("the number of classes is found behind a prefix") {
+  const TemporaryFolder folder;
+  for (const char* prefix : {"module.", "_orig_mod.", "module._orig_mod.", "model.", "net.vit."}) {
+    CAPTURE(std::string(prefix));
+    write_safetensors(folder / "weights.safetensors", state_with_prefix(prefix));
+    const LoadedModel loaded = load_trained(request_for(folder / "weights.safetensors"));
+    CHECK(loaded.model->info().num_classes == 7);
+    CHECK(says(loaded, "all names begin with \"" + std::string(prefix) + "\", which is removed"));
+  }
+}
+
+TEST_CASE("the note about preprocessing covers only what was assumed") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "weights.safetensors", state_with_prefix(""));
+  LoadRequest request = request_for(folder / "weights.safetensors");
+  CHECK(says(load_trained(request), "using the mean and std of ImageNet and a crop-pct of 0.875"));
+  request.crop_pct = 1;
+  CHECK(says(load_trained(request), "using the mean and std of ImageNet"));
+  CHECK_FALSE(says(load_trained(request), "crop-pct"));
+  request.mean = {0.5, 0.5, 0.5};
+  CHECK(says(load_trained(request), "using the std of ImageNet"));
+  request.std = {0.5, 0.5, 0.5};
+  CHECK_FALSE(says(load_trained(request), "preprocessing"));
+}
+
+TEST_CASE("a hub's config.json leaves open what it does not state") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "model.safetensors", state_with_prefix(""));
+  json config{{"architecture", "vit_tiny_patch16_32"},
+              {"num_classes", 7},
+              {"model_args", {{"depth", 1}}},
+              {"pretrained_cfg", {{"mean", {0.5, 0.5, 0.5}}, {"crop_pct", 0.9}}}};
+  LoadRequest request;
+  request.checkpoint = folder.path().string();
+  write_file_atomically(folder / "config.json", config.dump());
+  const LoadedModel loaded = load_trained(request);
+  CHECK(says(loaded, "does not specify its preprocessing in full; using the std of ImageNet"));
+  CHECK_FALSE(says(loaded, "crop-pct"));
+  CHECK_FALSE(says(loaded, "mean"));
+}
+
+TEST_CASE("names of transformers without their config imply their eps") {
+  const TemporaryFolder folder;
+  TensorMap theirs = state_with_prefix("");
+  const auto rename = [&](const std::string& ours, const std::string& other) {
+    theirs[other] = theirs.at(ours);
+    theirs.erase(ours);
+  };
+  for (const char* end : {"weight", "bias"}) {
+    const std::string e(end);
+    rename("patch_embed.proj." + e, "embeddings.patch_embeddings.projection." + e);
+    rename("norm." + e, "layernorm." + e);
+  }
+  write_safetensors(folder / "weights.safetensors", theirs);
+  LoadRequest request = request_for(folder / "weights.safetensors");
+  const auto eps = [&] {
+    return json::parse(load_trained(request).model->info().config)["norm_eps"].get<double>();
+  };
+  CHECK(eps() == 1e-12);
+  request.model_args = R"({"depth": 1, "norm_eps": 1e-3})";  // a flag counts more
+  CHECK(eps() == 1e-3);
+}
+
+TEST_CASE("a misfit shows the first names, and with verbose all") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "weights.safetensors", state_with_prefix(""));
+  LoadRequest request = request_for(folder / "weights.safetensors");
+  request.model_args = R"({"depth": 12})";
+  CHECK(contains(refusal(request), "another depth: 1 block, expected 12"));
+  CHECK_FALSE(contains(refusal(request), "blocks.11.norm2.bias"));
+  request.verbose = true;
+  CHECK(contains(refusal(request), "blocks.11.norm2.bias"));
+}
+
+TEST_CASE("a model of gray images is refused before pictures are read") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "weights.safetensors", state_with_prefix(""));
+  LoadRequest request = request_for(folder / "weights.safetensors");
+  request.model_args = R"({"depth": 1, "in_chans": 1})";
+  const LoadedModel loaded = load_trained(request);
+  CHECK(says(loaded, "patch_embed.proj.weight was summed over the channels of RGB"));
+  CHECK(contains(message_of([&] { require_classes(loaded); }),
+                 "in_chans: got 1, expected 3, because pictures are read as RGB"));
+}
