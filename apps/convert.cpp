@@ -10,6 +10,7 @@
 #include "formats/safetensors.h"
 #include "formats/weights_file.h"
 #include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/weights_folder.h"
 
 namespace {
 

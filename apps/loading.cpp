@@ -11,6 +11,7 @@
 #include "data/evaluation_transform.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/config_reader.h"
 #include "train/run/run_paths.h"
 
@@ -37,6 +38,14 @@ fs::path newest_run() {
 }
 
 bool is_run(const fs::path& folder) { return fs::exists(RunPaths{folder}.weights("last")); }
+
+/// A run keeps averages in a file of their own, other programs in the same file.
+WeightsKey key_of(const LoadRequest& request) {
+  WeightsKey key(request.weights_key, request.key_is_shared);
+  key.is_averaged =
+      request.use_ema && !request.checkpoint.empty() && !fs::is_directory(request.checkpoint);
+  return key;
+}
 
 fs::path weights_path(const LoadRequest& request) {
   const fs::path given = request.checkpoint.empty() ? newest_run() : fs::path(request.checkpoint);
@@ -210,8 +219,7 @@ EvaluationTransform LoadedModel::preparation() const {
 LoadedModel load_trained(const LoadRequest& request) {
   LoadedModel loaded;
   loaded.weights = weights_path(request);
-  const Checkpoint file =
-      read_checkpoint(loaded.weights, {request.weights_key, request.key_is_shared});
+  const Checkpoint file = read_checkpoint(loaded.weights, key_of(request));
   loaded.model = make_model_of(file.metadata, loaded.weights, model_request(request, file));
   LoadOptions how;
   apply(request.positions, how);

@@ -7,6 +7,7 @@
 #include "base/fields.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"
 
 namespace fovea {

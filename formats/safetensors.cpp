@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "formats/foreign_file.h"
 #include "formats/safetensors_header.h"
 
 namespace fovea {
@@ -24,6 +25,7 @@ struct OpenedHeader {
 };
 
 OpenedHeader open_header(const ByteSource& source, const std::string& path) {
+  if (!is_safetensors(source)) require_no_foreign_file(source, path);
   check(source.size() >= kHeaderLengthBytes, path, ": got ", source.size(),
         " bytes, a safetensors file has at least ", kHeaderLengthBytes);
   std::uint64_t length = 0;

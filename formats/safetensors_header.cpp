@@ -100,7 +100,10 @@ class HeaderReader : public nlohmann::json_sax<json> {
   bool number_float(number_float_t, const string_t&) override {
     unexpected("a number that is not a 64-bit integer");
   }
-  bool null() override { unexpected("null"); }
+  bool null() override {
+    if (level_ != Level::header || name_ != kMetadata) unexpected("null");
+    return true;  // Python's reader takes it for no metadata
+  }
   bool boolean(bool) override { unexpected("true or false"); }
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const json::exception&) override {

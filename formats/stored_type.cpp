@@ -1,6 +1,7 @@
 // Names, sizes and conversions of stored types.
 #include "formats/stored_type.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -24,6 +25,22 @@ float float_of_half(std::uint16_t half) {
   return std::bit_cast<float>(sign | (biased << 23) | (fraction << 13));
 }
 
+/// One sign bit and 5 bits of exponent, as the upper half of an f16.
+float float_of_e5m2(std::uint8_t bits) {
+  return float_of_half(static_cast<std::uint16_t>(bits << 8));
+}
+
+/// The exponent is biased by 7, and all ones but the last value, NaN, are numbers.
+float float_of_e4m3(std::uint8_t bits) {
+  const std::uint32_t sign = (bits & 0x80u) << 24, rest = bits & 0x7fu;
+  if (rest == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000u);
+  if (rest < 8) {  // zero and subnormal: fraction * 2^-9
+    return std::bit_cast<float>(sign |
+                                std::bit_cast<std::uint32_t>(static_cast<float>(rest) * 0x1p-9f));
+  }
+  return std::bit_cast<float>(sign | ((rest << 20) + (120u << 23)));
+}
+
 /// Element i of `tensor` is convert(element i of the stored bytes).
 template <class Stored, class T, class Convert>
 void convert_into(const Tensor& tensor, std::span<const std::byte> bytes, Convert&& convert) {
@@ -45,6 +62,10 @@ void convert(const StoredEntry& entry, std::span<const std::byte> bytes, const T
   switch (entry.type) {
     case StoredType::f16:
       return convert_into<std::uint16_t, float>(tensor, bytes, float_of_half);
+    case StoredType::f8_e4m3:
+      return convert_into<std::uint8_t, float>(tensor, bytes, float_of_e4m3);
+    case StoredType::f8_e5m2:
+      return convert_into<std::uint8_t, float>(tensor, bytes, float_of_e5m2);
     case StoredType::boolean:
       return convert_into<std::uint8_t, std::uint8_t>(tensor, bytes,
                                                       [](std::uint8_t v) { return v != 0; });
@@ -76,7 +97,7 @@ std::string_view to_string(StoredType type) {
 }
 
 std::uint64_t size_of(StoredType type) {
-  constexpr std::uint64_t sizes[] = {1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 8, 8, 8};
+  constexpr std::uint64_t sizes[] = {1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 8, 8, 8, 1, 1};
   return sizes[static_cast<std::size_t>(type)];
 }
 
@@ -92,6 +113,8 @@ DType held_dtype(StoredType type) {
       return DType::f64;
     case StoredType::f32:
     case StoredType::f16:
+    case StoredType::f8_e4m3:
+    case StoredType::f8_e5m2:
       return DType::f32;
     case StoredType::bf16:
       return DType::bf16;
@@ -101,6 +124,11 @@ DType held_dtype(StoredType type) {
     default:
       return DType::i64;
   }
+}
+
+void reverse_elements(std::span<std::byte> bytes, std::uint64_t element_bytes) {
+  const auto step = static_cast<std::ptrdiff_t>(element_bytes);
+  for (auto at = bytes.begin(); bytes.end() - at >= step; at += step) std::reverse(at, at + step);
 }
 
 Tensor read_stored(const StoredEntry& entry, const ReadBytes& read, const std::string& where) {

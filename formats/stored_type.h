@@ -28,7 +28,9 @@ enum class StoredType : std::uint8_t {
   f32,
   f64,
   i64,
-  u64
+  u64,
+  f8_e4m3,  ///< 4 bits of exponent, 3 of fraction, no infinities ("fn")
+  f8_e5m2   ///< 5 bits of exponent, 2 of fraction
 };
 
 template <>
@@ -45,13 +47,15 @@ inline constexpr auto kNames<StoredType> =  // names in safetensors files
                                       {StoredType::f32, "F32"},
                                       {StoredType::f64, "F64"},
                                       {StoredType::i64, "I64"},
-                                      {StoredType::u64, "U64"}});
+                                      {StoredType::u64, "U64"},
+                                      {StoredType::f8_e4m3, "F8_E4M3"},
+                                      {StoredType::f8_e5m2, "F8_E5M2"}});
 [[nodiscard]] std::string_view to_string(StoredType type);
 [[nodiscard]] std::uint64_t size_of(StoredType type);
 [[nodiscard]] StoredType stored_type(DType dtype);
 
-/// The dtype after loading. F64 F32 BF16 I64 U8 are kept; F16 becomes f32, I32 I16 I8 U16 U32 U64
-/// become i64, BOOL becomes u8.
+/// The dtype after loading. F64 F32 BF16 I64 U8 are kept; F16 and the F8 types become f32, I32 I16
+/// I8 U16 U32 U64 become i64, BOOL becomes u8. All values stay exact.
 [[nodiscard]] DType held_dtype(StoredType type);
 
 /// One tensor of a file, without its data.
@@ -60,6 +64,9 @@ struct StoredEntry {
   StoredType type = StoredType::f32;
   Shape shape;
 };
+
+/// Turns the bytes of each element around: between big-endian and little-endian.
+void reverse_elements(std::span<std::byte> bytes, std::uint64_t element_bytes);
 
 /// Fills a buffer with the first bytes of a stored tensor.
 using ReadBytes = std::function<void(std::span<std::byte> into)>;

@@ -1,6 +1,6 @@
-// Weight files of either format: safetensors, or torch.save (.pth, .pt, .bin), which the papers'
-// own checkpoints use. The first bytes determine the format; if they match neither, the file name
-// does.
+// Weight files of all formats: safetensors; torch.save (.pth, .pt, .bin), which the papers' own
+// checkpoints use; numpy.savez (.npz), JAX's; and the index of a set of files. The content
+// determines the format; if it matches none, the file name does.
 #pragma once
 
 #include <filesystem>
@@ -29,8 +29,9 @@ struct WeightsFile {
   std::string note{};  ///< set when a key was given that does not apply to the file
 };
 
-/// `key` selects a dictionary of tensors in a torch.save file; a safetensors file contains a
-/// single, unnamed set. Throws Error, starting with the path, on malformed input.
+/// `key` selects a dictionary of tensors in a torch.save file; the others contain a single, unnamed
+/// set. The files of an index are read as one set, see sharded.h. Throws Error, starting with the
+/// path, on malformed input.
 [[nodiscard]] WeightsFile read_weights(const std::filesystem::path& path,
                                        const WeightsKey& key = {});
 [[nodiscard]] WeightsList list_weights(const std::filesystem::path& path,

@@ -14,6 +14,9 @@ namespace fovea {
 struct WeightsKey {
   std::string name{};
   bool is_shared = false;  ///< meant for several files: a file with a single set uses that set
+  /// Without a name: the averaged weights of timm's or DeiT's checkpoints, state_dict_ema or
+  /// model_ema.
+  bool is_averaged = false;
 
   WeightsKey() = default;
   template <class Text>

@@ -85,7 +85,43 @@ std::optional<Parts> find_parts(const Pickle& pickle, PickleRef ref) {
                pickle.at(parts.items[3]).integer != 0};
 }
 
+/// The name and the byte order of a type, as in "f4" and ">". Empty for other values.
+std::optional<std::pair<std::string, std::string>> numpy_dtype_of(const Pickle& pickle,
+                                                                  PickleRef ref) {
+  const std::vector<PickleRef>* arguments = arguments_of(pickle, ref, "numpy.dtype");
+  if (arguments == nullptr || arguments->empty()) return {};
+  const std::string name = bytes_of(pickle, arguments->front()).value_or("");
+  const auto state = pickle.states.find(ref);  // version, byte order, ...
+  if (state == pickle.states.end() || pickle.at(state->second).items.size() < 2)
+    return {{name, ""}};
+  return {{name, bytes_of(pickle, pickle.at(state->second).items[1]).value_or("")}};
+}
+
+/// A tuple of sizes; empty for other values and shapes that cannot be held.
+std::optional<Shape> sizes_of(const Pickle& pickle, PickleRef ref) {
+  const PickleValue& tuple = pickle.at(ref);
+  if (tuple.kind != Kind::tuple || std::ssize(tuple.items) > Shape::kMaxRank) return {};
+  Shape shape;
+  for (const PickleRef item : tuple.items) {
+    const PickleValue& size = pickle.at(item);
+    if (size.kind != Kind::integer || size.integer < 0) return {};
+    shape.push_back(size.integer);
+  }
+  if (!is_holdable(shape)) return {};
+  return shape;
+}
+
 }  // namespace
+
+std::optional<NumpyArray> array_of(const Pickle& pickle, PickleRef ref) {
+  const std::optional<Parts> parts = find_parts(pickle, ref);
+  if (!parts) return {};
+  const auto dtype = numpy_dtype_of(pickle, parts->dtype);
+  const std::optional<StoredType> type = dtype ? numpy_type(dtype->first) : std::nullopt;
+  const std::optional<Shape> shape = sizes_of(pickle, parts->shape);
+  if (!type || !shape) return {};
+  return NumpyArray{{*type, *shape, dtype->second == ">", parts->is_fortran}, parts->bytes};
+}
 
 std::optional<std::string> bytes_of(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/numpy/layout.h"
 #include "formats/torch/pickle.h"
 
 namespace fovea {
@@ -19,6 +20,14 @@ namespace fovea {
 /// the value is not a dictionary.
 [[nodiscard]] std::optional<PickleRef> find_key(const Pickle& pickle, PickleRef dictionary,
                                                 std::string_view key);
+
+/// An array of numbers inside a pickle.
+struct NumpyArray {
+  NumpyLayout layout;
+  PickleRef bytes = 0;
+};
+/// The array of a value. Empty for other values, including arrays of texts and objects.
+[[nodiscard]] std::optional<NumpyArray> array_of(const Pickle& pickle, PickleRef ref);
 
 struct NumpyBytes {
   std::vector<std::int64_t> shape;

@@ -22,7 +22,7 @@ struct TypeName {
 };
 
 /// Types without their own storage class use UntypedStorage.
-constexpr std::array<TypeName, 13> kTypeNames = {{{"DoubleStorage", "float64", StoredType::f64},
+constexpr std::array<TypeName, 15> kTypeNames = {{{"DoubleStorage", "float64", StoredType::f64},
                                                   {"FloatStorage", "float32", StoredType::f32},
                                                   {"HalfStorage", "float16", StoredType::f16},
                                                   {"BFloat16Storage", "bfloat16", StoredType::bf16},
@@ -34,7 +34,9 @@ constexpr std::array<TypeName, 13> kTypeNames = {{{"DoubleStorage", "float64", S
                                                   {"BoolStorage", "bool", StoredType::boolean},
                                                   {"", "uint16", StoredType::u16},
                                                   {"", "uint32", StoredType::u32},
-                                                  {"", "uint64", StoredType::u64}}};
+                                                  {"", "uint64", StoredType::u64},
+                                                  {"", "float8_e4m3fn", StoredType::f8_e4m3},
+                                                  {"", "float8_e5m2", StoredType::f8_e5m2}}};
 
 /// "torch.FloatStorage" or, in older files, "torch.cuda.FloatStorage".
 std::optional<StoredType> type_of_storage(std::string_view name) {
@@ -100,14 +102,29 @@ class Arguments {
   const std::string& where_;
 };
 
-/// The name of the function that a value is a call of; empty if it is not a call.
-std::string_view called(const Pickle& pickle, PickleRef ref) {
+/// A function and its arguments.
+struct Call {
+  std::string_view name;  ///< empty if a value is no call
+  const PickleValue* arguments = nullptr;
+};
+
+/// The call that makes a value. For a tensor with attributes or of a class of its own, it is the
+/// inner one of _rebuild_from_type_v2(function, class, arguments, state).
+Call call_of(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);
-  return value.kind == Kind::call ? std::string_view(pickle.at(value.items[0]).text) : "";
+  if (value.kind != Kind::call) return {};
+  const Call call{pickle.at(value.items[0]).text, &pickle.at(value.items[1])};
+  if (call.name != "torch._tensor._rebuild_from_type_v2") return call;
+  const std::vector<PickleRef>& parts = call.arguments->items;
+  if (parts.size() < 3 || pickle.at(parts[2]).kind != Kind::tuple) return call;
+  return {pickle.at(parts[0]).text, &pickle.at(parts[2])};
 }
 
+/// The name of the function that a value is a call of; empty if it is not a call.
+std::string_view called(const Pickle& pickle, PickleRef ref) { return call_of(pickle, ref).name; }
+
 const PickleValue& arguments_of(const Pickle& pickle, PickleRef call) {
-  return pickle.at(pickle.at(call).items[1]);
+  return *call_of(pickle, call).arguments;
 }
 
 bool is_parameter_call(std::string_view name) {

@@ -15,6 +15,8 @@ namespace {
 constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 constexpr std::size_t kProtoBytes = 2, kFrameBytes = 9;
 constexpr std::int64_t kProtocol = 1001;
+/// Read at first: the object is short unless NumPy arrays lie in it, and the storages follow it.
+constexpr std::uint64_t kFirstBytes = std::uint64_t{64} << 20;
 
 /// The end of the pickle with the magic number; 0 if the file has none.
 std::uint64_t magic_end(const ByteSource& source) {
@@ -29,33 +31,34 @@ std::uint64_t magic_end(const ByteSource& source) {
 class Stream {
  public:
   Stream(const ByteSource& source, const std::string& where)
-      : where_(where),
+      : source_(source),
+        where_(where),
         start_(magic_end(source)),
-        text_(source.text_at(start_, std::min(source.size() - start_, kMaxPickleBytes))) {}
+        text_(source.text_at(start_, std::min(source.size() - start_, kFirstBytes))) {}
 
   Pickle next() {
-    Pickle pickle = parse_pickle(std::string_view(text_).substr(used_), where_);
-    used_ += pickle.end;
-    return pickle;
+    const std::uint64_t most = std::min(source_.size() - start_, kMaxPickleBytes);
+    while (true) {
+      try {
+        Pickle pickle = parse_pickle(std::string_view(text_).substr(used_), where_);
+        used_ += pickle.end;
+        return pickle;
+      } catch (const Error&) {  // perhaps it only goes on beyond what was read
+        if (text_.size() >= most) throw;
+        text_ = source_.text_at(start_, std::min<std::uint64_t>(4 * text_.size(), most));
+      }
+    }
   }
   /// Position of the next byte in the file.
   [[nodiscard]] std::uint64_t at() const { return start_ + used_; }
 
  private:
+  const ByteSource& source_;
   const std::string& where_;
   std::uint64_t start_;
   std::string text_;
   std::size_t used_ = 0;
 };
-
-void check_system(const Pickle& system, const std::string& where) {
-  const PickleValue& facts = system.at(system.root);
-  for (std::size_t i = 0; facts.kind == PickleKind::dict && i + 1 < facts.items.size(); i += 2) {
-    if (system.at(facts.items[i]).text != "little_endian") continue;
-    check(system.at(facts.items[i + 1]).integer == 1, where,
-          ": its numbers are big-endian, expected little-endian");
-  }
-}
 
 /// All storages that the object refers to. The data section stores their element counts, not their
 /// sizes in bytes.
@@ -95,7 +98,7 @@ TorchContents open_old_form(const ByteSource& source, const std::string& where) 
   const Pickle protocol = stream.next();
   check(protocol.at(protocol.root).integer == kProtocol, where, ": is of protocol ",
         protocol.at(protocol.root).integer, ", expected ", kProtocol);
-  check_system(stream.next(), where);
+  static_cast<void>(stream.next());  // the writer's system; numbers are little-endian on all
   TorchContents contents;
   contents.object = stream.next();
   const Pickle keys = stream.next();
@@ -112,6 +115,20 @@ TorchContents open_old_form(const ByteSource& source, const std::string& where) 
     at = range.offset + range.size;
   }
   check(at == source.size(), where, ": ", source.size() - at, " bytes follow its last storage");
+  return contents;
+}
+
+bool has_plain_pickle(const ByteSource& source) {
+  if (source.size() < 3) return false;
+  const std::string start = source.text_at(0, 2);
+  return start[0] == '\x80' && start[1] >= 2 && start[1] <= 5;
+}
+
+TorchContents open_plain_pickle(const ByteSource& source, const std::string& where) {
+  check(source.size() <= kMaxPickleBytes, where, ": is a pickle of ", source.size(),
+        " bytes, expected at most ", kMaxPickleBytes);
+  TorchContents contents;
+  contents.object = parse_pickle(source.text_at(0, source.size()), where);
   return contents;
 }
 

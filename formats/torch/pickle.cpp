@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -74,6 +75,27 @@ class Machine {
         return set_state(pop());
       case 'Q':  // BINPERSID
         return push_with(Kind::persistent, {pop()});
+      case 0x97: {  // NEXT_BUFFER: bytes that are kept apart from the pickle
+        push({});
+        return push_with(Kind::persistent, {pop()});
+      }
+      case 0x98:  // READONLY_BUFFER: of the buffer on top
+        return put_back(pop());
+      case 0x82:  // EXT1, EXT2, EXT4: a class by its number in copyreg's registry
+        return extension(read<std::uint8_t>());
+      case 0x83:
+        return extension(read<std::uint16_t>());
+      case 0x84:
+        return extension(read<std::uint32_t>());
+      case '0':  // POP, and POP_MARK: after a tuple that contains itself
+        return static_cast<void>(pop());
+      case '1':
+        return static_cast<void>(pop_marked());
+      case '2': {  // DUP
+        const PickleRef top = pop();
+        put_back(top);
+        return put_back(top);
+      }
       case '.':  // STOP
         stopped_ = true;
         return;
@@ -195,7 +217,7 @@ class Machine {
     const std::string_view name = name_of_opcode(code);
     fail(where_, ": the pickle has the instruction ",
          name.empty() ? "of code " + std::to_string(code) : std::string(name), " at byte ", start_,
-         ", which is not among the supported instructions of protocols 2 to 5");
+         ", which protocols 2 to 5 do not use; in Python, load the file and save it again");
   }
 
   std::string take(std::uint64_t count) {
@@ -266,6 +288,10 @@ class Machine {
     push({.kind = Kind::global, .text = module + "." + name, .items = {}});
   }
 
+  void extension(std::uint32_t number) { global("copyreg", "extension " + std::to_string(number)); }
+
+  void put_back(PickleRef ref) { stack_.push_back(ref); }
+
   /// The stack height at the last MARK.
   [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
@@ -300,7 +326,8 @@ class Machine {
     return value;
   }
 
-  void add_to(PickleValue& target, const std::vector<PickleRef>& items) {
+  /// An unknown object's list or set items are dropped.
+  static void add_to(PickleValue& target, const std::vector<PickleRef>& items) {
     if (target.kind == Kind::call) return;
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
@@ -315,7 +342,10 @@ class Machine {
 
   void set_items(const std::vector<PickleRef>& items) {
     require(items.size() % 2 == 0, "has a key without a value");
-    add_to(top_of({Kind::dict, Kind::call}), items);
+    PickleValue& target = top_of({Kind::dict, Kind::call});
+    std::vector<PickleRef>& entries =
+        target.kind == Kind::call ? pickle_.call_entries[stack_.back()] : target.items;
+    entries.insert(entries.end(), items.begin(), items.end());
   }
 
   void set_state(PickleRef state) {
@@ -324,16 +354,36 @@ class Machine {
     }
   }
 
-  /// Records a call. An OrderedDict starts empty and is filled by SETITEMS.
+  /// The entries of an OrderedDict's argument, as Python 2 writes it: a list of [key, value].
+  std::optional<std::vector<PickleRef>> pairs_of(const PickleValue& arguments) {
+    std::vector<PickleRef> entries;
+    if (arguments.items.empty()) return entries;
+    const PickleValue& list = pickle_.at(arguments.items.front());
+    if (arguments.items.size() > 1 || list.kind != Kind::list) return {};
+    for (const PickleRef item : list.items) {
+      const PickleValue& pair = pickle_.at(item);
+      const bool is_pair = pair.kind == Kind::list || pair.kind == Kind::tuple;
+      if (!is_pair || pair.items.size() != 2) return {};
+      entries.insert(entries.end(), pair.items.begin(), pair.items.end());
+    }
+    copied_ += entries.size();  // many calls may name one list
+    require(copied_ <= kMaxPickleValues, "has more than ", kMaxPickleValues, " values");
+    return entries;
+  }
+
+  /// Records a call. An OrderedDict starts empty and is filled by SETITEMS. The arguments are a
+  /// tuple, or for TorchScript's enumerations a single value.
   void call() {
     const std::vector<PickleRef> both = pop_many(2);
     const PickleValue &who = pickle_.at(both[0]), &arguments = pickle_.at(both[1]);
     const bool is_callable = who.kind == Kind::global || who.kind == Kind::call ||
                              who.kind == Kind::persistent;  // a class with its source, in old files
     require(is_callable, "calls a value that is not callable");
-    require(arguments.kind == Kind::tuple, "makes a call with arguments that are not a tuple");
-    const bool is_dict = who.text == "collections.OrderedDict" && arguments.items.empty();
-    push_with(is_dict ? Kind::dict : Kind::call, is_dict ? std::vector<PickleRef>{} : both);
+    const bool is_dict = who.kind == Kind::global && who.text == "collections.OrderedDict";
+    std::optional<std::vector<PickleRef>> entries;
+    if (is_dict) entries = pairs_of(arguments);
+    if (entries) return push_with(Kind::dict, std::move(*entries));
+    push_with(Kind::call, both);
   }
 
   void put(std::uint32_t index) {
@@ -351,13 +401,32 @@ class Machine {
   const std::string& where_;
   std::size_t at_ = 0, start_ = 0;  ///< the next byte, and the start of its instruction
   bool stopped_ = false;
+  std::size_t copied_ = 0;  ///< entries that were copied from lists
   Pickle pickle_;
   std::vector<PickleRef> stack_;
   std::vector<std::size_t> marks_;  ///< stack height at each MARK
   std::unordered_map<std::uint32_t, PickleRef> memo_;
 };
 
+const std::vector<PickleRef> kNothing;
+
 }  // namespace
+
+const std::vector<PickleRef>& Pickle::entries(PickleRef ref) const {
+  const PickleValue& value = at(ref);
+  if (value.kind == PickleKind::dict) return value.items;
+  const auto found = value.kind == PickleKind::call ? call_entries.find(ref) : call_entries.end();
+  return found == call_entries.end() ? kNothing : found->second;
+}
+
+const std::vector<PickleRef>& Pickle::attributes(PickleRef ref) const {
+  const auto found = states.find(ref);
+  if (found == states.end()) return kNothing;
+  const PickleValue* state = &at(found->second);
+  // With __slots__: (attributes, slots).
+  if (state->kind == PickleKind::tuple && state->items.size() == 2) state = &at(state->items[0]);
+  return state->kind == PickleKind::dict ? state->items : kNothing;
+}
 
 Pickle parse_pickle(std::string_view bytes, const std::string& where, std::uint64_t most_bytes) {
   return Machine(bytes.substr(0, most_bytes), where).run();

@@ -1,20 +1,25 @@
 // From a dictionary of pickled values to tensors.
 #include "formats/torch/torch_file.h"
 
-#include <set>
+#include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "formats/foreign_file.h"
 #include "formats/torch/selection.h"
+#include "formats/torch/state.h"
 
 namespace fovea {
 namespace {
 
 TorchContents open_contents(const ByteSource& source, const std::string& where) {
   if (has_zip_form(source)) return open_zip_form(source, where);
-  check(has_old_form(source), where, ": is not a torch.save file, which starts as a zip file or ",
-        "with the magic number of the older format");
-  return open_old_form(source, where);
+  if (has_old_form(source)) return open_old_form(source, where);
+  require_no_foreign_file(source, where);
+  check(has_plain_pickle(source), where, ": is not a torch.save file, which starts as a zip file ",
+        "or with the magic number of the older format");
+  return open_plain_pickle(source, where);
 }
 
 std::int64_t span_of(const TorchTensor& tensor) { return tensor.last - tensor.first + 1; }
@@ -22,7 +27,7 @@ std::int64_t span_of(const TorchTensor& tensor) { return tensor.last - tensor.fi
 }  // namespace
 
 bool is_torch_file(const ByteSource& source) {
-  return has_zip_form(source) || has_old_form(source);
+  return has_zip_form(source) || has_old_form(source) || has_plain_pickle(source);
 }
 
 TorchDictionary::TorchDictionary(const ByteSource& source, const WeightsKey& key, std::string where)
@@ -36,24 +41,22 @@ std::string TorchDictionary::where(const StoredEntry& entry) const {
   return where_ + ": tensor " + in_quotes(entry.name);
 }
 
-void TorchDictionary::collect(PickleRef dictionary) {
-  const Pickle& object = contents_.object;
-  const std::vector<PickleRef>& items = object.at(dictionary).items;
-  std::set<std::string> names;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const PickleValue& key = object.at(items[i]);
-    const bool is_named = key.kind == PickleKind::text;
+void TorchDictionary::collect(PickleRef set) {
+  NamedValues named = named_values(contents_.object, set, where_);
+  others_ = std::move(named.others);
+  for (NamedValue& weight : named.weights) {
     StoredEntry entry;
-    entry.name = is_named ? key.text : describe_value(object, items[i]);
-    check(!is_named || names.insert(entry.name).second, where_, ": the name ",
-          in_quotes(entry.name), " appears twice");
-    if (!is_named || !is_tensor(object, items[i + 1])) {
-      others_.push_back(std::move(entry.name));
-      continue;
+    entry.name = std::move(weight.name);
+    if (std::optional<NumpyArray> array = array_of(contents_.object, weight.value)) {
+      entry.type = array->layout.type;
+      entry.shape = array->layout.shape;
+      places_.emplace_back(std::move(*array));
+    } else {
+      TorchTensor tensor = tensor_of(contents_.object, weight.value, where(entry));
+      entry.type = tensor.type;
+      entry.shape = tensor.shape;
+      places_.emplace_back(std::move(tensor));
     }
-    tensors_.push_back(tensor_of(object, items[i + 1], where(entry)));
-    entry.type = tensors_.back().type;
-    entry.shape = tensors_.back().shape;
     entries_.push_back(std::move(entry));
   }
 }
@@ -63,16 +66,19 @@ std::map<std::string, Tensor> TorchDictionary::read() const {
   constexpr std::uint64_t kMaxRepeats = 16, kAlways = std::uint64_t{16} << 20;
   const std::uint64_t most = kMaxRepeats * source_.size() + kAlways;
   std::uint64_t bytes = 0;
-  for (const TorchTensor& tensor : tensors_) {
-    const std::int64_t count = std::max(span_of(tensor), tensor.shape.numel());
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const auto* const tensor = std::get_if<TorchTensor>(&places_[i]);
+    const std::int64_t numel = entries_[i].shape.numel();
+    const std::int64_t count = tensor != nullptr ? std::max(span_of(*tensor), numel) : numel;
     const bool overflow = __builtin_add_overflow(
-        bytes, static_cast<std::uint64_t>(count) * size_of(tensor.type), &bytes);
+        bytes, static_cast<std::uint64_t>(count) * size_of(entries_[i].type), &bytes);
     check(!overflow && bytes <= most, where_, ": its tensors would take more than ", most,
           " bytes, in a file of ", source_.size());
   }
   std::map<std::string, Tensor> tensors;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    tensors[entries_[i].name] = read(entries_[i], tensors_[i]);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    tensors[entries_[i].name] =
+        std::visit([&](const auto& place) { return read(entries_[i], place); }, places_[i]);
   }
   return tensors;
 }
@@ -90,8 +96,24 @@ Tensor TorchDictionary::read(const StoredEntry& entry, const TorchTensor& tensor
       range.offset + static_cast<std::uint64_t>(tensor.first) * size_of(tensor.type);
   const StoredEntry span{entry.name, entry.type, Shape{span_of(tensor)}};
   const Tensor elements = read_stored(
-      span, [&](std::span<std::byte> into) { source_.read_at(at, into); }, where_);
+      span,
+      [&](std::span<std::byte> into) {
+        source_.read_at(at, into);
+        if (contents_.is_big_endian) reverse_elements(into, size_of(tensor.type));
+      },
+      where_);
   return elements.alias(tensor.shape, tensor.strides).contiguous();
+}
+
+Tensor TorchDictionary::read(const StoredEntry& entry, const NumpyArray& array) const {
+  const std::optional<std::string> bytes = bytes_of(contents_.object, array.bytes);
+  check(bytes && bytes->size() == array.layout.bytes(), where(entry), ": has ",
+        bytes ? bytes->size() : 0, " bytes, but its shape ", array.layout.shape, " takes ",
+        array.layout.bytes());
+  const MemoryBytes source(*bytes, where_);
+  return read_array(
+      entry.name, array.layout, [&](std::span<std::byte> into) { source.read_at(0, into); },
+      where_);
 }
 
 }  // namespace fovea

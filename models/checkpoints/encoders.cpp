@@ -13,7 +13,7 @@ namespace {
 std::optional<std::string> prefix_before(std::string_view name, std::string_view tail) {
   if (!name.ends_with(tail)) return {};
   name.remove_suffix(tail.size());
-  if (!name.empty() && name.back() != '.') return {};
+  if (!name.empty() && name.back() != '.' && name.back() != '/') return {};  // / in JAX's names
   return std::string(name);
 }
 

@@ -12,7 +12,7 @@ namespace fovea {
 using NameSet = std::set<std::string, std::less<>>;
 
 struct EncoderPlace {
-  std::string prefix;              ///< empty, or ends with a dot
+  std::string prefix;              ///< empty, or ends with a dot or, in JAX, a slash
   const Translation* translation;  ///< whose names follow the prefix
 };
 

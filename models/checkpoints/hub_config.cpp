@@ -167,15 +167,4 @@ std::optional<HubConfig> find_hub_config(const fs::path& weights) {
   return parse_hub_config(text, path.string());
 }
 
-fs::path weights_in(const fs::path& path) {
-  if (!fs::is_directory(path)) return path;
-  for (const char* name :
-       {"model.safetensors", "best.safetensors", "last.safetensors", "pytorch_model.bin"}) {
-    if (fs::is_regular_file(path / name)) return path / name;
-  }
-  fail(path.string(),
-       ": contains no weights, expected model.safetensors or pytorch_model.bin as on ",
-       "hubs, or best.safetensors or last.safetensors of a run");
-}
-
 }  // namespace fovea

@@ -39,11 +39,6 @@ struct HubConfig {
 /// neither one of timm's nor one of transformers' for a model that exists here.
 [[nodiscard]] std::optional<HubConfig> find_hub_config(const std::filesystem::path& weights);
 
-/// The weights file in a folder: model.safetensors (hubs), the best or last weights of a run, or
-/// pytorch_model.bin (older hubs). Returns a path that is not a folder unchanged. Throws if a
-/// folder has none of these files.
-[[nodiscard]] std::filesystem::path weights_in(const std::filesystem::path& path);
-
 /// Reads the class names of a config.json: "label_names" or "id2label". "label_descriptions" maps
 /// them to readable descriptions.
 void read_class_names(const nlohmann::json& root, HubConfig& hub);

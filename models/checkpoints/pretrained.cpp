@@ -17,6 +17,7 @@
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/misfit.h"
 #include "models/checkpoints/official_names.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"
 
 namespace fovea {

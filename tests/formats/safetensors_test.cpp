@@ -110,6 +110,22 @@ TEST_CASE("foreign dtypes are converted") {
   CHECK(half.at(5) == std::numeric_limits<double>::infinity());
   CHECK(std::isnan(half.at(6)));
   CHECK(half.at(7) == 1023 * 0x1p-24);
+  const Tensor small = read_one("F8_E4M3", "\x38\xb9\x01\x08\x7e\x7f\x80", 1);
+  CHECK(small.dtype() == DType::f32);
+  CHECK(small.at(0) == 1);
+  CHECK(small.at(1) == -1.125);
+  CHECK(small.at(2) == 0x1p-9);  // the smallest subnormal
+  CHECK(small.at(3) == 0x1p-6);  // the smallest normal number
+  CHECK(small.at(4) == 448);     // the largest
+  CHECK(std::isnan(small.at(5)));
+  CHECK(std::signbit(small.at(6)));
+  const Tensor wide = read_one("F8_E5M2", "\x3c\xbd\x01\x7b\x7c\x7e", 1);
+  CHECK(wide.at(0) == 1);
+  CHECK(wide.at(1) == -1.25);
+  CHECK(wide.at(2) == 0x1p-16);
+  CHECK(wide.at(3) == 57344);
+  CHECK(wide.at(4) == std::numeric_limits<double>::infinity());
+  CHECK(std::isnan(wide.at(5)));
 
   using Values = std::vector<double>;
   CHECK(read_one("BOOL", std::string("\x00\x01\x07", 3), 1).to_vector() == Values{0, 1, 1});
@@ -131,6 +147,7 @@ TEST_CASE("headers may be padded, empty, and their data may lie in any order, un
   CHECK(parse_safetensors(with_length("{}"), "file").tensors.empty());
   CHECK(parse_safetensors(with_length("{}   \n"), "file").tensors.empty());
   CHECK(parse_safetensors(with_length(R"({"__metadata__":{}})"), "file").metadata.empty());
+  CHECK(parse_safetensors(with_length(R"({"__metadata__":null})"), "file").metadata.empty());
   const SafetensorsFile file =
       parse_safetensors(with_length(R"({"z":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},)"
                                     R"("e":{"dtype":"F32","shape":[0],"data_offsets":[1,1]},)"
@@ -158,8 +175,8 @@ const std::string kEntry = R"({"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
 
 std::vector<Hostile> hostile_headers() {
   return {
-      {"an empty file", "", "got 0 bytes"},
-      {"seven bytes", "1234567", "got 7 bytes"},
+      {"an empty file", "", "is empty (0 bytes)"},
+      {"seven bytes", "1234567", "is a text, not weights"},
       {"length 2^64 - 1", std::string(8, '\xff') + "{}", "expected at most 100000000"},
       {"length 100000001", std::string("\x01\xe1\xf5\x05\0\0\0\0{}", 10), "100000001 bytes"},
       {"length past the end", std::string("\x03\0\0\0\0\0\0\0{}", 10), "but 2 follow"},
@@ -187,7 +204,7 @@ std::vector<Hostile> hostile_headers() {
       {"metadata that is no text", with_length(R"({"__metadata__":{"a":1}})"),
        "\"__metadata__\" has a number in \"a\""},
       {"metadata that is nested", with_length(R"({"__metadata__":{"a":{}}})"), "has an object"},
-      {"metadata null", with_length(R"({"__metadata__":null})"), "has null as its value"},
+      {"a tensor null", with_length(R"({"x":null})"), "has null as its value"},
       {"a tensor that is text", with_length(R"({"x":"F32"})"), "has a string as its value"},
   };
 }

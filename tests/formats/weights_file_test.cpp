@@ -115,7 +115,7 @@ TEST_CASE("one of several sets of weights is taken by its key") {
                  "\"ema\" is not in it, expected one of \"model\""));
   write_file_atomically(folder / "broken.pth", "\x80\x02}.");
   CHECK(contains(message_of([&] { static_cast<void>(list_weights(folder / "broken.pth")); }),
-                 "is not a torch.save file"));
+                 "contains no dictionary of tensors"));
 }
 
 TEST_CASE("a key does not concern a file that is a single set of weights, which says so") {
@@ -182,6 +182,28 @@ TEST_CASE("safetensors are read by their content, whatever they are called") {
     CHECK(read_weights(folder / name).tensors.size() == state_of(*model).size());
   }
   // What begins as nothing is taken for what its name says.
-  write_file_atomically(folder / "damaged.pth", std::string(100, 'x'));
+  write_file_atomically(folder / "damaged.pth", std::string(100, '\xff'));
   CHECK(contains(message_of([&] { (void)read_weights(folder / "damaged.pth"); }), "torch.save"));
+}
+
+TEST_CASE("averages are taken from where timm and DeiT keep them") {
+  const TemporaryFolder folder;
+  const auto file_of = [&](const std::string& averages) {
+    PyStorages storages;
+    const std::string first = torch_state({{"x", full({2}, 1)}}, storages),
+                      second = torch_state({{"x", full({2}, 2)}}, storages);
+    write_file_atomically(
+        folder / "a.pth",
+        torch_zip(py_dict({{"state_dict", first}, {averages, second}}), storages));
+    return folder / "a.pth";
+  };
+  WeightsKey key;
+  key.is_averaged = true;
+  for (const char* const name : {"state_dict_ema", "model_ema"}) {
+    CHECK(read_weights(file_of(name), key).tensors.at("x").at(0) == 2);
+  }
+  CHECK(contains(message_of([&] { (void)read_weights(file_of("other"), key); }),
+                 "has no averaged weights, state_dict_ema or model_ema, but \"state_dict\""));
+  write_safetensors(folder / "b.safetensors", {{"x", full({2}, 3)}});
+  CHECK(contains(read_weights(folder / "b.safetensors", key).note, "--use-ema finds no averages"));
 }

@@ -1,5 +1,5 @@
 // Directories of zip files: those of torch.save, and damaged and hostile ones.
-#include "formats/torch/zip.h"
+#include "formats/zip.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ using namespace fovea::tests;
 
 namespace {
 
-std::map<std::string, ByteRange> read(const std::string& bytes) {
+std::map<std::string, fovea::ZipMember> read(const std::string& bytes) {
   return read_zip_directory(MemoryBytes(bytes, "file"), "file");
 }
 std::string message(const std::string& bytes) {
@@ -87,8 +87,10 @@ TEST_CASE("what torch.save never writes is refused") {
   std::string counted = zip_bytes({{"a", "x"}});
   counted[counted.size() - 12] = 2;
   for (const auto& row : std::vector<std::pair<std::string, std::string>>{
-           {zip_bytes({{.name = "a", .bytes = "x", .method = 8}}),
-            "the compressed member \"a\", which torch.save never writes"},
+           {zip_bytes({{.name = "a", .bytes = "x", .method = 12}}),
+            "the member \"a\" compressed by method 12"},
+           {zip_bytes({{.name = "a", .bytes = std::string(2000, 'x'), .method = 8, .packed = 0}}),
+            "of 2000 bytes stored in 0"},
            {zip_bytes({{.name = "a", .bytes = "x", .flags = 1}}), "the encrypted member"},
            {zip_bytes({{.name = "a", .bytes = "x", .packed = 9}}), "of 1 bytes stored in 9"},
            {zip_bytes({{.name = "a", .bytes = "x", .local_name = "b"}}),

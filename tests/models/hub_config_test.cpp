@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_state.h"
@@ -265,10 +266,17 @@ TEST_CASE("which weights a folder stands for") {
   CHECK(weights_in(folder / "file.safetensors") == folder / "file.safetensors");
   CHECK(contains(message_of([&] { static_cast<void>(weights_in(folder.path())); }),
                  "contains no weights, expected model.safetensors"));
+  write_file_atomically(folder / "model-00002-of-00002.safetensors", "");
+  CHECK(contains(message_of([&] { static_cast<void>(weights_in(folder.path())); }),
+                 "not their index, expected model.safetensors.index.json"));
+  write_file_atomically(folder / "pytorch_model.bin.index.json", "");
+  CHECK(weights_in(folder.path()) == folder / "pytorch_model.bin.index.json");
   write_file_atomically(folder / "pytorch_model.bin", "");
   CHECK(weights_in(folder.path()) == folder / "pytorch_model.bin");
   write_file_atomically(folder / "last.safetensors", "");
   CHECK(weights_in(folder.path()) == folder / "last.safetensors");
+  write_file_atomically(folder / "model.safetensors.index.json", "");
+  CHECK(weights_in(folder.path()) == folder / "model.safetensors.index.json");
   write_file_atomically(folder / "model.safetensors", "");
   CHECK(weights_in(folder.path()) == folder / "model.safetensors");
 }

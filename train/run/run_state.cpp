@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "formats/numpy/npz.h"
+#include "formats/torch/torch_file.h"
 #include "models/checkpoints/pretrained.h"
 
 namespace fovea {
@@ -36,11 +38,25 @@ Tensors tensors_of(const TrainState& state) {
   return tensors;
 }
 
+/// People give other programs' checkpoints to --resume, which continues runs of fovea alone.
+void require_own_file(const std::filesystem::path& path) {
+  const InputFile file(path);
+  const char* const kind = is_torch_file(file) ? "a checkpoint of PyTorch"
+                           : is_npz(file)      ? "a file of NumPy arrays"
+                                               : nullptr;
+  check(kind == nullptr, path.string(), ": is ", kind == nullptr ? "" : kind,
+        ", not the state of a run (state.safetensors in a run directory); to start from its ",
+        "weights, give it to --finetune or --initial-checkpoint instead of --resume");
+}
+
 SafetensorsFile read_run_state(const std::filesystem::path& path) {
+  require_own_file(path);
   SafetensorsFile file = read_safetensors(path);
   const auto format = file.metadata.find("fovea");
-  check(format != file.metadata.end(), path.string(),
-        ": is not the state of a run (state.safetensors in a run directory)");
+  check(
+      format != file.metadata.end(), path.string(),
+      ": is not the state of a run (state.safetensors in a run directory); to start from weights, ",
+      "give them to --finetune or --initial-checkpoint instead of --resume");
   if (format->second == kFormatWithoutSum) return file;
   check(format->second == kFormat, path.string(), ": has format ", format->second, ", expected ",
         kFormat);

@@ -4,6 +4,7 @@
 #include "engine/autograd.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/cpvt.h"
 #include "ops/arithmetic.h"
 #include "train/run/weights_info.h"

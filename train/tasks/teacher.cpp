@@ -6,6 +6,7 @@
 #include "engine/autograd.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"

@@ -10,8 +10,13 @@
 namespace fovea {
 
 std::span<const Translation* const> translations() {
-  static constexpr std::array kAll{&kTransformersDinov2, &kTransformersVit, &kTransformersClip,
-                                   &kTorchvision,        &kOpenaiClip,      &kTimm};
+  static constexpr std::array kAll{&kTransformersDinov2,
+                                   &kTransformersVit,
+                                   &kTransformersClip,
+                                   &kTorchvision,
+                                   &kOpenaiClip,
+                                   &kJax,
+                                   &kTimm};
   return kAll;
 }
 

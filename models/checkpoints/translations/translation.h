@@ -29,6 +29,7 @@ extern const Translation kOpenaiClip;
 extern const Translation kTransformersVit;  ///< ViT, DeiT and ViT-MAE
 extern const Translation kTransformersDinov2;
 extern const Translation kTransformersClip;
+extern const Translation kJax;  ///< Google's vision_transformer and big_vision
 
 /// All of them; the first one whose tensors are there counts.
 [[nodiscard]] std::span<const Translation* const> translations();

@@ -1,6 +1,6 @@
 // Reads from the end backwards: the end record locates the directory, the directory each member's
 // header, and the header the member's bytes (PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3).
-#include "formats/torch/zip.h"
+#include "formats/zip.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,12 +9,14 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "formats/inflate.h"
 
 namespace fovea {
 namespace {
 
 constexpr std::uint64_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kEntryBytes = 46,
                         kLocalBytes = 30, kMaxCommentBytes = 65535;
+constexpr int kDeflated = 8;
 constexpr std::uint32_t kIn64 = 0xffffffff;  // "see the zip64 field"
 
 /// The little-endian number at an offset of a record.
@@ -33,27 +35,26 @@ struct Directory {
   std::uint64_t offset = 0, size = 0, count = 0;
 };
 
-struct Member {
+struct Member : ZipMember {
   std::string name;
-  std::uint64_t header = 0, size = 0;
-  std::uint64_t offset = 0;  ///< offset of the member's bytes
+  std::uint64_t header = 0;  ///< offset of the member's own header
 };
 
 class ZipReader {
  public:
   ZipReader(const ByteSource& source, const std::string& where) : source_(source), where_(where) {}
 
-  std::map<std::string, ByteRange> read() {
+  std::map<std::string, ZipMember> read() {
     const Directory directory = find_directory();
     std::vector<Member> members = read_members(directory);
     for (Member& member : members) find_bytes(member, directory.offset);
     check_overlap(members);
-    std::map<std::string, ByteRange> ranges;
+    std::map<std::string, ZipMember> found;
     for (const Member& member : members) {
-      require(ranges.emplace(member.name, ByteRange{member.offset, member.size}).second,
-              "has the member ", in_quotes(member.name), " twice");
+      require(found.emplace(member.name, member).second, "has the member ", in_quotes(member.name),
+              " twice");
     }
-    return ranges;
+    return found;
   }
 
  private:
@@ -121,23 +122,30 @@ class ZipReader {
   }
 
   Member read_entry(std::string_view entry, std::string_view name, std::string_view extra) const {
-    Member member{std::string(name), number<std::uint32_t>(entry, 42),
-                  number<std::uint32_t>(entry, 24)};
-    std::uint64_t packed = number<std::uint32_t>(entry, 20);
+    Member member;
+    member.name = name;
+    member.header = number<std::uint32_t>(entry, 42);
+    member.size = number<std::uint32_t>(entry, 20);
+    member.data_size = number<std::uint32_t>(entry, 24);
     const std::string quoted = in_quotes(member.name);
     require((number<std::uint16_t>(entry, 8) & 1) == 0, "has the encrypted member ", quoted);
-    require(number<std::uint16_t>(entry, 10) == 0, "has the compressed member ", quoted,
-            ", which torch.save never writes; repack it without compression (zip -0)");
+    const int method = number<std::uint16_t>(entry, 10);
+    require(method == 0 || method == kDeflated, "has the member ", quoted, " compressed by method ",
+            method, "; repack it without compression (zip -0)");
+    member.is_deflated = method == kDeflated;
     // 64-bit numbers are in an extra field with tag 1, in this order, each only when needed.
     std::string_view wide = wide_field(extra);
-    for (std::uint64_t* value : {&member.size, &packed, &member.header}) {
+    for (std::uint64_t* value : {&member.data_size, &member.size, &member.header}) {
       if (*value != kIn64) continue;
       require(wide.size() >= 8, "lacks the zip64 sizes of ", quoted);
       *value = number<std::uint64_t>(wide, 0);
       wide.remove_prefix(8);
     }
-    require(packed == member.size, "has the member ", quoted, " of ", member.size,
-            " bytes stored in ", packed);
+    // A deflated byte stands for at most 1032, so that no small file fills the memory.
+    const bool fits = member.is_deflated ? member.data_size / 1032 <= member.size
+                                         : member.data_size == member.size;
+    require(fits, "has the member ", quoted, " of ", member.data_size, " bytes stored in ",
+            member.size);
     return member;
   }
 
@@ -185,9 +193,21 @@ class ZipReader {
 
 }  // namespace
 
-std::map<std::string, ByteRange> read_zip_directory(const ByteSource& source,
+std::map<std::string, ZipMember> read_zip_directory(const ByteSource& source,
                                                     const std::string& where) {
   return ZipReader(source, where).read();
+}
+
+std::string read_member(const ByteSource& source, const ZipMember& member,
+                        const std::string& where) {
+  std::string bytes = source.text_at(member.offset, member.size);
+  return member.is_deflated ? inflate(bytes, member.data_size, where) : bytes;
+}
+
+std::string read_member_start(const ByteSource& source, const ZipMember& member,
+                              std::uint64_t count, const std::string& where) {
+  if (member.is_deflated) return read_member(source, member, where);
+  return source.text_at(member.offset, std::min(member.size, count));
 }
 
 }  // namespace fovea
