@@ -214,8 +214,9 @@ std::string name_of_sizes(const json& config) {
   if (config.at("family") == "mae") return "mae";
   const auto name_of = [&](const std::string& size) {
     const json& image = config.at("img_size");
-    const std::string side = image.is_array() ? json_text(image[0]) + "x" + json_text(image[1])
-                                              : json_text(image);
+    const bool oblong = image.is_array() && image[0] != image[1];
+    const std::string side = oblong ? json_text(image[0]) + "x" + json_text(image[1])
+                                    : json_text(image.is_array() ? image[0] : image);
     return config.at("family").get<std::string>() + "_" + size +
            (config.value("distilled", false) ? "_distilled" : "") + "_patch" +
            json_text(config.at("patch_size")) + "_" + side;
@@ -249,10 +250,10 @@ HubConfig read_transformers_config(const json& root, const fs::path& folder) {
     if (settings.type() == "vit_mae") add_mae(settings, config);
     if (settings.type().starts_with("dinov2")) add_dinov2(settings, config);
     if (settings.type() == "clip_vision_model") add_clip(settings, config);
-    hub.architecture = name_of_sizes(config);
     hub.pos_resize = PosResize::deit;
     if (config.value("num_classes", 0) > 0) read_class_names(root, hub);
     read_transformers_images(folder, settings.type(), config, hub);
+    hub.architecture = name_of_sizes(config);
     hub.config = json_text(config);
   } catch (const Error& error) {
     const std::string message = error.what();

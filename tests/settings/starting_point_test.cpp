@@ -115,7 +115,7 @@ TEST_CASE("weights that are not there or name no model are refused with what to 
             .ends_with(
                 "no does not exist, expected a hub's folder, a run directory or a weights file"));
   const std::string bare = hub_folder(folder, "");
-  CHECK(contains(refusal({{"finetune", bare}}), "has no config.json of timm"));
+  CHECK(contains(refusal({{"finetune", bare}}), "has no config.json of a classifier"));
   CHECK(contains(refusal({{"finetune", bare}}), "--model NAME"));
   CHECK(refusal({{"finetune", bare}, {"model", "vit_tiny_patch16_224"}}).empty());
   for (const auto& [config, why] :

@@ -147,8 +147,8 @@ void check_weights(const TrainConfig& wanted, const StartingPoint& start) {
   if (has_model || !is_of_task || !fs::is_directory(weights)) return;
   const std::string file = weights_in(weights).filename().string();
   check(file.starts_with("best.") || file.starts_with("last."), "--finetune: ", weights.string(),
-        " has no config.json of a classifier, so the model of its ", file, " is unknown; put the hub's ",
-        "config.json next to it, or add --model NAME");
+        " has no config.json of a classifier, so the model of its ", file,
+        " is unknown; put the hub's ", "config.json next to it, or add --model NAME");
 }
 
 void keep_model_args(const StartingPoint& start, TrainConfig& config) {
