@@ -7,6 +7,7 @@
 #include "formats/torch/numpy_array.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/selection.h"
+#include "formats/torch/state.h"
 
 namespace {
 
@@ -61,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const char* key : {"", ".", "model"}) {
       try {
         const fovea::PickleRef chosen = fovea::select_dictionary(pickle, {key}, "input").dictionary;
-        if (pickle.at(chosen).kind != fovea::PickleKind::dict) __builtin_trap();
+        if (fovea::named_values(pickle, chosen, "input").weights.empty()) __builtin_trap();
       } catch (const fovea::Error&) {
       }
     }

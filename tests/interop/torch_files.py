@@ -101,15 +101,31 @@ def check_cases(build, folder):
         check_equal(expected_of(tensors()), load_file(output), f"{form}: model")
         convert(build, file, output, "--weights-key", "nested.ema")
         check_equal({"x": torch.ones(3)}, load_file(output), f"{form}: nested.ema")
-        save(torch.nn.Sequential(torch.nn.Linear(2, 2)), file, form)
-        refused = convert(build, file, output, check=False)
-        assert refused.returncode == 1 and "state_dict" in refused.stderr, refused
+        module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+        for value in [module, {"model": module, "epoch": 3}, [module.state_dict(), {"lr": 1e-3}], (3, module)]:
+            save(value, file, form)
+            convert(build, file, output)
+            check_equal(expected_of(module.state_dict()), load_file(output), f"{form}: {type(value)}")
+        save({name: x.numpy() for name, x in module.state_dict().items()}, file, form)
+        convert(build, file, output)
+        check_equal(expected_of(module.state_dict()), load_file(output), f"{form}: NumPy's arrays")
         for protocol in [3, 4, 5]:
             torch.save(tensors(), file, pickle_protocol=protocol, _use_new_zipfile_serialization=FORMS[form])
             done = convert(build, file, output, check=False)
             assert done.returncode == 0, done.stderr
             check_equal(expected_of(tensors()), load_file(output), f"{form}: protocol {protocol}")
         print(f"ok  {form} form: {len(tensors())} tensors, equal bits; checkpoints by --weights-key; protocols 2 to 5")
+
+
+def check_scripts(build, folder):
+    """Programs of TorchScript: their state without their code."""
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
+    file, output = folder / "program.pt", folder / "program.safetensors"
+    for program in [torch.jit.script(module), torch.jit.trace(module, torch.zeros(1, 3))]:
+        program.save(str(file))
+        convert(build, file, output)
+        check_equal(expected_of(module.state_dict()), load_file(output), "TorchScript")
+    print("ok  TorchScript: scripted and traced")
 
 
 def check_large(build, folder):
@@ -232,6 +248,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder, build = Path(name), options.build.resolve()
         check_cases(build, folder)
+        check_scripts(build, folder)
         check_large(build, folder)
         check_papers_names(build, folder)
         check_model(build, folder)

@@ -399,3 +399,38 @@ TEST_CASE("DeiT III's own names for layer scale") {
   theirs.erase("blocks.1.ls2.gamma");
   check_same(official_weights(theirs).tensors, expected);
 }
+
+TEST_CASE("JAX's kernels, with heads as an axis, become timm's weights") {
+  const auto counted = [](const Shape& shape) {
+    std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
+    return from_values(shape, values);
+  };
+  const std::string block = "Transformer/encoderblock_0/";
+  TensorMap jax{{"embedding/kernel", counted({1, 1, 2, 4})},
+                {"embedding/bias", counted({4})},
+                {"cls", counted({1, 1, 4})},
+                {"head/kernel", counted({4, 3})},
+                {block + "LayerNorm_2/scale", counted({4})}};
+  for (const char* const part : {"query", "key", "value"}) {
+    const std::string name = block + "MultiHeadDotProductAttention_1/" + part;
+    jax[name + "/kernel"] = counted({4, 2, 2});
+    jax[name + "/bias"] = counted({2, 2});
+  }
+  jax[block + "MultiHeadDotProductAttention_1/out/kernel"] = counted({2, 2, 4});
+  for (const std::string prefix : {"", "opt/target/"}) {
+    TensorMap given;
+    for (const auto& [name, tensor] : jax) given[prefix + name] = tensor;
+    const TensorMap ours = official_weights(given).tensors;
+    CHECK(ours.at("patch_embed.proj.weight").shape() == Shape{4, 2, 1, 1});
+    CHECK(ours.at("patch_embed.proj.weight").at(1) == 4);  // output 0, input 1
+    CHECK(ours.at("head.weight").shape() == Shape{3, 4});
+    CHECK(ours.at("head.weight").at(1) == 3);
+    CHECK(ours.at("blocks.0.attn.qkv.weight").shape() == Shape{12, 4});
+    CHECK(ours.at("blocks.0.attn.qkv.weight").at(1) == 4);
+    CHECK(ours.at("blocks.0.attn.qkv.bias").shape() == Shape{12});
+    CHECK(ours.at("blocks.0.attn.proj.weight").at(1) == 4);
+    CHECK(ours.contains("blocks.0.norm2.weight"));
+    CHECK(ours.contains("cls_token"));
+  }
+}

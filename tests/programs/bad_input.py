@@ -65,6 +65,13 @@ def torch_zip(pickle, storage=b"1234", method=zipfile.ZIP_STORED):
     return file.getvalue()
 
 
+def npz(array):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x.npy", array)
+    return file.getvalue()
+
+
 def torch_tensor(count=1, sizes=(1,), strides=(1,)):
     """A pickle of {"x": tensor}."""
     def number(n):
@@ -92,7 +99,26 @@ HOSTILE_TORCH = [
     ("a storage larger than its bytes", torch_zip(torch_tensor(count=9, sizes=(9,))), "36"),
     ("2^60 times one element", torch_zip(torch_tensor(sizes=(2**60,), strides=(0,))), ""),
     ("marks nested 100000 deep", torch_zip(b"\x80\x02" + b"(" * 100000), "MARK"),
-    ("text", b"this is no checkpoint", "torch.save"),
+    ("a module that contains itself", torch_zip(
+        b"\x80\x02cm\nC\n)\x81q\x01}X\x0b\x00\x00\x00_parameters}sX\x08\x00\x00\x00_modules}X\x01\x00\x00\x00ah\x01ssb."),
+     "contain themselves"),
+    ("text", b"this is no checkpoint", "is a text"),
+    ("a pointer of Git LFS", b"version https://git-lfs.github.com/spec/v1\nsize 5\n", "git lfs pull"),
+    ("a web page", b"<!DOCTYPE html><html>", "web page"),
+    ("an array that is too short", npz(b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, "
+                                       b"'shape': (2,),}"), "of shape [2]"),
+    ("no array", npz(b"no array"), "NumPy"),
+]
+
+# What an index may not be: its content, a word of the message.
+HOSTILE_INDEX = [
+    ("a path outside", '{"weight_map": {"x": "../x"}}', "same folder"),
+    ("an absolute path", '{"weight_map": {"x": "/etc/passwd"}}', "same folder"),
+    ("itself", '{"weight_map": {"x": "hostile.index.json"}}', "itself"),
+    ("a missing file", '{"weight_map": {"x": "none.safetensors"}}', "missing"),
+    ("a name twice", '{"weight_map": {"x": "a", "x": "b"}}', "twice"),
+    ("no object", '{"weight_map": 3}', "weight_map"),
+    ("nested 100000 deep", '{"weight_map": ' + "[" * 100000, "JSON"),
 ]
 
 
@@ -338,6 +364,10 @@ def file_cases(cases, folder):
         cases.run(f"torch.save: {name}", ["convert", path, "--output", folder / "converted"], word or "hostile.pth",
                   codes=(1,))
         assert not pathlib.Path("RAN_X").exists() and not (folder / "converted").exists()
+    for name, content, word in HOSTILE_INDEX:
+        path = folder / "hostile.index.json"
+        path.write_text(content)
+        cases.run(f"index: {name}", ["convert", path, "--output", folder / "converted"], word, codes=(1,))
     there = folder / "there.safetensors"
     there.write_text("kept")
     cases.run("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")

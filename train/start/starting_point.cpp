@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/weights_folder.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "settings/recipes.h"
