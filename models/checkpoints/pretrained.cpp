@@ -21,8 +21,7 @@ namespace {
 using nlohmann::json;
 
 GridFitOptions fit_options(const TensorMap& tensors, const LoadOptions& options) {
-  auto prefix =
-      static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
+  auto prefix = static_cast<std::int64_t>(tensors.count("cls_token") + tensors.count("dist_token"));
   const auto registers = tensors.find("reg_token");
   if (registers != tensors.end() && registers->second.rank() == 3) {
     prefix += registers->second.size(1);

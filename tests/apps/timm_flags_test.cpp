@@ -1,6 +1,7 @@
 // docs/timm-flags.md against timm's names, which stand in timm_flags.txt, and against the programs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -14,13 +15,12 @@ using namespace fovea;
 
 namespace {
 
-/// A row of the page's tables.
-struct Row {
-  std::string script;               ///< of timm: its heading says whose flags follow
-  std::vector<std::string> flags;   ///< of timm, without the dashes
-  std::string here;                 ///< "*same*", "*other name* `--x`", "*not here, because*"
-  std::vector<std::string> others;  ///< flags that `here` names
-  std::string remark;
+/// An item of the page's lists: "- `--a`, `--b`: remark".
+struct Item {
+  std::string script;              ///< timm's script, from the section's heading
+  std::string kind;                ///< the list's heading: "Same name", "Other name", "Not here"
+  std::vector<std::string> flags;  ///< timm's flags before the colon, without the dashes
+  std::string remark;              ///< the text after the colon
 };
 
 std::vector<std::string> flags_in(const std::string& text) {
@@ -32,17 +32,30 @@ std::vector<std::string> flags_in(const std::string& text) {
   return flags;
 }
 
-std::vector<Row> rows_of_page() {
-  std::vector<Row> rows;
-  std::string script;
+std::vector<Item> items_of_page() {
+  static const std::regex names("`[^`]+`(, `[^`]+`)*");
+  std::string script, kind;
+  std::vector<Item> items;
+  std::vector<std::string> texts;  // of the items, with their lines joined
   for (const std::string& line : lines_of(read_file(FOVEA_SOURCE_DIR "/docs/timm-flags.md"))) {
     if (line.starts_with("## ")) script = line.substr(3, line.find(' ', 3) - 3);
-    if (!line.starts_with("| ") || line.starts_with("| timm |")) continue;
-    const std::vector<std::string> cells = split_text(line, '|');
-    REQUIRE_MESSAGE(cells.size() == 5, line);
-    rows.push_back({script, flags_in(cells[1]), cells[2].substr(1), flags_in(cells[2]), cells[3]});
+    if (line.starts_with("#")) kind = line.starts_with("### ") ? line.substr(4) : "";
+    if (line.starts_with("- ")) {
+      items.push_back({script, kind, {}, ""});
+      texts.push_back(line.substr(2));
+    } else if (line.starts_with("  ")) {
+      REQUIRE_MESSAGE(!texts.empty(), line);
+      texts.back() += line.substr(1);
+    }
   }
-  return rows;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::size_t colon = std::min(texts[i].find(": "), texts[i].size());
+    const std::string head = texts[i].substr(0, colon);
+    REQUIRE_MESSAGE(std::regex_match(head, names), texts[i]);
+    items[i].flags = flags_in(head);
+    if (colon < texts[i].size()) items[i].remark = texts[i].substr(colon + 2);
+  }
+  return items;
 }
 
 using Names = std::map<std::string, std::set<std::string>>;  ///< by script
@@ -70,11 +83,11 @@ Names flags_of_programs() {
 
 }  // namespace
 
-TEST_CASE("docs/timm-flags.md has each flag of timm's scripts in one row, and no other") {
+TEST_CASE("docs/timm-flags.md has each flag of timm's scripts in one item, and no other") {
   Names on_page;
-  for (const Row& row : rows_of_page()) {
-    for (const std::string& flag : row.flags) {
-      CHECK_MESSAGE(on_page[row.script].insert(flag).second, row.script << " --" << flag);
+  for (const Item& item : items_of_page()) {
+    for (const std::string& flag : item.flags) {
+      CHECK_MESSAGE(on_page[item.script].insert(flag).second, item.script << " --" << flag);
     }
   }
   const Names timm = names_of_timm();
@@ -93,20 +106,22 @@ TEST_CASE("docs/timm-flags.md has each flag of timm's scripts in one row, and no
 
 TEST_CASE("what docs/timm-flags.md says of a flag is so") {
   const Names programs = flags_of_programs();
-  for (const Row& row : rows_of_page()) {
-    const std::set<std::string>& ours = programs.at(row.script);
-    const bool is_same = row.here == "*same* ", is_absent = row.here == "*not here, because* ";
-    const bool has_other_name = row.here.starts_with("*other name* ");
-    for (const std::string& flag : row.flags) {
-      CAPTURE(row.script);
+  for (const Item& item : items_of_page()) {
+    const std::set<std::string>& ours = programs.at(item.script);
+    const bool is_same = item.kind == "Same name", is_absent = item.kind == "Not here";
+    const bool has_other_name = item.kind == "Other name";
+    CAPTURE(item.script);
+    for (const std::string& flag : item.flags) {
       CAPTURE(flag);
       CHECK(is_same + is_absent + has_other_name == 1);
       CHECK(ours.contains(flag) == is_same);
     }
-    for (const std::string& other : row.others) CHECK_MESSAGE(ours.contains(other), other);
-    CAPTURE(row.here + row.remark);
-    CHECK((!is_absent || !words_of(row.remark).empty()));
-    CHECK((!has_other_name || row.here.find('`') != std::string::npos));
+    for (const std::string& named : flags_in(item.remark)) {
+      CHECK_MESSAGE(ours.contains(named), named);
+    }
+    CAPTURE(item.remark);
+    CHECK((!is_absent || !words_of(item.remark).empty()));
+    CHECK((!has_other_name || item.remark.find('`') != std::string::npos));
   }
 }
 
