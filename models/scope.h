@@ -35,9 +35,11 @@ enum class Role {
   other,
   token,  ///< the class token
   distillation_token,
+  register_token,
   position_table,     ///< one vector per token
   position_encoding,  ///< positions in another form: filters, distances
   patches,            ///< patch embedding: pixels to tokens
+  embed_norm,         ///< norm of patches or tokens before the blocks
   attention,          ///< queries, keys, values and output of a standard transformer block
   mlp,
   norm,

@@ -20,9 +20,11 @@ std::int64_t LayerScales::layer_of(const Parameter& parameter) const {
   switch (parameter.role) {
     case Role::token:
     case Role::distillation_token:
+    case Role::register_token:
     case Role::position_table:
     case Role::position_encoding:
     case Role::patches:
+    case Role::embed_norm:
       return 0;
     case Role::norm:
       return last_norm_ == LastNorm::with_block ? depth_ : depth_ + 1;

@@ -52,7 +52,7 @@ class PatchEmbed {
         weight_((s / "proj").param("weight", weight_shape(image, dim), weight)),
         bias_(parts.bias ? (s / "proj").param("bias", {dim}, torch_default(fan_in(image)))
                          : Tensor()),
-        norm_(s.as(Role::norm) / "norm", dim, parts.norm) {}
+        norm_(s.as(Role::embed_norm) / "norm", dim, parts.norm) {}
 
   /// Throws if the images have another size, unless ctx.any_size or dynamic_img_size.
   [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {

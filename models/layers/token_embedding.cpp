@@ -25,8 +25,10 @@ TokenEmbedding::TokenEmbedding(const Scope& s, const TokenEmbeddingConfig& c,
       // Decayed, unlike the class token, as in DeiT's official runs.
       dist_token_(
           make_token(c.distilled, s.as(Role::distillation_token), "dist_token", dim, Decay::yes)),
-      reg_token_(c.reg_tokens == 0 ? Tensor()
-                                   : s.param("reg_token", {1, c.reg_tokens, dim}, normal(1e-6))),
+      reg_token_(c.reg_tokens == 0
+                     ? Tensor()
+                     : s.as(Role::register_token)
+                           .param("reg_token", {1, c.reg_tokens, dim}, normal(1e-6), Decay::no)),
       table_{make_pos_embed(s, c.pos_embed, embedded(grid), dim), c.pos_embed, embedded(grid),
              c.any_size} {}
 

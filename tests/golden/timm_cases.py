@@ -13,7 +13,7 @@ import timm
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
-from timm.optim import param_groups_weight_decay
+from timm.optim import param_groups_layer_decay, param_groups_weight_decay
 
 import random_golden
 from random_cases import computed, in_f64
@@ -41,6 +41,7 @@ CASES = [
     ("max", "vit_medium_patch16_reg4_gap_256", {"global_pool": "max"}),
 ]
 TRAINED = {"clip": "adamw", "siglip": "sgd", "dinov2": "adamw", "aimv2": "sgd", "rpn": "adamw", "diff_parallel": "sgd"}
+LAYER_DECAY = 0.6
 
 
 def small_model(name, changes, width, depth):
@@ -69,15 +70,20 @@ def write_pass(folder, label, name, changes):
 
 
 def optimizer_of(kind, model):
-    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay())
+    """AdamW with layer decay, as for fine-tuning; or SGD."""
     if kind == "adamw":
+        groups = param_groups_layer_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay(),
+                                          layer_decay=LAYER_DECAY)
         return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.99), eps=1e-6)
+    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay())
     return torch.optim.SGD(groups, lr=0.0, momentum=0.9)
 
 
 def write_training(folder, label, name, changes, steps=6):
-    config, model = small_model(name, changes, width=8, depth=1)
     kind = TRAINED[label]
+    if kind == "adamw":
+        changes = {**changes, "qkv_bias": False}  # AdamW scales up the rounding of a key bias' zero gradient
+    config, model = small_model(name, changes, width=8, depth=1)
     optimizer = optimizer_of(kind, model)
     rates = [(1e-3 if kind == "adamw" else 1e-2) * min(1.0, (step + 1) / 3) for step in range(steps)]
     images = torch.randn(steps, 4, 2, *config["img_size"], dtype=torch.float64)
@@ -87,7 +93,7 @@ def write_training(folder, label, name, changes, steps=6):
     losses, norms = [], []
     for step in range(steps):
         for group in optimizer.param_groups:
-            group["lr"] = rates[step]
+            group["lr"] = rates[step] * group.get("lr_scale", 1.0)
         optimizer.zero_grad()
         loss = F.cross_entropy(model(images[step]), targets[step])
         loss.backward()
@@ -98,7 +104,7 @@ def write_training(folder, label, name, changes, steps=6):
     tensors |= {"final/" + key: p for key, p in model.named_parameters()}
     training = {"model": config | {"family": "vit"}, "optimizer": kind, "betas": [0.9, 0.99], "eps": 1e-6,
                 "momentum": 0.9, "nesterov": False, "weight_decay": 0.05, "clip_grad": None, "ema_decay": None,
-                "steps": steps, "loss": "ce", "smoothing": 0.0}
+                "layer_decay": LAYER_DECAY if kind == "adamw" else 1.0, "steps": steps, "loss": "ce", "smoothing": 0.0}
     write(folder / f"train_{label}.safetensors", "train", training, tensors, [],
           f"timm {timm.__version__}, {name}; torch.optim of PyTorch {torch.__version__}")
 

@@ -50,9 +50,11 @@ def write_folder(folder, name, arguments, data):
     torch.manual_seed(1)
     model = timm.create_model(name, pretrained=False, **arguments).eval()
     with torch.no_grad():  # larger weights than at the start of training: they tell pictures apart
-        for parameter in model.parameters():
+        for key, parameter in model.named_parameters():
             if parameter.ndim == 2 or parameter.ndim == 4:
                 parameter.normal_(std=1.5 / parameter[0].numel() ** 0.5)
+            elif "gamma" in key:  # layer scale
+                parameter.fill_(1.0)
     model.pretrained_cfg = {**model.pretrained_cfg, **data}
     folder.mkdir()
     save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})

@@ -1,4 +1,4 @@
-// The plain ViTs and DeiTs of timm: their settings.
+// The plain ViTs and DeiTs of timm: settings and parameter counts.
 #include "models/timm_presets.h"
 
 #include <doctest/doctest.h>
@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "models/registry.h"
+#include "tests/support/shapes.h"
 
 using namespace fovea;
 using nlohmann::json;
@@ -50,6 +51,13 @@ TEST_CASE("the settings of timm's names are timm's") {
   for (const std::string& name : timm_preset_names()) {
     CAPTURE(name);
     CHECK(std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; }));
+  }
+}
+
+TEST_CASE("models of timm's names have as many parameters as timm's") {
+  for (const Published& one : published()) {
+    CAPTURE(one.name);
+    CHECK(tests::model_of_shapes(one.name)->store().parameter_count() == one.parameters);
   }
 }
 

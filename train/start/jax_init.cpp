@@ -39,6 +39,7 @@ Init jax_init(Role role, const Shape& shape) {
       return constant(0);
     case Role::token:
     case Role::distillation_token:
+    case Role::register_token:
       return normal(1e-6);
     case Role::patches:
       return bias ? constant(0) : lecun_normal(shape.numel() / shape[0]);
