@@ -55,6 +55,7 @@ endfunction()
 
 fovea_library_or_none(webp webp/demux.h webpdemux webp)
 fovea_library_or_none(utf8proc utf8proc.h utf8proc)
+fovea_library_or_none(zlib zlib.h z)
 find_package(Threads REQUIRED)
 
 set(FOVEA_HAS_OPENMP OFF)
