@@ -315,6 +315,10 @@ def run_cases(cases, program, folder):
     cases.run(f"{program}: resume: at another shape of as many patches",
               train(program, "--resume", taken, "--output", taken, "--img-size", "16x64"), "img-size")
     cases.run(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
+    foreign = folder / "checkpoint.pth.tar"
+    foreign.write_bytes(torch_zip(torch_tensor()))
+    cases.run(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
+              "give it to --finetune or --initial-checkpoint instead of --resume")
     cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
                                                             weights), "blocks.1")
     for name, content, word in HOSTILE:
