@@ -12,24 +12,27 @@
 namespace fovea {
 namespace {
 
-struct Kind {
+struct ForeignKind {
   std::string_view start, what;
 };
 constexpr std::array kKinds{
-    Kind{"\x1f\x8b", "is compressed with gzip; unpack it with gunzip, or tar xzf for a .tar.gz"},
-    Kind{"BZh", "is compressed with bzip2; unpack it with bunzip2, or tar xjf for a .tar.bz2"},
-    Kind{"\xfd"
-         "7zXZ",
-         "is compressed with xz; unpack it with unxz, or tar xJf for a .tar.xz"},
-    Kind{"\x28\xb5\x2f\xfd", "is compressed with zstd; unpack it with unzstd"},
-    Kind{"7z\xbc\xaf", "is a 7z archive; unpack it with 7z x"},
-    Kind{"Rar!", "is a RAR archive; unpack it with unrar x"},
-    Kind{"\x89HDF", "is an HDF5 file, as Keras writes it, which is not supported"},
-    Kind{"GGUF", "is a GGUF file, which is not supported"},
-    Kind{"\x93NUMPY", "is a single NumPy array; weights are several arrays by name (numpy.savez)"},
-    Kind{"\x89PNG", "is a PNG picture, not weights"},
-    Kind{"\xff\xd8\xff", "is a JPEG picture, not weights"},
-    Kind{"%PDF", "is a PDF document, not weights"},
+    ForeignKind{"\x1f\x8b",
+                "is compressed with gzip; unpack it with gunzip, or tar xzf for a .tar.gz"},
+    ForeignKind{"BZh",
+                "is compressed with bzip2; unpack it with bunzip2, or tar xjf for a .tar.bz2"},
+    ForeignKind{"\xfd"
+                "7zXZ",
+                "is compressed with xz; unpack it with unxz, or tar xJf for a .tar.xz"},
+    ForeignKind{"\x28\xb5\x2f\xfd", "is compressed with zstd; unpack it with unzstd"},
+    ForeignKind{"7z\xbc\xaf", "is a 7z archive; unpack it with 7z x"},
+    ForeignKind{"Rar!", "is a RAR archive; unpack it with unrar x"},
+    ForeignKind{"\x89HDF", "is an HDF5 file, as Keras writes it, which is not supported"},
+    ForeignKind{"GGUF", "is a GGUF file, which is not supported"},
+    ForeignKind{"\x93NUMPY",
+                "is a single NumPy array; weights are several arrays by name (numpy.savez)"},
+    ForeignKind{"\x89PNG", "is a PNG picture, not weights"},
+    ForeignKind{"\xff\xd8\xff", "is a JPEG picture, not weights"},
+    ForeignKind{"%PDF", "is a PDF document, not weights"},
 };
 
 std::string lower(std::string text) {
@@ -77,7 +80,8 @@ void require_no_foreign_file(const ByteSource& source, const std::string& where)
     fail(where, ": is a Git LFS pointer", size.empty() ? "" : " to " + size + " bytes",
          ", not the weights themselves; fetch them with git lfs pull");
   }
-  for (const Kind& kind : kKinds) check(!start.starts_with(kind.start), where, ": ", kind.what);
+  for (const ForeignKind& kind : kKinds)
+    check(!start.starts_with(kind.start), where, ": ", kind.what);
   check(start.size() < 262 || start.substr(257, 5) != "ustar", where,
         ": is a tar archive; unpack it with tar xf and name the file inside");
   const std::string text(without_blanks(start));
