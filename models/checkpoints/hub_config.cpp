@@ -33,7 +33,7 @@ void read_colors(ConfigReader& r, const json& object, const char* key,
   for (std::size_t c = 0; c < 3; ++c) values[c] = given[c].get<float>();
 }
 
-std::string text_of(const json& object, const char* key, const std::string& otherwise) {
+std::string text_at(const json& object, const char* key, const std::string& otherwise) {
   if (!object.contains(key) || object.at(key).is_null()) return otherwise;
   check(object.at(key).is_string(), key, ": got ", json_text(object.at(key)),
         ", expected a string");
@@ -54,8 +54,8 @@ void read_preprocessing(const json& object, HubConfig& hub) {
     check(value > 0, "std: got ", value, ", expected three positive numbers");
   }
   r.read("crop_pct", hub.crop_pct, 1e-3, 1);
-  hub.interpolation = text_of(object, "interpolation", hub.interpolation);
-  hub.crop_mode = text_of(object, "crop_mode", hub.crop_mode);
+  hub.interpolation = text_at(object, "interpolation", hub.interpolation);
+  hub.crop_mode = text_at(object, "crop_mode", hub.crop_mode);
 }
 
 /// Reads "input_size": [channels, height, width].
@@ -104,7 +104,7 @@ void crop_like_timm(json& config) {
 
 HubConfig read_hub_config(const json& root) {
   HubConfig hub;
-  hub.architecture = text_of(root, "architecture", "");
+  hub.architecture = text_at(root, "architecture", "");
   hub.architecture = hub.architecture.substr(0, hub.architecture.find('.'));
   json config = preset_of(hub.architecture);
   // Older files have these keys at the top level.

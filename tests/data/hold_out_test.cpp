@@ -62,7 +62,8 @@ TEST_CASE("each picture is held out or trained on, about the fraction of every c
   const Names tested = held(options), trained = names_of(options, Split::train);
   CHECK(tested.size() + trained.size() == 900);
   for (const std::string& name : tested) CHECK_FALSE(trained.contains(name));
-  for (const auto& [name, count] : counts_of(tested)) {
+  for (const auto& [of_class, count] : counts_of(tested)) {
+    const std::string name = of_class;
     CAPTURE(name);
     CHECK(count > 15);
     CHECK(count < 45);
