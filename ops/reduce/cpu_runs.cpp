@@ -20,7 +20,7 @@ struct Columns {
 /// The larger of two numbers, or of each lane of two vectors; a NaN on either side is kept.
 template <class V>
 V larger_or_nan(V a, V b) {
-  return (b > a) | (b != b) ? b : a;
+  return ((b > a) | (b != b)) ? b : a;
 }
 
 /// A running maximum for use with for_lanes. Unlike LaneMax it keeps NaN.
