@@ -22,6 +22,8 @@ namespace fovea {
 /// The texts that a pattern stands for, as in a shell: "x{a,b}y" is xay and xby. Braces do not
 /// nest.
 [[nodiscard]] std::vector<std::string> expand_braces(std::string_view pattern);
+/// With ASCII letters in lower case.
+[[nodiscard]] std::string lower_case(std::string text);
 [[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between);
 
 /// The integer that the whole text spells, in decimal digits with an optional minus; empty when it

@@ -98,9 +98,7 @@ std::string lowercase_ending(std::string_view name) {
   const std::size_t dot = name.find_last_of("./");
   if (dot == std::string_view::npos || dot == 0 || name[dot] == '/' || name[dot - 1] == '/')
     return {};
-  std::string ending(name.substr(dot));
-  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return ending;
+  return lower_case(std::string(name.substr(dot)));
 }
 
 const std::vector<std::string>& picture_endings() {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace fovea {
 namespace {
@@ -35,12 +35,6 @@ constexpr std::array kKinds{
     ForeignKind{"%PDF", "is a PDF document, not weights"},
 };
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// "22883" of a pointer's line "size 22883"; empty if there is none.
 std::string size_in_pointer(std::string_view pointer) {
   constexpr std::string_view kLine = "\nsize ";
@@ -52,7 +46,7 @@ std::string size_in_pointer(std::string_view pointer) {
 
 bool is_page(const std::string& text) {
   constexpr std::array kTags{"<!doctype", "<html", "<head", "<body", "<?xml", "<!--"};
-  const std::string start = lower(text.substr(0, 20));
+  const std::string start = lower_case(text.substr(0, 20));
   return std::any_of(kTags.begin(), kTags.end(),
                      [&](const char* tag) { return start.starts_with(tag); });
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -94,9 +93,7 @@ std::string class_word(std::string text) {
   }
   text.erase(0, text.rfind('.') + 1);  // npos + 1 is 0
   std::erase(text, '_');
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
+  return lower_case(text);
 }
 
 /// The number in "..., eps=1e-05)"; timm's norms have 1e-6 by themselves.
