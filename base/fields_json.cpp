@@ -1,9 +1,7 @@
 // Settings from and to JSON. A value may be native JSON or the text that follows the flag.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/fields.h"
 #include "base/files.h"
@@ -64,19 +62,6 @@ Json json_of(const Field& field) {
       },
       field.target);
 }
-
-/// The names of the objects around a place in the text. A parser would silently take the last of
-/// two equal names.
-class DistinctNames {
- public:
-  void begin(int depth) { seen_[static_cast<std::size_t>(depth) + 1].clear(); }
-  [[nodiscard]] bool is_new(int depth, const std::string& name) {
-    return seen_[static_cast<std::size_t>(depth)].insert(name).second;
-  }
-
- private:
-  std::array<std::set<std::string>, kMaxNesting + 2> seen_;
-};
 
 /// Checks depth, size, syntax and duplicate names before anything is stored. C++ comments are
 /// ignored.

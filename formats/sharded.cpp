@@ -18,20 +18,23 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 constexpr const char* kMap = "weight_map";
 
-/// Parses JSON; throws on a key that an object has twice, since the parser would keep one of them.
-json parse_without_doubles(const std::string& text, const std::string& where) {
-  check(!parse_json(text).is_discarded(), where, ": is not JSON, or nested too deeply");
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
+/// Parses JSON in which no object has a name twice.
+json parse_distinct(const std::string& text, const std::string& where) {
+  DistinctNames names;
+  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
+    check(depth <= kMaxNesting, where, ": is not JSON, or nested too deeply");
+    if (event == json::parse_event_t::object_start) names.begin(depth);
     if (event == json::parse_event_t::key) {
-      const std::string name = value.get<std::string>();
-      check(keys.back().insert(name).second, where, ": gives ", in_quotes(name), " twice");
+      const auto& name = value.get_ref<const std::string&>();
+      check(names.is_new(depth, name), where, ": gives ", in_quotes(name), " twice");
     }
     return true;
   };
-  return json::parse(text, watch);
+  try {
+    return json::parse(text, watch);
+  } catch (const json::exception&) {
+    fail(where, ": is not JSON, or nested too deeply");
+  }
 }
 
 /// A plain name: a path could lead anywhere.
@@ -82,7 +85,7 @@ Shards read_weights_index(const fs::path& path) {
   const InputFile file(path);
   check(file.size() <= kMaxIndexBytes, where, ": has ", file.size(), " bytes, expected at most ",
         kMaxIndexBytes);
-  const json root = parse_without_doubles(file.text_at(0, file.size()), where);
+  const json root = parse_distinct(file.text_at(0, file.size()), where);
   const bool has_map = root.is_object() && root.contains(kMap) && root.at(kMap).is_object();
   check(has_map, where, ": has no object ", kMap, ", expected an index of weights");
   Shards shards;
