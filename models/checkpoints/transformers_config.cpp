@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "models/checkpoints/transformers_images.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
@@ -212,14 +213,16 @@ void add_clip(const TransformersSettings& s, json& config) {
 /// The registry's name of a model of these sizes; of another width or depth, the name of "base".
 std::string name_of_sizes(const json& config) {
   if (config.at("family") == "mae") return "mae";
-  const auto name_of = [&](const std::string& size) {
-    const json& image = config.at("img_size");
-    const bool oblong = image.is_array() && image[0] != image[1];
-    const std::string side = oblong ? json_text(image[0]) + "x" + json_text(image[1])
-                                    : json_text(image.is_array() ? image[0] : image);
-    return config.at("family").get<std::string>() + "_" + size +
-           (config.value("distilled", false) ? "_distilled" : "") + "_patch" +
-           json_text(config.at("patch_size")) + "_" + side;
+  std::array<std::int64_t, 2> image{};
+  std::int64_t patch = 0;
+  ConfigReader r("model config", config);
+  r.read_size("img_size", image);
+  r.read("patch_size", patch, 1, 65536);
+  const std::string side = std::to_string(image[0]);
+  const auto name_of = [&](const char* size) {
+    return text_of(config.at("family").get<std::string>(), "_", size,
+                   config.value("distilled", false) ? "_distilled" : "", "_patch", patch, "_", side,
+                   image[0] == image[1] ? "" : "x" + std::to_string(image[1]));
   };
   for (const char* size : {"tiny", "small", "base", "large", "huge"}) {
     const json sizes = preset(name_of(size));

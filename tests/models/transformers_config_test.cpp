@@ -156,7 +156,22 @@ TEST_CASE("preprocessor_config.json: colours, sizes, crops, filters") {
                  "preprocessor_config.json: is not a JSON object"));
 }
 
-TEST_CASE("what no model here is, and values of another type") {
+TEST_CASE("a hub of transformers has the registry's name of its sizes") {
+  const auto name_of = [](json root) {
+    const TemporaryFolder folder;
+    return read_transformers_config(root, folder.path()).architecture;
+  };
+  json base{{"model_type", "vit"}, {"architectures", {"ViTModel"}}};
+  CHECK(name_of(base) == "vit_base_patch16_224");
+  base["image_size"] = {96, 128};
+  CHECK(name_of(base) == "vit_base_patch16_96x128");
+  base.update({{"hidden_size", 384}, {"num_attention_heads", 6}, {"intermediate_size", 1536}});
+  CHECK(name_of(base) == "vit_small_patch16_96x128");
+  base["hidden_size"] = 48;  // of no size in the registry
+  CHECK(name_of(base) == "vit_base_patch16_96x128");
+}
+
+TEST_CASE("other models and values of another type are rejected") {
   CHECK_FALSE(is_transformers_config({{"model_type", "swin"}}));
   CHECK_FALSE(is_transformers_config({{"model_type", 3}}));
   CHECK_FALSE(is_transformers_config(json::array()));
@@ -176,6 +191,12 @@ TEST_CASE("what no model here is, and values of another type") {
   root["hidden_size"] = 24;
   root["qkv_bias"] = 1;
   CHECK(contains(refusal(root), "qkv_bias: got 1, expected true or false"));
+  root["qkv_bias"] = nullptr;
+  for (const json& size :
+       {json::array(), json({224}), json({0, 32}), json("large"), json{{"a", 1}}}) {
+    root["image_size"] = size;
+    CHECK(contains(refusal(root), "img_size: got "));
+  }
   CHECK(settings_of({{"model_type", "vit"}, {"architectures", {"CLIPModel"}}})["num_classes"] ==
         512);  // wrong, but no crash
   CHECK(contains(refusal({{"model_type", "clip"}, {"vision_config", 3}}), "vision_config: got 3"));
