@@ -31,7 +31,7 @@ bool selects_some(const std::filesystem::path& path, const SplitKey& split) {
 /// is left to read_weights(), which says what there is.
 SplitKey split_key(const std::filesystem::path& path, const WeightsKey& key) {
   const std::string& name = key.name;
-  for (std::size_t dot = name.rfind('.'); !name.empty();) {
+  for (std::size_t dot = name.rfind('.');;) {
     const bool whole = dot == std::string::npos;
     const std::string dictionary = whole ? "" : name.substr(0, dot);
     const SplitKey split{{dictionary, key.is_shared}, whole ? name : name.substr(dot + 1)};
@@ -53,7 +53,8 @@ bool is_dictionary(const std::filesystem::path& path, const WeightsKey& key) {
 }  // namespace
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const WeightsKey& key) {
-  const SplitKey split = is_dictionary(path, key) ? SplitKey{key} : split_key(path, key);
+  const bool is_whole = key.name.empty() || is_dictionary(path, key);
+  const SplitKey split = is_whole ? SplitKey{key} : split_key(path, key);
   WeightsFile file = read_weights(path, split.dictionary);
   Checkpoint checkpoint{{}, std::move(file.metadata)};
   // "." is the outermost dictionary, or in a file without dictionaries the outermost encoder.

@@ -70,12 +70,11 @@ class SoftmaxHeads : public AttentionHeads {
   [[nodiscard]] Tensor operator()(const Tensor& projected, Context& ctx,
                                   const Positions& where) const override {
     const Tensor qkv = norm_(projected);
-    const std::string name = "attn/" + std::to_string(config_.block);
-    if (ctx.tap) ctx.show(name + "/qkv", qkv);
+    if (ctx.tap) ctx.show(tap_name("qkv"), qkv);
     const std::int64_t H = config_.heads;
     const Tensor bias =
         relative_ ? relative_->logits(heads_of(qkv, H, 0), where.grid) : Tensor();  // [B, H, N, N]
-    if (ctx.tap && bias.defined()) ctx.show(name + "/bias", bias);
+    if (ctx.tap && bias.defined()) ctx.show(tap_name("bias"), bias);
     if (drop_.drops(ctx)) {
       return joined(attend_with_dropout(heads_of(qkv, H, 0), heads_of(qkv, H, 1),
                                         heads_of(qkv, H, 2), bias, drop_, ctx));
@@ -84,6 +83,10 @@ class SoftmaxHeads : public AttentionHeads {
   }
 
  private:
+  [[nodiscard]] std::string tap_name(const char* what) const {
+    return "attn/" + std::to_string(config_.block) + "/" + what;
+  }
+
   HeadsConfig config_;
   QkNorm norm_;
   Dropout drop_;
