@@ -19,9 +19,14 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Fills `out` from the front and returns the number of bytes; `ended` tells whether the data
-  /// end. zlib counts in 32 bits, so long data pass in pieces.
-  std::size_t run(std::string_view packed, std::string& out, bool& ended) {
+  struct Result {
+    std::size_t written;  ///< bytes at the front of the output
+    bool ended;           ///< whether the compressed data end there
+  };
+
+  /// Decompresses into `out`, which keeps its size. zlib counts in 32 bits, so long data pass in
+  /// pieces.
+  Result run(std::string_view packed, std::string& out) {
     constexpr std::size_t kPiece = std::numeric_limits<uInt>::max();
     std::size_t read = 0, written = 0;
     int status = Z_OK;
@@ -37,8 +42,7 @@ class Inflater {
       read += in - stream_.avail_in;
       written += room - stream_.avail_out;
     }
-    ended = status == Z_STREAM_END;
-    return written;
+    return {written, status == Z_STREAM_END};
   }
 
  private:
@@ -52,8 +56,7 @@ std::string inflate(std::string_view packed, std::uint64_t size, const std::stri
   check(size / 1032 <= packed.size(), where, ": its compressed data are damaged: ", packed.size(),
         " bytes cannot be the compressed form of ", size);
   std::string data(size + 1, '\0');
-  bool ended = false;
-  const std::size_t written = Inflater().run(packed, data, ended);
+  const auto [written, ended] = Inflater().run(packed, data);
   check(written <= size, where, ": decompresses to more than the ", size, " bytes expected");
   check(ended, where, ": its compressed data are damaged");
   check(written == size, where, ": decompresses to ", written, " bytes, expected ", size);

@@ -54,13 +54,18 @@ bool names_no_split(const DatasetOptions& options) {
   return !is_named && is_folder(options.data_dir) && !has_usual(options.data_dir);
 }
 
-/// Whether the split consists of data_dir itself. Pictures directly in it count for a flat folder
-/// of test pictures, or for a task without labels.
-bool is_split_itself(const DatasetOptions& options, Split split) {
-  const bool is_wanted = (split == Split::train) == (options.val_fraction > 0);
-  if (!is_wanted || !names_no_split(options)) return false;
+/// Whether data_dir itself can be the split. Pictures directly in it count for a flat folder of
+/// test pictures, or for a task without labels.
+bool can_be_split(const DatasetOptions& options, Split split) {
+  if (!names_no_split(options)) return false;
   const bool may_be_flat = split == Split::test || !options.labelled;
   return holds_class_folders(options.data_dir) || (may_be_flat && holds_picture(options.data_dir));
+}
+
+/// Whether the split consists of data_dir itself.
+bool is_split_itself(const DatasetOptions& options, Split split) {
+  const bool is_wanted = (split == Split::train) == (options.val_fraction > 0);
+  return is_wanted && can_be_split(options, split);
 }
 
 /// "train, training".
@@ -95,8 +100,7 @@ fs::path find_split_folder(const DatasetOptions& options, Split split) {
 bool is_one_folder(const DatasetOptions& given) {
   DatasetOptions options = given;
   options.data_dir = data_folder(given);
-  options.val_fraction = 0.5;
-  return options.val_labels.empty() && is_split_itself(options, Split::train);
+  return options.val_labels.empty() && can_be_split(options, Split::train);
 }
 
 void fail_without_split(const DatasetOptions& options, Split split) {

@@ -23,7 +23,7 @@ class NpzFile {
   NpzFile(const ByteSource& source, std::string where);
 
   [[nodiscard]] const std::vector<StoredEntry>& entries() const { return entries_; }
-  /// Names of members that are no arrays of numbers; they are skipped.
+  /// Names of members that are not arrays of numbers; they are skipped.
   [[nodiscard]] const std::vector<std::string>& others() const { return others_; }
 
   /// All arrays, converted to held_dtype().

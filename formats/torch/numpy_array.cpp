@@ -53,15 +53,6 @@ std::vector<std::int64_t> shape_of(const Pickle& pickle, PickleRef ref, const st
   return shape;
 }
 
-void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& where) {
-  const std::vector<PickleRef>* arguments = arguments_of(pickle, dtype, "numpy.dtype");
-  const std::string name = arguments == nullptr || arguments->empty()
-                               ? ""
-                               : bytes_of(pickle, arguments->front()).value_or("");
-  check(name == "u1", where, ": is an array of ", name.empty() ? "an unknown type" : name,
-        ", expected u1 (bytes)");
-}
-
 /// The components of a pickled array.
 struct Parts {
   PickleRef shape, dtype, bytes;
@@ -95,6 +86,13 @@ std::optional<std::pair<std::string, std::string>> numpy_dtype_of(const Pickle& 
   if (state == pickle.states.end() || pickle.at(state->second).items.size() < 2)
     return {{name, ""}};
   return {{name, bytes_of(pickle, pickle.at(state->second).items[1]).value_or("")}};
+}
+
+void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& where) {
+  const auto type = numpy_dtype_of(pickle, dtype);
+  const std::string name = type ? type->first : "";
+  check(name == "u1", where, ": is an array of ", name.empty() ? "an unknown type" : name,
+        ", expected u1 (bytes)");
 }
 
 /// A tuple of sizes; empty for other values and shapes that cannot be held.

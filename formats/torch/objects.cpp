@@ -104,7 +104,7 @@ class Arguments {
 
 /// A function and its arguments.
 struct Call {
-  std::string_view name;  ///< empty if a value is no call
+  std::string_view name;  ///< empty if a value is not a call
   const PickleValue* arguments = nullptr;
 };
 

@@ -25,7 +25,7 @@ struct NamedValue {
 
 struct NamedValues {
   std::vector<NamedValue> weights;
-  std::vector<std::string> others;  ///< names of values that are no weights
+  std::vector<std::string> others;  ///< names of values that are not weights
 };
 
 /// The weights of a dictionary by its keys, or of a module as its state_dict() names them: the
