@@ -25,7 +25,7 @@ struct Misfit {
 [[nodiscard]] std::string misfit_text(const Misfit& misfit, const TensorMap& file,
                                       const Model& model, bool all_names);
 
-/// True for a scalar integer, such as the counter of averaged weights. It is no weight.
+/// True for a scalar integer, such as the counter of averaged weights. It is not a weight.
 [[nodiscard]] bool is_counter(const Tensor& tensor);
 
 }  // namespace fovea

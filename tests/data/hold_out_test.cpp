@@ -134,7 +134,7 @@ TEST_CASE("no picture to train on becomes one to test on while a class grows") {
   }
 }
 
-TEST_CASE("a class that is empty, and folders without any, are told") {
+TEST_CASE("an empty class and a folder without classes are reported") {
   const TemporaryFolder folder;
   add_pictures(folder / "cat", 0, 4);
   fs::create_directories(folder / "dog");

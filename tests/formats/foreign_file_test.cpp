@@ -1,4 +1,4 @@
-// What is no weights file is called what it is.
+// Files that are not weights get an error that names what they are.
 #include "formats/foreign_file.h"
 
 #include <doctest/doctest.h>

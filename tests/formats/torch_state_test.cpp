@@ -144,7 +144,7 @@ TEST_CASE("a list or tuple, an object or another dictionary around the weights")
   CHECK(contains(message("](NNe"), "contains no dictionary of tensors; \"0\" is None"));
 }
 
-TEST_CASE("counters and states of random generators are no weights") {
+TEST_CASE("counters and states of random generators are not weights") {
   const PyStorages storages{{"0", kStorage.at("0")}, {"1", std::string(16, '\0')}};
   const std::string bytes =
       PyTensor{.key = "1", .type = "ByteStorage", .count = 16, .sizes = {16}, .strides = {1}}

@@ -80,7 +80,7 @@ TEST_CASE("a missing part of the model is named too") {
   CHECK(contains(said, "the model has a norm after average pooling"));
 }
 
-TEST_CASE("a counter is no weight, whatever it is called") {
+TEST_CASE("a counter is not a weight, whatever its name") {
   TensorMap tensors = state_of(*small());
   tensors["num_updates"] = full({}, 7, {DType::i64, {}});
   tensors["swa.n_averaged"] = full({1}, 7, {DType::i64, {}});

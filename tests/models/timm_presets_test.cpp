@@ -70,7 +70,7 @@ TEST_CASE("timm's names hold for other patches and images") {
   // These two differ in more than the image.
   CHECK_FALSE(preset("vit_large_patch16_siglip_384").contains("act_layer"));
   CHECK(preset("vit_large_patch16_siglip_512")["act_layer"] == "gelu_tanh");
-  CHECK(preset("aimv2_1b_patch14_224")["embed_dim"] == 2048);  // 1b is no number
+  CHECK(preset("aimv2_1b_patch14_224")["embed_dim"] == 2048);  // 1b is not a number
   for (const char* name :
        {"vit_base_patch#_clip_#", "vit_base_patch16_clip", "aimv2_1b", "vit_base_patch14_dinov2_",
         "deit3_small_patch16_224_384", "test_vit5", "vit_base_patch16_36x1_224"}) {

@@ -76,7 +76,8 @@ TEST_CASE("a configuration of newer settings rebuilds the same model") {
   CHECK(make_model_like(*model)->info().config == model->info().config);
 }
 
-TEST_CASE("init_values null or 0 is no layer scale; in res_post it is the norms' initial weight") {
+TEST_CASE(
+    "init_values null or 0 means no layer scale; in res_post it is the norms' initial weight") {
   CHECK(!make_model_from_config(vit({{"init_values", nullptr}}))
              ->store()
              .find("blocks.0.ls1.gamma")
