@@ -75,10 +75,8 @@ class Machine {
         return set_state(pop());
       case 'Q':  // BINPERSID
         return push_with(Kind::persistent, {pop()});
-      case 0x97: {  // NEXT_BUFFER: bytes that are kept apart from the pickle
-        push({});
-        return push_with(Kind::persistent, {pop()});
-      }
+      case 0x97:  // NEXT_BUFFER: bytes that are kept apart from the pickle
+        return push_with(Kind::persistent, {no_id()});
       case 0x98:  // READONLY_BUFFER: of the buffer on top
         return put_back(pop());
       case 0x82:  // EXT1, EXT2, EXT4: a class by its number in copyreg's registry
@@ -305,6 +303,15 @@ class Machine {
 
   PickleRef pop() { return pop_many(1).front(); }
 
+  /// The id of all buffers, None: one value, so that an instruction of one byte makes only one.
+  PickleRef no_id() {
+    if (!no_id_) {
+      push({});
+      no_id_ = pop();
+    }
+    return *no_id_;
+  }
+
   std::string pop_text() {
     const PickleValue& value = pickle_.at(pop());
     require(value.kind == Kind::text, "has a name that is not a string");
@@ -404,6 +411,7 @@ class Machine {
   std::size_t copied_ = 0;  ///< entries that were copied from lists
   Pickle pickle_;
   std::vector<PickleRef> stack_;
+  std::optional<PickleRef> no_id_;
   std::vector<std::size_t> marks_;  ///< stack height at each MARK
   std::unordered_map<std::uint32_t, PickleRef> memo_;
 };
