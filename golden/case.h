@@ -22,7 +22,8 @@ class GradientSet {
   /// file.
   void add(const std::string& where, const Tensor& ours, const Tensor& reference,
            bool zero_in_theory);
-  [[nodiscard]] std::vector<Comparison> compare(Precision precision) const;
+  /// `family` is that of the file.
+  [[nodiscard]] std::vector<Comparison> compare(Precision precision, std::string_view family) const;
 
  private:
   struct Item {
@@ -112,6 +113,8 @@ void check_classifier(Case& c);
 [[nodiscard]] StepLoss classifier_loss(Case& c, const TrainingCase& training, Model& model);
 void check_mae(Case& c);
 [[nodiscard]] StepLoss mae_loss(Case& c, const TrainingCase& training, Model& model);
+void check_vae(Case& c);
+[[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
 /// The loss of any task.
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 

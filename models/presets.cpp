@@ -32,6 +32,7 @@ struct NameRow {
   std::vector<Word> words{};            ///< words in the order in which they appear
   std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
   void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
+  std::int64_t image = 0;  ///< size for names without IMAGE; 0: the name contains it
   /// For families with names FAMILY_ENCODER, instead of size, words and patch: the encoder's
   /// families.
   std::vector<std::string> encoders{};
@@ -65,6 +66,12 @@ std::map<std::string, json> pervit_sizes() {
   return {{"tiny", size(4, {128, 192, 224, 280}, {3, 48, 64, 96, 128})},
           {"small", size(8, {272, 320, 368, 464}, {3, 64, 128, 192, 272})},
           {"medium", size(12, {312, 468, 540, 684}, {3, 64, 192, 256, 312})}};
+}
+
+/// f is the factor by which a side shrinks; these are the KL autoencoders of latent diffusion.
+std::map<std::string, json> vae_sizes() {
+  return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
+          {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
 }
 
 /// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
@@ -135,6 +142,11 @@ const std::vector<NameRow>& rows() {
        .encoders = {"vit", "pit"},
        .customary = {"vit_{base_patch16,large_patch16,huge_patch14,tiny_patch4_32}",
                      "pit_{tiny,small}{,_patch2}_32"}},
+      {.family = "vae",
+       .sizes = vae_sizes(),
+       .patch = kNoPatch,
+       .image = 256,
+       .customary = {"f4", "f8"}},
       {.family = "linear", .customary = {""}}};
   return all;
 }
@@ -153,6 +165,7 @@ std::int64_t read_patch(const std::string& part) {
 
 /// Parses SIZE[_WORD ...][_patchP]_IMAGE; null if the name does not have this form.
 json read_sized(const NameRow& row, std::vector<std::string> parts) {
+  if (row.image > 0 && parts.size() == 1) parts.push_back(std::to_string(row.image));
   if (parts.size() < 2 || !is_image(parts.back())) return {};
   const auto size = row.sizes.find(parts.front());
   if (size == row.sizes.end()) return {};

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
+#include "train/tasks/autoencoding.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/masked_autoencoding.h"
 
@@ -29,6 +30,8 @@ const std::array kTasks{
             "imagenet_deit_tiny", "finetune"},
     TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
             "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base", ""},
+    TaskRow{TaskKind::autoencoding, autoencoding_settings, "image autoencoders",
+            "./run train_vae trains", "builtin_vae", "cifar_vae", "imagenet_vae_f8", ""},
 };
 
 const TaskRow& row_of(TaskKind kind) {
