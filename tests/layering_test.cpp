@@ -66,13 +66,15 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"engine", {"base"}},
       {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
+      {"diffusion", {"base", "engine", "ops"}},
       {"data", {"base", "engine", "formats"}},
       {"models", {"base", "engine", "formats", "ops"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "formats", "ops", "data", "models", "figures", "optim"});
+    besides.insert(
+        {"base", "engine", "formats", "ops", "diffusion", "data", "models", "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
