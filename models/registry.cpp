@@ -12,6 +12,7 @@
 #include "models/config_reader.h"
 #include "models/cpvt.h"
 #include "models/deit.h"
+#include "models/dit.h"
 #include "models/linear_model.h"
 #include "models/mae.h"
 #include "models/model_as.h"
@@ -81,6 +82,11 @@ std::unique_ptr<Model> build_mae(const json& config, const Request& r) {
   return std::make_unique<Mae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_dit(const json& config, const Request& r) {
+  const DitConfig c = read_dit_config(config);
+  return std::make_unique<Dit>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
@@ -100,6 +106,7 @@ const std::vector<Family>& families() {
                                        {"cpvt", TaskKind::classification, build_cpvt},
                                        {"pervit", TaskKind::classification, build_pervit},
                                        {"mae", TaskKind::masked_autoencoding, build_mae},
+                                       {"dit", TaskKind::diffusion, build_dit},
                                        {"linear", TaskKind::classification, build_linear}};
   return all;
 }
