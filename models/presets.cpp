@@ -31,6 +31,7 @@ struct NameRow {
   std::map<std::string, json> sizes{};  ///< settings of each size; empty: the name is FAMILY alone
   std::vector<Word> words{};            ///< words in the order in which they appear
   std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
+  bool is_patch_first = false;  ///< the form is FAMILY_SIZE_P[_IMAGE]; without image: a latent
   void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
   std::int64_t image = 0;  ///< size for names without IMAGE; 0: the name contains it
   /// For families with names FAMILY_ENCODER, instead of size, words and patch: the encoder's
@@ -72,6 +73,14 @@ std::map<std::string, json> pervit_sizes() {
 std::map<std::string, json> vae_sizes() {
   return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
           {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
+}
+
+/// DiT tab. 1.
+std::map<std::string, json> dit_sizes() {
+  return {{"s", width_depth_heads(384, 12, 6)},
+          {"b", width_depth_heads(768, 12, 12)},
+          {"l", width_depth_heads(1024, 24, 16)},
+          {"xl", width_depth_heads(1152, 28, 16)}};
 }
 
 /// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
@@ -147,6 +156,10 @@ const std::vector<NameRow>& rows() {
        .patch = kNoPatch,
        .image = 256,
        .customary = {"f4", "f8"}},
+      {.family = "dit",
+       .sizes = dit_sizes(),
+       .is_patch_first = true,
+       .customary = {"{s,b,l,xl}_{1,2,4,8}", "{s,b}_{2,4}_32"}},
       {.family = "linear", .customary = {""}}};
   return all;
 }
@@ -193,6 +206,22 @@ json read_sized(const NameRow& row, std::vector<std::string> parts) {
   return config;
 }
 
+/// Parses SIZE_P[_IMAGE]; null if the name does not have this form. Without image size the model
+/// works on the latents of a 256x256 image: 32x32 with 4 channels.
+json read_patch_first(const NameRow& row, const std::vector<std::string>& parts) {
+  if (parts.size() != 2 && parts.size() != 3) return {};
+  const auto size = row.sizes.find(parts[0]);
+  const std::int64_t patch = read_patch("patch" + parts[1]);
+  if (size == row.sizes.end() || patch == 0) return {};
+  const bool is_latent = parts.size() == 2;
+  if (!is_latent && !is_image(parts[2])) return {};
+  json config = size->second;
+  config["img_size"] = is_latent ? json(32) : parse_config_value(parts[2]);
+  config["patch_size"] = patch;
+  config["in_chans"] = is_latent ? 4 : 3;
+  return config;
+}
+
 json read_preset(const std::string& name);
 
 /// Parses ENCODER. Official names omit the image size if it is 224.
@@ -218,6 +247,8 @@ json read_preset(const std::string& name) {
   json config = row->settings;
   if (!row->encoders.empty()) {
     config = read_encoder(*row, rest);
+  } else if (row->is_patch_first) {
+    config = read_patch_first(*row, split_text(rest, '_'));
   } else if (!row->sizes.empty()) {
     config = read_sized(*row, split_text(rest, '_'));
   } else if (end < name.size()) {

@@ -12,6 +12,7 @@
 #include "models/config_reader.h"
 #include "models/cpvt.h"
 #include "models/deit.h"
+#include "models/dit.h"
 #include "models/linear_model.h"
 #include "models/mae.h"
 #include "models/model_as.h"
@@ -88,6 +89,11 @@ std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
   return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_dit(const json& config, const Request& r) {
+  const DitConfig c = read_dit_config(config);
+  return std::make_unique<Dit>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
@@ -108,6 +114,7 @@ const std::vector<Family>& families() {
                                        {"pervit", TaskKind::classification, build_pervit},
                                        {"mae", TaskKind::masked_autoencoding, build_mae},
                                        {"vae", TaskKind::autoencoding, build_vae},
+                                       {"dit", TaskKind::diffusion, build_dit},
                                        {"linear", TaskKind::classification, build_linear}};
   return all;
 }
