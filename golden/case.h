@@ -120,6 +120,7 @@ void check_dit(Case& c);
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 
 // Files that do not belong to a model family.
+void check_dit_diffusion(Case& c);
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);

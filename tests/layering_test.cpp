@@ -413,11 +413,16 @@ TEST_CASE("a flag stands where its option is declared, where its field is and wh
 
 TEST_CASE("a task is named by its own files, its row, its program, and what shows its models") {
   const std::vector<File> files = files_of_the_tree();
-  for (const std::string& path : product_files_with(files, "TaskKind::masked_autoencoding")) {
-    INFO(path);
-    CHECK(matches(path,
-                  "train/tasks/masked_autoencoding.*|train/start/tasks\\.cpp|apps/train_mae\\.cpp|"
-                  "models/.*|settings/model_settings\\.cpp|(golden|inspect)/.*"));
+  const std::map<std::string, std::string> programs{{"masked_autoencoding", "train_mae"},
+                                                    {"diffusion", "train_diffusion"}};
+  for (const auto& entry : programs) {
+    const std::string task = entry.first, program = entry.second;
+    for (const std::string& path : product_files_with(files, "TaskKind::" + task)) {
+      INFO(path);
+      CHECK(matches(path, "train/tasks/" + task + ".*|train/start/tasks\\.cpp|apps/" + program +
+                              "\\.cpp|models/.*|settings/model_settings\\.cpp|"
+                              "(golden|inspect)/.*"));
+    }
   }
 }
 
