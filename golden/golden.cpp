@@ -24,6 +24,7 @@ constexpr std::array kTasks{
     TaskRow{TaskKind::classification, check_classifier, classifier_loss},
     TaskRow{TaskKind::masked_autoencoding, check_mae, mae_loss},
     TaskRow{TaskKind::diffusion, check_dit, dit_loss},
+    TaskRow{TaskKind::autoencoding, check_vae, vae_loss},
 };
 
 const TaskRow& row_of(TaskKind task) {

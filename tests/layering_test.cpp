@@ -132,7 +132,8 @@ Objections knows_a_task(const File& file) {
     return {};
   }
   return lines_where(file, [](const std::string& line) {
-    return matches(included(line), "train/tasks/.*|models/mae\\.h|report/classifier_sections\\.h");
+    return matches(included(line),
+                   "train/tasks/.*|models/(mae|vae)\\.h|report/classifier_sections\\.h");
   });
 }
 
@@ -423,6 +424,16 @@ TEST_CASE("a task is named by its own files, its row, its program, and what show
                               "\\.cpp|models/.*|settings/model_settings\\.cpp|"
                               "(golden|inspect)/.*"));
     }
+  }
+}
+
+TEST_CASE("autoencoding is named by its own files, its row, its program, and its models") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const std::string& path : product_files_with(files, "TaskKind::autoencoding")) {
+    INFO(path);
+    CHECK(matches(path,
+                  "train/tasks/autoencoding.*|train/start/tasks\\.cpp|apps/train_vae\\.cpp|"
+                  "models/.*|settings/model_settings\\.cpp|golden/.*"));
   }
 }
 
