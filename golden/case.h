@@ -119,5 +119,6 @@ void check_mae(Case& c);
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);
+void check_measures(Case& c);
 
 }  // namespace fovea::golden
