@@ -127,5 +127,6 @@ void check_dit_diffusion(Case& c);
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);
+void check_measures(Case& c);
 
 }  // namespace fovea::golden
