@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
+#include "train/tasks/autoencoding.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/diffusion.h"
 #include "train/tasks/masked_autoencoding.h"
@@ -36,6 +37,9 @@ const std::array kTasks{
             []() -> std::unique_ptr<TaskSettings> { return std::make_unique<DiffusionSettings>(); },
             "diffusion models", "./run train_diffusion trains", "builtin_dit", "cifar_dit",
             "photographs_dit", "latents_dit", ""},
+    TaskRow{TaskKind::autoencoding, autoencoding_settings, "image autoencoders",
+            "./run train_vae trains", "builtin_vae", "cifar_vae", "imagenet_vae_f8",
+            "imagenet_vae_f8", ""},
 };
 
 const TaskRow& row_of(TaskKind kind) {
