@@ -31,6 +31,7 @@ struct Row {
 
 constexpr auto kClassifiers = TaskKind::classification;
 constexpr auto kAutoencoders = TaskKind::masked_autoencoding;
+constexpr auto kDiffusion = TaskKind::diffusion;
 constexpr std::nullopt_t kAll = std::nullopt;
 
 constexpr Row kRows[] = {
@@ -58,6 +59,9 @@ constexpr Row kRows[] = {
     {kAutoencoders, "MAE", "decoder-embed-dim", Kind::value, "width of the decoder's tokens"},
     {kAutoencoders, "MAE", "decoder-depth", Kind::value, "blocks of the decoder"},
     {kAutoencoders, "MAE", "decoder-num-heads", Kind::value, "attention heads of the decoder"},
+    {kDiffusion, "DiT", "learn-sigma", Kind::yes_no, "also predict variances"},
+    {kDiffusion, "DiT", "class-dropout-prob", Kind::value,
+     "share of the labels dropped in training, for guidance; 0: no null class"},
     {kClassifiers, "CPVT", "peg-positions", Kind::list,
      "PEGs after these blocks, -1: before the first"},
     {kClassifiers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},

@@ -113,6 +113,7 @@ def main():
         checks = Checks(programs, pathlib.Path(folder))
         check_training(checks, "train_cifar", "vit_tiny_patch8_32")
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *MAE)
+        check_training(checks, "train_diffusion", "dit_s_8_32")
         check_evaluate(checks, "train_cifar")
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])

@@ -4,6 +4,7 @@ PROGRAMS = {
     "train_cifar": ["--model", "vit_tiny_patch8_32"],
     "train_mae": ["--model", "mae_vit_tiny_patch8_32", "--decoder-embed-dim", "8", "--decoder-depth", "1",
                   "--decoder-num-heads", "2"],
+    "train_diffusion": ["--model", "dit_s_8_32", "--num-sampling-steps", "2"],
 }
 
 
@@ -14,4 +15,5 @@ def tiny_model(program, dim=24, depth=1, heads=2):
 
 def program_of(flags):
     """The program that trains the model selected by the flags."""
-    return "train_mae" if flags[flags.index("--model") + 1].startswith("mae_") else "train_cifar"
+    family = flags[flags.index("--model") + 1].split("_")[0]
+    return {"mae": "train_mae", "dit": "train_diffusion"}.get(family, "train_cifar")
