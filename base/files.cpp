@@ -2,30 +2,25 @@
 #include "base/files.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/new_file.h"
+#include "base/posix_calls.h"
 
 namespace fovea {
 namespace fs = std::filesystem;
 namespace {
-
-[[noreturn]] void fail_errno(std::string_view action, const fs::path& path, int error = errno) {
-  fail("cannot ", action, " ", path.string(), ": ", std::generic_category().message(error));
-}
 
 /// A regular file opened for reading, and its size. Does not block on a pipe without a writer.
 struct OpenedFile {
@@ -42,79 +37,7 @@ struct OpenedFile {
   }
 };
 
-/// Returns false, with errno set, if not everything could be written.
-bool write_all(int descriptor, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(descriptor, content.data(), content.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
-std::string temporary_prefix(const fs::path& path) {
-  return "." + path.filename().string() + ".tmp-";
-}
-
-/// A unique name next to `path`: ".name.tmp-<process>-<count>".
-fs::path temporary_beside(const fs::path& path) {
-  static std::atomic<unsigned> count = 0;
-  return folder_of(path) /
-         (temporary_prefix(path) + std::to_string(::getpid()) + "-" + std::to_string(count++));
-}
-
-/// Removes temporaries of `path` left by processes that were killed while writing.
-void remove_stale_temporaries(const fs::path& path) {
-  const std::string prefix = temporary_prefix(path);
-  std::error_code ignored;
-  fs::directory_iterator entry(folder_of(path), ignored);
-  for (; !ignored && entry != fs::directory_iterator(); entry.increment(ignored)) {
-    const std::string name = entry->path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    pid_t process = 0;
-    const char* const digits = name.c_str() + prefix.size();
-    const auto parsed = std::from_chars(digits, name.c_str() + name.size(), process);
-    const bool is_ours = parsed.ec == std::errc() && *parsed.ptr == '-' && process > 0;
-    std::error_code remove_failed;
-    if (is_ours && ::kill(process, 0) != 0 && errno == ESRCH) {
-      fs::remove(entry->path(), remove_failed);
-    }
-  }
-}
-
-/// Makes the rename itself survive a power failure. Some file systems cannot sync a folder
-/// (EINVAL).
-void sync_folder(const fs::path& folder) {
-  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const bool ok = descriptor.is_open() && (::fsync(descriptor.get()) == 0 || errno == EINVAL);
-  if (!ok && errno != EACCES) fail_errno("sync", folder);
-}
-
 using Append = std::function<void(std::string_view)>;
-
-/// Fills `path` with the output of `produce`; errors name `target`.
-void write_new(const fs::path& path, int flags, const fs::path& target,
-               const std::function<void(const Append&)>& produce) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666));
-  if (!file.is_open()) fail_errno("write", target);
-  produce([&](std::string_view content) {
-    if (!write_all(file.get(), content)) fail_errno("write", target);
-  });
-  const bool synced = ::fsync(file.get()) == 0 || errno == EINVAL;  // pipes cannot be synced
-  if (!synced || !file.close()) fail_errno("write", target);
-}
-
-struct RemoveOnExit {
-  const fs::path& path;
-  ~RemoveOnExit() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
-};
 
 }  // namespace
 
@@ -141,22 +64,9 @@ std::string read_file(const fs::path& path) {
 
 void write_file_atomically(const fs::path& path,
                            const std::function<void(const Append&)>& produce) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (fs::is_directory(status)) fail_errno("write", path, EISDIR);
-  if (fs::exists(status) &&
-      !fs::is_regular_file(status)) {  // a device or pipe must not be replaced by a file
-    write_new(path, 0, path, produce);
-    return;
-  }
-  fs::path target = fs::canonical(path, ignored);  // resolves a symbolic link, so that it stays
-  if (target.empty()) target = path;
-  remove_stale_temporaries(target);
-  const fs::path temporary = temporary_beside(target);
-  const RemoveOnExit guard{temporary};  // after the rename there is nothing left to remove
-  write_new(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, path, produce);
-  if (::rename(temporary.c_str(), target.c_str()) != 0) fail_errno("write", path);
-  sync_folder(folder_of(target));
+  NewFile file(path);
+  produce([&](std::string_view content) { file.append(content); });
+  file.finish();
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
@@ -242,7 +152,7 @@ AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
 }
 
 AppendFile::~AppendFile() {
-  if (file_.is_open()) write_all(file_.get(), pending_);
+  if (file_.is_open()) static_cast<void>(write_all(file_.get(), pending_));
 }
 
 void AppendFile::flush() {

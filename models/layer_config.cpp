@@ -71,12 +71,16 @@ void read_image(ConfigReader& r, PatchConfig& c) {
   r.read("in_chans", c.in_chans, 1, 65536);
 }
 
-void read_encoder(ConfigReader& r, EncoderConfig& c) {
+void read_widths(ConfigReader& r, EncoderConfig& c) {
   for (const char* key : {"embed_dim", "depth", "num_heads"}) r.require(key);
   r.read("embed_dim", c.embed_dim, 1, 1 << 20);
   r.read("depth", c.depth, 0, 10000);
   r.read("num_heads", c.num_heads, 1, 1 << 20);
   r.read("mlp_ratio", c.mlp_ratio, 0, 1024);
+}
+
+void read_encoder(ConfigReader& r, EncoderConfig& c) {
+  read_widths(r, c);
   r.read("qkv_bias", c.qkv_bias);
   r.read("norm_eps", c.norm_eps, 0, 1);
   r.read("drop_path", c.drop_path, 0, 0.999);
@@ -133,11 +137,15 @@ void write_image(json& config, const PatchConfig& c) {
   if (c.crop_to_patches) config["crop_to_patches"] = true;
 }
 
-void write_encoder(json& config, const EncoderConfig& c) {
+void write_widths(json& config, const EncoderConfig& c) {
   config["embed_dim"] = c.embed_dim;
   config["depth"] = c.depth;
   config["num_heads"] = c.num_heads;
   config["mlp_ratio"] = c.mlp_ratio;
+}
+
+void write_encoder(json& config, const EncoderConfig& c) {
+  write_widths(config, c);
   config["qkv_bias"] = c.qkv_bias;
   config["norm_eps"] = c.norm_eps;
   config["drop_path"] = c.drop_path;

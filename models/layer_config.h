@@ -14,8 +14,9 @@ namespace fovea {
 
 /// Reads img_size (required), patch_size, in_chans.
 void read_image(ConfigReader& r, PatchConfig& c);
-/// Reads embed_dim, depth, num_heads (all required), mlp_ratio, qkv_bias, norm_eps, drop_path, and
-/// the settings of other forms of blocks.
+/// Reads embed_dim, depth, num_heads (all required), mlp_ratio.
+void read_widths(ConfigReader& r, EncoderConfig& c);
+/// Reads these, qkv_bias, norm_eps, drop_path, and the settings of other forms of blocks.
 void read_encoder(ConfigReader& r, EncoderConfig& c);
 /// Reads pos_embed and irpe; together they determine the relative positions in attention.
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c);
@@ -30,6 +31,7 @@ void check_positions(const std::string& where, PosEmbed pos_embed, const Encoder
 void check_pooling(const std::string& where, bool class_token, Pooling global_pool);
 
 void write_image(nlohmann::json& config, const PatchConfig& c);
+void write_widths(nlohmann::json& config, const EncoderConfig& c);
 void write_encoder(nlohmann::json& config, const EncoderConfig& c);
 void write_positions(nlohmann::json& config, PosEmbed pos_embed, const EncoderConfig& c);
 void write_pooling(nlohmann::json& config, bool class_token, Pooling global_pool);

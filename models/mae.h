@@ -9,6 +9,7 @@
 #include "models/layers/block.h"
 #include "models/layers/learned_token.h"
 #include "models/layers/patch_embed.h"
+#include "models/layers/patch_pixels.h"
 #include "models/layers/pos_embed.h"
 #include "models/model.h"
 
@@ -49,12 +50,6 @@ struct Reconstruction {
   Tensor latent;  ///< [B, 1 + kept, D]: the class token, then the visible patches
   Tensor pixels;  ///< [B, N, patch values]: predictions for all patches
 };
-
-/// Splits images into patches: [B, C, H, W] -> [B, N, p p C], values in the order (row, column,
-/// channel).
-[[nodiscard]] Tensor patch_pixels(const Tensor& images, std::int64_t patch_size);
-/// Inverse of patch_pixels().
-[[nodiscard]] Tensor images_of_patches(const Tensor& values, const PatchConfig& image);
 
 /// The decoder's targets for images [B, C, H, W].
 class PatchTargets {

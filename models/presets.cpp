@@ -31,7 +31,9 @@ struct NameRow {
   std::map<std::string, json> sizes{};  ///< settings of each size; empty: the name is FAMILY alone
   std::vector<Word> words{};            ///< words in the order in which they appear
   std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
+  bool is_patch_first = false;  ///< the form is FAMILY_SIZE_P[_IMAGE]; without image: a latent
   void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
+  std::int64_t image = 0;  ///< size for names without IMAGE; 0: the name contains it
   /// For families with names FAMILY_ENCODER, instead of size, words and patch: the encoder's
   /// families.
   std::vector<std::string> encoders{};
@@ -65,6 +67,20 @@ std::map<std::string, json> pervit_sizes() {
   return {{"tiny", size(4, {128, 192, 224, 280}, {3, 48, 64, 96, 128})},
           {"small", size(8, {272, 320, 368, 464}, {3, 64, 128, 192, 272})},
           {"medium", size(12, {312, 468, 540, 684}, {3, 64, 192, 256, 312})}};
+}
+
+/// DiT tab. 1.
+std::map<std::string, json> dit_sizes() {
+  return {{"s", width_depth_heads(384, 12, 6)},
+          {"b", width_depth_heads(768, 12, 12)},
+          {"l", width_depth_heads(1024, 24, 16)},
+          {"xl", width_depth_heads(1152, 28, 16)}};
+}
+
+/// f is the factor by which a side shrinks; these are the KL autoencoders of latent diffusion.
+std::map<std::string, json> vae_sizes() {
+  return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
+          {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
 }
 
 /// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
@@ -135,6 +151,15 @@ const std::vector<NameRow>& rows() {
        .encoders = {"vit", "pit"},
        .customary = {"vit_{base_patch16,large_patch16,huge_patch14,tiny_patch4_32}",
                      "pit_{tiny,small}{,_patch2}_32"}},
+      {.family = "dit",
+       .sizes = dit_sizes(),
+       .is_patch_first = true,
+       .customary = {"{s,b,l,xl}_{1,2,4,8}", "{s,b}_{2,4}_32"}},
+      {.family = "vae",
+       .sizes = vae_sizes(),
+       .patch = kNoPatch,
+       .image = 256,
+       .customary = {"f4", "f8"}},
       {.family = "linear", .customary = {""}}};
   return all;
 }
@@ -153,6 +178,7 @@ std::int64_t read_patch(const std::string& part) {
 
 /// Parses SIZE[_WORD ...][_patchP]_IMAGE; null if the name does not have this form.
 json read_sized(const NameRow& row, std::vector<std::string> parts) {
+  if (row.image > 0 && parts.size() == 1) parts.push_back(std::to_string(row.image));
   if (parts.size() < 2 || !is_image(parts.back())) return {};
   const auto size = row.sizes.find(parts.front());
   if (size == row.sizes.end()) return {};
@@ -177,6 +203,22 @@ json read_sized(const NameRow& row, std::vector<std::string> parts) {
   }
   if (part != parts.end()) return {};
   if (row.complete != nullptr) row.complete(config);
+  return config;
+}
+
+/// Parses SIZE_P[_IMAGE]; null if the name does not have this form. Without image size the model
+/// works on the latents of a 256x256 image: 32x32 with 4 channels.
+json read_patch_first(const NameRow& row, const std::vector<std::string>& parts) {
+  if (parts.size() != 2 && parts.size() != 3) return {};
+  const auto size = row.sizes.find(parts[0]);
+  const std::int64_t patch = read_patch("patch" + parts[1]);
+  if (size == row.sizes.end() || patch == 0) return {};
+  const bool is_latent = parts.size() == 2;
+  if (!is_latent && !is_image(parts[2])) return {};
+  json config = size->second;
+  config["img_size"] = is_latent ? json(32) : parse_config_value(parts[2]);
+  config["patch_size"] = patch;
+  config["in_chans"] = is_latent ? 4 : 3;
   return config;
 }
 
@@ -205,6 +247,8 @@ json read_preset(const std::string& name) {
   json config = row->settings;
   if (!row->encoders.empty()) {
     config = read_encoder(*row, rest);
+  } else if (row->is_patch_first) {
+    config = read_patch_first(*row, split_text(rest, '_'));
   } else if (!row->sizes.empty()) {
     config = read_sized(*row, split_text(rest, '_'));
   } else if (end < name.size()) {

@@ -66,13 +66,15 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"engine", {"base"}},
       {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
+      {"diffusion", {"base", "engine", "ops"}},
       {"data", {"base", "engine", "formats"}},
       {"models", {"base", "engine", "formats", "ops"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "formats", "ops", "data", "models", "figures", "optim"});
+    besides.insert(
+        {"base", "engine", "formats", "ops", "diffusion", "data", "models", "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
@@ -131,7 +133,8 @@ Objections knows_a_task(const File& file) {
     return {};
   }
   return lines_where(file, [](const std::string& line) {
-    return matches(included(line), "train/tasks/.*|models/mae\\.h|report/classifier_sections\\.h");
+    return matches(included(line),
+                   "train/tasks/.*|models/(mae|vae)\\.h|report/classifier_sections\\.h");
   });
 }
 
@@ -412,11 +415,26 @@ TEST_CASE("a flag stands where its option is declared, where its field is and wh
 
 TEST_CASE("a task is named by its own files, its row, its program, and what shows its models") {
   const std::vector<File> files = files_of_the_tree();
-  for (const std::string& path : product_files_with(files, "TaskKind::masked_autoencoding")) {
+  const std::map<std::string, std::string> programs{{"masked_autoencoding", "train_mae"},
+                                                    {"diffusion", "train_diffusion"}};
+  for (const auto& entry : programs) {
+    const std::string task = entry.first, program = entry.second;
+    for (const std::string& path : product_files_with(files, "TaskKind::" + task)) {
+      INFO(path);
+      CHECK(matches(path, "train/tasks/" + task + ".*|train/start/tasks\\.cpp|apps/" + program +
+                              "\\.cpp|models/.*|settings/model_settings\\.cpp|"
+                              "(golden|inspect)/.*"));
+    }
+  }
+}
+
+TEST_CASE("autoencoding is named by its own files, its row, its program, and its models") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const std::string& path : product_files_with(files, "TaskKind::autoencoding")) {
     INFO(path);
     CHECK(matches(path,
-                  "train/tasks/masked_autoencoding.*|train/start/tasks\\.cpp|apps/train_mae\\.cpp|"
-                  "models/.*|settings/model_settings\\.cpp|(golden|inspect)/.*"));
+                  "train/tasks/autoencoding.*|train/start/tasks\\.cpp|apps/train_vae\\.cpp|"
+                  "models/.*|settings/model_settings\\.cpp|golden/.*"));
   }
 }
 

@@ -13,6 +13,15 @@
 namespace fovea {
 namespace {
 
+using NamedType = std::pair<std::string_view, StoredType>;
+constexpr std::array kTypes{NamedType{"f8", StoredType::f64},    NamedType{"f4", StoredType::f32},
+                            NamedType{"f2", StoredType::f16},    NamedType{"V2", StoredType::bf16},
+                            NamedType{"i8", StoredType::i64},    NamedType{"i4", StoredType::i32},
+                            NamedType{"i2", StoredType::i16},    NamedType{"i1", StoredType::i8},
+                            NamedType{"u8", StoredType::u64},    NamedType{"u4", StoredType::u32},
+                            NamedType{"u2", StoredType::u16},    NamedType{"u1", StoredType::u8},
+                            NamedType{"b1", StoredType::boolean}};
+
 /// The text of a header's value: "'<f4'", "False" or "(3, 4)". Empty if the key is missing.
 std::string_view value_of(std::string_view dictionary, std::string_view key) {
   const std::size_t at = dictionary.find("'" + std::string(key) + "':");
@@ -44,17 +53,17 @@ std::uint64_t NumpyLayout::bytes() const {
 }
 
 std::optional<StoredType> numpy_type(std::string_view name) {
-  using Named = std::pair<std::string_view, StoredType>;
-  constexpr std::array kTypes{
-      Named{"f8", StoredType::f64},    Named{"f4", StoredType::f32}, Named{"f2", StoredType::f16},
-      Named{"V2", StoredType::bf16},   Named{"i8", StoredType::i64}, Named{"i4", StoredType::i32},
-      Named{"i2", StoredType::i16},    Named{"i1", StoredType::i8},  Named{"u8", StoredType::u64},
-      Named{"u4", StoredType::u32},    Named{"u2", StoredType::u16}, Named{"u1", StoredType::u8},
-      Named{"b1", StoredType::boolean}};
-  const auto* const found =
-      std::find_if(kTypes.begin(), kTypes.end(), [&](const Named& t) { return t.first == name; });
+  const auto* const found = std::find_if(kTypes.begin(), kTypes.end(),
+                                         [&](const NamedType& t) { return t.first == name; });
   if (found == kTypes.end()) return {};
   return found->second;
+}
+
+std::string_view numpy_name(StoredType type) {
+  const auto* const found = std::find_if(kTypes.begin(), kTypes.end(),
+                                         [&](const NamedType& t) { return t.second == type; });
+  check(found != kTypes.end() && type != StoredType::bf16, "NumPy has no type ", to_string(type));
+  return found->first;
 }
 
 bool is_holdable(const Shape& shape) {

@@ -23,6 +23,8 @@ struct NumpyLayout {
 /// The type by NumPy's name without byte order: "f4" for f32. "V2" is JAX's bfloat16, which NumPy
 /// does not know. Empty for types that cannot be read.
 [[nodiscard]] std::optional<StoredType> numpy_type(std::string_view name);
+/// NumPy's name of the type. Throws on types that NumPy does not have.
+[[nodiscard]] std::string_view numpy_name(StoredType type);
 
 /// Whether an array of that shape can be held: not too many axes or bytes.
 [[nodiscard]] bool is_holdable(const Shape& shape);

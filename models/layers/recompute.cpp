@@ -1,43 +1,81 @@
 // Gradient checkpointing: a block as one node of the tape.
 #include "models/layers/recompute.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
 #include "engine/autograd.h"
 
 namespace fovea {
 namespace {
 
-/// d loss / d x. The gradients of the block's parameters are accumulated into their leaves.
-Tensor differentiate(const BlockFn& block, const Tensor& x, Context ctx, const Tensor& dy) {
-  const Tensor leaf = x.detach();
-  leaf.set_requires_grad();
+using Run = std::function<Tensor(std::span<const Tensor> inputs, Context& ctx)>;
+
+/// A leaf in place of an input, and its value for the block. An op separates the two: gradients of
+/// a leaf may be accumulated inside a matrix product, which rounds differently from accumulation on
+/// the tape.
+struct Entry {
+  explicit Entry(const Tensor& input) : leaf(input.detach()) {
+    leaf.set_requires_grad();
+    value = record("recompute_entry", leaf.detach(), {leaf}, {},
+                   [](const GradArgs& g) -> Grads { return {g.dy}; });
+  }
+  Tensor leaf, value;
+};
+
+/// d loss / d inputs. The gradients of the block's parameters are accumulated into their leaves.
+Grads differentiate(const Run& block, std::span<const Tensor> inputs, Context ctx,
+                    const Tensor& dy) {
+  std::vector<Tensor> leaves, values;
   Tensor y;
   {
     const WithGrad recording;
-    // An op separates the leaf from the block: gradients of a leaf may be accumulated inside a
-    // matrix product, which rounds differently from accumulation on the tape.
-    const Tensor entry = record("recompute_entry", leaf.detach(), {leaf}, {},
-                                [](const GradArgs& g) -> Grads { return {g.dy}; });
-    y = block(entry, ctx);
+    for (const Tensor& input : inputs) {
+      const Entry entry(input);
+      leaves.push_back(entry.leaf);
+      values.push_back(entry.value);
+    }
+    y = block(values, ctx);
   }
   backward(y, dy);
-  return leaf.grad();
+  Grads gradients;
+  for (const Tensor& leaf : leaves) gradients.push_back(leaf.grad());
+  return gradients;
 }
 
-}  // namespace
-
-Tensor run_block(const Tensor& x, Context& ctx, const BlockFn& block) {
+Tensor run_inputs(std::span<const Tensor> inputs, Context& ctx, const Run& block) {
   // If nothing below needs a gradient, the node would never be visited: the block keeps its tape.
-  if (!ctx.recompute_blocks || !needs_tape({x})) return block(x, ctx);
+  const bool has_tape = std::any_of(inputs.begin(), inputs.end(),
+                                    [](const Tensor& input) { return needs_tape({input}); });
+  if (!ctx.recompute_blocks || !has_tape) return block(inputs, ctx);
   Context again = ctx;  // a copy that draws the same random numbers as the call below
   again.tap = nullptr;
   Tensor y;
   {
     const NoGrad not_recording;
-    y = block(x, ctx);
+    y = block(inputs, ctx);
   }
-  return record("recompute", y, {x}, {x}, [block, again](const GradArgs& g) -> Grads {
-    return {differentiate(block, g.saved[0], again, g.dy)};
+  return record("recompute", y, inputs, inputs, [block, again](const GradArgs& g) -> Grads {
+    return differentiate(block, g.saved, again, g.dy);
   });
+}
+
+}  // namespace
+
+Tensor run_block(const Tensor& x, Context& ctx, const BlockFn& block) {
+  const Run run = [block](std::span<const Tensor> inputs, Context& c) {
+    return block(inputs[0], c);
+  };
+  return run_inputs(std::array{x}, ctx, run);
+}
+
+Tensor run_block(const Tensor& x, const Tensor& shared, Context& ctx, const SharingBlockFn& block) {
+  const Run run = [block](std::span<const Tensor> inputs, Context& c) {
+    return block(inputs[0], inputs[1], c);
+  };
+  return run_inputs(std::array{x, shared}, ctx, run);
 }
 
 }  // namespace fovea

@@ -53,6 +53,11 @@ const std::vector<Family> kFamilies = {
       {"decoder_depth", "1"},
       {"decoder_num_heads", "2"},
       {"norm_pix_loss", "true"}}},
+    {"vae_f4_32",
+     {{"block_out_channels", "4,8"},
+      {"layers_per_block", "1"},
+      {"norm_num_groups", "2"},
+      {"img_size", "8"}}},
 };
 
 /// The first word of the family's model names.
@@ -78,8 +83,10 @@ std::vector<Family> chosen_families() {
 constexpr std::size_t kSteps = 4;
 
 TrainConfig config_of(const Family& family, const char* device, DType precision) {
-  const bool is_mae = std::string(family.model).starts_with("mae_");
-  TrainConfig c = is_mae ? tiny_mae_config() : tiny_config();
+  const std::string name = family_name(family);
+  TrainConfig c = name == "mae"   ? tiny_mae_config()
+                  : name == "vae" ? tiny_vae_config()
+                                  : tiny_config();
   c.model.name = family.model;
   c.model.settings = {};
   for (const auto& [key, value] : family.settings) c.model.settings[key] = value;

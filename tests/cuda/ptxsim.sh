@@ -20,7 +20,7 @@ echo "== device tests"
 "$sim/run.sh" "$build" test_cuda_device
 echo "== a golden of each family"
 "$sim/run.sh" "$build" parity --device cuda --precision f32 \
-  tests/golden/{vit_token,deit_soft,cpvt_cls,pervit_base,pit_perm_delta,mae_p1_learned}.safetensors
+  tests/golden/{vit_token,deit_soft,cpvt_cls,pervit_base,pit_perm_delta,mae_p1_learned,dit_p2}.safetensors
 echo "== training beside the CPU's"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

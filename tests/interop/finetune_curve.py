@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Fine-tuning of a timm folder in hub layout, fovea compared with PyTorch: finetune_curve.py [--build build]
 
-Needs torch and timm; build the target `train_imagenet` first. timm's own writer makes a folder in hub layout (random
-weights), next to class folders of drawn pictures. `train_imagenet --data-dir PICTURES --finetune FOLDER` trains 20
-steps of all training pictures, unaugmented, so that their order does not matter; PyTorch trains timm's model on the same pictures with timm's layer decay and
-the logged learning rates. Fails if a loss differs by more than 1e-4 relative, or the final weights by more than 1e-3 of
-their change.
+Needs torch and timm; build the targets `train_imagenet` and `pack` first. timm's own writer makes a folder in hub
+layout (random weights), next to class folders of pictures of the built-in data set. `train_imagenet --data-dir PICTURES
+--finetune FOLDER` trains 20 steps of all training pictures, unaugmented, so that their order does not matter; PyTorch
+trains timm's model on the same pictures with timm's layer decay and the logged learning rates. Fails if a loss differs
+by more than 1e-4 relative, or the final weights by more than 1e-3 of their change.
 """
 import argparse
 import json
 import math
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,8 @@ from timm.models._hub import save_config_for_hf
 from timm.optim import param_groups_layer_decay
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS, DECAY, WEIGHT_DECAY, SMOOTHING, SIDE = 20, 0.75, 0.05, 0.1, 48
-CLASSES, COUNT = ["bars", "checks", "rings"], 12
+STEPS, DECAY, WEIGHT_DECAY, SMOOTHING, SIDE = 20, 0.75, 0.05, 0.1, 32
+CLASSES, COUNT = ["disc", "ring", "square"], 12
 LOSS_BOUND, WEIGHTS_BOUND = 1e-4, 1e-3
 # Name, arguments of create_model.
 MODELS = [
@@ -35,20 +36,24 @@ MODELS = [
 ]
 
 
-def write_pictures(folder):
-    """Pictures of the model's size: bars, checks and rings of random widths and colours."""
-    rng = np.random.default_rng(5)
-    y, x = np.mgrid[0:SIDE, 0:SIDE]
-    for name in CLASSES:
-        for i in range(COUNT + 1):
-            split = folder / ("train" if i < COUNT else "val") / name
-            split.mkdir(parents=True, exist_ok=True)
-            width = rng.uniform(3, 9)
-            pattern = {"bars": x // width, "checks": x // width + y // width,
-                       "rings": np.hypot(x - SIDE / 2, y - SIDE / 2) // width}[name] % 2
-            colors = rng.uniform(0, 255, (2, 3))
-            pixels = colors[pattern.astype(int)] + rng.normal(0, 12, (SIDE, SIDE, 3))
-            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(split / f"{i}.png")
+def pictures_of(pack):
+    """The (class, pixels) of a pack of pixels; data/sources/pack_format.h has the layout."""
+    data = pack.read_bytes()
+    index, count, names, names_size = struct.unpack_from("<4Q", data, len(data) - 56)
+    classes = data[names:names + names_size].decode().splitlines()
+    for i in range(count):
+        offset, size, width, height, label = struct.unpack_from("<QQIII", data, index + 40 * i)
+        yield classes[label], np.frombuffer(data, np.uint8, size, offset).reshape(height, width, 3)
+
+
+def write_pictures(build, folder, scratch):
+    """A folder of pictures of the built-in data set, twelve of each class for training."""
+    subprocess.run([build / "pack", "--dataset", "builtin", "--classes", ",".join(CLASSES), "--fraction", str(COUNT / 2000),
+                    "--store", "pixels", "--output", scratch], check=True, capture_output=True)
+    for split in ("train", "val"):
+        for i, (name, pixels) in enumerate(pictures_of(scratch / f"{split}.pack")):
+            (folder / split / name).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / split / name / f"{i}.png")
 
 
 def write_hub(folder, name, arguments):
@@ -101,7 +106,7 @@ def train_there(model, pictures, rates):
 
 def compare(build, folder, name, arguments):
     pictures, hub = folder / "pictures", folder / "hub"
-    write_pictures(pictures)
+    write_pictures(build, pictures, folder / "pack")
     model = write_hub(hub, name, arguments).train()
     first = {key: value.clone() for key, value in model.state_dict().items()}
     rows, ours = train_here(build, pictures, hub, folder / "run")

@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import zipfile
 
-from tiny_training import PROGRAMS, tiny_model
+from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORD = 3073
@@ -170,6 +170,16 @@ OWN_FLAGS = {
                   (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
                   (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
                   (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
+    "train_vae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                  (["--model", "vae_f9"], "vae_f8"), (["--mask-ratio", "0.5"], "mask"),
+                  (["--kl-weight", "-1"], "kl-weight"), (["--kl-weight", "nan"], "kl-weight"),
+                  (["--block-out-channels", "4,x"], "block-out-channels"),
+                  (["--block-out-channels", "4,5"], "norm_num_groups"), (["--block-out-channels="], ""),
+                  (["--block-out-channels", "8,8,8,8,8,8,8,8,8"], "1 to 8"),
+                  (["--norm-num-groups", "3"], "norm_num_groups"), (["--latent-channels", "0"], "latent_channels"),
+                  (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
+                  (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
+                  (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
 }
 
 
@@ -319,7 +329,8 @@ def run_cases(cases, program, folder):
     foreign.write_bytes(torch_zip(torch_tensor()))
     cases.run(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
               "give it to --finetune or --initial-checkpoint instead of --resume")
-    cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
+    larger = ["--depth", "2"] if program in TRANSFORMERS else ["--layers-per-block", "2"]
+    cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint",
                                                             weights), "blocks.1")
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
@@ -336,7 +347,7 @@ def task_cases(cases, folder):
     cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
                                                   "--checkpoint", encoder], "inspect mae")
-    for program, run in (("train_cifar", encoder), ("train_mae", classifier)):
+    for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_vae", encoder)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
                                                             "--initial-checkpoint", run))

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
+#include "train/tasks/autoencoding.h"
 #include "train/tasks/classification.h"
+#include "train/tasks/diffusion.h"
 #include "train/tasks/masked_autoencoding.h"
 
 namespace fovea {
@@ -29,6 +31,12 @@ const std::array kTasks{
             "imagenet_deit_tiny", "finetune"},
     TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
             "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base", ""},
+    TaskRow{TaskKind::diffusion,
+            []() -> std::unique_ptr<TaskSettings> { return std::make_unique<DiffusionSettings>(); },
+            "diffusion models", "./run train_diffusion trains", "builtin_dit", "cifar_dit",
+            "photographs_dit", ""},
+    TaskRow{TaskKind::autoencoding, autoencoding_settings, "image autoencoders",
+            "./run train_vae trains", "builtin_vae", "cifar_vae", "imagenet_vae_f8", ""},
 };
 
 const TaskRow& row_of(TaskKind kind) {

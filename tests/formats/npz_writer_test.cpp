@@ -1,0 +1,118 @@
+// Zip and .npz files as they are written: read back, and compared with what zlib and NumPy expect.
+#include "formats/numpy/npz_writer.h"
+
+#include <doctest/doctest.h>
+
+#include "base/crc32.h"
+#include "base/files.h"
+#include "formats/numpy/npz.h"
+#include "formats/zip.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace fovea;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+std::map<std::string, Tensor> read(const std::filesystem::path& path) {
+  const InputFile file(path);
+  return NpzFile(file, path.string()).read();
+}
+
+}  // namespace
+
+TEST_CASE("CRC-32 by its check value, in pieces of any length") {
+  CHECK(crc32("123456789") == 0xCBF43926);
+  CHECK(crc32("") == 0);
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += static_cast<char>(i * i % 251);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    CHECK(crc32(text.substr(cut), crc32(text.substr(0, cut))) == crc32(text));
+  }
+}
+
+TEST_CASE("arrays written in pieces read back") {
+  const TemporaryFolder folder;
+  NpzWriter writer(folder / "a.npz");
+  writer.begin("arr_0", StoredType::u8, {2, 1, 2, 3});
+  writer.append(bytes_of("abcde"));
+  writer.append(bytes_of("fghijkl"));
+  const Tensor labels = from_values({2}, {3, -7}, {DType::i64, {}});
+  writer.add("arr_1", labels);
+  writer.add("scalar", full({}, 2.5, {DType::f64, {}}));
+  CHECK_FALSE(std::filesystem::exists(folder / "a.npz"));
+  writer.finish();
+  const auto arrays = read(folder / "a.npz");
+  REQUIRE(arrays.size() == 3);
+  CHECK(arrays.at("arr_0").shape() == Shape{2, 1, 2, 3});
+  CHECK(arrays.at("arr_0").dtype() == DType::u8);
+  CHECK(arrays.at("arr_0").at(3) == 'd');
+  CHECK(arrays.at("arr_0").at(11) == 'l');
+  CHECK(arrays.at("arr_1").to_vector() == std::vector<double>{3, -7});
+  CHECK(arrays.at("scalar").item() == 2.5);
+}
+
+TEST_CASE("the header is NumPy's: 64 bytes aligned, the types' order marks, tuples of one") {
+  const TemporaryFolder folder;
+  NpzWriter writer(folder / "a.npz");
+  writer.begin("x", StoredType::i64, {1});
+  writer.append(bytes_of(std::string(8, '\1')));
+  writer.begin("y", StoredType::u8, {1, 0});
+  writer.finish();
+  const std::string file = read_file(folder / "a.npz");
+  const auto x = file.find("{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }");
+  CHECK(x == 30 + std::string("x.npy").size() + 10);
+  CHECK(file.find("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 0), }") < file.size());
+  const InputFile source(folder / "a.npz");
+  const auto members = read_zip_directory(source, "a.npz");
+  CHECK(members.at("x.npy").data_size == 128 + 8);
+  CHECK(file[members.at("x.npy").offset + 127] == '\n');
+}
+
+TEST_CASE("an array with too few or too many elements is refused, and no file appears") {
+  const TemporaryFolder folder;
+  {
+    NpzWriter writer(folder / "a.npz");
+    writer.begin("x", StoredType::u8, {3});
+    CHECK(contains(message_of([&] { writer.append(bytes_of("abcd")); }), "got 4 bytes"));
+    writer.append(bytes_of("ab"));
+    CHECK(contains(message_of([&] { writer.finish(); }), "lacks 1 of"));
+  }
+  CHECK(contains(message_of([&] { NpzWriter(folder / "a.npz").begin("x", StoredType::bf16, {3}); }),
+                 "NumPy has no type BF16"));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(contains(message_of([&] { NpzWriter writer(folder / "no" / "a.npz"); }), "cannot write"));
+}
+
+TEST_CASE("zip64 records: sizes, offsets and the directory") {
+  const TemporaryFolder folder;
+  for (const std::uint64_t limit : {1, 40, 200, 1000}) {
+    CAPTURE(limit);
+    const auto path = folder / std::to_string(limit);
+    ZipWriter writer(path, limit);
+    for (const char* const name : {"a", "b", "c"}) {
+      writer.begin(name, 60);
+      writer.append(std::string(60, name[0]));
+    }
+    writer.begin("empty", 0);
+    writer.finish();
+    const InputFile source(path);
+    const auto members = read_zip_directory(source, "zip");
+    REQUIRE(members.size() == 4);
+    for (const char* const name : {"a", "b", "c"}) {
+      CHECK(read_member(source, members.at(name), "zip") == std::string(60, name[0]));
+    }
+    CHECK(members.at("empty").data_size == 0);
+  }
+}
+
+TEST_CASE("more members than 16 bits count") {
+  const TemporaryFolder folder;
+  ZipWriter writer(folder / "many");
+  for (int i = 0; i < 70000; ++i) writer.begin(std::to_string(i), 0);
+  writer.finish();
+  const InputFile source(folder / "many");
+  CHECK(read_zip_directory(source, "many").size() == 70000);
+}
