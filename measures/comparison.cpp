@@ -50,7 +50,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string settings_line(const std::string& settings) {
-  if (settings.empty()) return "samples: sampler, steps, guidance and seed are unknown\n";
+  if (settings.empty()) return "made by: sampler, steps, guidance and seed are unknown\n";
   const nlohmann::json known = parse_json(settings);
   std::vector<std::string> parts;
   for (const auto& [key, word] : kShown) {
@@ -59,7 +59,7 @@ std::string settings_line(const std::string& settings) {
     const std::string text = value->is_string() ? value->get<std::string>() : json_text(*value);
     parts.push_back(std::string(word) + " " + visible_text(text));
   }
-  return "samples: " + joined(parts, ", ") + "\n";
+  return "made by: " + joined(parts, ", ") + "\n";
 }
 
 ordered_json to_json(const MeasureRow& row, const SpaceInfo& space) {
@@ -79,6 +79,14 @@ ordered_json to_json(const MeasureRow& row, const SpaceInfo& space) {
 }
 
 }  // namespace
+
+MeasureRow measure(const FeatureStatistics& set, const FeatureStatistics& reference) {
+  MeasureRow row;
+  row.count = set.count;
+  row.reference_count = reference.count;
+  row.frechet = frechet_distance(reference, set);
+  return row;
+}
 
 MeasureRow measure(const SetFeatures& set, const Reference& reference, std::int64_t k) {
   MeasureRow row;

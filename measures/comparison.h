@@ -23,6 +23,9 @@ struct MeasureRow {
       accuracy{};
 };
 
+/// Two sets of statistics without a network: only the distance.
+[[nodiscard]] MeasureRow measure(const FeatureStatistics& set, const FeatureStatistics& reference);
+
 /// The reference: features, or only statistics.
 struct Reference {
   const SetFeatures* features = nullptr;

@@ -69,7 +69,10 @@ SetFeatures read_features(FeatureSpace& space, const std::shared_ptr<const Datas
     const Batch batch = loader.next();
     const FeatureSpace::Output out = space(batch.images);
     require_finite_rows(out.features, batch.indices, *images, space.info());
-    if (!set.rows.defined()) set.rows = empty({images->size(), out.features.size(1)});
+    if (!set.rows.defined()) {
+      if (options.on_features) options.on_features(out.features.size(1));
+      set.rows = empty({images->size(), out.features.size(1)});
+    }
     ops::slice(set.rows, 0, done, done + batch.size()).copy_(out.features);
     statistics.add(out.features);
     if (out.spatial.defined()) spatial.add(out.spatial);

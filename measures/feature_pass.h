@@ -34,6 +34,8 @@ struct PassOptions {
   std::int64_t split = 5000;  ///< pictures per part of the inception score
   /// The network's class for each label of the set; empty: labels are not compared.
   std::vector<std::int64_t> classes{};
+  /// Called with d before memory for [N, d] is taken; may throw.
+  std::function<void(std::int64_t features)> on_features{};
   std::function<void(std::int64_t done)> on_batch{};
 };
 

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import torchvision
 from PIL import Image
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 
 def hashed(name, count):
@@ -96,28 +96,39 @@ def draw_pictures(folder, count, shift, rng):
         Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(folder / f"{i:04}.png")
 
 
-class OneByOne(torch.utils.data.DataLoader):
-    """pytorch-fid stacks batches, which pictures of different sizes cannot be."""
-    def __init__(self, dataset, batch_size, **kwargs):
-        super().__init__(dataset, batch_size=1, **kwargs)
+def torch_fid_features(blocks, folder):
+    """By pytorch-fid's own loop, one picture a batch: it cannot stack pictures of different sizes."""
+    from pytorch_fid.fid_score import get_activations
+    return get_activations(sorted(folder.glob("*.png")), blocks, 1, 2048, "cpu", 0)
 
 
-def torch_fid(blocks, folders):
-    import pytorch_fid.fid_score as module
-    features = []
-    with unittest.mock.patch.object(module.torch.utils.data, "DataLoader", OneByOne):
-        for folder in folders:
-            net = type(blocks)([3])
-            files = sorted(folder.glob("*.png"))
-            features.append(module.get_activations(files, net.eval(), 50, 2048, "cpu", 0))
-    return features
+def clean_fid_features(net, folder):
+    """By clean-fid's own loop. Its network scales the values itself, here the extractor does."""
+    from cleanfid.fid import get_folder_features
+
+    def extractor(batch):
+        return whole_outputs(net, (batch - 128) / 128)["features"]
+    return get_folder_features(str(folder), extractor, num_workers=0, device=torch.device("cpu"), mode="clean",
+                               verbose=False)
 
 
 def frechet(x, y):
-    """By singular values: both packages' sqrtm of covariances without full rank is off by more than 1e-3."""
+    """By singular values: sqrtm of covariances without full rank, as both packages take it, is less exact."""
     a, b = ((z - z.mean(0)) / np.sqrt(len(z) - 1) for z in (x, y))
     mean = x.mean(0) - y.mean(0)
     return mean @ mean + (a * a).sum() + (b * b).sum() - 2 * np.linalg.svd(a @ b.T, compute_uv=False).sum()
+
+
+def own_distance(protocol, x, y):
+    if protocol == "pytorch-fid":
+        from pytorch_fid.fid_score import calculate_frechet_distance as distance
+    else:
+        from cleanfid.fid import frechet_distance as distance
+    try:
+        return float(distance(x.mean(0), np.cov(x, rowvar=False), y.mean(0), np.cov(y, rowvar=False)))
+    except (TypeError, ValueError) as error:
+        print(f"  {protocol}'s own distance does not run with this SciPy: {error}")
+        return None
 
 
 def measured(build, weights, folders, protocol, scratch):
@@ -136,7 +147,35 @@ def main():
     arguments = parser.parse_args()
     if arguments.write:
         return write_expected(arguments.write)
-    sys.exit("not yet")
+    failed = []
+
+    def compare(what, ours, theirs, bound):
+        error = np.linalg.norm(np.asarray(ours) - theirs) / np.linalg.norm(theirs)
+        print(f"{'ok  ' if error <= bound else 'FAIL'} {what}: {error:.1e} (bound {bound:.0e})", flush=True)
+        if not error <= bound:
+            failed.append(what)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        blocks, net, state = network()
+        torch.save(state, scratch / "inception.pth")
+        rng = np.random.default_rng(0)
+        folders = [scratch / "samples", scratch / "reference"]
+        for path, shift in zip(folders, (0.3, 0.0)):
+            draw_pictures(path, arguments.pictures, shift, rng)
+        sources = {"pytorch-fid": lambda path: torch_fid_features(blocks, path),
+                   "clean-fid": lambda path: clean_fid_features(net, path)}
+        for protocol, features_of in sources.items():
+            result = measured(arguments.build, scratch / "inception.pth", folders, protocol, scratch)
+            ours = load_file(scratch / f"{protocol}.safetensors")
+            theirs = [features_of(path) for path in folders]
+            for path, features in zip(folders, theirs):
+                compare(f"{protocol}: features of the {path.name}", ours[path.name], features, 1e-5)
+            fid = result["comparisons"][0]["rows"][0]["FID"]
+            compare(f"{protocol}: FID {fid:.6g} by singular values", fid, frechet(*map(np.float64, theirs)), 1e-3)
+            own = own_distance(protocol, *theirs)
+            if own is not None:
+                compare(f"{protocol}: FID {fid:.6g}, its own {own:.6g}", fid, own, 1e-3)
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":
