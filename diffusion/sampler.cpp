@@ -59,19 +59,25 @@ Tensor denoise_step(const DiffusionProcess& process, const SamplerOptions& optio
                                            : ddim_step(c, options.eta, x0, eps, added);
 }
 
-Tensor sample(const DiffusionProcess& process, const Denoiser& model, const SamplerOptions& options,
-              const SampleNoise& noise, const OnSamplingStep& on_step) {
+Tensor denoise(const DiffusionProcess& process, const Denoiser& model,
+               const SamplerOptions& options, Tensor x, const StepNoise& noise,
+               const OnSamplingStep& on_step) {
   const NoGrad no_grad;
-  Tensor x = noise.initial();
   const std::int64_t steps = process.size();
   for (std::int64_t i = steps - 1; i >= 0; --i) {
     const Tensor t = full({x.size(0)}, static_cast<double>(process.timestep(i)), x.options());
     const Tensor output = model(x, t);
-    x = denoise_step(process, options, i, x, output,
-                     options.adds_noise(i) ? noise.at(i) : Tensor());
+    x = denoise_step(process, options, i, x, output, options.adds_noise(i) ? noise(i) : Tensor());
     if (on_step && !on_step({steps - i, steps, x})) break;
   }
   return x;
+}
+
+Tensor sample(const DiffusionProcess& process, const Denoiser& model, const SamplerOptions& options,
+              const SampleNoise& noise, const OnSamplingStep& on_step) {
+  return denoise(
+      process, model, options, noise.initial(), [&noise](std::int64_t i) { return noise.at(i); },
+      on_step);
 }
 
 }  // namespace fovea

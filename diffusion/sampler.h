@@ -40,9 +40,15 @@ struct SamplingStep {
   const Tensor& x;
 };
 using OnSamplingStep = std::function<bool(const SamplingStep& step)>;
+/// The noise that step i adds, in the shape of x.
+using StepNoise = std::function<Tensor(std::int64_t i)>;
 
-/// Samples [n, C, H, W], one per index of `noise`. Nothing is recorded on the tape. Stopped by
-/// on_step, it returns the x of that step.
+/// Samples [B, C, H, W] from x_T, by all steps of the process. Nothing is recorded on the tape.
+/// Stopped by on_step, it returns the x of that step.
+[[nodiscard]] Tensor denoise(const DiffusionProcess& process, const Denoiser& model,
+                             const SamplerOptions& options, Tensor x, const StepNoise& noise,
+                             const OnSamplingStep& on_step = {});
+/// The same from the noise of numbered samples: one sample per index of `noise`.
 [[nodiscard]] Tensor sample(const DiffusionProcess& process, const Denoiser& model,
                             const SamplerOptions& options, const SampleNoise& noise,
                             const OnSamplingStep& on_step = {});

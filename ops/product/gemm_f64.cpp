@@ -1,5 +1,6 @@
-// The f64 GEMM on Eigen: the only file that includes it. Eigen runs single-threaded; the rows of C
-// are split into tiles of fixed size.
+// The f64 GEMM on Eigen. Eigen runs single-threaded; the rows of C are split into tiles of fixed
+// size. The other file that includes Eigen, measures/matrix_roots.cpp, is compiled with the same
+// flags, because its templates may be defined only once in a program.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>

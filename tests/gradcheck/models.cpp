@@ -13,6 +13,7 @@
 #include "models/mae.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "models/vae.h"
 #include "ops/ops.h"
 #include "tests/gradcheck/direction.h"
 #include "tests/gradcheck/suite.h"
@@ -151,6 +152,11 @@ json tiny(const std::string& family, json changes) {
   return config;
 }
 
+json tiny_vae() {
+  return {{"family", "vae"},      {"img_size", {4, 4}},    {"block_out_channels", {2, 4}},
+          {"latent_channels", 2}, {"layers_per_block", 1}, {"norm_num_groups", 2}};
+}
+
 json tiny_mae(const json& changes) {
   json config = tiny("mae", {{"decoder_embed_dim", 8},
                              {"decoder_depth", 1},
@@ -237,6 +243,7 @@ std::vector<ModelCase> model_cases() {
                                                                      {"learn_sigma", false},
                                                                      {"class_dropout_prob", 0},
                                                                      {"pos_embed", "learned"}})},
+      {"encoder and decoder of two levels", tiny_vae()},
   };
 }
 
@@ -278,6 +285,13 @@ Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
   }
   if (model.info().task == TaskKind::diffusion) {
     return diffusion_loss(model_as<Dit>(model), images, ctx);
+  }
+  if (model.info().task == TaskKind::autoencoding) {
+    const Vae& vae = model_as<Vae>(model);
+    const Tensor moments = vae.moments(images, ctx), mean = mean_of_moments(moments);
+    const Tensor noise = rand_normal(mean.shape(), {0, 1}, {5}, images.options());
+    const Tensor output = vae.decode(draw_latents(moments, noise), ctx);
+    return reconstruction_error(images, output) + latent_divergence(moments) * 0.1;
   }
   const Mae& mae = model_as<Mae>(model);
   const Shape noise{images.size(0), mae.config().image.patches()};
@@ -336,6 +350,10 @@ std::unique_ptr<Model> shrunken(const std::string& name) {
   }
   if (full["family"] == "mae") {
     overrides.update({{"decoder_embed_dim", 8}, {"decoder_depth", 1}, {"decoder_num_heads", 2}});
+  }
+  if (full["family"] == "vae") {
+    overrides.update(
+        {{"block_out_channels", {4, 8}}, {"layers_per_block", 1}, {"norm_num_groups", 2}});
   }
   return make_model(name, overrides, 1);
 }

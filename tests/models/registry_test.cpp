@@ -304,6 +304,7 @@ TEST_CASE("a family's entry says what its models are for") {
   CHECK(task_of("linear") == TaskKind::classification);
   CHECK(task_of("mae_pit_tiny_32") == TaskKind::masked_autoencoding);
   CHECK(task_of("dit_s_2") == TaskKind::diffusion);
+  CHECK(task_of("vae_f8") == TaskKind::autoencoding);
   CHECK_THROWS_AS(static_cast<void>(task_of("vit_tinny_patch4_32")), Error);
   CHECK_FALSE(task_of_family("ops").has_value());
   const ShapesOnly shapes("all customary models", std::int64_t{1} << 40);

@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import zipfile
 
-from tiny_training import PROGRAMS, tiny_model
+from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORD = 3073
@@ -170,6 +170,25 @@ OWN_FLAGS = {
                   (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
                   (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
                   (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
+    "train_vae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                  (["--model", "vae_f9"], "vae_f8"), (["--mask-ratio", "0.5"], "mask"),
+                  (["--kl-weight", "-1"], "kl-weight"), (["--kl-weight", "nan"], "kl-weight"),
+                  (["--block-out-channels", "4,x"], "block-out-channels"),
+                  (["--block-out-channels", "4,5"], "norm_num_groups"), (["--block-out-channels="], ""),
+                  (["--block-out-channels", "8,8,8,8,8,8,8,8,8"], "1 to 8"),
+                  (["--norm-num-groups", "3"], "norm_num_groups"), (["--latent-channels", "0"], "latent_channels"),
+                  (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
+                  (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
+                  (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
+    "train_diffusion": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                        (["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--model", "dit_q_2"], "dit_q_2"),
+                        (["--std", "0.25,0.25,0.25"], "pixels in [-1, 1]"), (["--diffusion-steps", "20"], "more than 20"),
+                        (["--diffusion-steps", "0"], "--diffusion-steps"), (["--noise-schedule", "cosine"], "squaredcos"),
+                        (["--num-sampling-steps", "1001"], "got 1001"), (["--num-sampling-steps", "ddim300"], "stride"),
+                        (["--num-sampling-steps", "x"], "ddim50"), (["--num-sampling-steps", ""], "num-sampling-steps"),
+                        (["--sampler", "euler"], "ddpm"), (["--eta", "2"], "--eta"), (["--cfg-scale", "nan"], "cfg-scale"),
+                        (["--cfg-channels", "0"], "all"), (["--class-dropout-prob", "2"], "class_dropout_prob"),
+                        (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
 }
 
 
@@ -319,7 +338,8 @@ def run_cases(cases, program, folder):
     foreign.write_bytes(torch_zip(torch_tensor()))
     cases.run(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
               "give it to --finetune or --initial-checkpoint instead of --resume")
-    cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
+    larger = ["--depth", "2"] if program in TRANSFORMERS else ["--layers-per-block", "2"]
+    cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint",
                                                             weights), "blocks.1")
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
@@ -336,7 +356,12 @@ def task_cases(cases, folder):
     cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
                                                   "--checkpoint", encoder], "inspect mae")
-    for program, run in (("train_cifar", encoder), ("train_mae", classifier)):
+    diffusion = folder / "train_diffusion/taken"
+    cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
+    cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
+                                             "--checkpoint", diffusion], "is a diffusion model")
+    for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
+                         ("train_mae", diffusion), ("train_vae", encoder)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
                                                             "--initial-checkpoint", run))

@@ -13,6 +13,7 @@
 #include "train/loop/trainer.h"
 #include "train/start/resolve.h"
 #include "train/tasks/classification.h"
+#include "train/tasks/diffusion.h"
 
 namespace fovea {
 namespace {
@@ -21,14 +22,16 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = FOVEA_SOURCE_DIR "/recipes";
 
-/// What the program that a recipe is for makes of it: MAE's are train_mae's, but for those that go
-/// on from an encoder.
+/// What the program that a recipe is for makes of it: DiT's are train_diffusion's, MAE's are
+/// train_mae's, but for those that go on from an encoder.
 TrainConfig recipe(const std::string& name) {
   const auto says = [&](const char* part) { return name.find(part) != std::string::npos; };
   RunDefaults program;
   if (says("_mae") && !says("_finetune") && !says("_linprobe")) {
     program.task = TaskKind::masked_autoencoding;
   }
+  if (says("_dit")) program.task = TaskKind::diffusion;
+  if (says("_vae")) program.task = TaskKind::autoencoding;
   return resolve_run({{"config", (kFolder / (name + ".json")).string()}}, program).config;
 }
 
@@ -168,6 +171,51 @@ TEST_CASE("a recipe's base comes first, and a circle of bases is refused") {
   write_file_atomically(folder / "own.json", R"({"extends": 3})");
   CHECK_THROWS_WITH_AS(static_cast<void>(resolve_run({{"config", (folder / "own.json").string()}})),
                        doctest::Contains("a file's name"), UsageError);
+}
+
+TEST_CASE(
+    "DiT's recipe: 1e-4 at a batch of 256, constant, no decay, and averages without warm-up") {
+  const TrainConfig c = recipe("imagenet_dit_xl_2");
+  CHECK(c.model.name == "dit_xl_2");
+  CHECK(c.model.overrides().empty());
+  CHECK_FALSE(c.step.clip.limit);
+  CHECK(c.schedule.kind == ScheduleKind::constant);
+  CHECK(c.schedule.epochs == 1400);
+  CHECK(c.schedule.warmup_epochs == 0);
+  CHECK(c.images.loader.batch_size == 256);
+  CHECK(peak_lr(c) == 1e-4);
+  CHECK(c.step.optimizer.weight_decay == 0);
+  CHECK(c.step.optimizer.beta2 == 0.999);
+  CHECK(c.step.ema.keep);
+  CHECK(c.step.ema.decay == 0.9999);
+  CHECK_FALSE(c.step.ema.warmup);
+  CHECK_FALSE(diffusion_of(c).samples.sampler.clip_denoised);  // latents exceed [-1, 1]
+}
+
+TEST_CASE("the Pixel Transformer's generators: 8e-4 at a batch of 2048 after 100 epochs") {
+  for (const char* const name : {"imagenet_dit_l_2", "imagenet_dit_l_1"}) {
+    CAPTURE(std::string(name));
+    const TrainConfig c = recipe(name);
+    CHECK(c.images.loader.batch_size == 2048);
+    CHECK(peak_lr(c) == 8e-4);
+    CHECK(c.schedule.kind == ScheduleKind::constant);
+    CHECK(c.schedule.warmup_epochs == 100);
+    CHECK(c.schedule.epochs == 400);
+    CHECK(c.step.optimizer.weight_decay == 0);
+    CHECK(c.step.ema.decay == 0.9999);
+  }
+  CHECK(recipe("imagenet_dit_l_1").model.overrides().at("pos_embed") == "learned");
+  CHECK_FALSE(recipe("imagenet_dit_l_2").model.overrides().contains("pos_embed"));
+}
+
+TEST_CASE("diffusion recipes take pixels in [-1, 1], and clip samples of pixels only") {
+  for (const char* const name : {"builtin_dit", "cifar_dit", "photographs_dit"}) {
+    CAPTURE(std::string(name));
+    const TrainConfig c = recipe(name);
+    CHECK(c.run.normalization.deviation == std::array<float, 3>{0.5F, 0.5F, 0.5F});
+    CHECK(diffusion_of(c).samples.sampler.clip_denoised);
+    CHECK(c.step.ema.keep);
+  }
 }
 
 }  // namespace fovea

@@ -49,14 +49,14 @@ struct ScoreSums {
 struct TaskInfo {
   std::vector<std::string> loss_parts{};  ///< parts of the loss, as in logs: "train_<part>"
   std::vector<Measure> measures;
-  std::size_t best = 0;       ///< index of the metric for the best epoch and plateau schedules
-  std::string pictures{};     ///< heading of the picture after an epoch, or ""
-  std::string next_steps;     ///< commands for after the run, with RUN for its folder
-  bool needs_labels = false;  ///< the data set must have labels
-  bool outputs_are_classes = false;  ///< the model has one output per class of the data set
-  bool has_class_report = false;     ///< the run's report evaluates each class
-  std::int64_t batch_multiple = 1;   ///< batch sizes must be a multiple of this
-  std::string prepared{};            ///< description of prepare()'s effect on images, or ""
+  std::size_t best = 0;           ///< index of the metric for the best epoch and plateau schedules
+  std::string pictures{};         ///< heading of the picture after an epoch, or ""
+  std::string next_steps;         ///< commands for after the run, with RUN for its folder
+  bool needs_labels = false;      ///< the data set must have labels
+  bool has_data_classes = false;  ///< the model's num_classes comes from the data set
+  bool has_class_report = false;  ///< the run's report evaluates each class
+  std::int64_t batch_multiple = 1;  ///< batch sizes must be a multiple of this
+  std::string prepared{};           ///< description of prepare()'s effect on images, or ""
 
   [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }

@@ -101,7 +101,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   require_device(device);
   ops::allow_tf32(config.run.allow_tf32);
   nlohmann::json overrides = config.model.overrides();
-  if (task_info(config).outputs_are_classes) overrides["num_classes"] = dataset.classes();
+  if (task_info(config).has_data_classes) overrides["num_classes"] = dataset.classes();
   std::unique_ptr<Model> model;
   try {
     model = make_model(name, overrides, config.run.seed, {DType::f32, device});

@@ -33,7 +33,7 @@ TaskInfo classification_info(const ClassificationOptions& options) {
   info.next_steps =
       "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
       "  ./run predict IMAGE --checkpoint RUN\n";
-  info.needs_labels = info.outputs_are_classes = info.has_class_report = true;
+  info.needs_labels = info.has_data_classes = info.has_class_report = true;
   if (mixes(options.mix)) {
     info.batch_multiple = 2;
     info.prepared = "one draw of mixing";

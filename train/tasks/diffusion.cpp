@@ -1,0 +1,148 @@
+// The diffusion task: draws, losses, samples.
+#include "train/tasks/diffusion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "engine/autograd.h"
+#include "engine/upload.h"
+#include "figures/contact_sheet.h"
+#include "models/model_as.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "train/loop/read_together.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kTrainingStream = 0x64696666;  // "diff"
+constexpr std::uint64_t kEvaluationStream = 0x6576;    // "ev": held-out images
+constexpr std::int64_t kClassesShown = 10, kRowsShown = 2;
+
+/// Up to kClassesShown classes of `classes`, evenly spread.
+std::vector<std::int64_t> shown_classes(std::int64_t classes) {
+  const std::int64_t count = std::min(classes, kClassesShown);
+  std::vector<std::int64_t> shown;
+  for (std::int64_t i = 0; i < count; ++i) shown.push_back(i * classes / count);
+  return shown;
+}
+
+/// The classes in rows of samples, with samples numbered along the rows.
+SampleRequest samples_of(const std::vector<std::int64_t>& classes) {
+  SampleRequest request;
+  for (std::int64_t row = 0; row < kRowsShown; ++row) {
+    for (const std::int64_t label : classes) {
+      request.indices.push_back(std::ssize(request.indices));
+      request.classes.push_back(label);
+    }
+  }
+  return request;
+}
+
+double sum_of(const Tensor& losses) { return losses.defined() ? ops::sum(losses).item() : 0; }
+
+std::int64_t nonfinite_count(const Tensor& losses) {
+  return nonfinite_rows(ops::reshape(losses, {losses.numel(), 1}));
+}
+
+}  // namespace
+
+TaskInfo diffusion_info(bool learns_variances) {
+  TaskInfo info;
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
+  if (learns_variances) {
+    info.loss_parts = {"mse", "vb"};
+    info.measures.push_back({.name = "mse", .title = "error of the noise"});
+    info.measures.push_back({.name = "vb", .title = "variational bound, bits"});
+  }
+  info.needs_labels = info.has_data_classes = true;
+  info.pictures = "Samples";
+  info.next_steps =
+      "  ./run sample RUN --cfg-scale 4 --num-sampling-steps 50 --sampler ddim   new pictures\n";
+  return info;
+}
+
+DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices, const Tensor& images,
+                              std::int64_t steps) {
+  std::map<std::int64_t, std::uint64_t> met;
+  std::vector<double> t, drop;
+  std::vector<Tensor> noise;
+  for (std::int64_t b = 0; b < indices.size(0); ++b) {
+    const std::int64_t index = indices.data<std::int64_t>()[b];
+    const std::uint64_t own =
+        stream_of(key.stream, static_cast<std::uint64_t>(index), met[index]++);
+    Rng rng(key.seed, own);
+    t.push_back(static_cast<double>(rng.below(steps)));
+    drop.push_back(rng.uniform());
+    const Shape image{1, images.size(1), images.size(2), images.size(3)};
+    noise.push_back(rand_normal(image, {0, 1}, {key.seed, stream_of(own)}));
+  }
+  return {from_values({std::ssize(t)}, t, {DType::i64, {}}), ops::cat(noise, 0),
+          from_values({std::ssize(drop)}, drop)};
+}
+
+Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed)
+    : model_(model_as<Dit>(model)),
+      options_(options),
+      process_(options.process, model.device()),
+      seed_(seed),
+      info_(diffusion_info(model_.config().learn_sigma)) {}
+
+Batch Diffusion::prepare(Batch batch, const BatchPlace& place) const {
+  const RandomKey key{stream_of(kTrainingStream, seed_), static_cast<std::uint64_t>(place.step)};
+  const DiffusionDraws draws =
+      draw_diffusion(key, batch.indices, batch.images, options_.process.steps);
+  batch.set("t", draws.t);
+  batch.set("noise", draws.noise);
+  batch.set("drop_noise", draws.drop_noise);
+  return batch;
+}
+
+DiffusionLoss Diffusion::losses(const NoisedImages& images, const Tensor& labels,
+                                Context& ctx) const {
+  const Tensor xt = process_.add_noise(images.x0, images.t, images.noise);
+  return diffusion_loss(process_, images, model_.denoise(xt, images.t, labels, ctx));
+}
+
+TaskLoss Diffusion::loss(const Batch& batch, Context& ctx) const {
+  const Tensor labels = model_.drop_labels(batch.labels, batch.at("drop_noise"));
+  const DiffusionLoss loss = losses({batch.images, batch.at("t"), batch.at("noise")}, labels, ctx);
+  TaskLoss result{loss.total(options_.vb_weight())};
+  if (loss.vb.defined()) {
+    result.parts = {ops::mean(loss.mse.detach()), ops::mean(loss.vb.detach())};
+  }
+  return result;
+}
+
+Task::Evaluated Diffusion::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                    const EvaluateOptions& options) const {
+  double mse = 0, vb = 0;
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const DiffusionDraws draws = draw_diffusion({kEvaluationStream}, batch.host.indices,
+                                                batch.host.images, options_.process.steps);
+    const Device device = model_.device();
+    const NoisedImages images{batch.there.images, upload(draws.t, device),
+                              upload(draws.noise, device)};
+    const DiffusionLoss loss = losses(images, batch.there.labels, batch.ctx);
+    mse += sum_of(loss.mse);
+    vb += sum_of(loss.vb);
+    return nonfinite_count(loss.vb.defined() ? loss.vb : loss.mse);
+  };
+  const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
+  std::vector<double> sums{mse + options_.vb_weight() * vb};
+  if (info_.measures.size() > 1) sums.insert(sums.end(), {mse, vb});
+  return {{sums, pass.samples}, pass};
+}
+
+std::optional<Image> Diffusion::picture(const std::shared_ptr<const Dataset>& /*dataset*/,
+                                        const EvaluateOptions& options) const {
+  const std::vector<std::int64_t> classes = shown_classes(model_.config().num_classes);
+  const Tensor x = sample_images(model_, options_.process, options_.samples, samples_of(classes),
+                                 options.activations);
+  const std::int64_t columns = std::ssize(classes);
+  return x.size(1) == Image::kChannels ? contact_sheet(x, options.normalization, columns)
+                                       : latent_sheet(x, columns);
+}
+
+}  // namespace fovea

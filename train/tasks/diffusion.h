@@ -1,0 +1,85 @@
+// The diffusion task: noise is added to images, and a DiT learns to predict it (Peebles and Xie
+// 2022). Images are normalised to [-1, 1].
+#pragma once
+
+#include "diffusion/loss.h"
+#include "models/dit.h"
+#include "settings/config.h"
+#include "settings/task_settings.h"
+#include "train/loop/task.h"
+#include "train/tasks/sampling.h"
+
+namespace fovea {
+
+struct DiffusionOptions {
+  ProcessOptions process{};
+  bool rescale_vb = false;  ///< multiply the variational bound by steps / 1000
+  /// How the samples after an epoch are made: few steps, since they cost training time.
+  SamplingOptions samples{
+      .sampler = {.kind = SamplerKind::ddim}, .steps = "25", .guidance = {.scale = 4}};
+
+  [[nodiscard]] double vb_weight() const {
+    return rescale_vb ? static_cast<double>(process.steps) / 1000 : 1;
+  }
+};
+
+/// The settings --noise-schedule, --num-sampling-steps and so on.
+class DiffusionSettings : public TaskSettings {
+ public:
+  DiffusionOptions options{};
+
+  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override;
+  [[nodiscard]] TaskKind kind() const override { return TaskKind::diffusion; }
+  void add_fields(Fields& fields, TrainConfig& config) override;
+  void check(const TrainConfig& config) const override;
+  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 const Dataset* images) const override;
+};
+
+/// The diffusion options of a run that trains a DiT.
+[[nodiscard]] const DiffusionOptions& diffusion_of(const TrainConfig& config);
+
+/// An evaluation measures the loss and, with learned variances, its two parts: mse and vb.
+[[nodiscard]] TaskInfo diffusion_info(bool learns_variances);
+
+/// What is drawn for each image of a batch, on the CPU.
+struct DiffusionDraws {
+  Tensor t;           ///< i64 [B], time steps
+  Tensor noise;       ///< f32 [B, C, H, W]
+  Tensor drop_noise;  ///< f32 [B], uniform: which labels are dropped
+};
+/// Draws for images f32 [B, C, H, W] with these indices i64 [B] in their data set: a function of
+/// the key, the index and the index's number of earlier occurrences in the batch.
+[[nodiscard]] DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices,
+                                            const Tensor& images, std::int64_t steps);
+
+class Diffusion : public Task {
+ public:
+  /// Throws unless the model is a DiT.
+  Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed);
+
+  [[nodiscard]] const TaskInfo& info() const override { return info_; }
+  /// Draws by the step, not by the batch, so that a step may be divided into any batches.
+  [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
+  /// Evaluates with the same time steps and noise every time; labels are not dropped.
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                   const EvaluateOptions& options) const override;
+  /// Samples of up to ten classes, one column per class, always from the same noise.
+  [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
+                                             const EvaluateOptions& options) const override;
+
+ private:
+  [[nodiscard]] DiffusionLoss losses(const NoisedImages& images, const Tensor& labels,
+                                     Context& ctx) const;
+
+  Dit& model_;
+  DiffusionOptions options_;
+  DiffusionProcess process_;
+  std::uint64_t seed_;
+  TaskInfo info_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,70 @@
+// The settings of the diffusion task.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "train/tasks/diffusion.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+bool is_half(float value) { return value == 0.5F; }
+
+void check_normalization(const Normalization& n) {
+  const bool fits = std::all_of(n.mean.begin(), n.mean.end(), is_half) &&
+                    std::all_of(n.deviation.begin(), n.deviation.end(), is_half);
+  check_usage(fits, "--mean, --std: got ", decimal_of(n.mean[0]), " and ",
+              decimal_of(n.deviation[0]),
+              ", expected 0.5,0.5,0.5 for both: diffusion takes pixels in [-1, 1]");
+}
+
+}  // namespace
+
+std::unique_ptr<TaskSettings> DiffusionSettings::clone() const {
+  return std::make_unique<DiffusionSettings>(*this);
+}
+
+void DiffusionSettings::add_fields(Fields& fields, TrainConfig& /*config*/) {
+  FieldGroup diffusion(fields, "Diffusion");
+  diffusion
+      .choice("noise-schedule", &options.process.schedule,
+              "noise added by each step: linear, or squaredcos_cap_v2 (cosine)")
+      .fixed = true;
+  diffusion.number("diffusion-steps", &options.process.steps, "steps from image to noise", {1, 1e5})
+      .fixed = true;
+  diffusion.add("rescale-vb", &options.rescale_vb,
+                "multiply the variational bound in the loss by diffusion-steps / 1000");
+  FieldGroup samples(fields, "Samples after each epoch");
+  fovea::add_fields(samples, options.samples);
+}
+
+void DiffusionSettings::check(const TrainConfig& config) const {
+  try {
+    static_cast<void>(noise_betas(options.process.schedule, options.process.steps));
+  } catch (const Error& error) {
+    throw UsageError(std::string("--diffusion-steps: ") + error.what());
+  }
+  check_options(options.samples, options.process);
+  const bool has_null_class = config.model.overrides().value("class_dropout_prob", json(1)) != 0;
+  check_usage(has_null_class || options.samples.guidance.scale == 1, "--cfg-scale: got ",
+              options.samples.guidance.scale,
+              ", but --class-dropout-prob 0 trains no null class for guidance; use --cfg-scale 1");
+  check_normalization(config.run.normalization);
+}
+
+TaskInfo DiffusionSettings::info(const TrainConfig& config) const {
+  return diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
+}
+
+std::unique_ptr<const Task> DiffusionSettings::make(const TrainConfig& config, Model& model,
+                                                    const Dataset* /*images*/) const {
+  return std::make_unique<Diffusion>(options, model, config.run.seed);
+}
+
+const DiffusionOptions& diffusion_of(const TrainConfig& config) {
+  return dynamic_cast<const DiffusionSettings&>(*config.task).options;
+}
+
+}  // namespace fovea
