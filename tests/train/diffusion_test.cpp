@@ -232,7 +232,9 @@ TEST_CASE("a sample of a model depends on its seed, index and class alone") {
 }
 
 TEST_CASE("diffusion takes pixels in [-1, 1] only, and says so") {
-  CHECK(failure({}).empty());
+  for (const char* dataset : {"builtin", "cifar10", "cifar100", "folder", "tar", "pack"}) {
+    CHECK(failure({{"dataset", dataset}}).empty());
+  }
   CHECK(failure({{"mean", "0.5,0.5,0.5"}, {"std", "0.5,0.5,0.5"}}).empty());
   check_says({{"std", "0.25,0.25,0.25"}}, "expected 0.5,0.5,0.5 for both");
   check_says({{"mean", "0.485,0.456,0.406"}}, "pixels in [-1, 1]");
@@ -246,6 +248,7 @@ TEST_CASE("steps that a schedule or a sampler cannot take are refused with their
             .empty());
   check_says({{"num-sampling-steps", "1001"}}, "--num-sampling-steps: sampling steps: got 1001");
   check_says({{"num-sampling-steps", "ddim300"}}, "no integer stride");
+  check_says({{"num-sampling-steps", ""}}, "--num-sampling-steps: got nothing");
   check_says({{"cfg-channels", "0"}}, "--cfg-channels: got 0, expected all");
   check_says({{"cfg-channels", "some"}}, "expected all or a number");
   check_says({{"sampler", "dpm"}}, "ddim");
