@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "formats/numpy/npz.h"
+#include "formats/numpy/npz_writer.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/reduce.h"
@@ -92,9 +93,24 @@ FeatureStatistics read_statistics(const std::filesystem::path& path) {
         ", expected [d]");
   check(result.covariance.shape() == Shape({d, d}), path.string(), ": sigma: got shape ",
         result.covariance.shape(), ", expected [", d, ", ", d, "] to fit mu");
+  const auto count = arrays.find("count"), origin = arrays.find("origin");
+  if (count != arrays.end()) result.count = static_cast<std::int64_t>(count->second.item());
+  if (origin != arrays.end()) {
+    for (const double c : origin->second.to_vector()) result.origin += static_cast<char>(c);
+  }
   require_finite(result.mean, path.string() + ": mu");
   require_finite(result.covariance, path.string() + ": sigma");
   return result;
+}
+
+void write_statistics(const std::filesystem::path& path, const FeatureStatistics& statistics) {
+  NpzWriter file(path);
+  file.add("mu", statistics.mean);
+  file.add("sigma", statistics.covariance);
+  file.add("count", scalar(static_cast<double>(statistics.count), {DType::i64, {}}));
+  const std::span<const char> origin(statistics.origin);
+  file.add("origin", from_bytes({std::ssize(statistics.origin)}, DType::u8, std::as_bytes(origin)));
+  file.finish();
 }
 
 }  // namespace fovea

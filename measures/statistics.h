@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "engine/tensor.h"
 
@@ -14,6 +15,9 @@ struct FeatureStatistics {
   Tensor mean{};           ///< f64 [d]
   Tensor covariance{};     ///< f64 [d, d], with the divisor N - 1
   Tensor centred{};        ///< f64 [N, d], the vectors minus their mean, if N <= d; else undefined
+
+  /// What the file that `measure` wrote says of the features: a JSON object; empty for others.
+  std::string origin{};
 
   [[nodiscard]] std::int64_t features() const { return mean.size(0); }
 };
@@ -40,5 +44,8 @@ class StatisticsSum {
 /// Reads arrays `mu` [d] and `sigma` [d, d] from an .npz file, as pytorch-fid, clean-fid and the
 /// ADM suite publish them. Throws Error, starting with the path.
 [[nodiscard]] FeatureStatistics read_statistics(const std::filesystem::path& path);
+/// Writes such a file, with the arrays `count` and `origin` (a JSON text as u8) besides, which
+/// other readers ignore.
+void write_statistics(const std::filesystem::path& path, const FeatureStatistics& statistics);
 
 }  // namespace fovea

@@ -181,6 +181,15 @@ OWN_FLAGS = {
                   (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
                   (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
                   (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
+    "train_diffusion": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                        (["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--model", "dit_q_2"], "dit_q_2"),
+                        (["--std", "0.25,0.25,0.25"], "pixels in [-1, 1]"), (["--diffusion-steps", "20"], "more than 20"),
+                        (["--diffusion-steps", "0"], "--diffusion-steps"), (["--noise-schedule", "cosine"], "squaredcos"),
+                        (["--num-sampling-steps", "1001"], "got 1001"), (["--num-sampling-steps", "ddim300"], "stride"),
+                        (["--num-sampling-steps", "x"], "ddim50"), (["--num-sampling-steps", ""], "num-sampling-steps"),
+                        (["--sampler", "euler"], "ddpm"), (["--eta", "2"], "--eta"), (["--cfg-scale", "nan"], "cfg-scale"),
+                        (["--cfg-channels", "0"], "all"), (["--class-dropout-prob", "2"], "class_dropout_prob"),
+                        (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
 }
 
 
@@ -348,7 +357,12 @@ def task_cases(cases, folder):
     cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
                                                   "--checkpoint", encoder], "inspect mae")
-    for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_vae", encoder)):
+    diffusion = folder / "train_diffusion/taken"
+    cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
+    cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
+                                             "--checkpoint", diffusion], "is a diffusion model")
+    for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
+                         ("train_mae", diffusion), ("train_vae", encoder)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
                                                             "--initial-checkpoint", run))

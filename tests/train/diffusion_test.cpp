@@ -52,18 +52,6 @@ Batch batch_of(const std::vector<double>& indices) {
   return batch;
 }
 
-TrainConfig tiny_diffusion_config() {
-  TrainConfig c = tiny_config();
-  c.model.name = "dit_s_4_32";
-  c.model.drop_path = 0;
-  c.images.loader.batch_size = 10;
-  c.run.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
-  c.evaluation.normalization = c.run.normalization;
-  c.task = config_for(TaskKind::diffusion).task;
-  dynamic_cast<DiffusionSettings&>(*c.task).options.samples.steps = "2";
-  return c;
-}
-
 DiffusionOptions few_steps(const std::string& steps = "4") {
   DiffusionOptions options;
   options.samples.steps = steps;
@@ -264,6 +252,21 @@ TEST_CASE("steps that a schedule or a sampler cannot take are refused with their
   CHECK(failure({{"cfg-channels", "all"}}).empty());
 }
 
+TEST_CASE("samples without a null class cannot be guided, and the run says so at its start") {
+  check_says({{"class-dropout-prob", "0"}}, "use --cfg-scale 1");
+  CHECK(failure({{"class-dropout-prob", "0"}, {"cfg-scale", "1"}}).empty());
+}
+
+TEST_CASE("a run without learned variances logs no variational bound") {
+  const auto info_of = [](const std::vector<Setting>& flags) {
+    return task_info(resolve_run(flags, {.task = TaskKind::diffusion}).config);
+  };
+  CHECK(info_of({}).loss_parts == std::vector<std::string>{"mse", "vb"});
+  CHECK(info_of({}).measures.size() == 3);
+  CHECK(info_of({{"learn-sigma", "false"}}).loss_parts.empty());
+  CHECK(info_of({{"learn-sigma", "false"}}).measures.size() == 1);
+}
+
 TEST_CASE("a diffusion model belongs to its program, and its settings to its models") {
   check_says({{"model", "vit_tiny_patch4_32"}}, "./run train_cifar");
   check_says({{"mixup", "0.8"}}, "./run train_diffusion trains diffusion models");
@@ -288,7 +291,7 @@ TEST_CASE("a step's loss does not depend on how its images are divided into batc
     CHECK_FALSE(trainer.fit(watch));
     return loss;
   };
-  CHECK(first_loss(10, 1) == doctest::Approx(first_loss(5, 2)).epsilon(1e-6));
+  CHECK(first_loss(8, 1) == doctest::Approx(first_loss(4, 2)).epsilon(1e-6));
 }
 
 TEST_CASE("a run with averages shows samples of the averages") {
@@ -327,7 +330,7 @@ TEST_CASE("training lowers the loss, and a run stopped in an epoch goes on bit b
     return std::pair(losses, bits_of(trainer));
   };
   const auto [losses, bits] = run(0, 1, false);
-  REQUIRE(losses.size() == 20);
+  REQUIRE(losses.size() == 24);
   CHECK(losses.back() < losses.front());
   static_cast<void>(run(7, 1, false));
   const auto [later, same] = run(0, 2, true);
