@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 import zipfile
 
+from latent_files import latents_file
 from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -468,6 +469,42 @@ def class_cases(cases, folder):
                                                        "--class-map", listed], "has 2 (a, b)")
 
 
+NO_LATENTS = [
+    ("of another format", {"format": "pt"}, "fovea-latents-1"), ("without moments", {"moments": None}, "lacks the tensor moments"),
+    ("without labels", {"labels": None}, "lacks the tensor labels"), ("without a VAE", {"vae_hash": None}, "do not name the VAE"),
+    ("of scale 0", {"scaling_factor": "0"}, "positive number"), ("without classes", {"classes": "[]"}, "name no classes"),
+    ("with a label of no class", {"classes": '["cat"]'}, "expected 0 to 0"),
+    ("with too few labels", {"labels": ("I64", [1], bytes(8))}, "number of its labels"),
+    ("of whole numbers", {"moments": ("I64", [8], bytes(64))}, "expected F32 [N, 2C, h, w]"),
+    ("with an odd number of moments", {"moments": ("F32", [8, 1, 1, 1], bytes(32)), "flipped": False}, "expected F32 [N, 2C"),
+]
+
+
+def latent_cases(cases, folder):
+    """Damaged files of latents, and settings that do not go with them."""
+    file = folder / "latents.safetensors"
+    command = ["train_diffusion", "--model", "dit_s_2", "--img-size", "8", "--embed-dim", "24", "--depth", "1", "--num-heads",
+               "2", "--max-steps", "1", "--workers", "0", "--dataset", "latents", "--data-dir", file, "--output",
+               folder / "run"]
+    cases.run("latents: no such file", command, "does not exist")
+    for name, content, word in HOSTILE:
+        file.write_bytes(content)
+        cases.run(f"latents: {name}", command, word or "latents.safetensors")
+    for name, changed, word in NO_LATENTS:
+        file.write_bytes(latents_file(**changed))
+        cases.run(f"latents {name}", command, word)
+    nan = latents_file(moments=("F32", [8, 8, 8, 8], b"\0\0\xc0\x7f" * 4096))
+    file.write_bytes(nan)
+    cases.run("latents that are not finite", command, "not finite")
+    file.write_bytes(latents_file(64))
+    for flags, word in [(["--color-jitter", "0.4"], "no pixels"), (["--vflip", "0.5"], "--vflip"), (["--mean", "0,0,0"], "--mean"),
+                        (["--img-size", "16"], "--img-size 8x8"), (["--model", "dit_s_2_8"], '"in_chans": 4'),
+                        (["--batch-size", "65"], "fits")]:
+        cases.run(f"latents {' '.join(flags)}", [*command, *flags], word)
+    cases.run("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file, "--output",
+                                               folder / "run"), "4 of 8x8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -486,6 +523,8 @@ def main():
         cue_cases(cases, cases.folder)
         class_cases(cases, cases.folder)
         named_cases(cases, cases.folder)
+        (cases.folder / "latents").mkdir()
+        latent_cases(cases, cases.folder / "latents")
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")

@@ -18,6 +18,7 @@ import tempfile
 import time
 import zipfile
 
+from latent_files import latents_file
 from tiny_training import tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -183,6 +184,65 @@ def check_bad_flags(table):
         table.note(f"sample {shown}", "" if fits else f"{result.returncode}, {word} not in {result.stderr.strip()}")
 
 
+LATENT = ["--model", "dit_s_2", "--img-size", "8", *TINY[2:], "--dataset", "latents", "--batch-size", "4", "--workers", "0",
+          "--num-sampling-steps", "2", "--no-report", "--val-fraction", "0.3"]
+
+
+def losses(run):
+    return [json.loads(line)["loss"] for line in (run / "steps.jsonl").read_text().splitlines()]
+
+
+def check_latents(table):
+    """Training on stored latents, and latents of another VAE."""
+    own, other, run = table.folder / "own.safetensors", table.folder / "other.safetensors", table.folder / "latent run"
+    own.write_bytes(latents_file(16))
+    other.write_bytes(latents_file(16, vae_hash="cd34"))
+
+    def train(output, *flags):
+        return table.run(*LATENT, "--data-dir", own, "--output", output, "--log-interval", "1", *flags,
+                         program="train_diffusion")
+    result = train(run, "--epochs", "2")
+    table.note("training on latents", result.stderr.strip())
+    train(table.folder / "again", "--epochs", "2", "--workers", "2")
+    table.note("the same losses with two workers", "" if losses(run) == losses(table.folder / "again") else "differ")
+    train(table.folder / "no flips", "--epochs", "2", "--hflip", "0")
+    table.note("other draws without flips", "" if losses(run) != losses(table.folder / "no flips") else "none")
+    for what, flags, word in (
+            ("resuming on latents of another VAE", ["--resume", run, "--output", run, "--epochs", "3", "--data-dir", other],
+             "another VAE"),
+            ("fine-tuning on latents of another VAE", ["--initial-checkpoint", run / "last.safetensors", "--output",
+                                                       table.folder / "tuned", "--data-dir", other], "another VAE")):
+        result = table.run(*LATENT, *flags, program="train_diffusion")
+        table.note(what, "" if result.returncode == 1 and word in result.stderr else result.stderr or "was accepted")
+
+
+def check_chain(table):
+    """A VAE of one's own, its latents, a diffusion model of them, and pictures."""
+    if not (table.build / "encode").exists():
+        return table.note("chain: encode is not built, skipped")
+    vae, other, file, run = (table.folder / name for name in ("vae", "other vae", "chain.safetensors", "chain"))
+    short = ["--max-steps", "2", "--batch-size", "8", "--workers", "0", "--no-report"]
+    steps = [("train_vae", [*tiny_model("train_vae"), *short, "--output", vae]),
+             ("train_vae", [*tiny_model("train_vae"), *short, "--seed", "7", "--output", other]),
+             ("encode", ["--dataset", "builtin", "--fraction", "0.002", "--vae", vae, "--output", file]),
+             ("train_diffusion", [*LATENT, "--data-dir", file, "--max-steps", "2", "--output", run]),
+             ("sample", [run, *FAST, "--vae", vae, "--classes", "4", "--count", "3", "--npz", table.folder / "chain.npz"])]
+    for program, flags in steps:
+        result = table.run(*flags, program=program)
+        if result.returncode != 0:
+            return table.note(f"chain: {program}", result.stderr)
+    header = npz_arrays(table.folder / "chain.npz")["arr_0.npy"][0]
+    table.note("chain: from a VAE of one's own to pictures", "" if "(3, 32, 32, 3)" in header else header)
+    expected = table.pictures("--vae", vae, "--classes", "4", "--count", "3", model=[run])
+    got = table.pictures("--vae", vae, "--classes", "4", "--count", "3", "--batch-size", "1", "--film", model=[run])
+    table.note("chain: the same pictures in other batches", differing(got, expected))
+    for what, model, flags, word in (("another VAE", run, ["--vae", other], "another VAE"), ("no VAE", run, [], "--vae FILE"),
+                                     ("a VAE for pixels", table.run_folder, ["--vae", vae], "makes pixels")):
+        result = table.run(model, *flags)
+        table.note(f"chain: {what}", "" if result.returncode in (1, 2) and word in result.stderr else result.stderr)
+    return None
+
+
 def check_fake_device(table):
     """Other products round otherwise, which may move a level."""
     if not (table.build / "fake/sample").exists():
@@ -218,6 +278,8 @@ def main():
         check_npz(table)
         check_interruption(table)
         check_bad_flags(table)
+        check_latents(table)
+        check_chain(table)
         check_fake_device(table)
     sys.exit(table.failed > 0)
 
