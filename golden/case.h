@@ -113,12 +113,12 @@ void check_classifier(Case& c);
 [[nodiscard]] StepLoss classifier_loss(Case& c, const TrainingCase& training, Model& model);
 void check_mae(Case& c);
 [[nodiscard]] StepLoss mae_loss(Case& c, const TrainingCase& training, Model& model);
-void check_vae(Case& c);
-[[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
 void check_dit(Case& c);
 [[nodiscard]] StepLoss dit_loss(Case& c, const TrainingCase& training, Model& model);
 /// The configuration of a DiT from one with the official keys (input_size, hidden_size).
 [[nodiscard]] nlohmann::json dit_config_of(nlohmann::json config);
+void check_vae(Case& c);
+[[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
 /// The loss of any task.
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 
@@ -127,5 +127,6 @@ void check_dit_diffusion(Case& c);
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);
+void check_measures(Case& c);
 
 }  // namespace fovea::golden

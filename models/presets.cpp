@@ -69,18 +69,18 @@ std::map<std::string, json> pervit_sizes() {
           {"medium", size(12, {312, 468, 540, 684}, {3, 64, 192, 256, 312})}};
 }
 
-/// f is the factor by which a side shrinks; these are the KL autoencoders of latent diffusion.
-std::map<std::string, json> vae_sizes() {
-  return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
-          {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
-}
-
 /// DiT tab. 1.
 std::map<std::string, json> dit_sizes() {
   return {{"s", width_depth_heads(384, 12, 6)},
           {"b", width_depth_heads(768, 12, 12)},
           {"l", width_depth_heads(1024, 24, 16)},
           {"xl", width_depth_heads(1152, 28, 16)}};
+}
+
+/// f is the factor by which a side shrinks; these are the KL autoencoders of latent diffusion.
+std::map<std::string, json> vae_sizes() {
+  return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
+          {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
 }
 
 /// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
@@ -151,15 +151,15 @@ const std::vector<NameRow>& rows() {
        .encoders = {"vit", "pit"},
        .customary = {"vit_{base_patch16,large_patch16,huge_patch14,tiny_patch4_32}",
                      "pit_{tiny,small}{,_patch2}_32"}},
+      {.family = "dit",
+       .sizes = dit_sizes(),
+       .is_patch_first = true,
+       .customary = {"{s,b,l,xl}_{1,2,4,8}", "{s,b}_{2,4}_32"}},
       {.family = "vae",
        .sizes = vae_sizes(),
        .patch = kNoPatch,
        .image = 256,
        .customary = {"f4", "f8"}},
-      {.family = "dit",
-       .sizes = dit_sizes(),
-       .is_patch_first = true,
-       .customary = {"{s,b,l,xl}_{1,2,4,8}", "{s,b}_{2,4}_32"}},
       {.family = "linear", .customary = {""}}};
   return all;
 }

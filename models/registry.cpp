@@ -84,14 +84,14 @@ std::unique_ptr<Model> build_mae(const json& config, const Request& r) {
   return std::make_unique<Mae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
-  const VaeConfig c = read_vae_config(config);
-  return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
 std::unique_ptr<Model> build_dit(const json& config, const Request& r) {
   const DitConfig c = read_dit_config(config);
   return std::make_unique<Dit>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
+std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
+  const VaeConfig c = read_vae_config(config);
+  return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
@@ -113,8 +113,8 @@ const std::vector<Family>& families() {
                                        {"cpvt", TaskKind::classification, build_cpvt},
                                        {"pervit", TaskKind::classification, build_pervit},
                                        {"mae", TaskKind::masked_autoencoding, build_mae},
-                                       {"vae", TaskKind::autoencoding, build_vae},
                                        {"dit", TaskKind::diffusion, build_dit},
+                                       {"vae", TaskKind::autoencoding, build_vae},
                                        {"linear", TaskKind::classification, build_linear}};
   return all;
 }

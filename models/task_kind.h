@@ -6,7 +6,7 @@
 namespace fovea {
 
 /// A training task.
-enum class TaskKind { classification, masked_autoencoding, autoencoding, diffusion };
+enum class TaskKind { classification, masked_autoencoding, diffusion, autoencoding };
 
 /// Noun for a model of that task, such as "a classifier".
 [[nodiscard]] constexpr std::string_view noun_of(TaskKind task) {
@@ -15,10 +15,10 @@ enum class TaskKind { classification, masked_autoencoding, autoencoding, diffusi
       return "a classifier";
     case TaskKind::masked_autoencoding:
       return "a masked autoencoder";
-    case TaskKind::autoencoding:
-      return "an image autoencoder";
     case TaskKind::diffusion:
       return "a diffusion model";
+    case TaskKind::autoencoding:
+      return "an image autoencoder";
   }
   return "";
 }

@@ -30,8 +30,8 @@ TrainConfig recipe(const std::string& name) {
   if (says("_mae") && !says("_finetune") && !says("_linprobe")) {
     program.task = TaskKind::masked_autoencoding;
   }
-  if (says("_vae")) program.task = TaskKind::autoencoding;
   if (says("_dit")) program.task = TaskKind::diffusion;
+  if (says("_vae")) program.task = TaskKind::autoencoding;
   return resolve_run({{"config", (kFolder / (name + ".json")).string()}}, program).config;
 }
 
