@@ -125,7 +125,6 @@ class ReadyRun {
   /// The model. On resume, files of initial weights are not read, as the state replaces them.
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
-    check_input(*model, dataset.latents());
     if (run.state.empty()) {
       set_initial_weights(
           run.config.weights,

@@ -49,6 +49,7 @@ set_family() {  # sets the family's training program and the flags of a tiny mod
     pit) flags=(--model pit_tiny_32 --img-size 4 "${small[@]}") ;;
     mae) program=train_mae flags=(--model mae_vit_tiny_patch4_32 --patch-size 8 "${small[@]}"
       --decoder-embed-dim 8 --decoder-depth 1 --decoder-num-heads 2 --norm-pix-loss) ;;
+    dit) program=train_diffusion flags=(--model dit_s_4_32 --patch-size 8 "${small[@]}") ;;
   esac
 }
 
@@ -61,7 +62,7 @@ short_run() {  # total steps, device, precision, folder
 # one of the two and resumed on the other.
 training() {  # folder of the programs
   local programs=$1 folder=$logs/training family program flags
-  for family in linear vit deit cpvt pervit pit mae; do
+  for family in linear vit deit cpvt pervit pit mae dit; do
     echo "== $family"
     set_family "$family"
     rm -rf "$folder"
@@ -81,8 +82,8 @@ if [ -n "$dry" ]; then
   gpu="no GPU is used: this is a dry run on the fake device"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
   step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train test_fake_families \
-    test_fake_access fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_train_mae fake_evaluate \
-    fake_predict fake_inspect fake_summary fake_fovea_bench
+    test_fake_access fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_train_mae \
+    fake_train_diffusion fake_evaluate fake_predict fake_inspect fake_summary fake_fovea_bench
   tests=$build/tests/cuda
   step device "$tests/test_fake_device"
   step cases "$build/fake/cuda_cases" --seeds 5
@@ -103,7 +104,7 @@ else
   [ -n "$architecture" ] || architecture="80;90"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
   step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar \
-    train_mae evaluate predict inspect summary fovea_bench
+    train_mae train_diffusion evaluate predict inspect summary fovea_bench
   step device "$build/tests/cuda/test_cuda_device"
   if [ "$gpu" = "no GPU" ]; then
     for name in cases gradcheck parity training programs benchmark sanitizer; do note "$name" skipped "no GPU is visible"; done

@@ -20,7 +20,8 @@ Tensor generate(const Shape& shape, TensorOptions options, Value&& value) {
     using T = decltype(tag);
     T* const data = t.data<T>();
     parallel_for(t.numel(), 1 << 14, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) data[i] = static_cast<T>(value(i));
+      auto own = value;  // it may keep what several elements share
+      for (std::int64_t i = begin; i < end; ++i) data[i] = static_cast<T>(own(i));
     });
   });
   return t.to(options.device);
@@ -137,10 +138,15 @@ Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key, Tenso
 }
 
 Tensor rand_normal(const Shape& shape, NormalLaw law, RandomKey key, TensorOptions options) {
-  return generate(shape, options, [=](std::int64_t i) {
-    const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(i / 2));
-    const double radius = std::sqrt(-2 * std::log(1 - to_uniform53(words.v[0], words.v[1])));
-    const double angle = 2 * M_PI * to_uniform53(words.v[2], words.v[3]);
+  std::int64_t pair = -1;  // elements 2 pair and 2 pair + 1 share radius and angle
+  double radius = 0, angle = 0;
+  return generate(shape, options, [=](std::int64_t i) mutable {
+    if (i / 2 != pair) {
+      pair = i / 2;
+      const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(pair));
+      radius = std::sqrt(-2 * std::log(1 - to_uniform53(words.v[0], words.v[1])));
+      angle = 2 * M_PI * to_uniform53(words.v[2], words.v[3]);
+    }
     return law.mean + law.deviation * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
   });
 }

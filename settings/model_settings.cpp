@@ -32,6 +32,7 @@ struct Row {
 constexpr auto kClassifiers = TaskKind::classification;
 constexpr auto kAutoencoders = TaskKind::masked_autoencoding;
 constexpr auto kVaes = TaskKind::autoencoding;
+constexpr auto kDiffusion = TaskKind::diffusion;
 constexpr std::nullopt_t kAll = std::nullopt;
 
 constexpr Row kRows[] = {
@@ -67,6 +68,9 @@ constexpr Row kRows[] = {
     {kVaes, "VAE", "norm-num-groups", Kind::value, "groups of the group norms"},
     {kVaes, "VAE", "scaling-factor", Kind::value,
      "factor on the latents that diffusion models see"},
+    {kDiffusion, "DiT", "learn-sigma", Kind::yes_no, "also predict variances"},
+    {kDiffusion, "DiT", "class-dropout-prob", Kind::value,
+     "share of the labels dropped in training, for guidance; 0: no null class"},
     {kClassifiers, "CPVT", "peg-positions", Kind::list,
      "PEGs after these blocks, -1: before the first"},
     {kClassifiers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},

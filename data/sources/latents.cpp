@@ -28,6 +28,9 @@ fs::path in_folder(const DatasetOptions& options, Split split) {
 fs::path require_latents(const DatasetOptions& options, Split split) {
   fs::path path = find_latents(options, split);
   if (!path.empty()) return path;
+  std::error_code none;
+  check(fs::exists(options.data_dir, none), options.data_dir.string(),
+        ": does not exist, expected a file of latents or its folder; ./run encode writes one");
   fail(options.data_dir.string(), ": contains no latents, expected ",
        in_folder(options, split).filename().string(),
        ", or --data-dir FILE; ./run encode writes such files");

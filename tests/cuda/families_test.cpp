@@ -58,6 +58,7 @@ const std::vector<Family> kFamilies = {
       {"layers_per_block", "1"},
       {"norm_num_groups", "2"},
       {"img_size", "8"}}},
+    {"dit_s_4_32", kSmall},
 };
 
 /// The first word of the family's model names.
@@ -86,6 +87,7 @@ TrainConfig config_of(const Family& family, const char* device, DType precision)
   const std::string name = family_name(family);
   TrainConfig c = name == "mae"   ? tiny_mae_config()
                   : name == "vae" ? tiny_vae_config()
+                  : name == "dit" ? tiny_diffusion_config()
                                   : tiny_config();
   c.model.name = family.model;
   c.model.settings = {};
@@ -145,10 +147,11 @@ TEST_CASE("four steps of every family have the CPU's losses, and one peak of mem
 }
 
 // The saved state has the same form for all families: this tests one with running buffers, and the
-// other task.
+// other tasks.
 TEST_CASE("a family goes on where it was stopped on the other device") {
   for (const Family& family : chosen_families()) {
-    if (family_name(family) != "pervit" && family_name(family) != "mae") continue;
+    const std::string name = family_name(family);
+    if (name != "pervit" && name != "mae" && name != "dit") continue;
     CAPTURE(std::string(family.model));
     const std::vector<double> whole = losses_of(config_of(family, "cpu", DType::f32));
     for (const bool starts_on_cpu : {true, false}) {
@@ -167,14 +170,13 @@ TEST_CASE("a family goes on where it was stopped on the other device") {
   CHECK(take_findings().empty());
 }
 
-TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and picture") {
-  if (!is_chosen("mae")) return;
+TEST_CASE("an epoch of a task with pictures ends with the CPU's scores and picture") {
   struct End {
     std::vector<double> scores;
     Image picture;
   };
-  const auto end_on = [](const char* device) {
-    TrainConfig config = config_of(kFamilies.back(), device, DType::f32);
+  const auto end_on = [](const Family& family, const char* device) {
+    TrainConfig config = config_of(family, device, DType::f32);
     config.loop.max_steps = 0;
     const Datasets data = tiny_data(8, 8);  // two steps
     Notices notices;
@@ -186,16 +188,20 @@ TEST_CASE("an epoch of masked autoencoding ends with the CPU's scores and pictur
     REQUIRE(trainer.fit(watch));
     return end;
   };
-  const End cpu = end_on("cpu"), cuda = end_on("cuda");
-  REQUIRE(cpu.scores.size() == 2);
-  check_close(cuda.scores, cpu.scores, 1e-5);
-  REQUIRE(cpu.picture.pixels.size() == cuda.picture.pixels.size());
-  REQUIRE(cpu.picture.height > 0);
-  int furthest = 0;
-  for (std::size_t i = 0; i < cpu.picture.pixels.size(); ++i) {
-    furthest = std::max(furthest, std::abs(cpu.picture.pixels[i] - cuda.picture.pixels[i]));
+  for (const Family& family : chosen_families()) {
+    if (family_name(family) != "mae" && family_name(family) != "dit") continue;
+    CAPTURE(std::string(family.model));
+    const End cpu = end_on(family, "cpu"), cuda = end_on(family, "cuda");
+    REQUIRE(cpu.scores.size() >= 2);
+    check_close(cuda.scores, cpu.scores, 1e-5);
+    REQUIRE(cpu.picture.pixels.size() == cuda.picture.pixels.size());
+    REQUIRE(cpu.picture.height > 0);
+    int furthest = 0;
+    for (std::size_t i = 0; i < cpu.picture.pixels.size(); ++i) {
+      furthest = std::max(furthest, std::abs(cpu.picture.pixels[i] - cuda.picture.pixels[i]));
+    }
+    CHECK(furthest <= 1);
   }
-  CHECK(furthest <= 1);
   CHECK(take_findings().empty());
 }
 

@@ -115,6 +115,7 @@ def main():
         check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
         check_training(checks, "train_vae", "vae_f4_32", *VAE)
+        check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
         check_evaluate(checks, "train_cifar")
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])

@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 import zipfile
 
+from latent_files import latents_file
 from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -180,6 +181,15 @@ OWN_FLAGS = {
                   (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
                   (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
                   (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
+    "train_diffusion": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                        (["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--model", "dit_q_2"], "dit_q_2"),
+                        (["--std", "0.25,0.25,0.25"], "pixels in [-1, 1]"), (["--diffusion-steps", "20"], "more than 20"),
+                        (["--diffusion-steps", "0"], "--diffusion-steps"), (["--noise-schedule", "cosine"], "squaredcos"),
+                        (["--num-sampling-steps", "1001"], "got 1001"), (["--num-sampling-steps", "ddim300"], "stride"),
+                        (["--num-sampling-steps", "x"], "ddim50"), (["--num-sampling-steps", ""], "num-sampling-steps"),
+                        (["--sampler", "euler"], "ddpm"), (["--eta", "2"], "--eta"), (["--cfg-scale", "nan"], "cfg-scale"),
+                        (["--cfg-channels", "0"], "all"), (["--class-dropout-prob", "2"], "class_dropout_prob"),
+                        (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
 }
 
 
@@ -347,7 +357,12 @@ def task_cases(cases, folder):
     cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
                                                   "--checkpoint", encoder], "inspect mae")
-    for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_vae", encoder)):
+    diffusion = folder / "train_diffusion/taken"
+    cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
+    cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
+                                             "--checkpoint", diffusion], "is a diffusion model")
+    for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
+                         ("train_mae", diffusion), ("train_vae", encoder)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
                                                             "--initial-checkpoint", run))
@@ -454,6 +469,42 @@ def class_cases(cases, folder):
                                                        "--class-map", listed], "has 2 (a, b)")
 
 
+NO_LATENTS = [
+    ("of another format", {"format": "pt"}, "fovea-latents-1"), ("without moments", {"moments": None}, "lacks the tensor moments"),
+    ("without labels", {"labels": None}, "lacks the tensor labels"), ("without a VAE", {"vae_hash": None}, "do not name the VAE"),
+    ("of scale 0", {"scaling_factor": "0"}, "positive number"), ("without classes", {"classes": "[]"}, "name no classes"),
+    ("with a label of no class", {"classes": '["cat"]'}, "expected 0 to 0"),
+    ("with too few labels", {"labels": ("I64", [1], bytes(8))}, "number of its labels"),
+    ("of whole numbers", {"moments": ("I64", [8], bytes(64))}, "expected F32 [N, 2C, h, w]"),
+    ("with an odd number of moments", {"moments": ("F32", [8, 1, 1, 1], bytes(32)), "flipped": False}, "expected F32 [N, 2C"),
+]
+
+
+def latent_cases(cases, folder):
+    """Damaged files of latents, and settings that do not go with them."""
+    file = folder / "latents.safetensors"
+    command = ["train_diffusion", "--model", "dit_s_2", "--img-size", "8", "--embed-dim", "24", "--depth", "1", "--num-heads",
+               "2", "--max-steps", "1", "--workers", "0", "--dataset", "latents", "--data-dir", file, "--output",
+               folder / "run"]
+    cases.run("latents: no such file", command, "does not exist")
+    for name, content, word in HOSTILE:
+        file.write_bytes(content)
+        cases.run(f"latents: {name}", command, word or "latents.safetensors")
+    for name, changed, word in NO_LATENTS:
+        file.write_bytes(latents_file(**changed))
+        cases.run(f"latents {name}", command, word)
+    nan = latents_file(moments=("F32", [8, 8, 8, 8], b"\0\0\xc0\x7f" * 4096))
+    file.write_bytes(nan)
+    cases.run("latents that are not finite", command, "not finite")
+    file.write_bytes(latents_file(64))
+    for flags, word in [(["--color-jitter", "0.4"], "no pixels"), (["--vflip", "0.5"], "--vflip"), (["--mean", "0,0,0"], "--mean"),
+                        (["--img-size", "16"], "--img-size 8x8"), (["--model", "dit_s_2_8"], '"in_chans": 4'),
+                        (["--batch-size", "65"], "fits")]:
+        cases.run(f"latents {' '.join(flags)}", [*command, *flags], word)
+    cases.run("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file, "--output",
+                                               folder / "run"), "4 of 8x8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -472,6 +523,8 @@ def main():
         cue_cases(cases, cases.folder)
         class_cases(cases, cases.folder)
         named_cases(cases, cases.folder)
+        (cases.folder / "latents").mkdir()
+        latent_cases(cases, cases.folder / "latents")
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")

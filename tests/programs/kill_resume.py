@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
+from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERVAL = 3
@@ -28,12 +28,10 @@ EPOCH = 20000 // 16  # steps; the end of an epoch is saved as well
 
 
 def command(build, program, output, steps):
-    drawn = ["--mixup", "0.8"] if program == "train_cifar" else []
-    if program in TRANSFORMERS:
-        drawn += ["--drop-path", "0.1"]
+    dropping = {"train_cifar": ["--mixup", "0.8", "--drop-path", "0.1"], "train_mae": ["--drop-path", "0.1"]}
     return [build / program, *tiny_model(program, 48, 2, 3), "--batch-size", "16", "--epochs", "1000",
-            "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--log-interval", "1", "--model-ema", *drawn,
-            "--workers", "1", "--output", output, "--resume", "auto"]
+            "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--log-interval", "1", "--model-ema",
+            *dropping.get(program, []), "--workers", "1", "--output", output, "--resume", "auto"]
 
 
 def header(path):

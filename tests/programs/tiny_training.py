@@ -4,10 +4,11 @@ PROGRAMS = {
     "train_cifar": ["--model", "vit_tiny_patch8_32"],
     "train_mae": ["--model", "mae_vit_tiny_patch8_32", "--decoder-embed-dim", "8", "--decoder-depth", "1",
                   "--decoder-num-heads", "2"],
+    "train_diffusion": ["--model", "dit_s_8_32", "--num-sampling-steps", "2"],
     "train_vae": ["--model", "vae_f4_32", "--block-out-channels", "4,4,8", "--layers-per-block", "1",
                   "--norm-num-groups", "2"],
 }
-TRANSFORMERS = ["train_cifar", "train_mae"]
+TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion"]
 
 
 def tiny_model(program, dim=24, depth=1, heads=2):
@@ -20,4 +21,4 @@ def tiny_model(program, dim=24, depth=1, heads=2):
 def program_of(flags):
     """The program that trains the model selected by the flags."""
     family = flags[flags.index("--model") + 1].split("_")[0]
-    return {"mae": "train_mae", "vae": "train_vae"}.get(family, "train_cifar")
+    return {"mae": "train_mae", "dit": "train_diffusion", "vae": "train_vae"}.get(family, "train_cifar")

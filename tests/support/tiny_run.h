@@ -16,6 +16,7 @@
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 #include "train/tasks/classification.h"
+#include "train/tasks/diffusion.h"
 
 namespace fovea {
 
@@ -68,6 +69,17 @@ inline TrainConfig tiny_vae_config() {
   c.model.drop_path = 0;
   c.run.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
   c.task = config_for(TaskKind::autoencoding).task;
+  return c;
+}
+
+/// A diffusion transformer of the same size and data, with averages and quick samples.
+inline TrainConfig tiny_diffusion_config() {
+  TrainConfig c = tiny_config();
+  c.model.name = "dit_s_4_32";
+  c.model.drop_path = 0;
+  c.run.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
+  c.task = config_for(TaskKind::diffusion).task;
+  dynamic_cast<DiffusionSettings&>(*c.task).options.samples.steps = "2";
   return c;
 }
 

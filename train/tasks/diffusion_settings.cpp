@@ -8,6 +8,8 @@
 namespace fovea {
 namespace {
 
+using nlohmann::json;
+
 bool is_half(float value) { return value == 0.5F; }
 
 void check_normalization(const Normalization& n) {
@@ -45,11 +47,15 @@ void DiffusionSettings::check(const TrainConfig& config) const {
     throw UsageError(std::string("--diffusion-steps: ") + error.what());
   }
   check_options(options.samples, options.process);
+  const bool has_null_class = config.model.overrides().value("class_dropout_prob", json(1)) != 0;
+  check_usage(has_null_class || options.samples.guidance.scale == 1, "--cfg-scale: got ",
+              options.samples.guidance.scale,
+              ", but --class-dropout-prob 0 trains no null class for guidance; use --cfg-scale 1");
   check_normalization(config.run.normalization);
 }
 
 TaskInfo DiffusionSettings::info(const TrainConfig& config) const {
-  return diffusion_info(config.model.overrides().value("learn_sigma", true));
+  return diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
 }
 
 std::unique_ptr<const Task> DiffusionSettings::make(const TrainConfig& config, Model& model,
