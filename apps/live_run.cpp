@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "apps/signals.h"
-#include "data/sources/latent_file.h"
 #include "report/run_report.h"
 #include "train/plan/product_rate.h"
+#include "train/start/latent_training.h"
 #include "train/start/setup.h"
 
 namespace fovea {
@@ -26,13 +26,14 @@ RunFolder own_folder(const TrainConfig& config, std::optional<RunFolder> claimed
   return folder;
 }
 
-WeightsInfo weights_info(const TrainConfig& config, const Dataset& dataset) {
+WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
+  const Dataset& dataset = *trainer.data().train;
   WeightsInfo info;
   info.dataset = config.data.name;
   info.classes = dataset.class_names();
   info.normalization = config.run.normalization;
   info.crop = config.evaluation.crop;
-  if (const LatentInfo* const latents = dataset.latents()) info.latents = latents->source;
+  info.latents = latents_of(dataset, trainer.task());
   return info;
 }
 
@@ -69,7 +70,7 @@ LiveRun::LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunF
       console_(console),
       continued_(claimed.has_value()),
       folder_(own_folder(config, std::move(claimed), console)),
-      recorder_(folder_.paths().folder, trainer.task(), weights_info(config, *trainer.data().train),
+      recorder_(folder_.paths().folder, trainer.task(), weights_info(config, trainer),
                 trainer.progress(), config.files),
       profile_(config.request.profile, folder_.paths().folder / "profile.json"),
       shown_(console, recorder_, profile_, config.request.save_images) {}

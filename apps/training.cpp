@@ -104,8 +104,8 @@ class ReadyRun {
       : claimed_(claim(run, console)),
         trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
     if (run.state.empty()) return;
-    if (data.train->latents() != nullptr) {
-      require_vae_of_run(run.state.parent_path(), *data.train->latents());
+    if (const auto latents = latents_of(*data.train, trainer_.task())) {
+      require_vae_of_run(run.state.parent_path(), *latents);
     }
     const RunRequest& request = run.config.request;  // an evaluation may use other images
     const Notices told = trainer_.resume(

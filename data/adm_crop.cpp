@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+
 namespace fovea {
 namespace {
 
@@ -26,6 +28,12 @@ std::vector<Geometry> adm_crop_moves(ImageSize image, std::int64_t side) {
   const std::int64_t top = (image.height - side) / 2, left = (image.width - side) / 2;
   moves.emplace_back(geometry::Crop{PixelBox{top, top + side, left, left + side}});
   return moves;
+}
+
+std::int64_t square_side(ImageSize size) {
+  check(size.height == size.width, "crop mode adm: got images of ", to_string(size),
+        ", expected squares");
+  return size.height;
 }
 
 }  // namespace fovea

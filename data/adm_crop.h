@@ -12,4 +12,7 @@ namespace fovea {
 /// side is at least 2 side, then a bicubic resize of the shorter side to `side`, then the centre.
 [[nodiscard]] std::vector<Geometry> adm_crop_moves(ImageSize image, std::int64_t side);
 
+/// The side of a square; throws unless `size` is one.
+[[nodiscard]] std::int64_t square_side(ImageSize size);
+
 }  // namespace fovea

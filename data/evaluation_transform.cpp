@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/adm_crop.h"
 
 namespace fovea {
 namespace {
@@ -44,6 +45,8 @@ Moves evaluation_moves(ImageSize image, const EvaluationTransform& t) {
   const bool small = std::max(image.height, image.width) <= kSmallImage;
   const ImageSize scale = evaluation_scale(t);
   switch (t.crop.mode) {
+    case CropMode::adm:
+      return adm_crop_moves(image, square_side(t.size));
     case CropMode::squash:
       return scale_and_crop(scale, t.size, t.crop.filter);
     case CropMode::border: {

@@ -13,13 +13,15 @@ enum class CropMode {
   center,     ///< shorter side scaled to size / crop_pct, then a center crop
   squash,     ///< both sides scaled to size / crop_pct, changing the ratio, then a center crop
   border,     ///< longer side scaled to size / crop_pct, padded with the mean colour
+  adm,        ///< adm_crop_moves(), without crop_pct and filter; for square sizes
 };
 template <>
 inline constexpr auto kNames<CropMode> =
     std::to_array<Named<CropMode>>({{CropMode::automatic, "automatic"},
                                     {CropMode::center, "center"},
                                     {CropMode::squash, "squash"},
-                                    {CropMode::border, "border"}});
+                                    {CropMode::border, "border"},
+                                    {CropMode::adm, "adm"}});
 
 /// timm's crop_pct, crop_mode and interpolation, as in flags and checkpoints.
 struct EvaluationCrop {

@@ -73,9 +73,15 @@ void load_model_of(Run& run, RunPage& page) {
   page.facts.emplace_back("weights", which);
 }
 
-/// Adds a classifier's scores and sections; returns the number of evaluated images.
-std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& opened,
-                                 const EvaluateOptions& how, RunPage& page) {
+/// The images of an evaluation: their number and their size for the model.
+struct EvaluatedImages {
+  std::int64_t count = 0;
+  ImageSize size{};
+};
+
+/// Adds a classifier's scores and sections.
+EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& opened,
+                                    const EvaluateOptions& how, RunPage& page) {
   const ModelClasses learned{run.model->info().num_classes, run.info.classes};
   const std::shared_ptr<const Dataset> test =
       match_images(opened, learned, !run.config.data.class_map.empty(), "the model").images;
@@ -88,12 +94,12 @@ std::int64_t evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>&
   page.details =
       sections_of(evaluated, worst_mistakes(evaluated.result.predictions, kMistakesShown, *test,
                                             evaluation_transform(*run.model, how)));
-  return evaluated.result.pass.samples;
+  return {evaluated.result.pass.samples, evaluation_transform(*run.model, how).size};
 }
 
-/// Adds the scores of any other task; returns the number of evaluated images.
-std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
-                           const EvaluateOptions& how, RunPage& page) {
+/// Adds the scores of any other task.
+EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
+                              const EvaluateOptions& how, RunPage& page) {
   const auto task = make_task(run.config, *run.model);
   const Task::Evaluated evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
@@ -102,7 +108,7 @@ std::int64_t evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
     const Measure& measure = page.task.measures.at(i);
     page.scores.emplace_back(measure.title, measure.text(scores[i]));
   }
-  return evaluated.pass.samples;
+  return {evaluated.pass.samples, task->image_size(*run.model)};
 }
 
 void evaluate_model_of(Run& run, RunPage& page) {
@@ -113,12 +119,12 @@ void evaluate_model_of(Run& run, RunPage& page) {
   how.on_batch = [&](std::int64_t done) {
     return !run.options.on_progress || run.options.on_progress(done, test->size());
   };
-  const std::int64_t samples = page.task.has_class_report
-                                   ? evaluate_classifier(run, test, how, page)
-                                   : evaluate_task(run, test, how, page);
-  const auto [height, width] = run.model->info().img_size;
-  page.facts.emplace_back("evaluated on", text_of(samples, " images of ", run.config.data.name,
-                                                  " at ", height, " x ", width));
+  const EvaluatedImages images = page.task.has_class_report
+                                     ? evaluate_classifier(run, test, how, page)
+                                     : evaluate_task(run, test, how, page);
+  page.facts.emplace_back("evaluated on",
+                          text_of(images.count, " images of ", run.config.data.name, " at ",
+                                  images.size.height, " x ", images.size.width));
 }
 
 /// Adds the picture of the last epoch that has one.
@@ -136,15 +142,14 @@ void add_samples(const Run& run, RunPage& page) {
   TrainConfig config = run.config;
   const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
   check(run.model != nullptr, "the model's image size is unknown");
-  const ImageSize own{run.model->info().img_size[0], run.model->info().img_size[1]};
   LoaderOptions& loading = config.images.loader;
   const std::int64_t shown = kSamplesShown / loading.rows.splits;
   config.task->forget_files();  // a teacher does not affect the images
   const std::unique_ptr<const Task> task = make_task(config, *run.model);
   const std::int64_t unit = task->info().batch_multiple;
   loading.batch_size = std::max(unit, std::min(shown, train->size() / unit * unit));
-  const std::unique_ptr<Loader> loader =
-      training_loader(training_images(config), train, training_size(config, own, 0));
+  const std::unique_ptr<Loader> loader = training_loader(
+      training_images(config), train, training_size(config, task->image_size(*run.model), 0));
   const Batch batch = task->prepare(loader->next(), {});
   page.samples_note = "The first images of the first epoch, after augmentation";
   if (!task->info().prepared.empty()) page.samples_note += " and " + task->info().prepared;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/adm_crop.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
@@ -76,6 +77,13 @@ void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
     pipeline.steps.push_back(geometry_step([options](ImageSize, Rng& rng) {
       return Moves{geometry::Resize{options.size, draw_filter(options.filter, rng)}};
     }));
+    return;
+  }
+  if (options.crop == TrainCrop::adm) {
+    pipeline.steps.push_back(
+        geometry_step([side = square_side(options.size)](ImageSize size, Rng&) {
+          return adm_crop_moves(size, side);
+        }));
     return;
   }
   const bool simple = options.crop == TrainCrop::simple;

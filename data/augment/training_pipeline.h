@@ -22,6 +22,7 @@ enum class TrainCrop {
                       ///< edges
   keep_ratio_random,  ///< the same with a crop at a random position
   simple,             ///< shorter side scaled to the size, 4 pixels of reflect padding (DeiT III)
+  adm,                ///< adm_crop_moves(): always the centre, whatever the filter (DiT)
 };
 template <>
 inline constexpr auto kNames<TrainCrop> =
@@ -30,7 +31,8 @@ inline constexpr auto kNames<TrainCrop> =
                                      {TrainCrop::resized_once, "rrc-once"},
                                      {TrainCrop::keep_ratio_center, "rkrc"},
                                      {TrainCrop::keep_ratio_random, "rkrr"},
-                                     {TrainCrop::simple, "src"}});
+                                     {TrainCrop::simple, "src"},
+                                     {TrainCrop::adm, "adm"}});
 
 /// The training steps in timm's order: crop, flips, policy or colour jitter, grayscale, blur,
 /// normalisation, erasing.

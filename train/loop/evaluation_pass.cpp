@@ -21,7 +21,8 @@ void EvaluationPass::require_finite(const std::string& where) const {
 EvaluationTransform evaluation_transform(const Model& model, const EvaluateOptions& options) {
   if (options.keep_size) return {{}, options.normalization, options.crop};
   const auto [height, width] = model.info().img_size;
-  return {{height, width}, options.normalization, options.crop};
+  const std::int64_t scale = options.image_scale;
+  return {{scale * height, scale * width}, options.normalization, options.crop};
 }
 
 EvaluationPass evaluate_batches(

@@ -45,6 +45,11 @@ class Task {
   /// losses of other groups are logged through TaskLoss::parts. A model that computes values once
   /// per step (Model::finish_backward()) must have a single group.
   [[nodiscard]] virtual ParameterSplit split() const { return {}; }
+  /// The size of images for the model, before the task encodes them.
+  [[nodiscard]] ImageSize image_size(const Model& model) const {
+    const std::int64_t scale = info().image_scale;
+    return {scale * model.info().img_size[0], scale * model.info().img_size[1]};
+  }
   /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
   /// True if this parameter is expected to receive no gradient.

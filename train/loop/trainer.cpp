@@ -21,7 +21,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
 }
 
 ImageSize Trainer::own_size() const {
-  return {model_->info().img_size[0], model_->info().img_size[1]};
+  return step_.task().image_size(*model_);
 }
 
 ImageSize Trainer::usual_size() const { return options_.sizes.keep ? ImageSize{} : own_size(); }

@@ -23,7 +23,7 @@ Probe::Probe(TrainConfig config, Datasets data)
 }
 
 ImageSize Probe::own_size() const {
-  return {model_->info().img_size[0], model_->info().img_size[1]};
+  return step_->task().image_size(*model_);
 }
 
 ImageSize Probe::largest_size() const {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/latent_source.h"
+
 namespace fovea {
 
 /// A metric of an evaluation.
@@ -57,6 +59,10 @@ struct TaskInfo {
   bool has_class_report = false;  ///< the run's report evaluates each class
   std::int64_t batch_multiple = 1;  ///< batch sizes must be a multiple of this
   std::string prepared{};           ///< description of prepare()'s effect on images, or ""
+  bool encodes_images = false;      ///< the model sees latents of the images
+  // Set by the task itself if it encodes images:
+  std::int64_t image_scale = 1;  ///< side of an image divided by that of the model's input
+  std::optional<LatentSource> latents{};
 
   [[nodiscard]] const Measure& best_measure() const { return measures.at(best); }
   [[nodiscard]] double best_score(const Scores& scores) const { return scores.at(best); }

@@ -53,12 +53,18 @@ void check_input(const Model& model, const LatentInfo* latents) {
               " --model-args '{\"in_chans\": ", latents->channels, "}'");
 }
 
-void require_vae_of(const Metadata& metadata, const std::string& where, const LatentInfo& latents) {
-  const std::optional<LatentSource> trained = latent_source(metadata, where);
-  if (trained) require_same_vae({*trained, where}, {latents.source, "--data-dir"});
+std::optional<LatentSource> latents_of(const Dataset& dataset, const TaskInfo& task) {
+  if (const LatentInfo* const stored = dataset.latents()) return stored->source;
+  return task.latents;
 }
 
-void require_vae_of_run(const std::filesystem::path& folder, const LatentInfo& latents) {
+void require_vae_of(const Metadata& metadata, const std::string& where,
+                    const LatentSource& latents) {
+  const std::optional<LatentSource> trained = latent_source(metadata, where);
+  if (trained) require_same_vae({*trained, where}, {latents, "this run"});
+}
+
+void require_vae_of_run(const std::filesystem::path& folder, const LatentSource& latents) {
   const std::filesystem::path weights = RunPaths{folder}.weights("last");
   std::error_code none;
   if (!std::filesystem::exists(weights, none)) return;

@@ -1,14 +1,17 @@
-// Training on stored latents: what differs from training on pictures.
+// Training on latents: what differs from training on pictures.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/notices.h"
+#include "data/dataset.h"
 #include "data/sources/latent_file.h"
 #include "models/model.h"
 #include "settings/config.h"
+#include "train/run/task_info.h"
 #include "train/start/starting_point.h"
 
 namespace fovea {
@@ -24,10 +27,14 @@ void hold_out_latents(TrainConfig& config, Notices& notices);
 /// images.
 void check_input(const Model& model, const LatentInfo* latents);
 
+/// The latents that a task trains on: stored ones, or those that it makes of images.
+[[nodiscard]] std::optional<LatentSource> latents_of(const Dataset& dataset, const TaskInfo& task);
+
 /// Throws if weights with these metadata, of the file `where`, were trained on latents of another
 /// VAE.
-void require_vae_of(const Metadata& metadata, const std::string& where, const LatentInfo& latents);
+void require_vae_of(const Metadata& metadata, const std::string& where,
+                    const LatentSource& latents);
 /// The same for the last weights in the folder of a run that is resumed.
-void require_vae_of_run(const std::filesystem::path& folder, const LatentInfo& latents);
+void require_vae_of_run(const std::filesystem::path& folder, const LatentSource& latents);
 
 }  // namespace fovea

@@ -109,7 +109,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   } catch (const Error& error) {  // a name, setting or value unknown to the model
     throw UsageError(error.what());
   }
-  check_input(*model, dataset.latents());
+  if (!task_info(config).encodes_images) check_input(*model, dataset.latents());
   const std::int64_t patch = model->tokens().cell;
   const std::int64_t side = dataset.image_size().height;  // 0: images vary in size
   if (patch >= 16 && side > 0 && side <= 32) {

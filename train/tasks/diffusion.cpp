@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kTrainingStream = 0x64696666;  // "diff"
 constexpr std::uint64_t kEvaluationStream = 0x6576;    // "ev": held-out images
+constexpr std::uint64_t kLatentStream = 0x766165;      // "vae"
 constexpr std::int64_t kClassesShown = 10, kRowsShown = 2;
 
 /// Up to kClassesShown classes of `classes`, evenly spread.
@@ -63,11 +64,12 @@ TaskInfo diffusion_info(bool learns_variances) {
   return info;
 }
 
-DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices, const Tensor& images,
+DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices, const Shape& input,
                               std::int64_t steps) {
   std::map<std::int64_t, std::uint64_t> met;
   std::vector<double> t, drop;
-  std::vector<Tensor> noise;
+  std::vector<Tensor> noise, latent;
+  const Shape image{1, input[0], input[1], input[2]};
   for (std::int64_t b = 0; b < indices.size(0); ++b) {
     const std::int64_t index = indices.data<std::int64_t>()[b];
     const std::uint64_t own =
@@ -75,27 +77,50 @@ DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices, const
     Rng rng(key.seed, own);
     t.push_back(static_cast<double>(rng.below(steps)));
     drop.push_back(rng.uniform());
-    const Shape image{1, images.size(1), images.size(2), images.size(3)};
     noise.push_back(rand_normal(image, {0, 1}, {key.seed, stream_of(own)}));
+    latent.push_back(rand_normal(image, {0, 1}, {key.seed, stream_of(own, kLatentStream)}));
   }
   return {from_values({std::ssize(t)}, t, {DType::i64, {}}), ops::cat(noise, 0),
-          from_values({std::ssize(drop)}, drop)};
+          ops::cat(latent, 0), from_values({std::ssize(drop)}, drop)};
 }
 
-Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed)
+Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed,
+                     const std::string& crop)
     : model_(model_as<Dit>(model)),
       options_(options),
       process_(options.process, model.device()),
       seed_(seed),
-      info_(diffusion_info(model_.config().learn_sigma)) {}
+      info_(diffusion_info(model_.config().learn_sigma)) {
+  if (options.vae.empty()) return;
+  encoder_ = std::make_unique<LatentEncoder>(options.vae, model.device());
+  const std::int64_t channels = encoder_->config().latent_channels;
+  check(model_.config().image.in_chans == channels, model.info().name, ": takes ",
+        model_.config().image.in_chans, " channels, but the latents of --vae ",
+        options.vae.string(), " have ", channels, "; add --model-args '{\"in_chans\": ", channels,
+        "}'");
+  info_.image_scale = encoder_->config().factor();
+  info_.latents = encoder_->source(crop, image_size(model));
+}
+
+Shape Diffusion::input_shape() const {
+  const PatchConfig& image = model_.config().image;
+  return {image.in_chans, image.img_size[0], image.img_size[1]};
+}
+
+Tensor Diffusion::inputs(const Tensor& images, const Tensor& latent_noise,
+                         const Context& ctx) const {
+  if (encoder_ == nullptr) return images;
+  return encoder_->encode(images, latent_noise, ctx.activations);
+}
 
 Batch Diffusion::prepare(Batch batch, const BatchPlace& place) const {
   const RandomKey key{stream_of(kTrainingStream, seed_), static_cast<std::uint64_t>(place.step)};
   const DiffusionDraws draws =
-      draw_diffusion(key, batch.indices, batch.images, options_.process.steps);
+      draw_diffusion(key, batch.indices, input_shape(), options_.process.steps);
   batch.set("t", draws.t);
   batch.set("noise", draws.noise);
   batch.set("drop_noise", draws.drop_noise);
+  if (encoder_ != nullptr) batch.set("latent_noise", draws.latent);
   return batch;
 }
 
@@ -107,7 +132,8 @@ DiffusionLoss Diffusion::losses(const NoisedImages& images, const Tensor& labels
 
 TaskLoss Diffusion::loss(const Batch& batch, Context& ctx) const {
   const Tensor labels = model_.drop_labels(batch.labels, batch.at("drop_noise"));
-  const DiffusionLoss loss = losses({batch.images, batch.at("t"), batch.at("noise")}, labels, ctx);
+  const Tensor x0 = inputs(batch.images, batch.find("latent_noise"), ctx);
+  const DiffusionLoss loss = losses({x0, batch.at("t"), batch.at("noise")}, labels, ctx);
   TaskLoss result{loss.total(options_.vb_weight())};
   if (loss.vb.defined()) {
     result.parts = {ops::mean(loss.mse.detach()), ops::mean(loss.vb.detach())};
@@ -120,16 +146,18 @@ Task::Evaluated Diffusion::evaluate(const std::shared_ptr<const Dataset>& datase
   double mse = 0, vb = 0;
   const auto measure = [&](const EvaluationBatch& batch) {
     const DiffusionDraws draws = draw_diffusion({kEvaluationStream}, batch.host.indices,
-                                                batch.host.images, options_.process.steps);
+                                                input_shape(), options_.process.steps);
     const Device device = model_.device();
-    const NoisedImages images{batch.there.images, upload(draws.t, device),
-                              upload(draws.noise, device)};
+    const Tensor x0 = inputs(batch.there.images, upload(draws.latent, device), batch.ctx);
+    const NoisedImages images{x0, upload(draws.t, device), upload(draws.noise, device)};
     const DiffusionLoss loss = losses(images, batch.there.labels, batch.ctx);
     mse += sum_of(loss.mse);
     vb += sum_of(loss.vb);
     return nonfinite_count(loss.vb.defined() ? loss.vb : loss.mse);
   };
-  const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
+  EvaluateOptions scaled = options;
+  scaled.image_scale = info_.image_scale;
+  const EvaluationPass pass = evaluate_batches(model_, dataset, scaled, measure);
   std::vector<double> sums{mse + options_.vb_weight() * vb};
   if (info_.measures.size() > 1) sums.insert(sums.end(), {mse, vb});
   return {{sums, pass.samples}, pass};
@@ -141,6 +169,10 @@ std::optional<Image> Diffusion::picture(const std::shared_ptr<const Dataset>& /*
   const Tensor x = sample_images(model_, options_.process, options_.samples, samples_of(classes),
                                  options.activations);
   const std::int64_t columns = std::ssize(classes);
+  if (encoder_ != nullptr) {
+    const Tensor pictures = encoder_->decode(x, options.activations).to(Device{});
+    return contact_sheet(pictures, options.normalization, columns);
+  }
   return x.size(1) == Image::kChannels ? contact_sheet(x, options.normalization, columns)
                                        : latent_sheet(x, columns);
 }

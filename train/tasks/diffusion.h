@@ -1,5 +1,5 @@
-// The diffusion task: noise is added to images, and a DiT learns to predict it (Peebles and Xie
-// 2022). Images are normalised to [-1, 1].
+// The diffusion task: noise is added to images or to latents of a VAE, and a DiT learns to predict
+// it (Peebles and Xie 2022). Images are normalised to [-1, 1].
 #pragma once
 
 #include "diffusion/loss.h"
@@ -7,13 +7,15 @@
 #include "settings/config.h"
 #include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/tasks/latent_encoder.h"
 #include "train/tasks/sampling.h"
 
 namespace fovea {
 
 struct DiffusionOptions {
   ProcessOptions process{};
-  bool rescale_vb = false;  ///< multiply the variational bound by steps / 1000
+  std::filesystem::path vae{};  ///< encodes the images, see load_vae(); empty: none
+  bool rescale_vb = false;      ///< multiply the variational bound by steps / 1000
   /// How the samples after an epoch are made: few steps, since they cost training time.
   SamplingOptions samples{
       .sampler = {.kind = SamplerKind::ddim}, .steps = "25", .guidance = {.scale = 4}};
@@ -46,18 +48,21 @@ class DiffusionSettings : public TaskSettings {
 /// What is drawn for each image of a batch, on the CPU.
 struct DiffusionDraws {
   Tensor t;           ///< i64 [B], time steps
-  Tensor noise;       ///< f32 [B, C, H, W]
+  Tensor noise;       ///< f32 [B, C, H, W] of the model's input
+  Tensor latent;      ///< the same, of the VAE's latents
   Tensor drop_noise;  ///< f32 [B], uniform: which labels are dropped
 };
-/// Draws for images f32 [B, C, H, W] with these indices i64 [B] in their data set: a function of
-/// the key, the index and the index's number of earlier occurrences in the batch.
+/// Draws for images with these indices i64 [B] in their data set and inputs of that shape, [C, H,
+/// W]: a function of the key, the index and the index's number of earlier occurrences in the batch.
 [[nodiscard]] DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices,
-                                            const Tensor& images, std::int64_t steps);
+                                            const Shape& input, std::int64_t steps);
 
 class Diffusion : public Task {
  public:
-  /// Throws unless the model is a DiT.
-  Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed);
+  /// Throws unless the model is a DiT that takes the latents of options.vae, if there is one.
+  /// `crop` names the way in which images become squares.
+  Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed,
+            const std::string& crop = "");
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   /// Draws by the step, not by the batch, so that a step may be divided into any batches.
@@ -72,14 +77,19 @@ class Diffusion : public Task {
                                              const EvaluateOptions& options) const override;
 
  private:
+  /// What the model learns to make: the images, or their latents.
+  [[nodiscard]] Tensor inputs(const Tensor& images, const Tensor& latent_noise,
+                              const Context& ctx) const;
   [[nodiscard]] DiffusionLoss losses(const NoisedImages& images, const Tensor& labels,
                                      Context& ctx) const;
+  [[nodiscard]] Shape input_shape() const;
 
   Dit& model_;
   DiffusionOptions options_;
   DiffusionProcess process_;
   std::uint64_t seed_;
   TaskInfo info_;
+  std::unique_ptr<const LatentEncoder> encoder_;  ///< null: images are the model's inputs
 };
 
 }  // namespace fovea

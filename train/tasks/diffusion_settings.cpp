@@ -34,6 +34,9 @@ void DiffusionSettings::add_fields(Fields& fields, TrainConfig& /*config*/) {
       .fixed = true;
   diffusion.number("diffusion-steps", &options.process.steps, "steps from image to noise", {1, 1e5})
       .fixed = true;
+  diffusion.add("vae", &options.vae,
+                "encode the images with this VAE: a run of train_vae, a folder of diffusers or a "
+                "weights file");
   diffusion.add("rescale-vb", &options.rescale_vb,
                 "multiply the variational bound in the loss by diffusion-steps / 1000");
   FieldGroup samples(fields, "Samples after each epoch");
@@ -52,15 +55,23 @@ void DiffusionSettings::check(const TrainConfig& config) const {
               options.samples.guidance.scale,
               ", but --class-dropout-prob 0 trains no null class for guidance; use --cfg-scale 1");
   check_normalization(config.run.normalization);
+  if (options.vae.empty()) return;
+  check_usage(config.data.name != "latents", "--vae: got ", options.vae.string(),
+              ", but --dataset latents has latents already");
+  check_usage(config.sizes.sides.empty() && !config.sizes.keep, "--vae: got ", options.vae.string(),
+              ", but --train-img-sizes changes the size of the images");
 }
 
 TaskInfo DiffusionSettings::info(const TrainConfig& config) const {
-  return diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
+  TaskInfo info = diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
+  info.encodes_images = !options.vae.empty();
+  return info;
 }
 
 std::unique_ptr<const Task> DiffusionSettings::make(const TrainConfig& config, Model& model,
                                                     const Dataset* /*images*/) const {
-  return std::make_unique<Diffusion>(options, model, config.run.seed);
+  const std::string_view crop = name_of(config.images.augment.crop);
+  return std::make_unique<Diffusion>(options, model, config.run.seed, std::string(crop));
 }
 
 const DiffusionOptions& diffusion_of(const TrainConfig& config) {
