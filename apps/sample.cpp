@@ -63,16 +63,19 @@ SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained) {
   SampleFiles files;
   files.npz = c.npz;
   files.folder = c.output;
+  files.settings = settings_text(c, trained);
   const bool is_run = fs::is_directory(c.load.checkpoint);
   if (c.output.empty() && c.npz.empty()) {
-    files.folder = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
+    const fs::path usual = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
+    files.folder = free_sample_folder(usual, files.settings);
   }
+  check(!has_other_samples(files.folder, files.settings), files.folder.string(),
+        ": has samples that were made otherwise (samples.json); choose another --output");
   files.count = c.count;
   constexpr std::int64_t kMostColumns = 10;
   files.columns = std::min<std::int64_t>(std::ssize(c.labels), kMostColumns);
   if (files.columns == 1) files.columns = std::min<std::int64_t>(c.count, 8);
   files.seed = c.seed;
-  files.settings = settings_text(c, trained);
   return files;
 }
 
