@@ -469,6 +469,28 @@ def class_cases(cases, folder):
                                                        "--class-map", listed], "has 2 (a, b)")
 
 
+def encode_cases(cases, folder):
+    """Latents of VAEs, data and flags that do not fit, with the weights left by run_cases."""
+    vae, taken, out = folder / "train_vae/taken", folder / "train_cifar/taken", folder / "latents.safetensors"
+    short = ["--dataset", "builtin", "--fraction", "0.001", "--workers", "0"]
+    encode = ["encode", *short, "--vae", vae, "--output", out]
+    cases.run("encode: no VAE", ["encode", *short, "--output", out], "--vae")
+    cases.run("encode: no output", ["encode", *short, "--vae", vae], "--output")
+    cases.run("encode: a classifier", ["encode", *short, "--vae", taken, "--output", out], "expected an image autoencoder")
+    cases.run("encode: no such VAE", ["encode", *short, "--vae", folder / "no vae", "--output", out], "no vae")
+    cases.run("encode: a folder that does not exist", [*encode, "--output", folder / "none/x.safetensors"], "none")
+    for flags, word in [(["--img-size", "30"], "multiple of 4"), (["--img-size", "-4"], "--img-size"),
+                        (["--batch-size", "0"], "--batch-size"), (["--crop", "middle"], "adm"),
+                        (["--split", "test"], "train, val"), (["--scaling-factor", "-1"], "--scaling-factor"),
+                        (["--device", "tpu"], "tpu"), (["--precision", "f16"], "bf16"),
+                        (["--data-dir", folder / "no data", "--dataset", "folder"], "no data")]:
+        cases.run(f"encode {' '.join(map(str, flags))}", [*encode, *flags], word)
+    out.write_text("kept")
+    cases.run("encode: the file exists", encode, "--overwrite")
+    if out.read_text() != "kept":
+        cases.run("encode: an existing file is left as it is", encode, "it was changed")
+
+
 NO_LATENTS = [
     ("of another format", {"format": "pt"}, "fovea-latents-1"), ("without moments", {"moments": None}, "lacks the tensor moments"),
     ("without labels", {"labels": None}, "lacks the tensor labels"), ("without a VAE", {"vae_hash": None}, "do not name the VAE"),
@@ -522,6 +544,7 @@ def main():
         file_cases(cases, cases.folder)
         cue_cases(cases, cases.folder)
         class_cases(cases, cases.folder)
+        encode_cases(cases, cases.folder)
         named_cases(cases, cases.folder)
         (cases.folder / "latents").mkdir()
         latent_cases(cases, cases.folder / "latents")

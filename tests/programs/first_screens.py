@@ -14,7 +14,7 @@ import tempfile
 
 from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
 
-PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "sample", "pack", "evaluate", "predict",
+PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "encode", "sample", "pack", "evaluate", "predict",
             "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"project\(fovea VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]

@@ -93,6 +93,8 @@ class Table:
             "compare": [run],
             "summary": ["vit_tiny_patch8_32"],
             "convert": [self.weights_of("train_cifar"), "--overwrite", "--output", out.with_suffix(".safetensors")],
+            "encode": ["--dataset", "cifar10", "--data-dir", self.data, "--vae", self.runs["train_vae"], "--overwrite",
+                       "--output", self.folder / "latents.safetensors"],
             "pack": ["--dataset", "cifar10", "--data-dir", self.data, "--overwrite", "--output", out],
             "parity": [ROOT / "tests/golden/deit_none.safetensors"],
             "gradcheck": ["relu"],

@@ -40,6 +40,8 @@ void add_fields(FieldGroup& g, SamplingOptions& options) {
 }
 
 void check_options(const SamplingOptions& options, const ProcessOptions& trained) {
+  check_usage(!options.steps.empty(), "--num-sampling-steps: got nothing, expected ", trained.steps,
+              " for all steps, or fewer");
   try {
     static_cast<void>(space_timesteps(trained.steps, options.steps));
   } catch (const Error& error) {
