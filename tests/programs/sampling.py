@@ -231,7 +231,8 @@ def check_chain(table):
     steps = [("train_vae", [*tiny_model("train_vae"), *short, "--output", vae]),
              ("train_vae", [*tiny_model("train_vae"), *short, "--seed", "7", "--output", other]),
              ("encode", ["--dataset", "builtin", "--fraction", "0.002", "--vae", vae, "--output", file]),
-             ("train_diffusion", [*LATENT, "--data-dir", file, "--max-steps", "2", "--output", run]),
+             ("train_diffusion", [*LATENT, "--model-args", '{"in_chans": 3}', "--data-dir", file, "--max-steps", "2",
+                                  "--output", run]),
              ("sample", [run, *FAST, "--vae", vae, "--classes", "4", "--count", "3", "--npz", table.folder / "chain.npz"])]
     for program, flags in steps:
         result = table.run(*flags, program=program)
