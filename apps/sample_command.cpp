@@ -127,6 +127,7 @@ Fields fields_of(SampleCommand& c) {
   run.number("threads", &c.threads, "compute threads; 0: all", {0, 1024});
   for (Field& field : fields) {
     if (field.name == "use-ema") field.help += " (default: if the run has them)";
+    if (field.name == "clip-denoised") field.help += " (default: as the run's)";
   }
   return fields;
 }
