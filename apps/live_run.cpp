@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/signals.h"
+#include "data/sources/latent_file.h"
 #include "report/run_report.h"
 #include "train/plan/product_rate.h"
 #include "train/start/setup.h"
@@ -31,6 +32,7 @@ WeightsInfo weights_info(const TrainConfig& config, const Dataset& dataset) {
   info.classes = dataset.class_names();
   info.normalization = config.run.normalization;
   info.crop = config.evaluation.crop;
+  if (const LatentInfo* const latents = dataset.latents()) info.latents = latents->source;
   return info;
 }
 

@@ -95,10 +95,14 @@ ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
   wanted.name = request.model;
   wanted.num_classes = request.num_classes;
   const auto head = file.tensors.find("head.weight");
+  const auto labels = file.tensors.find("y_embedder.embedding_table.weight");
   wanted.norms_pooled = file.tensors.contains("fc_norm.weight");  // MAE's fine-tuned classifiers
   const bool counts = !request.model.empty() && request.num_classes == 0;
   if (counts && head != file.tensors.end() && head->second.rank() == 2) {
     wanted.num_classes = head->second.size(0);
+  }
+  if (counts && labels != file.tensors.end() && labels->second.rank() == 2) {
+    wanted.num_classes = labels->second.size(0) - 1;  // without the null class
   }
   json settings = request.model.empty() ? json::object() : parse_json(file.settings);
   settings.update(json::parse(model_settings(request)));
@@ -118,7 +122,8 @@ std::string channels_text(const char* what, const std::array<float, 3>& values,
 /// What of the preprocessing neither the file nor a flag states; empty if both leave nothing open.
 std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
                          const LoadRequest& request) {
-  if (metadata.contains("config")) return {};
+  const bool reads_pictures = loaded.model->info().task != TaskKind::diffusion;
+  if (metadata.contains("config") || !reads_pictures) return {};
   const HubConfig hub = find_hub_config(loaded.weights).value_or(HubConfig{});
   const bool mean = !hub.has_mean && request.mean.empty();
   const bool deviation = !hub.has_std && request.std.empty();
@@ -248,7 +253,7 @@ void require_classes(const LoadedModel& loaded) {
         model.in_chans, ", expected ", Image::kChannels, ", because pictures are read as RGB");
 }
 
-void add_load_fields(Fields& fields, LoadRequest& r) {
+void add_weights_fields(Fields& fields, LoadRequest& r) {
   FieldGroup g(fields, "Model");
   g.add("use-ema", &r.use_ema, "use the averaged weights");
   g.add("last", &r.last, "use the last weights instead of the best");
@@ -264,6 +269,10 @@ void add_load_fields(Fields& fields, LoadRequest& r) {
   g.number("num-classes", &r.num_classes,
            "classes of a file that does not record its model (default: from its head)", {0, 1e6});
   g.add("device", &r.device, "cpu, cuda or cuda:N");
+}
+
+void add_load_fields(Fields& fields, LoadRequest& r) {
+  add_weights_fields(fields, r);
   FieldGroup images(fields, "Images");
   images.number("mean", &r.mean, "mean per colour channel (default: the checkpoint's)", {-100, 100})
       .count = 3;

@@ -66,7 +66,9 @@ void require_classes(const LoadedModel& loaded);
 /// Replaces the normalisation and crop in `info` by those that the request sets.
 void override_images(WeightsInfo& info, const LoadRequest& request);
 
-/// Adds the fields of a LoadRequest, except the checkpoint itself.
+/// Adds the fields about the weights, except the checkpoint itself.
+void add_weights_fields(Fields& fields, LoadRequest& request);
+/// The same, and those about the preparation of images.
 void add_load_fields(Fields& fields, LoadRequest& request);
 
 }  // namespace fovea

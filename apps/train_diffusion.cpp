@@ -10,7 +10,8 @@ int train(int argc, char** argv) {
        "Trains a diffusion transformer, which draws new pictures of the data set's classes;\n"
        "./run sample RUN draws them, and each epoch ends with a sheet of samples.\n"
        "Defaults come from the data set's recipe (shown: builtin; others: recipes/cifar_dit.json,\n"
-       "recipes/photographs_dit.json); a --config file overrides it, flags override both.",
+       "recipes/photographs_dit.json, recipes/latents_dit.json); a --config file overrides it,\n"
+       "flags override both.",
        {.task = fovea::TaskKind::diffusion, .dataset_in_folder = "auto"}},
       argc, argv);
 }

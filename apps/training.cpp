@@ -14,6 +14,7 @@
 #include "settings/recipes.h"
 #include "train/plan/plan.h"
 #include "train/start/initial_weights.h"
+#include "train/start/latent_training.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
@@ -103,6 +104,9 @@ class ReadyRun {
       : claimed_(claim(run, console)),
         trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
     if (run.state.empty()) return;
+    if (data.train->latents() != nullptr) {
+      require_vae_of_run(run.state.parent_path(), *data.train->latents());
+    }
     const RunRequest& request = run.config.request;  // an evaluation may use other images
     const Notices told = trainer_.resume(
         run.state,
@@ -121,13 +125,11 @@ class ReadyRun {
   /// The model. On resume, files of initial weights are not read, as the state replaces them.
   static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
     std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
-    const std::int64_t channels = model->info().in_chans;
-    check(channels == Image::kChannels, run.config.model.name, ": in_chans: got ", channels,
-          ", expected ", Image::kChannels, ", because pictures are read as RGB");
     if (run.state.empty()) {
-      set_initial_weights(run.config.weights,
-                          {run.config.run, dataset.class_names(), run.config.request.verbose},
-                          *model, run.notices);
+      set_initial_weights(
+          run.config.weights,
+          {run.config.run, dataset.class_names(), run.config.request.verbose, dataset.latents()},
+          *model, run.notices);
     }
     return model;
   }

@@ -47,7 +47,7 @@ Fields fields_of(BenchOptions& o) {
        "benchmark this model instead: a name, a run directory, a hub folder or a weights file; "
        "only its architecture is used"},
       {"num-classes", group, &o.classes, "number of logits of --model; 0: no head"},
-      {"mode", group, &o.mode, "run only this mode", -1, -1, {"train", "infer", "load"}},
+      {"mode", group, &o.mode, "run only this mode", -1, -1, {"train", "infer", "decode", "load"}},
       {"precision", group, &o.precision, "precision of the models", -1, -1, {"f32", "bf16"}},
       {"device", group, &o.device, "device of the models: cpu, cuda or cuda:N"},
       {"batch-size", group, &o.batch, "batch size (default: the workload's, 32 with --model)", 1,

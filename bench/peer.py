@@ -5,7 +5,7 @@ benchmark can alternate: the peer's repetition, ours, the peer's, ours.
 
   {"cmd": "info"}                               -> versions, BLAS, attention kernel
   {"cmd": "gemm", "m": , "n": , "k": , "device": } -> {"gflops": }
-  {"cmd": "setup", "workload": , "mode": "train"|"infer"|"load", "precision": "f32"|"bf16", "batch": ,
+  {"cmd": "setup", "workload": , "mode": "train"|"infer"|"decode"|"load", "precision": "f32"|"bf16", "batch": ,
    "threads": , "compile": bool, "device": , "folder": , "config": settings of a model that is not
    a standard workload's}                       -> {"parameters": }, the trained ones, or
                                                    {"lacks": reason if there is no such model}
@@ -124,7 +124,13 @@ def make_subject(command):
         config = mae.settings(workload)
         model = mae.MAE(config)
         return Subject(model, [3, *config["img_size"]], model.predict, model)
-    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES)
+    from peer_models import vae
+    if workload in vae.SIZES and command["mode"] == "decode":
+        config = vae.SIZES[workload]
+        model = vae.VAE(config)
+        side = 256 // 2 ** (len(config["block_out_channels"]) - 1)
+        return Subject(model, [config["latent_channels"], side, side], model.decode, None)
+    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | vae.SIZES)
     raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
 

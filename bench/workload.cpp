@@ -11,8 +11,11 @@
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/cuda/runtime.h"
+#include "engine/graph_dump.h"
 #include "engine/parallel.h"
+#include "models/model_as.h"
 #include "models/registry.h"
+#include "models/vae.h"
 #include "ops/ops.h"
 #include "optim/optimizer.h"
 #include "settings/config.h"
@@ -63,6 +66,13 @@ Batch random_batch(const ModelInfo& info, std::int64_t count) {
     batch.indices.data<std::int64_t>()[i] = i;
   }
   return batch;
+}
+
+Tensor random_latents(const Vae& vae, const WorkloadSpec& spec) {
+  const VaeConfig& c = vae.config();
+  const std::int64_t height = c.img_size[0] / c.factor(), width = c.img_size[1] / c.factor();
+  return rand_normal({spec.batch, c.latent_channels, height, width}, {0, 1}, {5},
+                     {DType::f32, spec.device});
 }
 
 std::shared_ptr<const Dataset> open_photographs(const std::string& workload) {
@@ -117,6 +127,7 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"mae_vit_base_patch16", "infer", "f32", 8},
       {"mae_pit_tiny_32", "train", "f32", 8},
       {"mae_pit_tiny_32", "infer", "f32", 8},
+      {"vae_f8", "decode", "f32", 1},
       {"loader", "load", "f32", 32},
       {"loader_pack", "load", "f32", 32},
   };
@@ -130,10 +141,13 @@ struct Workload::State {
   std::unique_ptr<Optimizer> optimizer;
   std::shared_ptr<const Dataset> dataset;
   std::int64_t epoch = 0;
-  Batch batch;  ///< on the device, except the task's random draws
+  Batch batch;     ///< on the device, except the task's random draws
+  Tensor latents;  ///< of a workload that decodes
   Context context;
 
   void train();
+  /// Multiply-adds for one image.
+  [[nodiscard]] std::int64_t multiply_adds();
 };
 
 Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>()) {
@@ -147,6 +161,7 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
   s.task = plain_task(*s.model);
   s.batch = random_batch(s.model->info(), spec.batch).uploaded(spec.device);
   s.context.training = spec.mode == "train";
+  if (spec.mode == "decode") s.latents = random_latents(model_as<Vae>(*s.model), spec);
   if (spec.precision == "bf16") s.context.activations = DType::bf16;
 }
 
@@ -164,12 +179,23 @@ void Workload::State::train() {
   ++context.step;
 }
 
+std::int64_t Workload::State::multiply_adds() {
+  if (!latents.defined()) return model->multiply_adds();
+  const auto tape = tape_of(model_as<Vae>(*model).decode(ops::slice(latents, 0, 0, 1), context));
+  std::int64_t total = 0;
+  for (const auto& node : tape) total += node->multiply_adds;
+  return total;
+}
+
 void Workload::step() {
   State& s = *state_;
   if (s.dataset) {
     load_epoch(s.dataset, s.spec.batch, s.epoch++);
   } else if (s.context.training) {
     s.train();
+  } else if (s.latents.defined()) {
+    const NoGrad no_grad;
+    (void)model_as<Vae>(*s.model).decode(s.latents, s.context);
   } else {
     const NoGrad no_grad;
     (void)s.model->probe(s.batch.images, s.context);
@@ -187,8 +213,7 @@ std::int64_t Workload::parameters() const {
 
 double Workload::flop() const {
   if (!state_->model) return 0;
-  const double forward =
-      2.0 * static_cast<double>(state_->model->multiply_adds() * state_->spec.batch);
+  const double forward = 2.0 * static_cast<double>(state_->multiply_adds() * state_->spec.batch);
   return state_->context.training ? 3 * forward : forward;
 }
 

@@ -12,7 +12,7 @@ namespace fovea::bench {
 
 struct WorkloadSpec {
   std::string id;    ///< registry name, "loader" (JPEG files) or "loader_pack" (pixels)
-  std::string mode;  ///< "train", "infer" or "load"
+  std::string mode;  ///< "train", "infer", "decode" (a VAE's decoder) or "load"
   std::string precision = "f32";
   std::int64_t batch = 0;
   Device device = {};    ///< device of models
@@ -34,7 +34,7 @@ class Workload {
 
   /// One repetition. Training: the task's random draws, its loss (cross-entropy, or the error of
   /// masked patches), backward, AdamW. Inference: forward. Loading: images(). Returns after the
-  /// device has finished.
+  /// device has finished. Decoding: latents to images.
   void step();
   [[nodiscard]] std::int64_t images() const;      ///< images per step
   [[nodiscard]] std::int64_t parameters() const;  ///< trained parameters; 0 for a loader

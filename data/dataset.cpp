@@ -17,6 +17,7 @@
 #include "data/sources/cifar.h"
 #include "data/sources/class_list.h"
 #include "data/sources/folder.h"
+#include "data/sources/latents.h"
 #include "data/sources/pack.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
@@ -60,6 +61,10 @@ Opened open_builtin(const DatasetOptions& options, Split split) {
   return under_class_map(std::make_shared<Builtin>(split, builtin), options);
 }
 
+Opened open_latents(const DatasetOptions& options, Split split) {
+  return under_class_map(std::make_shared<Latents>(options, split), options);
+}
+
 Opened open_pack(const DatasetOptions& options, Split split) {
   return under_class_map(std::make_shared<Pack>(options, split), options);
 }
@@ -82,7 +87,8 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"auto", open_detected},
                                                  {"folder", open_files<ImageFolder>},
                                                  {"tar", open_files<TarShards>},
-                                                 {"pack", open_pack}});
+                                                 {"pack", open_pack},
+                                                 {"latents", open_latents}});
 
 Opened open_whole(const DatasetOptions& options, Split split) {
   const bool has_folders = options.name == "folder" || options.name == "auto";

@@ -14,6 +14,8 @@
 
 namespace fovea {
 
+struct LatentInfo;  // data/sources/latent_file.h
+
 enum class Split { train, test };
 
 /// An image that could not be read, and the reason; the message names its file.
@@ -62,6 +64,9 @@ class Dataset {
   /// The sizes of consecutive parts within which sequential reading is faster (tar files); empty
   /// if any order is equally fast.
   [[nodiscard]] virtual std::vector<std::int64_t> parts() const { return {}; }
+  /// Not null for a set of latents, whose samples are moments instead of pictures:
+  /// latent_pipeline() takes the place of augmentation and normalisation.
+  [[nodiscard]] virtual const LatentInfo* latents() const { return nullptr; }
   /// A one-time message for the user ("12000 records, the official set has ..."), or "".
   [[nodiscard]] virtual std::string notice() const { return {}; }
 

@@ -32,10 +32,11 @@ Access<std::int64_t> zero_for_one(std::int64_t* count) {
 void add_fields(Fields& fields, DatasetOptions& options) {
   FieldGroup g(fields, "Data");
   g.choice("dataset", &options.name, "data set to train on", dataset_names()).fixed = true;
-  g.add("data-dir", &options.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
+  g.add("data-dir", &options.data_dir,
+        "data folder, or a file of latents (default: $FOVEA_DATA, else ./datasets)");
   g.add("train-split", &options.train_split,
         "training images, relative to data-dir: a folder, tar files such as train-{000..146}.tar, "
-        "or a .pack (default: train*)");
+        "or a .pack, or .safetensors of latents (default: train*)");
   g.add("val-split", &options.val_split,
         "the same for the test images (default: val*, valid*, eval*)");
   g.number("val-fraction", &options.val_fraction,

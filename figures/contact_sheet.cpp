@@ -44,4 +44,21 @@ Image contact_sheet(const Tensor& images, const Normalization& normalization,
   return sheet;
 }
 
+Image latent_sheet(const Tensor& latents, std::int64_t columns) {
+  check(latents.rank() == 4 && latents.numel() > 0, "latent sheet: got latents ", latents.shape(),
+        ", expected [B, C, H, W]");
+  const Tensor host = latents.detach().to(Device{}).to(DType::f32).contiguous();
+  const std::int64_t count = host.size(0), channels = host.size(1);
+  const std::int64_t area = host.size(2) * host.size(3);
+  Tensor colors = empty({count, Image::kChannels, host.size(2), host.size(3)});
+  for (std::int64_t b = 0; b < count; ++b) {
+    for (std::int64_t c = 0; c < Image::kChannels; ++c) {
+      const float* const from =
+          host.data<float>() + (b * channels + std::min(c, channels - 1)) * area;
+      std::copy_n(from, area, colors.data<float>() + (b * Image::kChannels + c) * area);
+    }
+  }
+  return contact_sheet(colors, {{0.5F, 0.5F, 0.5F}, {0.25F, 0.25F, 0.25F}}, columns);
+}
+
 }  // namespace fovea

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "formats/foreign_file.h"
+#include "formats/safetensors.h"
 
 namespace fovea {
 namespace {
@@ -210,6 +212,22 @@ SafetensorsHeader parse_header(std::string_view json_text, std::uint64_t data_by
             });
   check_offsets(header, data_bytes, path);
   return header;
+}
+
+OpenedHeader open_header(const ByteSource& source, const std::string& path) {
+  if (!is_safetensors(source)) require_no_foreign_file(source, path);
+  check(source.size() >= kHeaderLengthBytes, path, ": got ", source.size(),
+        " bytes, a safetensors file has at least ", kHeaderLengthBytes);
+  std::uint64_t length = 0;
+  source.read_at(0, std::as_writable_bytes(std::span(&length, 1)));
+  check(length <= kMaxHeaderBytes, path, ": the header specifies a length of ", length,
+        " bytes, expected at most ", kMaxHeaderBytes, " (is this a safetensors file?)");
+  const std::uint64_t after_length = source.size() - kHeaderLengthBytes;
+  check(length <= after_length, path, ": the header specifies a length of ", length, " bytes, but ",
+        after_length, " follow (is the file truncated?)");
+  std::string json(length, '\0');
+  source.read_at(kHeaderLengthBytes, std::as_writable_bytes(std::span(json)));
+  return {parse_header(json, after_length - length, path), kHeaderLengthBytes + length};
 }
 
 std::string format_header(const SafetensorsHeader& header, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files.h"
 #include "formats/stored_type.h"
 
 namespace fovea {
@@ -28,6 +29,13 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 /// starting with `path`.
 [[nodiscard]] SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes,
                                              const std::string& path);
+
+struct OpenedHeader {
+  SafetensorsHeader header;
+  std::uint64_t data_offset;  ///< where the data begin in the file
+};
+/// Reads and validates the header of a file. Throws Error starting with `path`.
+[[nodiscard]] OpenedHeader open_header(const ByteSource& source, const std::string& path);
 
 /// Length and JSON, padded with spaces so that the data starts at a multiple of 8.
 [[nodiscard]] std::string format_header(const SafetensorsHeader& header, const std::string& path);

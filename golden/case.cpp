@@ -29,6 +29,9 @@ Tolerance tolerance(Precision precision) {
   }
 }
 
+/// Rounding the inputs of all products to bf16 alone changes gradients of the VAE by 3.4e-1.
+constexpr double kVaeGradientBf16 = 5e-1;
+
 json parse_metadata(const SafetensorsFile& file, const std::string& key) {
   const auto text = file.metadata.find(key);
   check(text != file.metadata.end(), "metadata: key ", key, " is missing");
@@ -68,8 +71,9 @@ void GradientSet::add(const std::string& where, const Tensor& ours, const Tensor
   items_.push_back(item);
 }
 
-std::vector<Comparison> GradientSet::compare(Precision precision) const {
-  const Tolerance t = tolerance(precision);
+std::vector<Comparison> GradientSet::compare(Precision precision, std::string_view family) const {
+  Tolerance t = tolerance(precision);
+  if (precision == Precision::bf16 && family == "vae") t.gradient = kVaeGradientBf16;
   std::vector<Comparison> results;
   for (const Item& item : items_) {
     if (item.zero_in_theory) {
@@ -132,7 +136,7 @@ void Case::compare_output(const std::string& name, const Tensor& ours) {
 }
 
 void Case::compare_gradients(const GradientSet& set) {
-  for (Comparison& c : set.compare(options.precision)) results.push_back(std::move(c));
+  for (Comparison& c : set.compare(options.precision, family)) results.push_back(std::move(c));
 }
 
 void Case::finish() const {

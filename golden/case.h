@@ -22,7 +22,8 @@ class GradientSet {
   /// file.
   void add(const std::string& where, const Tensor& ours, const Tensor& reference,
            bool zero_in_theory);
-  [[nodiscard]] std::vector<Comparison> compare(Precision precision) const;
+  /// `family` is that of the file.
+  [[nodiscard]] std::vector<Comparison> compare(Precision precision, std::string_view family) const;
 
  private:
   struct Item {
@@ -116,6 +117,8 @@ void check_dit(Case& c);
 [[nodiscard]] StepLoss dit_loss(Case& c, const TrainingCase& training, Model& model);
 /// The configuration of a DiT from one with the official keys (input_size, hidden_size).
 [[nodiscard]] nlohmann::json dit_config_of(nlohmann::json config);
+void check_vae(Case& c);
+[[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
 /// The loss of any task.
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 
@@ -124,5 +127,6 @@ void check_dit_diffusion(Case& c);
 void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);
+void check_measures(Case& c);
 
 }  // namespace fovea::golden

@@ -24,6 +24,7 @@ constexpr std::array kTasks{
     TaskRow{TaskKind::classification, check_classifier, classifier_loss},
     TaskRow{TaskKind::masked_autoencoding, check_mae, mae_loss},
     TaskRow{TaskKind::diffusion, check_dit, dit_loss},
+    TaskRow{TaskKind::autoencoding, check_vae, vae_loss},
 };
 
 const TaskRow& row_of(TaskKind task) {
@@ -37,8 +38,9 @@ void check_family(Case& c) {
   if (c.family == "ops") return check_ops(c);
   if (c.family == "train") return check_train(c);
   if (c.family == "image") return check_images(c);
+  if (c.family == "measures") return check_measures(c);
   std::vector<std::string> known = family_names();
-  known.insert(known.end(), {"dit_diffusion", "ops", "train", "image"});
+  known.insert(known.end(), {"dit_diffusion", "ops", "train", "image", "measures"});
   fail("family ", c.family, " is unknown", did_you_mean(c.family, known));
 }
 

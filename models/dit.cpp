@@ -38,7 +38,8 @@ std::int64_t out_values(const DitConfig& c) {
 Dit::Dit(ModelInfo info, const DitConfig& c, std::uint64_t seed, TensorOptions options)
     : Model(std::move(info), seed, options),
       config_(c),
-      x_embedder_(at("x_embedder", Role::patches), c.image, c.encoder.embed_dim, patch_weight(c)),
+      x_embedder_(at("x_embedder", Role::patches), c.image, c.encoder.embed_dim, patch_weight(c),
+                  PatchEmbedParts{.bias_values = constant(0)}),
       t_embedder_(at("t_embedder"), c.encoder.embed_dim),
       y_embedder_(at("y_embedder"), c.num_classes, c.has_null_class(), c.encoder.embed_dim),
       pos_embed_(positions(top(), c)),

@@ -33,6 +33,7 @@ struct NameRow {
   std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
   bool is_patch_first = false;  ///< the form is FAMILY_SIZE_P[_IMAGE]; without image: a latent
   void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
+  std::int64_t image = 0;  ///< size for names without IMAGE; 0: the name contains it
   /// For families with names FAMILY_ENCODER, instead of size, words and patch: the encoder's
   /// families.
   std::vector<std::string> encoders{};
@@ -74,6 +75,12 @@ std::map<std::string, json> dit_sizes() {
           {"b", width_depth_heads(768, 12, 12)},
           {"l", width_depth_heads(1024, 24, 16)},
           {"xl", width_depth_heads(1152, 28, 16)}};
+}
+
+/// f is the factor by which a side shrinks; these are the KL autoencoders of latent diffusion.
+std::map<std::string, json> vae_sizes() {
+  return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
+          {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
 }
 
 /// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
@@ -148,6 +155,11 @@ const std::vector<NameRow>& rows() {
        .sizes = dit_sizes(),
        .is_patch_first = true,
        .customary = {"{s,b,l,xl}_{1,2,4,8}", "{s,b}_{2,4}_32"}},
+      {.family = "vae",
+       .sizes = vae_sizes(),
+       .patch = kNoPatch,
+       .image = 256,
+       .customary = {"f4", "f8"}},
       {.family = "linear", .customary = {""}}};
   return all;
 }
@@ -166,6 +178,7 @@ std::int64_t read_patch(const std::string& part) {
 
 /// Parses SIZE[_WORD ...][_patchP]_IMAGE; null if the name does not have this form.
 json read_sized(const NameRow& row, std::vector<std::string> parts) {
+  if (row.image > 0 && parts.size() == 1) parts.push_back(std::to_string(row.image));
   if (parts.size() < 2 || !is_image(parts.back())) return {};
   const auto size = row.sizes.find(parts.front());
   if (size == row.sizes.end()) return {};

@@ -18,6 +18,7 @@
 #include "models/model_as.h"
 #include "models/permuted_vit.h"
 #include "models/pervit.h"
+#include "models/vae.h"
 #include "models/vit.h"
 
 namespace fovea {
@@ -38,7 +39,8 @@ ModelInfo info_of(const Request& request, json config) {
   info.name = request.name.empty() ? request.family : request.name;
   info.task = request.task;
   info.img_size = config["img_size"].get<std::array<std::int64_t, 2>>();
-  info.in_chans = config["in_chans"].get<std::int64_t>();
+  const char* const channels = config.contains("in_chans") ? "in_chans" : "in_channels";
+  info.in_chans = config[channels].get<std::int64_t>();
   info.num_classes = config.value("num_classes", std::int64_t{0});
   info.config = json_text(config);
   return info;
@@ -87,6 +89,11 @@ std::unique_ptr<Model> build_dit(const json& config, const Request& r) {
   return std::make_unique<Dit>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
+  const VaeConfig c = read_vae_config(config);
+  return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
@@ -107,6 +114,7 @@ const std::vector<Family>& families() {
                                        {"pervit", TaskKind::classification, build_pervit},
                                        {"mae", TaskKind::masked_autoencoding, build_mae},
                                        {"dit", TaskKind::diffusion, build_dit},
+                                       {"vae", TaskKind::autoencoding, build_vae},
                                        {"linear", TaskKind::classification, build_linear}};
   return all;
 }

@@ -6,7 +6,7 @@
 namespace fovea {
 
 /// A training task.
-enum class TaskKind { classification, masked_autoencoding, diffusion };
+enum class TaskKind { classification, masked_autoencoding, diffusion, autoencoding };
 
 /// Noun for a model of that task, such as "a classifier".
 [[nodiscard]] constexpr std::string_view noun_of(TaskKind task) {
@@ -17,6 +17,8 @@ enum class TaskKind { classification, masked_autoencoding, diffusion };
       return "a masked autoencoder";
     case TaskKind::diffusion:
       return "a diffusion model";
+    case TaskKind::autoencoding:
+      return "an image autoencoder";
   }
   return "";
 }

@@ -14,6 +14,8 @@ namespace fovea::ops {
 [[nodiscard]] Tensor add(const Tensor& a, double b);
 [[nodiscard]] Tensor mul(const Tensor& a, double b);
 [[nodiscard]] Tensor neg(const Tensor& x);
+/// x + a b in one pass. a and b broadcast to the shape of x; they may be bf16 with an f32 x.
+[[nodiscard]] Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor abs(const Tensor& x);  ///< derivative 0 at 0
 
 /// NaN in x stays NaN; the derivative is 1 inside [lo, hi] (ends included) and 0 outside.

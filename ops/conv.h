@@ -8,8 +8,9 @@
 namespace fovea::ops {
 
 struct Conv2dOptions {
-  std::array<std::int64_t, 2> stride{1, 1};  ///< pairs in this struct are (height, width)
-  std::array<std::int64_t, 2> padding{0, 0};
+  std::array<std::int64_t, 2> stride{1, 1};        ///< pairs in this struct are (height, width)
+  std::array<std::int64_t, 2> padding{0, 0};       ///< zeros on each side
+  std::array<std::int64_t, 2> more_padding{0, 0};  ///< further zeros below and on the right
   std::array<std::int64_t, 2> dilation{1, 1};
   std::int64_t groups = 1;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/tensor.h"
+#include "ops/activation.h"
 
 namespace fovea::ops {
 
@@ -19,8 +20,9 @@ struct Transpose {
 /// parameters, see compute_copy(), and an f32 residual; the sum then stays f32.
 [[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                             const Tensor& residual = {});
-/// gelu(linear(x, weight, bias)) in the erf form; bias and GELU are part of the GEMM epilogue.
-[[nodiscard]] Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// gelu(linear(x, weight, bias), form); bias and GELU are part of the GEMM epilogue.
+[[nodiscard]] Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                 GeluForm form = GeluForm::erf);
 
 /// Whether f32 GEMMs on CUDA may round their operands to TF32 (10 mantissa bits) for tensor cores.
 /// Off by default; the CPU never uses it.

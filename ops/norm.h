@@ -6,7 +6,8 @@
 
 namespace fovea::ops {
 
-/// Over the last axis: (x - mean) / sqrt(var + eps) * weight + bias.  x [..., C], weight, bias [C].
+/// Over the last axis: (x - mean) / sqrt(var + eps) * weight + bias. x [..., C]; weight and bias
+/// [C], or [B, C] for x [B, ..., C]: one of each per image (adaptive layer norm).
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                 double eps = 1e-6);
 

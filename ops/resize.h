@@ -18,6 +18,9 @@ struct ResizeOptions {
 [[nodiscard]] Tensor resize(const Tensor& x, std::array<std::int64_t, 2> size,
                             ResizeOptions options = {});
 
+/// Repeats every pixel factor x factor times: x [B, C, H, W] -> [B, C, factor H, factor W].
+[[nodiscard]] Tensor upsample_nearest(const Tensor& x, std::int64_t factor);
+
 /// pos [1, prefix + h w, D] for the grid `old_grid` -> the same for `new_grid`; prefix rows are
 /// kept unchanged.
 [[nodiscard]] Tensor resample_pos_embed(const Tensor& pos, std::int64_t prefix,

@@ -31,6 +31,7 @@ struct Row {
 
 constexpr auto kClassifiers = TaskKind::classification;
 constexpr auto kAutoencoders = TaskKind::masked_autoencoding;
+constexpr auto kVaes = TaskKind::autoencoding;
 constexpr auto kDiffusion = TaskKind::diffusion;
 constexpr std::nullopt_t kAll = std::nullopt;
 
@@ -59,6 +60,14 @@ constexpr Row kRows[] = {
     {kAutoencoders, "MAE", "decoder-embed-dim", Kind::value, "width of the decoder's tokens"},
     {kAutoencoders, "MAE", "decoder-depth", Kind::value, "blocks of the decoder"},
     {kAutoencoders, "MAE", "decoder-num-heads", Kind::value, "attention heads of the decoder"},
+    {kVaes, "VAE", "block-out-channels", Kind::list,
+     "width of each level; the image is halved between levels"},
+    {kVaes, "VAE", "layers-per-block", Kind::value,
+     "residual blocks of a level; the decoder has one more"},
+    {kVaes, "VAE", "latent-channels", Kind::value, "channels of the latents"},
+    {kVaes, "VAE", "norm-num-groups", Kind::value, "groups of the group norms"},
+    {kVaes, "VAE", "scaling-factor", Kind::value,
+     "factor on the latents that diffusion models see"},
     {kDiffusion, "DiT", "learn-sigma", Kind::yes_no, "also predict variances"},
     {kDiffusion, "DiT", "class-dropout-prob", Kind::value,
      "share of the labels dropped in training, for guidance; 0: no null class"},

@@ -27,8 +27,9 @@ std::string text_of(const fs::path& file) {
 std::set<std::string> files_that_name(const std::string& family) {
   const std::string header = "#include \"models/" + family + ".h\"", name = '"' + family + '"';
   std::set<std::string> found;
-  for (const char* room : {"base", "engine", "formats", "ops", "data", "models", "figures", "optim",
-                           "settings", "train", "golden", "inspect", "report", "apps"}) {
+  for (const char* room :
+       {"base", "engine", "formats", "ops", "data", "models", "figures", "optim", "settings",
+        "train", "golden", "measures", "inspect", "report", "apps"}) {
     if (!fs::exists(kRoot / room)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / room)) {
       const fs::path& file = entry.path();

@@ -85,10 +85,11 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
   add("train/plan", {"train/run", "train/loop", "settings", "train/start"});  // of any task
   const std::set<std::string> train = {"train/run",   "train/loop",  "settings",
                                        "train/tasks", "train/start", "train/plan"};
-  for (const char* room : {"golden", "inspect", "report"}) add(room, train);
+  for (const char* room : {"golden", "inspect", "measures", "report"}) add(room, train);
+  below["golden"].insert("measures");
   add("fovea", train);
   add("apps", train);
-  below["apps"].insert({"golden", "inspect", "report"});
+  below["apps"].insert({"golden", "inspect", "measures", "report"});
   return below;
 }();
 
@@ -132,7 +133,8 @@ Objections knows_a_task(const File& file) {
     return {};
   }
   return lines_where(file, [](const std::string& line) {
-    return matches(included(line), "train/tasks/.*|models/mae\\.h|report/classifier_sections\\.h");
+    return matches(included(line),
+                   "train/tasks/.*|models/(mae|vae)\\.h|report/classifier_sections\\.h");
   });
 }
 
@@ -167,7 +169,7 @@ struct Place {
   const char* where;
 };
 const std::vector<Place> kPlaces = {
-    {"#include <Eigen/", "ops/product/gemm_f64\\.cpp"},
+    {"#include <Eigen/", "ops/product/gemm_f64\\.cpp|measures/matrix_roots\\.cpp"},
     {"#include <stb_", "data/.*"},
     {"#include <doctest", "tests/.*"},
     {"#include <fovea/",
@@ -423,6 +425,16 @@ TEST_CASE("a task is named by its own files, its row, its program, and what show
                               "\\.cpp|models/.*|settings/model_settings\\.cpp|"
                               "(golden|inspect)/.*"));
     }
+  }
+}
+
+TEST_CASE("autoencoding is named by its own files, its row, its program, and its models") {
+  const std::vector<File> files = files_of_the_tree();
+  for (const std::string& path : product_files_with(files, "TaskKind::autoencoding")) {
+    INFO(path);
+    CHECK(matches(path,
+                  "train/tasks/autoencoding.*|train/start/tasks\\.cpp|apps/train_vae\\.cpp|"
+                  "models/.*|settings/model_settings\\.cpp|golden/.*"));
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "data/sources/latents.h"
+
 namespace fovea {
 
 std::unique_ptr<Loader> training_loader(TrainingImages images,
@@ -10,7 +12,10 @@ std::unique_ptr<Loader> training_loader(TrainingImages images,
                                         ImageSize size, Cursor start, PrepareBatch prepare) {
   images.augment.size = size;
   if (images.shrink_large) images.loader.rows.shrink_to = size;
-  return std::make_unique<Loader>(dataset, training_pipeline(images.augment), images.loader, start,
+  const LatentInfo* const latents = dataset->latents();
+  Pipeline pipeline = latents != nullptr ? latent_pipeline(*latents, images.augment.flip)
+                                         : training_pipeline(images.augment);
+  return std::make_unique<Loader>(dataset, std::move(pipeline), images.loader, start,
                                   std::move(prepare));
 }
 

@@ -89,6 +89,7 @@ class Subset : public Dataset {
   }
   [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
+  [[nodiscard]] const LatentInfo* latents() const override { return whole_->latents(); }
   [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:

@@ -74,6 +74,39 @@ std::map<std::string, Tensor> NpzFile::read() const {
   return tensors;
 }
 
+std::size_t NpzFile::index_of(const std::string& name) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const StoredEntry& entry) { return entry.name == name; });
+  check(found != entries_.end(), where_, ": has no array ", in_quotes(name));
+  return static_cast<std::size_t>(found - entries_.begin());
+}
+
+Tensor NpzFile::read(const std::string& name) const {
+  const std::size_t index = index_of(name);
+  return read(entries_[index], arrays_[index]);
+}
+
+bool NpzFile::has_rows(const std::string& name) const {
+  const Array& array = arrays_[index_of(name)];
+  const NumpyLayout& layout = array.header.layout;
+  return !array.member.is_deflated && !layout.is_fortran && layout.shape.rank() > 0;
+}
+
+Tensor NpzFile::read_rows(const std::string& name, std::int64_t first, std::int64_t count) const {
+  const std::size_t index = index_of(name);
+  const Array& array = arrays_[index];
+  NumpyLayout layout = array.header.layout;
+  const bool ok = has_rows(name) && first >= 0 && count >= 1 && first + count <= layout.shape[0];
+  check(ok, where_, ": array ", in_quotes(name), ": got rows ", first, " to ", first + count,
+        " of shape ", layout.shape);
+  const std::uint64_t row_bytes = layout.bytes() / static_cast<std::uint64_t>(layout.shape[0]);
+  const std::uint64_t start =
+      array.member.offset + array.header.size + static_cast<std::uint64_t>(first) * row_bytes;
+  layout.shape[0] = count;
+  return read_array(
+      name, layout, [&](std::span<std::byte> into) { source_.read_at(start, into); }, where_);
+}
+
 Tensor NpzFile::read(const StoredEntry& entry, const Array& array) const {
   const std::string where = where_ + ": array " + in_quotes(entry.name);
   std::string unpacked;

@@ -28,6 +28,14 @@ class NpzFile {
 
   /// All arrays, converted to held_dtype().
   [[nodiscard]] std::map<std::string, Tensor> read() const;
+  /// One array. Throws if there is none of that name.
+  [[nodiscard]] Tensor read(const std::string& name) const;
+  /// Whether an array's rows, along its first axis, can be read without the others: not if it is
+  /// compressed or in Fortran order.
+  [[nodiscard]] bool has_rows(const std::string& name) const;
+  /// The rows [first, first + count). Throws unless has_rows().
+  [[nodiscard]] Tensor read_rows(const std::string& name, std::int64_t first,
+                                 std::int64_t count) const;
 
  private:
   struct Array {
@@ -36,6 +44,7 @@ class NpzFile {
   };
   void add(const std::string& name, const ZipMember& member);
   [[nodiscard]] Tensor read(const StoredEntry& entry, const Array& array) const;
+  [[nodiscard]] std::size_t index_of(const std::string& name) const;
 
   const ByteSource& source_;
   std::string where_;

@@ -199,9 +199,9 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
   fail(where, ": contains no dictionary of tensors", names.empty() ? "" : "; ", names);
 }
 
-/// Looks for averages under the names that timm and DeiT give them.
+/// Looks for averages under the names that timm, DeiT and DiT give them.
 std::optional<Selection> find_averages(const Pickle& pickle, const std::string& where) {
-  for (const char* const name : {"state_dict_ema", "model_ema"}) {
+  for (const char* const name : {"state_dict_ema", "model_ema", "ema"}) {
     const std::optional<PickleRef> named = follow(pickle, name);
     if (named && !named_values(pickle, *named, where).weights.empty())
       return Selection{*named, true};
@@ -235,8 +235,9 @@ Selection select_dictionary(const Pickle& pickle, const WeightsKey& key, const s
     fail(where, ": contains ", count, " dictionaries of tensors; --weights-key selects one of ",
          list_of(all));
   }
-  check(!key.name.empty(), where, ": has no averaged weights, state_dict_ema or model_ema, but ",
-        list_of(all), "; leave out --use-ema, or select one with --weights-key");
+  check(!key.name.empty(), where,
+        ": has no averaged weights, state_dict_ema, model_ema or ema, but ", list_of(all),
+        "; leave out --use-ema, or select one with --weights-key");
   fail(where, ": ", in_quotes(key.name), misses, ", expected one of ", list_of(all));
 }
 

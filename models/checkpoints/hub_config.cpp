@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "models/checkpoints/diffusers_config.h"
 #include "models/checkpoints/hub_arguments.h"
 #include "models/checkpoints/transformers_config.h"
 #include "models/config_reader.h"
@@ -163,6 +164,13 @@ std::optional<HubConfig> find_hub_config(const fs::path& weights) {
   const std::string text = read_file(path);
   const json root = parse_json(text);
   if (is_transformers_config(root)) return read_transformers_config(root, weights.parent_path());
+  if (is_diffusers_vae_config(root)) {
+    try {
+      return read_diffusers_vae_config(root);
+    } catch (const Error& error) {
+      fail(path.string(), ": ", error.what());
+    }
+  }
   if (!root.is_object() || !root.contains("architecture")) return {};
   return parse_hub_config(text, path.string());
 }

@@ -36,7 +36,7 @@ struct HubConfig {
 [[nodiscard]] HubConfig parse_hub_config(std::string_view text, const std::string& where);
 
 /// Reads the config.json in the folder of a weights file. Empty if there is none, or if it is
-/// neither one of timm's nor one of transformers' for a model that exists here.
+/// none of timm's, transformers' or diffusers' for a model that exists here.
 [[nodiscard]] std::optional<HubConfig> find_hub_config(const std::filesystem::path& weights);
 
 /// Reads the class names of a config.json: "label_names" or "id2label". "label_descriptions" maps

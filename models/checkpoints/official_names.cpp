@@ -195,8 +195,9 @@ class Renaming {
   void translate(const Translation& translation) {
     TensorMap ours = renamed(tensors_, translation.names, translation.block_names);
     if (translation.complete != nullptr) translation.complete(ours);
-    if (translation.whose != "timm") {
-      note(text_of("has the tensor names of ", translation.whose, ", translated to timm's"));
+    if (!translation.ours.empty()) {
+      note(text_of("has the tensor names of ", translation.whose, ", translated to ",
+                   translation.ours));
     }
     result_.settings = translation.settings;
     result_.tensors = std::move(ours);

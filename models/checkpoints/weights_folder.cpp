@@ -28,9 +28,9 @@ std::string shard_in(const fs::path& folder) {
 
 fs::path weights_in(const fs::path& path) {
   if (!fs::is_directory(path)) return path;
-  for (const char* name :
-       {"model.safetensors", "model.safetensors.index.json", "best.safetensors", "last.safetensors",
-        "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "best.safetensors",
+                           "last.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json",
+                           "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin"}) {
     if (fs::is_regular_file(path / name)) return path / name;
   }
   const std::string shard = shard_in(path);

@@ -7,10 +7,9 @@
 namespace fovea {
 namespace {
 
-/// Vector `index` of parameters [B, count D], for all tokens: [B, 1, D].
+/// Vector `index` of parameters [B, count D]: [B, D].
 Tensor vector_of(const Tensor& parameters, std::int64_t index, std::int64_t dim) {
-  const Tensor vector = ops::slice(parameters, 1, index * dim, (index + 1) * dim);
-  return ops::reshape(vector, {parameters.size(0), 1, dim});
+  return ops::slice(parameters, 1, index * dim, (index + 1) * dim);
 }
 
 /// norm(x) (1 + scale) + shift, where vectors `first` and `first` + 1 are shift and scale.
@@ -18,8 +17,16 @@ Tensor modulated(const Tensor& x, const Tensor& parameters, std::int64_t first, 
                  const Context& ctx) {
   const std::int64_t D = x.size(2);
   const Tensor shift = vector_of(parameters, first, D);
-  const Tensor scale = vector_of(parameters, first + 1, D);
-  return (ops::layer_norm(x, {}, {}, eps) * (scale + 1) + shift).to(ctx.activations);
+  // bf16 has too few digits for numbers around 1.
+  const Tensor scale = vector_of(parameters, first + 1, D).to(acc_dtype(x.dtype())) + 1;
+  return ops::layer_norm(x, scale, shift, eps).to(ctx.activations);
+}
+
+/// x + gate branch, where vector `index` is the gate.
+Tensor add_gated(const Tensor& x, const Tensor& parameters, std::int64_t index,
+                 const Tensor& branch) {
+  const std::int64_t B = x.size(0), D = x.size(2);
+  return ops::add_product(x, ops::reshape(vector_of(parameters, index, D), {B, 1, D}), branch);
 }
 
 }  // namespace
@@ -43,12 +50,9 @@ Tensor AdaptiveBlock::operator()(const Tensor& x, const Tensor& condition, Conte
 }
 
 Tensor AdaptiveBlock::run(const Tensor& x, const Tensor& condition, Context& ctx) const {
-  const std::int64_t D = x.size(2);
-  const Tensor p = adaptive_(condition);  // [B, 6 D]
-  const Tensor attended = attn_(modulated(x, p, 0, eps_, ctx), ctx);
-  const Tensor y = x + vector_of(p, 2, D) * attended;  // [B, N, D]
-  const Tensor mixed = mlp_(modulated(y, p, 3, eps_, ctx), ctx);
-  return y + vector_of(p, 5, D) * mixed;  // [B, N, D]
+  const Tensor p = adaptive_(condition);                                           // [B, 6 D]
+  const Tensor y = add_gated(x, p, 2, attn_(modulated(x, p, 0, eps_, ctx), ctx));  // [B, N, D]
+  return add_gated(y, p, 5, mlp_(modulated(y, p, 3, eps_, ctx), ctx));             // [B, N, D]
 }
 
 AdaptiveHead::AdaptiveHead(const Scope& s, std::int64_t dim, std::int64_t out, double eps)

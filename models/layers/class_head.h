@@ -41,6 +41,7 @@ class ClassHead {
   }
 
   [[nodiscard]] Tensor operator()(const Tensor& pooled, Context& ctx) const {
+    ctx.show("pooled", pooled);
     if (!linear_) return pooled;
     const Tensor x = drop_(pooled, ctx);
     return (*linear_)(norm_ ? (*norm_)(x, ctx) : x);

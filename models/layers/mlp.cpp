@@ -42,11 +42,12 @@ Mlp::Mlp(const Scope& s, const MlpConfig& c)
       drop_(c.drop) {}
 
 Branch Mlp::operator()(const Tensor& x, Context& ctx) const {
-  const bool plain = config_.kind == MlpKind::mlp && config_.act == Activation::gelu &&
-                     config_.norm == NormKind::none;
+  const bool is_gelu = config_.act == Activation::gelu || config_.act == Activation::gelu_tanh;
+  const bool plain = config_.kind == MlpKind::mlp && is_gelu && config_.norm == NormKind::none;
   if (plain && !drop_.drops(ctx)) {
-    return Branch([x, weights = weights()](const Tensor& residual) {
-      return ops::mlp(x, weights, residual);
+    const auto form = config_.act == Activation::gelu ? ops::GeluForm::erf : ops::GeluForm::tanh;
+    return Branch([x, weights = weights(), form](const Tensor& residual) {
+      return ops::mlp(x, weights, residual, form);
     });
   }
   return drop_(fc2_.branch(norm_(drop_(hidden(x), ctx))), ctx);

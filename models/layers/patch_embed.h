@@ -36,6 +36,7 @@ struct PatchConfig {
 /// The parts of a patch embedding that some models change.
 struct PatchEmbedParts {
   bool bias = true;
+  Init bias_values{};                       ///< initial values; empty: PyTorch's default
   NormConfig norm{.kind = NormKind::none};  ///< normalises the embedded patches
 };
 
@@ -50,8 +51,7 @@ class PatchEmbed {
              const PatchEmbedParts& parts = {})
       : image_(image),
         weight_((s / "proj").param("weight", weight_shape(image, dim), weight)),
-        bias_(parts.bias ? (s / "proj").param("bias", {dim}, torch_default(fan_in(image)))
-                         : Tensor()),
+        bias_(make_bias(s, image, dim, parts)),
         norm_(s.as(Role::embed_norm) / "norm", dim, parts.norm) {}
 
   /// Throws if the images have another size, unless ctx.any_size or dynamic_img_size.
@@ -76,6 +76,12 @@ class PatchEmbed {
   }
 
  private:
+  static Tensor make_bias(const Scope& s, const PatchConfig& image, std::int64_t dim,
+                          const PatchEmbedParts& parts) {
+    if (!parts.bias) return {};
+    const Init values = parts.bias_values ? parts.bias_values : torch_default(fan_in(image));
+    return (s / "proj").param("bias", {dim}, values);
+  }
   [[nodiscard]] Tensor embed(const Tensor& images, const Context& ctx) const {
     const Tensor x = ops::patch_embed(cropped(images).to(ctx.activations), weight_, bias_);
     return norm_(x.to(ctx.residual()));

@@ -240,6 +240,34 @@ FOVEA_HD inline V normal_cdf_of(V x) {
   return square >= 30.25f ? far : near;  // NaN takes the near branch
 }
 FOVEA_HD inline float normal_cdf(float x) { return normal_cdf_of(x); }
+
+/// (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3): GELU's approximation of Phi,
+/// computed like normal_cdf_of(). |x| < 5.2: 1/2 + x p(x^2); else 0 or 1.
+template <class V>
+FOVEA_HD inline V tanh_cdf_of(V x) {
+  const V square = x * x;
+  const V v = square * 0.07396449894f - 1.0f;
+  V p = v * 0.0006641328218f - 0.0009074142436f;
+  p = p * v - 0.001869386993f;
+  p = p * v + 0.002911418444f;
+  p = p * v + 0.001416641055f;
+  p = p * v - 0.002118644072f;
+  p = p * v - 0.002917579841f;
+  p = p * v + 0.004846172873f;
+  p = p * v - 0.004291599151f;
+  p = p * v + 0.006913943682f;
+  p = p * v - 0.01201631036f;
+  p = p * v + 0.01781455055f;
+  p = p * v - 0.02450571395f;
+  p = p * v + 0.03197593987f;
+  p = p * v - 0.04007744417f;
+  p = p * v + 0.05015223101f;
+  p = p * v - 0.06779699773f;
+  p = p * v + 0.1359599084f;
+  const V near = p * x + 0.5f;
+  const V far = x > 0.0f ? V{} + 1.0f : V{};
+  return square >= 27.04f ? far : near;  // NaN takes the near branch
+}
 #endif
 
 /// phi(x) = exp(-x^2 / 2) / sqrt(2 pi), the normal density.

@@ -14,6 +14,12 @@ namespace fovea::ops {
 struct Windows {
   std::int64_t in[2], out[2];
   std::int64_t kernel[2], stride[2], padding[2], dilation[2];
+  std::int64_t more_padding[2];  ///< zeros at the end of an axis beyond `padding`
+
+  /// Size of the padded image along an axis.
+  [[nodiscard]] FOVEA_HD std::int64_t padded(int axis) const {
+    return in[axis] + 2 * padding[axis] + more_padding[axis];
+  }
 };
 
 /// x [batch, channels, in], weight [outputs, channels / groups, kernel] of x's dtype, y and dy

@@ -26,18 +26,19 @@ Windows windows_of(std::string_view op, const Tensor& x, const Tensor& weight,
   Windows w{};
   for (int axis = 0; axis < 2; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
-    check(o.stride[i] >= 1 && o.dilation[i] >= 1 && o.padding[i] >= 0, op, ": got stride ",
-          o.stride[i], ", dilation ", o.dilation[i], ", padding ", o.padding[i],
-          ", expected at least 1, 1 and 0");
+    check(o.stride[i] >= 1 && o.dilation[i] >= 1 && o.padding[i] >= 0 && o.more_padding[i] >= 0, op,
+          ": got stride ", o.stride[i], ", dilation ", o.dilation[i], ", padding ", o.padding[i],
+          " and ", o.more_padding[i], " more, expected at least 1, 1, 0 and 0");
     w.in[axis] = x.shape()[2 + axis];
     w.kernel[axis] = weight.shape()[2 + axis];
     w.stride[axis] = o.stride[i];
     w.padding[axis] = o.padding[i];
+    w.more_padding[axis] = o.more_padding[i];
     w.dilation[axis] = o.dilation[i];
     check(w.kernel[axis] >= 1, op, ": got weight ", weight.shape(),
           ", expected a kernel of at least 1 x 1");
     const std::int64_t reach = o.dilation[i] * (w.kernel[axis] - 1) + 1;
-    const std::int64_t padded = w.in[axis] + 2 * o.padding[i];
+    const std::int64_t padded = w.padded(axis);
     check(padded >= reach, op, ": the kernel covers ", reach,
           " positions, but the padded input has ", padded);
     w.out[axis] = (padded - reach) / o.stride[i] + 1;
@@ -172,6 +173,9 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias,
   detail::require_parameters(op, x, weight, bias);
   const Geometry g = geometry(op, x, weight, bias, options);
   op.set({"kernel", g.windows.kernel});
+  if (options.more_padding != std::array<std::int64_t, 2>{}) {
+    op.set({"more_padding", options.more_padding});
+  }
   const Tensor packed = x.detach().contiguous();
   const Tensor w = compute_copy(weight, x.dtype()).detach().contiguous();
   const Tensor b = detail::bias_as_used(bias);

@@ -23,7 +23,7 @@ struct PaddedPlane {
         (w.out[0] - 1) * w.stride[0] + (w.kernel[0] - 1) * w.dilation[0] + 1;
     const std::int64_t covered =
         (w.out[1] - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1;
-    const std::int64_t needed[2] = {w.in[0] + 2 * w.padding[0], w.in[1] + 2 * w.padding[1]};
+    const std::int64_t needed[2] = {w.padded(0), w.padded(1)};
     width = covered > needed[1] ? covered : needed[1];
     size = (height > needed[0] ? height : needed[0]) * width + covered;
     const bool whole = w.stride[0] == 1 && w.stride[1] == 1;

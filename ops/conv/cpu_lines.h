@@ -24,7 +24,7 @@ struct LineLayout {
 
   explicit LineLayout(const Windows& w) {
     const auto phase_size = [&](int axis) {
-      return (w.in[axis] + 2 * w.padding[axis] + w.stride[axis] - 1) / w.stride[axis];
+      return (w.padded(axis) + w.stride[axis] - 1) / w.stride[axis];
     };
     rows = phase_size(0);
     pitch = phase_size(1);

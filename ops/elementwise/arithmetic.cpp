@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/copy.h"
 #include "ops/elementwise/pointwise.h"
 
 namespace fovea::ops {
@@ -42,6 +43,11 @@ Tensor symmetric(const OpLabel& op, const Tensor& x, const Tensor& y, F f, Grad 
   });
 }
 
+/// d/d factor of factor * other, summed to the factor's shape before it is rounded to its dtype.
+Tensor factor_gradient(const Tensor& dy, const Tensor& other, const Tensor& factor) {
+  return sum_to(map(Mul{}, dy, other), factor.shape()).to(factor.dtype());
+}
+
 template <class F>
 Tensor compare(const OpLabel& op, const Tensor& a, const Tensor& b, F f) {
   const Tensor y = empty(broadcast(op, a.shape(), b.shape()), {DType::u8, a.device()});
@@ -50,6 +56,24 @@ Tensor compare(const OpLabel& op, const Tensor& a, const Tensor& b, F f) {
 }
 
 }  // namespace
+
+Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b) {
+  const OpLabel op("add_product");
+  require_one_device(op, {x, a, b});
+  require_float(op, x);
+  for (const Tensor& factor : {a, b}) {
+    const bool is_mixed = x.dtype() == DType::f32 && factor.dtype() == DType::bf16;
+    check((is_mixed || factor.dtype() == x.dtype()) &&
+              broadcast(op, x.shape(), factor.shape()) == x.shape(),
+          "add_product: got x ", x.shape(), " of ", x.dtype(), " and a factor ", factor.shape(),
+          " of ", factor.dtype(), ", expected one that broadcasts to x, of its dtype or bf16");
+  }
+  return record(op, map(AddProduct{}, x, a, b), {x, a, b}, {a, b}, [](const GradArgs& g) -> Grads {
+    const Tensor &p = g.saved[0], &q = g.saved[1];
+    return {g.dy, g.needs(1) ? factor_gradient(g.dy, q, p) : Tensor(),
+            g.needs(2) ? factor_gradient(g.dy, p, q) : Tensor()};
+  });
+}
 
 Tensor add(const Tensor& x, const Tensor& y) {
   const OpLabel op("add");

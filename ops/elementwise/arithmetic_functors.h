@@ -224,6 +224,13 @@ struct CosGrad {  // dx = -dy sin(x)
   }
 };
 
+struct AddProduct {  // y = x + a b
+  template <class T>
+  FOVEA_HD T operator()(T x, T a, T b) const {
+    return x + a * b;
+  }
+};
+
 struct Equal {
   static constexpr bool kIntegers = true;
   template <class T>
@@ -248,7 +255,7 @@ struct Greater {
 
 using ArithmeticFunctors =
     TypeList<Add, Sub, Mul, Div, AddScalar, MulScalar, Neg, Abs, Clamp, Maximum, Minimum, Where,
-             MaskedFill, Exp, Log, Sqrt, Rsqrt, Pow, Sin, Cos, Equal, Less, Greater>;
+             MaskedFill, Exp, Log, Sqrt, Rsqrt, Pow, Sin, Cos, AddProduct, Equal, Less, Greater>;
 using DerivativeFunctors = TypeList<DivGradB, AbsGrad, ClampGrad, MaximumGrad, MinimumGrad,
                                     MaskedKeep, SqrtGrad, RsqrtGrad, PowGrad, SinGrad, CosGrad>;
 

@@ -18,9 +18,9 @@ inline void require_affine(std::string_view op, std::string_view name, const Ten
 
 /// `parameter` off the tape, packed, in the kernels' compute dtype; filled with `absent` when
 /// undefined.
-[[nodiscard]] inline Tensor affine_or(const Tensor& parameter, std::int64_t channels, double absent,
+[[nodiscard]] inline Tensor affine_or(const Tensor& parameter, const Shape& shape, double absent,
                                       TensorOptions options) {
-  if (!parameter.defined()) return full({channels}, absent, options);
+  if (!parameter.defined()) return full(shape, absent, options);
   return packed(parameter).to(options.dtype);
 }
 

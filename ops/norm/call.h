@@ -5,17 +5,19 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "engine/divide.h"
 #include "engine/dtype.h"
 #include "engine/kernel.h"
 
 namespace fovea::ops {
 
 /// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are outputs.
+/// Runs of `shared` rows have the same w and b: weight and bias are [rows / shared, width].
 /// RMS norm is not `centred`: its mean is 0, it has no b, and bias and mean are null.
 struct LayerNormCall {
   DType dtype = DType::f32;
   bool centred = true;
-  std::int64_t rows = 0, width = 0;
+  std::int64_t rows = 0, width = 0, shared = 1;
   double eps = 0;
   const void* x = nullptr;
   const void* weight = nullptr;
@@ -28,17 +30,31 @@ struct LayerNormCall {
 struct LayerNormGradCall {
   DType dtype = DType::f32;
   bool centred = true;
-  std::int64_t rows = 0, width = 0, chunk = 1;
+  std::int64_t rows = 0, width = 0, shared = 1, chunk = 1;
   const void* x = nullptr;
   const void* dy = nullptr;
   const void* weight = nullptr;
   const void* mean = nullptr;
   const void* rstd = nullptr;
   void* dx = nullptr;
-  void* sums = nullptr;  ///< [rows / chunk rounded up, parameters(), width] of acc,
-                         ///< zero-initialised: dweight and dbias of each run of `chunk` rows
+  void* sums = nullptr;  ///< [chunks(), parameters(), width] of acc, zero-initialised: dweight
+                         ///< and dbias of each chunk, of up to `chunk` rows with the same weight
 
   [[nodiscard]] FOVEA_HD std::int64_t parameters() const { return centred ? 2 : 1; }
+  /// Chunks of the rows that share a weight, and of all rows.
+  [[nodiscard]] FOVEA_HD std::int64_t chunks_of_shared() const {
+    return (shared + chunk - 1) / chunk;
+  }
+  [[nodiscard]] FOVEA_HD std::int64_t chunks() const { return rows / shared * chunks_of_shared(); }
+  [[nodiscard]] FOVEA_HD std::int64_t first_row(std::int64_t index) const {
+    const Division place = divide(index, chunks_of_shared());
+    return place.quotient * shared + place.remainder * chunk;
+  }
+  [[nodiscard]] FOVEA_HD std::int64_t end_row(std::int64_t index) const {
+    const std::int64_t end = first_row(index) + chunk;
+    const std::int64_t last = (index / chunks_of_shared() + 1) * shared;
+    return end < last ? end : last;
+  }
 };
 
 /// Calls f(integral_constant): kernels are compiled for layer norm (true) and RMS norm (false).

@@ -12,9 +12,10 @@ template <class T, bool kCentred>
 [[gnu::flatten]] void normalise_rows(const LayerNormCall& c, std::int64_t begin, std::int64_t end) {
   using A = acc_t<T>;
   const A width = static_cast<A>(c.width);
-  const A *const weight = static_cast<const A*>(c.weight), *const bias =
-                                                               static_cast<const A*>(c.bias);
   for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t affine = row / c.shared * c.width;
+    const A* const weight = static_cast<const A*>(c.weight) + affine;
+    const A* const bias = kCentred ? static_cast<const A*>(c.bias) + affine : nullptr;
     const T* const x = static_cast<const T*>(c.x) + row * c.width;
     T* const y = static_cast<T*>(c.y) + row * c.width;
     const A mean = kCentred ? sum_of(x, c.width) / width : A(0);
@@ -35,13 +36,13 @@ template <class T, bool kCentred>
 
 /// With h = (x - mean) rstd and g = dy w:
 /// dx = rstd (g - mean(g) - h mean(g h)),  dw += dy h,  db += dy.
-/// RMS norm lacks mean, mean(g) and db.
+/// RMS norm lacks mean, mean(g) and db. All rows have the same w.
 template <class T, bool kCentred>
 [[gnu::flatten]] void differentiate_rows(const LayerNormGradCall& c, std::int64_t begin,
                                          std::int64_t end, acc_t<T>* dweight) {
   using A = acc_t<T>;
   const A width = static_cast<A>(c.width);
-  const A* const weight = static_cast<const A*>(c.weight);
+  const A* const weight = static_cast<const A*>(c.weight) + begin / c.shared * c.width;
   A* const dbias = dweight + c.width;
   for (std::int64_t row = begin; row < end; ++row) {
     const T* const x = static_cast<const T*>(c.x) + row * c.width;
@@ -84,10 +85,10 @@ void layer_norm_grad(const LayerNormGradCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
     with_centred(c.centred, [&](auto centred) {
-      parallel_for(c.rows, c.chunk, [&](std::int64_t begin, std::int64_t end) {
-        const std::int64_t first = begin / c.chunk * c.parameters() * c.width;
-        differentiate_rows<T, decltype(centred)::value>(c, begin, end,
-                                                        static_cast<acc_t<T>*>(c.sums) + first);
+      parallel_for(c.chunks(), 1, [&](std::int64_t chunk, std::int64_t) {
+        acc_t<T>* const sums = static_cast<acc_t<T>*>(c.sums) + chunk * c.parameters() * c.width;
+        differentiate_rows<T, decltype(centred)::value>(c, c.first_row(chunk), c.end_row(chunk),
+                                                        sums);
       });
     });
   });

@@ -1,5 +1,7 @@
 // Layer norm and RMS norm. The forward keeps the rstd of each row, and layer norm its mean; the
 // derivative recomputes the normalised row from them.
+#include <algorithm>
+
 #include "engine/autograd.h"
 #include "ops/kernels.h"
 #include "ops/norm.h"
@@ -11,12 +13,19 @@ namespace {
 
 constexpr std::int64_t kChunk = 64;  // rows per partial sum of the weight gradients
 
-/// x [rows, width] off the tape and packed, weight, bias, and the statistics of each row. RMS norm
-/// has neither bias nor mean.
+/// x [rows, width] off the tape and packed, weight and bias [sets, width], and the statistics of
+/// each row. RMS norm has neither bias nor mean.
 struct Rows {
   Tensor x, weight, bias, mean, rstd;
 
   [[nodiscard]] bool centred() const { return mean.defined(); }
+  /// Number of weights: 1, or one for each image.
+  [[nodiscard]] std::int64_t sets() const { return weight.rank() == 2 ? weight.size(0) : 1; }
+  /// Number of consecutive rows with the same weight.
+  [[nodiscard]] std::int64_t shared() const {
+    const std::int64_t rows = detail::RowSize(x).rows;
+    return rows == 0 ? 1 : rows / sets();
+  }
 };
 
 /// The pointer in a kernel call; null for an undefined tensor.
@@ -30,6 +39,7 @@ Tensor normalise(const Rows& r, double eps) {
                         .centred = r.centred(),
                         .rows = size.rows,
                         .width = size.width,
+                        .shared = r.shared(),
                         .eps = eps,
                         .x = r.x.raw(),
                         .weight = r.weight.raw(),
@@ -41,40 +51,63 @@ Tensor normalise(const Rows& r, double eps) {
 }
 
 struct RowGrads {
-  Tensor dx;       ///< shape of x
-  Tensor daffine;  ///< [2, C]: gradients of weight and bias, in acc_t; [1, C] for RMS norm
+  Tensor dx;              ///< shape of x
+  Tensor dweight, dbias;  ///< shape of the weight, in acc_t; RMS norm has no dbias
 };
 
 /// Each chunk of rows has its own sums of dweight and dbias, which are then added in a fixed
 /// order.
 RowGrads differentiate(const Rows& r, const Tensor& dy) {
   const detail::RowSize size(r.x);
-  const std::int64_t chunks = (size.rows + kChunk - 1) / kChunk;
   const Tensor dx = empty(r.x.shape(), r.x.options());
-  const Tensor sums = zeros({chunks, r.centred() ? 2 : 1, size.width}, r.rstd.options());
-  kernels(dx.device())
-      .norm.layer_norm_grad({.dtype = dx.dtype(),
-                             .centred = r.centred(),
-                             .rows = size.rows,
-                             .width = size.width,
-                             .chunk = kChunk,
-                             .x = r.x.raw(),
-                             .dy = dy.raw(),
-                             .weight = r.weight.raw(),
-                             .mean = raw_or_null(r.mean),
-                             .rstd = r.rstd.raw(),
-                             .dx = dx.raw(),
-                             .sums = sums.raw()});
-  return {dx, sum(sums, {0})};
+  LayerNormGradCall call{.dtype = dx.dtype(),
+                         .centred = r.centred(),
+                         .rows = size.rows,
+                         .width = size.width,
+                         .shared = r.shared(),
+                         .chunk = kChunk,
+                         .x = r.x.raw(),
+                         .dy = dy.raw(),
+                         .weight = r.weight.raw(),
+                         .mean = raw_or_null(r.mean),
+                         .rstd = r.rstd.raw(),
+                         .dx = dx.raw()};
+  const std::int64_t width = call.parameters() * size.width;
+  const Shape chunks{r.sets(), call.chunks() / std::max<std::int64_t>(r.sets(), 1), width};
+  const Tensor partial = zeros(chunks, r.rstd.options());
+  call.sums = partial.raw();
+  kernels(dx.device()).norm.layer_norm_grad(call);
+  const Tensor sums = sum(partial, {1});  // [sets, parameters width]
+  const auto parameter = [&](std::int64_t index) {
+    const Strides strides = r.weight.rank() == 2 ? Strides{width, 1} : Strides{1};
+    return sums.alias(r.weight.shape(), strides, index * size.width).contiguous();
+  };
+  return {dx, parameter(0), r.centred() ? parameter(1) : Tensor()};
 }
 
-/// The number of channels C of x [..., C]. Throws unless x and weight fit.
-std::int64_t require_rows(std::string_view op, const Tensor& x, const Tensor& weight) {
+void require_rows(std::string_view op, const Tensor& x) {
   detail::require_float(op, x);
   check(x.rank() >= 1, op, ": got a scalar, expected [..., C]");
+}
+
+/// The shape of weight and bias: [C], or [B, C] for x [B, ..., C]. Throws unless both have it.
+Shape affine_shape(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const std::int64_t C = x.shape()[-1];
-  detail::require_affine(op, "weight", weight, C);
-  return C;
+  const auto per_image = [&](const Tensor& t) {
+    return t.defined() && x.rank() >= 2 && t.shape() == Shape{x.size(0), C};
+  };
+  if (!per_image(weight) && !per_image(bias)) {
+    detail::require_affine(op, "weight", weight, C);
+    detail::require_affine(op, "bias", bias, C);
+    return {C};
+  }
+  for (const Tensor& t : {weight, bias}) {
+    if (!t.defined()) continue;
+    detail::require_float(op, t);
+    check(per_image(t), op, ": got x ", x.shape(), " with a weight or bias ", t.shape(),
+          " beside the other for each image, expected both [", x.size(0), ", ", C, "]");
+  }
+  return {x.size(0), C};
 }
 
 }  // namespace
@@ -82,38 +115,39 @@ std::int64_t require_rows(std::string_view op, const Tensor& x, const Tensor& we
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   const OpLabel op("layer_norm", {{"eps", eps}});
   detail::require_one_device(op, {x, weight, bias});
-  const std::int64_t C = require_rows(op, x, weight);
-  detail::require_affine(op, "bias", bias, C);
+  require_rows(op, x);
+  const Shape shape = affine_shape(op, x, weight, bias);
 
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const std::int64_t rows = detail::RowSize(x).rows;
-  const Rows r{detail::packed(x), detail::affine_or(weight, C, 1, acc),
-               detail::affine_or(bias, C, 0, acc), empty({rows}, acc), empty({rows}, acc)};
+  const Rows r{detail::packed(x), detail::affine_or(weight, shape, 1, acc),
+               detail::affine_or(bias, shape, 0, acc), empty({rows}, acc), empty({rows}, acc)};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   const DType bias_dtype = bias.defined() ? bias.dtype() : acc.dtype;
   return record(op, normalise(r, eps), {x, weight, bias}, {r.x, r.weight, r.mean, r.rstd},
-                [C, weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
+                [weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
                   const Rows saved{g.saved[0], g.saved[1], {}, g.saved[2], g.saved[3]};
-                  const auto [dx, daffine] = differentiate(saved, g.dy);
-                  return {dx, daffine.alias({C}, {1}).to(weight_dtype),
-                          daffine.alias({C}, {1}, C).to(bias_dtype)};
+                  const auto [dx, dweight, dbias] = differentiate(saved, g.dy);
+                  return {dx, dweight.to(weight_dtype), dbias.to(bias_dtype)};
                 });
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   const OpLabel op("rms_norm", {{"eps", eps}});
   detail::require_one_device(op, {x, weight});
-  const std::int64_t C = require_rows(op, x, weight);
+  require_rows(op, x);
+  const std::int64_t C = x.shape()[-1];
+  detail::require_affine(op, "weight", weight, C);
 
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const Tensor rstd = empty({detail::RowSize(x).rows}, acc);
-  const Rows r{detail::packed(x), detail::affine_or(weight, C, 1, acc), {}, {}, rstd};
+  const Rows r{detail::packed(x), detail::affine_or(weight, {C}, 1, acc), {}, {}, rstd};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   return record(op, normalise(r, eps), {x, weight}, {r.x, r.weight, r.rstd},
-                [C, weight_dtype](const GradArgs& g) -> Grads {
+                [weight_dtype](const GradArgs& g) -> Grads {
                   const Rows saved{g.saved[0], g.saved[1], {}, {}, g.saved[2]};
-                  const auto [dx, dweight] = differentiate(saved, g.dy);
-                  return {dx, dweight.alias({C}, {1}).to(weight_dtype)};
+                  const RowGrads grads = differentiate(saved, g.dy);
+                  return {grads.dx, grads.dweight.to(weight_dtype)};
                 });
 }
 

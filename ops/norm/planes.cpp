@@ -113,8 +113,8 @@ Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const Tensor rstd = map(Rsqrt{}, map(AddScalar{norm.eps}, moments.variance));
   const Saved s{packed(x), moments.mean.to(acc.dtype), rstd.to(acc.dtype),
-                affine_or(affine.weight, norm.sets.channels, 1, acc),
-                affine_or(affine.bias, norm.sets.channels, 0, acc)};
+                affine_or(affine.weight, {norm.sets.channels}, 1, acc),
+                affine_or(affine.bias, {norm.sets.channels}, 0, acc)};
   const Tensor y = empty(s.x.shape(), s.x.options());
   PlanesCall call = call_of(s, norm);
   call.out = y.raw();

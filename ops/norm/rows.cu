@@ -13,8 +13,9 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
   if (row >= c.rows) return;
   const T* const x = static_cast<const T*>(c.x) + row * c.width;
   T* const y = static_cast<T*>(c.y) + row * c.width;
-  const A *const weight = static_cast<const A*>(c.weight), *const bias =
-                                                               static_cast<const A*>(c.bias);
+  const std::int64_t affine = row / c.shared * c.width;
+  const A* const weight = static_cast<const A*>(c.weight) + affine;
+  const A* const bias = kCentred ? static_cast<const A*>(c.bias) + affine : nullptr;
   const A width = static_cast<A>(c.width);
   A sum = 0, squares = 0;
   if constexpr (kCentred) {
@@ -59,7 +60,7 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   const T* const x = static_cast<const T*>(c.x) + row * c.width;
   const T* const dy = static_cast<const T*>(c.dy) + row * c.width;
   T* const dx = static_cast<T*>(c.dx) + row * c.width;
-  const A* const weight = static_cast<const A*>(c.weight);
+  const A* const weight = static_cast<const A*>(c.weight) + row / c.shared * c.width;
   const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
   const A rstd = static_cast<const A*>(c.rstd)[row];
   A sum_g = 0, sum_gh = 0;
@@ -88,15 +89,14 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   });
 }
 
-/// dw = sum dy h and, for layer norm, db = sum dy, for chunk blockIdx.y, with N adjacent columns
+/// dw = sum dy h and, for layer norm, db = sum dy, for chunk blockIdx.x, with N adjacent columns
 /// per thread.
 template <class T, int N, bool kCentred>
 __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
-  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * kRowBlock + threadIdx.x) * N;
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * kRowBlock + threadIdx.x) * N;
   if (column >= c.width) return;
-  const std::int64_t first = blockIdx.y * c.chunk;
-  const std::int64_t end = first + c.chunk < c.rows ? first + c.chunk : c.rows;
+  const std::int64_t first = c.first_row(blockIdx.x), end = c.end_row(blockIdx.x);
   Items<N, A> dweight{}, dbias{};
   for (std::int64_t row = first; row < end; ++row) {
     const std::int64_t at = row * c.width + column;
@@ -110,7 +110,7 @@ __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
       if constexpr (kCentred) dbias.v[j] += dy;
     }
   }
-  A* const sums = static_cast<A*>(c.sums) + c.parameters() * blockIdx.y * c.width + column;
+  A* const sums = static_cast<A*>(c.sums) + c.parameters() * blockIdx.x * c.width + column;
   dweight.store(sums);
   if constexpr (kCentred) dbias.store(sums + c.width);
 }
@@ -129,12 +129,12 @@ void layer_norm(const LayerNormCall& c) {
 /// Launches both kernels of the derivative.
 template <class T, int N, bool kCentred>
 void launch_layer_norm_grad(const LayerNormGradCall& c) {
-  const auto chunks = static_cast<unsigned>((c.rows + c.chunk - 1) / c.chunk);
+  const auto chunks = static_cast<unsigned>(c.chunks());
   constexpr std::int64_t kColumns = kRowBlock * N;
   const auto strips = static_cast<unsigned>((c.width + kColumns - 1) / kColumns);
   launch(current_stream(), layer_norm_dx_kernel<T, N, kCentred>, blocks_of_rows(c.rows), kRowBlock,
          0, c);
-  launch(current_stream(), layer_norm_sums_kernel<T, N, kCentred>, dim3(strips, chunks), kRowBlock,
+  launch(current_stream(), layer_norm_sums_kernel<T, N, kCentred>, dim3(chunks, strips), kRowBlock,
          0, c);
 }
 

@@ -34,6 +34,7 @@ struct GemmOutput {
 };
 
 enum class GemmBias { none, per_column, per_row };
+enum class GemmActivation { none, gelu, gelu_tanh };
 
 /// C from A [m, k] and B [k, n]. dtypes: all f64, or any mixture of f32 and bf16, summed in f32.
 struct GemmCall {
@@ -44,9 +45,9 @@ struct GemmCall {
   double alpha = 1;
   const void* addend = nullptr;  ///< optional, laid out as C; pass C itself to accumulate
   GemmBias bias_kind = GemmBias::none;
-  const void* bias = nullptr;      ///< f32, or f64 when C is f64
-  bool gelu = false;               ///< erf form, applied last
-  void* pre_activation = nullptr;  ///< optional: receives the input of GELU, laid out as C
+  const void* bias = nullptr;                        ///< f32, or f64 when C is f64
+  GemmActivation activation = GemmActivation::none;  ///< applied last
+  void* pre_activation = nullptr;  ///< optional: receives its input, laid out as C
 };
 
 /// Offset of batch entry `index` of an operand, in elements.

@@ -27,7 +27,8 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
   if (sizeof(T) != sizeof(float) || t.rows != kMr || (t.cols != kNr && t.cols != kLanes<float>)) {
     return false;
   }
-  return call.alpha == 1 && call.bias_kind != GemmBias::per_row && !(t.last && call.gelu);
+  return call.alpha == 1 && call.bias_kind != GemmBias::per_row &&
+         !(t.last && call.activation != GemmActivation::none);
 }
 
 /// Partial vectors: the first `count` lanes at p. The other lanes read as zero and are not
@@ -62,7 +63,8 @@ template <class T>
   if (t.pre_activation != nullptr) {
     store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
   }
-  if (call.gelu) v *= detail::math::normal_cdf_of(v);
+  if (call.activation == GemmActivation::gelu) v *= detail::math::normal_cdf_of(v);
+  if (call.activation == GemmActivation::gelu_tanh) v *= detail::math::tanh_cdf_of(v);
   store_lanes(c, v, count);
 }
 

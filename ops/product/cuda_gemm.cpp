@@ -209,7 +209,8 @@ void gemm(const GemmCall& asked) {
   const DType in = call.a.dtype == call.b.dtype ? call.a.dtype : DType::f32;
   const Operand left(call, call.a, call.m, call.k, in), right(call, call.b, call.k, call.n, in);
   const bool has_form = in == call.c.dtype || (in == DType::bf16 && call.c.dtype == DType::f32);
-  const bool is_plain = has_form && !call.gelu && call.bias_kind != GemmBias::per_row;
+  const bool is_plain =
+      has_form && call.activation == GemmActivation::none && call.bias_kind != GemmBias::per_row;
   if (is_plain) {
     Storage bias;
     if (call.bias_kind == GemmBias::per_column) call.bias = bias_for_epilogue(call, bias);

@@ -1,13 +1,14 @@
-// The f64 GEMM on Eigen: the only file that includes it. Eigen runs single-threaded; the rows of C
-// are split into tiles of fixed size.
+// The f64 GEMM on Eigen. Eigen runs single-threaded; the rows of C are split into tiles of fixed
+// size. The other file that includes Eigen, measures/matrix_roots.cpp, is compiled with the same
+// flags, because its templates may be defined only once in a program.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/parallel.h"
+#include "ops/elementwise/activation_functors.h"
 #include "ops/product/gemm_f64.h"
 
 namespace fovea::ops::cpu {
@@ -65,7 +66,8 @@ void finish(const GemmCall& call, std::int64_t begin, Matrix& values, std::int64
       const std::int64_t at = c_offset + (begin + i) * call.c.row + j;
       if (addend != nullptr) v += addend[at];
       if (z != nullptr) z[at] = v;
-      if (call.gelu) v *= 0.5 * (1 + std::erf(v * 0.70710678118654752440));
+      if (call.activation == GemmActivation::gelu) v = detail::Gelu{}(v);
+      if (call.activation == GemmActivation::gelu_tanh) v = detail::GeluTanh{}(v);
     }
   }
 }

@@ -61,19 +61,23 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const T
                 });
 }
 
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  OpLabel op("linear_gelu");
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, GeluForm form) {
+  const bool is_erf = form == GeluForm::erf;
+  OpLabel op("linear_gelu", {{"form", is_erf ? "erf" : "tanh"}});
   const Shape shape = detail::linear_shape(op, x.shape(), weight, bias);
   detail::require_parameters(op, x, weight, bias);
   detail::require_one_device(op, {x, weight, bias});
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
   const Tensor y = product(as_matrix(x), exchanged(w), x.dtype(),
-                           {.bias = bias_as_used(bias), .gelu = true, .pre_activation = z});
+                           {.bias = bias_as_used(bias),
+                            .activation = is_erf ? GemmActivation::gelu : GemmActivation::gelu_tanh,
+                            .pre_activation = z});
   op.multiply_adds = shape.numel() * x.size(-1);
   return record(op, with_shape(y, shape), {x, weight, bias}, {x, w, z},
-                [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
-                  const Tensor dz = detail::map(detail::GeluGrad{}, g.saved[2], g.dy);
+                [dtypes = dtypes_of(weight, bias), is_erf](const GradArgs& g) {
+                  const Tensor dz = is_erf ? detail::map(detail::GeluGrad{}, g.saved[2], g.dy)
+                                           : detail::map(detail::GeluTanhGrad{}, g.saved[2], g.dy);
                   return linear_gradients(g, as_matrix(dz), dtypes);
                 });
 }

@@ -36,7 +36,7 @@ GemmCall layer(std::int64_t rows, const Tensor& weight, const Tensor& bias) {
 
 }  // namespace
 
-Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
+Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual, GeluForm form) {
   const Shape hidden = detail::linear_shape("mlp", x.shape(), w.fc1, w.bias1);
   const Shape shape = detail::linear_shape("mlp", hidden, w.fc2, w.bias2);
   detail::require_one_device("mlp", {x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
@@ -44,9 +44,10 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   detail::require_parameters("mlp", x, w.fc2, w.bias2);
   detail::require_residual("mlp", residual, shape, x);
   if (!in_one_pass(x, w, residual)) {
-    return linear(linear_gelu(x, w.fc1, w.bias1), w.fc2, w.bias2, residual);
+    return linear(linear_gelu(x, w.fc1, w.bias1, form), w.fc2, w.bias2, residual);
   }
-  OpLabel op("mlp");
+  const bool is_erf = form == GeluForm::erf;
+  OpLabel op("mlp", {{"form", is_erf ? "erf" : "tanh"}});
   const Tensor rows = detail::as_matrix(x);
   const Tensor fc1 = compute_copy(w.fc1, x.dtype()), bias1 = detail::bias_as_used(w.bias1);
   const Tensor fc2 = compute_copy(w.fc2, x.dtype()), bias2 = detail::bias_as_used(w.bias2);
@@ -56,7 +57,7 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
   GemmCall first = layer(rows.size(0), fc1, bias1), second = layer(rows.size(0), fc2, bias2);
   first.a = {rows.raw(), rows.dtype(), rows.strides()[0], rows.strides()[1], {}};
   first.c.dtype = x.dtype();
-  first.gelu = true;
+  first.activation = is_erf ? GemmActivation::gelu : GemmActivation::gelu_tanh;
   second.c = {y.raw(), y.dtype(), second.n, {}};
   if (addend.defined()) second.addend = addend.raw();
   kernels(x.device()).product.gemm_pair({first, second});

@@ -53,7 +53,7 @@ Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& 
     call.bias_kind = GemmBias::per_column;
     call.bias = end.bias.raw();
   }
-  call.gelu = end.gelu;
+  call.activation = end.activation;
   if (end.pre_activation.defined()) call.pre_activation = end.pre_activation.raw();
   kernels(out.device()).product.gemm(call);
   if (end.into.defined()) out.bump_version();

@@ -13,7 +13,7 @@ struct ProductEnd {
   Tensor into = {};    ///< a contiguous tensor to add to and return, or undefined
   Tensor addend = {};  ///< added to the result: contiguous, of its shape, or undefined
   Tensor bias = {};    ///< [N], f32 or f64, or undefined
-  bool gelu = false;
+  GemmActivation activation = GemmActivation::none;
   Tensor pre_activation = {};  ///< written when defined: contiguous, of the result's shape
 };
 

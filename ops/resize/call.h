@@ -1,4 +1,4 @@
-// Arguments of the interpolation kernel. Tensors are packed, in f64 or otherwise f32.
+// Arguments of the interpolation kernels. Tensors are packed.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 namespace fovea::ops {
 
 /// y [outer, rows, inner] from x [outer, columns, inner] by a sparse matrix m [rows, columns]:
+/// in f64 or otherwise f32,
 ///   y[o, i, :] = sum_k weight[k] x[o, index[k], :] for begin[i] <= k < begin[i + 1].
 struct ResizeCall {
   DType dtype = DType::f32;
@@ -20,8 +21,18 @@ struct ResizeCall {
   void* y = nullptr;
 };
 
+/// small [planes, height, width] and large [planes, factor height, factor width], both of `dtype`.
+struct UpsampleCall {
+  DType dtype = DType::f32;
+  std::int64_t planes = 0, height = 0, width = 0, factor = 1;
+  const void* from = nullptr;
+  void* to = nullptr;
+};
+
 struct ResizeKernels {
   Kernel<ResizeCall> apply;
+  Kernel<UpsampleCall> repeat;       ///< each pixel of `small` fills a square of `large`
+  Kernel<UpsampleCall> square_sums;  ///< each pixel of `small` is the sum of a square of `large`
 };
 
 }  // namespace fovea::ops

@@ -1,7 +1,7 @@
 // Applies a sparse matrix along one axis.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
-#include "ops/resize/call.h"
+#include "ops/resize/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
@@ -33,6 +33,6 @@ void apply(const ResizeCall& c) {
 
 }  // namespace
 
-extern const ResizeKernels resize_kernels{apply};
+extern const ResizeKernels resize_kernels{apply, resize::repeat, resize::square_sums};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -1,4 +1,5 @@
-// Applies a sparse matrix along one axis on CUDA, one thread per result.
+// Interpolation on CUDA: a sparse matrix along one axis, and repeated pixels; one thread per
+// result.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/resize/call.h"
 
@@ -22,6 +23,42 @@ inline void apply(const ResizeCall& c) {
   });
 }
 
-extern const ResizeKernels resize_kernels{apply};
+template <class T>
+__global__ void repeat_kernel(PlaneGrid large, UpsampleCall c) {
+  for_each_point(large, [&](const PlanePoint& at) {
+    const std::int64_t y = divide(at.y, c.factor).quotient, x = divide(at.x, c.factor).quotient;
+    static_cast<T*>(c.to)[at.index] =
+        static_cast<const T*>(c.from)[(at.plane * c.height + y) * c.width + x];
+  });
+}
+
+/// Sums each square in row order.
+template <class T>
+__global__ void square_sums_kernel(PlaneGrid small, UpsampleCall c) {
+  using A = acc_t<T>;
+  for_each_point(small, [&](const PlanePoint& at) {
+    const std::int64_t row = (at.plane * c.height + at.y) * c.factor;
+    A sum = 0;
+    for (std::int64_t y = 0; y < c.factor; ++y) {
+      const T* const from = static_cast<const T*>(c.from) + ((row + y) * c.width + at.x) * c.factor;
+      for (std::int64_t x = 0; x < c.factor; ++x) sum += static_cast<A>(from[x]);
+    }
+    static_cast<T*>(c.to)[at.index] = static_cast<T>(sum);
+  });
+}
+
+inline void repeat(const UpsampleCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    launch_points({c.planes, c.factor * c.height, c.factor * c.width}, repeat_kernel<decltype(tag)>,
+                  c);
+  });
+}
+inline void square_sums(const UpsampleCall& c) {
+  dispatch_float(c.dtype, [&](auto tag) {
+    launch_points({c.planes, c.height, c.width}, square_sums_kernel<decltype(tag)>, c);
+  });
+}
+
+extern const ResizeKernels resize_kernels{apply, repeat, square_sums};
 
 }  // namespace fovea::ops::cuda

@@ -53,6 +53,11 @@ const std::vector<Family> kFamilies = {
       {"decoder_depth", "1"},
       {"decoder_num_heads", "2"},
       {"norm_pix_loss", "true"}}},
+    {"vae_f4_32",
+     {{"block_out_channels", "4,8"},
+      {"layers_per_block", "1"},
+      {"norm_num_groups", "2"},
+      {"img_size", "8"}}},
     {"dit_s_4_32", kSmall},
 };
 
@@ -81,6 +86,7 @@ constexpr std::size_t kSteps = 4;
 TrainConfig config_of(const Family& family, const char* device, DType precision) {
   const std::string name = family_name(family);
   TrainConfig c = name == "mae"   ? tiny_mae_config()
+                  : name == "vae" ? tiny_vae_config()
                   : name == "dit" ? tiny_diffusion_config()
                                   : tiny_config();
   c.model.name = family.model;

@@ -18,6 +18,7 @@ import tempfile
 
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
+VAE = ["--block-out-channels", "4,8", "--layers-per-block", "1", "--norm-num-groups", "2", "--img-size", "8"]
 PERVIT = {"convstem_dims": [3, 6, 12], "depths": [1, 1], "emb_dims": [12, 16], "num_heads": 2, "num_classes": 10,
           "img_size": [32, 32]}
 ANALYSES = {  # of the model that is trained, or of another one's initial values
@@ -77,7 +78,7 @@ def check_predict(checks, model, picture):
 
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on built-in pictures."""
-    checks.run(program, "--dataset", "builtin", "--model", model, *SMALL, *more, "--max-steps", "3", "--batch-size",
+    checks.run(program, "--dataset", "builtin", "--model", model, *more, "--max-steps", "3", "--batch-size",
                "8", "--workers", "0", "--fraction", "0.01", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"
     return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
@@ -111,9 +112,10 @@ def main():
     programs = (options.programs or options.build / "fake").resolve()
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(programs, pathlib.Path(folder))
-        check_training(checks, "train_cifar", "vit_tiny_patch8_32")
-        check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *MAE)
-        check_training(checks, "train_diffusion", "dit_s_8_32")
+        check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
+        check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
+        check_training(checks, "train_vae", "vae_f4_32", *VAE)
+        check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
         check_evaluate(checks, "train_cifar")
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])

@@ -86,6 +86,20 @@ TEST_CASE("an array with too few or too many elements is refused, and no file ap
   CHECK(contains(message_of([&] { NpzWriter writer(folder / "no" / "a.npz"); }), "cannot write"));
 }
 
+TEST_CASE("a member's header and its entry in the directory have its checksum") {
+  const TemporaryFolder folder;
+  ZipWriter writer(folder / "zip");
+  writer.begin("digits", 9);
+  writer.append("1234");
+  writer.append("56789");
+  writer.finish();
+  const std::string file = read_file(folder / "zip"), crc = "\x26\x39\xf4\xcb";
+  CHECK(file.substr(14, 4) == crc);
+  const auto entry = file.find("PK\1\2");
+  REQUIRE(entry < file.size());
+  CHECK(file.substr(entry + 16, 4) == crc);
+}
+
 TEST_CASE("zip64 records: sizes, offsets and the directory") {
   const TemporaryFolder folder;
   for (const std::uint64_t limit : {1, 40, 200, 1000}) {

@@ -199,11 +199,11 @@ TEST_CASE("averages are taken from where timm and DeiT keep them") {
   };
   WeightsKey key;
   key.is_averaged = true;
-  for (const char* const name : {"state_dict_ema", "model_ema"}) {
+  for (const char* const name : {"state_dict_ema", "model_ema", "ema"}) {
     CHECK(read_weights(file_of(name), key).tensors.at("x").at(0) == 2);
   }
   CHECK(contains(message_of([&] { (void)read_weights(file_of("other"), key); }),
-                 "has no averaged weights, state_dict_ema or model_ema, but \"state_dict\""));
+                 "has no averaged weights, state_dict_ema, model_ema or ema, but \"state_dict\""));
   write_safetensors(folder / "b.safetensors", {{"x", full({2}, 3)}});
   CHECK(contains(read_weights(folder / "b.safetensors", key).note, "--use-ema finds no averages"));
 }

@@ -7,11 +7,13 @@
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
 #include "models/classifier.h"
+#include "models/dit.h"
 #include "models/layers/block.h"
 #include "models/layers/peripheral_attention.h"
 #include "models/mae.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "models/vae.h"
 #include "ops/ops.h"
 #include "tests/gradcheck/direction.h"
 #include "tests/gradcheck/suite.h"
@@ -150,6 +152,11 @@ json tiny(const std::string& family, json changes) {
   return config;
 }
 
+json tiny_vae() {
+  return {{"family", "vae"},      {"img_size", {4, 4}},    {"block_out_channels", {2, 4}},
+          {"latent_channels", 2}, {"layers_per_block", 1}, {"norm_num_groups", 2}};
+}
+
 json tiny_mae(const json& changes) {
   json config = tiny("mae", {{"decoder_embed_dim", 8},
                              {"decoder_depth", 1},
@@ -231,6 +238,12 @@ std::vector<ModelCase> model_cases() {
                     {"pos_embed", "learned"}})},
       {"hidden patches, targets normalised", tiny_mae({{"norm_pix_loss", true}})},
       {"hidden patches, learned positions", tiny_mae({{"pos_embed", "learned"}})},
+      {"noise and variances, with a class and with none", tiny("dit", {{"in_chans", 3}})},
+      {"noise alone, learned positions, no null class", tiny("dit", {{"in_chans", 3},
+                                                                     {"learn_sigma", false},
+                                                                     {"class_dropout_prob", 0},
+                                                                     {"pos_embed", "learned"}})},
+      {"encoder and decoder of two levels", tiny_vae()},
   };
 }
 
@@ -243,10 +256,42 @@ Tensor classification_loss(const ClassifierOutput& out, bool distil) {
          ops::hard_distillation(out.logits_dist, teacher);
 }
 
+/// Gives the layers of a diffusion model that start at 0, and hide the others, other values.
+void start(const Model& model) {
+  const NoGrad no_grad;
+  for (const Parameter& p : model.store().parameters()) {
+    const bool starts_at_zero =
+        p.name.starts_with("final_layer") || p.name.find("adaLN_modulation") != std::string::npos;
+    if (!starts_at_zero) continue;
+    p.tensor.copy_(rand_normal(p.tensor.shape(), {0, 0.3}, {7}, p.tensor.options()));
+  }
+}
+
+/// A linear function of the predictions for an early and a late time, the second without a class
+/// if the model has a null class.
+Tensor diffusion_loss(const Dit& dit, const Tensor& images, Context& ctx) {
+  const Device device = images.device();
+  const Tensor t = from_values({2}, {3.5, 900}, f64_on(device));
+  const auto other = static_cast<double>(dit.config().has_null_class() ? dit.null_label() : 0);
+  const Tensor y = from_values({2}, {1, other}, {DType::i64, device});
+  const Tensor out = dit.denoise(images, t, y, ctx);
+  return ops::sum(out * rand_normal(out.shape(), {0, 1}, {8}, out.options()));
+}
+
 /// What training makes small. A masked autoencoder's noise is always the same.
 Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
   if (model.info().task == TaskKind::classification) {
     return classification_loss(model_as<Classifier>(model).forward(images, ctx), distil);
+  }
+  if (model.info().task == TaskKind::diffusion) {
+    return diffusion_loss(model_as<Dit>(model), images, ctx);
+  }
+  if (model.info().task == TaskKind::autoencoding) {
+    const Vae& vae = model_as<Vae>(model);
+    const Tensor moments = vae.moments(images, ctx), mean = mean_of_moments(moments);
+    const Tensor noise = rand_normal(mean.shape(), {0, 1}, {5}, images.options());
+    const Tensor output = vae.decode(draw_latents(moments, noise), ctx);
+    return reconstruction_error(images, output) + latent_divergence(moments) * 0.1;
   }
   const Mae& mae = model_as<Mae>(model);
   const Shape noise{images.size(0), mae.config().image.patches()};
@@ -256,6 +301,7 @@ Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
 
 CheckRow check_model(const CheckOptions& checks, const ModelCase& c) {
   const auto model = make_model_from_config(c.config, 1, f64_on(checks.device));
+  if (model->info().task == TaskKind::diffusion) start(*model);
   const auto [height, width] = model->info().img_size;
   const Tensor x =
       rand_normal({2, 3, height, width}, {0, 1}, {3}, f64_on(checks.device)).set_requires_grad();
@@ -304,6 +350,10 @@ std::unique_ptr<Model> shrunken(const std::string& name) {
   }
   if (full["family"] == "mae") {
     overrides.update({{"decoder_embed_dim", 8}, {"decoder_depth", 1}, {"decoder_num_heads", 2}});
+  }
+  if (full["family"] == "vae") {
+    overrides.update(
+        {{"block_out_channels", {4, 8}}, {"layers_per_block", 1}, {"norm_num_groups", 2}});
   }
   return make_model(name, overrides, 1);
 }

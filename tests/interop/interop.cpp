@@ -1,5 +1,5 @@
 // Writes and copies files for the Python checks in this folder: see check_checkpoints.py,
-// check_events.py and transformers_models.py.
+// check_events.py, transformers_models.py and vae_files.py.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +13,7 @@
 #include "formats/events.h"
 #include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/vae_file.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"
@@ -78,6 +79,19 @@ void write_logits(const std::string& weights, const std::string& images, const s
   write_safetensors(output, {{"logits", logits}}, {{"config", model->info().config}});
 }
 
+/// The moments of the tensor "images" and the decoded tensor "latents"; prints the VAE's hash last.
+void write_vae_outputs(const std::string& weights, const std::string& inputs,
+                       const std::string& output) {
+  const LoadedVae vae = load_vae(weights);
+  for (const std::string& note : vae.notes) std::printf("note: %s\n", note.c_str());
+  const NoGrad no_grad;
+  const Context ctx;
+  const TensorMap given = read_safetensors(inputs).tensors;
+  write_safetensors(output, {{"moments", vae.model->moments(given.at("images"), ctx)},
+                             {"images", vae.model->decode(given.at("latents"), ctx)}});
+  std::printf("%s\n", vae.hash.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -94,9 +108,11 @@ int main(int argc, char** argv) {
       write_safetensors(args[2], file.tensors, file.metadata);
     } else if ((args.size() == 4 || args.size() == 5) && args[0] == "logits") {
       write_logits(args[1], args[2], args[3], args.size() == 5 ? args[4] : "");
+    } else if (args.size() == 4 && args[0] == "vae") {
+      write_vae_outputs(args[1], args[2], args[3]);
     } else {
       fail("usage: interop tensors FILE | events FOLDER | killed FOLDER | copy FROM TO | ",
-           "logits WEIGHTS IMAGES OUTPUT [CONFIG]");
+           "logits WEIGHTS IMAGES OUTPUT [CONFIG] | vae WEIGHTS INPUTS OUTPUT");
     }
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

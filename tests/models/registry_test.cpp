@@ -82,6 +82,22 @@ TEST_CASE("parameter counts are those of the official models") {
       {"pit_small_28", none, 21982696},
       {"pit_base_28", none, 86431720},
       {"pit_large_28", none, 304145384},
+      {"dit_s_1", none, 32851208},
+      {"dit_s_2", none, 32865056},
+      {"dit_s_4", none, 32920448},
+      {"dit_s_8", none, 33142016},
+      {"dit_b_1", none, 130288136},
+      {"dit_b_2", none, 130315808},
+      {"dit_b_4", none, 130426496},
+      {"dit_b_8", none, 130869248},
+      {"dit_l_1", none, 457803784},
+      {"dit_l_2", none, 457840672},
+      {"dit_l_4", none, 457988224},
+      {"dit_l_8", none, 458578432},
+      {"dit_xl_1", none, 674793224},
+      {"dit_xl_2", none, 674834720},
+      {"dit_xl_4", none, 675000704},
+      {"dit_xl_8", none, 675664640},
   };
   for (const Expected& e : expected) {
     INFO(e.name);
@@ -150,6 +166,13 @@ TEST_CASE("a name says family, patch and image, whatever they are") {
   CHECK(model->store().find("pos_embed").shape() == Shape{1, 1 + 4 * 6, 12});
   CHECK(preset("pit_tiny_32")["num_heads"] == 12);
   CHECK(preset("pit_tiny_patch2_32")["patch_size"] == 2);
+  const json latent = preset("dit_xl_2"), pixels = preset("dit_s_4_32x48");
+  CHECK(latent["img_size"] == 32);
+  CHECK(latent["in_chans"] == 4);
+  CHECK(latent["patch_size"] == 2);
+  CHECK(pixels["img_size"] == json({32, 48}));
+  CHECK(pixels["in_chans"] == 3);
+  CHECK(pixels["patch_size"] == 4);
 }
 
 TEST_CASE("crop_to_patches leaves out what does not fill a patch") {
@@ -197,6 +220,9 @@ TEST_CASE("weight decay spares vectors, biases, tokens and positions, but not th
 TEST_CASE("wrong names and settings are errors that say what is wrong") {
   CHECK(message_of("vit_tinny_patch16_224", {}).find("vit_tiny_patch16_224") != std::string::npos);
   CHECK(message_of("vit_tiny_patch0_224", {}).find("is unknown") != std::string::npos);
+  for (const char* name : {"dit_s", "dit_s_0", "dit_s_2_big", "dit_m_2", "dit_s_2_32_1"}) {
+    CHECK(message_of(name, {}).find("is unknown") != std::string::npos);
+  }
   const std::string nothing_near = message_of("nope", {});
   CHECK(nothing_near.find("nope is unknown") != std::string::npos);
   CHECK(nothing_near.find("did you mean") == std::string::npos);
@@ -277,6 +303,8 @@ TEST_CASE("a family's entry says what its models are for") {
   CHECK(task_of("vit_tiny_patch4_32") == TaskKind::classification);
   CHECK(task_of("linear") == TaskKind::classification);
   CHECK(task_of("mae_pit_tiny_32") == TaskKind::masked_autoencoding);
+  CHECK(task_of("dit_s_2") == TaskKind::diffusion);
+  CHECK(task_of("vae_f8") == TaskKind::autoencoding);
   CHECK_THROWS_AS(static_cast<void>(task_of("vit_tinny_patch4_32")), Error);
   CHECK_FALSE(task_of_family("ops").has_value());
   const ShapesOnly shapes("all customary models", std::int64_t{1} << 40);

@@ -9,6 +9,7 @@
 #include "engine/copy.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
+#include "models/dit.h"
 #include "models/mae.h"
 #include "models/model_as.h"
 #include "models/registry.h"
@@ -43,6 +44,12 @@ json tiny_mae(const json& more = json::object()) {
                              {"decoder_num_heads", 3},
                              {"mask_ratio", 0.5}});
   config.erase("num_classes");
+  config.update(more);
+  return config;
+}
+
+json tiny_dit(const json& more = json::object()) {
+  json config = tiny("dit", {{"in_chans", 3}, {"pos_embed", "sincos"}});
   config.update(more);
   return config;
 }
@@ -88,7 +95,21 @@ std::vector<json> model_configs() {
           tiny("deit", {{"distilled", false}}),
           tiny_mae(),
           tiny_mae({{"norm_pix_loss", true}, {"drop_path", 0.1}, {"pos_embed", "learned"}}),
+          tiny_dit(),
+          tiny_dit({{"learn_sigma", false}, {"class_dropout_prob", 0}, {"pos_embed", "learned"}}),
           {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
+}
+
+/// A model that has left the state in which its layers that start at 0 hide the others.
+std::unique_ptr<Model> started(const json& config) {
+  auto model = make_model_from_config(config, 1);
+  if (model->info().task != TaskKind::diffusion) return model;
+  const NoGrad no_grad;
+  for (const Parameter& p : model->store().parameters()) {
+    if (p.is_fixed) continue;
+    p.tensor.copy_(p.tensor.detach() + rand_normal(p.tensor.shape(), {0, 0.1}, {2}));
+  }
+  return model;
 }
 
 struct Batch {
@@ -106,11 +127,21 @@ Tensor loss_of(const Mae& mae, const Batch& batch, Context& ctx) {
   return mae.loss(batch.images, masking, mae.reconstruct(batch.images, masking, ctx).pixels);
 }
 
+/// Error of the predicted noise and variances, at the same times and for the same classes every
+/// time; the last image has no class if there is a null class.
+Tensor loss_of(const Dit& dit, const Batch& batch, Context& ctx) {
+  const Tensor t = from_values({8}, {0, 0.5, 3, 20, 100, 400, 700, 999});
+  const Tensor y = dit.drop_labels(batch.labels, from_values({8}, {1, 1, 1, 1, 1, 1, 1, 0}));
+  const Tensor out = dit.denoise(batch.images, t, y, ctx).to(DType::f32);
+  return ops::mse(out, rand_normal(out.shape(), {0, 1}, {6}));
+}
+
 /// Both heads, so that none is without a gradient.
 Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
   if (model.info().task == TaskKind::masked_autoencoding) {
     return loss_of(model_as<Mae>(model), batch, ctx);
   }
+  if (model.info().task == TaskKind::diffusion) return loss_of(model_as<Dit>(model), batch, ctx);
   const ClassifierOutput out = model_as<Classifier>(model).forward(batch.images, ctx);
   const Tensor loss = ops::cross_entropy(out.logits, batch.labels);
   if (!out.logits_dist.defined()) return loss;
@@ -122,7 +153,7 @@ Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
 TEST_CASE("every trainable parameter gets a finite gradient that is not zero") {
   for (const DType activations : {DType::f32, DType::bf16}) {
     for (const json& config : model_configs()) {
-      const auto model = make_model_from_config(config, 1);
+      const auto model = started(config);
       const Batch batch(*model);
       Context ctx;
       ctx.training = true;
@@ -160,7 +191,8 @@ TEST_CASE("the distillation head is without gradient when nothing is distilled")
 TEST_CASE("eight images are learned by heart") {
   for (const json& config :
        {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("cpvt"), tiny_pervit(), tiny("deit"),
-        tiny_mae({{"embed_dim", 48}, {"decoder_embed_dim", 48}})}) {
+        tiny_mae({{"embed_dim", 48}, {"decoder_embed_dim", 48}}),
+        tiny_dit({{"embed_dim", 96}, {"patch_size", 1}})}) {
     const auto model = make_model_from_config(config, 1);
     const Batch batch(*model);
     Optimizer optimizer(model->store(), {});
@@ -235,7 +267,7 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
   const Tensor images = rand_normal({2, 3, 16, 8}, {0, 1}, {3});
   for (const json& config : model_configs()) {
     INFO(config.dump());
-    const auto model = make_model_from_config(config, 1);
+    const auto model = started(config);
     Context ctx;
     ctx.any_size = true;
     if (has_one_size(config)) {
@@ -248,14 +280,12 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
     load_state(*resized, state_of(*model), {model->info().config}, {PosResize::timm, false});
     Context plain;
     const NoGrad no_grad;
-    CHECK(model_as<Classifier>(*model).forward(images, ctx).logits.to_vector() ==
-          model_as<Classifier>(*resized).forward(images, plain).logits.to_vector());
+    CHECK(model->probe(images, ctx).to_vector() == resized->probe(images, plain).to_vector());
     const Tensor own =
         rand_normal({2, 3, config["img_size"][0], config["img_size"][1]}, {0, 1}, {4});
     Context asks, does_not;
     asks.any_size = true;
-    CHECK(model_as<Classifier>(*model).forward(own, asks).logits.to_vector() ==
-          model_as<Classifier>(*model).forward(own, does_not).logits.to_vector());
+    CHECK(model->probe(own, asks).to_vector() == model->probe(own, does_not).to_vector());
   }
 }
 
@@ -313,8 +343,7 @@ TEST_CASE("recomputing blocks changes no bit of the losses and gradients, in no 
   for (const json& config : model_configs()) {
     for (const DType activations : {DType::f32, DType::bf16}) {
       CAPTURE(config.dump());
-      const auto model = make_model_from_config(config, 1),
-                 again = make_model_from_config(config, 1);
+      const auto model = started(config), again = started(config);
       const Pass plain = passes_of(*model, activations, false);
       const Pass recomputed = passes_of(*again, activations, true);
       CHECK(recomputed.losses == plain.losses);
@@ -331,8 +360,7 @@ TEST_CASE("recomputing blocks changes no bit where positions are resized to the 
     if (has_one_size(config)) continue;
     for (const DType activations : {DType::f32, DType::bf16}) {
       CAPTURE(config.dump());
-      const auto model = make_model_from_config(config, 1),
-                 again = make_model_from_config(config, 1);
+      const auto model = started(config), again = started(config);
       const Pass plain = passes_of(*model, activations, false, true);
       const Pass recomputed = passes_of(*again, activations, true, true);
       CHECK(recomputed.losses == plain.losses);

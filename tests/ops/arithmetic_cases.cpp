@@ -76,6 +76,29 @@ OpCases scalar_cases() {
   };
 }
 
+OpCases product_cases() {
+  const TensorFn run = [](X x) { return ops::add_product(x[0], x[1], x[2]); };
+  return {
+      {"add_product", "equal shapes", {{2, 3, 5}, {2, 3, 5}, {2, 3, 5}}, run},
+      {"add_product", "a gate per image", {{2, 3, 5}, {2, 1, 5}, {2, 3, 5}}, run},
+      {"add_product", "both factors broadcast", {{7, 3, 5}, {1, 5}, {7, 1, 1}}, run},
+      {"add_product", "more than a tile", {{11, 53}, {11, 53}, {53}}, run},
+      {"add_product", "a scalar", {{2, 7}, {}, {2, 7}}, run},
+      {"add_product",
+       "f32 sum of bf16 factors",
+       {{2, 3, 5}, {2, 1, 5}, {2, 3, 5}},
+       [](X x) {
+         const DType wide = x[0].dtype() == DType::bf16 ? DType::f32 : x[0].dtype();
+         return ops::add_product(x[0].to(wide), x[1], x[2]);
+       }},
+      {"add_product",
+       "repeated input",
+       {{3, 5}},
+       [](X x) { return ops::add_product(x[0], x[0], x[0]); }},
+      {"add_product", "empty", {{3, 0, 2}, {3, 1, 2}, {3, 0, 2}}, run},
+  };
+}
+
 OpCases choice_cases() {
   const TensorFn clamped = [](X x) { return ops::clamp(x[0], -0.5, 0.75); };
   const TensorFn chosen = [](X x) { return ops::where(x[0], x[1], x[2]); };
@@ -107,6 +130,7 @@ void append(OpCases& all, OpCases rows) { all.insert(all.end(), rows.begin(), ro
 OpCases arithmetic_cases() {
   OpCases all = scalar_cases();
   append(all, choice_cases());
+  append(all, product_cases());
   append(all, binary_cases("add", [](const Tensor& a, const Tensor& b) { return a + b; }));
   append(all, binary_cases("sub", [](const Tensor& a, const Tensor& b) { return a - b; }));
   append(all, binary_cases("mul", [](const Tensor& a, const Tensor& b) { return a * b; }));

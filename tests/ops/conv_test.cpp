@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "ops/view.h"
 
 using namespace fovea;
 using ops::Conv2dOptions;
@@ -84,6 +85,22 @@ TEST_CASE("convolution equals the definition for every stride, padding and dilat
         }
       }
     }
+  }
+}
+
+TEST_CASE("more padding adds zeros below and on the right") {
+  const Tensor x = rand_normal({2, 3, 6, 4}, {0, 1}, {21}), bias = rand_normal({4}, {0, 1}, {22});
+  const Tensor below = ops::cat({x, zeros({2, 3, 1, 4})}, 2);
+  const Tensor padded = ops::cat({below, zeros({2, 3, 7, 2})}, 3);
+  for (const std::int64_t groups : {1, 3}) {
+    const std::int64_t outputs = groups == 3 ? 3 : 4;
+    const Tensor w = rand_normal({outputs, 3 / groups, 3, 3}, {0, 1}, {23});
+    const Tensor b = ops::slice(bias, 0, 0, outputs);
+    const Tensor got =
+        ops::conv2d(x, w, b, {.stride = {2, 2}, .more_padding = {1, 2}, .groups = groups});
+    const Tensor expected = ops::conv2d(padded, w, b, {.stride = {2, 2}, .groups = groups});
+    CHECK(got.shape() == expected.shape());
+    CHECK(got.to_vector() == expected.to_vector());
   }
 }
 

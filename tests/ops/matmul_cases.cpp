@@ -118,6 +118,14 @@ OpCases linear_rows() {
        "f32 parameters",
        {{2, 3, 5}, {7, 5}, {7}},
        [](X x) { return ops::linear_gelu(x[0], as_parameter(x[1]), as_parameter(x[2])); }},
+      {"linear_gelu",
+       "tanh form",
+       {{19, 37}, {41, 37}, {41}},
+       [](X x) { return ops::linear_gelu(x[0], x[1], x[2], ops::GeluForm::tanh); }},
+      {"linear_gelu",
+       "tanh form, large values",
+       {In({3, 5}, -30, 30), {7, 5}, {7}},
+       [](X x) { return ops::linear_gelu(x[0], x[1], x[2], ops::GeluForm::tanh); }},
       {"linear_gelu", "no rows", {{0, 5}, {7, 5}, {7}}, affine_gelu},
   };
 }

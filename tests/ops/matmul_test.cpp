@@ -14,6 +14,7 @@
 #include "ops/view.h"
 
 using namespace fovea;
+using ops::GemmActivation;
 using ops::GemmBias;
 using ops::GemmCall;
 using ops::GemmOperand;
@@ -60,7 +61,14 @@ struct Trial {
   double alpha = 1;
   bool accumulate = false, out_of_place = false;
   GemmBias bias = GemmBias::none;
-  bool gelu = false;
+  GemmActivation activation = GemmActivation::none;
+
+  [[nodiscard]] double activated(double x) const {
+    if (activation == GemmActivation::none) return x;
+    const double u = std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x);
+    return 0.5 * x *
+           (1 + (activation == GemmActivation::gelu ? std::erf(x / std::sqrt(2.0)) : std::tanh(u)));
+  }
 };
 
 /// A matrix of the batch, possibly transposed and with gaps between its elements.
@@ -99,8 +107,9 @@ double error_of(const Trial& t) {
   if (t.accumulate) call.addend = t.out_of_place ? before.raw() : c.raw();
   call.bias_kind = t.bias;
   call.bias = bias.raw();
-  call.gelu = t.gelu;
-  if (t.gelu) call.pre_activation = z.raw();
+  call.activation = t.activation;
+  const bool is_activated = t.activation != GemmActivation::none;
+  if (is_activated) call.pre_activation = z.raw();
   ops::kernels({}).product.gemm(call);
   double worst = 0;
   for (std::int64_t entry = 0; entry < t.batch; ++entry) {
@@ -108,9 +117,8 @@ double error_of(const Trial& t) {
       const std::int64_t start = (entry * t.m + i) * row;
       for (std::int64_t j = 0; j < t.n; ++j) {
         const double sum = expected(call, before, entry, i, j);
-        const double y = t.gelu ? 0.5 * sum * (1 + std::erf(sum / std::sqrt(2.0))) : sum;
-        worst = larger(worst, std::abs(c.at(start + j) - y));
-        if (t.gelu) worst = larger(worst, std::abs(z.at(start + j) - sum));
+        worst = larger(worst, std::abs(c.at(start + j) - t.activated(sum)));
+        if (is_activated) worst = larger(worst, std::abs(z.at(start + j) - sum));
       }
       for (std::int64_t j = t.n; j < row; ++j) {  // the gap is left alone
         if (c.at(start + j) != before.at(start + j)) worst = 1e9;
@@ -171,7 +179,9 @@ TEST_CASE("k beyond one block is summed in parts") {
     CHECK(error_of(t) < kF32);
     t.bias = GemmBias::per_column;
     CHECK(error_of(t) < kF32);
-    t.gelu = true;
+    t.activation = GemmActivation::gelu_tanh;
+    CHECK(error_of(t) < kF32);
+    t.activation = GemmActivation::gelu;
     CHECK(error_of(t) < kF32);
     t.a = t.b = t.c = DType::bf16;
     CHECK(error_of(t) < kBf16);
@@ -184,14 +194,15 @@ TEST_CASE("bias, scale, accumulation and GELU") {
     const double bound = dtype == DType::f64 ? kF64 : dtype == DType::f32 ? kF32 : kBf16;
     for (const GemmBias bias : {GemmBias::none, GemmBias::per_column, GemmBias::per_row}) {
       for (const bool accumulate : {false, true}) {
-        for (const bool gelu : {false, true}) {
+        for (const auto activation :
+             {GemmActivation::none, GemmActivation::gelu, GemmActivation::gelu_tanh}) {
           for (const double alpha : {1.0, -0.5}) {
             Trial t{.m = 29, .n = 67, .k = 19, .batch = 2};
             t.a = t.b = t.c = dtype;
             t.bias = bias;
             t.accumulate = accumulate;
-            t.out_of_place = gelu != (alpha == 1);
-            t.gelu = gelu;
+            t.out_of_place = (activation == GemmActivation::none) == (alpha == 1);
+            t.activation = activation;
             t.alpha = alpha;
             CHECK(error_of(t) < bound);
           }

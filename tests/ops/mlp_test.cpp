@@ -34,6 +34,11 @@ TEST_CASE("the perceptron in one pass has the bits of its two layers") {
     const ops::MlpWeights w = weights_of(s);
     const Tensor x = rand_normal({s.rows, s.in}, {0, 1}, {5}),
                  r = rand_normal({s.rows, s.out}, {0, 1}, {6});
+    for (const auto form : {ops::GeluForm::erf, ops::GeluForm::tanh}) {
+      const Tensor hidden = ops::linear_gelu(x, w.fc1, w.bias1, form);
+      CHECK(ops::mlp(x, w, r, form).to_vector() ==
+            ops::linear(hidden, w.fc2, w.bias2, r).to_vector());
+    }
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Tensor in = x.to(dtype);
       const Tensor hidden = ops::linear_gelu(in, w.fc1, w.bias1);

@@ -45,6 +45,23 @@ OpCases layer_norm_cases() {
        "repeated input",
        {{3, 5}, {5}},
        [](X x) { return ops::layer_norm(x[0], x[1], x[1]) * x[0]; }},
+      {"layer_norm", "weight and bias per image", {{2, 3, 7}, {2, 7}, {2, 7}}, layer},
+      {"layer_norm", "per image, two chunks of rows", {{3, 67, 5}, {3, 5}, {3, 5}}, layer},
+      {"layer_norm", "per image, grids of tokens", {{2, 2, 3, 16}, {2, 16}, {2, 16}}, layer},
+      {"layer_norm", "per image, one row each", {{5, 7}, {5, 7}, {5, 7}}, layer},
+      {"layer_norm",
+       "bias per image only",
+       {{3, 2, 7}, {3, 7}},
+       [](X x) { return ops::layer_norm(x[0], {}, x[1]); }},
+      {"layer_norm",
+       "per image, f32 parameters",
+       {{2, 3, 7}, {2, 7}, {2, 7}},
+       [](X x) {
+         const DType parameters = x[0].dtype() == DType::bf16 ? DType::f32 : x[0].dtype();
+         return ops::layer_norm(x[0], x[1].to(parameters), x[2].to(parameters));
+       }},
+      {"layer_norm", "per image, no rows", {{2, 0, 5}, {2, 5}, {2, 5}}, layer},
+      {"layer_norm", "no images", {{0, 3, 5}, {0, 5}, {0, 5}}, layer},
       {"layer_norm", "no rows", {{0, 5}, {5}, {5}}, layer},
       {"layer_norm", "empty rows", {{3, 0}, {0}, {0}}, layer},
   };

@@ -54,6 +54,34 @@ TEST_CASE("a constant row gives the bias, and finite gradients") {
   for (const double g : weight.grad().to_vector()) CHECK(std::isfinite(g));
 }
 
+TEST_CASE("layer norm per image has the bits of one layer norm for each image") {
+  const std::int64_t B = 3, N = 67, C = 35;
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    CAPTURE(dtype);
+    const auto leaf = [&](const Shape& shape, std::uint64_t stream) {
+      return rand_normal(shape, {0, 1}, {3, stream}).to(dtype).detach().set_requires_grad();
+    };
+    const Tensor x = leaf({B, N, C}, 1), weight = leaf({B, C}, 2), bias = leaf({B, C}, 3);
+    const Tensor dy = rand_normal({B, N, C}, {0, 1}, {4}).to(dtype);
+    const Tensor y = ops::layer_norm(x, weight, bias);
+    backward(y, dy);
+    for (std::int64_t image = 0; image < B; ++image) {
+      const auto own = [&](const Tensor& t) {
+        return ops::select(t.detach(), 0, image).clone().set_requires_grad();
+      };
+      const Tensor one = own(x), w = own(weight), b = own(bias), z = ops::layer_norm(one, w, b);
+      backward(z, own(dy).detach());
+      const auto same = [&](const Tensor& all, const Tensor& single) {
+        CHECK(ops::select(all, 0, image).to_vector() == single.to_vector());
+      };
+      same(y.detach(), z.detach());
+      same(x.grad(), one.grad());
+      same(weight.grad(), w.grad());
+      same(bias.grad(), b.grad());
+    }
+  }
+}
+
 TEST_CASE("rms norm gives rows of mean square 1, without centring") {
   for (const std::int64_t width : {5, 16, 64, 67, 192, 1024}) {
     CAPTURE(width);
@@ -183,6 +211,10 @@ TEST_CASE("errors of normalisations") {
                        "layer_norm: got weight of shape [5], expected [6]", Error);
   CHECK_THROWS_WITH_AS((void)ops::layer_norm(x, {}, zeros({1, 6})),
                        "layer_norm: got bias of shape [1, 6], expected [6]", Error);
+  CHECK_THROWS_WITH_AS((void)ops::layer_norm(x, ones({2, 6}), zeros({6})),
+                       "layer_norm: got x [2, 6] with a weight or bias [6] beside the other for "
+                       "each image, expected both [2, 6]",
+                       Error);
   CHECK_THROWS_WITH_AS((void)ops::rms_norm(x, ones({5})),
                        "rms_norm: got weight of shape [5], expected [6]", Error);
   CHECK_THROWS_WITH_AS((void)ops::rms_norm(zeros({}), {}),

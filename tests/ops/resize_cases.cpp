@@ -1,6 +1,7 @@
 // Rows of the gradient table for interpolation.
 #include "ops/resize.h"
 
+#include "ops/arithmetic.h"
 #include "tests/support/op_case.h"
 
 namespace fovea::tests {
@@ -31,6 +32,17 @@ OpCases resize_cases() {
           {"resize", what + ", one sample", {{1, 2, 1, 1}}, resized(3, 2, mode, antialias)});
     }
   }
+  const auto upsampled = [](std::int64_t factor) -> TensorFn {
+    return [factor](X x) { return ops::upsample_nearest(x[0], factor); };
+  };
+  all.push_back({"upsample_nearest", "twice", {{2, 3, 3, 5}}, upsampled(2)});
+  all.push_back({"upsample_nearest", "three times", {{1, 2, 2, 3}}, upsampled(3)});
+  all.push_back({"upsample_nearest", "once", {{1, 2, 2, 3}}, upsampled(1)});
+  all.push_back({"upsample_nearest", "many rows", {{3, 5, 17, 9}}, upsampled(2)});
+  all.push_back({"upsample_nearest", "no images", {{0, 2, 3, 5}}, upsampled(2)});
+  all.push_back({"upsample_nearest", "repeated input", {{1, 2, 3, 3}}, [](X x) {
+                   return ops::upsample_nearest(x[0], 2) * ops::upsample_nearest(x[0], 2);
+                 }});
   all.push_back({"resize", "no images", {{0, 2, 3, 5}}, resized(7, 2, ResizeMode::bicubic, false)});
   all.push_back({"resize", "position embedding with prefix", {{1, 2 + 6, 3}}, [](X x) {
                    return ops::resample_pos_embed(x[0], 2, {2, 3}, {5, 4});

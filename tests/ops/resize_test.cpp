@@ -5,6 +5,9 @@
 
 #include <cmath>
 
+#include "engine/autograd.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
 #include "tests/support/errors.h"
 
 using namespace fovea;
@@ -53,6 +56,41 @@ TEST_CASE("antialiased bilinear halving averages") {
   CHECK(y.at(0) == doctest::Approx(24.0 / 7));
   CHECK(y.at(1) == doctest::Approx(3));
   CHECK(y.at(2) == doctest::Approx(8.0 / 7));
+}
+
+TEST_CASE("nearest upsampling repeats every pixel in a square") {
+  const Tensor x = from_values({1, 2, 1, 3}, {1, 2, 3, 4, 5, 6}, kF64);
+  const Tensor y = ops::upsample_nearest(x, 2);
+  CHECK(y.shape() == Shape{1, 2, 2, 6});
+  CHECK(y.to_vector() == std::vector<double>{1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3,  //
+                                             4, 4, 5, 5, 6, 6, 4, 4, 5, 5, 6, 6});
+  CHECK(ops::upsample_nearest(x, 3).shape() == Shape{1, 2, 3, 9});
+  CHECK(ops::upsample_nearest(x, 1).to_vector() == x.to_vector());
+}
+
+TEST_CASE("the derivative of nearest upsampling sums each square") {
+  const Tensor x = zeros({1, 1, 1, 2}, kF64).set_requires_grad();
+  const Tensor dy = from_values({1, 1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40}, kF64);
+  backward(ops::sum(ops::upsample_nearest(x, 2) * dy));
+  CHECK(x.grad().to_vector() == std::vector<double>{33, 77});
+}
+
+TEST_CASE("nearest upsampling errors") {
+  check_error(
+      [] {
+        (void)ops::upsample_nearest(zeros({4, 4}), 2);
+      },
+      "upsample_nearest: got shape [4, 4], expected [B, C, H, W]");
+  check_error(
+      [] {
+        (void)ops::upsample_nearest(zeros({1, 1, 2, 2}), 0);
+      },
+      "upsample_nearest: got factor 0, expected 1 to");
+  check_error(
+      [] {
+        (void)ops::upsample_nearest(zeros({1, 1, 2, 2}, {DType::i64, {}}), 2);
+      },
+      "upsample_nearest: got dtype i64");
 }
 
 TEST_CASE("position embeddings keep their prefix") {

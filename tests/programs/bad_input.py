@@ -19,7 +19,8 @@ import tarfile
 import tempfile
 import zipfile
 
-from tiny_training import PROGRAMS, tiny_model
+from latent_files import latents_file
+from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORD = 3073
@@ -170,6 +171,16 @@ OWN_FLAGS = {
                   (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
                   (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
                   (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
+    "train_vae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                  (["--model", "vae_f9"], "vae_f8"), (["--mask-ratio", "0.5"], "mask"),
+                  (["--kl-weight", "-1"], "kl-weight"), (["--kl-weight", "nan"], "kl-weight"),
+                  (["--block-out-channels", "4,x"], "block-out-channels"),
+                  (["--block-out-channels", "4,5"], "norm_num_groups"), (["--block-out-channels="], ""),
+                  (["--block-out-channels", "8,8,8,8,8,8,8,8,8"], "1 to 8"),
+                  (["--norm-num-groups", "3"], "norm_num_groups"), (["--latent-channels", "0"], "latent_channels"),
+                  (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
+                  (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
+                  (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
     "train_diffusion": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
                         (["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--model", "dit_q_2"], "dit_q_2"),
                         (["--std", "0.25,0.25,0.25"], "pixels in [-1, 1]"), (["--diffusion-steps", "20"], "more than 20"),
@@ -328,7 +339,8 @@ def run_cases(cases, program, folder):
     foreign.write_bytes(torch_zip(torch_tensor()))
     cases.run(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
               "give it to --finetune or --initial-checkpoint instead of --resume")
-    cases.run(f"{program}: weights of another model", train(program, "--depth", "2", *out, "--initial-checkpoint",
+    larger = ["--depth", "2"] if program in TRANSFORMERS else ["--layers-per-block", "2"]
+    cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint",
                                                             weights), "blocks.1")
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
@@ -350,7 +362,7 @@ def task_cases(cases, folder):
     cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
                                              "--checkpoint", diffusion], "is a diffusion model")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
-                         ("train_mae", diffusion)):
+                         ("train_mae", diffusion), ("train_vae", encoder)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
                                                             "--initial-checkpoint", run))
@@ -457,6 +469,64 @@ def class_cases(cases, folder):
                                                        "--class-map", listed], "has 2 (a, b)")
 
 
+def encode_cases(cases, folder):
+    """Latents of VAEs, data and flags that do not fit, with the weights left by run_cases."""
+    vae, taken, out = folder / "train_vae/taken", folder / "train_cifar/taken", folder / "latents.safetensors"
+    short = ["--dataset", "builtin", "--fraction", "0.001", "--workers", "0"]
+    encode = ["encode", *short, "--vae", vae, "--output", out]
+    cases.run("encode: no VAE", ["encode", *short, "--output", out], "--vae")
+    cases.run("encode: no output", ["encode", *short, "--vae", vae], "--output")
+    cases.run("encode: a classifier", ["encode", *short, "--vae", taken, "--output", out], "expected an image autoencoder")
+    cases.run("encode: no such VAE", ["encode", *short, "--vae", folder / "no vae", "--output", out], "no vae")
+    cases.run("encode: a folder that does not exist", [*encode, "--output", folder / "none/x.safetensors"], "none")
+    for flags, word in [(["--img-size", "30"], "multiple of 4"), (["--img-size", "-4"], "--img-size"),
+                        (["--batch-size", "0"], "--batch-size"), (["--crop", "middle"], "adm"),
+                        (["--split", "test"], "train, val"), (["--scaling-factor", "-1"], "--scaling-factor"),
+                        (["--device", "tpu"], "tpu"), (["--precision", "f16"], "bf16"),
+                        (["--data-dir", folder / "no data", "--dataset", "folder"], "no data")]:
+        cases.run(f"encode {' '.join(map(str, flags))}", [*encode, *flags], word)
+    out.write_text("kept")
+    cases.run("encode: the file exists", encode, "--overwrite")
+    if out.read_text() != "kept":
+        cases.run("encode: an existing file is left as it is", encode, "it was changed")
+
+
+NO_LATENTS = [
+    ("of another format", {"format": "pt"}, "fovea-latents-1"), ("without moments", {"moments": None}, "lacks the tensor moments"),
+    ("without labels", {"labels": None}, "lacks the tensor labels"), ("without a VAE", {"vae_hash": None}, "do not name the VAE"),
+    ("of scale 0", {"scaling_factor": "0"}, "positive number"), ("without classes", {"classes": "[]"}, "name no classes"),
+    ("with a label of no class", {"classes": '["cat"]'}, "expected 0 to 0"),
+    ("with too few labels", {"labels": ("I64", [1], bytes(8))}, "number of its labels"),
+    ("of whole numbers", {"moments": ("I64", [8], bytes(64))}, "expected F32 [N, 2C, h, w]"),
+    ("with an odd number of moments", {"moments": ("F32", [8, 1, 1, 1], bytes(32)), "flipped": False}, "expected F32 [N, 2C"),
+]
+
+
+def latent_cases(cases, folder):
+    """Damaged files of latents, and settings that do not go with them."""
+    file = folder / "latents.safetensors"
+    command = ["train_diffusion", "--model", "dit_s_2", "--img-size", "8", "--embed-dim", "24", "--depth", "1", "--num-heads",
+               "2", "--max-steps", "1", "--workers", "0", "--dataset", "latents", "--data-dir", file, "--output",
+               folder / "run"]
+    cases.run("latents: no such file", command, "does not exist")
+    for name, content, word in HOSTILE:
+        file.write_bytes(content)
+        cases.run(f"latents: {name}", command, word or "latents.safetensors")
+    for name, changed, word in NO_LATENTS:
+        file.write_bytes(latents_file(**changed))
+        cases.run(f"latents {name}", command, word)
+    nan = latents_file(moments=("F32", [8, 8, 8, 8], b"\0\0\xc0\x7f" * 4096))
+    file.write_bytes(nan)
+    cases.run("latents that are not finite", command, "not finite")
+    file.write_bytes(latents_file(64))
+    for flags, word in [(["--color-jitter", "0.4"], "no pixels"), (["--vflip", "0.5"], "--vflip"), (["--mean", "0,0,0"], "--mean"),
+                        (["--img-size", "16"], "--img-size 8x8"), (["--model", "dit_s_2_8"], '"in_chans": 4'),
+                        (["--batch-size", "65"], "fits")]:
+        cases.run(f"latents {' '.join(flags)}", [*command, *flags], word)
+    cases.run("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file, "--output",
+                                               folder / "run"), "4 of 8x8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -474,7 +544,10 @@ def main():
         file_cases(cases, cases.folder)
         cue_cases(cases, cases.folder)
         class_cases(cases, cases.folder)
+        encode_cases(cases, cases.folder)
         named_cases(cases, cases.folder)
+        (cases.folder / "latents").mkdir()
+        latent_cases(cases, cases.folder / "latents")
         if os.path.exists("/dev/full"):
             cases.run("bench: --json /dev/full", ["fovea_bench", "--workload", "loader", "--reps", "1", "--json",
                                                   "/dev/full"], "/dev/full")

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--workers", "0", "--threads", "1"]
 SMALL = [*tiny_model("train_cifar"), *SHORT]
 LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
-              "train_diffusion": "final_layer.linear.weight"}
+              "train_diffusion": "final_layer.linear.weight", "train_vae": "decoder.conv_out.weight"}
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
 
@@ -93,6 +93,8 @@ class Table:
             "compare": [run],
             "summary": ["vit_tiny_patch8_32"],
             "convert": [self.weights_of("train_cifar"), "--overwrite", "--output", out.with_suffix(".safetensors")],
+            "encode": ["--dataset", "cifar10", "--data-dir", self.data, "--vae", self.runs["train_vae"], "--overwrite",
+                       "--output", self.folder / "latents.safetensors"],
             "pack": ["--dataset", "cifar10", "--data-dir", self.data, "--overwrite", "--output", out],
             "parity": [ROOT / "tests/golden/deit_none.safetensors"],
             "gradcheck": ["relu"],
@@ -222,7 +224,8 @@ def not_finite(table):
     data = ["--dataset", "cifar10", "--data-dir", table.data]
     readers = {"train_cifar": [("predict", [picture, "--checkpoint"]), ("inspect", ["pos-embed"]),
                                ("evaluate", [*data])],
-               "train_mae": [("inspect", ["pos-embed"]), ("inspect", ["mae"])]}
+               "train_mae": [("inspect", ["pos-embed"]), ("inspect", ["mae"])],
+               "train_vae": []}
     for trainer, programs in readers.items():
         bad, name = table.folder / f"nan {trainer}.safetensors", LAST_LAYER[trainer]
         with_nan(table.weights_of(trainer), bad, name)

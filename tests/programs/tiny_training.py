@@ -5,15 +5,20 @@ PROGRAMS = {
     "train_mae": ["--model", "mae_vit_tiny_patch8_32", "--decoder-embed-dim", "8", "--decoder-depth", "1",
                   "--decoder-num-heads", "2"],
     "train_diffusion": ["--model", "dit_s_8_32", "--num-sampling-steps", "2"],
+    "train_vae": ["--model", "vae_f4_32", "--block-out-channels", "4,4,8", "--layers-per-block", "1",
+                  "--norm-num-groups", "2"],
 }
+TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion"]
 
 
 def tiny_model(program, dim=24, depth=1, heads=2):
-    """Flags that select this model."""
+    """Flags that select this model; the sizes are those of a transformer."""
+    if program not in TRANSFORMERS:
+        return PROGRAMS[program]
     return [*PROGRAMS[program], "--embed-dim", str(dim), "--depth", str(depth), "--num-heads", str(heads)]
 
 
 def program_of(flags):
     """The program that trains the model selected by the flags."""
     family = flags[flags.index("--model") + 1].split("_")[0]
-    return {"mae": "train_mae", "dit": "train_diffusion"}.get(family, "train_cifar")
+    return {"mae": "train_mae", "dit": "train_diffusion", "vae": "train_vae"}.get(family, "train_cifar")

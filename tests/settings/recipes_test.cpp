@@ -31,6 +31,7 @@ TrainConfig recipe(const std::string& name) {
     program.task = TaskKind::masked_autoencoding;
   }
   if (says("_dit")) program.task = TaskKind::diffusion;
+  if (says("_vae")) program.task = TaskKind::autoencoding;
   return resolve_run({{"config", (kFolder / (name + ".json")).string()}}, program).config;
 }
 

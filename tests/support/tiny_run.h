@@ -57,6 +57,21 @@ inline TrainConfig tiny_mae_config() {
   return c;
 }
 
+/// A VAE on the same data, with averages.
+inline TrainConfig tiny_vae_config() {
+  TrainConfig c = tiny_config();
+  c.model.name = "vae_f4_32";
+  c.model.settings = {};
+  c.model.settings["block_out_channels"] = "4,8";
+  c.model.settings["layers_per_block"] = "1";
+  c.model.settings["norm_num_groups"] = "2";
+  c.model.settings["img_size"] = "8";
+  c.model.drop_path = 0;
+  c.run.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
+  c.task = config_for(TaskKind::autoencoding).task;
+  return c;
+}
+
 /// A diffusion transformer of the same size and data, with averages and quick samples.
 inline TrainConfig tiny_diffusion_config() {
   TrainConfig c = tiny_config();

@@ -135,6 +135,8 @@ TEST_CASE("a run stopped anywhere and continued has the bits of one that was not
   check_resume(tiny_mae_config(), 7, false);
   check_resume(tiny_mae_config(), 12, false);
   check_resume(tiny_mae_config(), 3, true);
+  check_resume(tiny_vae_config(), 7, false);
+  check_resume(tiny_vae_config(), 3, true);
 }
 
 TEST_CASE("and so with accumulation, SGD and without averages") {
@@ -148,7 +150,7 @@ TEST_CASE("and so with accumulation, SGD and without averages") {
 }
 
 TEST_CASE("bits depend neither on the workers nor on the threads") {
-  for (TrainConfig config : {tiny_config(), tiny_mae_config()}) {
+  for (TrainConfig config : {tiny_config(), tiny_mae_config(), tiny_vae_config()}) {
     CAPTURE(config.model.name);
     config.schedule.epochs = 2;
     const auto expected = trained_bits(config);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "data/loading/loader.h"
+#include "data/sources/latents.h"
 #include "engine/autograd.h"
 
 namespace fovea {
@@ -32,7 +33,11 @@ EvaluationPass evaluate_batches(
   load.bad_images.then = OnBadImage::drop;
   load.bad_images.limit = options.bad_image_limit;
   load.rows.pad_multiple = options.pad_multiple;
-  Loader loader(dataset, evaluation_pipeline(evaluation_transform(model, options)), load);
+  const LatentInfo* const latents = dataset->latents();
+  Loader loader(dataset,
+                latents != nullptr ? latent_pipeline(*latents, /*flip=*/0)
+                                   : evaluation_pipeline(evaluation_transform(model, options)),
+                load);
 
   EvaluationPass pass;
   const NoGrad no_grad;

@@ -150,7 +150,8 @@ void RunRecorder::stop(const TrainState& state) {
 }
 
 void RunRecorder::first_images(const Tensor& images) {
-  write_png(paths_.first_batch(), contact_sheet(images, info_.normalization));
+  write_png(paths_.first_batch(),
+            info_.latents ? latent_sheet(images) : contact_sheet(images, info_.normalization));
 }
 
 void RunRecorder::picture(std::int64_t epoch, const Image& picture) const {

@@ -61,6 +61,7 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["crop_pct"] = json_text(json(info.crop.crop_pct));
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
+  if (info.latents) add_latent_source(metadata, *info.latents);
   metadata["epoch"] = std::to_string(info.epoch);
   metadata["scores"] = json_text(json(info.scores));
   return file;
@@ -89,6 +90,7 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
       parse_name<CropMode>("crop_mode", value_or(metadata, "crop_mode", name_of(info.crop.mode)));
   info.crop.filter = parse_name<Filter>(
       "interpolation", value_or(metadata, "interpolation", name_of(info.crop.filter)));
+  info.latents = latent_source(metadata, path.string());
   const double epoch = number_or(metadata, "epoch", -1);
   if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
   if (metadata.contains("top1")) info.scores["top1"] = number_or(metadata, "top1", 0);  // earlier

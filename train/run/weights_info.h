@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/class_match.h"
 #include "data/evaluation_transform.h"
+#include "data/latent_source.h"
 #include "data/transforms.h"
 #include "models/model.h"
 #include "train/run/pending_file.h"
@@ -23,6 +25,7 @@ struct WeightsInfo {
   std::vector<std::string> labels{};  ///< label names, from a hub with class descriptions
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
+  std::optional<LatentSource> latents{};  ///< of the training data; empty: pictures
   std::int64_t epoch = -1;
   std::map<std::string, double> scores{};  ///< held-out scores by metric name
 };

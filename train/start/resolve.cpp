@@ -2,9 +2,11 @@
 #include "train/start/resolve.h"
 
 #include "base/files.h"
+#include "data/sources/latents.h"
 #include "data/sources/split_folders.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
+#include "train/start/latent_training.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
@@ -128,9 +130,9 @@ ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& fla
 /// Completes the settings of the validation images of a new run.
 void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
   DatasetOptions& data = run.config.data;
-  const bool in_folders = data.name == "folder";
-  if (in_folders && wanted.data.val_fraction == kNotGiven &&
-      is_one_folder(dataset_options(run.config))) {
+  const bool in_folders = data.name == "folder", is_given = wanted.data.val_fraction != kNotGiven;
+  if (data.name == "latents" && !is_given) hold_out_latents(run.config, run.notices);
+  if (in_folders && !is_given && is_one_folder(dataset_options(run.config))) {
     constexpr double usual = 0.1;
     data.val_fraction = usual;
     run.notices.add(data_folder(data).string(),
@@ -167,6 +169,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   check_config(run.config);
   std::string& name = run.config.data.name;
   if (name == "auto") name = detect_dataset(dataset_options(run.config));
+  if (name == "latents") refuse_pixel_flags(flags);
   if (!state.empty()) return run;
   check_weights(wanted, run.start);
   choose_split(wanted, run);

@@ -13,6 +13,7 @@
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
+#include "train/start/latent_training.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
@@ -108,6 +109,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   } catch (const Error& error) {  // a name, setting or value unknown to the model
     throw UsageError(error.what());
   }
+  check_input(*model, dataset.latents());
   const std::int64_t patch = model->tokens().cell;
   const std::int64_t side = dataset.image_size().height;  // 0: images vary in size
   if (patch >= 16 && side > 0 && side <= 32) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
+#include "train/tasks/autoencoding.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/diffusion.h"
 #include "train/tasks/masked_autoencoding.h"
@@ -18,7 +19,8 @@ struct TaskRow {
   std::unique_ptr<TaskSettings> (*settings)();
   const char* models;    ///< noun for the models: "classifiers"
   const char* programs;  ///< programs that train them: "./run train_mae trains"
-  const char *builtin, *small_images, *photographs, *finetuning;  ///< names of the recipes
+  /// Names of the recipes.
+  const char *builtin, *small_images, *photographs, *latents, *finetuning;
 };
 
 const std::array kTasks{
@@ -27,13 +29,17 @@ const std::array kTasks{
               return std::make_unique<ClassificationSettings>();
             },
             "classifiers", "./run train_cifar and ./run train_imagenet train", "builtin", "cifar",
-            "imagenet_deit_tiny", "finetune"},
+            "imagenet_deit_tiny", "imagenet_deit_tiny", "finetune"},
     TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
-            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base", ""},
+            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base",
+            "imagenet_mae_base", ""},
     TaskRow{TaskKind::diffusion,
             []() -> std::unique_ptr<TaskSettings> { return std::make_unique<DiffusionSettings>(); },
             "diffusion models", "./run train_diffusion trains", "builtin_dit", "cifar_dit",
-            "photographs_dit", ""},
+            "photographs_dit", "latents_dit", ""},
+    TaskRow{TaskKind::autoencoding, autoencoding_settings, "image autoencoders",
+            "./run train_vae trains", "builtin_vae", "cifar_vae", "imagenet_vae_f8",
+            "imagenet_vae_f8", ""},
 };
 
 const TaskRow& row_of(TaskKind kind) {
@@ -93,6 +99,7 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
 std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   const TaskRow& row = row_of(task);
   if (dataset == "builtin") return row.builtin;
+  if (dataset == "latents") return row.latents;
   return dataset.starts_with("cifar") ? row.small_images : row.photographs;
 }
 

@@ -140,7 +140,9 @@ std::optional<Image> Diffusion::picture(const std::shared_ptr<const Dataset>& /*
   const std::vector<std::int64_t> classes = shown_classes(model_.config().num_classes);
   const Tensor x = sample_images(model_, options_.process, options_.samples, samples_of(classes),
                                  options.activations);
-  return contact_sheet(x, options.normalization, std::ssize(classes));
+  const std::int64_t columns = std::ssize(classes);
+  return x.size(1) == Image::kChannels ? contact_sheet(x, options.normalization, columns)
+                                       : latent_sheet(x, columns);
 }
 
 }  // namespace fovea

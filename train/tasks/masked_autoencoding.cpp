@@ -2,7 +2,6 @@
 #include "train/tasks/masked_autoencoding.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "engine/autograd.h"
@@ -13,6 +12,7 @@
 #include "ops/view.h"
 #include "train/loop/read_together.h"
 #include "train/tasks/hole_filling.h"
+#include "train/tasks/image_keys.h"
 
 namespace fovea {
 namespace {
@@ -33,12 +33,8 @@ TaskInfo masked_autoencoding_info() {
 }
 
 Tensor mask_noise(const RandomKey& key, const Tensor& indices, std::int64_t patches) {
-  std::map<std::int64_t, std::uint64_t> met;
   std::vector<Tensor> rows;
-  for (std::int64_t b = 0; b < indices.size(0); ++b) {
-    const std::int64_t index = indices.data<std::int64_t>()[b];
-    const RandomKey own{key.seed,
-                        stream_of(key.stream, static_cast<std::uint64_t>(index), met[index]++)};
+  for (const RandomKey& own : keys_of_images(key, indices)) {
     rows.push_back(rand_uniform({1, patches}, {0, 1}, own));
   }
   return ops::cat(rows, 0);

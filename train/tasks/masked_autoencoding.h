@@ -14,8 +14,7 @@ namespace fovea {
 /// The task has no settings besides the model's. After a run it prints the fine-tuning command.
 [[nodiscard]] std::unique_ptr<TaskSettings> masked_autoencoding_settings();
 
-/// Uniform noise f32 [B, patches] for images with these indices i64 [B] in their data set: a
-/// function of the key, the index and the index's number of earlier occurrences in the batch.
+/// Uniform noise f32 [B, patches] for images with these indices i64 [B], by keys_of_images().
 [[nodiscard]] Tensor mask_noise(const RandomKey& key, const Tensor& indices, std::int64_t patches);
 
 /// Noise for the masks of held-out images, the same in every epoch and run.

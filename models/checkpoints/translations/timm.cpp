@@ -33,6 +33,7 @@ void complete_timm(TensorMap& tensors) {
 }  // namespace
 
 const Translation kTimm{.whose = "timm",
+                        .ours = "",
                         .anchor = "patch_embed.proj.weight",
                         .companion = "patch_embed.proj.weight",
                         .names = kTimmNames,

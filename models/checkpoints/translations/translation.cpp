@@ -10,13 +10,11 @@
 namespace fovea {
 
 std::span<const Translation* const> translations() {
-  static constexpr std::array kAll{&kTransformersDinov2,
-                                   &kTransformersVit,
-                                   &kTransformersClip,
-                                   &kTorchvision,
-                                   &kOpenaiClip,
-                                   &kJax,
-                                   &kTimm};
+  static constexpr std::array kAll{&kTransformersDinov2, &kTransformersVit,
+                                   &kTransformersClip,   &kTorchvision,
+                                   &kOpenaiClip,         &kJax,
+                                   &kDiffusersVae,       &kOlderDiffusersVae,
+                                   &kCompvisVae,         &kTimm};
   return kAll;
 }
 

@@ -1,4 +1,5 @@
-// Other programs' names for the weights of a ViT, and how they become timm's.
+// Other programs' names for the weights of a ViT or a VAE, and how they become ours: timm's, or for
+// a VAE diffusers'.
 #pragma once
 
 #include <span>
@@ -9,7 +10,8 @@
 namespace fovea {
 
 struct Translation {
-  std::string_view whose;  ///< "OpenAI CLIP", for messages
+  std::string_view whose;            ///< "OpenAI CLIP", for messages
+  std::string_view ours = "timm's";  ///< whose names they become; "" if they are already ours
   /// Tensors of every such encoder. Together they occur in no other one.
   std::string_view anchor, companion;
   RenameTable names;
@@ -30,6 +32,9 @@ extern const Translation kTransformersVit;  ///< ViT, DeiT and ViT-MAE
 extern const Translation kTransformersDinov2;
 extern const Translation kTransformersClip;
 extern const Translation kJax;  ///< Google's vision_transformer and big_vision
+extern const Translation kDiffusersVae;
+extern const Translation kOlderDiffusersVae;
+extern const Translation kCompvisVae;
 
 /// All of them; the first one whose tensors are there counts.
 [[nodiscard]] std::span<const Translation* const> translations();

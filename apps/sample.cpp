@@ -1,0 +1,162 @@
+// sample RUN: pictures from noise, by a trained diffusion model.
+#include <algorithm>
+#include <chrono>
+
+#include "apps/app.h"
+#include "apps/progress_line.h"
+#include "apps/sample_command.h"
+#include "apps/sample_output.h"
+#include "apps/signals.h"
+#include "base/text.h"
+#include "engine/parallel.h"
+#include "figures/generated_pictures.h"
+#include "models/model_as.h"
+#include "ops/view.h"
+
+namespace {
+
+using namespace fovea;
+namespace fs = std::filesystem;
+
+/// A few samples after evenly spaced steps, for film.png.
+class Film {
+ public:
+  explicit Film(bool is_wanted) : is_wanted_(is_wanted) {}
+
+  void see(const SamplingStep& step) {
+    if (!is_wanted_ || !is_frame(step)) return;
+    const std::int64_t rows = std::min(step.x.size(0), kRows);
+    frames_.push_back(generated_pictures(ops::slice(step.x, 0, 0, rows)));
+  }
+  void write(SampleOutput& output) const {
+    std::vector<Image> rows;
+    for (std::size_t row = 0; !frames_.empty() && row < frames_.front().size(); ++row) {
+      for (const std::vector<Image>& frame : frames_) rows.push_back(frame[row]);
+    }
+    if (!rows.empty()) output.write_film(rows, std::ssize(frames_));
+  }
+
+ private:
+  static constexpr std::int64_t kRows = 8, kFrames = 10;
+
+  /// The first step, the last, and evenly spaced ones between them.
+  static bool is_frame(const SamplingStep& step) {
+    const auto frame = [&](std::int64_t done) { return done * (kFrames - 1) / step.steps; };
+    return step.done == 1 || frame(step.done) > frame(step.done - 1);
+  }
+
+  bool is_wanted_;
+  std::vector<std::vector<Image>> frames_;
+};
+
+/// Throws unless the model makes pictures.
+Dit& require_generator(const LoadedModel& trained) {
+  const ModelInfo& info = trained.model->info();
+  check(info.task == TaskKind::diffusion, trained.weights.string(), ": ", info.name, " is ",
+        noun_of(info.task), ", expected a diffusion model; ./run train_diffusion trains one");
+  check(info.in_chans == Image::kChannels, trained.weights.string(), ": ", info.name, " makes ",
+        info.in_chans, " channels, expected ", Image::kChannels);
+  return model_as<Dit>(*trained.model);
+}
+
+SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained) {
+  SampleFiles files;
+  files.npz = c.npz;
+  files.folder = c.output;
+  const bool is_run = fs::is_directory(c.load.checkpoint);
+  if (c.output.empty() && c.npz.empty()) {
+    files.folder = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
+  }
+  files.count = c.count;
+  constexpr std::int64_t kMostColumns = 10;
+  files.columns = std::min<std::int64_t>(std::ssize(c.labels), kMostColumns);
+  if (files.columns == 1) files.columns = std::min<std::int64_t>(c.count, 8);
+  files.seed = c.seed;
+  files.settings = settings_text(c, trained);
+  return files;
+}
+
+/// Makes samples batch by batch, until all are made or a signal asks to stop.
+class Sampling {
+ public:
+  Sampling(const SampleCommand& command, const LoadedModel& trained, ProgressLine& line)
+      : command_(command),
+        model_(require_generator(trained)),
+        line_(line),
+        film_(command.film),
+        output_(files_of(command, trained)) {}
+
+  /// Returns the number of samples made.
+  std::int64_t run() {
+    std::int64_t made = 0;
+    while (made < command_.count && SignalRequest::pending() == 0) {
+      const SampleRequest batch = command_.batch_after(made);
+      const Tensor images = sample_images(
+          model_, command_.process, command_.sampling, batch, parse_dtype(command_.precision),
+          [&](const SamplingStep& step) { return see(made, step); });
+      if (SignalRequest::pending() != 0) break;
+      add(batch, images);
+      made += std::ssize(batch.indices);
+    }
+    line_.clear();
+    film_.write(output_);
+    output_.finish();
+    return made;
+  }
+  [[nodiscard]] const SampleOutput& output() const { return output_; }
+
+ private:
+  /// After a step of the batch that begins with sample `made`. Returns false to stop.
+  bool see(std::int64_t made, const SamplingStep& step) {
+    if (made == 0) film_.see(step);
+    const std::int64_t batches = (command_.count + command_.batch_size - 1) / command_.batch_size;
+    ProgressState state{.label = "sampling", .note = {}};
+    state.done = made / command_.batch_size * step.steps + step.done;
+    state.total = batches * step.steps;
+    state.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    state.note = text_of("sample ", made + 1, " of ", command_.count);
+    line_.update(state);
+    return SignalRequest::pending() == 0;
+  }
+
+  void add(const SampleRequest& batch, const Tensor& images) {
+    std::vector<Image> pictures = generated_pictures(images);
+    std::vector<LabelledPicture> samples;
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      samples.push_back({std::move(pictures[i]), batch.indices[i], batch.classes[i]});
+    }
+    output_.add(samples);
+  }
+
+  const SampleCommand& command_;
+  Dit& model_;
+  ProgressLine& line_;
+  Film film_;
+  SampleOutput output_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int run(int argc, char** argv) {
+  SampleCommand command = read_sample_command(argc, argv);
+  if (command.threads > 0) set_num_threads(static_cast<int>(command.threads));
+  const LoadedModel trained = load_trained(command.load);
+  static_cast<void>(require_generator(trained));
+  complete(command, trained);
+  ProgressLine line(1);
+  for (const std::string& notice : trained.notices) line.print("note: " + notice);
+  line.print(text_of("model     ", trained.weights.string()));
+  const SignalRequest signals;
+  Sampling sampling(command, trained, line);
+  const std::int64_t made = sampling.run();
+  for (const std::string& file : sampling.output().summary()) line.print("wrote     " + file);
+  if (SignalRequest::pending() == 0) return 0;
+  line.print(text_of("stopped   after ", made, " of ", command.count, " samples",
+                     command.npz.empty() ? "" : "; no .npz was written", "; --first ",
+                     command.first + made, " continues"));
+  return 128 + SignalRequest::pending();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }

@@ -1,0 +1,214 @@
+// Flags of `sample`, and what follows from them and the model.
+#include "apps/sample_command.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "apps/app.h"
+#include "apps/cli.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/lists.h"
+#include "base/text.h"
+#include "models/model_as.h"
+#include "train/run/run_paths.h"
+#include "train/start/tasks.h"
+#include "train/tasks/diffusion.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+void add_output_fields(Fields& fields, SampleCommand& c) {
+  FieldGroup g(fields, "Output");
+  g.add("output", &c.output,
+        "folder for the pictures and their grid (default: RUN/samples, or samples for a weights "
+        "file; none with --npz)");
+  g.add("npz", &c.npz,
+        "write all samples to this .npz file, arr_0 (u8 [N, H, W, 3]) and arr_1 (labels), as "
+        "evaluators of generated images read it");
+  g.add("film", &c.film, "also draw film.png: samples from noise to picture, step by step");
+}
+
+/// The diffusion settings of the run that the weights belong to; empty if they belong to none.
+std::optional<DiffusionOptions> options_of_run(const fs::path& weights) {
+  const fs::path file = RunPaths{weights.parent_path()}.config();
+  std::error_code none;
+  if (!fs::exists(file, none)) return {};
+  const TrainConfig config = saved_config(read_file(file), file.string());
+  if (config.task->kind() != TaskKind::diffusion) return {};
+  return diffusion_of(config);
+}
+
+void check_command(const SampleCommand& c) {
+  const SamplerOptions& sampler = c.sampling.sampler;
+  check_usage(sampler.kind == SamplerKind::ddim || sampler.eta == 0, "--eta: got ", sampler.eta,
+              " with --sampler ", name_of(sampler.kind), ", expected --sampler ddim with it");
+  check_usage(c.npz.empty() || c.npz.ends_with(".npz"), "--npz: got ", c.npz,
+              ", expected a file name that ends in .npz");
+  check_usage(!c.load.checkpoint.empty(),
+              "sample: name a run, as in ./run sample RUN, or a file, as in ./run sample --model "
+              "dit_xl_2 --checkpoint FILE");
+}
+
+/// Whether the run has averaged weights, from which samples are better.
+bool has_averages(const std::string& checkpoint) {
+  std::error_code none;
+  return fs::exists(RunPaths{checkpoint}.weights("last_ema"), none);
+}
+
+std::int64_t class_of(const std::string& word, const ModelClasses& classes) {
+  if (const auto number = parse_integer(word)) {
+    check_usage(*number >= 0 && *number < classes.count, "--classes: got ", *number,
+                ", expected 0 to ", classes.count - 1);
+    return *number;
+  }
+  check_usage(!classes.names.empty(), "--classes: got ", word, ", expected numbers 0 to ",
+              classes.count - 1, ", because the model does not name its classes");
+  const auto found = find_class(classes, word);
+  check_usage(found.has_value(), "--classes: the model has no class ", in_quotes(word),
+              did_you_mean(word, classes.names));
+  return *found;
+}
+
+void check_process(const SampleCommand& c, const ProcessOptions& trained, const std::string& run) {
+  check_usage(c.schedule.empty() || c.schedule == name_of(trained.schedule),
+              "--noise-schedule: got ", c.schedule, ", but ", run, " was trained with ",
+              name_of(trained.schedule));
+  check_usage(c.diffusion_steps == 0 || c.diffusion_steps == trained.steps,
+              "--diffusion-steps: got ", c.diffusion_steps, ", but ", run, " was trained with ",
+              trained.steps);
+}
+
+void complete_guidance(SampleCommand& c, const LoadedModel& trained) {
+  if (model_as<Dit>(*trained.model).config().has_null_class()) return;
+  double& scale = c.sampling.guidance.scale;
+  check_usage(!c.given.contains("cfg-scale") || scale == 1, "--cfg-scale: got ", scale, ", but ",
+              trained.weights.string(), " was trained without a null class, expected 1");
+  scale = 1;
+}
+
+}  // namespace
+
+Fields fields_of(SampleCommand& c) {
+  Fields fields;
+  FieldGroup samples(fields, "Samples");
+  samples.add("classes", &c.classes,
+              "classes to sample in turn: names (quoted if they contain commas) or numbers "
+              "(default: all)");
+  samples.number("count", &c.count, "number of samples (default: 4 of each class, at most 40)",
+                 {0, 1e9});
+  samples.number("first", &c.first,
+                 "index of the first sample, so that several programs can share the work",
+                 {0, 1e12});
+  samples.number("seed", &c.seed, "seed of the noise; a picture is a function of seed and index",
+                 {0, 1e18});
+  add_fields(samples, c.sampling);
+  samples.number("batch-size", &c.batch_size, "samples made at once; does not change them",
+                 {1, 65536});
+  add_output_fields(fields, c);
+  FieldGroup model(fields, "Model");
+  model.add("checkpoint", &c.load.checkpoint, "weights file, in place of RUN");
+  add_weights_fields(fields, c.load);
+  model.choice("noise-schedule", &c.schedule,
+               "noise schedule of the training (default: the run's, else linear)",
+               names_of<NoiseSchedule>());
+  model.number("diffusion-steps", &c.diffusion_steps,
+               "steps of the training (default: the run's, else 1000)", {0, 1e5});
+  FieldGroup run(fields, "Run");
+  run.choice("precision", &c.precision, "precision of the activations", {"f32", "bf16"});
+  run.number("threads", &c.threads, "compute threads; 0: all", {0, 1024});
+  for (Field& field : fields) {
+    if (field.name == "use-ema") field.help += " (default: if the run has them)";
+  }
+  return fields;
+}
+
+SampleCommand read_sample_command(int argc, char** argv) {
+  SampleCommand c;
+  const CommandSpec spec{"sample", "Draws pictures with a diffusion model, from noise.",
+                         "run directory of a diffusion model", fields_of(c)};
+  const CommandLine line = parse_command_line(argc, argv, spec);
+  for (const Setting& setting : line.settings) {
+    set_field(find_field(spec.fields, setting.name, spec.name), setting.text);
+    c.given.insert(setting.name);
+  }
+  const std::size_t named = line.arguments.size() + (c.load.checkpoint.empty() ? 0 : 1);
+  check_usage(named <= 1, "sample: got ", named, " models, expected one: RUN or --checkpoint FILE");
+  if (!line.arguments.empty()) c.load.checkpoint = line.arguments.front();
+  check_command(c);
+  if (!c.given.contains("use-ema")) c.load.use_ema = has_averages(c.load.checkpoint);
+  return c;
+}
+
+std::vector<std::int64_t> chosen_classes(const std::string& text, const ModelClasses& classes) {
+  std::vector<std::int64_t> chosen;
+  if (text.empty()) {
+    chosen.resize(static_cast<std::size_t>(classes.count));
+    std::iota(chosen.begin(), chosen.end(), 0);
+    return chosen;
+  }
+  for (const std::string& word : comma_parts(text)) chosen.push_back(class_of(word, classes));
+  return chosen;
+}
+
+void complete(SampleCommand& c, const LoadedModel& trained) {
+  if (const auto run = options_of_run(trained.weights)) {
+    check_process(c, run->process, trained.weights.parent_path().string());
+    c.process = run->process;
+    if (!c.given.contains("clip-denoised")) {
+      c.sampling.sampler.clip_denoised = run->samples.sampler.clip_denoised;
+    }
+  } else {
+    if (!c.schedule.empty()) c.process.schedule = *find_named<NoiseSchedule>(c.schedule);
+    if (c.diffusion_steps > 0) c.process.steps = c.diffusion_steps;
+  }
+  const auto usual = parse_integer(c.sampling.steps);
+  if (!c.given.contains("num-sampling-steps") && usual > c.process.steps) c.sampling.steps = "";
+  complete_guidance(c, trained);
+  check_options(c.sampling, c.process);
+  c.labels = chosen_classes(c.classes, trained.classes());
+  constexpr std::int64_t each = 4, most = 40;
+  if (c.count == 0) c.count = std::min(each * std::ssize(c.labels), most);
+}
+
+SampleRequest SampleCommand::batch_after(std::int64_t made) const {
+  SampleRequest batch;
+  batch.seed = seed;
+  const std::int64_t end = std::min(count, made + batch_size);
+  for (std::int64_t index = first + made; index < first + end; ++index) {
+    batch.indices.push_back(index);
+    batch.classes.push_back(labels[static_cast<std::size_t>(index) % labels.size()]);
+  }
+  return batch;
+}
+
+std::string settings_text(const SampleCommand& c, const LoadedModel& trained) {
+  nlohmann::ordered_json j;
+  j["model"] = trained.model->info().name;
+  j["weights"] = trained.weights.string();
+  j["dataset"] = trained.info.dataset;
+  j["class_names"] = trained.info.classes;
+  j["classes"] = c.labels;
+  j["count"] = c.count;
+  j["first"] = c.first;
+  j["seed"] = c.seed;
+  j["sampler"] = name_of(c.sampling.sampler.kind);
+  j["eta"] = c.sampling.sampler.eta;
+  j["clip_denoised"] = c.sampling.sampler.clip_denoised;
+  ProcessOptions taken = c.process;
+  taken.respacing = c.sampling.steps;
+  j["num_sampling_steps"] = DiffusionProcess(taken).size();
+  j["respacing"] = c.sampling.steps;
+  j["noise_schedule"] = name_of(c.process.schedule);
+  j["diffusion_steps"] = c.process.steps;
+  j["cfg_scale"] = c.sampling.guidance.scale;
+  j["cfg_channels"] = c.sampling.guidance.channels;
+  j["precision"] = c.precision;
+  return json_text(j, 2) + "\n";
+}
+
+}  // namespace fovea

@@ -1,0 +1,53 @@
+// Settings of `sample`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/loading.h"
+#include "base/fields.h"
+#include "train/tasks/sampling.h"
+
+namespace fovea {
+
+struct SampleCommand {
+  LoadRequest load;
+  SamplingOptions sampling{.guidance = {.scale = 4}};
+  std::string schedule;              ///< empty: see complete()
+  std::int64_t diffusion_steps = 0;  ///< 0: see complete()
+  std::string classes, output, npz, precision = "f32";
+  bool film = false;
+  std::int64_t count = 0;  ///< 0: see complete()
+  std::int64_t first = 0, batch_size = 16, threads = 0;
+  std::uint64_t seed = 0;
+  std::set<std::string> given{};  ///< names of the flags on the command line
+
+  // Set by complete():
+  ProcessOptions process{};            ///< that the model was trained on
+  std::vector<std::int64_t> labels{};  ///< the classes to sample in turn
+
+  /// The next batch after `made` samples. Class and noise of a sample follow from its index.
+  [[nodiscard]] SampleRequest batch_after(std::int64_t made) const;
+};
+
+[[nodiscard]] Fields fields_of(SampleCommand& command);
+/// Parses the command line. Throws UsageError if settings contradict each other.
+[[nodiscard]] SampleCommand read_sample_command(int argc, char** argv);
+
+/// Sets what follows from the model: the process and the clipping of its run, or of the official
+/// models; no guidance for a model without a null class; four samples of each class, at most
+/// forty. Throws UsageError if flags contradict the model.
+void complete(SampleCommand& command, const LoadedModel& trained);
+
+/// The classes that `text` lists, numbers or names, in its order; empty: all. Throws UsageError on
+/// unknown ones.
+[[nodiscard]] std::vector<std::int64_t> chosen_classes(const std::string& text,
+                                                       const ModelClasses& classes);
+
+/// A JSON object about how the samples are made, for measures and for the user.
+[[nodiscard]] std::string settings_text(const SampleCommand& command, const LoadedModel& trained);
+
+}  // namespace fovea

@@ -1,0 +1,114 @@
+// Training a VAE: the noise of its latents, its loss, its evaluation and its pictures.
+#include "train/tasks/autoencoding.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/autograd.h"
+#include "models/model_as.h"
+#include "models/registry.h"
+#include "ops/view.h"
+#include "tests/support/errors.h"
+#include "tests/support/tiny_run.h"
+#include "train/start/resolve.h"
+
+namespace fovea {
+namespace {
+
+std::unique_ptr<Vae> tiny_vae() {
+  const nlohmann::json settings{{"block_out_channels", {4, 8}},
+                                {"layers_per_block", 1},
+                                {"norm_num_groups", 2},
+                                {"img_size", {8, 8}}};
+  return model_as<Vae>(make_model("vae_f4_32", settings, 3));
+}
+
+Batch batch_of(const std::vector<double>& indices) {
+  Batch batch;
+  batch.indices =
+      from_values({static_cast<std::int64_t>(indices.size())}, indices, {DType::i64, {}});
+  batch.images = rand_normal({batch.indices.size(0), 3, 8, 8}, {0, 1}, {4});
+  batch.labels = batch.indices;
+  return batch;
+}
+
+std::vector<double> row(const Tensor& noise, std::int64_t index) {
+  return ops::select(noise, 0, index).to_vector();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the noise of latents follows from seed, step and image, not from the place in the batch") {
+  const auto model = tiny_vae();
+  const Autoencoding task({}, *model, {}, 7), other_seed({}, *model, {}, 8);
+  const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
+    return task.prepare(batch_of(indices), place).at("noise");
+  };
+  const BatchPlace place{.step = 5, .forward = 10, .epoch = 1};
+  const Tensor whole = noise({4, 9, 2}, place);
+  CHECK(whole.shape() == Shape{3, 3, 4, 4});
+  CHECK(row(noise({2}, {.step = 5, .forward = 11, .epoch = 1}), 0) == row(whole, 2));
+  CHECK(row(noise({4}, {.step = 6, .forward = 10, .epoch = 1}), 0) != row(whole, 0));
+  CHECK(row(other_seed.prepare(batch_of({4}), place).at("noise"), 0) != row(whole, 0));
+  CHECK(row(noise({4, 4}, place), 0) != row(noise({4, 4}, place), 1));
+}
+
+TEST_CASE("a VAE's loss is the absolute error plus the weighted divergence") {
+  const NoGrad no_grad;
+  const auto model = tiny_vae();
+  for (const double weight : {0.0, 1e-6, 0.25}) {
+    const Autoencoding task(autoencoding_info(), *model, {.kl_weight = weight}, 1);
+    Context ctx;
+    const TaskLoss loss = task.loss(task.prepare(batch_of({0, 1}), {.step = 1}), ctx);
+    REQUIRE(loss.parts.size() == task.info().loss_parts.size());
+    const double rec = loss.parts[0].item(), kl = loss.parts[1].item();
+    CHECK(rec > 0);
+    CHECK(kl > 0);
+    CHECK(loss.total.item() == doctest::Approx(rec + weight * kl).epsilon(1e-6));
+  }
+}
+
+TEST_CASE(
+    "the evaluation of a VAE does not depend on the batch size, and its picture has two rows") {
+  TrainConfig config = tiny_vae_config();
+  const auto model = tiny_vae();
+  const auto task = make_task(config, *model);
+  const auto dataset = tiny_data().test;
+  EvaluateOptions options;
+  options.normalization = config.run.normalization;
+  options.workers = 0;
+  options.batch_size = 20;
+  const Scores whole = task->scores(task->evaluate(dataset, options).sums);
+  options.batch_size = 7;
+  const Scores parts = task->scores(task->evaluate(dataset, options).sums);
+  REQUIRE(whole.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(parts[i] == doctest::Approx(whole[i]).epsilon(1e-5));
+  CHECK(whole[0] == doctest::Approx(whole[1] + 1e-6 * whole[2]).epsilon(1e-6));
+  const std::optional<Image> picture = task->picture(dataset, options);
+  REQUIRE(picture.has_value());
+  CHECK(picture->size().height < 2 * 8 + 4);
+  CHECK(picture->size().width > 7 * 8);
+}
+
+TEST_CASE("training a VAE lowers its error") {
+  TrainConfig config = tiny_vae_config();
+  config.schedule.epochs = 8;
+  config.rate.lr = 1e-2;
+  Trainer trainer = make_trainer(config);
+  const std::vector<double> losses = losses_of(trainer);
+  CHECK(losses.back() < 0.8 * losses.front());
+}
+
+TEST_CASE("a VAE is trained on pixels from -1 to 1 only") {
+  TrainConfig config = tiny_vae_config();
+  check_config(config);
+  config.run.normalization = kCifarNormalization;
+  CHECK_THROWS_AS(check_config(config), UsageError);
+  CHECK_THROWS_AS((void)resolve_run({{"kl-weight", "-1"}}, {.task = TaskKind::autoencoding}),
+                  UsageError);
+}
+
+}  // namespace fovea

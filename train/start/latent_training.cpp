@@ -1,0 +1,68 @@
+// Checks of settings, models and weights against stored latents.
+#include "train/start/latent_training.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "data/fields.h"
+#include "data/sources/latents.h"
+#include "models/checkpoints/checkpoint.h"
+#include "train/run/run_paths.h"
+
+namespace fovea {
+
+void refuse_pixel_flags(const std::vector<Setting>& flags) {
+  AugmentOptions augment;
+  MixOptions mix;
+  EvaluationCrop crop;
+  Normalization normalization{};
+  Fields of_pixels;
+  add_fields(of_pixels, augment);
+  add_fields(of_pixels, mix);
+  add_fields(of_pixels, crop);
+  add_fields(of_pixels, normalization);
+  for (const Setting& flag : flags) {
+    const bool is_of_pixels = flag.name != "hflip" && lookup_field(of_pixels, flag.name) != nullptr;
+    check_usage(!is_of_pixels, "--", flag.name, ": got ", flag.text,
+                ", but --dataset latents has no pixels to change: ./run encode prepares them");
+  }
+}
+
+void hold_out_latents(TrainConfig& config, Notices& notices) {
+  DatasetOptions options = dataset_options(config);
+  options.data_dir = data_folder(options);
+  if (!is_one_latent_file(options)) return;
+  constexpr double usual = 0.01;
+  config.data.val_fraction = usual;
+  notices.add(options.data_dir.string(), ": holds the latents of both splits, so 1 % of each ",
+              "class is for validation; --val-fraction sets another share");
+}
+
+void check_input(const Model& model, const LatentInfo* latents) {
+  const ModelInfo& info = model.info();
+  if (latents == nullptr) {
+    check(info.in_chans == Image::kChannels, info.name, ": in_chans: got ", info.in_chans,
+          ", expected ", Image::kChannels, ", because pictures are read as RGB");
+    return;
+  }
+  const ImageSize size{info.img_size[0], info.img_size[1]};
+  const bool fits = info.in_chans == latents->channels && size == latents->size;
+  check_usage(fits, "--model: ", info.name, " takes ", info.in_chans, " channels of ",
+              to_string(size), ", but the latents have ", latents->channels, " of ",
+              to_string(latents->size), "; add --img-size ", to_string(latents->size),
+              " --model-args '{\"in_chans\": ", latents->channels, "}'");
+}
+
+void require_vae_of(const Metadata& metadata, const std::string& where, const LatentInfo& latents) {
+  const std::optional<LatentSource> trained = latent_source(metadata, where);
+  if (trained) require_same_vae({*trained, where}, {latents.source, "--data-dir"});
+}
+
+void require_vae_of_run(const std::filesystem::path& folder, const LatentInfo& latents) {
+  const std::filesystem::path weights = RunPaths{folder}.weights("last");
+  std::error_code none;
+  if (!std::filesystem::exists(weights, none)) return;
+  require_vae_of(read_metadata(weights), weights.string(), latents);
+}
+
+}  // namespace fovea

@@ -1,0 +1,33 @@
+// Training on stored latents: what differs from training on pictures.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/notices.h"
+#include "data/sources/latent_file.h"
+#include "models/model.h"
+#include "settings/config.h"
+#include "train/start/starting_point.h"
+
+namespace fovea {
+
+/// Throws UsageError, naming the flag, if one of these changes pixels: latents have none. --hflip
+/// chooses the moments of mirrored images.
+void refuse_pixel_flags(const std::vector<Setting>& flags);
+
+/// Sets a val-fraction if one file holds the latents of both splits, and adds a notice.
+void hold_out_latents(TrainConfig& config, Notices& notices);
+
+/// Throws UsageError unless the model takes the data set's latents or, if `latents` is null, RGB
+/// images.
+void check_input(const Model& model, const LatentInfo* latents);
+
+/// Throws if weights with these metadata, of the file `where`, were trained on latents of another
+/// VAE.
+void require_vae_of(const Metadata& metadata, const std::string& where, const LatentInfo& latents);
+/// The same for the last weights in the folder of a run that is resumed.
+void require_vae_of_run(const std::filesystem::path& folder, const LatentInfo& latents);
+
+}  // namespace fovea

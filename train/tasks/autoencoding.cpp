@@ -1,0 +1,111 @@
+// The autoencoding task: noise of the latents, both terms of the loss, and pictures.
+#include "train/tasks/autoencoding.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/autograd.h"
+#include "engine/upload.h"
+#include "figures/contact_sheet.h"
+#include "models/model_as.h"
+#include "ops/arithmetic.h"
+#include "ops/view.h"
+#include "train/loop/read_together.h"
+#include "train/tasks/image_keys.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::uint64_t kNoiseStream = 0x766165;     // "vae": training
+constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": held-out images
+constexpr std::int64_t kImagesShown = 8;
+
+}  // namespace
+
+TaskInfo autoencoding_info() {
+  TaskInfo info;
+  info.loss_parts = {"rec", "kl"};
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
+                   {.name = "rec", .title = "absolute error of pixels"},
+                   {.name = "kl", .title = "KL divergence", .chart = "KL divergence"}};
+  info.pictures = "Originals and reconstructions";
+  info.next_steps =
+      "  ./run encode --data-dir IMAGES --vae RUN --output latents.safetensors   latents\n";
+  return info;
+}
+
+Tensor latent_noise(const RandomKey& key, const Tensor& indices, const Shape& latents) {
+  std::vector<Tensor> rows;
+  for (const RandomKey& own : keys_of_images(key, indices)) {
+    rows.push_back(rand_normal({1, latents[0], latents[1], latents[2]}, {0, 1}, own));
+  }
+  return ops::cat(rows, 0);
+}
+
+Autoencoding::Autoencoding(TaskInfo info, Model& model, const AutoencodingOptions& options,
+                           std::uint64_t seed)
+    : model_(model_as<Vae>(model)), info_(std::move(info)), options_(options), seed_(seed) {}
+
+Tensor Autoencoding::noise_for(const RandomKey& key, const Batch& batch) const {
+  const std::int64_t f = model_.config().factor();
+  return latent_noise(
+      key, batch.indices,
+      {model_.config().latent_channels, batch.images.size(2) / f, batch.images.size(3) / f});
+}
+
+Batch Autoencoding::prepare(Batch batch, const BatchPlace& place) const {
+  const RandomKey key{stream_of(kNoiseStream, seed_), static_cast<std::uint64_t>(place.step)};
+  batch.set("noise", noise_for(key, batch));
+  return batch;
+}
+
+Tensor Autoencoding::Errors::loss(double kl_weight) const { return rec + kl * kl_weight; }
+
+Autoencoding::Errors Autoencoding::errors(const Tensor& images, const Tensor& noise,
+                                          const Context& ctx) const {
+  const Tensor moments = model_.moments(images, ctx);
+  const Tensor output = model_.decode(draw_latents(moments, noise), ctx);
+  return {output, reconstruction_error(images, output), latent_divergence(moments)};
+}
+
+TaskLoss Autoencoding::loss(const Batch& batch, Context& ctx) const {
+  const Errors e = errors(batch.images, batch.at("noise"), ctx);
+  return {e.loss(options_.kl_weight), {e.rec, e.kl}};
+}
+
+Task::Evaluated Autoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                       const EvaluateOptions& options) const {
+  std::vector<double> sums(3);
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const NoGrad no_grad;
+    const Tensor noise = upload(noise_for({kEvaluationStream, 0}, batch.host), model_.device());
+    const Errors e = errors(batch.there.images, noise, batch.ctx);
+    const auto read = read_together({e.loss(options_.kl_weight), e.rec, e.kl, e.output});
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] += read[i].item() * static_cast<double>(batch.host.size());
+    }
+    return nonfinite_rows(ops::reshape(read[3], {batch.host.size(), -1}));
+  };
+  const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
+  return {{sums, pass.samples}, pass};
+}
+
+std::optional<Image> Autoencoding::picture(const std::shared_ptr<const Dataset>& dataset,
+                                           const EvaluateOptions& options) const {
+  EvaluateOptions few = options;
+  few.batch_size = std::min(kImagesShown, dataset->size());
+  few.on_batch = [](std::int64_t) { return false; };
+  std::optional<Image> picture;
+  const auto show = [&](const EvaluationBatch& batch) {
+    const NoGrad no_grad;
+    const Tensor mean = mean_of_moments(model_.moments(batch.there.images, batch.ctx));
+    const Tensor output = model_.decode(mean, batch.ctx).to(Device{}).to(DType::f32);
+    picture = contact_sheet(ops::cat({batch.host.images, output}, 0), options.normalization,
+                            batch.host.size());
+    return std::int64_t{0};
+  };
+  static_cast<void>(evaluate_batches(model_, dataset, few, show));
+  return picture;
+}
+
+}  // namespace fovea

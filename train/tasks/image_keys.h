@@ -1,0 +1,14 @@
+// Random keys per image of a batch, so that a draw depends on the image, not on its batch.
+#pragma once
+
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// A key for each image with these indices i64 [B] in its data set, on the CPU: a function of
+/// `key`, the index and the index's number of earlier occurrences in the batch.
+[[nodiscard]] std::vector<RandomKey> keys_of_images(const RandomKey& key, const Tensor& indices);
+
+}  // namespace fovea
