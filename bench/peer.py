@@ -119,12 +119,11 @@ def make_subject(command):
         size = TIMM_SIZES[workload]
         model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
         return classification(model, [3, size["img_size"], size["img_size"]], model.num_classes, command)
-    from peer_models import dit, mae
+    from peer_models import dit, mae, vae
     if workload in mae.SIZES:
         config = mae.settings(workload)
         model = mae.MAE(config)
         return Subject(model, [3, *config["img_size"]], model.predict, model)
-    from peer_models import vae
     if workload in vae.SIZES and command["mode"] == "decode":
         config = vae.SIZES[workload]
         model = vae.VAE(config)
