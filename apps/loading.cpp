@@ -122,8 +122,7 @@ std::string channels_text(const char* what, const std::array<float, 3>& values,
 /// What of the preprocessing neither the file nor a flag states; empty if both leave nothing open.
 std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
                          const LoadRequest& request) {
-  const bool reads_pictures = loaded.model->info().task != TaskKind::diffusion;
-  if (metadata.contains("config") || !reads_pictures) return {};
+  if (metadata.contains("config") || !request.reads_pictures) return {};
   const HubConfig hub = find_hub_config(loaded.weights).value_or(HubConfig{});
   const bool mean = !hub.has_mean && request.mean.empty();
   const bool deviation = !hub.has_std && request.std.empty();

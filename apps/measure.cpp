@@ -156,10 +156,8 @@ class Measurement {
 
   void read_reference() {
     const PictureSet& set = sets_.reference;
-    if (!set.images) {
-      require_same_origin();
-      return;
-    }
+    if (set.statistics) require_same_origin();
+    if (!set.images) return;
     std::shared_ptr<const Dataset> images = set.images;
     if (sets_.samples && sets_.samples->images) {
       const ImageSize size = sets_.samples->images->get(0).image.size();
@@ -173,6 +171,11 @@ class Measurement {
     }
     reference_ = read("reference", images, classes_of(set));
     if (!request_.save_features.empty()) kept_["reference"] = reference_->rows;
+    if (set.statistics && uses_stored()) {
+      note(set.name,
+           ": Frechet distances take its stored statistics, which another program's network ",
+           "may have made; KID, precision and recall its ", images->size(), " pictures");
+    }
   }
 
   /// Statistics that `measure` wrote say what their features are.
@@ -191,9 +194,20 @@ class Measurement {
           result_.space.protocol);
   }
 
+  /// Whether stored statistics take the place of those of the reference's pictures: they are of
+  /// Inception-v3.
+  [[nodiscard]] bool uses_stored() const {
+    return sets_.reference.statistics && (!reference_ || !result_.space.predicts_classes);
+  }
+
   [[nodiscard]] Reference reference() const {
-    if (reference_) return {&*reference_, &reference_->statistics};
-    return {nullptr, &*sets_.reference.statistics};
+    const PictureSet& set = sets_.reference;
+    if (!reference_) return Reference(*set.statistics);
+    Reference known(*reference_);
+    if (!uses_stored()) return known;
+    known.statistics = &*set.statistics;
+    known.spatial = set.spatial_statistics ? &*set.spatial_statistics : nullptr;
+    return known;
   }
 
   void add(const char* kind, const std::string& pictures, const SetFeatures& set,
@@ -243,8 +257,7 @@ class Measurement {
     with_scores.inception_score = reference_->inception_score;
     with_scores.right = reference_->right;
     with_scores.asked = reference_->asked;
-    add("floor", "one half of the reference against the other", with_scores,
-        {&other, &other.statistics});
+    add("floor", "one half of the reference against the other", with_scores, Reference(other));
   }
 
   void add_ceiling() {

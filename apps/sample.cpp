@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "apps/app.h"
+#include "apps/picture_decoder.h"
 #include "apps/progress_line.h"
 #include "apps/sample_command.h"
 #include "apps/sample_output.h"
@@ -21,12 +22,12 @@ namespace fs = std::filesystem;
 /// A few samples after evenly spaced steps, for film.png.
 class Film {
  public:
-  explicit Film(bool is_wanted) : is_wanted_(is_wanted) {}
+  Film(bool is_wanted, const PictureDecoder& decoder) : is_wanted_(is_wanted), decoder_(decoder) {}
 
   void see(const SamplingStep& step) {
     if (!is_wanted_ || !is_frame(step)) return;
     const std::int64_t rows = std::min(step.x.size(0), kRows);
-    frames_.push_back(generated_pictures(ops::slice(step.x, 0, 0, rows)));
+    frames_.push_back(generated_pictures(decoder_(ops::slice(step.x, 0, 0, rows))));
   }
   void write(SampleOutput& output) const {
     std::vector<Image> rows;
@@ -46,45 +47,50 @@ class Film {
   }
 
   bool is_wanted_;
+  const PictureDecoder& decoder_;
   std::vector<std::vector<Image>> frames_;
 };
 
-/// Throws unless the model makes pictures.
 Dit& require_generator(const LoadedModel& trained) {
   const ModelInfo& info = trained.model->info();
-  check(info.task == TaskKind::diffusion, trained.weights.string(), ": ", info.name, " is ",
-        noun_of(info.task), ", expected a diffusion model; ./run train_diffusion trains one");
-  check(info.in_chans == Image::kChannels, trained.weights.string(), ": ", info.name, " makes ",
-        info.in_chans, " channels, expected ", Image::kChannels);
+  check(dynamic_cast<Dit*>(trained.model.get()) != nullptr, trained.weights.string(), ": ",
+        info.name, " is ", noun_of(info.task),
+        ", expected a diffusion model; ./run train_diffusion trains one");
   return model_as<Dit>(*trained.model);
 }
 
-SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained) {
+SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained,
+                     const PictureDecoder& decoder) {
   SampleFiles files;
   files.npz = c.npz;
   files.folder = c.output;
+  files.settings = settings_text(c, trained, decoder.vae());
   const bool is_run = fs::is_directory(c.load.checkpoint);
   if (c.output.empty() && c.npz.empty()) {
-    files.folder = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
+    const fs::path usual = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
+    files.folder = free_sample_folder(usual, files.settings);
   }
+  check(!has_other_samples(files.folder, files.settings), files.folder.string(),
+        ": has samples that were made otherwise (samples.json); choose another --output");
   files.count = c.count;
   constexpr std::int64_t kMostColumns = 10;
   files.columns = std::min<std::int64_t>(std::ssize(c.labels), kMostColumns);
   if (files.columns == 1) files.columns = std::min<std::int64_t>(c.count, 8);
   files.seed = c.seed;
-  files.settings = settings_text(c, trained);
   return files;
 }
 
 /// Makes samples batch by batch, until all are made or a signal asks to stop.
 class Sampling {
  public:
-  Sampling(const SampleCommand& command, const LoadedModel& trained, ProgressLine& line)
+  Sampling(const SampleCommand& command, const LoadedModel& trained, const PictureDecoder& decoder,
+           ProgressLine& line)
       : command_(command),
         model_(require_generator(trained)),
+        decoder_(decoder),
         line_(line),
-        film_(command.film),
-        output_(files_of(command, trained)) {}
+        film_(command.film, decoder),
+        output_(files_of(command, trained, decoder)) {}
 
   /// Returns the number of samples made.
   std::int64_t run() {
@@ -121,7 +127,7 @@ class Sampling {
   }
 
   void add(const SampleRequest& batch, const Tensor& images) {
-    std::vector<Image> pictures = generated_pictures(images);
+    std::vector<Image> pictures = generated_pictures(decoder_(images));
     std::vector<LabelledPicture> samples;
     for (std::size_t i = 0; i < pictures.size(); ++i) {
       samples.push_back({std::move(pictures[i]), batch.indices[i], batch.classes[i]});
@@ -131,6 +137,7 @@ class Sampling {
 
   const SampleCommand& command_;
   Dit& model_;
+  const PictureDecoder& decoder_;
   ProgressLine& line_;
   Film film_;
   SampleOutput output_;
@@ -143,11 +150,13 @@ int run(int argc, char** argv) {
   const LoadedModel trained = load_trained(command.load);
   static_cast<void>(require_generator(trained));
   complete(command, trained);
+  const PictureDecoder decoder(trained, command.vae, parse_dtype(command.precision));
   ProgressLine line(1);
   for (const std::string& notice : trained.notices) line.print("note: " + notice);
+  for (const std::string& note : decoder.notes()) line.print("note: " + note);
   line.print(text_of("model     ", trained.weights.string()));
   const SignalRequest signals;
-  Sampling sampling(command, trained, line);
+  Sampling sampling(command, trained, decoder, line);
   const std::int64_t made = sampling.run();
   for (const std::string& file : sampling.output().summary()) line.print("wrote     " + file);
   if (SignalRequest::pending() == 0) return 0;

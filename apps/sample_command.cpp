@@ -39,8 +39,9 @@ std::optional<DiffusionOptions> options_of_run(const fs::path& weights) {
   std::error_code none;
   if (!fs::exists(file, none)) return {};
   const TrainConfig config = saved_config(read_file(file), file.string());
-  if (config.task->kind() != TaskKind::diffusion) return {};
-  return diffusion_of(config);
+  const auto* const settings = dynamic_cast<const DiffusionSettings*>(&*config.task);
+  if (settings == nullptr) return {};
+  return settings->options;
 }
 
 void check_command(const SampleCommand& c) {
@@ -113,6 +114,9 @@ Fields fields_of(SampleCommand& c) {
   FieldGroup model(fields, "Model");
   model.add("checkpoint", &c.load.checkpoint, "weights file, in place of RUN");
   add_weights_fields(fields, c.load);
+  model.add(
+      "vae", &c.vae,
+      "VAE of a model of latents: a run of train_vae, a folder of diffusers or a weights file");
   model.choice("noise-schedule", &c.schedule,
                "noise schedule of the training (default: the run's, else linear)",
                names_of<NoiseSchedule>());
@@ -123,12 +127,14 @@ Fields fields_of(SampleCommand& c) {
   run.number("threads", &c.threads, "compute threads; 0: all", {0, 1024});
   for (Field& field : fields) {
     if (field.name == "use-ema") field.help += " (default: if the run has them)";
+    if (field.name == "clip-denoised") field.help += " (default: as the run's)";
   }
   return fields;
 }
 
 SampleCommand read_sample_command(int argc, char** argv) {
   SampleCommand c;
+  c.load.reads_pictures = false;
   const CommandSpec spec{"sample", "Draws pictures with a diffusion model, from noise.",
                          "run directory of a diffusion model", fields_of(c)};
   const CommandLine line = parse_command_line(argc, argv, spec);
@@ -186,10 +192,16 @@ SampleRequest SampleCommand::batch_after(std::int64_t made) const {
   return batch;
 }
 
-std::string settings_text(const SampleCommand& c, const LoadedModel& trained) {
+std::string settings_text(const SampleCommand& c, const LoadedModel& trained,
+                          const LoadedVae* vae) {
   nlohmann::ordered_json j;
   j["model"] = trained.model->info().name;
   j["weights"] = trained.weights.string();
+  j["weights_hash"] = weights_hash(*trained.model);
+  if (vae != nullptr) {
+    j["vae"] = vae->weights.string();
+    j["vae_hash"] = vae->hash;
+  }
   j["dataset"] = trained.info.dataset;
   j["class_names"] = trained.info.classes;
   j["classes"] = c.labels;

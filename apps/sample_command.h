@@ -9,6 +9,7 @@
 
 #include "apps/loading.h"
 #include "base/fields.h"
+#include "models/checkpoints/vae_file.h"
 #include "train/tasks/sampling.h"
 
 namespace fovea {
@@ -18,7 +19,7 @@ struct SampleCommand {
   SamplingOptions sampling{.guidance = {.scale = 4}};
   std::string schedule;              ///< empty: see complete()
   std::int64_t diffusion_steps = 0;  ///< 0: see complete()
-  std::string classes, output, npz, precision = "f32";
+  std::string classes, output, npz, vae, precision = "f32";
   bool film = false;
   std::int64_t count = 0;  ///< 0: see complete()
   std::int64_t first = 0, batch_size = 16, threads = 0;
@@ -47,7 +48,8 @@ void complete(SampleCommand& command, const LoadedModel& trained);
 [[nodiscard]] std::vector<std::int64_t> chosen_classes(const std::string& text,
                                                        const ModelClasses& classes);
 
-/// A JSON object about how the samples are made, for measures and for the user.
-[[nodiscard]] std::string settings_text(const SampleCommand& command, const LoadedModel& trained);
+/// A JSON object about how the samples are made, for measures and for the user. `vae` may be null.
+[[nodiscard]] std::string settings_text(const SampleCommand& command, const LoadedModel& trained,
+                                        const LoadedVae* vae);
 
 }  // namespace fovea

@@ -2,10 +2,12 @@
 #include "apps/sample_output.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "figures/generated_pictures.h"
 
@@ -24,6 +26,27 @@ std::string padded(std::int64_t number) {
 
 std::string sample_name(std::int64_t index, std::int64_t label, std::uint64_t seed) {
   return padded(index) + "-class" + std::to_string(label) + "-seed" + std::to_string(seed) + ".png";
+}
+
+bool has_other_samples(const std::filesystem::path& folder, const std::string& settings) {
+  const std::filesystem::path file = folder / "samples.json";
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return false;
+  nlohmann::json before = parse_json(read_file(file)), now = parse_json(settings);
+  if (!before.is_object()) return true;
+  for (nlohmann::json* json : {&before, &now}) {
+    for (const char* key : {"count", "first"}) json->erase(key);
+  }
+  return before != now;
+}
+
+std::filesystem::path free_sample_folder(const std::filesystem::path& base,
+                                         const std::string& settings) {
+  std::filesystem::path folder = base;
+  for (int i = 2; has_other_samples(folder, settings); ++i) {
+    folder = base.string() + "-" + std::to_string(i);
+  }
+  return folder;
 }
 
 SampleOutput::SampleOutput(SampleFiles files) : files_(std::move(files)) {

@@ -52,6 +52,14 @@ class SampleOutput {
   std::vector<std::string> written_;
 };
 
+/// Whether the folder has samples that were not made as `settings` say; their number and the first
+/// index may differ, since several programs can share the work.
+[[nodiscard]] bool has_other_samples(const std::filesystem::path& folder,
+                                     const std::string& settings);
+/// `base`, `base`-2 and so on: the first folder without other samples.
+[[nodiscard]] std::filesystem::path free_sample_folder(const std::filesystem::path& base,
+                                                       const std::string& settings);
+
 /// "000012-class3-seed0.png"
 [[nodiscard]] std::string sample_name(std::int64_t index, std::int64_t label, std::uint64_t seed);
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 WORKLOADS = {"vit_tiny_patch4_32": 128, "deit_tiny_patch16_224": 32, "cpvt_tiny_peg0_224": 32,  # and their batches
-             "pervit_tiny_224": 32, "pit_tiny_32": 16, "mae_vit_base_patch16": 8, "mae_pit_tiny_32": 8}
+             "pervit_tiny_224": 32, "pit_tiny_32": 16, "mae_vit_base_patch16": 8, "mae_pit_tiny_32": 8, "dit_s_2": 8}
 WARM_UP = 2
 
 

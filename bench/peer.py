@@ -119,18 +119,21 @@ def make_subject(command):
         size = TIMM_SIZES[workload]
         model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
         return classification(model, [3, size["img_size"], size["img_size"]], model.num_classes, command)
-    from peer_models import mae
+    from peer_models import dit, mae, vae
     if workload in mae.SIZES:
         config = mae.settings(workload)
         model = mae.MAE(config)
         return Subject(model, [3, *config["img_size"]], model.predict, model)
-    from peer_models import vae
     if workload in vae.SIZES and command["mode"] == "decode":
         config = vae.SIZES[workload]
         model = vae.VAE(config)
         side = 256 // 2 ** (len(config["block_out_channels"]) - 1)
         return Subject(model, [config["latent_channels"], side, side], model.decode, None)
-    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | vae.SIZES)
+    if workload in dit.SIZES:
+        config = dit.settings(workload)
+        model = dit.Training(dit.DiT(config))
+        return Subject(model, [config["in_channels"]] + 2 * [config["input_size"]], model.predict, model)
+    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES)
     raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
 

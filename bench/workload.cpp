@@ -127,6 +127,8 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"mae_vit_base_patch16", "infer", "f32", 8},
       {"mae_pit_tiny_32", "train", "f32", 8},
       {"mae_pit_tiny_32", "infer", "f32", 8},
+      {"dit_s_2", "train", "f32", 8},
+      {"dit_s_2", "infer", "f32", 8},
       {"vae_f8", "decode", "f32", 1},
       {"loader", "load", "f32", 32},
       {"loader_pack", "load", "f32", 32},

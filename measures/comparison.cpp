@@ -95,10 +95,11 @@ MeasureRow measure(const SetFeatures& set, const Reference& reference, std::int6
   row.frechet = frechet_distance(*reference.statistics, set.statistics);
   if (set.inception_score > 0) row.inception_score = set.inception_score;
   row.accuracy = set.accuracy();
+  if (reference.spatial != nullptr && set.spatial) {
+    row.spatial_frechet = frechet_distance(*reference.spatial, *set.spatial);
+  }
   if (reference.features == nullptr) return row;
   const SetFeatures& real = *reference.features;
-  if (real.spatial && set.spatial)
-    row.spatial_frechet = frechet_distance(*real.spatial, *set.spatial);
   row.kid = kernel_distance(real.rows, set.rows);
   if (real.count() <= k || set.count() <= k) return row;
   const PrecisionRecall shares = precision_recall(real.rows, set.rows, k);

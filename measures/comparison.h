@@ -26,10 +26,17 @@ struct MeasureRow {
 /// Two sets of statistics without a network: only the distance.
 [[nodiscard]] MeasureRow measure(const FeatureStatistics& set, const FeatureStatistics& reference);
 
-/// The reference: features, or only statistics.
+/// The reference: statistics, and if its pictures are known their features.
 struct Reference {
-  const SetFeatures* features = nullptr;
   const FeatureStatistics* statistics = nullptr;
+  const FeatureStatistics* spatial = nullptr;
+  const SetFeatures* features = nullptr;
+
+  Reference(const FeatureStatistics& stored) : statistics(&stored) {}  // NOLINT: is one
+  explicit Reference(const SetFeatures& set)
+      : statistics(&set.statistics),
+        spatial(set.spatial ? &*set.spatial : nullptr),
+        features(&set) {}
 };
 
 /// Compares a set with the reference. `k` is that of precision and recall; sets with at most k

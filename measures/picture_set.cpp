@@ -185,12 +185,13 @@ PictureSet open_npz(const fs::path& path) {
         ": is not an .npz file, expected a folder of pictures, an .npz file or the name of a data "
         "set");
   const auto entries = NpzFile(bytes, path.string()).entries();
-  const bool has_pictures = std::any_of(entries.begin(), entries.end(),
-                                        [](const StoredEntry& e) { return e.name == "arr_0"; });
-  if (!has_pictures) {
-    set.statistics = read_statistics(path);
-    return set;
-  }
+  const auto has = [&](const char* name) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const StoredEntry& e) { return e.name == name; });
+  };
+  if (has("mu") || !has("arr_0")) set.statistics = read_statistics(path);
+  if (has("mu_s")) set.spatial_statistics = read_statistics(path, "_s");
+  if (!has("arr_0")) return set;
   const auto pictures = std::make_shared<NpzPictures>(path);
   set.has_labels = pictures->has_labels();
   set.images = pictures;

@@ -76,14 +76,18 @@ FeatureStatistics StatisticsSum::finish() {
   return result;
 }
 
-FeatureStatistics read_statistics(const std::filesystem::path& path) {
+FeatureStatistics read_statistics(const std::filesystem::path& path, const std::string& suffix) {
   const InputFile file(path);
-  const std::map<std::string, Tensor> arrays = NpzFile(file, path.string()).read();
+  const NpzFile arrays(file, path.string());
+  const auto has = [&](const std::string& name) {
+    const auto& entries = arrays.entries();
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const StoredEntry& entry) { return entry.name == name; });
+  };
   const auto array = [&](const char* name) {
-    const auto found = arrays.find(name);
-    check(found != arrays.end(), path.string(), ": has no array ", name,
+    check(has(name + suffix), path.string(), ": has no array ", name, suffix,
           ", expected mu and sigma (statistics) or arr_0 (pictures)");
-    return found->second.to(DType::f64).contiguous();
+    return arrays.read(name + suffix).to(DType::f64).contiguous();
   };
   FeatureStatistics result;
   result.mean = array("mu");
@@ -93,10 +97,9 @@ FeatureStatistics read_statistics(const std::filesystem::path& path) {
         ", expected [d]");
   check(result.covariance.shape() == Shape({d, d}), path.string(), ": sigma: got shape ",
         result.covariance.shape(), ", expected [", d, ", ", d, "] to fit mu");
-  const auto count = arrays.find("count"), origin = arrays.find("origin");
-  if (count != arrays.end()) result.count = static_cast<std::int64_t>(count->second.item());
-  if (origin != arrays.end()) {
-    for (const double c : origin->second.to_vector()) result.origin += static_cast<char>(c);
+  if (has("count")) result.count = static_cast<std::int64_t>(arrays.read("count").item());
+  if (has("origin")) {
+    for (const double c : arrays.read("origin").to_vector()) result.origin += static_cast<char>(c);
   }
   require_finite(result.mean, path.string() + ": mu");
   require_finite(result.covariance, path.string() + ": sigma");

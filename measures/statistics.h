@@ -42,8 +42,10 @@ class StatisticsSum {
 };
 
 /// Reads arrays `mu` [d] and `sigma` [d, d] from an .npz file, as pytorch-fid, clean-fid and the
-/// ADM suite publish them. Throws Error, starting with the path.
-[[nodiscard]] FeatureStatistics read_statistics(const std::filesystem::path& path);
+/// ADM suite publish them; with the suffix "_s" the ADM suite's of spatial features. Throws Error,
+/// starting with the path.
+[[nodiscard]] FeatureStatistics read_statistics(const std::filesystem::path& path,
+                                                const std::string& suffix = "");
 /// Writes such a file, with the arrays `count` and `origin` (a JSON text as u8) besides, which
 /// other readers ignore.
 void write_statistics(const std::filesystem::path& path, const FeatureStatistics& statistics);

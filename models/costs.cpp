@@ -13,6 +13,9 @@ std::string label_of(const Node& op) {
   return std::string(op.name.ends_with("attention") ? "softmax(q k^T) v" : op.name);
 }
 
+/// True for "layer_norm" and, with an op in the same pass, "group_norm_silu".
+bool is_norm(std::string_view op) { return op.find("_norm") != std::string_view::npos; }
+
 /// Module of an op that uses a weight, as "blocks.0.attn.qkv"; empty if it uses none.
 std::string module_of(const Node& op) {
   constexpr std::string_view leaf = ".weight";
@@ -44,7 +47,7 @@ std::vector<ModuleCost> rows_of(const std::vector<std::shared_ptr<Node>>& tape) 
     const Node& node = **op;
     std::string path = module_of(node);
     if (!path.empty()) last = path;
-    if (node.multiply_adds == 0 && !node.name.ends_with("_norm")) continue;
+    if (node.multiply_adds == 0 && !is_norm(node.name)) continue;
     if (path.empty()) {
       const std::string parent = parent_of(last);
       path = parent.empty() ? label_of(node) : parent + "." + label_of(node);

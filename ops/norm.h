@@ -36,6 +36,9 @@ struct BatchNormOptions {
 /// x [B, C, ...]; channels form `groups` consecutive groups, with statistics per image and group.
 [[nodiscard]] Tensor group_norm(const Tensor& x, std::int64_t groups, const Affine& affine,
                                 double eps = 1e-5);
+/// silu(group_norm(...)). The derivative recomputes the input of silu instead of storing it.
+[[nodiscard]] Tensor group_norm_silu(const Tensor& x, std::int64_t groups, const Affine& affine,
+                                     double eps = 1e-5);
 /// group_norm with one channel per group.
 [[nodiscard]] Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                    double eps = 1e-5);

@@ -17,8 +17,7 @@ Tensor modulated(const Tensor& x, const Tensor& parameters, std::int64_t first, 
                  const Context& ctx) {
   const std::int64_t D = x.size(2);
   const Tensor shift = vector_of(parameters, first, D);
-  // bf16 has too few digits for numbers around 1.
-  const Tensor scale = vector_of(parameters, first + 1, D).to(acc_dtype(x.dtype())) + 1;
+  const Tensor scale = vector_of(parameters, first + 1, D) + 1;
   return ops::layer_norm(x, scale, shift, eps).to(ctx.activations);
 }
 

@@ -32,7 +32,7 @@ TimestepEmbedding::TimestepEmbedding(const Scope& s, std::int64_t dim)
 Tensor TimestepEmbedding::operator()(const Tensor& t, const Context& ctx) const {
   const Tensor angles = ops::reshape(t.to(DType::f64), {t.size(0), 1}) * frequencies_;
   const Tensor waves = ops::cat({ops::cos(angles), ops::sin(angles)}, 1);  // [B, 256]
-  return fc2_(ops::silu(fc1_(waves.to(ctx.activations))));
+  return fc2_(ops::silu(fc1_(waves.to(ctx.residual()))));
 }
 
 LabelEmbedding::LabelEmbedding(const Scope& s, std::int64_t num_classes, bool has_null,
@@ -41,7 +41,7 @@ LabelEmbedding::LabelEmbedding(const Scope& s, std::int64_t num_classes, bool ha
                  .param("weight", {num_classes + (has_null ? 1 : 0), dim}, normal(0.02))) {}
 
 Tensor LabelEmbedding::operator()(const Tensor& y, const Context& ctx) const {
-  return ops::embedding(table_, y).to(ctx.activations);
+  return ops::embedding(table_, y).to(ctx.residual());
 }
 
 }  // namespace fovea

@@ -1,4 +1,5 @@
-// The condition of a diffusion model: vectors for the time step and the class of each image.
+// The condition of a diffusion model: vectors for the time step and the class of each image, in the
+// dtype of the residual stream, because its rounding errors reach all tokens of the image.
 #pragma once
 
 #include "models/context.h"

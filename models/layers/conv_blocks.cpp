@@ -3,7 +3,6 @@
 #include "models/layers/conv_blocks.h"
 
 #include "models/layers/tokens.h"
-#include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
 #include "ops/norm.h"
@@ -40,7 +39,9 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
   return ops::group_norm(x, groups_, {weight_, bias_}, kEps);
 }
 
-Tensor GroupNorm::silu(const Tensor& x) const { return ops::silu((*this)(x)); }
+Tensor GroupNorm::silu(const Tensor& x) const {
+  return ops::group_norm_silu(x, groups_, {weight_, bias_}, kEps);
+}
 
 ConvResidualBlock::ConvResidualBlock(const Scope& s, std::int64_t in, std::int64_t out,
                                      std::int64_t groups)

@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "ops/elementwise/activation_functors.h"
 #include "ops/elementwise/map.h"
 #include "ops/kernels.h"
 #include "ops/norm/affine.h"
@@ -46,6 +47,22 @@ PlanesCall call_of(const Saved& s, const PlaneNorm& norm) {
           .rstd = s.rstd.raw(),
           .weight = s.weight.raw(),
           .bias = s.bias.raw()};
+}
+
+/// w h + b, or with relu its positive part.
+Tensor normalised(const Saved& s, const PlaneNorm& norm) {
+  const Tensor y = empty(s.x.shape(), s.x.options());
+  PlanesCall call = call_of(s, norm);
+  call.out = y.raw();
+  kernels(y.device()).norm.normalise(call);
+  return y;
+}
+
+/// The gradient before silu.
+Tensor before_silu(const Saved& s, const PlaneNorm& norm, const Tensor& dy) {
+  const Tensor y = normalised(s, norm);
+  map_into(y, SiluGrad{}, y, dy);
+  return y;
 }
 
 /// mean(w g) and mean(w g h) of every set, [sets, 2], from the planes' sums [B, C, 2].
@@ -115,17 +132,16 @@ Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine
   const Saved s{packed(x), moments.mean.to(acc.dtype), rstd.to(acc.dtype),
                 affine_or(affine.weight, {norm.sets.channels}, 1, acc),
                 affine_or(affine.bias, {norm.sets.channels}, 0, acc)};
-  const Tensor y = empty(s.x.shape(), s.x.options());
-  PlanesCall call = call_of(s, norm);
-  call.out = y.raw();
-  kernels(x.device()).norm.normalise(call);
+  const Tensor y = normalised(s, norm);
+  if (norm.silu) map_into(y, Silu{}, y);
   const DType weight_dtype = affine.weight.defined() ? affine.weight.dtype() : acc.dtype;
   const DType bias_dtype = affine.bias.defined() ? affine.bias.dtype() : acc.dtype;
   return record(op, y, {x, affine.weight, affine.bias}, {s.x, s.mean, s.rstd, s.weight, s.bias},
                 [norm, weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
                   const auto kept = g.saved;
                   const Saved saved{kept[0], kept[1], kept[2], kept[3], kept[4]};
-                  const Grads grads = differentiate(saved, norm, g.dy);
+                  const Tensor dy = norm.silu ? before_silu(saved, norm, g.dy) : g.dy;
+                  const Grads grads = differentiate(saved, norm, dy);
                   return {grads[0], grads[1].to(weight_dtype), grads[2].to(bias_dtype)};
                 });
 }

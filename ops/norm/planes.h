@@ -34,6 +34,7 @@ struct PlaneNorm {
   double eps = 0;
   bool constant_statistics = false;
   bool relu = false;  ///< y = relu(...); the derivative recomputes y, since it reads x anyway
+  bool silu = false;  ///< y = silu(...), in place; the derivative recomputes the input of silu
 };
 /// Records the normalisation of x by these moments as `op`.
 [[nodiscard]] Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,

@@ -157,6 +157,22 @@ OpCases batch_norm_cases() {
 
 OpCases group_norm_cases() {
   return {
+      {"group_norm_silu",
+       "three groups",
+       {{2, 6, 3, 5}, {6}, {6}},
+       [](X x) {
+         return ops::group_norm_silu(x[0], 3, {x[1], x[2]}, 1e-6);
+       }},
+      {"group_norm_silu",
+       "repeated input",
+       {{2, 4, 3}, {4}},
+       [](X x) {
+         return ops::group_norm_silu(x[0], 2, {x[1], x[1]}) * x[0];
+       }},
+      {"group_norm_silu",
+       "no images",
+       {{0, 4, 3}},
+       [](X x) { return ops::group_norm_silu(x[0], 2, {}); }},
       {"group_norm",
        "three groups",
        {{2, 6, 5}, {6}, {6}},

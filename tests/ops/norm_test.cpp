@@ -9,6 +9,7 @@
 #include "engine/parallel.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
+#include "ops/reduce.h"
 #include "ops/view.h"
 
 using namespace fovea;
@@ -169,6 +170,23 @@ TEST_CASE("batch norm in evaluation uses the running statistics and leaves them 
   const Tensor y = ops::batch_norm(x, {}, {mean, variance}, {.training = false, .eps = 0});
   CHECK(y.to_vector() == Values{2, 0});
   CHECK(mean.to_vector() == Values{1, 5});
+}
+
+TEST_CASE("group norm with silu is group norm and then silu, forward and backward") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto run = [&](bool fused) {
+      const Tensor x = rand_normal({2, 6, 5, 7}, {1, 2}, {11}).to(dtype).set_requires_grad();
+      const Tensor weight = rand_normal({6}, {1, 1}, {12}).set_requires_grad();
+      const Tensor bias = rand_normal({6}, {0, 1}, {13}).set_requires_grad();
+      const ops::Affine affine{weight, bias};
+      const Tensor y = fused ? ops::group_norm_silu(x, 3, affine, 1e-6)
+                             : ops::silu(ops::group_norm(x, 3, affine, 1e-6));
+      backward(ops::sum(y * rand_normal(y.shape(), {0, 1}, {14}).to(dtype)));
+      return std::vector{y.to_vector(), x.grad().to_vector(), weight.grad().to_vector(),
+                         bias.grad().to_vector()};
+    };
+    CHECK(run(true) == run(false));
+  }
 }
 
 TEST_CASE("batch norm with relu is batch norm and then relu, forward and backward") {

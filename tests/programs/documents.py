@@ -20,8 +20,8 @@ import tempfile
 import time
 import zlib
 
-PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "encode", "pack", "evaluate", "predict",
-            "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
+PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "encode", "sample", "measure", "pack",
+            "evaluate", "predict", "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
 TRAINING = PROGRAMS[:5]
 CTEST_FLAGS = {"-R": True, "-L": True, "-V": False, "-E": True, "-LE": True, "-j": True}
 VERB_FLAGS = {"test": {"--quick": False, **CTEST_FLAGS}, "build": {}, "format": {"--check": False}, "tidy": {}, "help": {}}

@@ -75,6 +75,12 @@ def check_files(table):
     expected = {"count": 40, "seed": 0, "sampler": "ddpm", "cfg_scale": 4.0, "num_sampling_steps": 3, "dataset": "builtin"}
     table.note("samples.json tells how", {k: said.get(k) for k in expected if said.get(k) != expected[k]})
     table.note("the output names the files", "" if "grid.png" in result.stdout else result.stdout)
+    result = table.run(table.run_folder, *FAST, "--seed", "5", "--count", "1")
+    made = (table.run_folder / "samples-2/000000-class0-seed5.png").exists() and not list(output.glob("*seed5*"))
+    table.note("samples made otherwise go to another folder", "" if made else result.stderr or result.stdout)
+    result = table.run(table.run_folder, *FAST, "--seed", "6", "--output", output)
+    refused = result.returncode == 1 and "another --output" in result.stderr
+    table.note("... and are refused in a folder of others", "" if refused else result.stderr or "accepted")
 
 
 def check_independence(table):
@@ -225,7 +231,8 @@ def check_chain(table):
     steps = [("train_vae", [*tiny_model("train_vae"), *short, "--output", vae]),
              ("train_vae", [*tiny_model("train_vae"), *short, "--seed", "7", "--output", other]),
              ("encode", ["--dataset", "builtin", "--fraction", "0.002", "--vae", vae, "--output", file]),
-             ("train_diffusion", [*LATENT, "--data-dir", file, "--max-steps", "2", "--output", run]),
+             ("train_diffusion", [*LATENT, "--model-args", '{"in_chans": 3}', "--data-dir", file, "--max-steps", "2",
+                                  "--output", run]),
              ("sample", [run, *FAST, "--vae", vae, "--classes", "4", "--count", "3", "--npz", table.folder / "chain.npz"])]
     for program, flags in steps:
         result = table.run(*flags, program=program)

@@ -85,6 +85,13 @@ const std::vector<Ablation>& ablations() {
       {"mae_vit_tiny_patch8_32", {{"norm_pix_loss", "true"}}},
       {"mae_vit_tiny_patch8_32", {{"pos_embed", "learned"}}},
       {"mae_pit_tiny_32", {{"pos_embed", "learned"}}},
+      {"dit_s_8_32", {}},
+      {"dit_s_8_32", {{"pos_embed", "learned"}}},
+      {"dit_s_8_32", {{"learn_sigma", "false"}}},
+      {"dit_s_8_32", {{"class_dropout_prob", "0"}}, {{"cfg-scale", "1"}}},
+      {"dit_s_8_32", {}, {{"noise-schedule", "squaredcos_cap_v2"}, {"rescale-vb", "true"}}},
+      {"dit_s_8_32", {}, {{"grad-accum-steps", "2"}, {"epochs", "10"}}},
+      {"dit_s_8_32", {}, {{"grad-checkpointing", "true"}}},
   };
   return rows;
 }
@@ -158,6 +165,7 @@ TrainConfig config_of(const Ablation& row) {
   c.model.drop_path = c.images.augment.flip = 0;
   c.task = config_for(task_kind(row.model)).task;
   c.images.augment.crop_padding = 0;
+  if (row.model.starts_with("dit")) c.run.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
   c.rate.lr = 1e-2;
   c.schedule.warmup_epochs = 0;
   c.schedule.epochs = 5;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "engine/autograd.h"
 #include "engine/upload.h"
@@ -11,7 +10,7 @@
 #include "models/model_as.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
-#include "train/loop/read_together.h"
+#include "train/tasks/image_keys.h"
 
 namespace fovea {
 namespace {
@@ -54,8 +53,8 @@ TaskInfo diffusion_info(bool learns_variances) {
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
   if (learns_variances) {
     info.loss_parts = {"mse", "vb"};
-    info.measures.push_back({.name = "mse", .title = "error of the noise"});
-    info.measures.push_back({.name = "vb", .title = "variational bound, bits"});
+    info.measures.push_back({.name = "mse", .title = "mse"});
+    info.measures.push_back({.name = "vb", .title = "vb (bits)"});
   }
   info.needs_labels = info.has_data_classes = true;
   info.pictures = "Samples";
@@ -66,19 +65,15 @@ TaskInfo diffusion_info(bool learns_variances) {
 
 DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices, const Shape& input,
                               std::int64_t steps) {
-  std::map<std::int64_t, std::uint64_t> met;
+  const Shape image{1, input[0], input[1], input[2]};
   std::vector<double> t, drop;
   std::vector<Tensor> noise, latent;
-  const Shape image{1, input[0], input[1], input[2]};
-  for (std::int64_t b = 0; b < indices.size(0); ++b) {
-    const std::int64_t index = indices.data<std::int64_t>()[b];
-    const std::uint64_t own =
-        stream_of(key.stream, static_cast<std::uint64_t>(index), met[index]++);
-    Rng rng(key.seed, own);
+  for (const RandomKey& own : keys_of_images(key, indices)) {
+    Rng rng(own.seed, own.stream);
     t.push_back(static_cast<double>(rng.below(steps)));
     drop.push_back(rng.uniform());
-    noise.push_back(rand_normal(image, {0, 1}, {key.seed, stream_of(own)}));
-    latent.push_back(rand_normal(image, {0, 1}, {key.seed, stream_of(own, kLatentStream)}));
+    noise.push_back(rand_normal(image, {0, 1}, {own.seed, stream_of(own.stream)}));
+    latent.push_back(rand_normal(image, {0, 1}, {own.seed, stream_of(own.stream, kLatentStream)}));
   }
   return {from_values({std::ssize(t)}, t, {DType::i64, {}}), ops::cat(noise, 0),
           ops::cat(latent, 0), from_values({std::ssize(drop)}, drop)};

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Runs `measure` on small sets of pictures, good and bad.
+
+    tests/programs/measure.py [--build build]
+    tests/programs/measure.py --fake build/fake      the same numbers on the fake CUDA device
+
+Trains a tiny classifier, measures folders and .npz files with it, and checks tables, JSON, statistics files,
+errors, interruption, and that threads and batch sizes change nothing. Prints one line per check.
+"""
+import argparse
+import json
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+
+def png(pixels, width):
+    """An RGB picture from rows of bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + pixels[i:i + 3 * width] for i in range(0, len(pixels), 3 * width))
+    header = struct.pack(">IIBBBBB", width, len(pixels) // (3 * width), 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def drawn(index, size=16):
+    """A picture that differs from all others."""
+    return bytes((37 * index + 11 * (i % 3) + i * (3 + index % 5)) * (1 + index) % 256 for i in range(3 * size * size))
+
+
+def write_set(folder, first, count, size=16, named=False):
+    folder.mkdir(parents=True)
+    for i in range(count):
+        name = f"{i:06}-class{i % 10}-seed5.png" if named else f"{i}.png"
+        (folder / name).write_bytes(png(drawn(first + i, size), size))
+    return folder
+
+
+def distance(result):
+    """The samples' Frechet distance."""
+    comparison = result["comparisons"][0]
+    return comparison["rows"][0][comparison["distance"]]
+
+
+class Checks:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.failed = build, folder, 0
+
+    def that(self, what, ok, seen=""):
+        self.failed += not ok
+        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else ': ' + str(seen)[-400:]}", flush=True)
+
+    def run(self, *flags, program="measure", build=None):
+        return subprocess.run([(build or self.build) / program, *map(str, flags)], capture_output=True, text=True,
+                              timeout=300, cwd=self.folder)
+
+    def measured(self, *flags, **where):
+        """The JSON and the table of a call that succeeds."""
+        file = self.folder / "measured.json"
+        file.unlink(missing_ok=True)
+        done = self.run(*flags, "--json", file, **where)
+        if done.returncode != 0:
+            self.that(f"measure {flags}", False, done.stderr)
+            return None, ""
+        return json.loads(file.read_text()), done.stdout
+
+    def fails(self, what, word, *flags, code=1):
+        before = set(self.folder.rglob("*"))
+        done = self.run(*flags)
+        lines = done.stderr.strip().splitlines()
+        ok = done.returncode == code and len(lines) == 1 and lines[0].startswith("error: ") and word in lines[0]
+        left = [path.name for path in self.folder.rglob("*") if path not in before]
+        self.that(f"error: {what}", ok and not left, (done.returncode, done.stderr, left))
+
+
+def check_good(checks, folder, run):
+    samples, real = write_set(folder / "samples", 0, 24, named=True), write_set(folder / "real", 100, 30)
+    (samples / "grid.png").write_bytes(png(drawn(3, 64), 64))
+    (samples / "samples.json").write_text(json.dumps({"sampler": "ddim", "num_sampling_steps": 50, "cfg_scale": 4.0,
+                                                      "seed": 5}))
+    result, table = checks.measured(samples, real, "--features", run)
+    comparison = result["comparisons"][0]
+    rows = {row["set"]: row for row in comparison["rows"]}
+    checks.that("samples, floor and ceiling stand in one table", list(rows) == ["samples", "floor", "ceiling"], rows)
+    checks.that("grid.png is no sample", rows["samples"]["count"] == 24 and rows["ceiling"]["count"] == 24, rows)
+    checks.that("without --real the floor is one half against the other", rows["floor"]["count"] == 15, rows)
+    checks.that("features of a run are FD, never FID",
+                comparison["distance"] == "FD(run, last)" and "FD(run, last)" in table and "FID" not in table, table)
+    made_by = "sampler ddim, steps 50, guidance 4.0, seed 5"
+    checks.that("the table says how the samples were made", made_by in table, table)
+    checks.that("the JSON has hash, protocol, k and the samples' settings",
+                len(comparison["sha256"]) == 64 and comparison["k"] == 3 and result["samples"]["seed"] == 5 and
+                "32x32" in comparison["protocol"], comparison)
+    checks.that("conditional accuracy comes from the names", 0 <= rows["samples"]["conditional_accuracy"] <= 1, rows)
+    checks.that("few pictures are noted", any("not more than the 24 features" in note for note in comparison["notes"]),
+                comparison["notes"])
+    own, _ = checks.measured(samples, samples, "--features", run)
+    row = own["comparisons"][0]["rows"][0]
+    checks.that("a set against itself: distance 0, precision and recall 1",
+                abs(distance(own)) < 1e-6 and row["precision"] == row["recall"] == 1, row)
+    for flags in (["--threads", "1"], ["--threads", "2"], ["--batch-size", "5"], ["--workers", "0"]):
+        other, _ = checks.measured(samples, real, "--features", run, *flags)
+        checks.that(f"{' '.join(flags)} changes no bit", other == result, other)
+    other, _ = checks.measured(samples, real, "--features", run, "--real", write_set(folder / "more", 200, 9))
+    checks.that("--real is the floor", other["comparisons"][0]["rows"][1]["count"] == 9, other)
+    return samples, real, result
+
+
+def check_statistics(checks, folder, run, samples, real, result):
+    file = folder / "real.npz"
+    done = checks.run(real, "--features", run, "--save-statistics", file)
+    checks.that("one set alone saves its statistics", done.returncode == 0 and file.exists(), done.stderr)
+    by_file, _ = checks.measured(samples, file, "--features", run)
+    ours, theirs = distance(by_file), distance(result)
+    checks.that("statistics give the pictures' distance", abs(ours - theirs) < 1e-9 + 1e-9 * theirs, (ours, theirs))
+    checks.that("statistics have no floor, and the notes say so",
+                any("no floor" in note for note in by_file["comparisons"][0]["notes"]), by_file)
+    both = checks.run(file, file)
+    checks.that("two statistics need no network", both.returncode == 0 and "Frechet distance" in both.stdout and
+                "FID" not in both.stdout, both.stdout + both.stderr)
+    train(checks, folder / "again", "--seed", "9")
+    checks.fails("statistics of other weights", "has statistics of the weights", samples, file, "--features",
+                 folder / "again")
+
+
+def train(checks, run, *flags):
+    done = checks.run("--model", "vit_tiny_patch8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2",
+                      "--max-steps", "2", "--workers", "0", "--no-report", "--output", run, *flags,
+                      program="train_cifar")
+    checks.that("a tiny classifier trains", done.returncode == 0, done.stderr)
+
+
+def check_bad(checks, folder, run, samples, real):
+    features = ["--features", run]
+    checks.fails("no network", "--features RUN", samples, real, code=2)
+    checks.fails("one set", "expected SAMPLES and REFERENCE", samples, *features, code=2)
+    checks.fails("three sets", "got 3 sets", samples, real, real, *features, code=2)
+    checks.fails("an unknown protocol", "pytorch-fid", samples, real, *features, "--protocol", "tf", code=2)
+    checks.fails("k of 0", "--k", samples, real, *features, "--k", "0", code=2)
+    checks.fails("a missing folder", "none: does not exist", samples, "none", *features)
+    checks.fails("a missing run", "nowhere", samples, real, "--features", "nowhere")
+    checks.fails("weights that are not Inception's", "is not the Inception network", samples, real, "--inception",
+                 run / "last.safetensors")
+    empty = folder / "empty"
+    empty.mkdir()
+    checks.fails("a folder without pictures", "contains no", samples, empty, *features)
+    one = write_set(folder / "one", 0, 1)
+    checks.fails("one picture", "expected at least 2", one, real, *features)
+    broken = write_set(folder / "broken", 0, 5)
+    (broken / "3.png").write_bytes(b"no picture")
+    checks.fails("a broken picture", "3.png", broken, real, *features)
+    few, table = checks.measured(write_set(folder / "few", 0, 3), real, *features)
+    row = few["comparisons"][0]["rows"][0]
+    checks.that("three pictures have no precision and recall at k = 3, and the table says why",
+                "precision" not in row and "need more than k = 3" in table, table)
+    mixed = write_set(folder / "mixed", 0, 6, size=24)
+    (mixed / "9.png").write_bytes(png(drawn(1, 40), 40))
+    _, table = checks.measured(mixed, real, *features)
+    checks.that("other sizes are noted", "24x24" in table and "crop and resize" in table, table)
+    data = bytearray((run / "last.safetensors").read_bytes())
+    length = struct.unpack("<Q", data[:8])[0]
+    begin, end = (8 + length + offset for offset in json.loads(data[8:8 + length])["norm.weight"]["data_offsets"])
+    for name, value, word in [("nan", float("nan"), "NaN"), ("huge", 3e38, "not finite")]:
+        data[begin:end] = struct.pack("<f", value) * ((end - begin) // 4)
+        (folder / f"{name}.safetensors").write_bytes(data)
+        checks.fails(f"weights with {name} values", word, samples, real, "--features", folder / f"{name}.safetensors")
+
+
+def check_interrupt(checks, folder, run):
+    many = write_set(folder / "many", 0, 400)
+    file = folder / "never.json"
+    command = [checks.build / "measure", many, many, "--features", run, "--json", file, "--batch-size", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
+    time.sleep(0.4)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    ended = process.returncode in (-signal.SIGINT, 130) or (process.returncode == 0 and file.exists())
+    left = [path.name for path in folder.iterdir() if ".tmp" in path.name]
+    checks.that("Ctrl-C ends it and leaves no part of a file", ended and not left, (process.returncode, left))
+
+
+def check_fake_cuda(checks, fake, run, samples, real, result):
+    on_cuda, _ = checks.measured(samples, real, "--features", run, "--device", "cuda", build=fake)
+    if on_cuda is None:
+        return
+    pairs = [(a[key], b[key]) for a, b in zip(on_cuda["comparisons"][0]["rows"], result["comparisons"][0]["rows"])
+             for key in (result["comparisons"][0]["distance"], "inception_score")]
+    checks.that("--device cuda gives the same", all(abs(a - b) <= 1e-4 * max(1, abs(b)) for a, b in pairs), pairs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    parser.add_argument("--fake", type=pathlib.Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        checks = Checks(arguments.build.resolve(), folder)
+        run = folder / "run"
+        train(checks, run)
+        samples, real, result = check_good(checks, folder, run)
+        if arguments.fake:
+            check_fake_cuda(checks, arguments.fake.resolve(), run, samples, real, result)
+            sys.exit(bool(checks.failed))
+        check_statistics(checks, folder, run, samples, real, result)
+        check_bad(checks, folder, run, samples, real)
+        check_interrupt(checks, folder, run)
+        sys.exit(bool(checks.failed))
+
+
+if __name__ == "__main__":
+    main()
