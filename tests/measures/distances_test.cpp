@@ -59,6 +59,14 @@ TEST_CASE("statistics do not depend on batches, not even in the last bit") {
   CHECK(a.covariance.to_vector() == b.covariance.to_vector());
 }
 
+TEST_CASE("blocks of different means are merged: their distance is variance too") {
+  Tensor x = zeros({2048, 1}, kF64);
+  ops::slice(x, 0, 1024, 2048).fill_(2);
+  const FeatureStatistics s = statistics_of(x);
+  CHECK(s.mean.at(0) == doctest::Approx(1).epsilon(1e-14));
+  CHECK(s.covariance.at(0) == doctest::Approx(2048.0 / 2047).epsilon(1e-13));
+}
+
 TEST_CASE("a mean far from 0 costs the covariance no digits") {
   const Tensor x = random_vectors(2500, 3, 9);
   const Tensor near = statistics_of(x).covariance, far = statistics_of(x + 1e6).covariance;
