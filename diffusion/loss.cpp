@@ -14,24 +14,38 @@
 namespace fovea {
 namespace {
 
-/// An approximation of the normal distribution function, as in the official code.
-Tensor approximate_cdf(const Tensor& x) {
-  const Tensor u = std::sqrt(2 / M_PI) * (x + 0.044715 * (x * x * x));
-  return 0.5 * (ops::tanh(u) + 1.0);
-}
+/// u of the approximate normal distribution function (1 + tanh(u)) / 2 of the official code.
+Tensor tanh_argument(const Tensor& x) { return std::sqrt(2 / M_PI) * (x + 0.044715 * (x * x * x)); }
 
-Tensor safe_log(const Tensor& x) { return ops::log(ops::clamp(x, 1e-12, 1e30)); }
+/// Logarithms of the probabilities above the lower edge of a level, below its upper one, between.
+struct LevelLogs {
+  Tensor above, below, between;
+};
+
+/// From u at both edges. In f32 the difference of two values of the distribution function has no
+/// digits left in its tails, so it is taken as sigmoid(a) - sigmoid(b) =
+/// sigmoid(a) sigmoid(-b) (1 - exp(b - a)). f64 keeps the form, and the rounding, of the official
+/// code.
+LevelLogs level_logs(const Tensor& upper, const Tensor& lower) {
+  if (upper.dtype() == DType::f64) {
+    const Tensor high = 0.5 * (ops::tanh(upper) + 1.0), low = 0.5 * (ops::tanh(lower) + 1.0);
+    const auto log = [](const Tensor& p) { return ops::log(ops::clamp(p, 1e-12, 1)); };
+    return {log(-low + 1.0), log(high), log(high - low)};
+  }
+  const Tensor below = ops::logsigmoid(2 * upper), above = ops::logsigmoid(-2 * lower);
+  const Tensor between = below + above + ops::log(-ops::exp(2 * (lower - upper)) + 1.0);
+  const auto bounded = [](const Tensor& log_p) { return ops::clamp(log_p, std::log(1e-12), 0); };
+  return {bounded(above), bounded(below), bounded(between)};
+}
 
 /// -log p(x_0) under a Gaussian that is discretised to 256 levels in [-1, 1]. centred: x_0 - mean.
 Tensor decoder_nll(const Tensor& x0, const Tensor& centred, const Tensor& log_variance) {
   const Tensor inverse_deviation = ops::exp(log_variance * -0.5);
-  const Tensor upper = approximate_cdf(inverse_deviation * (centred + 1.0 / 255));
-  const Tensor lower = approximate_cdf(inverse_deviation * (centred - 1.0 / 255));
-  const Tensor darkest = safe_log(upper), brightest = safe_log(-lower + 1.0);
-  const Tensor between = safe_log(upper - lower);
+  const LevelLogs logs = level_logs(tanh_argument(inverse_deviation * (centred + 1.0 / 255)),
+                                    tanh_argument(inverse_deviation * (centred - 1.0 / 255)));
   const Tensor is_darkest = ops::less(x0, full({1}, -0.999, x0.options()));
   const Tensor is_brightest = ops::greater(x0, full({1}, 0.999, x0.options()));
-  return -ops::where(is_darkest, darkest, ops::where(is_brightest, brightest, between));
+  return -ops::where(is_darkest, logs.below, ops::where(is_brightest, logs.above, logs.between));
 }
 
 /// The bound's term at each image's step, in bits. error: of the predicted noise.

@@ -142,6 +142,24 @@ TEST_CASE("at step 0 the darkest and the brightest level reach to infinity") {
   }
 }
 
+TEST_CASE("in f32 the likelihood of a level keeps its digits in the tails") {
+  Case c;
+  c.images.t = steps_of({0, 0, 0, 0});
+  for (const double scale : {0.0, 2.0, 4.0}) {  // up to probabilities near the bound of 1e-12
+    CAPTURE(scale);
+    const Tensor far = c.images.noise + scale;
+    const Tensor output = ops::cat({far, ops::slice(c.output, 1, 2, 4)}, 1);
+    const auto vb = [&](DType dtype) {
+      const NoisedImages images{c.images.x0.to(dtype), c.images.t, c.images.noise.to(dtype)};
+      return diffusion_loss(c.process, images, output.to(dtype)).vb;
+    };
+    const Tensor single = vb(DType::f32), full_precision = vb(DType::f64);
+    for (std::int64_t b = 0; b < 4; ++b) {
+      CHECK(single.at(b) == doctest::Approx(full_precision.at(b)).epsilon(1e-5));
+    }
+  }
+}
+
 TEST_CASE("the bound's gradient reaches the variances only") {
   const Case c;
   const Tensor output = c.output.detach().clone();
