@@ -44,6 +44,7 @@ WeightsKey key_of(const LoadRequest& request) {
   WeightsKey key(request.weights_key, request.key_is_shared);
   key.is_averaged =
       request.use_ema && !request.checkpoint.empty() && !fs::is_directory(request.checkpoint);
+  key.prefers_averaged = request.prefers_ema;
   return key;
 }
 

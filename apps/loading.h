@@ -32,6 +32,7 @@ struct LoadRequest {
   std::vector<double> mean, std;
   std::optional<double> crop_pct;
   std::string crop_mode, interpolation;
+  bool prefers_ema = false;    ///< of a file with several sets, the averaged weights
   bool reads_pictures = true;  ///< false: without notices about the preparation of images
   bool verbose = false;        ///< errors list all names of tensors
   bool key_is_shared = false;  ///< weights_key applies to several checkpoints

@@ -146,6 +146,7 @@ SampleCommand read_sample_command(int argc, char** argv) {
   check_usage(named <= 1, "sample: got ", named, " models, expected one: RUN or --checkpoint FILE");
   if (!line.arguments.empty()) c.load.checkpoint = line.arguments.front();
   check_command(c);
+  c.load.prefers_ema = !c.given.contains("use-ema");
   if (!c.given.contains("use-ema")) c.load.use_ema = has_averages(c.load.checkpoint);
   return c;
 }

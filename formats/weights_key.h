@@ -17,6 +17,7 @@ struct WeightsKey {
   /// Without a name: the averaged weights of timm's or DeiT's checkpoints, state_dict_ema or
   /// model_ema.
   bool is_averaged = false;
+  bool prefers_averaged = false;  ///< without a name: these if there are any
 
   WeightsKey() = default;
   template <class Text>

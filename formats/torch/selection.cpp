@@ -216,7 +216,7 @@ Selection select_dictionary(const Pickle& pickle, const WeightsKey& key, const s
   drop_wrappers(all);
   const std::size_t count = all.choices.size();
   const bool keyless = key.name.empty() && !key.is_averaged;
-  if (key.is_averaged && key.name.empty()) {
+  if ((key.is_averaged || key.prefers_averaged) && key.name.empty()) {
     if (const auto averages = find_averages(pickle, where)) return *averages;
   }
   std::string misses = " is not in it";

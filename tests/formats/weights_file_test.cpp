@@ -199,11 +199,17 @@ TEST_CASE("averages are taken from where timm and DeiT keep them") {
   };
   WeightsKey key;
   key.is_averaged = true;
+  WeightsKey preferring;
+  preferring.prefers_averaged = true;
   for (const char* const name : {"state_dict_ema", "model_ema", "ema"}) {
     CHECK(read_weights(file_of(name), key).tensors.at("x").at(0) == 2);
+    CHECK(read_weights(file_of(name), preferring).tensors.at("x").at(0) == 2);
   }
+  CHECK(contains(message_of([&] { (void)read_weights(file_of("other"), preferring); }),
+                 "--weights-key selects one of"));
   CHECK(contains(message_of([&] { (void)read_weights(file_of("other"), key); }),
                  "has no averaged weights, state_dict_ema, model_ema or ema, but \"state_dict\""));
   write_safetensors(folder / "b.safetensors", {{"x", full({2}, 3)}});
   CHECK(contains(read_weights(folder / "b.safetensors", key).note, "--use-ema finds no averages"));
+  CHECK(read_weights(folder / "b.safetensors", preferring).note.empty());
 }
