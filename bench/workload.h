@@ -32,9 +32,9 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  /// One repetition. Training: the task's random draws, its loss (cross-entropy, the error of masked
-  /// patches, the hybrid loss of diffusion), backward, AdamW. Inference: forward. Loading: images().
-  /// Decoding: latents to images. Returns after the device has finished.
+  /// One repetition. Training: the task's random draws, its loss (cross-entropy, the error of
+  /// masked patches, the hybrid loss of diffusion), backward, AdamW. Inference: forward. Loading:
+  /// images(). Decoding: latents to images. Returns after the device has finished.
   void step();
   [[nodiscard]] std::int64_t images() const;      ///< images per step
   [[nodiscard]] std::int64_t parameters() const;  ///< trained parameters; 0 for a loader
