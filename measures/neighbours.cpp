@@ -39,10 +39,11 @@ void gather(std::vector<Nearest>& nearest, std::size_t most, const Points& point
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t self = first + i;
       Nearest& list = nearest[static_cast<std::size_t>(self)];
+      const double own = points.square(self);
       for (std::int64_t j = 0; j < columns; ++j) {
         if (other + j == self) continue;
         const double product = across ? block.at(j, i) : block.at(i, j);
-        insert(list, most, points.square(self) + points.square(other + j) - 2 * product, other + j);
+        insert(list, most, own + points.square(other + j) - 2 * product, other + j);
       }
     }
   });

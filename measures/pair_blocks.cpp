@@ -30,8 +30,7 @@ void visit_blocks(const Tensor& a, const Tensor& b, bool upper, DType dtype,
   for (std::int64_t row = 0; row < a.size(0); row += kPairBlockRows) {
     const Tensor left = block_of(a, row, dtype);
     for (std::int64_t column = upper ? row : 0; column < b.size(0); column += kPairBlockRows) {
-      const Tensor products = ops::matmul(left, block_of(b, column, dtype), {.b = true});
-      visit({row, column, products.to(DType::f64)});
+      visit({row, column, ops::matmul(left, block_of(b, column, dtype), {.b = true})});
     }
   }
 }

@@ -11,16 +11,28 @@
 namespace fovea {
 
 /// The products of the rows [row, row + m) of one set with the rows [column, column + n) of
-/// another.
-struct PairBlock {
-  std::int64_t row = 0, column = 0;
-  Tensor products;  ///< f64 [m, n], computed in f64 or in the vectors' own type
+/// another, f64 [m, n], computed in f64 or in the vectors' own type.
+class PairBlock {
+ public:
+  PairBlock(std::int64_t first_row, std::int64_t first_column, const Tensor& products)
+      : row(first_row),
+        column(first_column),
+        products_(products.to(DType::f64).contiguous()),
+        rows_(products_.size(0)),
+        columns_(products_.size(1)),
+        values_(products_.data<double>()) {}
 
-  [[nodiscard]] std::int64_t rows() const { return products.size(0); }
-  [[nodiscard]] std::int64_t columns() const { return products.size(1); }
+  const std::int64_t row, column;
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+  [[nodiscard]] std::int64_t columns() const { return columns_; }
   [[nodiscard]] double at(std::int64_t i, std::int64_t j) const {
-    return products.data<double>()[i * columns() + j];
+    return values_[i * columns_ + j];
   }
+
+ private:
+  Tensor products_;
+  std::int64_t rows_, columns_;
+  const double* values_;
 };
 
 inline constexpr std::int64_t kPairBlockRows = 1024;
