@@ -172,7 +172,7 @@ OWN_FLAGS = {
                   (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
                   (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
     "train_vae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                  (["--model", "vae_f9"], "vae_f8"), (["--mask-ratio", "0.5"], "mask"),
+                  (["--model", "vae_f9"], "did you mean vae_f"), (["--mask-ratio", "0.5"], "mask"),
                   (["--kl-weight", "-1"], "kl-weight"), (["--kl-weight", "nan"], "kl-weight"),
                   (["--block-out-channels", "4,x"], "block-out-channels"),
                   (["--block-out-channels", "4,5"], "norm_num_groups"), (["--block-out-channels="], ""),
@@ -341,7 +341,7 @@ def run_cases(cases, program, folder):
               "give it to --finetune or --initial-checkpoint instead of --resume")
     larger = ["--depth", "2"] if program in TRANSFORMERS else ["--layers-per-block", "2"]
     cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint",
-                                                            weights), "blocks.1")
+                                                            weights), "blocks.1" if program in TRANSFORMERS else "resnets.1")
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
         path.write_bytes(content)

@@ -102,6 +102,16 @@ TEST_CASE("training a VAE lowers its error") {
   CHECK(losses.back() < 0.8 * losses.front());
 }
 
+TEST_CASE("every data set's defaults fit a VAE") {
+  for (const char* dataset : {"builtin", "cifar10", "cifar100", "folder"}) {
+    CAPTURE(dataset);
+    const auto run = resolve_run({{"dataset", dataset}, {"data-dir", "none"}},
+                                 {.task = TaskKind::autoencoding});
+    check_config(run.config);
+    CHECK(task_kind(run.config.model.name) == TaskKind::autoencoding);
+  }
+}
+
 TEST_CASE("a VAE is trained on pixels from -1 to 1 only") {
   TrainConfig config = tiny_vae_config();
   check_config(config);
