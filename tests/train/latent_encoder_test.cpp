@@ -33,7 +33,7 @@ struct VaeFile {
                                                         4));
   std::filesystem::path path = folder / "vae.safetensors";
 
-  VaeFile() { weights_file(path, *model, {}, {}).write(); }
+  VaeFile() { weights_file(path, *model, state_of(*model), {}).write(); }
 };
 
 TrainConfig config_with(const VaeFile& vae, std::int64_t side = 4) {
@@ -78,7 +78,7 @@ TEST_CASE("a diffusion model trains on latents of images of the VAE's size") {
 TEST_CASE("a model that does not take the VAE's latents is refused") {
   const VaeFile vae;
   TrainConfig config = config_with(vae);
-  config.model.settings["in_chans"] = "4";
+  config.model.settings["model_args"] = R"({"in_chans": 4})";
   Notices notices;
   const auto model = build_model(config, *tiny_data().train, notices);
   const std::string message = message_of([&] { static_cast<void>(make_task(config, *model)); });
