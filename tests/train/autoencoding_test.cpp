@@ -105,8 +105,8 @@ TEST_CASE("training a VAE lowers its error") {
 TEST_CASE("every data set's defaults fit a VAE") {
   for (const char* dataset : {"builtin", "cifar10", "cifar100", "folder"}) {
     CAPTURE(dataset);
-    const auto run = resolve_run({{"dataset", dataset}, {"data-dir", "none"}},
-                                 {.task = TaskKind::autoencoding});
+    const auto run =
+        resolve_run({{"dataset", dataset}, {"data-dir", "none"}}, {.task = TaskKind::autoencoding});
     check_config(run.config);
     CHECK(task_kind(run.config.model.name) == TaskKind::autoencoding);
   }

@@ -106,8 +106,7 @@ TEST_CASE("time, noise and dropping follow from seed, step and sample, not from 
 TEST_CASE("time steps are uniform from the first to the last, and a tenth of labels are dropped") {
   std::vector<double> indices;
   for (int i = 0; i < 4000; ++i) indices.push_back(i);
-  const DiffusionDraws draws =
-      draw_diffusion({1, 2}, indices_of(indices), {1, 1, 1}, 10);
+  const DiffusionDraws draws = draw_diffusion({1, 2}, indices_of(indices), {1, 1, 1}, 10);
   std::vector<int> counts(10);
   int dropped = 0;
   for (int i = 0; i < 4000; ++i) {

@@ -71,7 +71,8 @@ TEST_CASE("weights keep the VAE of their latents, and refuse latents of another"
   CHECK(read_weights_info(folder / "last.safetensors").latents == info().source);
   CHECK_NOTHROW(require_vae_of_run(folder.path(), info().source));
   CHECK_NOTHROW(require_vae_of_run(folder / "none", info().source));
-  const std::string message = message_of([&] { require_vae_of_run(folder.path(), info("other").source); });
+  const std::string message =
+      message_of([&] { require_vae_of_run(folder.path(), info("other").source); });
   CHECK(contains(message, "this run: is of the VAE"));
   CHECK(contains(message, "last.safetensors is of"));
   weights_file(folder / "last.safetensors", *model, {}, {}).write();

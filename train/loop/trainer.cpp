@@ -20,9 +20,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
   start_loader();
 }
 
-ImageSize Trainer::own_size() const {
-  return step_.task().image_size(*model_);
-}
+ImageSize Trainer::own_size() const { return step_.task().image_size(*model_); }
 
 ImageSize Trainer::usual_size() const { return options_.sizes.keep ? ImageSize{} : own_size(); }
 

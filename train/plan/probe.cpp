@@ -22,9 +22,7 @@ Probe::Probe(TrainConfig config, Datasets data)
                                       make_task(config_, *model_, data_.train.get()));
 }
 
-ImageSize Probe::own_size() const {
-  return step_->task().image_size(*model_);
-}
+ImageSize Probe::own_size() const { return step_->task().image_size(*model_); }
 
 ImageSize Probe::largest_size() const {
   ImageSize size = own_size();
