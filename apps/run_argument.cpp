@@ -17,7 +17,7 @@ bool is_folder(const fs::path& path) {
 }
 
 /// The name "a" of "runs/a", of "runs/a/" and, inside that folder, of ".".
-std::string name_of(const fs::path& folder) {
+std::string last_name(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const fs::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
   return name.empty() ? folder.string() : name.string();
@@ -31,7 +31,7 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
 }  // namespace
 
 RunArgument parse_run_argument(const std::string& argument) {
-  if (is_folder(argument)) return {argument, name_of(argument), false};
+  if (is_folder(argument)) return {argument, last_name(argument), false};
   for (std::size_t at = argument.find('='); at != std::string::npos;
        at = argument.find('=', at + 1)) {
     const std::string folder = argument.substr(at + 1);

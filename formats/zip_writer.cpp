@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::uint32_t kIn64 = 0xffffffff;            // "see the zip64 field"
+constexpr std::uint32_t kInZip64Field = 0xffffffff;    // "see the zip64 field"
 constexpr std::uint16_t kDate = (1 << 5) | 1;          // 1980-01-01
 constexpr std::uint64_t kChecksumAt = 14;              // in a member's header
 constexpr std::uint16_t kPlain = 20, kWithZip64 = 45;  // the version needed to read
@@ -56,7 +56,7 @@ ZipWriter::ZipWriter(const std::filesystem::path& path, std::uint64_t wide_from)
     : where_(path.string()), wide_from_(wide_from), file_(path) {}
 
 std::uint32_t ZipWriter::narrow(std::uint64_t value) const {
-  return is_wide(value) ? kIn64 : static_cast<std::uint32_t>(value);
+  return is_wide(value) ? kInZip64Field : static_cast<std::uint32_t>(value);
 }
 
 void ZipWriter::begin(const std::string& name, std::uint64_t size) {

@@ -18,7 +18,7 @@
 #include "ops/view.h"
 
 namespace fovea {
-namespace {
+namespace inception {
 
 using Pair = std::array<std::int64_t, 2>;  // (height, width)
 
@@ -210,9 +210,8 @@ struct BlockE {
   }
 };
 
-}  // namespace
-
-struct Inception::Network {
+/// All layers, in order.
+struct Network {
   Conv conv1a, conv2a, conv2b, conv3b, conv4a;
   BlockA mixed5b, mixed5c, mixed5d;
   BlockB mixed6a;
@@ -240,7 +239,7 @@ struct Inception::Network {
         mixed7a(top / "Mixed_7a", 768),
         mixed7b(top / "Mixed_7b", 1280, /*maxima=*/false),
         mixed7c(top / "Mixed_7c", 2048, /*maxima=*/true),
-        classes(top.weights.placed(top.weights.take("fc.weight", {1008, kFeatures}))),
+        classes(top.weights.placed(top.weights.take("fc.weight", {1008, Inception::kFeatures}))),
         dtype(options.dtype),
         device(options.device) {}
 
@@ -257,10 +256,12 @@ struct Inception::Network {
   }
 };
 
+}  // namespace inception
+
 Inception::Inception(const TensorMap& weights, const std::string& where, TensorOptions options) {
   const NoGrad no_grad;
-  Weights taken(weights, options);
-  network_ = std::make_unique<const Network>(Path{taken, ""}, options);
+  inception::Weights taken(weights, options);
+  network_ = std::make_unique<const inception::Network>(inception::Path{taken, ""}, options);
   if (taken.problems().empty()) return;
   fail(where, ": is not the Inception network of pytorch-fid (pt_inception-2015-12-05): ",
        first_few(taken.problems(), 5));

@@ -9,6 +9,9 @@
 #include "formats/weights_file.h"
 
 namespace fovea {
+namespace inception {
+struct Network;
+}
 
 /// What the network computes of images [B, 3, H, W].
 struct InceptionOutput {
@@ -32,8 +35,7 @@ class Inception {
   [[nodiscard]] InceptionOutput operator()(const Tensor& images) const;
 
  private:
-  struct Network;
-  std::unique_ptr<const Network> network_;
+  std::unique_ptr<const inception::Network> network_;
 };
 
 /// Reads a weights file: torch.save or safetensors.

@@ -16,8 +16,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::uint64_t kNoiseStream = 0x766165;     // "vae": training
-constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": held-out images
+constexpr std::uint64_t kNoiseStream = 0x766165;  // "vae": training
 constexpr std::int64_t kImagesShown = 8;
 
 }  // namespace

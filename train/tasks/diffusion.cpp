@@ -16,7 +16,6 @@ namespace fovea {
 namespace {
 
 constexpr std::uint64_t kTrainingStream = 0x64696666;  // "diff"
-constexpr std::uint64_t kEvaluationStream = 0x6576;    // "ev": held-out images
 constexpr std::uint64_t kLatentStream = 0x766165;      // "vae"
 constexpr std::int64_t kClassesShown = 10, kRowsShown = 2;
 

@@ -17,8 +17,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::uint64_t kMaskStream = 0x6D61736B;    // "mask": training
-constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev": held-out images
+constexpr std::uint64_t kMaskStream = 0x6D61736B;  // "mask": training
 constexpr std::int64_t kImagesShown = 8;
 
 }  // namespace
