@@ -70,8 +70,8 @@ TaskInfo DiffusionSettings::info(const TrainConfig& config) const {
 
 std::unique_ptr<const Task> DiffusionSettings::make(const TrainConfig& config, Model& model,
                                                     const Dataset* /*images*/) const {
-  const std::string_view crop = name_of(config.images.augment.crop);
-  return std::make_unique<Diffusion>(options, model, config.run.seed, std::string(crop));
+  return std::make_unique<Diffusion>(options, model, config.run.seed,
+                                     name_of(config.images.augment.crop));
 }
 
 const DiffusionOptions& diffusion_of(const TrainConfig& config) {
