@@ -83,11 +83,12 @@ TensorMap compvis_names(const TensorMap& state, const std::string& prefix = "") 
 
 void check_same(const TensorMap& got, const TensorMap& expected) {
   REQUIRE(got.size() == expected.size());
-  for (const auto& [name, tensor] : expected) {
+  for (const auto& entry : expected) {
+    const std::string& name = entry.first;
     CAPTURE(name);
     REQUIRE(got.contains(name));
-    CHECK(got.at(name).shape() == tensor.shape());
-    CHECK(got.at(name).to_vector() == tensor.to_vector());
+    CHECK(got.at(name).shape() == entry.second.shape());
+    CHECK(got.at(name).to_vector() == entry.second.to_vector());
   }
 }
 
