@@ -3,7 +3,6 @@ with its hybrid loss and its guidance.
 
     dit.py GOLDEN...          compares predictions, guidance, loss and gradients with golden files
 """
-import json
 import math
 import sys
 
@@ -232,22 +231,17 @@ def diffusion_outputs(model, golden):
 
 def worst_error(path):
     """The largest relative error against a golden file, in float64."""
-    from safetensors import safe_open
-    with safe_open(path, "pt") as f:
-        config = json.loads(f.metadata()["config"])
-        golden = {k: f.get_tensor(k) for k in f.keys()}
+    from golden import difference, parameters, read
+    config, _, golden = read(path)
     model = DiT(config).double()
-    model.load_state_dict({k[6:]: v for k, v in golden.items() if k.startswith("param/")})
+    model.load_state_dict(parameters(golden))
     found = diffusion_outputs(model, golden) if "noise" in golden else outputs(model, golden, config)
-    return max(((found[k].detach() - v).norm() / v.norm().clamp(min=1e-300)).item() for k, v in golden.items()
-               if k in found)
+    return difference(found, golden)
 
 
 def check(paths):
-    """Prints the largest error; the exit code is 1 above 1e-9."""
-    worst = max(map(worst_error, paths))
-    print(f"worst relative error {worst:.1e}")
-    return worst > 1e-9
+    from golden import report
+    return report(map(worst_error, paths))
 
 
 if __name__ == "__main__":

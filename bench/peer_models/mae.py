@@ -4,7 +4,6 @@ the golden files.
     mae.py GOLDEN...          compares mask, latent, prediction, loss and gradients with golden files
 """
 import functools
-import json
 import sys
 
 import torch
@@ -103,26 +102,21 @@ def settings(name):
 
 def worst_error(path):
     """The largest relative error against a golden file, in float64."""
-    from safetensors import safe_open
-    with safe_open(path, "pt") as f:
-        config, zero = (json.loads(f.metadata()[key]) for key in ("config", "zero_grad"))
-        golden = {k: f.get_tensor(k) for k in f.keys()}
+    from golden import difference, parameters, read
+    config, zero, golden = read(path)
     model = MAE(config).double()
-    model.load_state_dict({k[6:]: v for k, v in golden.items() if k.startswith("param/")})
+    model.load_state_dict(parameters(golden))
     x, found = golden["input"].clone().requires_grad_(), {}
     found["loss"] = loss = model(x, golden["noise"], found)
     loss.backward()
     found["grad_input"] = x.grad
     found |= {"grad/" + k: p.grad for k, p in model.named_parameters() if p.grad is not None}
-    return max(((found[k].detach().double() - v).norm() / v.double().norm()).item() for k, v in golden.items()
-               if k in found and k.removeprefix("grad/") not in zero)
+    return difference(found, golden, zero)
 
 
 def check(paths):
-    """Prints the largest error; the exit code is 1 above 1e-9."""
-    worst = max(map(worst_error, paths))
-    print(f"worst relative error {worst:.1e}")
-    return worst > 1e-9
+    from golden import report
+    return report(map(worst_error, paths))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
     vae.py GOLDEN...          compares moments, output, both terms of the loss and gradients with golden files
 """
-import json
 import sys
 
 import torch
@@ -137,12 +136,10 @@ SIZES = {"vae_f8": dict(in_channels=3, latent_channels=4, block_out_channels=[12
 
 def worst_error(path):
     """The largest relative error against a golden file, in float64."""
-    from safetensors import safe_open
-    with safe_open(path, "pt") as f:
-        config, zero = (json.loads(f.metadata()[key]) for key in ("config", "zero_grad"))
-        golden = {k: f.get_tensor(k) for k in f.keys()}
+    from golden import difference, parameters, read
+    config, zero, golden = read(path)
     model = VAE(config).double()
-    model.load_state_dict({k[6:]: v for k, v in golden.items() if k.startswith("param/")})
+    model.load_state_dict(parameters(golden))
     x = golden["input"].clone().requires_grad_()
     mean, log_variance = model.encode(x)
     latent = mean + (log_variance / 2).exp() * golden["noise"]
@@ -154,15 +151,12 @@ def worst_error(path):
     found = {"moments": torch.cat([mean, log_variance], 1), "latent": latent, "output": output, "rec": rec, "kl": kl,
              "loss": loss, "grad_input": x.grad}
     found |= {"grad/" + k: p.grad for k, p in model.named_parameters()}
-    return max(((found[k].detach() - v).norm() / v.norm()).item() for k, v in golden.items()
-               if k in found and k.removeprefix("grad/") not in zero)
+    return difference(found, golden, zero)
 
 
 def check(paths):
-    """Prints the largest error; the exit code is 1 above 1e-9."""
-    worst = max(map(worst_error, paths))
-    print(f"worst relative error {worst:.1e}")
-    return worst > 1e-9
+    from golden import report
+    return report(map(worst_error, paths))
 
 
 if __name__ == "__main__":
