@@ -27,23 +27,18 @@ void insert(Nearest& nearest, std::size_t most, double distance, std::int64_t in
   if (nearest.size() > most) nearest.pop_back();
 }
 
-/// Adds the candidates of a block for the rows of one side: row i of the block is a vector
-/// `first + i`, its columns are vectors from `other` on; with `across` rows and columns exchanged.
+/// Adds the vectors of a block's columns to the candidates of those of its rows.
 void gather(std::vector<Nearest>& nearest, std::size_t most, const Points& points,
-            const PairBlock& block, bool across) {
-  const std::int64_t rows = across ? block.columns() : block.rows();
-  const std::int64_t columns = across ? block.rows() : block.columns();
-  const std::int64_t first = across ? block.column : block.row;
-  const std::int64_t other = across ? block.row : block.column;
-  parallel_for(rows, 16, [&](std::int64_t begin, std::int64_t end) {
+            const PairBlock& block) {
+  parallel_for(block.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t self = first + i;
+      const std::int64_t self = block.row + i;
       Nearest& list = nearest[static_cast<std::size_t>(self)];
       const double own = points.square(self);
-      for (std::int64_t j = 0; j < columns; ++j) {
-        if (other + j == self) continue;
-        const double product = across ? block.at(j, i) : block.at(i, j);
-        insert(list, most, own + points.square(other + j) - 2 * product, other + j);
+      for (std::int64_t j = 0; j < block.columns(); ++j) {
+        const std::int64_t other = block.column + j;
+        if (other == self) continue;
+        insert(list, most, own + points.square(other) - 2 * block.at(i, j), other);
       }
     }
   });
@@ -82,8 +77,8 @@ std::vector<double> squared_radii(const Points& points, std::int64_t k) {
   std::vector<Nearest> nearest(static_cast<std::size_t>(points.count()));
   const auto most = static_cast<std::size_t>(k + kSpare);
   for_each_inner_block(points.rows(), points.rows().dtype(), [&](const PairBlock& block) {
-    gather(nearest, most, points, block, /*across=*/false);
-    if (block.row != block.column) gather(nearest, most, points, block, /*across=*/true);
+    gather(nearest, most, points, block);
+    if (block.row != block.column) gather(nearest, most, points, block.exchanged());
   });
   std::vector<double> radii(nearest.size());
   parallel_for(points.count(), 16, [&](std::int64_t begin, std::int64_t end) {
@@ -110,6 +105,17 @@ struct Coverage {
     }
     return distance <= radius;
   }
+  /// Marks the points of a block's rows that lie in a ball around one of its columns.
+  void mark(std::vector<char>& inside, const PairBlock& block) const {
+    parallel_for(block.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        char& is_inside = inside[static_cast<std::size_t>(block.row + i)];
+        for (std::int64_t j = 0; j < block.columns() && is_inside == 0; ++j) {
+          is_inside = contains(block.row + i, block.column + j, block.at(i, j)) ? 1 : 0;
+        }
+      }
+    });
+  }
 };
 
 double share(const std::vector<char>& marks) {
@@ -131,22 +137,8 @@ PrecisionRecall precision_recall(const Tensor& reference, const Tensor& samples,
   const Coverage precision{fake, real, real_radii}, recall{real, fake, fake_radii};
   std::vector<char> is_precise(fake_radii.size()), is_recalled(real_radii.size());
   for_each_pair_block(samples, reference, reference.dtype(), [&](const PairBlock& block) {
-    parallel_for(block.rows(), 16, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        char& mark = is_precise[static_cast<std::size_t>(block.row + i)];
-        for (std::int64_t j = 0; j < block.columns() && mark == 0; ++j) {
-          mark = precision.contains(block.row + i, block.column + j, block.at(i, j)) ? 1 : 0;
-        }
-      }
-    });
-    parallel_for(block.columns(), 16, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t j = begin; j < end; ++j) {
-        char& mark = is_recalled[static_cast<std::size_t>(block.column + j)];
-        for (std::int64_t i = 0; i < block.rows() && mark == 0; ++i) {
-          mark = recall.contains(block.column + j, block.row + i, block.at(i, j)) ? 1 : 0;
-        }
-      }
-    });
+    precision.mark(is_precise, block);
+    recall.mark(is_recalled, block.exchanged());
   });
   return {share(is_precise), share(is_recalled)};
 }

@@ -58,6 +58,8 @@ std::vector<double> squares_of(const Tensor& rows) {
 
 }  // namespace
 
+PairBlock PairBlock::exchanged() const { return {column, row, ops::transpose(products_, 0, 1)}; }
+
 void for_each_pair_block(const Tensor& a, const Tensor& b, DType dtype, const VisitBlock& visit) {
   visit_blocks(a, b, /*upper=*/false, dtype, visit);
 }
@@ -89,7 +91,7 @@ double Points::distance(std::int64_t i, const Points& others, std::int64_t j) co
 
 std::int64_t pair_block_bytes(std::int64_t features) {
   const auto size = static_cast<std::int64_t>(sizeof(double));
-  return size * kPairBlockRows * (2 * features + kPairBlockRows);
+  return size * kPairBlockRows * (2 * features + 2 * kPairBlockRows);
 }
 
 }  // namespace fovea

@@ -28,6 +28,8 @@ class PairBlock {
   [[nodiscard]] double at(std::int64_t i, std::int64_t j) const {
     return values_[i * columns_ + j];
   }
+  /// The same products with both sets exchanged.
+  [[nodiscard]] PairBlock exchanged() const;
 
  private:
   Tensor products_;
