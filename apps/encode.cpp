@@ -133,7 +133,7 @@ class Encoding {
     ctx_.activations = parse_dtype(request.precision);
   }
 
-  /// Returns false if a signal asked to stop; then there is no file.
+  /// Writes the file. Returns false, without a file, if a signal stopped it.
   bool run() {
     const NoGrad no_grad;
     const std::int64_t side = side_of(request_, vae_.model->config());

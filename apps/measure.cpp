@@ -305,8 +305,8 @@ int measure_statistics(const Sets& sets) {
 void check_arguments(MeasureRequest& request, const std::vector<std::string>& arguments) {
   const bool saves = !request.save_statistics.empty() || !request.save_features.empty();
   check_usage(arguments.size() == 2 || (arguments.size() == 1 && saves), "measure: got ",
-              arguments.size(), " sets of pictures, expected SAMPLES and REFERENCE",
-              saves ? ", or one set to save" : "");
+              arguments.size(), arguments.size() == 1 ? " set" : " sets",
+              " of pictures, expected SAMPLES and REFERENCE", saves ? ", or one set to save" : "");
   if (arguments.size() == 2) request.samples = arguments.front();
   request.reference = arguments.back();
   check_request(request);

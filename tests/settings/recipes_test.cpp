@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = FOVEA_SOURCE_DIR "/recipes";
 
-/// What the program that a recipe is for makes of it: DiT's are train_diffusion's, MAE's are
-/// train_mae's, but for those that go on from an encoder.
+/// Resolves a recipe as its program does. train_diffusion runs those of DiT, train_vae those of the
+/// VAE, and train_mae those of MAE, except for fine-tuning and probing, which train a classifier.
 TrainConfig recipe(const std::string& name) {
   const auto says = [&](const char* part) { return name.find(part) != std::string::npos; };
   RunDefaults program;

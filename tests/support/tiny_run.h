@@ -122,6 +122,20 @@ inline std::vector<double> losses_of(Trainer& trainer) {
   return losses;
 }
 
+/// The loss of a run's first step, of `group` batches of `batch` images.
+inline double first_loss(TrainConfig config, std::int64_t batch, std::int64_t group) {
+  config.images.loader.batch_size = batch;
+  config.loop.grad_accum_steps = group;
+  config.loop.max_steps = 1;
+  config.loop.log_interval = 1;
+  Trainer trainer = make_trainer(config);
+  double loss = 0;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& step) { loss = step.loss; };
+  CHECK_FALSE(trainer.fit(watch));
+  return loss;
+}
+
 /// Every bit of a trainer's state: tensors as numbers, and counters.
 inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
   const TrainState state = trainer.state();
