@@ -2,9 +2,6 @@
 #include "apps/picture_decoder.h"
 
 #include "base/error.h"
-#include "engine/autograd.h"
-#include "ops/arithmetic.h"
-#include "ops/view.h"
 
 namespace fovea {
 namespace {
@@ -32,31 +29,23 @@ PictureDecoder::PictureDecoder(const LoadedModel& trained, const std::string& va
   }
   check_usage(!makes_pixels(trained), "--vae: got ", vae, ", but ", model,
               " makes pixels, not latents");
-  vae_ = load_vae(vae, {DType::f32, trained.model->device()});
-  const VaeConfig& config = vae_->model->config();
-  check_usage(config.latent_channels == channels, "--vae: ", vae, " has latents of ",
-              config.latent_channels, " channels, but ", model, " makes ", channels);
-  scale_ = latents ? latents->scale : config.scaling_factor;
-  if (!latents) return;
-  require_same_vae({*latents, model}, {{vae_->model->info().name, vae_->hash, scale_}, "--vae"});
+  encoder_.emplace(vae, trained.model->device(),
+                   latents ? std::optional(latents->scale) : std::nullopt);
+  const std::int64_t own = encoder_->config().latent_channels;
+  check_usage(own == channels, "--vae: ", vae, " has latents of ", own, " channels, but ", model,
+              " makes ", channels);
+  if (latents) require_same_vae({*latents, model}, {encoder_->source(), "--vae"});
 }
 
 Tensor PictureDecoder::operator()(const Tensor& samples) const {
-  if (!vae_) return samples;
-  const NoGrad no_grad;
-  Context ctx;
-  ctx.activations = activations_;
-  std::vector<Tensor> images;
-  for (std::int64_t b = 0; b < samples.size(0); ++b) {
-    images.push_back(vae_->model->decode(ops::slice(samples, 0, b, b + 1) * (1 / scale_), ctx));
-  }
-  return ops::cat(images, 0);
+  return encoder_ ? encoder_->decode(samples, activations_) : samples;
 }
 
 std::vector<std::string> PictureDecoder::notes() const {
   std::vector<std::string> notes;
-  if (!vae_) return notes;
-  for (const std::string& note : vae_->notes) notes.push_back(vae_->weights.string() + ": " + note);
+  if (!encoder_) return notes;
+  const LoadedVae& vae = encoder_->vae();
+  for (const std::string& note : vae.notes) notes.push_back(vae.weights.string() + ": " + note);
   return notes;
 }
 

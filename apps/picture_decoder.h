@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/loading.h"
-#include "models/checkpoints/vae_file.h"
+#include "train/tasks/latent_encoder.h"
 
 namespace fovea {
 
@@ -16,18 +16,16 @@ class PictureDecoder {
   /// pixels has none, a model of latents the one that made them.
   PictureDecoder(const LoadedModel& trained, const std::string& vae, DType activations);
 
-  /// Samples [B, C, H, W] to images [B, 3, H', W'] in [-1, 1], one by one: a picture neither
-  /// depends on the others, nor does the memory on their number.
+  /// Samples [B, C, H, W] to images [B, 3, H', W'] in [-1, 1].
   [[nodiscard]] Tensor operator()(const Tensor& samples) const;
 
   /// Messages for the user.
   [[nodiscard]] std::vector<std::string> notes() const;
   /// The VAE; null for a model of pixels.
-  [[nodiscard]] const LoadedVae* vae() const { return vae_ ? &*vae_ : nullptr; }
+  [[nodiscard]] const LoadedVae* vae() const { return encoder_ ? &encoder_->vae() : nullptr; }
 
  private:
-  std::optional<LoadedVae> vae_;
-  double scale_ = 1;  ///< of the latents
+  std::optional<LatentEncoder> encoder_;
   DType activations_;
 };
 

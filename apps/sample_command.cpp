@@ -116,7 +116,8 @@ Fields fields_of(SampleCommand& c) {
   add_weights_fields(fields, c.load);
   model.add(
       "vae", &c.vae,
-      "VAE of a model of latents: a run of train_vae, a folder of diffusers or a weights file");
+      "VAE of a model of latents: a run of train_vae, a folder of diffusers or a weights file "
+      "(default: the run's --vae)");
   model.choice("noise-schedule", &c.schedule,
                "noise schedule of the training (default: the run's, else linear)",
                names_of<NoiseSchedule>());
@@ -166,6 +167,7 @@ void complete(SampleCommand& c, const LoadedModel& trained) {
   if (const auto run = options_of_run(trained.weights)) {
     check_process(c, run->process, trained.weights.parent_path().string());
     c.process = run->process;
+    if (c.vae.empty()) c.vae = run->vae.string();
     if (!c.given.contains("clip-denoised")) {
       c.sampling.sampler.clip_denoised = run->samples.sampler.clip_denoised;
     }

@@ -38,9 +38,9 @@ struct SampleCommand {
 /// Parses the command line. Throws UsageError if settings contradict each other.
 [[nodiscard]] SampleCommand read_sample_command(int argc, char** argv);
 
-/// Sets what follows from the model: the process and the clipping of its run, or of the official
-/// models; no guidance for a model without a null class; four samples of each class, at most
-/// forty. Throws UsageError if flags contradict the model.
+/// Sets what follows from the model: the process, the clipping and the VAE of its run, or the
+/// process of the official models; no guidance for a model without a null class; four samples of
+/// each class, at most forty. Throws UsageError if flags contradict the model.
 void complete(SampleCommand& command, const LoadedModel& trained);
 
 /// The classes that `text` lists, numbers or names, in its order; empty: all. Throws UsageError on

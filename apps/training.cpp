@@ -101,8 +101,7 @@ void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notic
 class ReadyRun {
  public:
   ReadyRun(ResolvedRun& run, const Datasets& data, Console& console)
-      : claimed_(claim(run, console)),
-        trainer_(make_trainer(run.config, data, first_model(run, *data.train))) {
+      : claimed_(claim(run, console)), trainer_(first_trainer(run, data)) {
     if (run.state.empty()) return;
     if (const auto latents = latents_of(*data.train, trainer_.task())) {
       require_vae_of_run(run.state.parent_path(), *latents);
@@ -122,16 +121,18 @@ class ReadyRun {
     if (run.state.empty() || run.config.request.eval) return {};
     return RunFolder(run.config, console);
   }
-  /// The model. On resume, files of initial weights are not read, as the state replaces them.
-  static std::unique_ptr<Model> first_model(ResolvedRun& run, const Dataset& dataset) {
-    std::unique_ptr<Model> model = build_model(run.config, dataset, run.notices);
+  /// On resume, files of initial weights are not read, as the state replaces them.
+  static Trainer first_trainer(ResolvedRun& run, const Datasets& data) {
+    const TrainConfig& config = run.config;
+    const Dataset& dataset = *data.train;
+    std::unique_ptr<Model> model = build_model(config, dataset, run.notices);
+    std::unique_ptr<const Task> task = make_task(config, *model, &dataset);
     if (run.state.empty()) {
-      set_initial_weights(
-          run.config.weights,
-          {run.config.run, dataset.class_names(), run.config.request.verbose, dataset.latents()},
-          *model, run.notices);
+      const NewRun start{config.run, dataset.class_names(), config.request.verbose,
+                         latents_of(dataset, task->info())};
+      set_initial_weights(config.weights, start, *model, run.notices);
     }
-    return model;
+    return make_trainer(config, data, std::move(model), std::move(task));
   }
 
   // A resumed run locks its folder before reading the state there, as another run might replace it.

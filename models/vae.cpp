@@ -146,8 +146,4 @@ Tensor Vae::decode(const Tensor& latents, const Context& ctx) const {
   return decoder_(post_quant_(latents, ctx), ctx);
 }
 
-Tensor Vae::decode_scaled(const Tensor& latents, const Context& ctx) const {
-  return decode(latents * (1 / config_.scaling_factor), ctx);
-}
-
 }  // namespace fovea

@@ -58,8 +58,6 @@ class Vae : public Model {
   [[nodiscard]] Tensor moments(const Tensor& images, const Context& ctx) const;
   /// Latents [B, c, h, w], not scaled -> images [B, 3, factor h, factor w].
   [[nodiscard]] Tensor decode(const Tensor& latents, const Context& ctx) const;
-  /// decode() for the latents of a diffusion model, which are scaled.
-  [[nodiscard]] Tensor decode_scaled(const Tensor& latents, const Context& ctx) const;
 
   [[nodiscard]] const VaeConfig& config() const { return config_; }
 

@@ -159,14 +159,6 @@ TEST_CASE("the zeros before a halving lie below and on the right") {
   CHECK(down(x, in_f64()).to_vector() == std::vector<double>{1 + 20});
 }
 
-TEST_CASE("scaled latents are divided by the factor before they are decoded") {
-  const NoGrad no_grad;
-  const auto model = tiny({{"scaling_factor", 0.25}});
-  const Tensor latents = drawn({1, 2, 2, 2}, 3);
-  CHECK(model->decode_scaled(latents, in_f64()).to_vector() ==
-        model->decode(latents * 4, in_f64()).to_vector());
-}
-
 TEST_CASE("a loaded VAE computes what the saved one does") {
   const NoGrad no_grad;
   const auto model = tiny(),

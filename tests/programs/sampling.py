@@ -247,6 +247,23 @@ def check_chain(table):
                                      ("a VAE for pixels", table.run_folder, ["--vae", vae], "makes pixels")):
         result = table.run(model, *flags)
         table.note(f"chain: {what}", "" if result.returncode in (1, 2) and word in result.stderr else result.stderr)
+    return check_encoded_images(table, vae, other)
+
+
+def check_encoded_images(table, vae, other):
+    """Training on images that a VAE encodes in each step."""
+    run = table.folder / "encoded"
+    flags = ["--model", "dit_s_2", "--img-size", "8", *TINY[2:], "--model-args", '{"in_chans": 3}', "--batch-size", "4",
+             "--workers", "0", "--num-sampling-steps", "2", "--no-report", "--max-steps", "2"]
+    result = table.run(*flags, "--vae", vae, "--output", run, program="train_diffusion")
+    if result.returncode != 0:
+        return table.note("images through a VAE", result.stderr)
+    pictures = table.pictures("--count", "2", model=[run])
+    table.note("images through a VAE: sample takes the run's VAE", "" if len(pictures) == 2 else sorted(pictures))
+    for what, more in (("resumed with another", ["--resume", run, "--max-steps", "3"]),
+                       ("begun with weights of another", [*flags, "--initial-checkpoint", run, "--output", table.folder / "x"])):
+        result = table.run(*more, "--vae", other, program="train_diffusion")
+        table.note(f"images through a VAE: {what}", "" if "latents of another VAE" in result.stderr else result.stderr or "ran")
     return None
 
 

@@ -55,7 +55,9 @@ TEST_CASE("latents are drawn around the VAE's means, scaled, a few images at a t
   const Tensor moments = vae.model->moments(images, {});
   CHECK(latents.to_vector() == (draw_latents(moments, noise) * 0.5).to_vector());
   const Tensor pictures = encoder.decode(latents, DType::f32);
-  CHECK(pictures.to_vector() == vae.model->decode_scaled(latents, {}).to_vector());
+  CHECK(pictures.to_vector() == vae.model->decode(latents * 2, {}).to_vector());
+  CHECK(LatentEncoder(vae.path, {}, 4).decode(latents, DType::f32).to_vector() ==
+        vae.model->decode(latents * 0.25, {}).to_vector());
   CHECK_FALSE(latents.requires_grad());
 }
 

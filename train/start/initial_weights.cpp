@@ -30,7 +30,7 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
   const Checkpoint weights = read_checkpoint(path, from.weights_key);
   const std::string colors = other_colors(weights.metadata, path, run.context.normalization);
   if (!colors.empty()) notices.add(path.string(), ": ", colors);
-  if (run.latents != nullptr) require_vae_of(weights.metadata, path.string(), run.latents->source);
+  if (run.latents) require_vae_of(weights.metadata, path.string(), *run.latents);
   const TensorMap heads = copies_of_heads(model);
   LoadReport report = load_checkpoint(model, weights, path, options);
   const HeadOrigin origin{

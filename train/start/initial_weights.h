@@ -1,11 +1,12 @@
 // The initial weights of a new run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/notices.h"
-#include "data/sources/latent_file.h"
+#include "data/latent_source.h"
 #include "models/model.h"
 #include "settings/initial_weights.h"
 #include "train/run/run_context.h"
@@ -17,7 +18,7 @@ struct NewRun {
   const RunContext& context;
   const std::vector<std::string>& classes;  ///< class names of the data set
   bool verbose = false;                     ///< errors list all names of tensors
-  const LatentInfo* latents = nullptr;      ///< of the data set; null: pictures
+  std::optional<LatentSource> latents{};    ///< that the model trains on; empty: pictures
 };
 
 /// Sets the weights of a new run. `notices` gets one line about copied, resized and kept tensors,

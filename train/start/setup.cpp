@@ -122,8 +122,9 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   return model;
 }
 
-Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model) {
-  std::unique_ptr<const Task> task = make_task(config, *model, data.train.get());
+Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model,
+                     std::unique_ptr<const Task> task) {
+  if (task == nullptr) task = make_task(config, *model, data.train.get());
   return {trainer_options(config), std::move(data), std::move(model), std::move(task)};
 }
 

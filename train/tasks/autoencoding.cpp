@@ -33,21 +33,13 @@ TaskInfo autoencoding_info() {
   return info;
 }
 
-Tensor latent_noise(const RandomKey& key, const Tensor& indices, const Shape& latents) {
-  std::vector<Tensor> rows;
-  for (const RandomKey& own : keys_of_images(key, indices)) {
-    rows.push_back(rand_normal({1, latents[0], latents[1], latents[2]}, {0, 1}, own));
-  }
-  return ops::cat(rows, 0);
-}
-
 Autoencoding::Autoencoding(TaskInfo info, Model& model, const AutoencodingOptions& options,
                            std::uint64_t seed)
     : model_(model_as<Vae>(model)), info_(std::move(info)), options_(options), seed_(seed) {}
 
 Tensor Autoencoding::noise_for(const RandomKey& key, const Batch& batch) const {
   const std::int64_t f = model_.config().factor();
-  return latent_noise(
+  return noise_of_images(
       key, batch.indices,
       {model_.config().latent_channels, batch.images.size(2) / f, batch.images.size(3) / f});
 }

@@ -18,11 +18,6 @@ struct AutoencodingOptions {
 
 [[nodiscard]] std::unique_ptr<TaskSettings> autoencoding_settings();
 
-/// Normal noise f32 [B, c, h, w] for the latents of images with these indices i64 [B], by
-/// keys_of_images(). `latents` is the shape [c, h, w] of an image's latents.
-[[nodiscard]] Tensor latent_noise(const RandomKey& key, const Tensor& indices,
-                                  const Shape& latents);
-
 class Autoencoding : public Task {
  public:
   /// `info` is autoencoding_info(), possibly extended. Throws unless the model is a VAE.

@@ -66,16 +66,15 @@ DiffusionDraws draw_diffusion(const RandomKey& key, const Tensor& indices, const
                               std::int64_t steps) {
   const Shape image{1, input[0], input[1], input[2]};
   std::vector<double> t, drop;
-  std::vector<Tensor> noise, latent;
+  std::vector<Tensor> noise;
   for (const RandomKey& own : keys_of_images(key, indices)) {
     Rng rng(own.seed, own.stream);
     t.push_back(static_cast<double>(rng.below(steps)));
     drop.push_back(rng.uniform());
     noise.push_back(rand_normal(image, {0, 1}, {own.seed, stream_of(own.stream)}));
-    latent.push_back(rand_normal(image, {0, 1}, {own.seed, stream_of(own.stream, kLatentStream)}));
   }
   return {from_values({std::ssize(t)}, t, {DType::i64, {}}), ops::cat(noise, 0),
-          ops::cat(latent, 0), from_values({std::ssize(drop)}, drop)};
+          from_values({std::ssize(drop)}, drop)};
 }
 
 Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_t seed,
@@ -93,7 +92,7 @@ Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_
         options.vae.string(), " have ", channels, "; add --model-args '{\"in_chans\": ", channels,
         "}'");
   info_.image_scale = encoder_->config().factor();
-  info_.latents = encoder_->source(crop, image_size(model));
+  info_.latents = encoder_->source(text_of(crop, " ", image_size(model).height));
 }
 
 Shape Diffusion::input_shape() const {
@@ -101,10 +100,14 @@ Shape Diffusion::input_shape() const {
   return {image.in_chans, image.img_size[0], image.img_size[1]};
 }
 
-Tensor Diffusion::inputs(const Tensor& images, const Tensor& latent_noise,
-                         const Context& ctx) const {
-  if (encoder_ == nullptr) return images;
-  return encoder_->encode(images, latent_noise, ctx.activations);
+Tensor Diffusion::latent_noise(const RandomKey& key, const Tensor& indices) const {
+  if (encoder_ == nullptr) return {};
+  const RandomKey own{key.seed, stream_of(key.stream, kLatentStream)};
+  return noise_of_images(own, indices, input_shape());
+}
+
+Tensor Diffusion::inputs(const Tensor& images, const Tensor& noise, const Context& ctx) const {
+  return encoder_ == nullptr ? images : encoder_->encode(images, noise, ctx.activations);
 }
 
 Batch Diffusion::prepare(Batch batch, const BatchPlace& place) const {
@@ -114,7 +117,7 @@ Batch Diffusion::prepare(Batch batch, const BatchPlace& place) const {
   batch.set("t", draws.t);
   batch.set("noise", draws.noise);
   batch.set("drop_noise", draws.drop_noise);
-  if (encoder_ != nullptr) batch.set("latent_noise", draws.latent);
+  if (encoder_ != nullptr) batch.set("latent_noise", latent_noise(key, batch.indices));
   return batch;
 }
 
@@ -142,7 +145,9 @@ Task::Evaluated Diffusion::evaluate(const std::shared_ptr<const Dataset>& datase
     const DiffusionDraws draws = draw_diffusion({kEvaluationStream}, batch.host.indices,
                                                 input_shape(), options_.process.steps);
     const Device device = model_.device();
-    const Tensor x0 = inputs(batch.there.images, upload(draws.latent, device), batch.ctx);
+    Tensor noise = latent_noise({kEvaluationStream}, batch.host.indices);
+    if (noise.defined()) noise = upload(noise, device);
+    const Tensor x0 = inputs(batch.there.images, noise, batch.ctx);
     const NoisedImages images{x0, upload(draws.t, device), upload(draws.noise, device)};
     const DiffusionLoss loss = losses(images, batch.there.labels, batch.ctx);
     mse += sum_of(loss.mse);

@@ -48,8 +48,7 @@ class DiffusionSettings : public TaskSettings {
 /// What is drawn for each image of a batch, on the CPU.
 struct DiffusionDraws {
   Tensor t;           ///< i64 [B], time steps
-  Tensor noise;       ///< f32 [B, C, H, W] of the model's input
-  Tensor latent;      ///< the same, of the VAE's latents
+  Tensor noise;       ///< f32 [B, C, H, W]
   Tensor drop_noise;  ///< f32 [B], uniform: which labels are dropped
 };
 /// Draws for images with these indices i64 [B] in their data set and inputs of that shape, [C, H,
@@ -78,11 +77,12 @@ class Diffusion : public Task {
 
  private:
   /// What the model learns to make: the images, or their latents.
-  [[nodiscard]] Tensor inputs(const Tensor& images, const Tensor& latent_noise,
-                              const Context& ctx) const;
+  [[nodiscard]] Tensor inputs(const Tensor& images, const Tensor& noise, const Context& ctx) const;
   [[nodiscard]] DiffusionLoss losses(const NoisedImages& images, const Tensor& labels,
                                      Context& ctx) const;
   [[nodiscard]] Shape input_shape() const;
+  /// The noise of the latents, [B, C, H, W]; undefined if images are the model's inputs.
+  [[nodiscard]] Tensor latent_noise(const RandomKey& key, const Tensor& indices) const;
 
   Dit& model_;
   DiffusionOptions options_;

@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "ops/view.h"
+
 namespace fovea {
 
 std::vector<RandomKey> keys_of_images(const RandomKey& key, const Tensor& indices) {
@@ -14,6 +16,14 @@ std::vector<RandomKey> keys_of_images(const RandomKey& key, const Tensor& indice
         {key.seed, stream_of(key.stream, static_cast<std::uint64_t>(index), met[index]++)});
   }
   return keys;
+}
+
+Tensor noise_of_images(const RandomKey& key, const Tensor& indices, const Shape& shape) {
+  std::vector<Tensor> rows;
+  for (const RandomKey& own : keys_of_images(key, indices)) {
+    rows.push_back(rand_normal(shape, {0, 1}, own));
+  }
+  return ops::stack(rows, 0);
 }
 
 }  // namespace fovea

@@ -14,4 +14,8 @@ inline constexpr std::uint64_t kEvaluationStream = 0x6576;  // "ev"
 /// `key`, the index and the index's number of earlier occurrences in the batch.
 [[nodiscard]] std::vector<RandomKey> keys_of_images(const RandomKey& key, const Tensor& indices);
 
+/// Normal noise f32 [B, ...] on the CPU, one row of `shape` per image, by keys_of_images().
+[[nodiscard]] Tensor noise_of_images(const RandomKey& key, const Tensor& indices,
+                                     const Shape& shape);
+
 }  // namespace fovea

@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "ops/arithmetic.h"
 #include "ops/view.h"
 
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kAtOnce = 8;
+constexpr std::int64_t kEncodedAtOnce = 8, kDecodedAtOnce = 1;
 
 LoadedVae load(const std::filesystem::path& vae, Device device) {
   try {
@@ -23,12 +22,13 @@ LoadedVae load(const std::filesystem::path& vae, Device device) {
   }
 }
 
-/// The results for kAtOnce rows at a time, joined.
-Tensor in_parts(std::int64_t rows, const std::function<Tensor(std::int64_t, std::int64_t)>& of) {
+/// The results for `at_once` rows at a time, joined.
+Tensor in_parts(std::int64_t rows, std::int64_t at_once,
+                const std::function<Tensor(std::int64_t first, std::int64_t end)>& of) {
   const NoGrad no_grad;
   std::vector<Tensor> parts;
-  for (std::int64_t first = 0; first < rows; first += kAtOnce) {
-    parts.push_back(of(first, std::min(rows, first + kAtOnce)).to(DType::f32));
+  for (std::int64_t first = 0; first < rows; first += at_once) {
+    parts.push_back(of(first, std::min(rows, first + at_once)).to(DType::f32));
   }
   return ops::cat(parts, 0);
 }
@@ -41,30 +41,31 @@ Context context(DType activations) {
 
 }  // namespace
 
-LatentEncoder::LatentEncoder(const std::filesystem::path& vae, Device device)
-    : vae_(load(vae, device)) {}
+LatentEncoder::LatentEncoder(const std::filesystem::path& vae, Device device,
+                             std::optional<double> scale)
+    : vae_(load(vae, device)), scale_(scale.value_or(config().scaling_factor)) {}
 
 Tensor LatentEncoder::encode(const Tensor& images, const Tensor& noise, DType activations) const {
   const Context ctx = context(activations);
-  return in_parts(images.size(0), [&](std::int64_t first, std::int64_t end) {
+  return in_parts(images.size(0), kEncodedAtOnce, [&](std::int64_t first, std::int64_t end) {
     const Tensor moments =
         vae_.model->moments(ops::slice(images, 0, first, end).contiguous(), ctx).to(DType::f32);
-    return draw_latents(moments, ops::slice(noise, 0, first, end)) * config().scaling_factor;
+    return draw_latents(moments, ops::slice(noise, 0, first, end)) * scale_;
   });
 }
 
 Tensor LatentEncoder::decode(const Tensor& latents, DType activations) const {
   const Context ctx = context(activations);
-  return in_parts(latents.size(0), [&](std::int64_t first, std::int64_t end) {
-    return vae_.model->decode_scaled(ops::slice(latents, 0, first, end).contiguous(), ctx);
+  return in_parts(latents.size(0), kDecodedAtOnce, [&](std::int64_t first, std::int64_t end) {
+    return vae_.model->decode(ops::slice(latents, 0, first, end) * (1 / scale_), ctx);
   });
 }
 
-LatentSource LatentEncoder::source(const std::string& crop, ImageSize images) const {
+LatentSource LatentEncoder::source(const std::string& preparation) const {
   return {.vae = vae_.model->info().name,
           .hash = vae_.hash,
-          .scale = config().scaling_factor,
-          .preparation = crop + " " + std::to_string(images.height)};
+          .scale = scale_,
+          .preparation = preparation};
 }
 
 }  // namespace fovea
