@@ -310,8 +310,10 @@ json preset(std::string_view name) {
   check(!config.is_null() || model == name || find_preset(model).is_null(), "model: ", name,
         " is timm's name for weights; the model is ", model,
         ", and --initial-checkpoint loads weights");
-  check(!config.is_null(), "model: ", name, " is unknown", did_you_mean(name, all_model_names()),
-        "; --list-models all lists all");
+  if (config.is_null()) {
+    fail("model: ", name, " is unknown", did_you_mean(name, all_model_names()),
+         "; --list-models all lists all");
+  }
   return config;
 }
 
