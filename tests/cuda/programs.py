@@ -10,11 +10,15 @@ Prints one line per check; exits 1 if one fails. Errors that the fake device det
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+from faults import small_cifar  # noqa: E402
 
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
@@ -34,7 +38,7 @@ class Checks:
 
     def run(self, program, *flags):
         done = subprocess.run([self.programs / program, *map(str, flags)], capture_output=True, text=True,
-                              cwd=self.folder, timeout=900)
+                              cwd=self.folder, timeout=900, env={**os.environ, "FOVEA_DATA": str(self.folder / "cifar")})
         if done.returncode != 0:
             self.that(f"{program} {' '.join(map(str, flags[:3]))}", False, (done.stderr or done.stdout).strip()[-300:])
         return done.stdout
@@ -77,9 +81,9 @@ def check_predict(checks, model, picture):
 
 
 def train(checks, program, model, device, output, *more):
-    """Losses of three steps on built-in pictures."""
-    checks.run(program, "--dataset", "builtin", "--model", model, *more, "--max-steps", "3", "--batch-size",
-               "8", "--workers", "0", "--fraction", "0.01", "--log-interval", "1", "--device", device, "--output", output)
+    """Losses of three steps on the pictures of tests/programs/faults.py."""
+    checks.run(program, "--dataset", "cifar10", "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
+               "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"
     return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
 
@@ -112,6 +116,7 @@ def main():
     programs = (options.programs or options.build / "fake").resolve()
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(programs, pathlib.Path(folder))
+        small_cifar(checks.folder / "cifar")
         check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
         check_training(checks, "train_vae", "vae_f4_32", *VAE)
@@ -122,9 +127,9 @@ def main():
         check_inspect(checks, "train_cifar", ANALYSES)
         check_inspect(checks, "train_mae", {"mae": []})
         check_predict(checks, "train_cifar", next((checks.folder / "attention-cpu").rglob("*.png")))
-        text = checks.run("fovea_bench", "--device", "cuda", "--workload", "vit_tiny_patch4_32", "--mode", "infer",
+        text = checks.run("fovea_bench", "--device", "cuda", "--model", "vit_tiny_patch8_32", *SMALL, "--mode", "infer",
                           "--batch", 1, "--reps", 1, "--ceiling", 64)
-        checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch4_32 +infer f32 +1 ", text) is not None, text)
+        checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch8_32 +infer f32 +1 ", text) is not None, text)
     sys.exit(1 if checks.failed else 0)
 
 

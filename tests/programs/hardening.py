@@ -98,7 +98,7 @@ class Table:
             "pack": ["--dataset", "cifar10", "--data-dir", self.data, "--overwrite", "--output", out],
             "parity": [ROOT / "tests/golden/deit_none.safetensors"],
             "gradcheck": ["relu"],
-            "fovea_bench": ["--workload", "loader", "--reps", "1"],
+            "fovea_bench": ["--model", *tiny_model("train_cifar")[1:], "--mode", "infer", "--reps", "1", "--ceiling", "64"],
         }
 
 

@@ -12,7 +12,7 @@
 namespace fovea {
 
 double measured_product_rate(DType dtype, Device device) {
-  constexpr std::int64_t kSide = 1024;
+  constexpr std::int64_t kSide = 768;
   constexpr int kRepetitions = 6;
   const NoGrad no_grad;
   const Tensor a = rand_normal({kSide, kSide}, {0, 1}, {1}).to(device).to(dtype);

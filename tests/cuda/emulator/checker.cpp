@@ -56,14 +56,20 @@ bool Checker::accept(const Memory& memory, std::size_t offset, std::size_t bytes
     if (kind != Access::read) memory.set(offset, bytes, ByteState::valid);
     return true;
   }
-  for (std::size_t i = 0; i < bytes; ++i) {
+  for (std::size_t i = 0; i < bytes;) {
+    const Touch before = memory.touch(offset + i);
+    const ByteState state = memory.state(offset + i);
     if (!is_ordered(place, offset + i)) return false;
-    ByteState& state = memory.state(offset + i);
-    if (kind == Access::write) {
-      state = ByteState::valid;
-    } else if (state == ByteState::undefined) {
+    if (kind != Access::write && state == ByteState::undefined) {
       return object(place, ", which nobody has written");
     }
+    // bytes with the same past, such as all those of a number, need one check
+    const Touch after = memory.touch(offset + i);
+    do {
+      memory.touch(offset + i) = after;
+      if (kind == Access::write) memory.state(offset + i) = ByteState::valid;
+      ++i;
+    } while (i < bytes && memory.state(offset + i) == state && memory.touch(offset + i) == before);
   }
   return true;
 }

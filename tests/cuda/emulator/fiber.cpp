@@ -66,13 +66,9 @@ struct Fiber::Context {
   std::size_t outer_size = 0;
 };
 
-Fiber::Fiber() : stack_(new std::byte[kStack]), context_(std::make_unique<Context>()) {}
+Fiber::Fiber()
+    : stack_(new std::byte[kStack]), stack_bytes_(kStack), context_(std::make_unique<Context>()) {}
 Fiber::~Fiber() = default;
-
-bool Fiber::holds(const void* address) const {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  return at - reinterpret_cast<std::uintptr_t>(stack_.get()) < kStack;
-}
 
 void Fiber::start(void (*entry)()) {
 #ifdef FOVEA_ASAN

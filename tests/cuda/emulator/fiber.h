@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace fovea::emulate {
@@ -20,12 +21,18 @@ class Fiber {
   void resume();   ///< runs the fiber until it calls suspend()
   void suspend();  ///< called inside; returns at the next resume()
 
-  [[nodiscard]] bool holds(const void* address) const;  ///< true for addresses on its stack
+  /// True for addresses on its stack.
+  [[nodiscard]] bool holds(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) -
+               reinterpret_cast<std::uintptr_t>(stack_.get()) <
+           stack_bytes_;
+  }
 
  private:
   struct Context;
 
   std::unique_ptr<std::byte[]> stack_;
+  std::size_t stack_bytes_;
   std::unique_ptr<Context> context_;
 };
 

@@ -40,6 +40,9 @@ class Visit {
   bool before_;
 };
 
+/// Names of operations are mostly the same literal.
+bool is_same(std::string_view a, std::string_view b) { return a.data() == b.data() || a == b; }
+
 bool within(const void* address, const void* first, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first) <
          bytes;
@@ -244,7 +247,7 @@ void Machine::wait_for_lanes(std::string_view operation, std::uint32_t mask, voi
            (other >= threads_.size() ? ", which is not there" : ", which has ended"));
     }
     const bool there = threads_[other].state == State::at_warp;
-    if (there && (threads_[other].mask != mask || threads_[other].operation != operation)) {
+    if (there && (threads_[other].mask != mask || !is_same(threads_[other].operation, operation))) {
       fail("waits in " + std::string(operation) + " for lane " + std::to_string(i) +
            ", which is in " + std::string(threads_[other].operation) + " with other lanes");
     }
@@ -333,6 +336,8 @@ void Machine::wait_copies(unsigned newer) {
 }
 
 void Machine::access(const void* address, std::size_t bytes, Access kind, const void* place) {
+  if (threads_[current_].fiber->holds(address))
+    return;  // most accesses are to a thread's own stack
   const Visit visit;
   const Memory& device = DeviceMemory::instance().bytes();
   const bool is_shared = shared_.holds(address);
@@ -345,10 +350,9 @@ void Machine::access(const void* address, std::size_t bytes, Access kind, const 
        (finding.has_other ? name_of(finding.other_thread, finding.other_block) : std::string()));
 }
 
-/// Checks an access to host memory: a kernel may access only its own stack, its parameters and
-/// constants.
+/// Checks an access to host memory beyond the thread's stack: a kernel may only read its parameters
+/// and constants.
 void Machine::check_host(const void* address, std::size_t bytes, Access kind) {
-  if (threads_[current_].fiber->holds(address)) return;
   if (kind == Access::read && is_static(address)) return;
   const bool is_own = within(address, this, sizeof *this) ||  // threadIdx
                       within(address, launch_->parameters.get(), launch_->parameter_bytes);

@@ -27,6 +27,7 @@ struct Touch {
   bool many_warps = false;   ///< read by several warps; reader_clock counts barriers
   bool many_blocks = false;  ///< read by several blocks
   bool is_atomic = false;    ///< the last write was atomic
+  bool operator==(const Touch&) const = default;
 };
 
 /// Address space with a state and a Touch per byte. Uses memory only for accessed parts.
