@@ -22,7 +22,7 @@ from latent_files import latents_file
 from tiny_training import tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TINY = ["--model", "dit_s_8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2"]
+TINY = ["--model", "dit_s_8_32", "--noise-schedule", "linear", "--embed-dim", "24", "--depth", "1", "--num-heads", "2"]
 TRAINING = [*TINY, "--max-steps", "60", "--batch-size", "8", "--workers", "0", "--lr", "3e-2",
             "--model-ema", "--model-ema-decay", "0.5", "--num-sampling-steps", "2", "--no-report"]
 FAST = ["--num-sampling-steps", "3"]

@@ -4,7 +4,7 @@ PROGRAMS = {
     "train_cifar": ["--model", "vit_tiny_patch8_32"],
     "train_mae": ["--model", "mae_vit_tiny_patch8_32", "--decoder-embed-dim", "8", "--decoder-depth", "1",
                   "--decoder-num-heads", "2"],
-    "train_diffusion": ["--model", "dit_s_8_32", "--num-sampling-steps", "2"],
+    "train_diffusion": ["--model", "dit_s_8_32", "--noise-schedule", "linear", "--num-sampling-steps", "2"],
     "train_vae": ["--model", "vae_f4_32", "--block-out-channels", "4,4,8", "--layers-per-block", "1",
                   "--norm-num-groups", "2"],
 }

@@ -241,7 +241,8 @@ TEST_CASE("diffusion takes pixels in [-1, 1] only, and says so") {
 }
 
 TEST_CASE("steps that a schedule or a sampler cannot take are refused with their flag") {
-  check_says({{"diffusion-steps", "20"}}, "--diffusion-steps: diffusion steps: got 20");
+  check_says({{"diffusion-steps", "20"}, {"noise-schedule", "linear"}},
+             "--diffusion-steps: diffusion steps: got 20");
   CHECK(failure({{"diffusion-steps", "20"},
                  {"noise-schedule", "squaredcos_cap_v2"},
                  {"num-sampling-steps", "20"}})
