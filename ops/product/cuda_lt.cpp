@@ -1,8 +1,6 @@
 // cuBLASLt descriptors, algorithm selection, and execution.
 #include "ops/product/cuda_lt.h"
 
-#include <cublasLt.h>
-
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +9,7 @@
 #include "engine/cuda/launch.h"
 #include "engine/storage.h"
 #include "ops/matmul.h"
+#include "ops/product/cuda_cublaslt.h"
 
 namespace fovea::ops::cuda {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 
 void blas_check(cublasStatus_t status, const char* what) {
-  check(status == CUBLAS_STATUS_SUCCESS, "matmul: ", what, ": ", cublasLtGetStatusString(status));
+  check(status == CUBLAS_STATUS_SUCCESS, "matmul: ", what, ": ", cublaslt().status_string(status));
 }
 
 cudaDataType_t data_type(DType dtype) {
@@ -27,48 +26,45 @@ cudaDataType_t data_type(DType dtype) {
 }
 
 /// Owns one of cuBLASLt's opaque descriptors.
-template <class T, cublasStatus_t (*Destroy)(T)>
+template <class T, cublasStatus_t (*CublasLt::*Destroy)(T)>
 class Owned {
  public:
   Owned() = default;
   ~Owned() {
-    if (value != nullptr) Destroy(value);
+    if (value != nullptr) (cublaslt().*Destroy)(value);
   }
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   T value = nullptr;
 };
 
-struct Operation : Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> {
+struct Operation : Owned<cublasLtMatmulDesc_t, &CublasLt::destroy_operation> {
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& setting) {
-    blas_check(cublasLtMatmulDescSetAttribute(value, attribute, &setting, sizeof setting),
-               "operation");
+    blas_check(cublaslt().set_operation(value, attribute, &setting, sizeof setting), "operation");
   }
 };
 
-struct Layout : Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> {
+struct Layout : Owned<cublasLtMatrixLayout_t, &CublasLt::destroy_layout> {
   Layout(const LtMatrix& x, int batch) {
     blas_check(
-        cublasLtMatrixLayoutCreate(&value, data_type(x.dtype), static_cast<std::uint64_t>(x.rows),
-                                   static_cast<std::uint64_t>(x.columns), x.leading),
+        cublaslt().create_layout(&value, data_type(x.dtype), static_cast<std::uint64_t>(x.rows),
+                                 static_cast<std::uint64_t>(x.columns), x.leading),
         "layout");
     set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch);
     set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, x.batch_stride);
   }
   template <class T>
   void set(cublasLtMatrixLayoutAttribute_t attribute, const T& setting) {
-    blas_check(cublasLtMatrixLayoutSetAttribute(value, attribute, &setting, sizeof setting),
-               "layout");
+    blas_check(cublaslt().set_layout(value, attribute, &setting, sizeof setting), "layout");
   }
 };
 
-struct Preference : Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> {
-  Preference() { blas_check(cublasLtMatmulPreferenceCreate(&value), "preference"); }
+struct Preference : Owned<cublasLtMatmulPreference_t, &CublasLt::destroy_preference> {
+  Preference() { blas_check(cublaslt().create_preference(&value), "preference"); }
   template <class T>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, const T& setting) {
-    blas_check(cublasLtMatmulPreferenceSetAttribute(value, attribute, &setting, sizeof setting),
-               "preference");
+    blas_check(cublaslt().set_preference(value, attribute, &setting, sizeof setting), "preference");
   }
 };
 
@@ -82,8 +78,8 @@ struct Plan {
       : a(product.a, product.batch), b(product.b, product.batch), d(product.d, product.batch) {
     const bool f64 = product.d.dtype == DType::f64;
     const cublasComputeType_t f32 = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    blas_check(cublasLtMatmulDescCreate(&operation.value, f64 ? CUBLAS_COMPUTE_64F : f32,
-                                        f64 ? CUDA_R_64F : CUDA_R_32F),
+    blas_check(cublaslt().create_operation(&operation.value, f64 ? CUBLAS_COMPUTE_64F : f32,
+                                           f64 ? CUDA_R_64F : CUDA_R_32F),
                "operation");
     const auto form = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     operation.set(CUBLASLT_MATMUL_DESC_TRANSA, form(product.transposed[0]));
@@ -109,8 +105,8 @@ struct Plan {
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(product.d));
     int found = 0;
     cublasLtMatmulHeuristicResult_t best{};
-    blas_check(cublasLtMatmulAlgoGetHeuristic(handle, operation.value, a.value, b.value, d.value,
-                                              d.value, preference.value, 1, &best, &found),
+    blas_check(cublaslt().heuristic(handle, operation.value, a.value, b.value, d.value, d.value,
+                                    preference.value, 1, &best, &found),
                "heuristic");
     check(found == 1 && best.state == CUBLAS_STATUS_SUCCESS, "matmul: cuBLASLt has no kernel for ",
           product.d.rows, " x ", product.d.columns, " of ", product.a.dtype, " to ",
@@ -122,7 +118,7 @@ struct Plan {
 /// A device's handle and the plans created with it.
 class Planner {
  public:
-  Planner() { blas_check(cublasLtCreate(&handle_), "cublasLtCreate"); }
+  Planner() { blas_check(cublaslt().create(&handle_), "cublasLtCreate"); }
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_; }
   Plan& plan(const LtProduct& product) {
@@ -153,11 +149,11 @@ void lt_product(const LtProduct& product, double alpha, const LtPointers& at) {
   const float alpha32 = static_cast<float>(alpha), beta32 = static_cast<float>(beta);
   const bool f64 = product.d.dtype == DType::f64;
   blas_check(
-      cublasLtMatmul(planner.handle(), plan.operation.value,
-                     f64 ? static_cast<const void*>(&alpha) : &alpha32, at.a, plan.a.value, at.b,
-                     plan.b.value, f64 ? static_cast<const void*>(&beta) : &beta32,
-                     product.adds ? at.c : at.d, plan.d.value, at.d, plan.d.value, &plan.algorithm,
-                     workspace.data(), kWorkspace, fovea::cuda::current_stream()),
+      cublaslt().matmul(
+          planner.handle(), plan.operation.value, f64 ? static_cast<const void*>(&alpha) : &alpha32,
+          at.a, plan.a.value, at.b, plan.b.value, f64 ? static_cast<const void*>(&beta) : &beta32,
+          product.adds ? at.c : at.d, plan.d.value, at.d, plan.d.value, &plan.algorithm,
+          workspace.data(), kWorkspace, fovea::cuda::current_stream()),
       "cublasLtMatmul");
 }
 

@@ -7,6 +7,8 @@
 
 #include "cuda_runtime_api.h"
 
+#define CUBLAS_VER_MAJOR 13
+
 enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS = 0,
   CUBLAS_STATUS_INVALID_VALUE = 7,
