@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
-from faults import small_cifar  # noqa: E402
+from small_data import small_cifar  # noqa: E402
 
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
@@ -81,7 +81,7 @@ def check_predict(checks, model, picture):
 
 
 def train(checks, program, model, device, output, *more):
-    """Losses of three steps on the pictures of tests/programs/faults.py."""
+    """Losses of three steps on a few pictures."""
     checks.run(program, "--dataset", "cifar10", "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
                "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"

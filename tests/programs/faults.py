@@ -24,17 +24,11 @@ import subprocess
 import sys
 import tempfile
 
+from small_data import small_cifar
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KINDS = ["open", "read", "write", "fsync", "rename", "mkdir", "unlink", "truncate", "lock", "close"]
-
-
-def small_cifar(folder):
-    folder.mkdir()
-    record = [bytes([k % 10]) + bytes((k * 37 + i) % 256 for i in range(3072)) for k in range(8)]
-    for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
-        (folder / file).write_bytes(b"".join(record))
 
 
 def read_safetensors(path):

@@ -21,7 +21,8 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-import faults  # its small CIFAR set and its reader of safetensors
+from faults import read_safetensors
+from small_data import small_cifar
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -46,7 +47,7 @@ class Table:
     def __init__(self, build, folder):
         self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
         self.data = folder / "cifar"
-        faults.small_cifar(self.data)
+        small_cifar(self.data)
         self.runs = {program: folder / f"run of {program}" for program in PROGRAMS}
         self.run_folder = self.runs["train_cifar"]
         self.place = folder / "place"  # where the programs run: some flags name files relative to it
@@ -198,7 +199,7 @@ def with_nan(weights, target, name):
 
 
 def holds_nonfinite(path):
-    for name, body in faults.read_safetensors(path)[0].items():
+    for name, body in read_safetensors(path)[0].items():
         numbers = struct.unpack(f"<{len(body) // 4}f", body) if len(body) % 4 == 0 else ()
         if not all(map(math.isfinite, numbers)):
             return f"{path.name}: {name}"
