@@ -21,7 +21,8 @@ template <class... Parts>
   throw Error(message.str());
 }
 
-/// Throws Error with the streamed parts unless `ok`. For user mistakes; invariants use assert.
+/// Throws Error with the streamed parts unless `ok`. For user mistakes; invariants use assert. The
+/// parts are evaluated even if `ok`: where that is slow, write `if (!ok) fail(...)`.
 template <class... Parts>
 void check(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]]

@@ -175,7 +175,7 @@ const std::vector<Place> kPlaces = {
     {"#include <fovea/",
      "examples/.*|tests/(consumer|readme)/.*|cmake/installed_headers\\.cmake"},  // as users do
     {"#include <cuda_runtime", "engine/cuda/.*"},
-    {"#include <cublas", "ops/product/cuda[a-z_]*\\.(cpp|h)"},
+    {"#include <cublas", "ops/product/cuda_cublaslt\\.h"},
     {"#include <CLI/", "apps/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},
     {"__CUDACC__", "engine/device\\.h"},

@@ -336,8 +336,8 @@ void Machine::wait_copies(unsigned newer) {
 }
 
 void Machine::access(const void* address, std::size_t bytes, Access kind, const void* place) {
-  if (threads_[current_].fiber->holds(address))
-    return;  // most accesses are to a thread's own stack
+  const bool is_own_stack = threads_[current_].fiber->holds(address);  // as are most accesses
+  if (is_own_stack) return;
   const Visit visit;
   const Memory& device = DeviceMemory::instance().bytes();
   const bool is_shared = shared_.holds(address);
