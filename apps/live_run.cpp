@@ -34,6 +34,7 @@ WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
   info.normalization = config.run.normalization;
   info.crop = config.evaluation.crop;
   info.latents = latents_of(dataset, trainer.task());
+  info.process = trainer.task().process;
   return info;
 }
 

@@ -75,12 +75,13 @@ std::int64_t class_of(const std::string& word, const ModelClasses& classes) {
   return *found;
 }
 
-void check_process(const SampleCommand& c, const ProcessOptions& trained, const std::string& run) {
+void check_process(const SampleCommand& c, const ProcessOptions& trained,
+                   const std::string& weights) {
   check_usage(c.schedule.empty() || c.schedule == name_of(trained.schedule),
-              "--noise-schedule: got ", c.schedule, ", but ", run, " was trained with ",
+              "--noise-schedule: got ", c.schedule, ", but ", weights, " was trained with ",
               name_of(trained.schedule));
   check_usage(c.diffusion_steps == 0 || c.diffusion_steps == trained.steps,
-              "--diffusion-steps: got ", c.diffusion_steps, ", but ", run, " was trained with ",
+              "--diffusion-steps: got ", c.diffusion_steps, ", but ", weights, " was trained with ",
               trained.steps);
 }
 
@@ -119,10 +120,10 @@ Fields fields_of(SampleCommand& c) {
       "VAE of a model of latents: a run of train_vae, a folder of diffusers or a weights file "
       "(default: the run's --vae)");
   model.choice("noise-schedule", &c.schedule,
-               "noise schedule of the training (default: the run's, else linear)",
+               "noise schedule of the training (default: as recorded, else linear)",
                names_of<NoiseSchedule>());
   model.number("diffusion-steps", &c.diffusion_steps,
-               "steps of the training (default: the run's, else 1000)", {0, 1e5});
+               "steps of the training (default: as recorded, else 1000)", {0, kMostDiffusionSteps});
   FieldGroup run(fields, "Run");
   run.choice("precision", &c.precision, "precision of the activations", {"f32", "bf16"});
   run.number("threads", &c.threads, "compute threads; 0: all", {0, 1024});
@@ -164,16 +165,17 @@ std::vector<std::int64_t> chosen_classes(const std::string& text, const ModelCla
 }
 
 void complete(SampleCommand& c, const LoadedModel& trained) {
-  if (const auto run = options_of_run(trained.weights)) {
-    check_process(c, run->process, trained.weights.parent_path().string());
-    c.process = run->process;
-    if (c.vae.empty()) c.vae = run->vae.string();
-    if (!c.given.contains("clip-denoised")) {
-      c.sampling.sampler.clip_denoised = run->samples.sampler.clip_denoised;
-    }
+  const std::optional<DiffusionOptions> run = options_of_run(trained.weights);
+  if (const auto process = run ? std::optional(run->process) : trained.info.process) {
+    check_process(c, *process, trained.weights.string());
+    c.process = *process;
   } else {
     if (!c.schedule.empty()) c.process.schedule = *find_named<NoiseSchedule>(c.schedule);
     if (c.diffusion_steps > 0) c.process.steps = c.diffusion_steps;
+  }
+  if (run && c.vae.empty()) c.vae = run->vae.string();
+  if (run && !c.given.contains("clip-denoised")) {
+    c.sampling.sampler.clip_denoised = run->samples.sampler.clip_denoised;
   }
   const auto usual = parse_integer(c.sampling.steps);
   if (!c.given.contains("num-sampling-steps") && usual > c.process.steps) c.sampling.steps = "";

@@ -11,6 +11,8 @@
 
 namespace fovea {
 
+inline constexpr std::int64_t kMostDiffusionSteps = 100'000;
+
 struct ProcessOptions {
   NoiseSchedule schedule = NoiseSchedule::linear;
   std::int64_t steps = 1000;

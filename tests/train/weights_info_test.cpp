@@ -33,4 +33,31 @@ TEST_CASE("weights carry what evaluation and prediction need") {
         trainer.model().store().find("head.weight").to_vector());
 }
 
+TEST_CASE(
+    "a diffusion model's weights say what noise they remove, and damaged values are refused") {
+  const TemporaryFolder folder;
+  Trainer trainer = make_trainer(tiny_diffusion_config());
+  WeightsInfo info;
+  info.process = ProcessOptions{.schedule = NoiseSchedule::cosine, .steps = 400};
+  const PendingFile file =
+      weights_file(folder / "a.safetensors", trainer.model(), state_of(trainer.model()), info);
+  const auto read = weights_info(file.metadata, file.path);
+  REQUIRE(read.process.has_value());
+  CHECK(read.process->schedule == NoiseSchedule::cosine);
+  CHECK(read.process->steps == 400);
+  for (const auto& [key, value] : {std::pair("noise_schedule", "cosine"),
+                                   {"diffusion_steps", "0"},
+                                   {"diffusion_steps", "1e9"},
+                                   {"diffusion_steps", "many"}}) {
+    Metadata damaged = file.metadata;
+    damaged[key] = value;
+    const std::string said =
+        message_of([&] { static_cast<void>(weights_info(damaged, file.path)); });
+    CHECK_MESSAGE(said.find("a.safetensors: its " + std::string(key)) != std::string::npos, said);
+  }
+  Metadata without = file.metadata;
+  without.erase("noise_schedule");
+  CHECK_FALSE(weights_info(without, file.path).process.has_value());
+}
+
 }  // namespace fovea

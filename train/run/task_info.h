@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/latent_source.h"
+#include "diffusion/process.h"
 
 namespace fovea {
 
@@ -57,9 +58,10 @@ struct TaskInfo {
   bool needs_labels = false;      ///< the data set must have labels
   bool has_data_classes = false;  ///< the model's num_classes comes from the data set
   bool has_class_report = false;  ///< the run's report evaluates each class
-  std::int64_t batch_multiple = 1;  ///< batch sizes must be a multiple of this
-  std::string prepared{};           ///< description of prepare()'s effect on images, or ""
-  bool encodes_images = false;      ///< the model sees latents of the images
+  std::int64_t batch_multiple = 1;          ///< batch sizes must be a multiple of this
+  std::string prepared{};                   ///< description of prepare()'s effect on images, or ""
+  bool encodes_images = false;              ///< the model sees latents of the images
+  std::optional<ProcessOptions> process{};  ///< the noise that a diffusion model learns to remove
   // Set by the task itself if it encodes images:
   std::int64_t image_scale = 1;  ///< side of an image divided by that of the model's input
   std::optional<LatentSource> latents{};

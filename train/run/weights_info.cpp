@@ -48,6 +48,20 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   return info;
 }
 
+/// The noise of a diffusion model's training; empty if the metadata have none.
+std::optional<ProcessOptions> process_of(const Metadata& metadata, const std::string& where) {
+  const std::string schedule = value_or(metadata, "noise_schedule", "");
+  if (schedule.empty()) return {};
+  const double steps = number_or(metadata, "diffusion_steps", 0);
+  check(steps >= 1 && steps <= kMostDiffusionSteps, where, ": its diffusion_steps is ",
+        in_quotes(value_or(metadata, "diffusion_steps", "")), ", expected 1 to ",
+        kMostDiffusionSteps);
+  ProcessOptions process;
+  process.schedule = parse_name<NoiseSchedule>(where + ": its noise_schedule", schedule);
+  process.steps = static_cast<std::int64_t>(steps);
+  return process;
+}
+
 }  // namespace
 
 PendingFile weights_file(const std::filesystem::path& path, const Model& model,
@@ -62,6 +76,10 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
   if (info.latents) add_latent_source(metadata, *info.latents);
+  if (info.process) {
+    metadata["noise_schedule"] = name_of(info.process->schedule);
+    metadata["diffusion_steps"] = std::to_string(info.process->steps);
+  }
   metadata["epoch"] = std::to_string(info.epoch);
   metadata["scores"] = json_text(json(info.scores));
   return file;
@@ -91,6 +109,7 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
   info.crop.filter = parse_name<Filter>(
       "interpolation", value_or(metadata, "interpolation", name_of(info.crop.filter)));
   info.latents = latent_source(metadata, path.string());
+  info.process = process_of(metadata, path.string());
   const double epoch = number_or(metadata, "epoch", -1);
   if (epoch >= 0 && epoch < 1e15) info.epoch = static_cast<std::int64_t>(epoch);
   if (metadata.contains("top1")) info.scores["top1"] = number_or(metadata, "top1", 0);  // earlier

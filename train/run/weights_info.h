@@ -13,6 +13,7 @@
 #include "data/evaluation_transform.h"
 #include "data/latent_source.h"
 #include "data/transforms.h"
+#include "diffusion/process.h"
 #include "models/model.h"
 #include "train/run/pending_file.h"
 
@@ -25,7 +26,8 @@ struct WeightsInfo {
   std::vector<std::string> labels{};  ///< label names, from a hub with class descriptions
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
-  std::optional<LatentSource> latents{};  ///< of the training data; empty: pictures
+  std::optional<LatentSource> latents{};    ///< of the training data; empty: pictures
+  std::optional<ProcessOptions> process{};  ///< of a diffusion model: schedule and steps
   std::int64_t epoch = -1;
   std::map<std::string, double> scores{};  ///< held-out scores by metric name
 };

@@ -84,6 +84,7 @@ Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_
       process_(options.process, model.device()),
       seed_(seed),
       info_(diffusion_info(model_.config().learn_sigma)) {
+  info_.process = options.process;
   if (options.vae.empty()) return;
   encoder_ = std::make_unique<LatentEncoder>(options.vae, model.device());
   const std::int64_t channels = encoder_->config().latent_channels;

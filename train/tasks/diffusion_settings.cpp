@@ -32,7 +32,9 @@ void DiffusionSettings::add_fields(Fields& fields, TrainConfig& /*config*/) {
       .choice("noise-schedule", &options.process.schedule,
               "noise added by each step: linear, or squaredcos_cap_v2 (cosine)")
       .fixed = true;
-  diffusion.number("diffusion-steps", &options.process.steps, "steps from image to noise", {1, 1e5})
+  diffusion
+      .number("diffusion-steps", &options.process.steps, "steps from image to noise",
+              {1, kMostDiffusionSteps})
       .fixed = true;
   diffusion.add("vae", &options.vae,
                 "encode the images with this VAE: a run of train_vae, a folder of diffusers or a "
