@@ -43,7 +43,11 @@ measure() { # run
 }
 
 row() { # run, row of the measures, name
-  sed -n "s/^$2 */$3 | /p" "$out/$1.measures"
+  awk -v row="$2" -v name="$3" '$1 == row && $2 ~ /^[0-9]+$/ {
+    printf "%s", name
+    for (i = 4; i <= NF; ++i) if ($i != "%") printf " | %s", $i
+    print ""
+  }' "$out/$1.measures"
 }
 
 make_programs train_cifar train_diffusion sample measure
@@ -55,7 +59,7 @@ longer="$(epochs_in_equal_time)"
 train patches-longer 2 "$longer"
 for run in pixels patches patches-longer; do measure "$run" >"$out/$run.measures"; done
 {
-  echo "model | pictures, against, FD, KID, precision, recall, IS, accuracy"
+  echo "model | FD | KID | precision | recall | IS | accuracy in %"
   row pixels samples "1x1, $epochs epochs, $(seconds_of pixels) s"
   row patches samples "2x2, $epochs epochs, $(seconds_of patches) s"
   row patches-longer samples "2x2, $longer epochs, $(seconds_of patches-longer) s"
