@@ -29,9 +29,14 @@ seconds_of() { # run
            NR > 1 { sum += $c } END { printf "%.0f", sum }' "$out/$1/log.csv"
 }
 
+# Of a finished run, whatever EPOCHS is now.
+epochs_of() { # run
+  echo $(($(wc -l <"$out/$1/log.csv") - 1))
+}
+
 # The epochs for which 2x2 patches take as long as single pixels did, at least one.
 epochs_in_equal_time() {
-  awk -v pixels="$(seconds_of pixels)" -v patches="$(seconds_of patches)" -v epochs="$epochs" \
+  awk -v pixels="$(seconds_of pixels)" -v patches="$(seconds_of patches)" -v epochs="$(epochs_of patches)" \
     'BEGIN { n = int(epochs * pixels / patches + 0.5); print n < 1 ? 1 : n }'
 }
 
@@ -55,14 +60,13 @@ make_run classifier "$classifier" "$build/train_cifar" --img-size 16 --patch-siz
   --output "$classifier"
 train pixels 1 "$epochs"
 train patches 2 "$epochs"
-longer="$(epochs_in_equal_time)"
-train patches-longer 2 "$longer"
+train patches-longer 2 "$(epochs_in_equal_time)"
 for run in pixels patches patches-longer; do measure "$run" >"$out/$run.measures"; done
 {
   echo "model | FD | KID | precision | recall | IS | accuracy in %"
-  row pixels samples "1x1, $epochs epochs, $(seconds_of pixels) s"
-  row patches samples "2x2, $epochs epochs, $(seconds_of patches) s"
-  row patches-longer samples "2x2, $longer epochs, $(seconds_of patches-longer) s"
+  row pixels samples "1x1, $(epochs_of pixels) epochs, $(seconds_of pixels) s"
+  row patches samples "2x2, $(epochs_of patches) epochs, $(seconds_of patches) s"
+  row patches-longer samples "2x2, $(epochs_of patches-longer) epochs, $(seconds_of patches-longer) s"
   row pixels floor "real pictures"
   row pixels ceiling "a Gaussian of the pixels"
 } | tee "$out/table.txt"

@@ -48,6 +48,7 @@ TEST_CASE(
   for (const auto& [key, value] : {std::pair("noise_schedule", "cosine"),
                                    {"diffusion_steps", "0"},
                                    {"diffusion_steps", "1e9"},
+                                   {"diffusion_steps", "2.5"},
                                    {"diffusion_steps", "many"}}) {
     Metadata damaged = file.metadata;
     damaged[key] = value;

@@ -2,6 +2,7 @@
 #include "train/run/weights_info.h"
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -53,9 +54,9 @@ std::optional<ProcessOptions> process_of(const Metadata& metadata, const std::st
   const std::string schedule = value_or(metadata, "noise_schedule", "");
   if (schedule.empty()) return {};
   const double steps = number_or(metadata, "diffusion_steps", 0);
-  check(steps >= 1 && steps <= kMostDiffusionSteps, where, ": its diffusion_steps is ",
-        in_quotes(value_or(metadata, "diffusion_steps", "")), ", expected 1 to ",
-        kMostDiffusionSteps);
+  check(steps >= 1 && steps <= kMostDiffusionSteps && steps == std::floor(steps), where,
+        ": its diffusion_steps is ", in_quotes(value_or(metadata, "diffusion_steps", "")),
+        ", expected a whole number from 1 to ", kMostDiffusionSteps);
   ProcessOptions process;
   process.schedule = parse_name<NoiseSchedule>(where + ": its noise_schedule", schedule);
   process.steps = static_cast<std::int64_t>(steps);
