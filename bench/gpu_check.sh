@@ -2,14 +2,27 @@
 # All checks that need a real GPU, in one command: build, the device's tests, the op table, derivatives,
 # golden files of every model family, training of every family and all other programs compared with the
 # CPU, speed, compute-sanitizer. Writes its logs under $OUT if that is set, and ends with a summary.
-#   bench/gpu_check.sh [--dry-run] [BUILD_DIR]
+#   bench/gpu_check.sh [--dry-run] [--no-build] [--only STEPS] [--limit SECONDS] [BUILD_DIR]
 # Steps that could not run are "skipped", with the reason, never "ok". The exit code is 1 after a
-# failure, and 2 if nothing failed but a step was skipped. --dry-run runs each step on the fake device,
-# or prints why it cannot.
+# failure, and 2 if nothing failed but a step was skipped.
+#   --dry-run        runs each step on the fake device, or prints why it cannot
+#   --no-build       uses the programs in BUILD_DIR as they are: for a machine that cannot build
+#   --only STEPS     runs only these, a list in quotes; the summary does not name the others
+#   --limit SECONDS  stops a step after that time, as a failure
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-dry=
-[ "${1-}" = --dry-run ] && { dry=1; shift; }
+dry='' no_build='' only='' limit=0
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --dry-run) dry=1 ;;
+    --no-build) no_build=1 ;;
+    --only) only=$2 && shift ;;
+    --limit) limit=$2 && shift ;;
+    -*) echo "gpu_check.sh: unknown option $1, see the first lines of this file" >&2 && exit 2 ;;
+    *) break ;;
+  esac
+  shift
+done
 build=${1:-build-gpu}
 logs=${OUT:-$build/gpu-check}
 mkdir -p "$logs"
@@ -17,10 +30,26 @@ rows=()
 
 note() { rows+=("$(printf '%-16s %-8s %s' "$1" "$2" "$3")"); printf '== %s: %s %s\n' "$1" "$2" "$3"; }
 
+wanted() {  # name of a step
+  case "$1" in
+    configure | build) [ -z "$no_build" ] ;;
+    *) [ -z "$only" ] || [[ " $only " == *" $1 "* ]] ;;
+  esac
+}
+
+limited() {  # command...: a function of this file, or a program
+  if [ "$limit" = 0 ]; then
+    "$@"
+  else
+    timeout "$limit" bash -c '"$@"' bash "$@"
+  fi
+}
+
 step() {  # name, command...: runs it, keeps its output, records the result
   local name=$1 start=$SECONDS
   shift
-  if "$@" >"$logs/$name.log" 2>&1; then
+  wanted "$name" || return 0
+  if limited "$@" >"$logs/$name.log" 2>&1; then
     if grep -q '^skipped\|MESSAGE: skipped' "$logs/$name.log"; then
       note "$name" skipped "$(grep -m1 -o 'skipped.*' "$logs/$name.log")"
     else
@@ -33,7 +62,7 @@ step() {  # name, command...: runs it, keeps its output, records the result
 }
 
 goldens() {  # program, precision
-  "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,mae,ops,pervit,pit,train,vit}_*.safetensors
+  "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,dit,mae,ops,pervit,pit,train,vae,vit}_*.safetensors
 }
 
 set_family() {  # sets the family's training program and the flags of a tiny model
@@ -78,6 +107,8 @@ training() {  # folder of the programs
   rm -rf "$folder"
 }
 
+export -f goldens set_family short_run training
+export logs
 if [ -n "$dry" ]; then
   gpu="no GPU is used: this is a dry run on the fake device"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
