@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All checks that need a real GPU, in one command: build, the device's tests, the op table, derivatives,
 # golden files of every model family, training of every family and all other programs compared with the
-# CPU, speed, compute-sanitizer. Writes its logs under $OUT if that is set, and ends with a summary.
+# CPU, speed (beside PyTorch if FOVEA_PEER_PYTHON or python3 has it), compute-sanitizer. Writes its logs under $OUT if that is set, and ends with a summary.
 #   bench/gpu_check.sh [--dry-run] [--no-build] [--only STEPS] [--limit SECONDS] [BUILD_DIR]
 # Steps that could not run are "skipped", with the reason, never "ok". The exit code is 1 after a
 # failure, and 2 if nothing failed but a step was skipped.
@@ -146,7 +146,9 @@ else
     step parity-bf16 goldens "$build/parity" bf16
     step training training "$build"
     step programs tests/cuda/programs.py --programs "$build"
-    step benchmark "$build/fovea_bench" --device cuda --json "$logs/bench.json"
+    export FOVEA_PEER_PYTHON=${FOVEA_PEER_PYTHON:-$(command -v python3)}
+    peer=() && "$FOVEA_PEER_PYTHON" -c "import timm, torch" 2>/dev/null && peer=(--peer)
+    step benchmark "$build/fovea_bench" --device cuda "${peer[@]}" --json "$logs/bench.json"
     if command -v compute-sanitizer >/dev/null; then
       for tool in memcheck racecheck initcheck synccheck; do
         FOVEA_NO_CACHE=1 step "$tool" compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/cuda_cases"

@@ -53,8 +53,9 @@ ConvResidualBlock::ConvResidualBlock(const Scope& s, std::int64_t in, std::int64
 }
 
 Tensor ConvResidualBlock::operator()(const Tensor& x, const Context& ctx) const {
-  const Tensor inner = conv1_(norm1_.silu(x), ctx);
-  const Tensor branch = conv2_(norm2_.silu(inner), ctx);
+  Tensor branch = conv1_(norm1_.silu(x), ctx);  // one name: without a tape each input is freed
+  branch = norm2_.silu(branch);
+  branch = conv2_(branch, ctx);
   const Tensor residual = shortcut_ ? (*shortcut_)(x, ctx) : x;
   return residual.to(ctx.residual()) + branch.to(ctx.residual());
 }

@@ -1,22 +1,35 @@
 // Dense convolution, forward, as a GEMM on lines (ops/conv/cpu_lines.h):
 //   y[q] = sum over channels and taps of w x[tap + q]
-// Each thread lays out the lines of its own image and multiplies them, so that they stay in its
-// cache; threads share an image only when there are fewer images than threads.
+// Each thread lays out the lines of its own image, or of a strip of a large one, and multiplies
+// them, so that they stay in its cache; threads share an image's lines only when there are fewer
+// images and strips than threads.
 #include "ops/conv/cpu_dense.h"
 #include "ops/conv/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-/// Computes y image by image in blocks of rows.
+/// Computes y strip by strip in blocks of rows.
 template <class T>
 class Forward {
   using A = typename DenseConv<T>::A;
   static constexpr std::int64_t kSlack = DenseConv<T>::kSlack;
 
  public:
-  explicit Forward(const DenseConvCall& c)
-      : conv_(c),
+  explicit Forward(const DenseConvCall& c) : Forward(c, without_idle_strides(c.windows)) {}
+
+  void run() const {
+    const std::int64_t strips = ceil_div(conv_.windows.out[0], strip_),
+                       count = conv_.call.batch * strips;
+    parallel_for(count, conv_.part_grain(count, 1), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) multiply(i / strips, i % strips * strip_);
+    });
+  }
+
+ private:
+  Forward(const DenseConvCall& c, const Windows& windows)
+      : strip_(strip_rows(c, windows)),
+        conv_(c, windows, strip_ < windows.out[0] ? strip_of(windows, strip_) : windows),
         panels_(ceil_div(conv_.outputs, kPanel)),
         rows_(larger(1, kBlock / conv_.layout.pitch)),
         shared_(c.groups * panels_ * conv_.depth * kPanel, conv_.depth) {
@@ -24,14 +37,6 @@ class Forward {
     pack();
   }
 
-  void run() const {
-    parallel_for(conv_.call.batch, conv_.batch_grain(conv_.call.batch),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t image = begin; image < end; ++image) multiply(image);
-                 });
-  }
-
- private:
   /// Packs the weights as [group][panel][depth][kPanel].
   void pack() {
     A* to = shared_.values;
@@ -47,39 +52,46 @@ class Forward {
     }
   }
 
-  void multiply(std::int64_t image) const {
+  /// Computes the strip of an image that starts at output row `top`.
+  void multiply(std::int64_t image, std::int64_t top) const {
     A* const lines = image_lines<A>(conv_.x_image() + kSlack);
-    conv_.load_images(image, 1, lines);
-    const std::int64_t blocks = ceil_div(conv_.windows.out[0], rows_);
+    conv_.load_images(image, 1, top * conv_.windows.stride[0], lines);
+    const std::int64_t end = smaller(top + strip_, conv_.windows.out[0]);
+    const std::int64_t blocks = ceil_div(end - top, rows_);
     const std::int64_t work = rows_ * conv_.layout.pitch * conv_.depth * conv_.outputs;
     parallel_for(conv_.call.groups * blocks, grain(kMinMultiplied, work),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     multiply(lines, image, i / blocks, i % blocks * rows_);
+                 [&](std::int64_t begin, std::int64_t last) {
+                   for (std::int64_t i = begin; i < last; ++i) {
+                     const std::int64_t row = i % blocks * rows_;
+                     multiply({lines + row * conv_.layout.pitch, image, i / blocks, top + row,
+                               smaller(rows_, end - top - row)});
                    }
                  });
   }
 
-  /// Computes output rows from `row` on for one group of an image.
-  void multiply(const A* lines, std::int64_t image, std::int64_t group, std::int64_t row) const {
-    const std::int64_t rows = smaller(rows_, conv_.windows.out[0] - row),
-                       pitch = conv_.layout.pitch;
-    const std::int64_t line = rows_ * pitch + kSlack;
+  /// Output rows [row, row + rows) of one group of an image, and the group's lines at the first.
+  struct Block {
+    const A* lines;
+    std::int64_t image, group, row, rows;
+  };
+
+  void multiply(const Block& b) const {
+    const std::int64_t pitch = conv_.layout.pitch, line = rows_ * pitch + kSlack;
     Correlation<A> c{.depth = conv_.depth,
                      .offsets = shared_.offsets,
+                     .x = b.lines + b.group * conv_.channels * conv_.layout.channel,
                      .out = panel_lines<A>(1, line),
                      .pitch = line};
-    c.x = lines + group * conv_.channels * conv_.layout.channel + row * pitch;
     for (std::int64_t panel = 0; panel < panels_; ++panel) {
-      const std::int64_t o = panel * kPanel, count = smaller(kPanel, conv_.outputs - o);
-      c.weights = shared_.values + (group * panels_ + panel) * conv_.depth * kPanel;
+      const std::int64_t first = b.group * conv_.outputs + panel * kPanel;
+      const std::int64_t count = smaller(kPanel, conv_.outputs - panel * kPanel);
+      c.weights = shared_.values + (b.group * panels_ + panel) * conv_.depth * kPanel;
       for (std::int64_t i = 0; i < count; ++i) {
-        prefetch<2, Access::write>(y_row(image, group * conv_.outputs + o + i, row),
-                                   rows * conv_.windows.out[1]);
+        prefetch<2, Access::write>(y_row(b.image, first + i, b.row), b.rows * conv_.windows.out[1]);
       }
-      correlate(c, count, (rows - 1) * pitch + conv_.windows.out[1]);
+      correlate(c, count, (b.rows - 1) * pitch + conv_.windows.out[1]);
       for (std::int64_t i = 0; i < count; ++i) {
-        store(c.out + i * line, rows, image, group * conv_.outputs + o + i, row);
+        store(c.out + i * line, b.rows, b.image, first + i, b.row);
       }
     }
   }
@@ -107,6 +119,7 @@ class Forward {
     }
   }
 
+  std::int64_t strip_;  // rows of outputs
   DenseConv<T> conv_;
   std::int64_t panels_, rows_;
   Shared<A> shared_;

@@ -13,6 +13,7 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 
 inline constexpr std::int64_t kBlock = 256;  // outputs per task, at least one row: fits the cache
 inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that justify waking a thread
+inline constexpr std::int64_t kMaxLines = 1 << 20;   // elements of an image that are laid out whole
 
 /// Sets the stride to 1 along axes with a single output, where it has no meaning.
 inline Windows without_idle_strides(Windows windows) {
@@ -20,6 +21,29 @@ inline Windows without_idle_strides(Windows windows) {
     if (windows.out[axis] == 1) windows.stride[axis] = 1;
   }
   return windows;
+}
+
+/// The windows of `rows` rows of outputs, on the input rows that they read.
+inline Windows strip_of(Windows windows, std::int64_t rows) {
+  windows.out[0] = rows;
+  windows.in[0] =
+      (rows - 1) * windows.stride[0] + (windows.kernel[0] - 1) * windows.dilation[0] + 1;
+  windows.padding[0] = windows.more_padding[0] = 0;
+  return windows;
+}
+
+/// The rows of outputs to compute at a time: all of them, or for a large image a power of two of
+/// strips, with at least one for each thread, so that the lines need less memory than the image.
+inline std::int64_t strip_rows(const DenseConvCall& c, const Windows& windows) {
+  const std::int64_t out = windows.out[0];
+  if (c.channels * LineLayout(windows).channel <= kMaxLines) return out;
+  std::int64_t strips = 2;
+  const auto rows = [&] { return ceil_div(out, strips); };
+  while (rows() > 1 && (c.batch * strips < num_threads() ||
+                        c.channels * LineLayout(strip_of(windows, rows())).channel > kMaxLines)) {
+    strips *= 2;
+  }
+  return rows();
 }
 
 /// Sizes and layouts shared by all three GEMMs. A group is an independent convolution. Each GEMM
@@ -36,32 +60,35 @@ struct DenseConv {
   std::int64_t window, depth;      // taps of one channel, and of all channels of a group
 
   explicit DenseConv(const DenseConvCall& c)
+      : DenseConv(c, without_idle_strides(c.windows), without_idle_strides(c.windows)) {}
+  /// The lines hold only the rows of `strip`, see strip_of().
+  DenseConv(const DenseConvCall& c, const Windows& whole, const Windows& strip)
       : call(c),
-        windows(without_idle_strides(c.windows)),
-        layout(windows),
+        windows(whole),
+        layout(strip),
         channels(c.channels / c.groups),
         outputs(c.outputs / c.groups),
         window(windows.kernel[0] * windows.kernel[1]),
         depth(channels * window) {}
 
   [[nodiscard]] std::int64_t x_image() const { return call.channels * layout.channel; }
-  /// The chunk size for `count` parts of the batch: enough to justify a thread, or all of them if
-  /// there are fewer than threads, so that the inner loops are parallel instead. Results do not
-  /// depend on it.
-  [[nodiscard]] std::int64_t batch_grain(std::int64_t count) const {
+  /// The chunk size for `count` parts with `images` images (or strips) each: enough to justify a
+  /// thread, or all of them if there are fewer than threads, so that the inner loops are parallel
+  /// instead. Results do not depend on it.
+  [[nodiscard]] std::int64_t part_grain(std::int64_t count, std::int64_t images) const {
     if (count < num_threads()) return larger(1, count);
-    return grain(kMinMultiplied,
-                 call.batch / larger(1, count) * call.outputs * depth * layout.length);
+    return grain(kMinMultiplied, images * call.outputs * depth * layout.length);
   }
 
-  /// Loads x of the images [first, first + count).
-  void load_images(std::int64_t first, std::int64_t count, A* lines) const {
+  /// Loads x of the images [first, first + count), from row `top` of the padded images on.
+  void load_images(std::int64_t first, std::int64_t count, std::int64_t top, A* lines) const {
     const std::int64_t pixels = windows.in[0] * windows.in[1];
     const T* x = static_cast<const T*>(call.x) + first * call.channels * pixels;
     parallel_for(count * call.channels, grain(kMinCopied, layout.channel),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
-                     image_to_lines(windows, layout, x + i * pixels, lines + i * layout.channel);
+                     image_to_lines(windows, layout, x + i * pixels, top,
+                                    lines + i * layout.channel);
                    }
                  });
     clear_lines(lines + count * x_image(), kSlack);

@@ -36,7 +36,7 @@ class InputGradient {
   }
 
   void run() const {
-    parallel_for(conv_.call.batch, conv_.batch_grain(conv_.call.batch),
+    parallel_for(conv_.call.batch, conv_.part_grain(conv_.call.batch, 1),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t image = begin; image < end; ++image) multiply(image);
                  });
@@ -194,9 +194,11 @@ class WeightGradient {
   }
 
   void run() const {
-    parallel_for(slices_, conv_.batch_grain(slices_), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t slice = begin; slice < end; ++slice) add_slice(slice);
-    });
+    const std::int64_t images = conv_.call.batch / larger(1, slices_);
+    parallel_for(slices_, conv_.part_grain(slices_, images),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t slice = begin; slice < end; ++slice) add_slice(slice);
+                 });
     parallel_for(conv_.call.groups * conv_.depth, grain(kMinCopied, slices_ * conv_.outputs),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i)
@@ -221,7 +223,7 @@ class WeightGradient {
     const std::int64_t end = (slice + 1) * conv_.call.batch / slices_;
     for (std::int64_t first = slice * conv_.call.batch / slices_; first < end; first += images_) {
       const std::int64_t count = smaller(images_, end - first);
-      conv_.load_images(first, count, x);
+      conv_.load_images(first, count, 0, x);
       for (std::int64_t row = 0; row < conv_.windows.out[0]; row += rows_) {
         const Segment segment{x + row * conv_.layout.pitch, dy, count,
                               smaller(rows_, conv_.windows.out[0] - row)};

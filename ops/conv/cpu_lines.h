@@ -10,6 +10,7 @@
 #pragma once
 
 #include "ops/common/cpu/lanes.h"
+#include "ops/common/cpu/sizes.h"
 #include "ops/conv/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -72,16 +73,22 @@ inline void copy_every(std::int64_t step, const T* from, std::int64_t count, A* 
   }
 }
 
-/// Converts one channel of an image to lines, with zeros in the padding.
+/// Converts one channel of an image to lines, with zeros in the padding. `l` may be the layout of a
+/// strip: fewer rows, of which the first is row `first` of the padded image, a multiple of the
+/// stride.
 template <class T>
-void image_to_lines(const Windows& w, const LineLayout& l, const T* image, acc_t<T>* lines) {
+void image_to_lines(const Windows& w, const LineLayout& l, const T* image, std::int64_t first,
+                    acc_t<T>* lines) {
   clear_lines(lines, l.channel);
-  for (std::int64_t y = 0; y < w.in[0]; ++y, image += w.in[1]) {
-    const std::int64_t row = w.padding[0] + y;
+  const std::int64_t top = first - w.padding[0];  // the image row at the first row of the lines
+  const std::int64_t end = smaller(w.in[0], top + l.rows * w.stride[0]);
+  for (std::int64_t y = larger(0, top); y < end; ++y) {
+    const std::int64_t row = y - top;
+    const T* const from = image + y * w.in[1];
     acc_t<T>* to = lines + row % w.stride[0] * w.stride[1] * l.plane + row / w.stride[0] * l.pitch;
     for (std::int64_t x = 0; x < w.stride[1] && x < w.in[1]; ++x) {
       const PhasePlace at(w, x);
-      copy_every(w.stride[1], image + x, (w.in[1] - x + w.stride[1] - 1) / w.stride[1],
+      copy_every(w.stride[1], from + x, (w.in[1] - x + w.stride[1] - 1) / w.stride[1],
                  to + at.phase * l.plane + at.column);
     }
   }
