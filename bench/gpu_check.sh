@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All checks that need a real GPU, in one command: build, the device's tests, the op table, derivatives,
 # golden files of every model family, training of every family and all other programs compared with the
-# CPU, speed (beside PyTorch if FOVEA_PEER_PYTHON or python3 has it), compute-sanitizer. Writes its logs under $OUT if that is set, and ends with a summary.
+# CPU, speed (beside PyTorch if FOVEA_PEER_PYTHON or python3 has it), compute-sanitizer. Writes its
+# logs under $OUT if that is set, and ends with a summary.
 #   bench/gpu_check.sh [--dry-run] [--no-build] [--only STEPS] [--limit SECONDS] [BUILD_DIR]
 # Steps that could not run are "skipped", with the reason, never "ok". The exit code is 1 after a
 # failure, and 2 if nothing failed but a step was skipped.
@@ -78,7 +79,7 @@ set_family() {  # sets the family's training program and the flags of a tiny mod
     pit) flags=(--model pit_tiny_32 --img-size 4 "${small[@]}") ;;
     mae) program=train_mae flags=(--model mae_vit_tiny_patch4_32 --patch-size 8 "${small[@]}"
       --decoder-embed-dim 8 --decoder-depth 1 --decoder-num-heads 2 --norm-pix-loss) ;;
-    dit) program=train_diffusion flags=(--model dit_s_4_32 --patch-size 8 "${small[@]}") ;;
+    dit) program=train_diffusion flags=(--model dit_s_4_32 --patch-size 8 "${small[@]}" --sched cosine) ;;
   esac
 }
 
@@ -114,7 +115,7 @@ if [ -n "$dry" ]; then
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
   step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train test_fake_families \
     test_fake_access fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_train_mae \
-    fake_train_diffusion fake_evaluate fake_predict fake_inspect fake_summary fake_fovea_bench
+    fake_train_diffusion fake_train_vae fake_evaluate fake_predict fake_inspect fake_summary fake_fovea_bench
   tests=$build/tests/cuda
   step device "$tests/test_fake_device"
   step cases "$build/fake/cuda_cases" --seeds 5
@@ -135,7 +136,7 @@ else
   [ -n "$architecture" ] || architecture="80;90"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
   step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar \
-    train_mae train_diffusion evaluate predict inspect summary fovea_bench
+    train_mae train_diffusion train_vae evaluate predict inspect summary fovea_bench
   step device "$build/tests/cuda/test_cuda_device"
   if [ "$gpu" = "no GPU" ]; then
     for name in cases gradcheck parity training programs benchmark sanitizer; do note "$name" skipped "no GPU is visible"; done
