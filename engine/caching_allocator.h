@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -16,8 +17,10 @@
 namespace fovea {
 
 /// The memory of one device. `System` has allocate(bytes, held) -> pointer or null (`held`: bytes
-/// allocated from it so far), free(pointer), name() and total(), and a type Place. A block freed
-/// in one place is reused only in the same place.
+/// allocated from it so far), free(pointer), name() and total(), a type Place, and kIdleShare. A
+/// block freed in one place is reused only in the same place. With a kIdleShare of n > 0, idle
+/// blocks hold at most 1/n of the peak when the system is asked for a large block: those idle for
+/// longest are given back, so that images of many sizes do not each keep their own blocks.
 template <class System>
 class CachingAllocator {
  public:
@@ -42,7 +45,7 @@ class CachingAllocator {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
     stats_.current_bytes -= static_cast<std::int64_t>(size);
-    cache_[{place, size}].push_back(data);
+    cache_[{place, size}].push_back({data, ++freed_});
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -77,16 +80,21 @@ class CachingAllocator {
   }
 
   using Key = std::pair<Place, std::size_t>;
+  struct Idle {
+    void* data;
+    std::uint64_t since;  ///< number of blocks freed before
+  };
 
   void* take_cached(const Key& key) {
     const auto found = cache_.find(key);
     if (found == cache_.end() || found->second.empty()) return nullptr;
-    void* const data = found->second.back();
+    void* const data = found->second.back().data;
     found->second.pop_back();
     return data;
   }
 
   void* from_system(std::size_t size) {
+    if constexpr (System::kIdleShare > 0) limit_idle(static_cast<std::int64_t>(size));
     void* data = system_.allocate(size, stats_.reserved_bytes);
     if (data == nullptr) {
       drop_cache([](const Place&) { return true; });
@@ -102,11 +110,30 @@ class CachingAllocator {
     return data;
   }
 
+  void limit_idle(std::int64_t size) {
+    constexpr std::int64_t kLarge = std::int64_t{1} << 25;
+    if (size < kLarge) return;  // blocks of smaller classes would be asked for again in each step
+    const std::int64_t peak = std::max(stats_.peak_bytes, stats_.current_bytes + size);
+    while (stats_.reserved_bytes - stats_.current_bytes > peak / System::kIdleShare) {
+      auto oldest = cache_.end();
+      for (auto at = cache_.begin(); at != cache_.end(); ++at) {
+        if (at->second.empty()) continue;
+        const bool older =
+            oldest == cache_.end() || at->second.front().since < oldest->second.front().since;
+        if (older) oldest = at;
+      }
+      if (oldest == cache_.end()) return;
+      system_.free(oldest->second.front().data);
+      oldest->second.erase(oldest->second.begin());
+      stats_.reserved_bytes -= static_cast<std::int64_t>(oldest->first.second);
+    }
+  }
+
   template <class Condition>
   void drop_cache(const Condition& is_meant) {
     for (auto& [key, blocks] : cache_) {
       if (!is_meant(key.first)) continue;
-      for (void* block : blocks) system_.free(block);
+      for (const Idle& block : blocks) system_.free(block.data);
       stats_.reserved_bytes -= static_cast<std::int64_t>(key.second * blocks.size());
       blocks.clear();
     }
@@ -114,7 +141,8 @@ class CachingAllocator {
 
   System system_;
   std::mutex mutex_;
-  std::map<Key, std::vector<void*>> cache_;
+  std::map<Key, std::vector<Idle>> cache_;  // blocks in the order in which they became idle
+  std::uint64_t freed_ = 0;
   MemoryStats stats_;
 };
 

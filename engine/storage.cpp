@@ -18,6 +18,7 @@ struct CpuMemory {
   struct Place {
     friend auto operator<=>(const Place&, const Place&) = default;
   };
+  static constexpr std::int64_t kIdleShare = 8;
   static void* allocate(std::size_t size, std::int64_t held) {
     constexpr std::size_t kHugePage = std::size_t{1} << 21;
     if (!is_there(size, held)) return nullptr;

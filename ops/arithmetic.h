@@ -3,11 +3,15 @@
 // ops/elementwise/arithmetic_functors.h.
 #pragma once
 
+#include <utility>
+
 #include "engine/tensor.h"
 
 namespace fovea::ops {
 
 [[nodiscard]] Tensor add(const Tensor& a, const Tensor& b);
+/// The same; without a tape the sum takes the memory of `b`, unless another handle shares it.
+[[nodiscard]] Tensor add(const Tensor& a, Tensor&& b);
 [[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);
@@ -47,6 +51,9 @@ namespace fovea {
 
 // Found by argument-dependent lookup, so expressions read like the formula.
 [[nodiscard]] inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
+[[nodiscard]] inline Tensor operator+(const Tensor& a, Tensor&& b) {
+  return ops::add(a, std::move(b));
+}
 [[nodiscard]] inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
 [[nodiscard]] inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
 [[nodiscard]] inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }

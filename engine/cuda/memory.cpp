@@ -40,6 +40,7 @@ Room room_of(int device) {
 /// cudaMalloc and cudaFree as the System of CachingAllocator.
 struct DeviceMemory {
   using Place = cuda::Place;
+  static constexpr std::int64_t kIdleShare = 0;  // cudaFree waits for the device
   int device = 0;
 
   void* allocate(std::size_t size, std::int64_t /*held*/) const {

@@ -56,8 +56,9 @@ Tensor ConvResidualBlock::operator()(const Tensor& x, const Context& ctx) const 
   Tensor branch = conv1_(norm1_.silu(x), ctx);  // one name: without a tape each input is freed
   branch = norm2_.silu(branch);
   branch = conv2_(branch, ctx);
+  branch = branch.to(ctx.residual());
   const Tensor residual = shortcut_ ? (*shortcut_)(x, ctx) : x;
-  return residual.to(ctx.residual()) + branch.to(ctx.residual());
+  return residual.to(ctx.residual()) + std::move(branch);
 }
 
 MapAttention::MapAttention(const Scope& s, std::int64_t dim, std::int64_t groups)

@@ -14,10 +14,11 @@ namespace {
 constexpr std::int64_t kTile = 512;
 constexpr std::int64_t kChunk = 1 << 15;  // elements per thread at a time
 
-/// Applies the functor to packed elements. The double of a generator is rounded to A.
+/// Applies the functor to packed elements; `out` may be one of the inputs. The double of a
+/// generator is rounded to A.
 template <class F, class A, class... X>
-void loop(const F& f, std::int64_t first, std::int64_t count, A* __restrict out,
-          const X* __restrict... x) {
+void loop(const F& f, std::int64_t first, std::int64_t count, A* out, const X*... x) {
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < count; ++i) {
     if constexpr (detail::TakesIndex<F>) {
       out[i] = static_cast<A>(f(first + i, x[i]...));

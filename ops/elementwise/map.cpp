@@ -59,9 +59,14 @@ void run(const ErasedFunctor& functor, std::span<const Tensor> inputs, const Ten
   kernels(out.device()).elementwise.map(make_call(functor, inputs, out));
 }
 
+/// True if the kernel would overwrite elements that it still reads. It may compute in place: it
+/// reads each element before it writes to the same address.
 bool overlaps_input(const Tensor& out, std::span<const Tensor> inputs) {
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Tensor& t) { return t.storage() == out.storage(); });
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& t) {
+    const bool in_place = t.raw() == out.raw() && t.dtype() == out.dtype() &&
+                          t.shape() == out.shape() && t.is_contiguous();
+    return t.storage() == out.storage() && !in_place;
+  });
 }
 
 }  // namespace

@@ -41,6 +41,18 @@ TEST_CASE("freed storage is used again and counted") {
   CHECK(memory_stats().peak_bytes >= memory_stats().current_bytes + 400000);
 }
 
+TEST_CASE("large blocks of many sizes are given back to the system") {
+  release_cached_memory();
+  reset_peak_memory();
+  std::int64_t largest = 0;
+  for (std::int64_t megabytes = 32; megabytes < 512; megabytes += megabytes / 8) {
+    largest = megabytes << 20;
+    (void)empty({largest}, {DType::u8, {}});
+  }
+  const MemoryStats after = memory_stats();
+  CHECK(after.reserved_bytes - after.current_bytes <= largest + after.peak_bytes / 8);
+}
+
 TEST_CASE("conversions round as the dtypes do") {
   const Tensor x = from_values({4}, {1.0, 1.00390625, -2.75, 1e30}, {DType::f64, {}});
   const Tensor rounded = x.to(DType::bf16);

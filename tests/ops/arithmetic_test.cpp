@@ -196,6 +196,24 @@ TEST_CASE("a map may write over its input") {
   CHECK(same_bits(shifted.alias({1000}, {1}, 1), sums));
 }
 
+TEST_CASE("a sum without a tape takes the memory of an operand that nobody else holds") {
+  const Tensor x = rand_normal({3, 5}, {0, 1}, {1}), y = rand_normal({3, 5}, {0, 1}, {2});
+  const Tensor expected = ops::add(x, y);
+  Tensor own = y.clone();
+  const void* const memory = own.raw();
+  const Tensor sum = x + std::move(own);
+  CHECK(sum.raw() == memory);
+  CHECK(same_bits(sum, expected));
+
+  Tensor shared = y.clone();
+  const Tensor other = shared.alias({5}, {1});
+  CHECK(same_bits(x + std::move(shared), expected));
+  CHECK(other.at(0) == y.at(0));
+  const Tensor leaf = x.clone().set_requires_grad();
+  CHECK(same_bits(leaf + y.clone(), expected));
+  CHECK(same_bits(y + leaf.clone(), expected));
+}
+
 TEST_CASE("arithmetic errors name op, shapes and dtypes") {
   const Tensor a = zeros({2, 3}), b = zeros({4, 3}), i = zeros({3}, {DType::i64, {}});
   check_error([&] { (void)(a + b); }, "add: shapes [2, 3] and [4, 3] do not broadcast");

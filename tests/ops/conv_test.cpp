@@ -114,6 +114,22 @@ TEST_CASE("an image of many rows is worked on in parts") {
   CHECK(worst_error({1, 16, 70, 71}, {3, 16, 3, 3}, o, DType::f32) < 5e-5);
 }
 
+TEST_CASE("a large image is worked on in strips, with the same bits for any number of threads") {
+  const Conv2dOptions o{.stride = {3, 2}, .padding = {2, 1}, .dilation = {2, 1}};
+  CHECK(worst_error({1, 4, 530, 520}, {1, 4, 3, 3}, o, DType::f32) < 5e-5);
+  const int before = num_threads();
+  const Tensor x = rand_uniform({1, 16, 300, 260}, {-1, 1}, {1});
+  const Tensor w = rand_uniform({4, 16, 3, 3}, {-1, 1}, {2});
+  std::vector<std::vector<double>> values;
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    values.push_back(ops::conv2d(x, w, {}, {.padding = {1, 1}}).to_vector());
+  }
+  set_num_threads(before);
+  CHECK(values[1] == values[0]);
+  CHECK(values[2] == values[0]);
+}
+
 // <dy, w * x> is linear in both x and w, so it equals <dx, x> and <dw, w>.
 TEST_CASE("gradients are adjoint to the forward pass whatever the sizes are cut into") {
   for (const std::int64_t groups : {1, 2}) {
