@@ -45,6 +45,8 @@ Moves evaluation_moves(ImageSize image, const EvaluationTransform& t) {
   const bool small = std::max(image.height, image.width) <= kSmallImage;
   const ImageSize scale = evaluation_scale(t);
   switch (t.crop.mode) {
+    case CropMode::keep:
+      return {};
     case CropMode::adm:
       return adm_crop_moves(image, square_side(t.size));
     case CropMode::squash:

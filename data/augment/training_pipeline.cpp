@@ -66,6 +66,7 @@ void add_padded_crop(Pipeline& pipeline, const AugmentOptions& options) {
 }
 
 void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
+  if (options.crop == TrainCrop::keep) return;
   if (options.crop == TrainCrop::pad) return add_padded_crop(pipeline, options);
   check(options.size.height >= 1 && options.size.width >= 1, "training_pipeline: got size ",
         options.size.height, " x ", options.size.width, ", expected at least 1 x 1");

@@ -71,15 +71,40 @@ ImageSize unpadded_size(const Tensor& mask, std::int64_t row, ImageSize padded) 
   return size;
 }
 
-bool is_finite(const float* values, std::int64_t count) {
+bool hides_any(const Tensor& mask) {
+  const std::span<const float> values(mask.data<float>(), static_cast<std::size_t>(mask.numel()));
+  return std::find(values.begin(), values.end(), 0.0F) != values.end();
+}
+
+/// (x0, y0, x1, y1) in pixels -> (cx, cy, w, h) relative to the image, f64 [B, M, 4].
+Tensor relative(const Tensor& boxes, const Tensor& mask, const Tensor& images) {
+  Tensor result = empty(boxes.shape(), {DType::f64, {}});
+  const std::int64_t rows = boxes.size(0), most = boxes.size(1);
+  const float* from = boxes.data<float>();
+  double* to = result.data<double>();
+  for (std::int64_t b = 0; b < rows; ++b) {
+    const ImageSize size = unpadded_size(mask, b, {images.size(2), images.size(3)});
+    const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
+    for (std::int64_t i = 0; i < most; ++i, from += 4) {
+      const double x0 = from[0], y0 = from[1], x1 = from[2], y1 = from[3];
+      *to++ = (x0 + x1) / 2 / width;
+      *to++ = (y0 + y1) / 2 / height;
+      *to++ = (x1 - x0) / width;
+      *to++ = (y1 - y0) / height;
+    }
+  }
+  return result;
+}
+
+bool all_finite(const float* values, std::int64_t count) {
   return std::all_of(values, values + count, [](float v) { return std::isfinite(v); });
 }
 
 /// The last layer's logits [B, Q, C] and boxes [B, Q, 4] on the CPU, f32.
 DetectorOutput last_layer(const DetectorOutput& output) {
   const std::int64_t last = output.logits.size(0) - 1;
-  const auto read = read_together({ops::select(output.logits.detach(), 0, last),
-                                   ops::select(output.boxes.detach(), 0, last)});
+  const auto read = read_together(
+      {ops::select(output.logits.detach(), 0, last), ops::select(output.boxes.detach(), 0, last)});
   return {read[0].to(DType::f32).contiguous(), read[1].to(DType::f32).contiguous()};
 }
 
@@ -89,8 +114,8 @@ std::int64_t nonfinite_images(const DetectorOutput& last) {
   const std::int64_t logits = last.logits.size(1) * last.logits.size(2),
                      boxes = last.boxes.size(1) * last.boxes.size(2);
   for (std::int64_t b = 0; b < last.logits.size(0); ++b) {
-    const bool finite = is_finite(last.logits.data<float>() + b * logits, logits) &&
-                        is_finite(last.boxes.data<float>() + b * boxes, boxes);
+    const bool finite = all_finite(last.logits.data<float>() + b * logits, logits) &&
+                        all_finite(last.boxes.data<float>() + b * boxes, boxes);
     count += finite ? 0 : 1;
   }
   return count;
@@ -98,22 +123,21 @@ std::int64_t nonfinite_images(const DetectorOutput& last) {
 
 }  // namespace
 
-std::vector<std::vector<Detection>> detections_of(const DetectorOutput& output,
-                                                  ClassLoss class_loss, const Tensor& indices,
-                                                  const StoredSize& size_of, std::int64_t most) {
+std::vector<std::vector<FoundObject>> detections_of(const DetectorOutput& output,
+                                                    ClassLoss class_loss, const Tensor& indices,
+                                                    const StoredSize& size_of, std::int64_t most) {
   const DetectorOutput last = last_layer(output);
   const std::int64_t queries = last.logits.size(1), classes = last.logits.size(2);
-  std::vector<std::vector<Detection>> all;
+  std::vector<std::vector<FoundObject>> all;
   for (std::int64_t b = 0; b < last.logits.size(0); ++b) {
     const std::int64_t image = indices.data<std::int64_t>()[b];
     const ImageSize size = size_of(image);
-    std::vector<Candidate> found = candidates_of(
-        last.logits.data<float>() + b * queries * classes, {queries, classes}, class_loss);
+    std::vector<Candidate> found = candidates_of(last.logits.data<float>() + b * queries * classes,
+                                                 {queries, classes}, class_loss);
     if (std::ssize(found) > most) found.resize(static_cast<std::size_t>(most));
-    std::vector<Detection>& detections = all.emplace_back();
+    std::vector<FoundObject>& detections = all.emplace_back();
     for (const Candidate& candidate : found) {
-      ScoredBox box =
-          box_in(size, last.boxes.data<float>() + (b * queries + candidate.query) * 4);
+      ScoredBox box = box_in(size, last.boxes.data<float>() + (b * queries + candidate.query) * 4);
       box.image = image;
       box.category = candidate.label;
       box.score = candidate.score;
@@ -123,34 +147,37 @@ std::vector<std::vector<Detection>> detections_of(const DetectorOutput& output,
   return all;
 }
 
-std::vector<Objects> objects_of(const Batch& batch) {
-  const Tensor boxes = batch.at("boxes"), labels = batch.at("box_labels"),
-               counts = batch.at("box_count"), mask = batch.find("mask");
-  const ImageSize padded{batch.images.size(2), batch.images.size(3)};
-  const std::int64_t most = boxes.size(1);
-  std::vector<Objects> all(static_cast<std::size_t>(batch.size()));
-  for (std::int64_t b = 0; b < batch.size(); ++b) {
-    const ImageSize size = unpadded_size(mask, b, padded);
-    const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
-    Objects& objects = all[static_cast<std::size_t>(b)];
-    for (std::int64_t i = 0; i < counts.data<std::int64_t>()[b]; ++i) {
-      const float* const box = boxes.data<float>() + (b * most + i) * 4;
-      const double x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
-      objects.labels.push_back(labels.data<std::int64_t>()[b * most + i]);
-      for (const double value : {(x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width,
-                                 (y1 - y0) / height})
-        objects.boxes.push_back(value);
-    }
-  }
-  return all;
+bool is_finite(const DetectorOutput& output) {
+  const auto read = read_together({output.logits.detach(), output.boxes.detach()});
+  return std::all_of(read.begin(), read.end(), [](const Tensor& x) {
+    const Tensor values = x.to(DType::f32).contiguous();
+    return all_finite(values.data<float>(), values.numel());
+  });
 }
 
-Tensor padding_mask(const Batch& batch) {
-  Tensor mask = batch.find("mask");
-  if (!mask.defined()) return {};
-  const std::span<const float> values(mask.data<float>(), static_cast<std::size_t>(mask.numel()));
-  const bool pads = std::find(values.begin(), values.end(), 0.0F) != values.end();
-  return pads ? mask : Tensor();
+Batch with_relative_boxes(Batch batch) {
+  const Tensor mask = batch.find("mask");
+  if (batch.find("boxes").defined()) {
+    batch.set({"boxes", relative(batch.at("boxes"), mask, batch.images), /*uploads=*/false});
+    for (const char* const name : {"box_labels", "box_count"})
+      batch.set({name, batch.at(name), /*uploads=*/false});
+  }
+  if (mask.defined() && !hides_any(mask))
+    std::erase_if(batch.others, [](const BatchMember& member) { return member.name == "mask"; });
+  return batch;
+}
+
+std::vector<Objects> objects_of(const Batch& batch) {
+  const Tensor boxes = batch.at("boxes"), labels = batch.at("box_labels");
+  const std::int64_t most = boxes.size(1);
+  std::vector<Objects> all;
+  for (std::int64_t b = 0; b < batch.size(); ++b) {
+    const std::int64_t count = batch.at("box_count").data<std::int64_t>()[b];
+    const std::int64_t* const label = labels.data<std::int64_t>() + b * most;
+    const double* const box = boxes.data<double>() + b * most * 4;
+    all.push_back({{label, label + count}, {box, box + 4 * count}});
+  }
+  return all;
 }
 
 FoundObjects find_objects(Detector& model, const std::shared_ptr<const Dataset>& dataset,
@@ -158,26 +185,26 @@ FoundObjects find_objects(Detector& model, const std::shared_ptr<const Dataset>&
   FoundObjects result;
   const SetLossOptions loss_options = model.loss_options();
   const auto measure = [&](const EvaluationBatch& batch) {
-    Tensor mask = padding_mask(batch.host);
+    const Batch host = with_relative_boxes(batch.host);
+    Tensor mask = host.find("mask");
     if (mask.defined()) mask = upload(mask, model.device());
     const DetectorOutput output = model.forward(batch.there.images, mask, batch.ctx);
     const std::int64_t nonfinite = nonfinite_images(last_layer(output));
     if (nonfinite > 0) return nonfinite;  // neither matched nor ranked
-    if (batch.host.find("boxes").defined()) {
-      const SetLoss loss =
-          set_loss(output.logits, output.boxes, objects_of(batch.host), loss_options);
+    if (host.find("boxes").defined()) {
+      const SetLoss loss = set_loss(output.logits, output.boxes, objects_of(host), loss_options);
       result.loss += loss.total.item() * static_cast<double>(batch.host.size());
     }
     for (const auto& image :
          detections_of(output, loss_options.class_loss, batch.host.indices, size_of))
-      result.detections.insert(result.detections.end(), image.begin(), image.end());
+      result.objects.insert(result.objects.end(), image.begin(), image.end());
     return nonfinite;
   };
   result.pass = evaluate_batches(model, dataset, options, measure);
   return result;
 }
 
-AveragePrecision precision_of(const std::vector<Detection>& detections,
+AveragePrecision precision_of(const std::vector<FoundObject>& found,
                               const std::shared_ptr<const Dataset>& dataset) {
   const auto images = require_boxes(dataset, "average precision");
   std::vector<std::int64_t> ids;
@@ -188,10 +215,10 @@ AveragePrecision precision_of(const std::vector<Detection>& detections,
       truth.push_back({ids.back(), a.label, a.x, a.y, a.width, a.height, a.area, a.crowd});
   }
   std::vector<ScoredBox> boxes;
-  boxes.reserve(detections.size());
-  for (const Detection& detection : detections) {
-    boxes.push_back(detection.where);
-    boxes.back().image = ids.at(static_cast<std::size_t>(detection.where.image));
+  boxes.reserve(found.size());
+  for (const FoundObject& object : found) {
+    boxes.push_back(object.where);
+    boxes.back().image = ids.at(static_cast<std::size_t>(object.where.image));
   }
   return average_precision(truth, boxes, images->category_ids(), ids);
 }
