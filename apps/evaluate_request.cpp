@@ -71,6 +71,12 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
+TaskKind EvaluateRequest::task() const {
+  LoadRequest first = load;
+  first.checkpoint = checkpoints.front();
+  return task_of(first);
+}
+
 /// Options of the run's own data set, unless another one is given. If only the location differs,
 /// the held-out part is the same fraction, unless a split is given: the rest was used for training.
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {

@@ -40,6 +40,8 @@ const std::vector<Command>& commands() {
       {"pervit-attention", "PerViT: position attention, and mixed attention on images",
        inspect::pervit_attention},
       {"mae", "MAE: images, their visible patches, and the reconstructions", inspect::mae},
+      {"detection", "detectors: attention at the objects and of their queries, boxes by query",
+       inspect::detection},
   };
   return all;
 }

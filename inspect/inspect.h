@@ -32,6 +32,7 @@ struct Inspection {
   Model* model = nullptr;  ///< null if the analysis needs none
   std::string source{};    ///< source of the weights, for titles
   Normalization normalization = kCifarNormalization;
+  std::vector<std::string> classes{};  ///< the model's class names
   EvaluationCrop crop{};  ///< resizing and cropping of pictures to the model's size
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "models/config_reader.h"
+#include "models/detector_config.h"
 #include "models/layers/peg.h"
 #include "models/layers/pooling.h"
 #include "models/layers/pos_embed.h"
@@ -20,8 +21,24 @@ using nlohmann::json;
 
 enum class Kind { value, size, list, yes_no, object };
 
+/// A set of tasks.
+class Tasks {
+ public:
+  constexpr Tasks(TaskKind task) : bits_(1U << static_cast<unsigned>(task)) {}
+  constexpr Tasks(std::nullopt_t) : bits_(~0U) {}  ///< all
+  constexpr Tasks operator|(Tasks other) const { return Tasks(bits_ | other.bits_); }
+  [[nodiscard]] constexpr bool contains(TaskKind task) const {
+    return (bits_ & Tasks(task).bits_) != 0;
+  }
+
+ private:
+  constexpr explicit Tasks(unsigned bits) : bits_(bits) {}
+
+  unsigned bits_;
+};
+
 struct Row {
-  std::optional<TaskKind> task;  ///< task of the models with this flag; empty: all tasks
+  Tasks tasks;  ///< tasks of the models with this flag
   const char* group;
   const char* flag;
   Kind kind;
@@ -33,6 +50,8 @@ constexpr auto kClassifiers = TaskKind::classification;
 constexpr auto kAutoencoders = TaskKind::masked_autoencoding;
 constexpr auto kVaes = TaskKind::autoencoding;
 constexpr auto kDiffusion = TaskKind::diffusion;
+constexpr auto kDetectors = TaskKind::detection;
+constexpr Tasks kPegs = Tasks(TaskKind::classification) | Tasks(TaskKind::detection);
 constexpr std::nullopt_t kAll = std::nullopt;
 
 constexpr Row kRows[] = {
@@ -71,7 +90,19 @@ constexpr Row kRows[] = {
     {kDiffusion, "DiT", "learn-sigma", Kind::yes_no, "also predict variances"},
     {kDiffusion, "DiT", "class-dropout-prob", Kind::value,
      "share of the labels dropped in training, for guidance; 0: no null class"},
-    {kClassifiers, "CPVT", "peg-positions", Kind::list,
+    {kDetectors, "Detector", "encoder-pos", Kind::value, "position encoding of the encoder",
+     names_of<EncoderPos>},
+    {kDetectors, "Detector", "num-queries", Kind::value, "queries: at most so many objects"},
+    {kDetectors, "Detector", "backbone", Kind::value,
+     "resnet, or the name of a ViT, CPVT or PerViT whose patch tokens are the map"},
+    {kDetectors, "Detector", "backbone-args", Kind::object,
+     "more settings of such a backbone, as a JSON object"},
+    {kDetectors, "Detector", "dilation", Kind::yes_no,
+     "ResNet: dilate the last stage instead of halving the map (DC5)"},
+    {kDetectors, "Detector", "enc-layers", Kind::value, "layers of the encoder"},
+    {kDetectors, "Detector", "dec-layers", Kind::value, "layers of the decoder"},
+    {kDetectors, "Detector", "dropout", Kind::value, "dropout in the transformer"},
+    {kPegs, "CPVT", "peg-positions", Kind::list,
      "PEGs after these blocks, -1: before the first"},
     {kClassifiers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
     {kClassifiers, "CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
@@ -172,7 +203,7 @@ void ModelSettings::add_fields(Fields& fields) {
 
 void ModelSettings::add_fields(Fields& fields, TaskKind task) {
   for (const Row& row : kRows) {
-    if (row.task.value_or(task) == task) add_field(fields, row, &(*this)[key_of(row)]);
+    if (row.tasks.contains(task)) add_field(fields, row, &(*this)[key_of(row)]);
   }
 }
 
@@ -188,7 +219,7 @@ json ModelSettings::overrides() const {
     const std::string& text = texts_.at(key_of(row));
     if (text.empty()) continue;
     json value = parse(row, text);
-    if (row.kind == Kind::object) {
+    if (row.flag == std::string_view("model-args")) {
       result.update(value);
     } else {
       result[key_of(row)] = std::move(value);
