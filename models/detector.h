@@ -40,6 +40,10 @@ class Detector : public Model {
 
   /// Logits and boxes of images without padding, as rows: [L B Q, C + 4].
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override;
+
+ protected:
+  /// Throws unless the shapes of images and mask are those of forward().
+  void check_inputs(const Tensor& images, const Tensor& mask) const;
 };
 
 }  // namespace fovea
