@@ -27,7 +27,7 @@ const std::vector<Command>& commands() {
        inspect::locality},
       {"pos-embed", "cosine similarity of each position's embedding to all others",
        inspect::pos_embed},
-      {"peg-kernels", "CPVT: the convolution kernels of each position encoding generator",
+      {"peg-kernels", "CPVT, detectors: the kernels of each position encoding generator",
        inspect::peg_kernels},
       {"pervit-phi", "PerViT: position attention of the centre (--init: before training)",
        inspect::pervit_phi},

@@ -30,7 +30,7 @@ SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--worker
 SMALL = [*tiny_model("train_cifar"), *SHORT]
 LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
               "train_diffusion": "final_layer.linear.weight", "train_vae": "decoder.conv_out.weight",
-              "train_detection": "class_embed.weight"}
+              "train_detection": "class_embed.0.weight"}
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
 
