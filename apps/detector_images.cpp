@@ -27,8 +27,8 @@ std::shared_ptr<const DetectionSet> open_detection_set(const DatasetOptions& opt
                                                        const LoadedModel& trained) {
   check(!options.name.empty(), trained.weights.string(),
         ": does not record its training data set; add --dataset");
-  auto images = require_boxes(
-      open_dataset(options, split == "train" ? Split::train : Split::test), "evaluate");
+  auto images = require_boxes(open_dataset(options, split == "train" ? Split::train : Split::test),
+                              "evaluate");
   require_classes_of(trained, *images);
   return images;
 }

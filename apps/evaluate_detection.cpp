@@ -14,10 +14,11 @@ namespace fovea {
 namespace {
 
 void check_detector_request(const EvaluateRequest& r) {
-  for (const auto& [flag, text] : {std::pair("--logits", r.logits), std::pair("--class-map", r.class_map),
-                                   std::pair("--shape-bias", r.shape_bias)}) {
-    check_usage(text.empty(), flag, ": got ", text, ", but only classifiers have such outputs, and ",
-                "the checkpoint is a detector");
+  for (const auto& [flag, text] :
+       {std::pair("--logits", r.logits), std::pair("--class-map", r.class_map),
+        std::pair("--shape-bias", r.shape_bias)}) {
+    check_usage(text.empty(), flag, ": got ", text,
+                ", but only classifiers have such outputs, and ", "the checkpoint is a detector");
   }
 }
 

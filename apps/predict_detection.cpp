@@ -100,9 +100,9 @@ std::string as_text(const std::vector<PictureObjects>& pictures, const std::stri
       text += "  no objects\n";
     }
     for (const PictureObject& o : picture.objects) {
-      text += text_of("  ", fixed_text(o.score, 2), "  ", o.name, "  at ", std::lround(o.x), ",",
-                      std::lround(o.y), "  ", std::lround(o.width), " x ", std::lround(o.height),
-                      "\n");
+      text +=
+          text_of("  ", fixed_text(o.score, 2), "  ", o.name, "  at ", std::lround(o.x), ",",
+                  std::lround(o.y), "  ", std::lround(o.width), " x ", std::lround(o.height), "\n");
     }
   }
   return text;

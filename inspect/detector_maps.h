@@ -19,8 +19,9 @@ class DetectorMaps {
   [[nodiscard]] const DetectorOutput& output() const { return output_; }
   [[nodiscard]] std::int64_t height() const { return height_; }  ///< of the backbone's map
   [[nodiscard]] std::int64_t width() const { return width_; }
-  [[nodiscard]] bool has_encoder() const { return taps_.contains("encoder/q") ||
-                                                  taps_.contains("encoder/locations"); }
+  [[nodiscard]] bool has_encoder() const {
+    return taps_.contains("encoder/q") || taps_.contains("encoder/locations");
+  }
 
   /// Self-attention of a cell of the map in the encoder, [height, width]: the mean over the heads.
   /// Deformable attention puts each sampling point's weight on the four cells around it.

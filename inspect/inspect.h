@@ -33,7 +33,7 @@ struct Inspection {
   std::string source{};    ///< source of the weights, for titles
   Normalization normalization = kCifarNormalization;
   std::vector<std::string> classes{};  ///< the model's class names
-  EvaluationCrop crop{};  ///< resizing and cropping of pictures to the model's size
+  EvaluationCrop crop{};               ///< resizing and cropping of pictures to the model's size
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
   std::function<void(const std::string& table)> print{};  ///< prints a small table on the terminal

@@ -115,6 +115,16 @@ json token_settings(const DetectorConfig& c) {
 
 }  // namespace
 
+json token_backbone_config(const json& detector) {
+  DetectorConfig c;
+  c.backbone = detector.at("backbone").get<std::string>();
+  if (c.backbone == kResNet) return {};
+  c.backbone_args = detector.at("backbone_args");
+  c.img_size = detector.at("img_size").get<std::array<std::int64_t, 2>>();
+  c.resnet.in_chans = detector.at("in_chans").get<std::int64_t>();
+  return token_settings(c);
+}
+
 std::unique_ptr<DetectorBackbone> make_backbone(const Scope& s, const DetectorConfig& c) {
   if (c.backbone == kResNet) return std::make_unique<ResNetBackbone>(s, c.resnet);
   const json config = token_settings(c);

@@ -32,6 +32,10 @@ class DetectorBackbone {
   virtual void finish_backward() {}
 };
 
+/// The configuration of the vision transformer in a detector of that configuration, for
+/// make_model_from_config(); null if its backbone is a ResNet.
+[[nodiscard]] nlohmann::json token_backbone_config(const nlohmann::json& detector);
+
 /// Makes the backbone with its parameters under `s`.
 [[nodiscard]] std::unique_ptr<DetectorBackbone> make_backbone(const Scope& s,
                                                               const DetectorConfig& c);

@@ -47,7 +47,9 @@ Trainer detection_trainer(TrainerOptions options) {
   options.images = images_of(options.images, options.run);
   auto model = tiny_detector();
   auto task = std::make_unique<Detection>(DetectionOptions{}, *model);
-  return {std::move(options), {scenes(Split::train), scenes(Split::test)}, std::move(model),
+  return {std::move(options),
+          {scenes(Split::train), scenes(Split::test)},
+          std::move(model),
           std::move(task)};
 }
 
@@ -76,7 +78,12 @@ DetectorOutput two_queries(const std::vector<double>& logits) {
 std::vector<FoundObject> found_by(const DetectorOutput& output, ClassLoss loss,
                                   std::int64_t most = kMostDetections) {
   const Tensor index = full({1}, 7, {DType::i64, {}});
-  return detections_of(output, loss, index, [](std::int64_t) { return ImageSize{10, 20}; }, most)
+  return detections_of(
+             output, loss, index,
+             [](std::int64_t) {
+               return ImageSize{10, 20};
+             },
+             most)
       .front();
 }
 
@@ -101,8 +108,8 @@ TEST_CASE("a mask that hides nothing is removed") {
 }
 
 TEST_CASE("with softmax a query gives its most likely class, which is not 'no object'") {
-  const auto found = found_by(two_queries({0, std::log(3), std::log(4), std::log(2), 0, 0}),
-                              ClassLoss::softmax);
+  const auto found =
+      found_by(two_queries({0, std::log(3), std::log(4), std::log(2), 0, 0}), ClassLoss::softmax);
   REQUIRE(found.size() == 2);
   CHECK(found[0].query == 1);
   CHECK(found[0].where.category == 0);
@@ -146,8 +153,7 @@ TEST_CASE("results that are written and read back have the same average precisio
   auto model = tiny_detector();
   EvaluateOptions options = detection_options().evaluation;
   const auto size_of = [&](std::int64_t index) { return images->stored_size(index); };
-  FoundObjects found =
-      find_objects(model_as<Detector>(*model), images, options, size_of);
+  FoundObjects found = find_objects(model_as<Detector>(*model), images, options, size_of);
   std::vector<ScoredBox> boxes;
   for (const FoundObject& object : found.objects) {
     boxes.push_back(object.where);

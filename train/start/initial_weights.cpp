@@ -8,6 +8,7 @@
 #include "models/cpvt.h"
 #include "ops/arithmetic.h"
 #include "train/run/weights_info.h"
+#include "train/start/backbone_weights.h"
 #include "train/start/class_heads.h"
 #include "train/start/jax_init.h"
 #include "train/start/latent_training.h"
@@ -56,6 +57,7 @@ void set_initial_weights(const InitialWeights& from, const NewRun& run, Model& m
                          Notices& notices) {
   if (from.values == InitialValues::jax) initialise_as_jax(model, run.context.seed);
   load_weights_file(from, run, model, notices);
+  if (!from.backbone.empty()) load_backbone(model, from.backbone, notices);
   if (!from.pegs.empty()) load_pegs(model, from.pegs);
   change_heads(from, model);
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/class_match.h"
 #include "data/loading/sampler.h"
+#include "data/sources/detection_check.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
@@ -65,6 +66,9 @@ Datasets open_datasets(const TrainConfig& config) {
   if (options.labelled) {
     const ModelClasses learned{train->classes(), train->class_names()};
     test = match_images(test, learned, !options.class_map.empty(), "the training split").images;
+  }
+  if (const auto boxes = std::dynamic_pointer_cast<const DetectionSet>(train)) {
+    check_same_categories(*boxes, *require_boxes(test, "the test images"));
   }
   return {std::move(train), std::move(test)};
 }

@@ -1,9 +1,27 @@
 // The settings of the detection task.
-#include "data/sources/detection_set.h"
+#include "base/text.h"
+#include "data/sources/detection_check.h"
 #include "train/tasks/detection.h"
 
 namespace fovea {
 namespace {
+
+/// Throws if the training images have no boxes, or boxes that cannot be right; returns what else is
+/// unusual about them.
+Notices check_images(const TrainConfig& config, const Model& model, const Dataset& images) {
+  const auto* const boxes = dynamic_cast<const DetectionSet*>(&images);
+  check(boxes != nullptr, "--dataset: ", config.data.name,
+        " has no boxes, expected scenes, coco or voc");
+  const InitialWeights& weights = config.weights;
+  const bool from_nothing =
+      weights.finetune.empty() && weights.checkpoint.empty() && weights.backbone.empty();
+  const DetectionFindings found =
+      check_detection_set(*boxes, {model.info().num_classes, from_nothing});
+  check(found.errors.empty(), config.data.name, ": ", joined(found.errors, "; "));
+  Notices notices;
+  for (const std::string& notice : found.notices) notices.add(notice);
+  return notices;
+}
 
 /// Throws unless the evaluation shows the detector the whole image, by which its boxes count.
 void check_crop(const EvaluationCrop& crop) {
@@ -20,6 +38,7 @@ std::unique_ptr<TaskSettings> DetectionSettings::clone() const {
 }
 
 void DetectionSettings::add_fields(Fields& fields, TrainConfig& config) {
+  add_backbone_fields(fields, config.weights);
   FieldGroup data(fields, "Data");
   std::int64_t& training = config.images.loader.rows.pad_multiple;
   std::int64_t& evaluation = config.evaluation.pad_multiple;
@@ -42,10 +61,9 @@ void DetectionSettings::check(const TrainConfig& config) const {
 
 TaskInfo DetectionSettings::info(const TrainConfig&) const { return detection_info(); }
 
-std::unique_ptr<const Task> DetectionSettings::make(const TrainConfig&, Model& model,
+std::unique_ptr<const Task> DetectionSettings::make(const TrainConfig& config, Model& model,
                                                     const Dataset* images) const {
-  Notices notices;
-  if (images != nullptr) check_boxes(*images, model, notices);
+  const Notices notices = images == nullptr ? Notices() : check_images(config, model, *images);
   return std::make_unique<Detection>(options, model, notices);
 }
 
