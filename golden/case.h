@@ -57,6 +57,8 @@ class Case {
 
   /// Compares an output (not a gradient) with the file's tensor `name`.
   void compare_output(const std::string& name, const Tensor& ours);
+  /// Compares only the elements where `counts`, which broadcasts to them, is 1; the others are 0.
+  void compare_output(const std::string& name, const Tensor& ours, const Tensor& counts);
   void compare_gradients(const GradientSet& set);
 
   /// Throws if a tensor was not used or if nothing was compared.
@@ -92,6 +94,8 @@ void refuse_dropping(const nlohmann::json& config);
 [[nodiscard]] Tensor take_images(Case& c);
 /// A training context with a tap that compares all values recorded in the file.
 [[nodiscard]] Context training_context(Case& c);
+/// Compares the buffers after one forward pass in training mode.
+void compare_buffers(Case& c, const Model& model);
 /// Compares the gradients of the parameters and of the images.
 void compare_gradients(Case& c, const Model& model, const Tensor& input);
 
@@ -119,6 +123,8 @@ void check_dit(Case& c);
 [[nodiscard]] nlohmann::json dit_config_of(nlohmann::json config);
 void check_vae(Case& c);
 [[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
+void check_detector(Case& c);
+[[nodiscard]] StepLoss detector_loss(Case& c, const TrainingCase& training, Model& model);
 /// The loss of any task.
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 
