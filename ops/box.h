@@ -10,7 +10,8 @@ namespace fovea::ops {
 
 /// The generalized intersection over union of each pair, a [N, 4] and b [N, 4] as corners -> [N]:
 /// IoU - (hull - union) / hull, in [-1, 1], where the hull is the smallest box around both
-/// (Rezatofighi et al. 2019). NaN if both boxes are empty at the same place.
+/// (Rezatofighi et al. 2019). Computed in f32 or better, and of that dtype. NaN if both boxes are
+/// empty.
 [[nodiscard]] Tensor generalized_iou(const Tensor& a, const Tensor& b);
 
 }  // namespace fovea::ops
