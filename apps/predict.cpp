@@ -188,7 +188,8 @@ int predict(int argc, char** argv) {
     if (!list.files.empty()) pictures = find_in_files(request, trained, list.files);
     insert_missing(pictures, list.missing);
     write_output(request, format_objects(pictures, request.format, trained.weights.string()));
-    return refuse_broken(pictures), 0;
+    refuse_broken(pictures);
+    return 0;
   }
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
