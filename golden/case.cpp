@@ -156,6 +156,23 @@ void Case::compare_output(const std::string& name, const Tensor& ours, const Ten
   results.push_back({name, error, output_bound(options.precision, family, name)});
 }
 
+void Case::compare_pairs(const std::string& name, const std::vector<Pair>& ours) {
+  const Tensor reference = take(name);
+  std::vector<double> values;
+  for (const Pair& pair : ours) {
+    values.push_back(static_cast<double>(pair.query));
+    values.push_back(static_cast<double>(pair.target));
+  }
+  const Shape shape{static_cast<std::int64_t>(ours.size()), 2};
+  check(reference.shape() == shape, name, ": the file has shape ", reference.shape(), ", ours is ",
+        shape);
+  const std::vector<double> expected = reference.to_vector();
+  double wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) wrong += values[i] != expected[i] ? 1 : 0;
+  outputs[name] = from_values(shape, values, {DType::i64, {}});
+  results.push_back({name, wrong, 0});
+}
+
 void Case::compare_gradients(const GradientSet& set) {
   for (Comparison& c : set.compare(options.precision, family)) results.push_back(std::move(c));
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "detection/matching.h"
 #include "formats/safetensors.h"
 #include "golden/golden.h"
 #include "models/model.h"
@@ -59,6 +60,8 @@ class Case {
   void compare_output(const std::string& name, const Tensor& ours);
   /// Compares only the elements where `counts`, which broadcasts to them, is 1; the others are 0.
   void compare_output(const std::string& name, const Tensor& ours, const Tensor& counts);
+  /// Compares pairs with the file's table `name`, [n, 2], which must be equal.
+  void compare_pairs(const std::string& name, const std::vector<Pair>& ours);
   void compare_gradients(const GradientSet& set);
 
   /// Throws if a tensor was not used or if nothing was compared.
@@ -134,5 +137,7 @@ void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);
 void check_measures(Case& c);
+void check_boxes(Case& c);
+void check_coco_ap(Case& c);
 
 }  // namespace fovea::golden
