@@ -27,9 +27,6 @@ Fields fields_of(EvaluateRequest& r) {
       "val-fraction", &r.val_fraction,
       "share of each class's training images held out for validation (default: as in training)",
       {0, 0.99});
-  data.add("val-annotations", &r.data.val_annotations, "annotation file of coco's test images");
-  data.add("annotations", &r.data.annotations,
-           "the same of the training images, with --split train");
   data.add("val-labels", &r.data.val_labels,
            "labels of images outside class folders, as in training");
   data.add("class-map", &r.class_map,
@@ -96,8 +93,6 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   options.val_seed = trained.data.val_seed;
   if (!same_place) return options;
   if (options.train_split.empty()) options.train_split = trained.data.train_split;
-  if (options.annotations.empty()) options.annotations = trained.data.annotations;
-  if (options.val_annotations.empty()) options.val_annotations = trained.data.val_annotations;
   if (options.val_fraction > 0) return options;
   if (options.val_split.empty()) options.val_split = trained.data.val_split;
   if (options.val_labels.empty()) options.val_labels = trained.data.val_labels;

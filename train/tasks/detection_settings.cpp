@@ -25,10 +25,10 @@ Notices check_images(const TrainConfig& config, const Model& model, const Datase
 
 /// Throws unless the evaluation shows the detector the whole image, by which its boxes count.
 void check_crop(const EvaluationCrop& crop) {
-  const bool is_whole =
-      crop.mode == CropMode::keep || (crop.mode == CropMode::squash && crop.crop_pct == 1);
+  const bool is_whole = crop.mode == CropMode::keep || crop.mode == CropMode::detr ||
+                        (crop.mode == CropMode::squash && crop.crop_pct == 1);
   check_usage(is_whole, "--crop-mode: got ", name_of(crop.mode), " with --crop-pct ", crop.crop_pct,
-              ", expected keep, or squash with 1: boxes belong to the whole image");
+              ", expected keep, detr, or squash with 1: boxes belong to the whole image");
 }
 
 }  // namespace
