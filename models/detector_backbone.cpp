@@ -66,6 +66,7 @@ class TokenBackbone : public DetectorBackbone {
     const auto [height, width] = padded(image);
     return {height / cell, width / cell};
   }
+  [[nodiscard]] Model* model() const override { return model_.get(); }
   void finish_backward() override { model_->finish_backward(); }
 
  private:

@@ -29,6 +29,8 @@ class DetectorBackbone {
   /// (height, width) of the map for images of this size.
   [[nodiscard]] virtual std::array<std::int64_t, 2> map_size(
       std::array<std::int64_t, 2> image) const = 0;
+  /// The vision transformer; null for a residual network.
+  [[nodiscard]] virtual Model* model() const { return nullptr; }
   virtual void finish_backward() {}
 };
 
