@@ -58,10 +58,9 @@ Tensor NormedProjection::operator()(const Tensor& map, const Context& ctx) const
 
 DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, std::uint64_t seed,
                                TensorOptions options)
-    : Detector(std::move(info), seed, options),
+    : Detector(std::move(info), c.detector, seed, options),
       config_(c),
-      backbone_(make_backbone(at("backbone") / 0 / "body", c.detector)),
-      input_proj_(at("input_proj") / 0, backbone_->channels(), c.detector.d_model),
+      input_proj_(at("input_proj") / 0, backbone().channels(), c.detector.d_model),
       transformer_(at("transformer"), c.detector, {c.enc_n_points, c.dec_n_points}),
       query_embed_(
           at("query_embed")
@@ -70,23 +69,21 @@ DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, st
       bbox_embed_(at("bbox_embed", Role::head) / 0, c.detector.d_model, {constant(0), box_bias()}) {
 }
 
-DetectorOutput DeformableDetr::forward(const Tensor& images, const Tensor& mask, Context& ctx) {
-  check_inputs(images, mask);
-  const FeatureMap map = (*backbone_)(images, mask, ctx);  // [B, C, h, w]
-  ctx.show("feat/backbone", map.values);
+DetectorOutput DeformableDetr::detect(const FeatureMap& map, Context& ctx) const {
   const Tensor projected = input_proj_(map.values, ctx);  // [B, D, h, w]
   ctx.show("feat/proj", projected);
 
   const std::int64_t D = config_.detector.d_model;
   const std::array<std::int64_t, 2> size{map.values.size(2), map.values.size(3)};
-  const TensorOptions options{ctx.residual(), images.device()};
+  const TensorOptions options{ctx.residual(), map.values.device()};
   const MapCells cells = map_cells(map.mask, size, options.dtype);
   Tensor sine;
   if (config_.detector.encoder_pos == EncoderPos::sine) {
     sine = sine_positions(cells, D, -0.5, options);
   }
   if (ctx.tap) {
-    const Tensor shown = sine.defined() ? sine : zeros({images.size(0), cells.count(), D}, options);
+    const Tensor shown =
+        sine.defined() ? sine : zeros({map.values.size(0), cells.count(), D}, options);
     ctx.show("feat/pos", tokens_to_map(shown, size[0], size[1]));
   }
   const Tensor tokens = map_to_tokens(projected).to(options.dtype);  // [B, N, D]

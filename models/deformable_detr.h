@@ -5,7 +5,6 @@
 
 #include "models/deformable_transformer.h"
 #include "models/detector.h"
-#include "models/detector_backbone.h"
 #include "models/layers/box_head.h"
 
 namespace fovea {
@@ -38,21 +37,14 @@ class DeformableDetr : public Detector {
   DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, std::uint64_t seed,
                  TensorOptions options);
 
-  DetectorOutput forward(const Tensor& images, const Tensor& mask, Context& ctx) override;
+  [[nodiscard]] DetectorOutput detect(const FeatureMap& map, Context& ctx) const override;
   [[nodiscard]] SetLossOptions loss_options() const override;
-  [[nodiscard]] std::int64_t num_queries() const override { return config_.detector.num_queries; }
-  [[nodiscard]] std::array<std::int64_t, 2> map_size(
-      std::array<std::int64_t, 2> image) const override {
-    return backbone_->map_size(image);
-  }
-  void finish_backward() override { backbone_->finish_backward(); }
   [[nodiscard]] const DeformableDetrConfig& config() const { return config_; }
 
  private:
   [[nodiscard]] DetectorOutput decode(const DeformableMemory& memory, Context& ctx) const;
 
   DeformableDetrConfig config_;
-  std::unique_ptr<DetectorBackbone> backbone_;
   NormedProjection input_proj_;
   DeformableTransformer transformer_;
   Tensor query_embed_;  ///< [Q, 2 D]: positions of the queries, then their initial values

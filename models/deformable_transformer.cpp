@@ -9,20 +9,6 @@
 namespace fovea {
 namespace {
 
-constexpr double kNormEps = 1e-5;
-
-std::string tap_of(const char* part, std::int64_t index, const char* what) {
-  return "attn/" + std::string(part) + "/" + std::to_string(index) + what;
-}
-
-FeedForwardConfig mlp_of(const DetectorConfig& c) {
-  return {c.d_model, c.dim_feedforward, c.dropout};
-}
-
-Norm norm_of(const Scope& s, const char* name, const DetectorConfig& c) {
-  return {s.as(Role::norm) / name, c.d_model, kNormEps};
-}
-
 /// The centres (j + 0.5, i + 0.5) of the cells, [1, N, 2].
 Tensor centres(const MapCells& cells, TensorOptions options) {
   std::vector<double> values;
@@ -38,10 +24,10 @@ Tensor centres(const MapCells& cells, TensorOptions options) {
 DeformableEncoderLayer::DeformableEncoderLayer(const Scope& s, const DetectorConfig& c,
                                                std::int64_t points, std::int64_t index)
     : self_attn_(s.as(Role::attention) / "self_attn",
-                 {c.d_model, c.nheads, points, tap_of("encoder", index, "")}),
-      mlp_(s.as(Role::mlp), mlp_of(c)),
-      norm1_(norm_of(s, "norm1", c)),
-      norm2_(norm_of(s, "norm2", c)),
+                 {c.d_model, c.nheads, points, attention_tap("encoder", index, "")}),
+      mlp_(layer_mlp(s, c)),
+      norm1_(layer_norm_of(s, "norm1", c)),
+      norm2_(layer_norm_of(s, "norm2", c)),
       drop_(c.dropout) {}
 
 Tensor DeformableEncoderLayer::operator()(const Tensor& x, const Tensor& positions,
@@ -55,13 +41,12 @@ Tensor DeformableEncoderLayer::operator()(const Tensor& x, const Tensor& positio
 DeformableDecoderLayer::DeformableDecoderLayer(const Scope& s, const DetectorConfig& c,
                                                std::int64_t points, std::int64_t index)
     : cross_attn_(s.as(Role::attention) / "cross_attn",
-                  {c.d_model, c.nheads, points, tap_of("decoder", index, "/cross")}),
-      self_attn_(s.as(Role::attention) / "self_attn",
-                 {c.d_model, c.nheads, c.dropout, tap_of("decoder", index, "/self")}),
-      mlp_(s.as(Role::mlp), mlp_of(c)),
-      norm1_(norm_of(s, "norm1", c)),
-      norm2_(norm_of(s, "norm2", c)),
-      norm3_(norm_of(s, "norm3", c)),
+                  {c.d_model, c.nheads, points, attention_tap("decoder", index, "/cross")}),
+      self_attn_(layer_attention(s / "self_attn", c, attention_tap("decoder", index, "/self"))),
+      mlp_(layer_mlp(s, c)),
+      norm1_(layer_norm_of(s, "norm1", c)),
+      norm2_(layer_norm_of(s, "norm2", c)),
+      norm3_(layer_norm_of(s, "norm3", c)),
       drop_(c.dropout) {}
 
 Tensor DeformableDecoderLayer::operator()(const Tensor& x, const DeformableQueries& queries,

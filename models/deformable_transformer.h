@@ -3,11 +3,8 @@
 
 #include <vector>
 
-#include "models/detector_encoder.h"
+#include "models/detector_parts.h"
 #include "models/layers/deformable_attention.h"
-#include "models/layers/feed_forward.h"
-#include "models/layers/multihead_attention.h"
-#include "models/layers/norm.h"
 
 namespace fovea {
 

@@ -2,8 +2,8 @@
 // logits and a box.
 #pragma once
 
-#include "detection/set_loss.h"
-#include "models/model.h"
+#include "detection/matching_costs.h"
+#include "models/detector_backbone.h"
 
 namespace fovea {
 
@@ -24,26 +24,37 @@ struct DetectorOutput {
 /// map) and /weights [B, rows, H, P].
 class Detector : public Model {
  public:
-  using Model::Model;
   static constexpr TaskKind kTask = TaskKind::detection;
+  /// Makes the backbone, under the name backbone.0.body.
+  Detector(ModelInfo info, const DetectorConfig& c, std::uint64_t seed, TensorOptions options);
 
   /// Detects objects in images [B, C, H, W], of the parameters' dtype or of ctx.activations.
   /// `mask` f32 [B, H, W] is 1 on the image and 0 on the padding to the right of and below it;
   /// undefined: no image is padded.
-  virtual DetectorOutput forward(const Tensor& images, const Tensor& mask, Context& ctx) = 0;
+  [[nodiscard]] DetectorOutput forward(const Tensor& images, const Tensor& mask, Context& ctx);
+  /// The same from the backbone's map.
+  [[nodiscard]] virtual DetectorOutput detect(const FeatureMap& map, Context& ctx) const = 0;
   /// The loss that the model is trained with.
   [[nodiscard]] virtual SetLossOptions loss_options() const = 0;
-  [[nodiscard]] virtual std::int64_t num_queries() const = 0;
+
+  [[nodiscard]] std::int64_t num_queries() const { return queries_; }
   /// (height, width) of the backbone's map for images of this size.
-  [[nodiscard]] virtual std::array<std::int64_t, 2> map_size(
-      std::array<std::int64_t, 2> image) const = 0;
+  [[nodiscard]] std::array<std::int64_t, 2> map_size(std::array<std::int64_t, 2> image) const {
+    return backbone_->map_size(image);
+  }
+  /// The vision transformer that is the backbone; null for a residual network.
+  [[nodiscard]] Model* backbone_model() const { return backbone_->model(); }
 
   /// Logits and boxes of images without padding, as rows: [L B Q, C + 4].
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override;
+  void finish_backward() override { backbone_->finish_backward(); }
 
  protected:
-  /// Throws unless the shapes of images and mask are those of forward().
-  void check_inputs(const Tensor& images, const Tensor& mask) const;
+  [[nodiscard]] const DetectorBackbone& backbone() const { return *backbone_; }
+
+ private:
+  std::unique_ptr<DetectorBackbone> backbone_;
+  std::int64_t queries_;
 };
 
 }  // namespace fovea

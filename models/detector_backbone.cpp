@@ -66,6 +66,7 @@ class TokenBackbone : public DetectorBackbone {
     const auto [height, width] = padded(image);
     return {height / cell, width / cell};
   }
+  [[nodiscard]] Model* model() const override { return model_.get(); }
   void finish_backward() override { model_->finish_backward(); }
 
  private:
@@ -114,16 +115,6 @@ json token_settings(const DetectorConfig& c) {
 }
 
 }  // namespace
-
-json token_backbone_config(const json& detector) {
-  DetectorConfig c;
-  c.backbone = detector.at("backbone").get<std::string>();
-  if (c.backbone == kResNet) return {};
-  c.backbone_args = detector.at("backbone_args");
-  c.img_size = detector.at("img_size").get<std::array<std::int64_t, 2>>();
-  c.resnet.in_chans = detector.at("in_chans").get<std::int64_t>();
-  return token_settings(c);
-}
 
 std::unique_ptr<DetectorBackbone> make_backbone(const Scope& s, const DetectorConfig& c) {
   if (c.backbone == kResNet) return std::make_unique<ResNetBackbone>(s, c.resnet);

@@ -29,12 +29,10 @@ class DetectorBackbone {
   /// (height, width) of the map for images of this size.
   [[nodiscard]] virtual std::array<std::int64_t, 2> map_size(
       std::array<std::int64_t, 2> image) const = 0;
+  /// The vision transformer; null for a residual network.
+  [[nodiscard]] virtual Model* model() const { return nullptr; }
   virtual void finish_backward() {}
 };
-
-/// The configuration of the vision transformer in a detector of that configuration, for
-/// make_model_from_config(); null if its backbone is a ResNet.
-[[nodiscard]] nlohmann::json token_backbone_config(const nlohmann::json& detector);
 
 /// Makes the backbone with its parameters under `s`.
 [[nodiscard]] std::unique_ptr<DetectorBackbone> make_backbone(const Scope& s,

@@ -28,8 +28,8 @@ struct DetectorConfig {
   std::array<std::int64_t, 2> img_size{800, 1333};  ///< usual size; images may have any
   std::string backbone = kResNet;  ///< "resnet", or a registry name of a ViT, CPVT or PerViT
   nlohmann::json backbone_args = nlohmann::json::object();  ///< settings of such a backbone
-  ResNetConfig resnet;  ///< keys: in_chans, stem, planes, blocks, dilation,
-                        ///< backbone_norm, train_stem
+  ResNetConfig resnet{};  ///< keys: in_chans, stem, planes, blocks, dilation,
+                          ///< backbone_norm, train_stem
 
   std::int64_t num_classes = 91;
   std::int64_t num_queries = 100;

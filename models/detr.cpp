@@ -14,10 +14,9 @@ Linear make_class_head(const Scope& s, const DetectorConfig& c) {
 }  // namespace
 
 Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOptions options)
-    : Detector(std::move(info), seed, options),
+    : Detector(std::move(info), c.detector, seed, options),
       config_(c),
-      backbone_(make_backbone(at("backbone") / 0 / "body", c.detector)),
-      input_proj_(at("input_proj"), backbone_->channels(), c.detector.d_model, 1),
+      input_proj_(at("input_proj"), backbone().channels(), c.detector.d_model, 1),
       transformer_(at("transformer"), c.detector, c.pre_norm),
       query_embed_(at("query_embed")
                        .param("weight", {c.detector.num_queries, c.detector.d_model}, normal(1))),
@@ -25,15 +24,12 @@ Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOption
       bbox_embed_(at("bbox_embed", Role::head), c.detector.d_model,
                   {torch_default(c.detector.d_model), torch_default(c.detector.d_model)}) {}
 
-DetectorOutput Detr::forward(const Tensor& images, const Tensor& mask, Context& ctx) {
-  check_inputs(images, mask);
-  const FeatureMap map = (*backbone_)(images, mask, ctx);  // [B, C, h, w]
-  ctx.show("feat/backbone", map.values);
+DetectorOutput Detr::detect(const FeatureMap& map, Context& ctx) const {
   const Tensor projected = input_proj_(map.values, ctx);  // [B, D, h, w]
   ctx.show("feat/proj", projected);
 
   const std::array<std::int64_t, 2> size{map.values.size(2), map.values.size(3)};
-  const TensorOptions options{ctx.residual(), images.device()};
+  const TensorOptions options{ctx.residual(), map.values.device()};
   const MapCells cells = map_cells(map.mask, size, options.dtype);
   DetrMemory memory;
   memory.positions = sine_positions(cells, config_.detector.d_model, 0, options);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "models/detector.h"
-#include "models/detector_backbone.h"
 #include "models/detr_transformer.h"
 #include "models/layers/box_head.h"
 #include "models/layers/conv_blocks.h"
@@ -26,19 +25,12 @@ class Detr : public Detector {
  public:
   Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOptions options);
 
-  DetectorOutput forward(const Tensor& images, const Tensor& mask, Context& ctx) override;
+  [[nodiscard]] DetectorOutput detect(const FeatureMap& map, Context& ctx) const override;
   [[nodiscard]] SetLossOptions loss_options() const override;
-  [[nodiscard]] std::int64_t num_queries() const override { return config_.detector.num_queries; }
-  [[nodiscard]] std::array<std::int64_t, 2> map_size(
-      std::array<std::int64_t, 2> image) const override {
-    return backbone_->map_size(image);
-  }
-  void finish_backward() override { backbone_->finish_backward(); }
   [[nodiscard]] const DetrConfig& config() const { return config_; }
 
  private:
   DetrConfig config_;
-  std::unique_ptr<DetectorBackbone> backbone_;
   Conv input_proj_;
   DetrTransformer transformer_;
   Tensor query_embed_;  ///< [Q, D]

@@ -7,27 +7,9 @@
 namespace fovea {
 namespace {
 
-constexpr double kNormEps = 1e-5;
-
-MultiheadAttentionConfig attention_of(const DetectorConfig& c, const std::string& tap) {
-  return {c.d_model, c.nheads, c.dropout, tap};
-}
-
-FeedForwardConfig mlp_of(const DetectorConfig& c) {
-  return {c.d_model, c.dim_feedforward, c.dropout};
-}
-
-Norm norm_of(const Scope& s, const char* name, const DetectorConfig& c) {
-  return {s.as(Role::norm) / name, c.d_model, kNormEps};
-}
-
 /// x with positions added, if there are any.
 Tensor with(const Tensor& x, const Tensor& positions) {
   return positions.defined() ? x + positions : x;
-}
-
-std::string tap_of(const char* part, std::int64_t index, const char* what) {
-  return "attn/" + std::string(part) + "/" + std::to_string(index) + what;
 }
 
 }  // namespace
@@ -35,11 +17,10 @@ std::string tap_of(const char* part, std::int64_t index, const char* what) {
 DetrEncoderLayer::DetrEncoderLayer(const Scope& s, const DetectorConfig& c, bool pre_norm,
                                    std::int64_t index)
     : pre_norm_(pre_norm),
-      self_attn_(s.as(Role::attention) / "self_attn",
-                 attention_of(c, tap_of("encoder", index, ""))),
-      mlp_(s.as(Role::mlp), mlp_of(c)),
-      norm1_(norm_of(s, "norm1", c)),
-      norm2_(norm_of(s, "norm2", c)),
+      self_attn_(layer_attention(s / "self_attn", c, attention_tap("encoder", index, ""))),
+      mlp_(layer_mlp(s, c)),
+      norm1_(layer_norm_of(s, "norm1", c)),
+      norm2_(layer_norm_of(s, "norm2", c)),
       drop_(c.dropout) {}
 
 Tensor DetrEncoderLayer::operator()(const Tensor& x, const Tensor& positions,
@@ -56,14 +37,13 @@ Tensor DetrEncoderLayer::operator()(const Tensor& x, const Tensor& positions,
 DetrDecoderLayer::DetrDecoderLayer(const Scope& s, const DetectorConfig& c, bool pre_norm,
                                    std::int64_t index)
     : pre_norm_(pre_norm),
-      self_attn_(s.as(Role::attention) / "self_attn",
-                 attention_of(c, tap_of("decoder", index, "/self"))),
-      multihead_attn_(s.as(Role::attention) / "multihead_attn",
-                      attention_of(c, tap_of("decoder", index, "/cross"))),
-      mlp_(s.as(Role::mlp), mlp_of(c)),
-      norm1_(norm_of(s, "norm1", c)),
-      norm2_(norm_of(s, "norm2", c)),
-      norm3_(norm_of(s, "norm3", c)),
+      self_attn_(layer_attention(s / "self_attn", c, attention_tap("decoder", index, "/self"))),
+      multihead_attn_(
+          layer_attention(s / "multihead_attn", c, attention_tap("decoder", index, "/cross"))),
+      mlp_(layer_mlp(s, c)),
+      norm1_(layer_norm_of(s, "norm1", c)),
+      norm2_(layer_norm_of(s, "norm2", c)),
+      norm3_(layer_norm_of(s, "norm3", c)),
       drop_(c.dropout) {}
 
 Tensor DetrDecoderLayer::operator()(const Tensor& x, const Tensor& query, const DetrMemory& memory,
@@ -98,8 +78,8 @@ DetrTransformer::DetrTransformer(const Scope& s, const DetectorConfig& c, bool p
     : encoder_pos_(c.encoder_pos),
       pegs_(s / "encoder", c),
       encoder_norm_(s.as(Role::norm) / "encoder" / "norm", c.d_model,
-                    {kNormEps, pre_norm ? NormKind::layernorm : NormKind::none}),
-      decoder_norm_(norm_of(s / "decoder", "norm", c)) {
+                    {1e-5, pre_norm ? NormKind::layernorm : NormKind::none}),
+      decoder_norm_(layer_norm_of(s / "decoder", "norm", c)) {
   for (std::int64_t i = 0; i < c.enc_layers; ++i) {
     encoder_.emplace_back(s / "encoder" / "layers" / i, c, pre_norm, i);
   }

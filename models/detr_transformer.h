@@ -4,11 +4,8 @@
 
 #include <vector>
 
-#include "models/detector_encoder.h"
-#include "models/layers/feed_forward.h"
+#include "models/detector_parts.h"
 #include "models/layers/map_cells.h"
-#include "models/layers/multihead_attention.h"
-#include "models/layers/norm.h"
 
 namespace fovea {
 

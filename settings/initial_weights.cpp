@@ -28,18 +28,14 @@ void add_classifier_fields(Fields& fields, InitialWeights& options) {
       .add("peg-load", &options.pegs, "start CPVT's PEGs from these weights; see peg-frozen");
 }
 
-void add_backbone_fields(Fields& fields, InitialWeights& options) {
+void add_detector_fields(Fields& fields, InitialWeights& options) {
   FieldGroup(fields, "Run")
       .add("backbone-checkpoint", &options.backbone,
-           "start the backbone from these weights: torchvision's ResNet, or a run, hub folder or "
-           "file of the model that --backbone names");
+           "start the backbone from these weights: torchvision's ResNet, a DETR, or a run of this "
+           "backbone");
 }
 
 void check_options(const InitialWeights& options) {
-  check_usage(options.backbone.empty() || (options.finetune.empty() && options.checkpoint.empty()),
-              "--backbone-checkpoint: got ", options.backbone,
-              ", but --finetune and --initial-checkpoint give all weights");
-
   check_usage(options.finetune.empty() || options.checkpoint.empty(),
               "--finetune and --initial-checkpoint: expected only one of them");
   const bool has_file = !options.finetune.empty() || !options.checkpoint.empty();

@@ -38,7 +38,7 @@ std::unique_ptr<TaskSettings> DetectionSettings::clone() const {
 }
 
 void DetectionSettings::add_fields(Fields& fields, TrainConfig& config) {
-  add_backbone_fields(fields, config.weights);
+  add_detector_fields(fields, config.weights);
   FieldGroup data(fields, "Data");
   std::int64_t& training = config.images.loader.rows.pad_multiple;
   std::int64_t& evaluation = config.evaluation.pad_multiple;

@@ -1,7 +1,24 @@
-// Placing the PEGs of an encoder.
-#include "models/detector_encoder.h"
+// Making the parts of a detector's layers, and placing the PEGs of its encoder.
+#include "models/detector_parts.h"
 
 namespace fovea {
+
+std::string attention_tap(const char* stack, std::int64_t layer, const char* what) {
+  return "attn/" + std::string(stack) + "/" + std::to_string(layer) + what;
+}
+
+MultiheadAttention layer_attention(const Scope& s, const DetectorConfig& c,
+                                   const std::string& tap) {
+  return {s.as(Role::attention), {c.d_model, c.nheads, c.dropout, tap}};
+}
+
+FeedForward layer_mlp(const Scope& s, const DetectorConfig& c) {
+  return {s.as(Role::mlp), {c.d_model, c.dim_feedforward, c.dropout}};
+}
+
+Norm layer_norm_of(const Scope& s, const char* name, const DetectorConfig& c) {
+  return {s.as(Role::norm) / name, c.d_model, 1e-5};
+}
 
 EncoderPegs::EncoderPegs(const Scope& encoder, const DetectorConfig& c) {
   if (c.encoder_pos != EncoderPos::peg) return;
