@@ -79,6 +79,8 @@ DatasetOptions data_of_run(const fs::path& weights) {
   data.train_split = text("train-split");
   data.val_split = text("val-split");
   data.val_labels = text("val-labels");
+  data.annotations = text("annotations");
+  data.val_annotations = text("val-annotations");
   const auto fraction = settings.find("val-fraction");
   if (fraction != settings.end() && fraction->is_number()) {
     data.val_fraction = fraction->get<double>();
