@@ -96,6 +96,7 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
       val_fraction.value_or(same_set && !names_split ? trained.data.val_fraction : 0);
   options.val_rule = trained.data.val_rule;
   options.val_seed = trained.data.val_seed;
+  options.scene_side = trained.data.scene_side;
   if (!same_place) return options;
   if (options.train_split.empty()) options.train_split = trained.data.train_split;
   if (options.annotations.empty()) options.annotations = trained.data.annotations;

@@ -81,6 +81,7 @@ DatasetOptions data_of_run(const fs::path& weights) {
   data.val_labels = text("val-labels");
   data.annotations = text("annotations");
   data.val_annotations = text("val-annotations");
+  data.scene_side = parse_integer(text("img-size")).value_or(data.scene_side);
   const auto fraction = settings.find("val-fraction");
   if (fraction != settings.end() && fraction->is_number()) {
     data.val_fraction = fraction->get<double>();

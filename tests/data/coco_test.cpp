@@ -23,7 +23,7 @@ constexpr std::string_view kFile = R"({
      "bbox": [1, 2.25, 10, 5], "category_id": 3, "id": 17},
     {"id": 18, "image_id": 9, "category_id": 1, "bbox": [-2, 0, 5, 6], "area": 30, "iscrowd": 0},
     {"id": 5, "image_id": 4, "category_id": 6, "bbox": [0, 0, 20, 20], "area": 300, "iscrowd": 1,
-     "segmentation": {"counts": [1, 2], "size": [21, 31]}},
+     "segmentation": {"counts": [1, 2], "size": [21, 31], "id": 9}},
     {"id": 6, "image_id": 4, "category_id": 1, "bbox": [25, 15, 10, 10]},
     {"id": 7, "image_id": 4, "category_id": 1, "bbox": [40, 2, 5, 5], "area": 25, "iscrowd": 0}],
   "categories": [{"supercategory": "x", "id": 6, "name": "bus"}, {"id": 1, "name": "person"},

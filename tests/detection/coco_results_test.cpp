@@ -85,8 +85,10 @@ TEST_CASE("what is wrong with results is named, with its entry") {
   CHECK(complaint(R"([{"score": NaN}])").find("is not valid JSON at byte 12") != std::string::npos);
   CHECK(complaint(R"([{"score": 1)").find("the file may be cut or damaged") != std::string::npos);
   CHECK(complaint("").find("is not valid JSON") != std::string::npos);
-  CHECK(complaint(std::string(100, '[')).find("nested more than 16 levels deep") !=
-        std::string::npos);
+  CHECK(complaint("[[]]") == "r.json: entry 0: got a list, expected an object");
+  CHECK(
+      complaint(R"([{"other": )" + std::string(100, '[')).find("nested more than 16 levels deep") !=
+      std::string::npos);
 }
 
 }  // namespace fovea

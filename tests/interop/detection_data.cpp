@@ -33,7 +33,8 @@ void write_set(const std::string& name, const std::string& folder, const std::st
       json objects = json::array(), boxes = json::array();
       for (const Annotation& o : set->annotations(i))
         objects.push_back({o.id, o.label, o.x, o.y, o.width, o.height, o.area, o.crowd});
-      for (const ObjectBox& box : *set->get(i).targets.boxes)
+      const Sample sample = set->get(i);
+      for (const ObjectBox& box : sample.targets.boxes.value())
         boxes.push_back({box.x0, box.y0, box.x1, box.y1, box.label});
       images.push_back({{"id", set->image_id(i)},
                         {"file", set->describe(i)},
