@@ -467,6 +467,22 @@ def build(family, config):
     return (DeformableDetr if family == "ddetr" else Detr)(config)
 
 
+RESNET50 = dict(num_classes=91, num_queries=100, d_model=256, nheads=8, enc_layers=6, dec_layers=6, dim_feedforward=2048,
+                stem=64, planes=[64, 128, 256, 512], blocks=[3, 4, 6, 3])
+
+
+def subject(make, command, shape):
+    """DETR-R50 on images without padding, with seven random objects each."""
+    model, criterion, device = Detr(RESNET50), Criterion("detr"), torch.device(command["device"])
+    mask = torch.zeros(command["batch"], *shape[1:], dtype=torch.bool, device=device)
+    objects = []
+    for _ in range(command["batch"]):
+        size = 0.1 + 0.5 * torch.rand(7, 2)
+        boxes = torch.cat([size / 2 + (1 - size) * torch.rand(7, 2), size], 1)
+        objects.append((torch.randint(0, 91, (7,), device=device), boxes.to(device)))
+    return make(model, shape, lambda images: model(images, mask), lambda images: criterion(*model(images, mask), objects)[0])
+
+
 def outputs(family, model, config, golden):
     """All contents of a golden file by name, computed by this model."""
     x, mask = golden["input"].clone().requires_grad_(), golden["mask"].bool()
