@@ -27,6 +27,8 @@ struct EvaluateRequest {
   [[nodiscard]] std::vector<std::string> sizes() const;
   /// True for one checkpoint at one size.
   [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
+  /// The task of the first checkpoint.
+  [[nodiscard]] TaskKind task() const;
   /// Opens the images of the split, from the given data set or the checkpoint's own, matched with
   /// the checkpoint's class names.
   [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
@@ -34,8 +36,7 @@ struct EvaluateRequest {
   [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained,
                                          const MatchedImages& shown) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
-
- private:
+  /// The data set to evaluate on: the given one or the checkpoint's own.
   [[nodiscard]] DatasetOptions images_of(const LoadedModel& trained) const;
 };
 

@@ -133,7 +133,10 @@ def make_subject(command):
         config = dit.settings(workload)
         model = dit.Training(dit.DiT(config))
         return Subject(model, [config["in_channels"]] + 2 * [config["input_size"]], model.predict, model)
-    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES)
+    if workload == "detr_resnet50_480x640":
+        from peer_models import detr
+        return detr.subject(Subject, command, [3, 480, 640])
+    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES) + ", detr_resnet50_480x640"
     raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
 

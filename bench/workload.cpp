@@ -54,6 +54,31 @@ std::unique_ptr<const Task> plain_task(Model& model) {
   return make_task(config, model);
 }
 
+/// Seven objects per image, about as many as COCO's have.
+void add_random_boxes(Batch& batch, const ModelInfo& info) {
+  constexpr std::int64_t kObjects = 7;
+  const std::int64_t count = batch.size(), height = info.img_size[0], width = info.img_size[1];
+  const Tensor boxes = empty({count, kObjects, 4}),
+               labels = empty({count, kObjects}, {DType::i64, {}});
+  Rng rng(4);
+  const auto coordinate = [&](std::int64_t side, double share) {
+    return static_cast<float>(static_cast<double>(rng.below(side / 2)) +
+                              share * static_cast<double>(side));
+  };
+  for (std::int64_t i = 0; i < count * kObjects; ++i) {
+    float* const box = boxes.data<float>() + 4 * i;
+    box[0] = coordinate(width, 0);
+    box[1] = coordinate(height, 0);
+    box[2] = coordinate(width, 0.5);
+    box[3] = coordinate(height, 0.5);
+    labels.data<std::int64_t>()[i] = rng.below(info.num_classes);
+  }
+  batch.set("mask", ones({count, height, width}));
+  batch.set("boxes", boxes);
+  batch.set("box_labels", labels);
+  batch.set("box_count", full({count}, kObjects, {DType::i64, {}}));
+}
+
 Batch random_batch(const ModelInfo& info, std::int64_t count) {
   Batch batch;
   batch.images =
@@ -65,6 +90,7 @@ Batch random_batch(const ModelInfo& info, std::int64_t count) {
     batch.labels.data<std::int64_t>()[i] = info.num_classes > 0 ? rng.below(info.num_classes) : 0;
     batch.indices.data<std::int64_t>()[i] = i;
   }
+  if (info.task == TaskKind::detection) add_random_boxes(batch, info);
   return batch;
 }
 
@@ -130,6 +156,8 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"dit_s_2", "train", "f32", 8},
       {"dit_s_2", "infer", "f32", 8},
       {"vae_f8", "decode", "f32", 1},
+      {"detr_resnet50_480x640", "train", "f32", 2},
+      {"detr_resnet50_480x640", "infer", "f32", 2},
       {"loader", "load", "f32", 32},
       {"loader_pack", "load", "f32", 32},
   };

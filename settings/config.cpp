@@ -32,6 +32,8 @@ DatasetOptions dataset_options(const TrainConfig& config) {
   DatasetOptions options = config.data;
   options.labelled = config.task->info(config).needs_labels;
   options.val_seed = config.run.seed;
+  ModelSettings settings = config.model.settings;
+  options.scene_side = parse_integer(settings["img_size"]).value_or(options.scene_side);
   return options;
 }
 

@@ -67,14 +67,15 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
       {"diffusion", {"base", "engine", "ops"}},
+      {"detection", {"base", "engine", "ops"}},
       {"data", {"base", "engine", "formats"}},
-      {"models", {"base", "engine", "formats", "ops"}},
+      {"models", {"base", "engine", "formats", "ops", "detection"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert(
-        {"base", "engine", "formats", "ops", "diffusion", "data", "models", "figures", "optim"});
+    besides.insert({"base", "engine", "formats", "ops", "diffusion", "detection", "data", "models",
+                    "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
@@ -416,7 +417,9 @@ TEST_CASE("a flag stands where its option is declared, where its field is and wh
 TEST_CASE("a task is named by its own files, its row, its program, and what shows its models") {
   const std::vector<File> files = files_of_the_tree();
   const std::map<std::string, std::string> programs{
-      {"masked_autoencoding", "train_mae"}, {"diffusion", "(train_diffusion|sample.*|loading)"}};
+      {"masked_autoencoding", "train_mae"},
+      {"diffusion", "(train_diffusion|sample.*|loading)"},
+      {"detection", "(train_detection|evaluate|predict)"}};
   for (const auto& entry : programs) {
     const std::string task = entry.first, program = entry.second;
     for (const std::string& path : product_files_with(files, "TaskKind::" + task)) {

@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
-from small_data import small_cifar  # noqa: E402
+from small_data import small_cifar, small_coco  # noqa: E402
+from tiny_training import tiny_model  # noqa: E402
 
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
@@ -95,6 +96,25 @@ def check_training(checks, program, model, *more):
     checks.that(f"{program}: the CPU's losses", len(cuda) == 3 and not found, found or f"{len(cuda)} losses")
 
 
+def check_detection(checks):
+    """Losses of training, boxes of evaluate and of predict."""
+    flags = ["--dataset", "coco", "--data-dir", checks.folder / "coco", *tiny_model("train_detection"), "--dropout", "0"]
+    losses, boxes = [], []
+    for device in ("cpu", "cuda"):
+        run = f"detection-{device}"
+        checks.run("train_detection", *flags, "--max-steps", "3", "--batch-size", "8", "--workers", "0",
+                   "--log-interval", "1", "--device", device, "--output", run)
+        log = checks.folder / run / "steps.jsonl"
+        losses.append([json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else [])
+        checks.run("evaluate", "detection-cpu", "--device", device, "--json", f"boxes-{device}.json", "--workers", "0",
+                   "--output", f"evaluated-{device}")
+        result = json.loads((checks.folder / f"boxes-{device}.json").read_text())["results"][0]
+        boxes.append(numbers_of(json.dumps(result["numbers"])))
+    found = differ(*losses, 1e-4)
+    checks.that("train_detection: the CPU's losses", len(losses[1]) == 3 and not found, found or str(losses))
+    checks.that("evaluate: the CPU's average precision", not differ(*boxes, 1e-4), differ(*boxes, 1e-4))
+
+
 def check_inspect(checks, model, analyses):
     for name, other in analyses.items():
         what = ["--model", other[0], "--model-args", json.dumps(other[1])] if other else [model]
@@ -117,11 +137,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(programs, pathlib.Path(folder))
         small_cifar(checks.folder / "cifar")
+        small_coco(checks.folder / "coco")
         check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
         check_training(checks, "train_vae", "vae_f4_32", *VAE)
         check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
         check_evaluate(checks, "train_cifar")
+        check_detection(checks)
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])
         check_inspect(checks, "train_cifar", ANALYSES)

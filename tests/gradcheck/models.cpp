@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
 #include "models/classifier.h"
+#include "models/detector.h"
 #include "models/dit.h"
 #include "models/layers/block.h"
 #include "models/layers/peripheral_attention.h"
@@ -175,6 +176,44 @@ json tiny_pervit(const json& changes) {
   return config;
 }
 
+json tiny_detector(const char* family, const json& changes) {
+  json config = {{"family", family},  {"img_size", {16, 24}}, {"num_classes", 3},
+                 {"num_queries", 3},  {"nheads", 2},          {"enc_layers", 2},
+                 {"dec_layers", 2},   {"dim_feedforward", 6}, {"dropout", 0},
+                 {"stem", 2},         {"planes", {2, 2}},     {"blocks", {1, 1}},
+                 {"train_stem", true}};
+  config["d_model"] = config["family"] == "detr" ? 8 : 32;
+  config.update(changes);
+  return config;
+}
+
+/// A vision transformer as the backbone.
+json tiny_detector_on_vit(const char* family, json changes) {
+  changes.update(
+      {{"backbone", "vit_tiny_patch4_32"},
+       {"backbone_args", {{"embed_dim", 6}, {"depth", 1}, {"num_heads", 2}, {"patch_size", 8}}}});
+  json config = tiny_detector(family, changes);
+  for (const char* key : {"stem", "planes", "blocks", "train_stem"}) config.erase(key);
+  return config;
+}
+
+std::vector<ModelCase> detector_cases() {
+  return {
+      {"padded images, sines, frozen norms", tiny_detector("detr", json::object())},
+      {"norms before, a PEG, live norms, dropout",
+       tiny_detector("detr", {{"pre_norm", true},
+                              {"encoder_pos", "peg"},
+                              {"backbone_norm", "batch"},
+                              {"dilation", true},
+                              {"dropout", 0.2}})},
+      {"deformable, padded images, sines", tiny_detector("ddetr", {{"enc_n_points", 2}})},
+      {"deformable, PEGs, patch tokens as the map",
+       tiny_detector_on_vit(
+           "ddetr",
+           {{"encoder_pos", "peg"}, {"peg_positions", {-1, 0}}, {"peg_mask_input", true}})},
+  };
+}
+
 std::vector<ModelCase> model_cases() {
   return {
       {"class token, learned positions, drop path", tiny("vit", {{"drop_path", 0.3}})},
@@ -278,6 +317,20 @@ Tensor diffusion_loss(const Dit& dit, const Tensor& images, Context& ctx) {
   return ops::sum(out * rand_normal(out.shape(), {0, 1}, {8}, out.options()));
 }
 
+/// A linear function of logits and boxes. The second image is padded.
+Tensor detection_loss(Detector& detector, const Tensor& images, Context& ctx) {
+  const std::int64_t H = images.size(2), W = images.size(3);
+  const Tensor mask = ones({2, H, W}, images.options());
+  const Tensor second = ops::select(mask, 0, 1);
+  ops::slice(second, 0, H / 2, H).fill_(0);
+  ops::slice(second, 1, 2 * W / 3, W).fill_(0);
+  const DetectorOutput out = detector.forward(images, mask, ctx);
+  const auto part = [](const Tensor& x, std::uint64_t stream) {
+    return ops::sum(x * rand_normal(x.shape(), {0, 1}, {8, stream}, x.options()));
+  };
+  return part(out.logits, 1).to(out.boxes.dtype()) + part(out.boxes, 2);
+}
+
 /// What training makes small. A masked autoencoder's noise is always the same.
 Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
   if (model.info().task == TaskKind::classification) {
@@ -285,6 +338,9 @@ Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
   }
   if (model.info().task == TaskKind::diffusion) {
     return diffusion_loss(model_as<Dit>(model), images, ctx);
+  }
+  if (model.info().task == TaskKind::detection) {
+    return detection_loss(model_as<Detector>(model), images, ctx);
   }
   if (model.info().task == TaskKind::autoencoding) {
     const Vae& vae = model_as<Vae>(model);
@@ -329,8 +385,10 @@ void check_models(const CheckOptions& checks, const std::string& filter,
     if (wants("position attention")) report(check_position_attention(checks, embed));
   }
   if (wants("peripheral attention")) report(check_peripheral_attention(checks));
-  for (const ModelCase& c : model_cases()) {
-    if (wants(c.config["family"])) report(check_model(checks, c));
+  for (const auto& cases : {model_cases(), detector_cases()}) {
+    for (const ModelCase& c : cases) {
+      if (wants(c.config["family"])) report(check_model(checks, c));
+    }
   }
 }
 
@@ -355,6 +413,10 @@ std::unique_ptr<Model> shrunken(const std::string& name) {
     overrides.update(
         {{"block_out_channels", {4, 8}}, {"layers_per_block", 1}, {"norm_num_groups", 2}});
   }
+  if (task_of(name) == TaskKind::detection) {
+    overrides = tiny_detector(full["family"].get<std::string>().c_str(), {{"dropout", 0.2}});
+    overrides.erase("family");
+  }
   return make_model(name, overrides, 1);
 }
 
@@ -374,8 +436,10 @@ void collect_ops(Model& model, bool distil, std::set<std::string>& used) {
 std::set<std::string> ops_used_by_models() {
   std::set<std::string> used;
   for (const std::string& name : model_names()) collect_ops(*shrunken(name), true, used);
-  for (const ModelCase& c : model_cases()) {
-    collect_ops(*make_model_from_config(c.config, 1), c.distil, used);
+  for (const auto& cases : {model_cases(), detector_cases()}) {
+    for (const ModelCase& c : cases) {
+      collect_ops(*make_model_from_config(c.config, 1), c.distil, used);
+    }
   }
   return used;
 }

@@ -69,6 +69,13 @@ TEST_CASE("numbers are whole, finite and in range") {
   CHECK(refusal("model-ema", "perhaps") == "--model-ema: got perhaps, expected true or false");
 }
 
+TEST_CASE("scenes have the size of the model's images") {
+  TrainConfig c = config_for(TaskKind::masked_autoencoding);
+  CHECK(dataset_options(c).scene_side == 64);
+  c.model.settings["img_size"] = "96";
+  CHECK(dataset_options(c).scene_side == 96);
+}
+
 TEST_CASE("unknown names and choices are answered with the nearest known one") {
   CHECK(refusal("batchsize", "1") == "flag: unknown setting batchsize; did you mean batch-size?");
   CHECK(refusal("opt", "adam").find("; did you mean adamw?") != std::string::npos);
