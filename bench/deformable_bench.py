@@ -4,7 +4,7 @@ Values and gradients are first compared with PyTorch's. Runs of the two alternat
 the medians (peer / ours, above 1: ours is faster).
 
     ninja -C BUILD deformable_bench
-    python bench/deformable_bench.py BUILD/bench/deformable_bench [--threads 2] [--rounds 15]
+    python bench/deformable_bench.py BUILD/rooms/bench/deformable_bench [--threads 2] [--rounds 15]
 
 FOVEA_ISA=v3 measures the AVX2 kernels.
 """
