@@ -73,7 +73,7 @@ __global__ void deformable_point_grad_kernel(PlaneGrid points, DeformableGradCal
 template <class A>
 struct RowHit {
   std::int64_t x;
-  A share[2];  ///< 0 for columns outside the map
+  A left, right;  ///< 0 for columns outside the map
   bool is_hit;
 };
 
@@ -81,11 +81,11 @@ template <class A>
 __device__ RowHit<A> hit_of(const DeformableCall& c, std::int64_t point, std::int64_t row) {
   const Place<A> place(static_cast<const A*>(c.locations) + 2 * point, c.height, c.width);
   const A weight = static_cast<const A*>(c.weights)[point];
-  RowHit<A> hit{place.x, {0, 0}, false};
+  RowHit<A> hit{place.x, 0, 0, false};
   place.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
     const auto [y, x] = divide(cell.index, c.width);
     if (y != row) return;
-    hit.share[x - place.x] = weight * cell.share;
+    (x == place.x ? hit.left : hit.right) = weight * cell.share;
     hit.is_hit = true;
   });
   return hit;
@@ -101,8 +101,9 @@ __device__ void add_hit(const DeformableCall& c, const RowHit<acc_t<T>>& hit, co
     const std::int64_t x = hit.x + side;
     if (x < 0 || x >= c.width || x % kRowWarps != threadIdx.x / kWarp) continue;
     A* const cell = to + x * c.heads * c.channels;
+    const A share = side == 0 ? hit.left : hit.right;
     for (std::int64_t i = threadIdx.x % kWarp; i < c.channels; i += kWarp) {
-      cell[i] += hit.share[side] * static_cast<A>(dy[i]);
+      cell[i] += share * static_cast<A>(dy[i]);
     }
   }
 }

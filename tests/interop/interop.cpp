@@ -1,5 +1,5 @@
 // Writes and copies files for the Python checks in this folder: see check_checkpoints.py,
-// check_events.py, transformers_models.py and vae_files.py.
+// check_events.py, transformers_models.py, vae_files.py and detection.py.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "data/image.h"
+#include "detection/matching.h"
 #include "engine/autograd.h"
 #include "formats/events.h"
 #include "formats/safetensors.h"
@@ -92,6 +93,21 @@ void write_vae_outputs(const std::string& weights, const std::string& inputs,
   std::printf("%s\n", vae.hash.c_str());
 }
 
+/// Matches each tensor [queries, targets] of costs; writes the pairs, [n, 2], under the same names.
+void write_matches(const std::string& costs, const std::string& output) {
+  std::map<std::string, Tensor> matches;
+  for (const auto& [name, cost] : read_safetensors(costs).tensors) {
+    std::vector<double> values;
+    for (const Pair& pair : match(cost.to_vector(), cost.size(0), cost.size(1))) {
+      values.push_back(static_cast<double>(pair.query));
+      values.push_back(static_cast<double>(pair.target));
+    }
+    const auto count = static_cast<std::int64_t>(values.size() / 2);
+    matches[name] = from_values({count, 2}, values, {DType::i64, {}});
+  }
+  write_safetensors(output, matches);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,9 +126,12 @@ int main(int argc, char** argv) {
       write_logits(args[1], args[2], args[3], args.size() == 5 ? args[4] : "");
     } else if (args.size() == 4 && args[0] == "vae") {
       write_vae_outputs(args[1], args[2], args[3]);
+    } else if (args.size() == 3 && args[0] == "match") {
+      write_matches(args[1], args[2]);
     } else {
-      fail("usage: interop tensors FILE | events FOLDER | killed FOLDER | copy FROM TO | ",
-           "logits WEIGHTS IMAGES OUTPUT [CONFIG] | vae WEIGHTS INPUTS OUTPUT");
+      fail(
+          "usage: interop tensors FILE | events FOLDER | killed FOLDER | copy FROM TO | ",
+          "logits WEIGHTS IMAGES OUTPUT [CONFIG] | vae WEIGHTS INPUTS OUTPUT | match COSTS OUTPUT");
     }
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

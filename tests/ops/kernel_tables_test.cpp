@@ -17,6 +17,7 @@ TEST_CASE("an instruction set takes the families that it lacks from the set belo
   const ops::Kernels& below = ops::cpu::kernels_of(Isa::v3);
   CHECK(&part.attention == &below.attention);
   CHECK(&part.conv == &below.conv);
+  CHECK(&part.deformable == &below.deformable);
   CHECK(&part.elementwise == &below.elementwise);
   CHECK(&part.index == &below.index);
   CHECK(&part.loss == &below.loss);
@@ -26,7 +27,7 @@ TEST_CASE("an instruction set takes the families that it lacks from the set belo
   CHECK(&part.resize == &below.resize);
   CHECK(&part.softmax == &below.softmax);
   CHECK(&part.update == &below.update);
-  static_assert(sizeof(ops::Kernels) == 13 * sizeof(void*), "a family is missing above");
+  static_assert(sizeof(ops::Kernels) == 14 * sizeof(void*), "a family is missing above");
 
   CHECK(&part.order != &below.order);
   CHECK(&part.pool != &below.pool);
