@@ -5,7 +5,6 @@
 
 #include "models/layers/tokens.h"
 #include "ops/arithmetic.h"
-#include "ops/conv.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 
@@ -46,14 +45,13 @@ Tensor image_size(const MapCells& cells, TensorOptions options) {
 }  // namespace
 
 NormedProjection::NormedProjection(const Scope& s, std::int64_t in, std::int64_t out)
-    : weight_((s / 0).param("weight", {out, in, 1, 1}, xavier(in, out))),
-      bias_((s / 0).param("bias", {out}, constant(0))),
-      norm_weight_((s.as(Role::norm) / 1).param("weight", {out}, constant(1))),
-      norm_bias_((s.as(Role::norm) / 1).param("bias", {out}, constant(0))) {}
+    : projection_(s / 0, in, out, xavier(in, out), constant(0)),
+      weight_((s.as(Role::norm) / 1).param("weight", {out}, constant(1))),
+      bias_((s.as(Role::norm) / 1).param("bias", {out}, constant(0))) {}
 
 Tensor NormedProjection::operator()(const Tensor& map, const Context& ctx) const {
-  const Tensor projected = ops::conv2d(map.to(ctx.activations), weight_, bias_);
-  return ops::group_norm(projected, kGroups, {norm_weight_, norm_bias_}, 1e-5);
+  const Tensor projected = tokens_to_map(projection_(map, ctx), map.size(2), map.size(3));
+  return ops::group_norm(projected, kGroups, {weight_, bias_}, 1e-5);
 }
 
 DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, std::uint64_t seed,

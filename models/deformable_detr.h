@@ -6,6 +6,7 @@
 #include "models/deformable_transformer.h"
 #include "models/detector.h"
 #include "models/layers/box_head.h"
+#include "models/layers/map_projection.h"
 
 namespace fovea {
 
@@ -29,7 +30,8 @@ class NormedProjection {
   [[nodiscard]] Tensor operator()(const Tensor& map, const Context& ctx) const;
 
  private:
-  Tensor weight_, bias_, norm_weight_, norm_bias_;
+  MapProjection projection_;
+  Tensor weight_, bias_;  ///< of the norm
 };
 
 class DeformableDetr : public Detector {

@@ -16,7 +16,8 @@ Linear make_class_head(const Scope& s, const DetectorConfig& c) {
 Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOptions options)
     : Detector(std::move(info), c.detector, seed, options),
       config_(c),
-      input_proj_(at("input_proj"), backbone().channels(), c.detector.d_model, 1),
+      input_proj_(at("input_proj"), backbone().channels(), c.detector.d_model,
+                  torch_default(backbone().channels()), torch_default(backbone().channels())),
       transformer_(at("transformer"), c.detector, c.pre_norm),
       query_embed_(at("query_embed")
                        .param("weight", {c.detector.num_queries, c.detector.d_model}, normal(1))),
@@ -25,17 +26,15 @@ Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOption
                   {torch_default(c.detector.d_model), torch_default(c.detector.d_model)}) {}
 
 DetectorOutput Detr::detect(const FeatureMap& map, Context& ctx) const {
-  const Tensor projected = input_proj_(map.values, ctx);  // [B, D, h, w]
-  ctx.show("feat/proj", projected);
-
+  const Tensor tokens = input_proj_(map.values, ctx);  // [B, N, D]
   const std::array<std::int64_t, 2> size{map.values.size(2), map.values.size(3)};
+  if (ctx.tap) ctx.show("feat/proj", tokens_to_map(tokens, size[0], size[1]));
   const TensorOptions options{ctx.residual(), map.values.device()};
   const MapCells cells = map_cells(map.mask, size, options.dtype);
   DetrMemory memory;
   memory.positions = sine_positions(cells, config_.detector.d_model, 0, options);
   memory.key_bias = cells.key_bias();
   if (ctx.tap) ctx.show("feat/pos", tokens_to_map(memory.positions, size[0], size[1]));
-  const Tensor tokens = map_to_tokens(projected).to(options.dtype);  // [B, N, D]
   memory.values = transformer_.encode(tokens, memory.positions, cells, ctx);
   ctx.show("feat/memory", memory.values);
 

@@ -6,7 +6,7 @@
 #include "models/detector.h"
 #include "models/detr_transformer.h"
 #include "models/layers/box_head.h"
-#include "models/layers/conv_blocks.h"
+#include "models/layers/map_projection.h"
 
 namespace fovea {
 
@@ -31,7 +31,7 @@ class Detr : public Detector {
 
  private:
   DetrConfig config_;
-  Conv input_proj_;
+  MapProjection input_proj_;
   DetrTransformer transformer_;
   Tensor query_embed_;  ///< [Q, D]
   Linear class_embed_;

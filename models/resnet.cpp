@@ -75,8 +75,10 @@ Bottleneck::Bottleneck(const Scope& s, const BottleneckConfig& c)
       downsample_(make_downsample(s / "downsample", c)) {}
 
 Tensor Bottleneck::operator()(const Tensor& x, const Context& ctx) const {
-  const Tensor y = conv3_(conv2_.relu(conv1_.relu(x, ctx), ctx), ctx);
-  return ops::relu(y + (downsample_ ? (*downsample_)(x, ctx) : x));
+  const Tensor in = x.to(ctx.activations);
+  const Tensor y = conv3_(conv2_.relu(conv1_.relu(in, ctx), ctx), ctx);
+  const Tensor shortcut = downsample_ ? (*downsample_)(in, ctx) : x;
+  return ops::relu(y.to(ctx.residual()) + shortcut);
 }
 
 ResNet::ResNet(const Scope& s, const ResNetConfig& c)

@@ -45,7 +45,8 @@ class Bottleneck {
   std::optional<ConvNorm> downsample_;
 };
 
-/// images [B, C, H, W] -> the last stage's map [B, 4 planes, h, w].
+/// images [B, C, H, W] -> the last stage's map [B, 4 planes, h, w]. Sums of blocks stay in
+/// ctx.residual().
 class ResNet {
  public:
   ResNet(const Scope& s, const ResNetConfig& c);

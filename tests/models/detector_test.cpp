@@ -7,7 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "detection/set_loss.h"
 #include "engine/autograd.h"
+#include "engine/copy.h"
 #include "models/deformable_detr.h"
 #include "models/detr.h"
 #include "models/model_as.h"
@@ -342,6 +344,43 @@ TEST_CASE("recomputed encoder layers give the same gradients") {
       return model->store().find("transformer.encoder.layers.0.linear1.weight").grad();
     };
     CHECK(largest_difference(gradient(false), gradient(true)) == 0);
+  }
+}
+
+TEST_CASE("every trainable parameter of a detector gets a finite gradient that is not zero") {
+  const Tensor images = rand_normal({2, 3, 32, 48}, {0, 1}, {4});
+  const Tensor mask = mask_of(32, 48, 16, 36).to(DType::f32);
+  const std::vector<Objects> objects{{{0, 2}, {0.3, 0.4, 0.2, 0.5, 0.7, 0.6, 0.5, 0.3}},
+                                     {{1}, {0.5, 0.5, 0.6, 0.8}}};
+  for (const char* family : {"detr", "ddetr"}) {
+    for (const DType activations : {DType::f32, DType::bf16}) {
+      json config = kTinyDetector;
+      config.update(
+          {{"family", family}, {"d_model", 64}, {"encoder_pos", "peg"}, {"dropout", 0.1}});
+      const auto model = model_as<Detector>(make_model_from_config(config, 3));
+      {
+        const NoGrad no_grad;  // leave the state in which layers that start at 0 hide others
+        for (const Parameter& p : model->store().parameters()) {
+          p.tensor.copy_(p.tensor + rand_normal(p.tensor.shape(), {0, 0.1}, {2}));
+        }
+      }
+      Context ctx;
+      ctx.training = true;
+      ctx.activations = activations;
+      const DetectorOutput out = model->forward(images, mask, ctx);
+      backward(set_loss(out.logits, out.boxes, objects, model->loss_options()).total);
+      for (const Parameter& p : model->store().parameters()) {
+        CAPTURE(family);
+        CAPTURE(p.name);
+        CHECK(p.tensor.grad().defined() == p.tensor.requires_grad());
+        if (!p.tensor.grad().defined()) continue;
+        CHECK(p.tensor.grad().dtype() == DType::f32);
+        CHECK(all_finite(p.tensor.grad()));
+        // DETR's decoder starts at 0: all values of its first attention are one bias.
+        const bool none = p.name == "transformer.decoder.layers.0.self_attn.in_proj_weight";
+        CHECK((none || ops::sum(ops::abs(p.tensor.grad())).item() > 0));
+      }
+    }
   }
 }
 
