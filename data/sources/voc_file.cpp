@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/lists.h"
 #include "base/text.h"
 
 namespace fovea {
@@ -19,7 +18,7 @@ constexpr double kMostPixels = 1e6;
 std::string text_in(const pugi::xml_node& parent, const char* name, const std::string& where) {
   const pugi::xml_node child = parent.child(name);
   if (!child) fail(where, "has no <", name, ">");
-  return std::string(trimmed(child.child_value()));
+  return child.child_value();
 }
 
 double number_in(const pugi::xml_node& parent, const char* name, const std::string& where) {
@@ -48,7 +47,7 @@ VocObject object_of(const pugi::xml_node& node, const std::string& where) {
   object.y = number_in(box, "ymin", where) - 1;
   object.width = number_in(box, "xmax", where) - object.x;
   object.height = number_in(box, "ymax", where) - object.y;
-  object.difficult = trimmed(node.child("difficult").child_value()) == "1";
+  object.difficult = node.child("difficult").child_value() == std::string_view("1");
   return object;
 }
 
@@ -56,8 +55,8 @@ VocObject object_of(const pugi::xml_node& node, const std::string& where) {
 
 VocFile parse_voc(std::string_view xml, const std::string& name) {
   pugi::xml_document document;
-  const pugi::xml_parse_result result =
-      document.load_buffer(xml.data(), xml.size(), pugi::parse_default | pugi::parse_doctype);
+  const pugi::xml_parse_result result = document.load_buffer(
+      xml.data(), xml.size(), pugi::parse_default | pugi::parse_doctype | pugi::parse_trim_pcdata);
   check(result, name, ": is not valid XML at byte ", result.offset, " of ", xml.size(),
         "; the file may be cut or damaged");
   for (const pugi::xml_node& node : document)

@@ -76,7 +76,7 @@ struct VocFolder {
 #if FOVEA_HAS_PUGIXML
 
 TEST_CASE("VOC counts pixels from 1 and includes the last one") {
-  const VocFile file = parse_voc(annotation(object("dog", "2 3 11 9",
+  const VocFile file = parse_voc(annotation(object("\n dog\n", "2 3 11\n 9",
                                                    "<part><name>head</name>"
                                                    "</part>")),
                                  "a.xml");

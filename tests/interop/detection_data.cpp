@@ -1,11 +1,11 @@
 // Reads data sets with boxes for detection_data.py:
 //   detection_data DATASET FOLDER OUTPUT   writes what is read as JSON
-//   detection_data time FILE               prints the seconds that an annotation file takes, and MB
-//   detection_data results INPUT OUTPUT    reads COCO's results and writes them again
+//   detection_data time FILE               prints the processor's seconds for an annotation file,
+//   and MB detection_data results INPUT OUTPUT    reads COCO's results and writes them again
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -50,14 +50,14 @@ void write_set(const std::string& name, const std::string& folder, const std::st
 }
 
 void time_file(const std::string& path) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const CocoFile file = read_coco_file(path);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   std::size_t objects = 0;
   for (std::int64_t i = 0; i < std::ssize(file.images()); ++i) objects += file.objects(i).size();
-  std::printf("%f %ld %zu\n", seconds.count(), usage.ru_maxrss / 1024, objects);
+  std::printf("%f %ld %zu\n", seconds, usage.ru_maxrss / 1024, objects);
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ def check_results(build, folder, rng):
 
 
 def voc_set(folder, rng):
-    """torchvision wants VOCdevkit/VOC2012 around it."""
+    """torchvision wants VOCdevkit/VOC2007 around it."""
     for name in ("Annotations", "JPEGImages", "ImageSets/Main"):
         (folder / name).mkdir(parents=True)
     names = [f"2008_{k:06}" for k in range(30)]
@@ -160,12 +160,12 @@ def voc_set(folder, rng):
 
 
 def check_voc(build, folder, root, splits):
-    """`root` holds VOCdevkit/VOC2012; `splits`: the lists that fovea takes."""
-    place = root / "VOCdevkit/VOC2012"
+    """`root` holds VOCdevkit/VOC2007, of the year with test images; `splits`: the lists that fovea takes."""
+    place = root / "VOCdevkit/VOC2007"
     ours = read(build, "voc", place, folder / "voc.json")
     objects = 0
     for ours_split, split in zip(("train", "test"), splits):
-        theirs = VOCDetection(root, year="2012", image_set=split)
+        theirs = VOCDetection(root, year="2007", image_set=split)
         images = ours[ours_split]["images"]
         same("the number of images", len(images), len(theirs))
         for k, image in enumerate(images):
@@ -182,9 +182,8 @@ def check_voc(build, folder, root, splits):
     print(f"ok  VOC: {objects} objects of {root.name} equal")
 
 
-def large_file(path, rng):
-    """118,287 images and 860,001 objects with outlines, as text, in COCO's order of members."""
-    images, objects = 118_287, 860_001
+def large_file(path, rng, images=118_287, objects=860_001):
+    """Objects with outlines, as text, in COCO's order of members."""
     ids = rng.sample(range(1, 600_000), images)
     with open(path, "w") as file:
         file.write('{"info": {"year": 2017}, "licenses": [], "images": [')
@@ -207,9 +206,9 @@ def large_file(path, rng):
 
 def time_pycocotools(path):
     """In a process of its own, for the peak memory."""
-    start = time.perf_counter()
+    start = time.process_time()
     coco = quiet(COCO, path)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, len(coco.anns))
 
 
@@ -248,11 +247,11 @@ def main():
         folder = pathlib.Path(name)
         check_coco(build, folder, rng)
         check_results(build, folder, rng)
-        voc_set(folder / "drawn/VOCdevkit/VOC2012", rng)
+        voc_set(folder / "drawn/VOCdevkit/VOC2007", rng)
         check_voc(build, folder, folder / "drawn", ("train", "val"))
         if args.bccd:
             (folder / "bccd/VOCdevkit").mkdir(parents=True)
-            (folder / "bccd/VOCdevkit/VOC2012").symlink_to(args.bccd.resolve())
+            (folder / "bccd/VOCdevkit/VOC2007").symlink_to(args.bccd.resolve())
             check_voc(build, folder, folder / "bccd", ("trainval", "test"))
         if not args.small:
             check_speed(build, folder, rng)
