@@ -228,11 +228,10 @@ void MatlabFile::add_variable(Place place) {
   const Part sizes = header_part(reader, flags.next, kInt32);
   const Part name = header_part(reader, sizes.next, kInt8);
   Variable variable{visible_text(start.substr(name.begin, name.size)), std::string(kind.name),
-                    shape_at(reader, sizes), kind.type.has_value()};
-  place.unreadable = !kind.type              ? "is a " + variable.type
-                     : (word & complex) != 0 ? "is complex"
-                                             : "";
-  if (place.unreadable.empty()) {
+                    shape_at(reader, sizes), kind.type && (word & complex) == 0};
+  if (!variable.is_numeric) {
+    place.unreadable = kind.type ? "is complex" : "is a " + variable.type;
+  } else {
     const std::string what = where_ + ": variable " + in_quotes(variable.name);
     const Part values = part_at({start, is_big_endian_, what}, name.next);
     place.stored = check_values(values, *kind.type, variable.shape, place.data_size, what);

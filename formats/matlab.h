@@ -25,9 +25,9 @@ class MatlabFile {
   /// A variable, without its values.
   struct Variable {
     std::string name;
-    std::string type;  ///< MATLAB's class: "double", "uint8", "cell"
-    Shape shape;       ///< as MATLAB shows it: {1, 3} is a row of three
-    bool is_numeric = false;
+    std::string type;         ///< MATLAB's class: "double", "uint8", "cell"
+    Shape shape;              ///< as MATLAB shows it: {1, 3} is a row of three
+    bool is_numeric = false;  ///< an array of real numbers, which read() returns
   };
   [[nodiscard]] const std::vector<Variable>& variables() const { return variables_; }
 
