@@ -74,7 +74,8 @@ void write_matlab(const std::string& path, const std::string& output) {
 }
 
 void write_classes(const std::vector<std::string>& args) {
-  for (const std::string& name : open_set(args)->class_names()) std::printf("%s\n", name.c_str());
+  const std::shared_ptr<const Dataset> set = open_set(args);
+  for (const std::string& name : set->class_names()) std::printf("%s\n", name.c_str());
 }
 
 void run(const std::vector<std::string>& args) {
