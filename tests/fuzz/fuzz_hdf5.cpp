@@ -1,20 +1,35 @@
-// Fuzzes the reader of HDF5 files: any bytes give numbers or an Error. The file lies in memory, and
-// libhdf5 opens it by its name there.
-#include <sys/mman.h>
+// Fuzzes the reader of HDF5 files: any bytes give numbers or an Error. libhdf5 opens files by their
+// real path, so each input is a file in memory (/dev/shm).
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/error.h"
 #include "formats/hdf5.h"
 
+namespace {
+
+/// A file that is gone at the end of the process.
+struct Scratch {
+  Scratch() : path("/dev/shm/fovea-fuzz-hdf5-" + std::to_string(getpid())) {}
+  ~Scratch() { std::filesystem::remove(path); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::filesystem::path path;
+};
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const int memory = memfd_create("input", 0);
-  if (memory < 0 || write(memory, data, size) != static_cast<ssize_t>(size)) std::abort();
+  static const Scratch scratch;
+  std::ofstream(scratch.path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try {
-    const fovea::Hdf5File file("/proc/self/fd/" + std::to_string(memory));
+    const fovea::Hdf5File file(scratch.path);
     for (const char* name : {"images", "depths", "rawDepths"}) {
       try {
         const fovea::StoredEntry entry = file.entry(name);
@@ -28,6 +43,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } catch (const fovea::Error&) {  // the documented answer to bad input
   }
-  close(memory);
   return 0;
 }
