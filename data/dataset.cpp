@@ -19,6 +19,7 @@
 #include "data/sources/folder.h"
 #include "data/sources/latents.h"
 #include "data/sources/pack.h"
+#include "data/sources/rooms.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
 #include "data/sources/tar_shards.h"
@@ -61,6 +62,10 @@ Opened open_builtin(const DatasetOptions& options, Split split) {
   return under_class_map(std::make_shared<Builtin>(split, builtin), options);
 }
 
+Opened open_rooms(const DatasetOptions& options, Split split) {
+  return std::make_shared<Rooms>(split, RoomsOptions{.seed = options.seed});
+}
+
 Opened open_latents(const DatasetOptions& options, Split split) {
   return under_class_map(std::make_shared<Latents>(options, split), options);
 }
@@ -84,6 +89,7 @@ void require_no_cifar(const std::filesystem::path& data_dir) {
 constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"cifar10", open_cifar<CifarKind::cifar10>},
                                                  {"cifar100", open_cifar<CifarKind::cifar100>},
+                                                 {"rooms", open_rooms},
                                                  {"auto", open_detected},
                                                  {"folder", open_files<ImageFolder>},
                                                  {"tar", open_files<TarShards>},

@@ -12,6 +12,7 @@
 #include "models/config_reader.h"
 #include "models/cpvt.h"
 #include "models/deit.h"
+#include "models/depth_transformer.h"
 #include "models/dit.h"
 #include "models/linear_model.h"
 #include "models/mae.h"
@@ -94,6 +95,11 @@ std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
   return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_depth(const json& config, const Request& r) {
+  const DepthConfig c = read_depth_config(config);
+  return std::make_unique<DepthTransformer>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
@@ -115,6 +121,7 @@ const std::vector<Family>& families() {
                                        {"mae", TaskKind::masked_autoencoding, build_mae},
                                        {"dit", TaskKind::diffusion, build_dit},
                                        {"vae", TaskKind::autoencoding, build_vae},
+                                       {"depth", TaskKind::depth, build_depth},
                                        {"linear", TaskKind::classification, build_linear}};
   return all;
 }

@@ -67,14 +67,15 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
       {"diffusion", {"base", "engine", "ops"}},
+      {"depth", {"base", "engine", "ops"}},
       {"data", {"base", "engine", "formats"}},
-      {"models", {"base", "engine", "formats", "ops"}},
+      {"models", {"base", "engine", "formats", "ops", "depth"}},
       {"figures", {"base", "engine", "data"}},
-      {"optim", {"base", "engine", "ops", "models"}},
+      {"optim", {"base", "engine", "ops", "depth", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert(
-        {"base", "engine", "formats", "ops", "diffusion", "data", "models", "figures", "optim"});
+    besides.insert({"base", "engine", "formats", "ops", "diffusion", "depth", "data", "models",
+                    "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
