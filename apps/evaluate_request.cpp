@@ -48,6 +48,10 @@ Fields fields_of(EvaluateRequest& r) {
       "shape-bias", &r.shape_bias,
       "measure whether shape or texture decides when they conflict: a folder of "
       "SHAPE/SHAPEn-TEXTUREm.png, or builtin: drawn images, for models of the builtin data set");
+  FieldGroup(fields, "Depth models")
+      .add("protocol", &r.protocol,
+           "protocols separated by commas (default: full), each of words joined by +: full or "
+           "eigen (crop), filled or raw, median (aligned), least=METRES, most=METRES");
   FieldGroup run(fields, "Run");
   run.add("output", &r.output,
           "folder for tables and figures (default: next to the weights; none for several models or "
@@ -69,6 +73,12 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   const bool gap = std::find(parts.begin(), parts.end(), "") != parts.end();
   check_usage(!gap, "--img-size: got ", text, ", expected sizes separated by commas");
   return parts;
+}
+
+TaskKind EvaluateRequest::task() const {
+  LoadRequest first = load;
+  first.checkpoint = checkpoints.front();
+  return task_of(first);
 }
 
 /// Options of the run's own data set, unless another one is given. If only the location differs,

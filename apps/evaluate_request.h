@@ -21,12 +21,15 @@ struct EvaluateRequest {
   std::optional<double> val_fraction;  ///< empty: as in the run
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
+  std::string protocol;  ///< of depth models, see parse_protocols(); empty: the usual one
   std::int64_t batch_size = 128, workers = 2, threads = 0;
 
   /// The comma-separated values of --img-size; "" is the model's own size.
   [[nodiscard]] std::vector<std::string> sizes() const;
   /// True for one checkpoint at one size.
   [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
+  /// The task of the first checkpoint.
+  [[nodiscard]] TaskKind task() const;
   /// Opens the images of the split, from the given data set or the checkpoint's own, matched with
   /// the checkpoint's class names.
   [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
@@ -34,8 +37,7 @@ struct EvaluateRequest {
   [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained,
                                          const MatchedImages& shown) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
-
- private:
+  /// The data set to evaluate on: the given one or the checkpoint's own.
   [[nodiscard]] DatasetOptions images_of(const LoadedModel& trained) const;
 };
 

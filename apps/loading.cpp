@@ -13,6 +13,7 @@
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"
 #include "models/config_reader.h"
+#include "models/registry.h"
 #include "train/run/run_paths.h"
 
 namespace fovea {
@@ -219,6 +220,20 @@ ModelClasses LoadedModel::classes() const {
 EvaluationTransform LoadedModel::preparation() const {
   const auto [height, width] = model->info().img_size;
   return {{height, width}, info.normalization, info.crop};
+}
+
+bool is_checkpoint(const fs::path& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) return is_run(path);
+  const std::string ending = lowercase_ending(path.string());
+  return fs::exists(path, none) && (ending == ".safetensors" || ending == ".pth" || ending == ".pt");
+}
+
+TaskKind task_of(const LoadRequest& request) {
+  if (!request.model.empty()) return task_of(request.model);
+  const json config = parse_json(value_or(read_metadata(weights_path(request)), "config", "{}"));
+  const std::string family = config.is_object() ? config.value("family", "") : "";
+  return task_of_family(family).value_or(TaskKind::classification);
 }
 
 LoadedModel load_trained(const LoadRequest& request) {

@@ -5,6 +5,7 @@
 #include "apps/cli.h"
 #include "apps/loading.h"
 #include "apps/pictures.h"
+#include "apps/predict_depth.h"
 #include "apps/predictions.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -36,7 +37,8 @@ Fields fields_of(Request& r) {
   FieldGroup output(fields, "Output");
   output.number("topk", &r.topk, "classes to show per picture", {1, 1e6});
   output.choice("format", &r.format, "output format", {"text", "csv", "json"});
-  output.add("output", &r.output, "file to write (default: standard output)");
+  output.add("output", &r.output,
+             "file to write (default: standard output); of a depth model, folder (predictions)");
   output.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
   output.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
@@ -56,13 +58,7 @@ std::string name_classes(const std::string& class_map, LoadedModel& trained) {
   return text_of("class map, ", match.text());
 }
 
-/// One prediction per file, in the order of the files.
-std::vector<PicturePrediction> predict_files(const Request& request, const LoadedModel& trained,
-                                             const PictureFiles& files) {
-  std::vector<PicturePrediction> predictions(static_cast<std::size_t>(files.size()));
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    predictions[i].file = files.describe(static_cast<std::int64_t>(i));
-  }
+EvaluateOptions options_of(const Request& request, const LoadedModel& trained) {
   EvaluateOptions options;
   options.batch_size = request.batch_size;
   options.workers = static_cast<int>(request.workers);
@@ -70,6 +66,17 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   options.crop = trained.info.crop;
   options.activations = parse_dtype(request.precision);
   options.bad_image_limit = 1;
+  return options;
+}
+
+/// One prediction per file, in the order of the files.
+std::vector<PicturePrediction> predict_files(const Request& request, const LoadedModel& trained,
+                                             const PictureFiles& files) {
+  std::vector<PicturePrediction> predictions(static_cast<std::size_t>(files.size()));
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    predictions[i].file = files.describe(static_cast<std::int64_t>(i));
+  }
+  const EvaluateOptions options = options_of(request, trained);
   auto& model = model_as<Classifier>(*trained.model);
   const auto name_classes = [&](const EvaluationBatch& batch) {
     const Tensor logits =
@@ -129,6 +136,10 @@ int predict(int argc, char** argv) {
   const PictureList list = list_pictures(arguments, std::cin);
 
   LoadedModel trained = load_trained(request.load);
+  if (trained.model->info().task == TaskKind::depth) {
+    const std::string folder = request.output.empty() ? "predictions" : request.output;
+    return predict_depths(trained, list, options_of(request, trained), folder);
+  }
   require_classes(trained);
   const std::string named_by = name_classes(request.class_map, trained);
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';

@@ -2,10 +2,9 @@
 #include "train/tasks/depth.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "figures/colormap.h"
 #include "figures/contact_sheet.h"
+#include "figures/depth_figure.h"
 #include "figures/generated_pictures.h"
 #include "models/model_as.h"
 #include "ops/view.h"
@@ -16,18 +15,14 @@ namespace {
 constexpr std::int64_t kImagesShown = 8;
 constexpr std::size_t kLossSums = 2;  // the loss and its weight, before those of the measures
 
-/// Depths in metres in colours from 0 to `most`; grey where they are not known.
-Image colored(const float* depths, ImageSize size, double most) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < size.height * size.width; ++i)
-    values.push_back(depths[i] == 0 ? std::numeric_limits<double>::quiet_NaN() : depths[i]);
-  return paint({.values = values, .width = size.width, .range = {0, most}});
-}
-
+/// Adds depths f64 [B, H, W] on the CPU in colours from 0 to `most`.
 void add_colored(std::vector<Image>& pictures, const Tensor& depths, double most) {
   const ImageSize size{depths.size(1), depths.size(2)};
-  for (std::int64_t b = 0; b < depths.size(0); ++b)
-    pictures.push_back(colored(depths.data<float>() + b * size.height * size.width, size, most));
+  const auto area = static_cast<std::size_t>(size.height * size.width);
+  const std::span<const double> all(depths.data<double>(),
+                                    static_cast<std::size_t>(depths.numel()));
+  for (std::size_t first = 0; first < all.size(); first += area)
+    pictures.push_back(colored_depth({all.subspan(first, area), size}, most));
 }
 
 }  // namespace
@@ -109,8 +104,8 @@ std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Datase
   std::optional<Image> picture;
   const auto show = [&](const EvaluationBatch& batch) {
     const Tensor output = model_.forward(batch.there.images, batch.ctx);
-    const Tensor predicted = output.to(Device{}).to(DType::f32).contiguous();
-    const Tensor depths = depths_of(batch.host, DepthSource::filled);
+    const Tensor predicted = output.to(Device{}).to(DType::f64).contiguous();
+    const Tensor depths = depths_of(batch.host, DepthSource::filled).to(DType::f64);
     const float most =
         *std::max_element(depths.data<float>(), depths.data<float>() + depths.numel());
     std::vector<Image> pictures;

@@ -22,8 +22,11 @@ inline constexpr std::size_t kDepthComparisonSums = 3 * kDepthSums;
 
 struct DepthResults {
   std::vector<DepthComparison> protocols;  ///< in the order of the request
-  double loss_sum = 0, loss_weight = 0;    ///< the loss on the whole set is their ratio
+  double loss_sum = 0, loss_weight = 0;
   EvaluationPass pass;
+
+  /// The loss on the whole set.
+  [[nodiscard]] double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
 };
 
 /// Evaluates the model on images with depths at the model's size. Throws Error unless the data set
