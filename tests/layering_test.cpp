@@ -417,7 +417,9 @@ TEST_CASE("a flag stands where its option is declared, where its field is and wh
 TEST_CASE("a task is named by its own files, its row, its program, and what shows its models") {
   const std::vector<File> files = files_of_the_tree();
   const std::map<std::string, std::string> programs{
-      {"masked_autoencoding", "train_mae"}, {"diffusion", "(train_diffusion|sample.*|loading)"}};
+      {"masked_autoencoding", "train_mae"},
+      {"diffusion", "(train_diffusion|sample.*|loading)"},
+      {"depth", "(train_depth|evaluate|predict)"}};
   for (const auto& entry : programs) {
     const std::string task = entry.first, program = entry.second;
     for (const std::string& path : product_files_with(files, "TaskKind::" + task)) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/augment/training_pipeline.h"
 #include "data/sources/rooms_scene.h"
 #include "data/transforms.h"
 
@@ -73,7 +74,12 @@ TEST_CASE("resizing makes no depths that were not there") {
 
 TEST_CASE("a flip mirrors picture and depth together") {
   const Sample sample = Rooms(Split::train).get(5);
-  const Sample flipped = moved(Sample(sample), geometry::Flip{});
+  AugmentOptions always;
+  always.crop_padding = 0;
+  always.flip = 1;
+  always.jitter = {};
+  Rng rng(1, 1);
+  const Sample flipped = training_pipeline(always).apply(Sample(sample), rng);
   const std::int64_t width = Rooms::kSize.width;
   for (std::int64_t y = 0; y < Rooms::kSize.height; ++y) {
     for (std::int64_t x = 0; x < width; ++x) {
@@ -123,7 +129,9 @@ TEST_CASE("a scene is looked at from inside: every ray ends on a surface") {
     Rng rng(i, 1);
     const Scene scene(rng);
     for (const double x : {-0.5, -0.1, 0.4}) {
-      const Scene::Seen seen = scene.look(scene.ray(x, 0.3));
+      const Ray ray = scene.ray(x, 0.3);
+      const Scene::Seen seen = scene.look(ray);
+      CHECK(ray.from.y + seen.depth * ray.along.y > -1e-9);  // not below the floor
       CHECK(std::isfinite(seen.depth));
       CHECK(seen.depth > 0);
       for (const double channel : seen.color) CHECK((channel >= 0 && channel <= 1));

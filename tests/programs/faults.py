@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 
-from small_data import small_cifar
+from small_data import data_flags, small_cifar
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ class Runs:
         small_cifar(self.data)
 
     def train(self, output, *flags, fault=None, counts=None):
-        command = [self.build / self.program, "--dataset", "cifar10", "--data-dir", self.data,
+        command = [self.build / self.program, *data_flags(self.program, self.data),
                    *tiny_model(self.program), "--batch-size", "8", "--epochs", "2", "--warmup-epochs", "0",
                    "--recovery-interval", "2", "--log-interval", "1", "--model-ema", "--workers", "0",
                    "--threads", "1", "--checkpoint-hist", "1", "--max-steps", "0", "--output", output,

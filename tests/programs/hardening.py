@@ -22,14 +22,15 @@ import time
 import xml.etree.ElementTree
 
 from faults import read_safetensors
-from small_data import small_cifar
+from small_data import data_flags, small_cifar
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--workers", "0", "--threads", "1"]
 SMALL = [*tiny_model("train_cifar"), *SHORT]
 LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
-              "train_diffusion": "final_layer.linear.weight", "train_vae": "decoder.conv_out.weight"}
+              "train_diffusion": "final_layer.linear.weight", "train_vae": "decoder.conv_out.weight",
+              "train_depth": "head.weight"}
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
 
@@ -69,7 +70,7 @@ class Table:
 
     def training(self, program):
         """Flags of a run of five steps."""
-        return ["--dataset", "cifar10", "--data-dir", self.data, *tiny_model(program), *SHORT]
+        return [*data_flags(program, self.data), *tiny_model(program), *SHORT]
 
     def train(self, *flags, program="train_cifar", **options):
         return self.run(program, *self.training(program), *flags, **options)
@@ -226,7 +227,8 @@ def not_finite(table):
     readers = {"train_cifar": [("predict", [picture, "--checkpoint"]), ("inspect", ["pos-embed"]),
                                ("evaluate", [*data])],
                "train_mae": [("inspect", ["pos-embed"]), ("inspect", ["mae"])],
-               "train_vae": []}
+               "train_vae": [],
+               "train_depth": [("predict", [picture, "--checkpoint"]), ("evaluate", [])]}
     for trainer, programs in readers.items():
         bad, name = table.folder / f"nan {trainer}.safetensors", LAST_LAYER[trainer]
         with_nan(table.weights_of(trainer), bad, name)

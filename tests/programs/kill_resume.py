@@ -24,7 +24,11 @@ from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERVAL = 3
-EPOCH = 20000 // 16  # steps; the end of an epoch is saved as well
+
+
+def epoch_of(program):
+    """Steps of an epoch, whose end is saved as well."""
+    return (8192 if program == "train_depth" else 20000) // 16
 
 
 def command(build, program, output, steps):
@@ -109,7 +113,7 @@ def kill_often(options, program, rng, output):
         if not state.exists():
             continue
         now = json.loads(header(state)["__metadata__"]["progress"])["step"]
-        if now < step or (now % INTERVAL != 0 and now % EPOCH != 0):
+        if now < step or (now % INTERVAL != 0 and now % epoch_of(program) != 0):
             sys.exit(f"error: after kill {kills} the state is at step {now}, before it was at {step}")
         step = now
         print(f"\r{program}: kill {kills}: state at step {step}", end="", flush=True)

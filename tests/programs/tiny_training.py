@@ -7,8 +7,9 @@ PROGRAMS = {
     "train_diffusion": ["--model", "dit_s_8_32", "--noise-schedule", "linear", "--num-sampling-steps", "2"],
     "train_vae": ["--model", "vae_f4_32", "--block-out-channels", "4,4,8", "--layers-per-block", "1",
                   "--norm-num-groups", "2"],
+    "train_depth": ["--model", "depth_vit_tiny_patch8_24x32"],
 }
-TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion"]
+TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion", "train_depth"]
 
 
 def tiny_model(program, dim=24, depth=1, heads=2):
@@ -21,4 +22,5 @@ def tiny_model(program, dim=24, depth=1, heads=2):
 def program_of(flags):
     """The program that trains the model selected by the flags."""
     family = flags[flags.index("--model") + 1].split("_")[0]
-    return {"mae": "train_mae", "dit": "train_diffusion", "vae": "train_vae"}.get(family, "train_cifar")
+    return {"mae": "train_mae", "dit": "train_diffusion", "vae": "train_vae",
+            "depth": "train_depth"}.get(family, "train_cifar")
