@@ -119,7 +119,12 @@ def make_subject(command):
         size = TIMM_SIZES[workload]
         model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
         return classification(model, [3, size["img_size"], size["img_size"]], model.num_classes, command)
-    from peer_models import dit, mae, vae
+    from peer_models import depth, dit, mae, vae
+    if workload in depth.SIZES:
+        config = depth.settings(workload)
+        model = depth.Depth(config)
+        target = (1 + 8 * torch.rand(command["batch"], *config["img_size"])).to(torch.device(command["device"]))
+        return Subject(model, [3, *config["img_size"]], model, lambda images: depth.loss(config, model(images), target))
     if workload in mae.SIZES:
         config = mae.settings(workload)
         model = mae.MAE(config)
@@ -133,7 +138,7 @@ def make_subject(command):
         config = dit.settings(workload)
         model = dit.Training(dit.DiT(config))
         return Subject(model, [config["in_channels"]] + 2 * [config["input_size"]], model.predict, model)
-    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES)
+    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES | depth.SIZES)
     raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
 
