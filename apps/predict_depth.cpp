@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "data/depth_png.h"
 #include "figures/contact_sheet.h"
 #include "figures/depth_figure.h"
 #include "models/depth_model.h"
@@ -34,6 +35,14 @@ std::vector<std::string> output_names(const std::vector<fs::path>& files) {
 
 bool is_finite(std::span<const double> metres) {
   return std::all_of(metres.begin(), metres.end(), [](double m) { return std::isfinite(m); });
+}
+
+/// As f32 of one channel; a linear head may predict less than 0, which becomes 0.
+Image stored_metres(const DepthMap& map) {
+  Image image(map.size.height, map.size.width, {PixelType::f32, 1});
+  std::transform(map.metres.begin(), map.metres.end(), image.values<float>(0, 0),
+                 [](double m) { return static_cast<float>(std::max(m, 0.0)); });
+  return image;
 }
 
 class Writer {
@@ -67,7 +76,7 @@ class Writer {
   void write_one(std::int64_t index, const Tensor& image, const DepthMap& map) {
     const std::string name = names_[static_cast<std::size_t>(index)];
     const fs::path png = folder_ / (name + "-depth.png"), svg = folder_ / (name + "-depth.svg");
-    write_png(png, millimetres(map));
+    write_file_atomically(png, encode_depth_png(stored_metres(map)));
     write_file_atomically(svg, svg_of_depth(contact_sheet(image, normalization_, 1), map));
     const auto [least, most] = std::minmax_element(map.metres.begin(), map.metres.end());
     std::cout << files_.describe(index) << "\n  " << fixed_text(*least, 2) << " to "

@@ -2,7 +2,6 @@
 #include "figures/depth_figure.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -50,15 +49,6 @@ std::string svg_of_depth(const Image& picture, const DepthMap& depth) {
             encode_png(colored_depth(depth, axis.high)));
   draw_scale(svg, {3 * kMargin + 2 * kSide, kMargin, kBar, height}, axis);
   return std::move(svg).finish();
-}
-
-Image millimetres(const DepthMap& depth) {
-  Image image(depth.size.height, depth.size.width, {PixelType::u16, 1});
-  auto* const to = image.values<std::uint16_t>(0, 0);
-  for (std::size_t i = 0; i < depth.metres.size(); ++i)
-    to[i] =
-        static_cast<std::uint16_t>(std::lround(std::clamp(1000 * depth.metres[i], 0.0, 65535.0)));
-  return image;
 }
 
 }  // namespace fovea

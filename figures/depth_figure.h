@@ -20,7 +20,4 @@ struct DepthMap {
 /// An SVG figure: the picture, its depth in colours, and the scale of the colours in metres.
 [[nodiscard]] std::string svg_of_depth(const Image& picture, const DepthMap& depth);
 
-/// Millimetres as 16 bits, rounded; more than 65.535 m become that, less than 0 become 0.
-[[nodiscard]] Image millimetres(const DepthMap& depth);
-
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Pictures of depth: millimetres, colours, and the scale.
+// Pictures of depth: colours, and the scale.
 #include "figures/depth_figure.h"
 
 #include <doctest/doctest.h>
@@ -6,15 +6,6 @@
 #include "figures/colormap.h"
 
 namespace fovea {
-
-TEST_CASE("depth becomes whole millimetres in 16 bits, clipped at both ends") {
-  const std::vector<double> metres{0, 1.2344, 1.2346, 65.6, -2, 9.9995};
-  const Image image = millimetres({metres, {2, 3}});
-  CHECK(image.size() == ImageSize{2, 3});
-  CHECK(image.format == PixelFormat{PixelType::u16, 1});
-  const auto* const values = image.values<std::uint16_t>(0, 0);
-  CHECK(std::vector<int>(values, values + 6) == std::vector<int>{0, 1234, 1235, 65535, 0, 10000});
-}
 
 TEST_CASE("colours go from 0 to the largest depth; unknown pixels are grey") {
   const std::vector<double> metres{0, 2, 4, 1};
