@@ -27,14 +27,16 @@ endif()
 
 find_package(JPEG QUIET)
 find_package(PNG QUIET)
-# fovea_library_or_none(<name> <header> <library>...): the target fovea_dep_<name> if all parts are
-# found, for libraries without a CMake module. <NAME>_FOUND is the result.
+# fovea_library_or_none(<name> <header> <library>... [FOLDERS <folder>...]): the target fovea_dep_<name> if
+# all parts are found, for libraries without a CMake module. <NAME>_FOUND is the result. The header may
+# stand in one of the folders below the usual places.
 function(fovea_library_or_none name header)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" FOLDERS)
   string(TOUPPER ${name} NAME)
-  find_path(FOVEA_${NAME}_DIR ${header})
+  find_path(FOVEA_${NAME}_DIR ${header} PATH_SUFFIXES ${ARG_FOLDERS})
   set(found ${FOVEA_${NAME}_DIR})
   set(libraries)
-  foreach(library ${ARGN})
+  foreach(library ${ARG_UNPARSED_ARGUMENTS})
     string(TOUPPER FOVEA_${library}_LIBRARY variable)
     find_library(${variable} ${library})
     list(APPEND libraries ${${variable}})
@@ -56,6 +58,8 @@ endfunction()
 fovea_library_or_none(webp webp/demux.h webpdemux webp)
 fovea_library_or_none(utf8proc utf8proc.h utf8proc)
 fovea_library_or_none(zlib zlib.h z)
+fovea_library_or_none(pugixml pugixml.hpp pugixml)
+fovea_library_or_none(hdf5 hdf5.h hdf5_serial FOLDERS hdf5/serial)
 find_package(Threads REQUIRED)
 
 set(FOVEA_HAS_OPENMP OFF)

@@ -16,8 +16,11 @@
 #include "data/sources/builtin.h"
 #include "data/sources/cifar.h"
 #include "data/sources/class_list.h"
+#include "data/sources/depth_pairs.h"
+#include "data/sources/flowers.h"
 #include "data/sources/folder.h"
 #include "data/sources/latents.h"
+#include "data/sources/nyu_depth.h"
 #include "data/sources/pack.h"
 #include "data/sources/rooms.h"
 #include "data/sources/split_folders.h"
@@ -70,6 +73,11 @@ Opened open_latents(const DatasetOptions& options, Split split) {
   return under_class_map(std::make_shared<Latents>(options, split), options);
 }
 
+Opened open_flowers(const DatasetOptions& options, Split split) {
+  if (find_flowers(options).empty()) return open_flower_folders(options, split);
+  return under_class_map(std::make_shared<Flowers>(options, split), options);
+}
+
 Opened open_pack(const DatasetOptions& options, Split split) {
   return under_class_map(std::make_shared<Pack>(options, split), options);
 }
@@ -85,6 +93,16 @@ void require_no_cifar(const std::filesystem::path& data_dir) {
   }
 }
 
+/// Throws ImageError, starting with `name`, on a map of another size than its image.
+ImageTargets checked(ImageTargets targets, ImageSize image, const std::string& name) {
+  for (const DenseMap& map : targets.maps) {
+    if (map.values.size() == image) continue;
+    throw ImageError(name + ": has " + to_string(image) + " pixels, but its map \"" + map.name +
+                     "\" has " + to_string(map.values.size()));
+  }
+  return targets;
+}
+
 /// One row per data set.
 constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"cifar10", open_cifar<CifarKind::cifar10>},
@@ -94,7 +112,10 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"folder", open_files<ImageFolder>},
                                                  {"tar", open_files<TarShards>},
                                                  {"pack", open_pack},
-                                                 {"latents", open_latents}});
+                                                 {"latents", open_latents},
+                                                 {"flowers102", open_flowers},
+                                                 {"depth_pairs", open_files<DepthPairs>},
+                                                 {"nyu", open_files<NyuDepth>}});
 
 Opened open_whole(const DatasetOptions& options, Split split) {
   const bool has_folders = options.name == "folder" || options.name == "auto";
@@ -127,8 +148,9 @@ std::string FileDataset::bytes(std::int64_t index) const try {
 }
 
 Sample FileDataset::get(std::int64_t index) const {
-  return {decode_image(as_u8(bytes(index)), describe(index), decode_options()), label(index),
-          targets(index)};
+  Image image = decode_image(as_u8(bytes(index)), describe(index), decode_options());
+  ImageTargets moving = checked(targets(index), image.size(), describe(index));
+  return {std::move(image), label(index), std::move(moving)};
 }
 
 Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
@@ -143,6 +165,7 @@ Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize s
   Sample sample{decode_image(as_u8(bytes(index)), describe(index), note, options), label(index),
                 targets(index)};
   if (sample.targets.empty()) return sample;
+  sample.targets = checked(std::move(sample.targets), whole, describe(index));
   const geometry::Resize shrunk{sample.image.size()};  // possibly the same size
   sample.targets = moved(std::move(sample.targets), part, whole);
   sample.targets = moved(std::move(sample.targets), shrunk, part.box.size());

@@ -11,10 +11,16 @@
 namespace fovea {
 namespace {
 
-/// A decompressor of deflate's raw form, without zlib's header.
+enum class Form {
+  raw = -MAX_WBITS,  ///< deflate alone
+  zlib = MAX_WBITS   ///< with zlib's header and checksum
+};
+
 class Inflater {
  public:
-  Inflater() { check(inflateInit2(&stream_, -MAX_WBITS) == Z_OK, "zlib: out of memory"); }
+  explicit Inflater(Form form) {
+    check(inflateInit2(&stream_, static_cast<int>(form)) == Z_OK, "zlib: out of memory");
+  }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
@@ -22,6 +28,7 @@ class Inflater {
   struct Result {
     std::size_t written;  ///< bytes at the front of the output
     bool ended;           ///< whether the compressed data end there
+    bool damaged;         ///< whether they break a rule of the format
   };
 
   /// Decompresses into `out`, which keeps its size. zlib counts in 32 bits, so long data pass in
@@ -42,7 +49,7 @@ class Inflater {
       read += in - stream_.avail_in;
       written += room - stream_.avail_out;
     }
-    return {written, status == Z_STREAM_END};
+    return {written, status == Z_STREAM_END, status != Z_STREAM_END && status != Z_BUF_ERROR};
   }
 
  private:
@@ -56,11 +63,19 @@ std::string inflate(std::string_view packed, std::uint64_t size, const std::stri
   check(size / 1032 <= packed.size(), where, ": its compressed data are damaged: ", packed.size(),
         " bytes cannot be the compressed form of ", size);
   std::string data(size + 1, '\0');
-  const auto [written, ended] = Inflater().run(packed, data);
+  const auto [written, ended, damaged] = Inflater(Form::raw).run(packed, data);
   check(written <= size, where, ": decompresses to more than the ", size, " bytes expected");
-  check(ended, where, ": its compressed data are damaged");
+  check(ended && !damaged, where, ": its compressed data are damaged");
   check(written == size, where, ": decompresses to ", written, " bytes, expected ", size);
   data.resize(size);
+  return data;
+}
+
+std::string inflate_start(std::string_view packed, std::uint64_t count, const std::string& where) {
+  std::string data(count, '\0');
+  const auto [written, ended, damaged] = Inflater(Form::zlib).run(packed, data);
+  check(!damaged && (ended || written == count), where, ": its compressed data are damaged");
+  data.resize(written);
   return data;
 }
 

@@ -1,4 +1,5 @@
-// Decompression of the deflate format (RFC 1951), as in zip files.
+// Decompression of the deflate format (RFC 1951), as in zip files, and of zlib's (RFC 1950), which
+// is deflate with a header and a checksum.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +12,10 @@ namespace fovea {
 /// data and on more or fewer bytes.
 [[nodiscard]] std::string inflate(std::string_view packed, std::uint64_t size,
                                   const std::string& where);
+
+/// The first `count` bytes of the data of a zlib stream, or all if it has fewer. The checksum is
+/// verified when the stream ends within them. Throws Error, starting with `where`, on damaged data.
+[[nodiscard]] std::string inflate_start(std::string_view packed, std::uint64_t count,
+                                        const std::string& where);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Builds without zlib: compressed members of zip files cannot be read.
+// Builds without zlib: compressed members of zip files and arrays of MATLAB cannot be read.
 #include "base/error.h"
 #include "formats/inflate.h"
 
@@ -6,6 +6,10 @@ namespace fovea {
 
 std::string inflate(std::string_view /*packed*/, std::uint64_t /*size*/, const std::string& where) {
   fail(where, ": is compressed, and this build has no zlib; install zlib1g-dev and build again");
+}
+
+std::string inflate_start(std::string_view packed, std::uint64_t count, const std::string& where) {
+  return inflate(packed, count, where);
 }
 
 }  // namespace fovea

@@ -85,6 +85,21 @@ TEST_CASE("PiT's recipe on CIFAR: an absolute rate of 0.004, no mixing") {
   CHECK(c.step.optimizer.weight_decay == 0.3);
 }
 
+TEST_CASE("flowers: PiT's recipe on CIFAR in batches that divide 2040 images; DeiT's fine-tuning") {
+  const TrainConfig pit = recipe("flowers_pit_small"), vit = recipe("flowers_vit_small_patch2");
+  CHECK(pit.model.name == "pit_small_32");
+  CHECK(vit.model.name == "pit_small_patch2_32");
+  for (const TrainConfig& c : {pit, vit}) {
+    CHECK(peak_lr(c) == 0.004);
+    CHECK(c.step.optimizer.weight_decay == 0.3);
+    CHECK(2040 % c.images.loader.batch_size == 0);
+  }
+  const TrainConfig tuned = recipe("flowers_finetune");
+  CHECK(tuned.step.optimizer.weight_decay == 0.05);
+  CHECK(peak_lr(tuned) == doctest::Approx(5e-4 * 340 / 512).epsilon(1e-12));
+  CHECK(2040 % tuned.images.loader.batch_size == 0);
+}
+
 TEST_CASE("DeiT, CPVT and PerViT show an image of ImageNet three times in a row, others once") {
   int once = 0, thrice = 0;
   for (const auto& entry : fs::directory_iterator(kFolder)) {

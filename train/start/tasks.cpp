@@ -103,7 +103,8 @@ std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   const TaskRow& row = row_of(task);
   if (dataset == "builtin" || dataset == "rooms") return row.builtin;
   if (dataset == "latents") return row.latents;
-  return dataset.starts_with("cifar") ? row.small_images : row.photographs;
+  const bool is_small = dataset.starts_with("cifar") || dataset == "flowers102";
+  return is_small ? row.small_images : row.photographs;
 }
 
 std::string_view finetuning_recipe(TaskKind task) { return row_of(task).finetuning; }
