@@ -66,6 +66,7 @@ std::string scores_text(const TaskInfo& task, const Scores& scores) {
   std::string text;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Measure& measure = task.measures.at(i);
+    if (measure.is_detail) continue;
     text += "  " + (measure.is_loss ? "test loss" : measure.title) + " " + measure.text(scores[i]);
   }
   return text;

@@ -8,6 +8,7 @@
 #include "apps/cli.h"
 #include "apps/console.h"
 #include "apps/evaluate_depth.h"
+#include "apps/evaluate_detection.h"
 #include "apps/evaluate_request.h"
 #include "apps/progress_line.h"
 #include "base/files.h"
@@ -195,7 +196,14 @@ int run(int argc, char** argv) {
   if (request.checkpoints.empty()) request.checkpoints.emplace_back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   check_request(request);
-  if (request.task() == TaskKind::depth) return evaluate_depths(request), 0;
+  if (request.task() == TaskKind::detection) {
+    evaluate_detectors(request);
+    return 0;
+  }
+  if (request.task() == TaskKind::depth) {
+    evaluate_depths(request);
+    return 0;
+  }
   require_no_protocol(request);
   const bool alone = request.is_alone();
   request.shape_bias.empty() ? evaluate_models(request, alone) : measure_shape_bias(request, alone);

@@ -23,6 +23,10 @@ Fields fields_of(EvaluateRequest& r) {
       "validation images of a photo data set: folder, tar files or pack, relative to data-dir");
   data.add("train-split", &r.data.train_split,
            "the same for the training images, with --split train");
+  data.add("val-annotations", &r.data.val_annotations,
+           "annotation file of coco's validation images, as in training");
+  data.add("annotations", &r.data.annotations,
+           "the same of the training images, with --split train");
   data.number(
       "val-fraction", &r.val_fraction,
       "share of each class's training images held out for validation (default: as in training)",
@@ -90,16 +94,19 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   if (data.name.empty()) options.name = trained.info.dataset;
   options.data_dir = same_place ? trained.data.data_dir : std::filesystem::path(data_dir);
   options.class_map = class_map;
-  const bool names_split = !data.val_split.empty() || !data.val_labels.empty();
+  const bool names_split =
+      !data.val_split.empty() || !data.val_labels.empty() || !data.val_annotations.empty();
   options.val_fraction =
       val_fraction.value_or(same_set && !names_split ? trained.data.val_fraction : 0);
   options.val_rule = trained.data.val_rule;
   options.val_seed = trained.data.val_seed;
   if (!same_place) return options;
   if (options.train_split.empty()) options.train_split = trained.data.train_split;
+  if (options.annotations.empty()) options.annotations = trained.data.annotations;
   if (options.val_fraction > 0) return options;
   if (options.val_split.empty()) options.val_split = trained.data.val_split;
   if (options.val_labels.empty()) options.val_labels = trained.data.val_labels;
+  if (options.val_annotations.empty()) options.val_annotations = trained.data.val_annotations;
   return options;
 }
 

@@ -87,6 +87,7 @@ int run(int argc, char** argv) {
   what.source = loaded.title();
   what.normalization = loaded.info.normalization;
   what.crop = loaded.info.crop;
+  what.classes = loaded.info.classes;
   what.options = request.options;
   what.progress = [&](std::int64_t done, std::int64_t total) {
     line.update({.label = name, .done = done, .total = total, .note = {}});

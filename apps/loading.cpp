@@ -79,6 +79,8 @@ DatasetOptions data_of_run(const fs::path& weights) {
   data.train_split = text("train-split");
   data.val_split = text("val-split");
   data.val_labels = text("val-labels");
+  data.annotations = text("annotations");
+  data.val_annotations = text("val-annotations");
   const auto fraction = settings.find("val-fraction");
   if (fraction != settings.end() && fraction->is_number()) {
     data.val_fraction = fraction->get<double>();
@@ -226,7 +228,8 @@ bool is_checkpoint(const fs::path& path) {
   std::error_code none;
   if (fs::is_directory(path, none)) return is_run(path);
   const std::string ending = lowercase_ending(path.string());
-  return fs::exists(path, none) && (ending == ".safetensors" || ending == ".pth" || ending == ".pt");
+  return fs::exists(path, none) &&
+         (ending == ".safetensors" || ending == ".pth" || ending == ".pt");
 }
 
 TaskKind task_of(const LoadRequest& request) {

@@ -1,4 +1,4 @@
-// predict IMAGE...: the most likely classes of pictures, by a trained model.
+// predict [RUN] IMAGE...: the most likely classes of pictures, or the objects in them.
 #include <iostream>
 
 #include "apps/app.h"
@@ -6,6 +6,7 @@
 #include "apps/loading.h"
 #include "apps/pictures.h"
 #include "apps/predict_depth.h"
+#include "apps/predict_detection.h"
 #include "apps/predictions.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -23,6 +24,8 @@ struct Request {
   LoadRequest load;
   std::string format = "text", output, class_map, precision = "f32";
   std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
+  std::optional<double> threshold{};  // detectors only, with the next two
+  std::string pictures, json;
 };
 
 Fields fields_of(Request& r) {
@@ -41,6 +44,11 @@ Fields fields_of(Request& r) {
              "file to write (default: standard output); of a depth model, folder (predictions)");
   output.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
   output.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
+  FieldGroup objects(fields, "Detectors");
+  objects.number("threshold", &r.threshold, "least score of an object (default: 0.5)", {0, 1});
+  objects.add("pictures", &r.pictures,
+              "folder for the pictures with boxes, as SVG (default: predictions)");
+  objects.add("json", &r.json, "write all boxes to this file, as COCO's results");
   add_load_fields(fields, r.load);
   return fields;
 }
@@ -98,10 +106,26 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
   return predictions;
 }
 
+/// The objects in the files. Prints the names of the files that it writes.
+std::vector<PictureObjects> find_in_files(const Request& request, const LoadedModel& trained,
+                                          const std::vector<std::filesystem::path>& files) {
+  ObjectOptions options;
+  options.threshold = request.threshold.value_or(options.threshold);
+  options.drawn = request.pictures.empty() ? "predictions" : request.pictures;
+  options.json = request.json;
+  options.run = options_of(request, trained);
+  options.run.pad_multiple = 1;
+  std::vector<std::filesystem::path> written;
+  std::vector<PictureObjects> pictures = find_in_pictures(trained, files, options, written);
+  for (const std::filesystem::path& file : written) std::cerr << "wrote " << file.string() << '\n';
+  return pictures;
+}
+
 /// Throws if any picture is broken, after printing their names.
-void refuse_broken(const std::vector<PicturePrediction>& predictions) {
+template <class Picture>
+void refuse_broken(const std::vector<Picture>& predictions) {
   std::vector<std::string> messages;
-  for (const PicturePrediction& picture : predictions) {
+  for (const Picture& picture : predictions) {
     if (!picture.error.empty()) messages.push_back(picture.error);
   }
   if (messages.empty()) return;
@@ -111,7 +135,8 @@ void refuse_broken(const std::vector<PicturePrediction>& predictions) {
 }
 
 /// Inserts arguments that match nothing at their original positions.
-void insert_missing(std::vector<PicturePrediction>& predictions,
+template <class Picture>
+void insert_missing(std::vector<Picture>& predictions,
                     const std::vector<PictureList::Missing>& missing) {
   std::size_t before = 0;  // number inserted so far
   for (const auto& [path, reason, place] : missing) {
@@ -120,17 +145,37 @@ void insert_missing(std::vector<PicturePrediction>& predictions,
   }
 }
 
+void write_output(const Request& request, const std::string& text) {
+  if (!request.output.empty()) return write_file_atomically(request.output, text);
+  std::cout << text << std::flush;
+}
+
+/// Takes the run or weights file off the front of the arguments, unless --checkpoint names one.
+void take_checkpoint(std::vector<std::string>& arguments, LoadRequest& load) {
+  if (!load.checkpoint.empty() || arguments.size() < 2 || !is_checkpoint(arguments[0])) return;
+  load.checkpoint = arguments.front();
+  arguments.erase(arguments.begin());
+}
+
+void check_request(const Request& request, const LoadedModel& trained) {
+  if (trained.model->info().task == TaskKind::detection) return;
+  const bool is_plain = !request.threshold && request.pictures.empty() && request.json.empty();
+  check_usage(is_plain, "--threshold, --pictures and --json are for detectors, but ",
+              trained.weights.string(), " contains ", noun_of(trained.model->info().task),
+              "; --format json writes its predictions");
+}
+
 int predict(int argc, char** argv) {
   Request request;
-  const std::vector<std::string> arguments =
-      parse_into_fields(argc, argv,
-                        {"predict",
-                         "Classifies pictures. Folders are searched for pictures; - reads a list "
-                         "of files and folders\n"
-                         "from standard input, separated by newlines or NULs. Broken files are "
-                         "reported and skipped;\n"
-                         "the exit code is then 1.",
-                         "FILE, FOLDER or -", fields_of(request)});
+  std::vector<std::string> arguments = parse_into_fields(
+      argc, argv,
+      {"predict",
+       "Classifies pictures, or finds objects in them and draws their boxes. The first of several\n"
+       "arguments may be the run directory or weights file. Folders are searched for pictures; -\n"
+       "reads a list of files and folders from standard input, separated by newlines or NULs.\n"
+       "Broken files are reported and skipped; the exit code is then 1.",
+       "FILE, FOLDER or -", fields_of(request)});
+  take_checkpoint(arguments, request.load);
   if (arguments.empty()) throw UsageError("predict: name at least one picture, folder or -");
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const PictureList list = list_pictures(arguments, std::cin);
@@ -141,18 +186,22 @@ int predict(int argc, char** argv) {
     return predict_depths(trained, list, options_of(request, trained), folder);
   }
   require_classes(trained);
+  check_request(request, trained);
   const std::string named_by = name_classes(request.class_map, trained);
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
+  if (trained.model->info().task == TaskKind::detection) {
+    std::vector<PictureObjects> pictures;
+    if (!list.files.empty()) pictures = find_in_files(request, trained, list.files);
+    insert_missing(pictures, list.missing);
+    write_output(request, format_objects(pictures, request.format, trained.weights.string()));
+    refuse_broken(pictures);
+    return 0;
+  }
   std::vector<PicturePrediction> predictions;
   if (!list.files.empty()) predictions = predict_files(request, trained, PictureFiles(list.files));
   insert_missing(predictions, list.missing);
-  const std::string text =
-      format_predictions(predictions, request.format, {trained.weights.string(), named_by});
-  if (request.output.empty()) {
-    std::cout << text << std::flush;
-  } else {
-    write_file_atomically(request.output, text);
-  }
+  write_output(request, format_predictions(predictions, request.format,
+                                           {trained.weights.string(), named_by}));
   refuse_broken(predictions);
   return 0;
 }

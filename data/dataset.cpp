@@ -16,6 +16,7 @@
 #include "data/sources/builtin.h"
 #include "data/sources/cifar.h"
 #include "data/sources/class_list.h"
+#include "data/sources/coco.h"
 #include "data/sources/depth_pairs.h"
 #include "data/sources/flowers.h"
 #include "data/sources/folder.h"
@@ -23,9 +24,11 @@
 #include "data/sources/nyu_depth.h"
 #include "data/sources/pack.h"
 #include "data/sources/rooms.h"
+#include "data/sources/scenes.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
 #include "data/sources/tar_shards.h"
+#include "data/sources/voc.h"
 
 namespace fovea {
 namespace {
@@ -67,6 +70,27 @@ Opened open_builtin(const DatasetOptions& options, Split split) {
 
 Opened open_rooms(const DatasetOptions& options, Split split) {
   return std::make_shared<Rooms>(split, RoomsOptions{.seed = options.seed});
+}
+
+/// Boxes have categories with names of their own.
+void refuse_class_map(const DatasetOptions& options) {
+  check(options.class_map.empty(), "--class-map: only applies to images with labels and to voc, ",
+        "but the data set is ", options.name);
+}
+
+Opened open_coco(const DatasetOptions& options, Split split) {
+  refuse_class_map(options);
+  return std::make_shared<Coco>(options, split);
+}
+
+Opened open_voc(const DatasetOptions& options, Split split) {
+  return std::make_shared<Voc>(options, split);
+}
+
+Opened open_scenes(const DatasetOptions& options, Split split) {
+  refuse_class_map(options);
+  return std::make_shared<Scenes>(split,
+                                  SceneOptions{.seed = options.seed, .side = options.scene_side});
 }
 
 Opened open_latents(const DatasetOptions& options, Split split) {
@@ -115,12 +139,18 @@ constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"latents", open_latents},
                                                  {"flowers102", open_flowers},
                                                  {"depth_pairs", open_files<DepthPairs>},
-                                                 {"nyu", open_files<NyuDepth>}});
+                                                 {"nyu", open_files<NyuDepth>},
+                                                 {"scenes", open_scenes},
+                                                 {"coco", open_coco},
+                                                 {"voc", open_voc}});
 
 Opened open_whole(const DatasetOptions& options, Split split) {
   const bool has_folders = options.name == "folder" || options.name == "auto";
   check(has_folders || options.val_labels.empty(),
         "--val-labels: only applies to pictures in folders, but ", "the data set is ",
+        options.name);
+  check(options.name == "coco" || (options.annotations.empty() && options.val_annotations.empty()),
+        "--annotations and --val-annotations: only apply to coco, but the data set is ",
         options.name);
   for (const Source& source : kSources)
     if (source.name == options.name) return source.open(options, split);
@@ -219,8 +249,10 @@ std::shared_ptr<const Dataset> open_dataset(const DatasetOptions& given, Split s
   const SubsetOptions subset{options.classes, split == Split::train ? options.fraction : 1,
                              options.fraction_rule};
   if (options.val_fraction == 0) return select(open_whole(options, split), subset);
-  check(options.val_split.empty() && options.val_labels.empty(), "--val-fraction: holds out ",
-        "training images for validation, expected no --val-split or --val-labels with it");
+  const bool names_split =
+      !options.val_split.empty() || !options.val_labels.empty() || !options.val_annotations.empty();
+  check(!names_split, "--val-fraction: holds out training images for validation, expected no ",
+        "--val-split, --val-labels or --val-annotations with it");
   const Opened all = open_whole(options, Split::train);
   const HoldOut held{options.val_fraction, options.val_rule.value_or(HoldOutRule::number),
                      options.val_seed};

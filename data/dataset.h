@@ -120,10 +120,12 @@ inline constexpr auto kNames<HoldOutRule> = std::to_array<Named<HoldOutRule>>(
 struct DatasetOptions {
   std::string name = "builtin";      ///< one of dataset_names()
   std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA or, if unset, ./datasets
-  std::uint64_t seed = 0;            ///< seed of the built-in set
+  std::uint64_t seed = 0;            ///< seed of the built-in set and of scenes
+  std::int64_t scene_side = 64;      ///< side of scenes, in pixels
 
   // For data sets of photographs: folder, tar, pack.
   std::string train_split{}, val_split{};  ///< below data_dir; empty: the usual names
+  std::filesystem::path annotations{}, val_annotations{};  ///< of coco; empty: the usual names
   std::filesystem::path val_labels{};  ///< labels of test pictures that are not in class folders
   std::filesystem::path class_map{};   ///< a file with one class name per line, in label order
   std::string index_cache{};  ///< folder for index files, or "none"; empty: the user's cache folder

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/adm_crop.h"
+#include "data/detr_resize.h"
 
 namespace fovea {
 namespace {
@@ -45,8 +46,12 @@ Moves evaluation_moves(ImageSize image, const EvaluationTransform& t) {
   const bool small = std::max(image.height, image.width) <= kSmallImage;
   const ImageSize scale = evaluation_scale(t);
   switch (t.crop.mode) {
+    case CropMode::keep:
+      return {};
     case CropMode::adm:
       return adm_crop_moves(image, square_side(t.size));
+    case CropMode::detr:
+      return detr_moves(image, std::min(t.size.height, t.size.width), t.crop.filter);
     case CropMode::squash:
       return scale_and_crop(scale, t.size, t.crop.filter);
     case CropMode::border: {

@@ -14,6 +14,8 @@ enum class CropMode {
   squash,     ///< both sides scaled to size / crop_pct, changing the ratio, then a center crop
   border,     ///< longer side scaled to size / crop_pct, padded with the mean colour
   adm,        ///< adm_crop_moves(), without crop_pct and filter; for square sizes
+  keep,       ///< the image as it is, whatever the size
+  detr,       ///< detr_moves() with the shorter side of the size; images differ
 };
 template <>
 inline constexpr auto kNames<CropMode> =
@@ -21,7 +23,9 @@ inline constexpr auto kNames<CropMode> =
                                     {CropMode::center, "center"},
                                     {CropMode::squash, "squash"},
                                     {CropMode::border, "border"},
-                                    {CropMode::adm, "adm"}});
+                                    {CropMode::adm, "adm"},
+                                    {CropMode::keep, "keep"},
+                                    {CropMode::detr, "detr"}});
 
 /// timm's crop_pct, crop_mode and interpolation, as in flags and checkpoints.
 struct EvaluationCrop {

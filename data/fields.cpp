@@ -39,6 +39,11 @@ void add_fields(Fields& fields, DatasetOptions& options) {
         "or a .pack, or .safetensors of latents (default: train*)");
   g.add("val-split", &options.val_split,
         "the same for the test images (default: val*, valid*, eval*)");
+  g.add(
+      "annotations", &options.annotations,
+      "annotation file of coco's training images (default: annotations/instances_train2017.json)");
+  g.add("val-annotations", &options.val_annotations,
+        "the same of the test images (default: annotations/instances_val2017.json)");
   g.number("val-fraction", &options.val_fraction,
            "share of each class's training images held out for validation; 0: use val-split "
            "(default for one folder of classes: 0.1)",

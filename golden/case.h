@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "detection/matching.h"
 #include "formats/safetensors.h"
 #include "golden/golden.h"
 #include "models/model.h"
@@ -57,6 +58,10 @@ class Case {
 
   /// Compares an output (not a gradient) with the file's tensor `name`.
   void compare_output(const std::string& name, const Tensor& ours);
+  /// Compares only the elements where `counts`, which broadcasts to them, is 1; the others are 0.
+  void compare_output(const std::string& name, const Tensor& ours, const Tensor& counts);
+  /// Compares pairs with the file's table `name`, [n, 2], which must be equal.
+  void compare_pairs(const std::string& name, const std::vector<Pair>& ours);
   void compare_gradients(const GradientSet& set);
 
   /// Throws if a tensor was not used or if nothing was compared.
@@ -92,6 +97,8 @@ void refuse_dropping(const nlohmann::json& config);
 [[nodiscard]] Tensor take_images(Case& c);
 /// A training context with a tap that compares all values recorded in the file.
 [[nodiscard]] Context training_context(Case& c);
+/// Compares the buffers after one forward pass in training mode.
+void compare_buffers(Case& c, const Model& model);
 /// Compares the gradients of the parameters and of the images.
 void compare_gradients(Case& c, const Model& model, const Tensor& input);
 
@@ -121,6 +128,8 @@ void check_vae(Case& c);
 [[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
 void check_depth(Case& c);
 [[nodiscard]] StepLoss depth_loss_of_steps(Case& c, const TrainingCase& training, Model& model);
+void check_detector(Case& c);
+[[nodiscard]] StepLoss detector_loss(Case& c, const TrainingCase& training, Model& model);
 /// The loss of any task.
 [[nodiscard]] StepLoss loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 
@@ -130,5 +139,7 @@ void check_ops(Case& c);
 void check_train(Case& c);
 void check_images(Case& c);
 void check_measures(Case& c);
+void check_boxes(Case& c);
+void check_coco_ap(Case& c);
 
 }  // namespace fovea::golden

@@ -26,6 +26,7 @@ constexpr std::array kTasks{
     TaskRow{TaskKind::diffusion, check_dit, dit_loss},
     TaskRow{TaskKind::autoencoding, check_vae, vae_loss},
     TaskRow{TaskKind::depth, check_depth, depth_loss_of_steps},
+    TaskRow{TaskKind::detection, check_detector, detector_loss},
 };
 
 const TaskRow& row_of(TaskKind task) {
@@ -40,8 +41,11 @@ void check_family(Case& c) {
   if (c.family == "train") return check_train(c);
   if (c.family == "image") return check_images(c);
   if (c.family == "measures") return check_measures(c);
+  if (c.family == "boxes") return check_boxes(c);
+  if (c.family == "coco_ap") return check_coco_ap(c);
   std::vector<std::string> known = family_names();
-  known.insert(known.end(), {"dit_diffusion", "ops", "train", "image", "measures"});
+  known.insert(known.end(),
+               {"dit_diffusion", "ops", "train", "image", "measures", "boxes", "coco_ap"});
   fail("family ", c.family, " is unknown", did_you_mean(c.family, known));
 }
 

@@ -3,7 +3,7 @@
 // tests/golden/README.md. One report per file.
 // Errors are |a - b| / |b| over a tensor. Bounds in f64, f32 and bf16: 1e-9, 2e-5, 3e-2 for
 // outputs; 1e-9, 2e-4, 2e-1 for gradients, in bf16 relative to at least a hundredth of the case's
-// largest gradient, and 5e-1 for the VAE's.
+// largest gradient, 5e-1 for the VAE's and 9e-1 for detectors', whose memory has 6e-2.
 #pragma once
 
 #include <filesystem>

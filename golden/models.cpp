@@ -90,15 +90,6 @@ void compare_initial_values(Case& c, const nlohmann::json& config) {
   }
 }
 
-/// Compares the buffers after one forward pass in training mode.
-void compare_buffers(Case& c, const Model& model) {
-  for (const std::string& name : c.names_under("buffer_after/")) {
-    const Tensor buffer = model.store().find(name);
-    check(buffer.defined(), "buffer_after/", name, ": the model has no buffer of that name");
-    c.compare_output("buffer_after/" + name, buffer);
-  }
-}
-
 void compare_evaluation(Case& c, Classifier& model, const Tensor& input) {
   if (!c.has("logits_eval")) return;
   const NoGrad no_grad;
@@ -113,6 +104,14 @@ void refuse_dropping(const nlohmann::json& config) {
   for (const char* key : {"drop_path", "pos_drop_rate"}) {
     check(!config.contains(key) || config[key] == 0, "config: ", key,
           ": expected 0, because other results are not reproducible");
+  }
+}
+
+void compare_buffers(Case& c, const Model& model) {
+  for (const std::string& name : c.names_under("buffer_after/")) {
+    const Tensor buffer = model.store().find(name);
+    check(buffer.defined(), "buffer_after/", name, ": the model has no buffer of that name");
+    c.compare_output("buffer_after/" + name, buffer);
   }
 }
 

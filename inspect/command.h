@@ -65,5 +65,6 @@ void pervit_nonlocality(const Inspection& what, OutputFolder& output);
 void pervit_impact(const Inspection& what, OutputFolder& output);
 void pervit_attention(const Inspection& what, OutputFolder& output);
 void mae(const Inspection& what, OutputFolder& output);
+void detection(const Inspection& what, OutputFolder& output);
 
 }  // namespace fovea::inspect

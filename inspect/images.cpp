@@ -45,8 +45,9 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
   const auto count = std::min(static_cast<std::size_t>(data->size()), at_most);
   for (std::size_t i = 0; i < count; ++i) {
     const Sample sample = data->get(static_cast<std::int64_t>(i));
-    names_.push_back("test image " + std::to_string(i) + ", " +
-                     data->class_names().at(static_cast<std::size_t>(sample.label)));
+    const std::string name = data->class_names().at(static_cast<std::size_t>(sample.label));
+    const bool is_labelled = !sample.targets.boxes;  // otherwise its objects are
+    names_.push_back("test image " + std::to_string(i) + (is_labelled ? ", " + name : ""));
   }
   read_ = [data](std::int64_t i) { return data->get(i).image; };
 }

@@ -27,7 +27,7 @@ const std::vector<Command>& commands() {
        inspect::locality},
       {"pos-embed", "cosine similarity of each position's embedding to all others",
        inspect::pos_embed},
-      {"peg-kernels", "CPVT: the convolution kernels of each position encoding generator",
+      {"peg-kernels", "CPVT, detectors: the kernels of each position encoding generator",
        inspect::peg_kernels},
       {"pervit-phi", "PerViT: position attention of the centre (--init: before training)",
        inspect::pervit_phi},
@@ -40,6 +40,8 @@ const std::vector<Command>& commands() {
       {"pervit-attention", "PerViT: position attention, and mixed attention on images",
        inspect::pervit_attention},
       {"mae", "MAE: images, their visible patches, and the reconstructions", inspect::mae},
+      {"detection", "detectors: attention at the objects and of their queries, boxes by query",
+       inspect::detection},
   };
   return all;
 }

@@ -32,7 +32,8 @@ struct Inspection {
   Model* model = nullptr;  ///< null if the analysis needs none
   std::string source{};    ///< source of the weights, for titles
   Normalization normalization = kCifarNormalization;
-  EvaluationCrop crop{};  ///< resizing and cropping of pictures to the model's size
+  std::vector<std::string> classes{};  ///< the model's class names
+  EvaluationCrop crop{};               ///< resizing and cropping of pictures to the model's size
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
   std::function<void(const std::string& table)> print{};  ///< prints a small table on the terminal

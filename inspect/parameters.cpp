@@ -157,6 +157,14 @@ std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
   return svg_of_tiles(grid);
 }
 
+/// Filters of generator `peg` of CPVT or of a detector's encoder; undefined if there is none.
+Tensor filters_of(const Model& model, std::int64_t peg) {
+  const Tensor weight = peg_weight(model, peg);
+  if (weight.defined()) return weight;
+  const std::string which = peg == 0 ? "" : "." + std::to_string(peg);
+  return model.store().find("transformer.encoder.peg" + which + ".proj.0.weight");
+}
+
 }  // namespace
 
 void pos_embed(const Inspection& what, OutputFolder& output) {
@@ -177,11 +185,12 @@ void pos_embed(const Inspection& what, OutputFolder& output) {
 }
 
 void peg_kernels(const Inspection& what, OutputFolder& output) {
-  check(peg_weight(*what.model, 0).defined(), "inspect: ", what.model->info().name,
-        " has no position encoding generator, expected CPVT (cpvt_tiny_peg0_224)");
+  check(filters_of(*what.model, 0).defined(), "inspect: ", what.model->info().name,
+        " has no position encoding generator, expected CPVT (cpvt_tiny_peg0_224) or a detector "
+        "with --encoder-pos peg");
   Csv csv("peg,channel,y,x,weight"), means_csv("peg,y,x,mean_magnitude");
-  for (std::int64_t peg = 0; peg_weight(*what.model, peg).defined(); ++peg) {
-    const PegKernels kernels = kernels_of(peg_weight(*what.model, peg), peg);
+  for (std::int64_t peg = 0; filters_of(*what.model, peg).defined(); ++peg) {
+    const PegKernels kernels = kernels_of(filters_of(*what.model, peg), peg);
     const std::vector<double> means = mean_magnitudes(kernels);
     const std::int64_t k = kernels.size;
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(kernels.values.size()); ++i) {

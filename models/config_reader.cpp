@@ -99,6 +99,20 @@ void ConfigReader::read(std::string_view key, double& value, double least, doubl
   value = found->get<double>();
 }
 
+void ConfigReader::read_text(std::string_view key, std::string& value) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_string() || found->get<std::string>().empty()) refuse(key, *found, "a text");
+  value = found->get<std::string>();
+}
+
+void ConfigReader::read_object(std::string_view key, json& value) {
+  const json* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_object()) refuse(key, *found, "a JSON object");
+  value = *found;
+}
+
 std::string ConfigReader::read_name(std::string_view key, const std::vector<std::string>& names,
                                     const std::string& otherwise) {
   const json* found = find(key);

@@ -26,6 +26,9 @@ class ConfigReader {
             std::int64_t most = 1 << 24);
   /// A finite number in [least, most].
   void read(std::string_view key, double& value, double least, double most);
+  /// A text that is not empty.
+  void read_text(std::string_view key, std::string& value);
+  void read_object(std::string_view key, nlohmann::json& value);
   /// One of `names`; `otherwise` if the key is missing.
   std::string read_name(std::string_view key, const std::vector<std::string>& names,
                         const std::string& otherwise);

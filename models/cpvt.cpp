@@ -21,6 +21,12 @@ CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOption
 
 /// images [B, C, H, W] -> class logits [B, K].
 ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
+  const auto [x, where] = encode(images, ctx);   // [B, L, D]
+  return {head_(pool(x, where.grid), ctx), {}};  // [B, K]
+}
+
+/// The output of the last block and its PEGs, with their grid.
+EmbeddedTokens CPVT::encode(const Tensor& images, Context& ctx) const {
   const Tensor patches = patch_embed_.any_size(images, ctx);              // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, L, D]
   x = pegs_(-1, x, where.grid, ctx);                                      // [B, L, D]
@@ -29,7 +35,12 @@ ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
     x = blocks_[i](x, ctx, where);                                // [B, L, D]
     x = pegs_(static_cast<std::int64_t>(i), x, where.grid, ctx);  // [B, L', D]
   }
-  return {head_(pool(x, where.grid), ctx), {}};  // [B, K]
+  return {x, where};
+}
+
+PatchTokens CPVT::patch_tokens(const Tensor& images, Context& ctx) {
+  const auto [x, where] = encode(images, ctx);
+  return {norm_(ops::slice(x, 1, where.grid.prefix, x.size(1))), where.grid.size};
 }
 
 /// Pools x [B, L, D] -> [B, D], like ViT.

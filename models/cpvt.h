@@ -33,9 +33,12 @@ class CPVT : public Classifier {
   /// Accepts images of any size that divides into whole patches, unless pos_embed is learned and
   /// ctx.any_size is not set.
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] PatchTokens patch_tokens(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] std::int64_t patch_channels() const override { return config_.encoder.embed_dim; }
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
+  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, Context& ctx) const;
   [[nodiscard]] Tensor pool(const Tensor& x, const TokenGrid& grid) const;
 
   CPVTConfig config_;

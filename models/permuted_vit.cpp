@@ -18,6 +18,10 @@ ClassifierOutput PermutedViT::forward(const Tensor& images, Context& ctx) {
   return ViT::forward(permuted(images), ctx);
 }
 
+PatchTokens PermutedViT::patch_tokens(const Tensor& images, Context& ctx) {
+  return ViT::patch_tokens(permuted(images), ctx);
+}
+
 /// x'[i] = x[perm[i]] over the H W pixels; all channels share the permutation.
 Tensor PermutedViT::permuted(const Tensor& images) const {
   if (images.rank() != 4) return images;

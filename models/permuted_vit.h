@@ -12,6 +12,7 @@ class PermutedViT : public ViT {
   PermutedViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options);
 
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] PatchTokens patch_tokens(const Tensor& images, Context& ctx) override;
 
  private:
   [[nodiscard]] Tensor permuted(const Tensor& images) const;

@@ -111,10 +111,14 @@ PerViT::PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, Tensor
 
 /// images [B, C, H, W] -> class logits [B, K].
 ClassifierOutput PerViT::forward(const Tensor& images, Context& ctx) {
+  const Tensor pooled = ops::mean(patch_tokens(images, ctx).values, {1});  // [B, D]
+  return {head_(pooled, ctx), {}};                                         // [B, K]
+}
+
+PatchTokens PerViT::patch_tokens(const Tensor& images, Context& ctx) {
   Tensor x = embed(images, ctx);                         // [B, N, D_0]
   for (PerViTBlock& block : blocks_) x = block(x, ctx);  // [B, N, D_i]
-  const Tensor pooled = ops::mean(norm_(x), {1});        // [B, D]
-  return {head_(pooled, ctx), {}};                       // [B, K]
+  return {norm_(x), {config_.position.grid, config_.position.grid}};
 }
 
 /// images [B, C, H, W] -> [B, N, D]: stem or patch embedding, plus learned positions if any.

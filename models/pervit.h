@@ -85,6 +85,8 @@ class PerViT : public Classifier {
   PerViT(ModelInfo info, const PerViTConfig& c, std::uint64_t seed, TensorOptions options);
 
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] PatchTokens patch_tokens(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] std::int64_t patch_channels() const override { return config_.emb_dims.back(); }
   void finish_backward() override;
   [[nodiscard]] TokenInfo tokens() const override;
 

@@ -27,10 +27,13 @@ constexpr std::int64_t kPatchIsSaid = 0, kNoPatch = -1;
 /// Rule for parsing a family's names: FAMILY_SIZE[_WORD ...][_patchP]_IMAGE.
 struct NameRow {
   std::string family;
+  std::string start{};                  ///< what names begin with instead of the family
   json settings = json::object();       ///< settings of all sizes
   std::map<std::string, json> sizes{};  ///< settings of each size; empty: the name is FAMILY alone
   std::vector<Word> words{};            ///< words in the order in which they appear
   std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
+  /// The form is FAMILY_SIZE[_IMAGE], where SIZE may have several words.
+  bool is_size_whole = false;
   bool is_patch_first = false;  ///< the form is FAMILY_SIZE_P[_IMAGE]; without image: a latent
   void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
   std::int64_t image = 0;  ///< size for names without IMAGE; 0: the name contains it
@@ -81,6 +84,32 @@ std::map<std::string, json> dit_sizes() {
 std::map<std::string, json> vae_sizes() {
   return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
           {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
+}
+
+/// The settings of detectors for drawn scenes of about 64 x 64 pixels: maps of a cell per 8 pixels.
+/// Nothing is frozen, since their backbones start from nothing.
+json tiny_detector() {
+  return {{"img_size", 64},
+          {"num_classes", 10},
+          {"num_queries", 20},
+          {"d_model", 64},
+          {"nheads", 4},
+          {"enc_layers", 2},
+          {"dec_layers", 2},
+          {"dim_feedforward", 128},
+          {"dropout", 0},
+          {"stem", 16},
+          {"planes", {16, 32}},
+          {"blocks", {1, 1}},
+          {"backbone_norm", "batch"},
+          {"train_stem", true}};
+}
+
+/// DETR's sizes for COCO, whose 80 classes have ids up to 90.
+std::map<std::string, json> detector_sizes() {
+  return {{"resnet50", {{"img_size", {800, 1333}}}},
+          {"resnet50_dc5", {{"img_size", {800, 1333}}, {"dilation", true}}},
+          {"tiny_scenes", tiny_detector()}};
 }
 
 /// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
@@ -165,8 +194,22 @@ const std::vector<NameRow>& rows() {
        .encoders = {"vit", "pit", "cpvt"},
        .customary = {"{vit_small_patch2,pit_small}_48x64", "{vit_tiny_patch2,pit_tiny}_24x32",
                      "cpvt_{tiny,small}_peg0_{patch4_48x64,patch2_24x32}"}},
+      {.family = "detr",
+       .sizes = detector_sizes(),
+       .is_size_whole = true,
+       .customary = {"{resnet50,resnet50_dc5,tiny_scenes}"}},
+      {.family = "ddetr",
+       .start = "deformable_detr",
+       .sizes = detector_sizes(),
+       .is_size_whole = true,
+       .customary = {"{resnet50,resnet50_dc5,tiny_scenes}"}},
       {.family = "linear", .customary = {""}}};
   return all;
+}
+
+/// What the names of a family begin with.
+const std::string& start_of(const NameRow& row) {
+  return row.start.empty() ? row.family : row.start;
 }
 
 /// True for the image size at the end of a name.
@@ -227,6 +270,21 @@ json read_patch_first(const NameRow& row, const std::vector<std::string>& parts)
   return config;
 }
 
+/// Parses SIZE[_IMAGE]; null if the name does not have this form.
+json read_whole(const NameRow& row, std::string rest) {
+  json image;
+  const std::size_t last = rest.find_last_of('_');
+  if (last != std::string::npos && is_image(rest.substr(last + 1))) {
+    image = parse_config_value(rest.substr(last + 1));
+    rest.resize(last);
+  }
+  const auto size = row.sizes.find(rest);
+  if (size == row.sizes.end()) return {};
+  json config = size->second;
+  if (!image.is_null()) config["img_size"] = image;
+  return config;
+}
+
 json read_preset(const std::string& name);
 
 /// Parses ENCODER. Official names omit the image size if it is 224.
@@ -244,15 +302,17 @@ json read_encoder(const NameRow& row, const std::string& encoder) {
 
 /// Parses a whole name; null if it belongs to no family.
 json read_preset(const std::string& name) {
-  const std::size_t end = std::min(name.find('_'), name.size());
-  const std::string family = name.substr(0, end),
-                    rest = name.substr(std::min(end + 1, name.size()));
-  const auto row = std::find_if(rows().begin(), rows().end(),
-                                [&](const NameRow& each) { return each.family == family; });
+  const auto row = std::find_if(rows().begin(), rows().end(), [&](const NameRow& each) {
+    return (name + "_").starts_with(start_of(each) + "_");
+  });
   if (row == rows().end()) return {};
+  const std::size_t end = start_of(*row).size();
+  const std::string rest = name.substr(std::min(end + 1, name.size()));
   json config = row->settings;
   if (!row->encoders.empty()) {
     config = read_encoder(*row, rest);
+  } else if (row->is_size_whole) {
+    config = read_whole(*row, rest);
   } else if (row->is_patch_first) {
     config = read_patch_first(*row, split_text(rest, '_'));
   } else if (!row->sizes.empty()) {
@@ -260,7 +320,7 @@ json read_preset(const std::string& name) {
   } else if (end < name.size()) {
     return {};
   }
-  if (!config.is_null()) config["family"] = family;
+  if (!config.is_null()) config["family"] = row->family;
   return config;
 }
 
@@ -294,7 +354,7 @@ std::string without_weights(std::string name) {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const NameRow& row : rows()) add_names(names, row.family, row.customary);
+  for (const NameRow& row : rows()) add_names(names, start_of(row), row.customary);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -302,8 +362,8 @@ std::vector<std::string> model_names() {
 std::vector<std::string> all_model_names() {
   std::vector<std::string> names = timm_preset_names();
   for (const NameRow& row : rows()) {
-    add_names(names, row.family, row.customary);
-    add_names(names, row.family, row.further);
+    add_names(names, start_of(row), row.customary);
+    add_names(names, start_of(row), row.further);
   }
   std::sort(names.begin(), names.end());
   return names;

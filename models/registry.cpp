@@ -11,8 +11,10 @@
 #include "base/text.h"
 #include "models/config_reader.h"
 #include "models/cpvt.h"
+#include "models/deformable_detr.h"
 #include "models/deit.h"
 #include "models/depth_transformer.h"
+#include "models/detr.h"
 #include "models/dit.h"
 #include "models/linear_model.h"
 #include "models/mae.h"
@@ -100,6 +102,16 @@ std::unique_ptr<Model> build_depth(const json& config, const Request& r) {
   return std::make_unique<DepthTransformer>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_detr(const json& config, const Request& r) {
+  const DetrConfig c = read_detr_config(config);
+  return std::make_unique<Detr>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
+std::unique_ptr<Model> build_ddetr(const json& config, const Request& r) {
+  const DeformableDetrConfig c = read_deformable_detr_config(config);
+  return std::make_unique<DeformableDetr>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
@@ -122,6 +134,8 @@ const std::vector<Family>& families() {
                                        {"dit", TaskKind::diffusion, build_dit},
                                        {"vae", TaskKind::autoencoding, build_vae},
                                        {"depth", TaskKind::depth, build_depth},
+                                       {"detr", TaskKind::detection, build_detr},
+                                       {"ddetr", TaskKind::detection, build_ddetr},
                                        {"linear", TaskKind::classification, build_linear}};
   return all;
 }

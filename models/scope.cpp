@@ -188,6 +188,21 @@ Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init
   return store_->buffers_.back().tensor;
 }
 
+void Scope::adopt(const ParameterStore& other) const {
+  const auto take = [this](const std::vector<Parameter>& from, std::vector<Parameter>& to) {
+    for (const Parameter& p : from) {
+      Parameter same = p;
+      same.name = (*this / p.name).path_;
+      check(!store_->find(same.name).defined(), "Scope: parameter ", same.name, " already exists");
+      same.tensor.set_name(same.name);
+      store_->by_name_.emplace(same.name, same.tensor);
+      to.push_back(std::move(same));
+    }
+  };
+  take(other.parameters_, store_->parameters_);
+  take(other.buffers_, store_->buffers_);
+}
+
 Parameter Scope::make(std::string_view name, const Shape& shape, const Init& init,
                       TensorOptions options, Decay decay) const {
   const std::string path = (*this / name).path_;

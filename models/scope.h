@@ -97,6 +97,7 @@ class ParameterStore {
 
   /// Dtype and device of new parameters.
   [[nodiscard]] TensorOptions options() const { return options_; }
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<Parameter>& buffers() const { return buffers_; }
   /// Finds a parameter or buffer; undefined if there is none of that name.
@@ -129,6 +130,10 @@ class Scope {
   [[nodiscard]] Scope xavier() const;
   /// The same place, marking parameters as part of an autoencoder's decoder.
   [[nodiscard]] Scope decoder() const;
+  /// Registers the parameters and buffers of another store at this place. They share their tensors,
+  /// which take the longer names.
+  void adopt(const ParameterStore& other) const;
+  [[nodiscard]] ParameterStore& store() const { return *store_; }
   /// Initial weight of a linear layer here: trunc_normal(0.02), or Xavier's.
   [[nodiscard]] Init linear_weight(std::int64_t in, std::int64_t out) const;
   /// The same place, for parameters laid out on this grid. On another grid with the same number of

@@ -38,12 +38,24 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
 
 /// images [B, C, H, W] -> class logits [B, K], by the paper's equations 1 to 4.
 ClassifierOutput ViT::forward(const Tensor& images, Context& ctx) {
+  const Tensor x = encode(images, ctx).x;           // [B, L, D]
+  return {head_(fc_norm_(pool(x, ctx)), ctx), {}};  // (4) [B, K]
+}
+
+/// The output of the last block.
+EmbeddedTokens ViT::encode(const Tensor& images, Context& ctx) const {
   const Tensor patches = patch_embed_(images, ctx);                       // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // (1) [B, L, D]
   x = norm_pre_(x);
   ctx.show("feat/embed", x);
   for (const Block& block : blocks_) x = block(x, ctx, where);  // (2), (3) [B, L, D]
-  return {head_(fc_norm_(pool(x, ctx)), ctx), {}};              // (4) [B, K]
+  return {x, where};
+}
+
+PatchTokens ViT::patch_tokens(const Tensor& images, Context& ctx) {
+  const auto [x, where] = encode(images, ctx);
+  const Tensor patches = ops::slice(x, 1, where.grid.prefix, x.size(1));
+  return {fc_norm_(norm_(patches)), where.grid.size};
 }
 
 /// Pools x [B, L, D] -> [B, D]; [B, L, D] without pooling. The norm acts on each token separately,

@@ -44,9 +44,12 @@ class ViT : public Classifier {
   ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options);
 
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] PatchTokens patch_tokens(const Tensor& images, Context& ctx) override;
+  [[nodiscard]] std::int64_t patch_channels() const override { return config_.encoder.embed_dim; }
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
+  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, Context& ctx) const;
   [[nodiscard]] Tensor pool(const Tensor& x, Context& ctx) const;
 
   ViTConfig config_;

@@ -17,6 +17,7 @@
 #include "engine/device.h"
 #include "ops/attention/call.h"
 #include "ops/conv/call.h"
+#include "ops/deformable/call.h"
 #include "ops/elementwise/call.h"
 #include "ops/index/call.h"
 #include "ops/loss/call.h"
@@ -40,6 +41,7 @@ inline constexpr Table kNoKernels{};
 struct Kernels {
   const AttentionKernels& attention = kNoKernels<AttentionKernels>;
   const ConvKernels& conv = kNoKernels<ConvKernels>;
+  const DeformableKernels& deformable = kNoKernels<DeformableKernels>;
   const ElementwiseKernels& elementwise = kNoKernels<ElementwiseKernels>;
   const IndexKernels& index = kNoKernels<IndexKernels>;
   const LossKernels& loss = kNoKernels<LossKernels>;

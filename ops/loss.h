@@ -17,6 +17,18 @@ namespace fovea::ops {
 [[nodiscard]] Tensor bce_with_logits(const Tensor& x, const Tensor& targets);
 /// Mean over all elements of (x - target)^2; no gradient to the target.
 [[nodiscard]] Tensor mse(const Tensor& x, const Tensor& target);
+/// Mean over all elements of |x - target|, with derivative 0 where they are equal; no gradient to
+/// the target.
+[[nodiscard]] Tensor l1(const Tensor& x, const Tensor& target);
+
+/// sum_b w_b (-log p_label) / sum_b w_b, where w_b = weights[label]: labels i64 [B] in [0, K),
+/// weights [K], positive for at least one label.
+[[nodiscard]] Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& labels,
+                                            const Tensor& weights);
+/// Mean over all elements of a (1 - p)^2 (-log p) with p the probability that sigmoid(x) gives the
+/// target, 0 or 1: sigmoid(x) or 1 - sigmoid(x), and a = alpha or 1 - alpha (Lin et al. 2017,
+/// "Focal loss", with gamma 2). x and targets of any shape; no gradient to the targets.
+[[nodiscard]] Tensor sigmoid_focal_loss(const Tensor& x, const Tensor& targets, double alpha);
 
 enum class KdReduction { elements, batch };  ///< divide by B K (DeiT's code) or by B (textbook)
 /// tau^2 sum P_t (log P_t - log P_s) / n with P = softmax(. / tau); no gradient to the teacher.

@@ -28,6 +28,13 @@ void add_classifier_fields(Fields& fields, InitialWeights& options) {
       .add("peg-load", &options.pegs, "start CPVT's PEGs from these weights; see peg-frozen");
 }
 
+void add_detector_fields(Fields& fields, InitialWeights& options) {
+  FieldGroup(fields, "Run")
+      .add("backbone-checkpoint", &options.backbone,
+           "start the backbone from these weights: torchvision's ResNet, a DETR, or a run of this "
+           "backbone");
+}
+
 void check_options(const InitialWeights& options) {
   check_usage(options.finetune.empty() || options.checkpoint.empty(),
               "--finetune and --initial-checkpoint: expected only one of them");

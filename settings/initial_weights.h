@@ -24,6 +24,7 @@ struct InitialWeights {
   std::string checkpoint{};   ///< weights file or folder of exactly this model
   std::string weights_key{};  ///< set of weights in such a file, see read_checkpoint()
   PositionTableOptions positions{};
+  std::string backbone{};  ///< weights file; only a detector's backbone is loaded
   std::string pegs{};  ///< weights file; only its position encoding generators are loaded
   std::optional<double> head_scale{}, head_bias{};
 };
@@ -32,6 +33,8 @@ struct InitialWeights {
 void add_fields(Fields& fields, InitialWeights& options);
 /// Adds the fields of classifiers with ViT-style blocks: attention values, PEGs and heads.
 void add_classifier_fields(Fields& fields, InitialWeights& options);
+/// Adds the field of detectors: their backbone's weights.
+void add_detector_fields(Fields& fields, InitialWeights& options);
 /// Throws UsageError if options contradict each other.
 void check_options(const InitialWeights& options);
 

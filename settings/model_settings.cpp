@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "depth/loss.h"
 #include "models/config_reader.h"
+#include "models/detector_config.h"
 #include "models/layers/peg.h"
 #include "models/layers/pooling.h"
 #include "models/layers/pos_embed.h"
@@ -19,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-enum class Kind { value, size, list, yes_no, object };
+enum class Kind { value, size, list, yes_no, object, more_settings };
 
 /// A set of tasks.
 class Tasks {
@@ -52,6 +54,7 @@ constexpr auto kVaes = TaskKind::autoencoding;
 constexpr auto kDiffusion = TaskKind::diffusion;
 constexpr auto kDepth = TaskKind::depth;
 constexpr Tasks kTransformers = Tasks(TaskKind::classification) | Tasks(TaskKind::depth);
+constexpr auto kDetectors = TaskKind::detection;
 constexpr std::nullopt_t kAll = std::nullopt;
 
 constexpr Row kRows[] = {
@@ -71,7 +74,7 @@ constexpr Row kRows[] = {
      "ViT, CPVT: add it to block 0's queries and keys only"},
     {kTransformers, "Model", "irpe", Kind::yes_no,
      "ViT, CPVT: contextual relative positions on the keys"},
-    {kAll, "Model", "model-args", Kind::object, "more model settings, as a JSON object"},
+    {kAll, "Model", "model-args", Kind::more_settings, "more model settings, as a JSON object"},
     {kAutoencoders, "MAE", "mask-ratio", Kind::value,
      "share of the patches hidden from the encoder"},
     {kAutoencoders, "MAE", "norm-pix-loss", Kind::yes_no,
@@ -93,6 +96,42 @@ constexpr Row kRows[] = {
     {kDepth, "Depth", "loss", Kind::value,
      "loss, and the form of the outputs that it needs: metres, or positive metres",
      names_of<DepthLoss>},
+    {kDetectors, "Detector", "backbone", Kind::value,
+     "resnet, or the model name of a ViT, CPVT or PerViT, whose patch tokens become the map"},
+    {kDetectors, "Detector", "backbone-args", Kind::object,
+     "settings of such a model, as a JSON object"},
+    {kDetectors, "Detector", "backbone-norm", Kind::value,
+     "batch norms of the ResNet: buffers that keep their values, or trained",
+     names_of<ConvNormKind>},
+    {kDetectors, "Detector", "train-stem", Kind::yes_no,
+     "train the ResNet's first convolution and stage too"},
+    {kDetectors, "Detector", "dilation", Kind::yes_no,
+     "DC5: the ResNet's last stage keeps the resolution"},
+    {kDetectors, "Detector", "stem", Kind::value, "channels of the ResNet's first convolution"},
+    {kDetectors, "Detector", "planes", Kind::list, "width of the bottlenecks of each stage"},
+    {kDetectors, "Detector", "blocks", Kind::list, "blocks of each stage"},
+    {kDetectors, "Detector", "num-queries", Kind::value, "most objects found in an image"},
+    {kDetectors, "Detector", "d-model", Kind::value, "width of the transformer"},
+    {kDetectors, "Detector", "nheads", Kind::value, "attention heads"},
+    {kDetectors, "Detector", "enc-layers", Kind::value, "layers of the encoder"},
+    {kDetectors, "Detector", "dec-layers", Kind::value, "layers of the decoder"},
+    {kDetectors, "Detector", "dim-feedforward", Kind::value, "hidden width of the MLPs"},
+    {kDetectors, "Detector", "dropout", Kind::value,
+     "dropout rate of attention weights, residual branches and hidden values"},
+    {kDetectors, "Detector", "pre-norm", Kind::yes_no,
+     "DETR: normalise before attention and MLP instead of after"},
+    {kDetectors, "Detector", "encoder-pos", Kind::value, "positions of the encoder",
+     names_of<EncoderPos>},
+    {kDetectors, "Detector", "peg-positions", Kind::list,
+     "PEGs after these encoder layers, -1: before the first; with encoder-pos peg"},
+    {kDetectors, "Detector", "peg-mask-input", Kind::yes_no,
+     "a PEG sees zeros at tokens on padding"},
+    {kDetectors, "Detector", "eos-coef", Kind::value, "DETR: weight of \"no object\" in the loss"},
+    {kDetectors, "Detector", "enc-n-points", Kind::value,
+     "Deformable DETR: sampling points of a head in the encoder"},
+    {kDetectors, "Detector", "dec-n-points", Kind::value, "and in the decoder"},
+    {kDetectors, "Detector", "focal-alpha", Kind::value,
+     "Deformable DETR: weight of the objects' own classes in the focal loss"},
     {kTransformers, "CPVT", "peg-positions", Kind::list,
      "PEGs after these blocks, -1: before the first"},
     {kTransformers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
@@ -148,7 +187,8 @@ json parse(const Row& row, const std::string& text) {
     if (!pair && !value.is_number()) refuse(row, text, "N or HxW");
     return pair ? value : json{value, value};
   }
-  if (row.kind == Kind::object && !value.is_object()) {
+  const bool wants_object = row.kind == Kind::object || row.kind == Kind::more_settings;
+  if (wants_object && !value.is_object()) {
     refuse(row, text, "a JSON object like {\"class_token\": false}");
   }
   return value;
@@ -189,7 +229,10 @@ ModelSettings::ModelSettings() {
 }
 
 void ModelSettings::add_fields(Fields& fields) {
-  for (const Row& row : kRows) add_field(fields, row, &(*this)[key_of(row)]);
+  std::set<std::string_view> added;  // the models of two tasks may share a flag
+  for (const Row& row : kRows) {
+    if (added.insert(row.flag).second) add_field(fields, row, &(*this)[key_of(row)]);
+  }
 }
 
 void ModelSettings::add_fields(Fields& fields, TaskKind task) {
@@ -210,7 +253,7 @@ json ModelSettings::overrides() const {
     const std::string& text = texts_.at(key_of(row));
     if (text.empty()) continue;
     json value = parse(row, text);
-    if (row.kind == Kind::object) {
+    if (row.kind == Kind::more_settings) {
       result.update(value);
     } else {
       result[key_of(row)] = std::move(value);

@@ -43,7 +43,8 @@ void add_crop_fields(FieldGroup& g, AugmentOptions& options) {
   g.choice(
       "train-crop-mode", &options.crop,
       "pad: random crop of the padded image; rrc: RandomResizedCrop (rrc-once: one attempt); rkrc, "
-      "rkrr: keep the aspect ratio, central or random crop; src: shorter side, 4 reflected pixels");
+      "rkrr: keep the aspect ratio, central or random crop; src: shorter side, 4 reflected pixels; "
+      "detr: keeps the ratio, half of the time a part");
   g.number("crop-padding", &options.crop_padding, "pixels around the image for train-crop-mode pad",
            {0, 1024});
   g.choice("crop-padding-mode", &options.padding,

@@ -10,6 +10,7 @@
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
+#include "data/detr_resize.h"
 
 namespace fovea {
 namespace {
@@ -66,6 +67,7 @@ void add_padded_crop(Pipeline& pipeline, const AugmentOptions& options) {
 }
 
 void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
+  if (options.crop == TrainCrop::keep) return;
   if (options.crop == TrainCrop::pad) return add_padded_crop(pipeline, options);
   check(options.size.height >= 1 && options.size.width >= 1, "training_pipeline: got size ",
         options.size.height, " x ", options.size.width, ", expected at least 1 x 1");
@@ -84,6 +86,13 @@ void add_crop(Pipeline& pipeline, const AugmentOptions& options) {
         geometry_step([side = square_side(options.size)](ImageSize size, Rng&) {
           return adm_crop_moves(size, side);
         }));
+    return;
+  }
+  if (options.crop == TrainCrop::detr) {
+    const std::int64_t side = std::min(options.size.height, options.size.width);
+    pipeline.steps.push_back(geometry_step([options, side](ImageSize size, Rng& rng) {
+      return draw_detr_moves(size, side, draw_filter(options.filter, rng), rng);
+    }));
     return;
   }
   const bool simple = options.crop == TrainCrop::simple;

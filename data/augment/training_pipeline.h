@@ -23,6 +23,8 @@ enum class TrainCrop {
   keep_ratio_random,  ///< the same with a crop at a random position
   simple,             ///< shorter side scaled to the size, 4 pixels of reflect padding (DeiT III)
   adm,                ///< adm_crop_moves(): always the centre, whatever the filter (DiT)
+  keep,               ///< none: each image keeps its size
+  detr,               ///< draw_detr_moves() with the shorter side of the size; images differ
 };
 template <>
 inline constexpr auto kNames<TrainCrop> =
@@ -32,7 +34,9 @@ inline constexpr auto kNames<TrainCrop> =
                                      {TrainCrop::keep_ratio_center, "rkrc"},
                                      {TrainCrop::keep_ratio_random, "rkrr"},
                                      {TrainCrop::simple, "src"},
-                                     {TrainCrop::adm, "adm"}});
+                                     {TrainCrop::adm, "adm"},
+                                     {TrainCrop::keep, "keep"},
+                                     {TrainCrop::detr, "detr"}});
 
 /// The training steps in timm's order: crop, flips, policy or colour jitter, grayscale, blur,
 /// normalisation, erasing.

@@ -123,6 +123,13 @@ Form::Form(std::int64_t label, double size, Rng& rng) : label_(label), scale_(si
   cosine_ = std::sqrt(1 - sine_ * sine_);
 }
 
+Form::Form(std::int64_t label, double size, Point center, double sine)
+    : label_(label),
+      center_(center),
+      scale_(size),
+      cosine_(std::sqrt(1 - sine * sine)),
+      sine_(sine) {}
+
 double Form::cover(double x, double y) const {
   const double u = (x - center_.x) / scale_, v = (y - center_.y) / scale_;
   const Point inside{cosine_ * u + sine_ * v, cosine_ * v - sine_ * u};

@@ -31,11 +31,17 @@ class Form {
   Form(std::int64_t label, Rng& rng);
   /// With a given size: half the side of a shape, or the width of a stripe or field, in pixels.
   Form(std::int64_t label, double size, Rng& rng);
+  /// A shape of that size with its centre at `center`; `sine` is that of its tilt.
+  Form(std::int64_t label, double size, Point center, double sine);
 
   /// The share of the pixel around (x, y) that the form covers, in [0, 1].
   [[nodiscard]] double cover(double x, double y) const;
+  /// No pixel of a shape is further than this from its centre, in x or in y.
+  [[nodiscard]] double reach() const { return kFarthest * scale_ + 1; }
 
  private:
+  static constexpr double kFarthest = 1.25;  // a corner of the triangle: 1.21 units
+
   std::int64_t label_;
   Point center_;
   double scale_;  ///< pixels per unit of the form

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/unicode.h"
 #include "data/loading/sampler.h"
+#include "data/sources/detection_set.h"
 #include "engine/rng.h"
 
 namespace fovea {
@@ -212,6 +213,15 @@ std::vector<std::string> class_words(const std::string& text) {
   return words;
 }
 
+/// The chosen images; those of a detection set keep their boxes.
+std::shared_ptr<const Dataset> subset_of(std::shared_ptr<const Dataset> whole,
+                                         Subset::Choice choice) {
+  if (auto boxes = std::dynamic_pointer_cast<const DetectionSet>(whole)) {
+    return images_of(std::move(boxes), std::move(choice.images), std::move(choice.notice));
+  }
+  return std::make_shared<Subset>(std::move(whole), std::move(choice));
+}
+
 std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
   std::ostringstream text;
   if (!whole.notice().empty()) text << whole.notice() << "; ";
@@ -274,7 +284,7 @@ std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& da
     choice.notice =
         text_of(notice_of(*dataset, choice), ", held out by --val-fraction ", options.fraction);
   }
-  return std::make_shared<Subset>(dataset, std::move(choice));
+  return subset_of(dataset, std::move(choice));
 }
 
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
@@ -282,6 +292,10 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
   check(options.fraction > 0 && options.fraction <= 1, "--fraction: got ", options.fraction,
         ", expected more than 0 and at most 1");
   if (options.classes.empty() && options.fraction == 1) return dataset;
+  const bool has_boxes = std::dynamic_pointer_cast<const DetectionSet>(dataset) != nullptr;
+  check(options.classes.empty() || !has_boxes,
+        "--classes: selects images by their labels, but the data set has boxes; expected no ",
+        "--classes with it");
   const std::vector<std::int64_t> classes =
       options.classes.empty() ? sequential_order(dataset->classes())
                               : parse_classes(options.classes, dataset->class_names());
@@ -297,7 +311,7 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
   choice.images = share_of(by_class, options, dataset->class_names());
   check(!choice.images.empty(), "--classes: the data set has no images of these classes");
   choice.notice = notice_of(*dataset, choice);
-  return std::make_shared<Subset>(std::move(dataset), std::move(choice));
+  return subset_of(std::move(dataset), std::move(choice));
 }
 
 }  // namespace fovea

@@ -3,30 +3,14 @@
 
 #include <cmath>
 
+#include "models/layers/attend.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
-#include "ops/matmul.h"
 #include "ops/reduce.h"
-#include "ops/softmax.h"
 #include "ops/view.h"
 
 namespace fovea {
 namespace {
-
-/// softmax(q k^T / sqrt(D) + bias) v with dropout of the attention weights. Unlike ops::attention
-/// it stores these weights. q, k [B, H, N, D], v [B, H, N, E] -> [B, H, N, E].
-Tensor attend_with_dropout(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
-                           const Dropout& drop, Context& ctx) {
-  const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
-  Tensor scores = ops::matmul(q, k, {.b = true}).to(acc_dtype(q.dtype())) * scale;
-  if (bias.defined()) scores = scores + bias.to(scores.dtype());  // [B, H, N, N]
-  return ops::matmul(drop(ops::softmax(scores), ctx).to(q.dtype()), v);
-}
-
-/// [B, H, N, E] -> [B, N, H E].
-Tensor joined(const Tensor& heads) {
-  return ops::reshape(ops::permute(heads, {0, 2, 1, 3}), {heads.size(0), heads.size(2), -1});
-}
 
 /// Normalises the queries and the keys over each head's channels.
 class QkNorm {
@@ -76,8 +60,8 @@ class SoftmaxHeads : public AttentionHeads {
         relative_ ? relative_->logits(heads_of(qkv, H, 0), where.grid) : Tensor();  // [B, H, N, N]
     if (ctx.tap && bias.defined()) ctx.show(tap_name("bias"), bias);
     if (drop_.drops(ctx)) {
-      return joined(attend_with_dropout(heads_of(qkv, H, 0), heads_of(qkv, H, 1),
-                                        heads_of(qkv, H, 2), bias, drop_, ctx));
+      return join_heads(
+          attend(heads_of(qkv, H, 0), heads_of(qkv, H, 1), heads_of(qkv, H, 2), bias, drop_, ctx));
     }
     return relative_ ? relative_->attend(qkv, H, bias, where.grid) : ops::self_attention(qkv, H);
   }
@@ -115,7 +99,7 @@ class DifferentialHeads : public AttentionHeads {
     const Tensor qkv = norm_(projected);
     const Tensor v = heads_of(qkv, heads_, 2);  // [B, H, N, 2 d]
     const Tensor x = attend(qkv, 0, v, ctx) - attend(qkv, 1, v, ctx) * lambda(qkv.dtype());
-    return joined(sub_norm_(x) * (1 - start_));
+    return join_heads(sub_norm_(x) * (1 - start_));
   }
 
  private:
@@ -123,8 +107,7 @@ class DifferentialHeads : public AttentionHeads {
   [[nodiscard]] Tensor attend(const Tensor& qkv, std::int64_t pair, const Tensor& v,
                               Context& ctx) const {
     const Tensor q = of_pair(qkv, 0, pair), k = of_pair(qkv, 1, pair);
-    return drop_.drops(ctx) ? attend_with_dropout(q, k, v, {}, drop_, ctx)
-                            : ops::attention(q, k, v);
+    return fovea::attend(q, k, v, {}, drop_, ctx);
   }
   /// Queries (part 0) or keys (part 1) of a pair, [B, H, N, d].
   [[nodiscard]] Tensor of_pair(const Tensor& qkv, std::int64_t part, std::int64_t pair) const {

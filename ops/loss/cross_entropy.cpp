@@ -1,12 +1,16 @@
 // Cross-entropy with labels, and with a teacher's predicted labels. Value and derivative are
 // computed from log-probabilities in f32, or f64 for f64 logits.
 #include "engine/autograd.h"
+#include "ops/arithmetic.h"
+#include "ops/index.h"
 #include "ops/index/outside.h"
 #include "ops/kernels.h"
 #include "ops/loss.h"
 #include "ops/loss/inputs.h"
 #include "ops/order.h"
+#include "ops/reduce.h"
 #include "ops/softmax.h"
+#include "ops/view.h"
 
 namespace fovea::ops {
 namespace {
@@ -18,14 +22,13 @@ const std::int64_t* labels_of(const Tensor& labels) {
 /// Checks packed labels.
 void require_labels(const char* op, const Tensor& logits, const Tensor& labels) {
   detail::require_one_device(op, {logits, labels});
-  check(labels.dtype() == DType::i64, "cross_entropy: got labels of ", labels.dtype(),
+  check(labels.dtype() == DType::i64, op, ": got labels of ", labels.dtype(),
         ", expected i64; use soft_cross_entropy for probabilities");
   const std::int64_t B = logits.shape()[0], K = logits.shape()[1];
-  check(labels.shape() == Shape{B}, "cross_entropy: got labels of shape ", labels.shape(),
-        " for logits ", logits.shape(), ", expected [", B, "]");
+  check(labels.shape() == Shape{B}, op, ": got labels of shape ", labels.shape(), " for logits ",
+        logits.shape(), ", expected [", B, "]");
   const detail::Outside wrong = detail::first_outside(op, labels, {0, K});
-  check(!wrong, "cross_entropy: label ", wrong.position, " is ", wrong.value, ", expected 0 to ",
-        K - 1);
+  check(!wrong, op, ": label ", wrong.position, " is ", wrong.value, ", expected 0 to ", K - 1);
 }
 
 LabelLossCall call_of(const Tensor& log_p, const Tensor& labels, double smoothing) {
@@ -67,6 +70,19 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
                   kernels(dx.device()).loss.label_loss_grad(call);
                   return {dx.to(dtype)};
                 });
+}
+
+Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& labels, const Tensor& weights) {
+  const char* const op = "weighted_cross_entropy";
+  detail::require_matrix(op, logits);
+  detail::require_one_device(op, {logits, weights});
+  check(weights.shape() == Shape{logits.size(1)}, op, ": got weights of shape ", weights.shape(),
+        " for logits ", logits.shape(), ", expected [", logits.size(1), "]");
+  require_labels(op, logits, detail::packed(labels));
+  const DType wide = acc_dtype(logits.dtype());
+  const Tensor log_p = gather(log_softmax(logits.to(wide)), 1, unsqueeze(labels, 1));
+  const Tensor own = index_select(weights.detach().to(wide), 0, labels);
+  return -sum(squeeze(log_p, 1) * own) / sum(own);
 }
 
 Tensor hard_distillation(const Tensor& student, const Tensor& teacher) {

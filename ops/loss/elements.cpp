@@ -1,8 +1,12 @@
-// Losses that are means over all elements, computed in f32, or f64 for f64 x.
+// Losses that are means over all elements, computed in f32, or f64 for f64 x. Those of detectors
+// are small and made of elementwise ops; the others have kernels.
 #include "engine/autograd.h"
+#include "ops/activation.h"
+#include "ops/arithmetic.h"
 #include "ops/kernels.h"
 #include "ops/loss.h"
 #include "ops/loss/inputs.h"
+#include "ops/reduce.h"
 
 namespace fovea::ops {
 namespace {
@@ -50,6 +54,23 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& targets) {
 
 Tensor mse(const Tensor& x, const Tensor& target) {
   return element_loss("mse", ElementLoss::squared_error, x, target);
+}
+
+Tensor l1(const Tensor& x, const Tensor& target) {
+  detail::require_same_shape("l1", x, target);
+  const DType wide = acc_dtype(x.dtype());
+  return mean(abs(x.to(wide) - target.detach().to(wide)));
+}
+
+Tensor sigmoid_focal_loss(const Tensor& x, const Tensor& targets, double alpha) {
+  detail::require_same_shape("sigmoid_focal_loss", x, targets);
+  check(alpha >= 0 && alpha <= 1, "sigmoid_focal_loss: got alpha ", alpha, ", expected 0 to 1");
+  const DType wide = acc_dtype(x.dtype());
+  const Tensor t = targets.detach().to(wide);
+  // Against its target, the logit's sign turns: 1 - p = sigmoid(z) and -log p = softplus(z).
+  const Tensor z = x.to(wide) * (t * -2.0 + 1.0);
+  const Tensor miss = sigmoid(z), balance = t * (2 * alpha - 1) + (1 - alpha);
+  return mean(balance * miss * miss * softplus(z));
 }
 
 }  // namespace fovea::ops

@@ -18,8 +18,10 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
-from small_data import data_flags, small_cifar  # noqa: E402
+from small_data import small_cifar, small_coco  # noqa: E402
+from tiny_training import tiny_model  # noqa: E402
 
+ROOMS = ["--dataset", "rooms", "--fraction", "0.005"]
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
 VAE = ["--block-out-channels", "4,8", "--layers-per-block", "1", "--norm-num-groups", "2", "--img-size", "8"]
@@ -82,7 +84,7 @@ def check_predict(checks, model, picture):
 
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on a few pictures."""
-    checks.run(program, *data_flags(program, checks.folder / "cifar"), "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
+    checks.run(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
                "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"
     return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
@@ -93,6 +95,25 @@ def check_training(checks, program, model, *more):
     cuda = train(checks, program, model, "cuda", program, *more)
     found = differ(cpu, cuda, 1e-5)
     checks.that(f"{program}: the CPU's losses", len(cuda) == 3 and not found, found or f"{len(cuda)} losses")
+
+
+def check_detection(checks):
+    """Losses of training, boxes of evaluate and of predict."""
+    flags = ["--dataset", "coco", "--data-dir", checks.folder / "coco", *tiny_model("train_detection"), "--dropout", "0"]
+    losses, boxes = [], []
+    for device in ("cpu", "cuda"):
+        run = f"detection-{device}"
+        checks.run("train_detection", *flags, "--max-steps", "3", "--batch-size", "8", "--workers", "0",
+                   "--log-interval", "1", "--device", device, "--output", run)
+        log = checks.folder / run / "steps.jsonl"
+        losses.append([json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else [])
+        checks.run("evaluate", "detection-cpu", "--device", device, "--json", f"boxes-{device}.json", "--workers", "0",
+                   "--output", f"evaluated-{device}")
+        result = json.loads((checks.folder / f"boxes-{device}.json").read_text())["results"][0]
+        boxes.append(numbers_of(json.dumps(result["numbers"])))
+    found = differ(*losses, 1e-4)
+    checks.that("train_detection: the CPU's losses", len(losses[1]) == 3 and not found, found or str(losses))
+    checks.that("evaluate: the CPU's average precision", not differ(*boxes, 1e-4), differ(*boxes, 1e-4))
 
 
 def check_inspect(checks, model, analyses):
@@ -117,12 +138,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(programs, pathlib.Path(folder))
         small_cifar(checks.folder / "cifar")
+        small_coco(checks.folder / "coco")
         check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
         check_training(checks, "train_vae", "vae_f4_32", *VAE)
         check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
         check_training(checks, "train_depth", "depth_cpvt_tiny_peg0_patch8_24x32", *SMALL)
         check_evaluate(checks, "train_cifar")
+        check_detection(checks)
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])
         check_inspect(checks, "train_cifar", ANALYSES)

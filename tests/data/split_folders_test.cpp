@@ -110,7 +110,7 @@ TEST_CASE("a fraction holds out of train, whatever else there is") {
   options.val_fraction = 0.99;  // and not all
   CHECK(open_dataset(options, Split::train)->size() == 2);
   options.val_split = "val";
-  CHECK(contains(opening_error(options, Split::test), "expected no --val-split or --val-labels"));
+  CHECK(contains(opening_error(options, Split::test), "expected no --val-split, --val-labels or"));
   CHECK(open_dataset({.val_fraction = 0.1}, Split::test)->size() == 2000);  // of the built-in set
 }
 

@@ -64,6 +64,35 @@ OpCases regression_cases() {
        {{3, 5}, constants({3, 5}, -1, 1)},
        [](X x) { return ops::mse(x[0] * x[0], x[1]); }},
       {"mse", "scalar", {Shape{}, constants(Shape{}, 2, 3)}, mse},
+      {"abs",
+       "mean absolute error",
+       {{2, 3, 5}, constants({2, 3, 5}, -1, 1)},
+       [](X x) { return ops::l1(x[0], x[1]); }},
+  };
+}
+
+OpCases detection_cases() {
+  const TensorFn weighted = [](X x) { return ops::weighted_cross_entropy(x[0], x[1], x[2]); };
+  const TensorFn focal = [](X x) { return ops::sigmoid_focal_loss(x[0], x[1], 0.25); };
+  const In ones_and_zeros = In{{2, 5}, {0, 1, 0, 0, 1, 1, 0, 0, 0, 0}}.no_grad();
+  return {
+      {"gather",
+       "weighted cross-entropy",
+       {{5, 3}, labels({0, 2, 2, 1, 2}), In{{3}, {1, 0.7, 0.1}}.no_grad()},
+       weighted},
+      {"gather",
+       "weighted cross-entropy, extreme logits",
+       {extreme(), labels({0, 2, 3}), constants({5}, 0.1, 1)},
+       weighted},
+      {"softplus", "sigmoid focal loss", {{2, 5}, ones_and_zeros}, focal},
+      {"softplus",
+       "sigmoid focal loss, large logits",
+       {In{{2, 5}, -30, 30}, ones_and_zeros},
+       focal},
+      {"softplus",
+       "sigmoid focal loss, extreme logits",
+       {In{{2, 2}, {1e4, -1e4, 1e3, -1e3}}, In{{2, 2}, {1, 1, 0, 0}}.no_grad()},
+       [](X x) { return ops::sigmoid_focal_loss(x[0], x[1], 0.4); }},
   };
 }
 
@@ -100,7 +129,8 @@ OpCases distillation_cases() {
 
 OpCases loss_cases() {
   OpCases all;
-  for (const OpCases& family : {classification_cases(), regression_cases(), distillation_cases()}) {
+  for (const OpCases& family :
+       {classification_cases(), regression_cases(), detection_cases(), distillation_cases()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

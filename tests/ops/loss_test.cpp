@@ -158,3 +158,38 @@ TEST_CASE("errors of losses") {
   CHECK_THROWS_WITH_AS((void)ops::cross_entropy(x, labels({0, 1, 2}), 1.5),
                        Contains("cross_entropy: got smoothing 1.5"), Error);
 }
+
+TEST_CASE("weighted cross-entropy is divided by the weights of the labels, not by the rows") {
+  const Tensor x = rand_normal({3, 2}, {0, 2}, {4}, kF64),
+               weights = from_values({2}, {1, 0.1}, kF64);
+  const std::vector<double> p = ops::log_softmax(x).to_vector();
+  const double expected = -(p[0] + 0.1 * p[3] + 0.1 * p[5]) / 1.2;
+  CHECK(ops::weighted_cross_entropy(x, labels({0, 1, 1}), weights).item() ==
+        Approx(expected).epsilon(1e-14));
+  CHECK(ops::weighted_cross_entropy(x, labels({0, 1, 1}), ones({2}, kF64)).item() ==
+        Approx(ops::cross_entropy(x, labels({0, 1, 1})).item()).epsilon(1e-14));
+  CHECK_THROWS_WITH_AS((void)ops::weighted_cross_entropy(x, labels({0, 1, 2}), weights),
+                       "weighted_cross_entropy: label 2 is 2, expected 0 to 1", Error);
+  CHECK_THROWS_WITH_AS((void)ops::weighted_cross_entropy(x, labels({0, 1, 1}), ones({3}, kF64)),
+                       Contains("expected [2]"), Error);
+}
+
+TEST_CASE("the focal loss of a known logit") {
+  const double p = 1 / (1 + std::exp(-0.7));
+  const auto focal = [](double target, double alpha) {
+    return ops::sigmoid_focal_loss(full({1}, 0.7, kF64), full({1}, target, kF64), alpha).item();
+  };
+  CHECK(focal(1, 0.3) == Approx(-0.3 * (1 - p) * (1 - p) * std::log(p)).epsilon(1e-14));
+  CHECK(focal(0, 0.3) == Approx(-0.7 * p * p * std::log(1 - p)).epsilon(1e-14));
+  CHECK_THROWS_WITH_AS((void)focal(1, 1.5), Contains("expected 0 to 1"), Error);
+}
+
+TEST_CASE("the focal loss of a sure prediction vanishes, or is as large as its logit") {
+  const Tensor x = from_values({2}, {200, -200}, kF64), targets = from_values({2}, {1, 1}, kF64);
+  CHECK(ops::sigmoid_focal_loss(x, targets, 0.5).item() == Approx(0.5 * 200 / 2).epsilon(1e-14));
+}
+
+TEST_CASE("the mean absolute error") {
+  const Tensor x = from_values({2, 2}, {1, 2, 3, 4});
+  CHECK(ops::l1(x, from_values({2, 2}, {2, 2, 1, 8})).item() == Approx(7 / 4.0));
+}

@@ -19,7 +19,7 @@ import tempfile
 
 from hostile_files import HOSTILE, HOSTILE_INDEX, HOSTILE_TORCH, safetensors, torch_tensor, torch_zip
 from latent_files import latents_file
-from tiny_training import PROGRAMS, TRANSFORMERS, tiny_model
+from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORD = 3073
@@ -99,6 +99,16 @@ OWN_FLAGS = {
                     (["--protocol", "raw"], "no raw depth"), (["--dataset", "builtin"], "have no depth"),
                     (["--peg-padding", "none", "--peg-positions", "0"], "a token for each patch"),
                     (["--img-size", "20x32"], "not divisible by patch_size 8"), (["--global-pool", "avg"], "global")],
+    "train_detection": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                        (["--model", "detr_resnet51"], "did you mean detr_resnet50"), (["--mask-ratio", "0.5"], "mask"),
+                        (["--crop-mode", "center"], "the whole image"), (["--crop-mode", "squash"], "--crop-pct"),
+                        (["--pad-multiple", "-1"], "pad-multiple"), (["--pad-multiple", "0"], "size"),
+                        (["--threshold", "2"], "threshold"), (["--num-queries", "0"], "num_queries"),
+                        (["--encoder-pos", "cosine"], "sine, none, peg"), (["--enc-layers", "-1"], "enc_layers"),
+                        (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "resnet51"),
+                        (["--peg-positions", "9", "--encoder-pos", "peg"], "peg_positions"),
+                        (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "embed_dim"),
+                        (["--lr-scale", "back=0.1,"], "--lr-scale"), (["--lr-scale", "neck=0.1"], "neck")],
 }
 
 
@@ -248,9 +258,9 @@ def run_cases(cases, program, folder):
     foreign.write_bytes(torch_zip(torch_tensor()))
     cases.run(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
               "give it to --finetune or --initial-checkpoint instead of --resume")
-    larger = ["--depth", "2"] if program in TRANSFORMERS else ["--layers-per-block", "2"]
-    cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint",
-                                                            weights), "blocks.1" if program in TRANSFORMERS else "resnets.1")
+    larger, word = {"train_vae": (["--layers-per-block", "2"], "resnets.1"),
+                    "train_detection": (["--enc-layers", "2"], "encoder.layers.1")}.get(program, (["--depth", "2"], "blocks.1"))
+    cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint", weights), word)
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
         path.write_bytes(content)
@@ -276,8 +286,18 @@ def task_cases(cases, folder):
     cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
     cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
                                              "--checkpoint", diffusion], "is a diffusion model")
+    detector, picture = folder / "train_detection/taken", encoder / "pictures/epoch-0.png"
+    cases.run("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"], "no boxes")
+    cases.run("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"], "--logits")
+    cases.run("evaluate: a classifier on boxes", ["evaluate", classifier, "--dataset", "scenes"], "")
+    cases.run("predict: a classifier's boxes", ["predict", picture, "--checkpoint", classifier, "--threshold", "0.5"],
+              "for detectors")
+    cases.run("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector, "--num-classes", "7"], "7")
+    cases.run("inspect detection: a classifier", ["inspect", "detection", classifier], "./run train_detection")
+    cases.run("inspect attention: a detector", ["inspect", "attention", detector], "detector")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
-                         ("train_mae", diffusion), ("train_vae", encoder)):
+                         ("train_mae", diffusion), ("train_vae", encoder), ("train_detection", classifier),
+                         ("train_cifar", detector)):
         cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
         cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
                                                             "--initial-checkpoint", run))

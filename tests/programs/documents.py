@@ -20,7 +20,7 @@ import tempfile
 import time
 import zlib
 
-PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_depth", "encode", "sample", "measure", "pack",
+PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "train_depth", "encode", "sample", "measure", "pack",
             "evaluate", "predict", "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
 TRAINING = PROGRAMS[:6]
 CTEST_FLAGS = {"-R": True, "-L": True, "-V": False, "-E": True, "-LE": True, "-j": True}

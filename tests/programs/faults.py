@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 
-from small_data import data_flags, small_cifar
+from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -50,13 +50,12 @@ class Runs:
     def __init__(self, build, program, folder):
         self.build, self.program, self.folder, self.data = build, program, folder, folder / "data"
         folder.mkdir()
-        small_cifar(self.data)
+        small_data(self.data)
 
     def train(self, output, *flags, fault=None, counts=None):
-        command = [self.build / self.program, *data_flags(self.program, self.data),
-                   *tiny_model(self.program), "--batch-size", "8", "--epochs", "2", "--warmup-epochs", "0",
-                   "--recovery-interval", "2", "--log-interval", "1", "--model-ema", "--workers", "0",
-                   "--threads", "1", "--checkpoint-hist", "1", "--max-steps", "0", "--output", output,
+        command = [self.build / self.program, *data_flags(self.program, self.data), *tiny_model(self.program),
+                   "--batch-size", "8", "--epochs", "2", "--warmup-epochs", "0", "--recovery-interval", "2", "--log-interval", "1", "--model-ema",
+                   "--workers", "0", "--threads", "1", "--checkpoint-hist", "1", "--max-steps", "0", "--output", output,
                    "--resume", "auto", *flags]
         environment = dict(os.environ, LD_PRELOAD=str(self.build / "libfault_shim.so"),
                            FOVEA_FAULT_BELOW=str(output))

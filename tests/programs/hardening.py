@@ -22,7 +22,7 @@ import time
 import xml.etree.ElementTree
 
 from faults import read_safetensors
-from small_data import data_flags, small_cifar
+from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -30,7 +30,8 @@ SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--worker
 SMALL = [*tiny_model("train_cifar"), *SHORT]
 LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
               "train_diffusion": "final_layer.linear.weight", "train_vae": "decoder.conv_out.weight",
-              "train_depth": "head.weight"}
+              "train_depth": "head.weight",
+              "train_detection": "class_embed.0.weight"}
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
 
@@ -47,8 +48,9 @@ def png(gray):
 class Table:
     def __init__(self, build, folder):
         self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
-        self.data = folder / "cifar"
-        small_cifar(self.data)
+        self.all_data = folder / "data"
+        small_data(self.all_data)
+        self.data = self.all_data / "cifar10"
         self.runs = {program: folder / f"run of {program}" for program in PROGRAMS}
         self.run_folder = self.runs["train_cifar"]
         self.place = folder / "place"  # where the programs run: some flags name files relative to it
@@ -70,7 +72,7 @@ class Table:
 
     def training(self, program):
         """Flags of a run of five steps."""
-        return [*data_flags(program, self.data), *tiny_model(program), *SHORT]
+        return [*data_flags(program, self.all_data), *tiny_model(program), *SHORT]
 
     def train(self, *flags, program="train_cifar", **options):
         return self.run(program, *self.training(program), *flags, **options)
@@ -228,7 +230,8 @@ def not_finite(table):
                                ("evaluate", [*data])],
                "train_mae": [("inspect", ["pos-embed"]), ("inspect", ["mae"])],
                "train_vae": [],
-               "train_depth": [("predict", [picture, "--checkpoint"]), ("evaluate", [])]}
+               "train_depth": [("predict", [picture, "--checkpoint"]), ("evaluate", [])],
+               "train_detection": [("predict", [picture, "--checkpoint"]), ("inspect", ["detection"])]}
     for trainer, programs in readers.items():
         bad, name = table.folder / f"nan {trainer}.safetensors", LAST_LAYER[trainer]
         with_nan(table.weights_of(trainer), bad, name)

@@ -1,4 +1,7 @@
-"""A small data set for the training programs."""
+"""Small data sets for the training programs."""
+import json
+import struct
+import zlib
 
 
 def small_cifar(folder):
@@ -9,8 +12,48 @@ def small_cifar(folder):
         (folder / file).write_bytes(b"".join(record))
 
 
+def png(pixels):
+    """A PNG file of rows of (red, green, blue)."""
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    rows = b"".join(b"\0" + b"".join(map(bytes, row)) for row in pixels)
+    size = struct.pack(">IIBBBBB", len(pixels[0]), len(pixels), 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def small_coco(folder):
+    """COCO's files with 40 + 8 pictures of two sizes, each with two rectangles of three categories."""
+    (folder / "annotations").mkdir(parents=True)
+    for split, count in (("train2017", 40), ("val2017", 8)):
+        (folder / split).mkdir()
+        images, annotations = [], []
+        for i in range(1, count + 1):
+            height, width = (24, 32) if i % 3 == 0 else (32, 32)
+            pixels = [[(30 + i % 7, 40, 50)] * width for _ in range(height)]
+            for k in range(2):
+                label, x, y, side = (i + k) % 3, 2 + 15 * k, 3 + i % 9, 6 + (i * (k + 2)) % 7
+                color = tuple(220 if c == label else 20 for c in range(3))
+                for row in pixels[y:y + side]:
+                    row[x:x + side] = [color] * side
+                annotations.append({"id": len(annotations) + 1, "image_id": i, "category_id": label + 1, "iscrowd": 0,
+                                    "bbox": [x, y, side, side], "area": side * side})
+            (folder / split / f"{i:012}.png").write_bytes(png(pixels))
+            images.append({"id": i, "file_name": f"{i:012}.png", "height": height, "width": width})
+        categories = [{"id": k + 1, "name": name} for k, name in enumerate(("red", "green", "blue"))]
+        (folder / f"annotations/instances_{split}.json").write_text(
+            json.dumps({"images": images, "annotations": annotations, "categories": categories}))
+
+
+def small_data(folder):
+    """Both data sets, in folders named after them."""
+    folder.mkdir()
+    small_cifar(folder / "cifar10")
+    small_coco(folder / "coco")
+
+
 def data_flags(program, folder):
-    """Flags that select the program's data set: 40 drawn rooms, or the files of small_cifar()."""
+    """Flags that select the program's data set: 40 drawn rooms, or one of those of small_data()."""
     if program == "train_depth":
         return ["--dataset", "rooms", "--fraction", str(40 / 8192)]
-    return ["--dataset", "cifar10", "--data-dir", folder]
+    name = "coco" if program == "train_detection" else "cifar10"
+    return ["--dataset", name, "--data-dir", folder / name]

@@ -29,7 +29,7 @@ void add_measures(Chart& chart, const TaskInfo& task, std::span<const EpochRow> 
   const auto add_all = [&](const auto& get, const std::string& ending) {
     for (std::size_t i = 0; i < task.measures.size(); ++i) {
       const Measure& measure = task.measures[i];
-      if (measure.chart != heading) continue;
+      if (measure.chart != heading || measure.is_detail) continue;
       const std::string name = measure.is_loss ? "held out" : measure.title;
       add_series(chart, name + ending, rows, i, get);
     }

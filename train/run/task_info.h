@@ -20,6 +20,7 @@ struct Measure {
   std::string chart{};   ///< heading of the chart that it shares with others; "": the losses'
   bool is_percent = false;
   bool more_is_better = false;
+  bool is_detail = false;  ///< in logs and reports, but not in the console's lines and the charts
 
   /// Formatted value, "93.75 %" or "0.1234".
   [[nodiscard]] std::string text(double value) const;

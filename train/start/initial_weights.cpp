@@ -1,11 +1,14 @@
 // Setting a new run's weights: initial values, then files, then the requested changes of the heads.
 #include "train/start/initial_weights.h"
 
+#include "base/text.h"
 #include "engine/autograd.h"
+#include "models/checkpoints/backbone.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"
 #include "models/cpvt.h"
+#include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "train/run/weights_info.h"
 #include "train/start/class_heads.h"
@@ -41,6 +44,12 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
   for (const std::string& note : report.notes) notices.add(path.string(), ": ", note);
 }
 
+void load_backbone_weights(const std::string& file, Model& model, Notices& notices) {
+  const LoadReport report = load_backbone(model_as<Detector>(model), file);
+  for (const std::string& note : report.notes) notices.add(file, ": ", note);
+  if (!report.resized.empty()) notices.add(file, ": resized ", joined(report.resized, ", "));
+}
+
 void change_heads(const InitialWeights& from, const Model& model) {
   const NoGrad no_grad;
   for (const Parameter& p : model.store().parameters()) {
@@ -56,6 +65,7 @@ void set_initial_weights(const InitialWeights& from, const NewRun& run, Model& m
                          Notices& notices) {
   if (from.values == InitialValues::jax) initialise_as_jax(model, run.context.seed);
   load_weights_file(from, run, model, notices);
+  if (!from.backbone.empty()) load_backbone_weights(from.backbone, model, notices);
   if (!from.pegs.empty()) load_pegs(model, from.pegs);
   change_heads(from, model);
 }

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "data/class_match.h"
 #include "data/loading/sampler.h"
+#include "data/sources/detection_check.h"
+#include "data/sources/detection_set.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
@@ -61,10 +63,17 @@ void check_rates(const std::vector<NamedRate>& rates, const Model& model) {
 Datasets open_datasets(const TrainConfig& config) {
   const DatasetOptions options = dataset_options(config);
   std::shared_ptr<const Dataset> train = open_dataset(options, Split::train);
+  const bool has_boxes = std::dynamic_pointer_cast<const DetectionSet>(train) != nullptr;
+  check(!options.labelled || !has_boxes, "--dataset ", options.name,
+        ": its images have boxes, but ",
+        "no labels; ./run train_detection trains a detector on it");
   std::shared_ptr<const Dataset> test = open_dataset(options, Split::test);
   if (options.labelled) {
     const ModelClasses learned{train->classes(), train->class_names()};
     test = match_images(test, learned, !options.class_map.empty(), "the training split").images;
+  }
+  if (const auto boxes = std::dynamic_pointer_cast<const DetectionSet>(train)) {
+    check_same_categories(*boxes, *require_boxes(test, "the test images"));
   }
   return {std::move(train), std::move(test)};
 }

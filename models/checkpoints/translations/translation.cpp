@@ -10,11 +10,17 @@
 namespace fovea {
 
 std::span<const Translation* const> translations() {
-  static constexpr std::array kAll{&kTransformersDinov2, &kTransformersVit,
-                                   &kTransformersClip,   &kTorchvision,
-                                   &kOpenaiClip,         &kJax,
-                                   &kDiffusersVae,       &kOlderDiffusersVae,
-                                   &kCompvisVae,         &kTimm};
+  static constexpr std::array kAll{&kDetector,
+                                   &kTransformersDinov2,
+                                   &kTransformersVit,
+                                   &kTransformersClip,
+                                   &kTorchvision,
+                                   &kOpenaiClip,
+                                   &kJax,
+                                   &kDiffusersVae,
+                                   &kOlderDiffusersVae,
+                                   &kCompvisVae,
+                                   &kTimm};
   return kAll;
 }
 

@@ -35,6 +35,7 @@ extern const Translation kJax;  ///< Google's vision_transformer and big_vision
 extern const Translation kDiffusersVae;
 extern const Translation kOlderDiffusersVae;
 extern const Translation kCompvisVae;
+extern const Translation kDetector;  ///< DETR and Deformable DETR, whatever their backbone
 
 /// All of them; the first one whose tensors are there counts.
 [[nodiscard]] std::span<const Translation* const> translations();

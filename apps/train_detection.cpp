@@ -1,0 +1,20 @@
+// train_detection: trains a detector on any data set with boxes.
+#include "apps/app.h"
+#include "apps/training.h"
+
+namespace {
+
+int train(int argc, char** argv) {
+  return fovea::run_training(
+      {"train_detection",
+       "Trains a detector, DETR or Deformable DETR, on images with boxes: drawn scenes, COCO's\n"
+       "files or VOC's folders; ./run predict draws what it finds on your pictures.\n"
+       "Defaults come from the data set's recipe (shown: scenes; others: recipes/\n"
+       "deformable_detr_coco.json); a --config file overrides it, flags override both.",
+       {.task = fovea::TaskKind::detection, .dataset = "scenes", .dataset_in_folder = "coco"}},
+      argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, train); }

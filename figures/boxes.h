@@ -1,0 +1,26 @@
+// Objects' boxes drawn on pictures, as pixels and as SVG.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "data/image.h"
+
+namespace fovea {
+
+/// A box in pixels of its picture; it may extend beyond the edges.
+struct ShownBox {
+  double x = 0, y = 0, width = 0, height = 0;
+  std::size_t color = 0;  ///< see chart_color()
+  std::string label{};    ///< "cat 0.93"; empty: none
+};
+
+/// Draws the outlines of the boxes, the first one on top.
+void draw_boxes(Image& picture, std::span<const ShownBox> boxes);
+
+/// The picture with outlines and labels, the first box on top. Larger than the picture for small
+/// ones, so that labels can be read.
+[[nodiscard]] std::string svg_of_boxes(const Image& picture, std::span<const ShownBox> boxes);
+
+}  // namespace fovea

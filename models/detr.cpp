@@ -1,0 +1,52 @@
+// Forward pass of DETR, from images to classes and boxes.
+#include "models/detr.h"
+
+#include "models/layers/tokens.h"
+
+namespace fovea {
+namespace {
+
+Linear make_class_head(const Scope& s, const DetectorConfig& c) {
+  const Init init = torch_default(c.d_model);
+  return {s, c.d_model, c.num_classes + 1, init, init};
+}
+
+}  // namespace
+
+Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOptions options)
+    : Detector(std::move(info), c.detector, seed, options),
+      config_(c),
+      input_proj_(at("input_proj"), backbone().channels(), c.detector.d_model, 1),
+      transformer_(at("transformer"), c.detector, c.pre_norm),
+      query_embed_(at("query_embed")
+                       .param("weight", {c.detector.num_queries, c.detector.d_model}, normal(1))),
+      class_embed_(make_class_head(at("class_embed", Role::head), c.detector)),
+      bbox_embed_(at("bbox_embed", Role::head), c.detector.d_model,
+                  {torch_default(c.detector.d_model), torch_default(c.detector.d_model)}) {}
+
+DetectorOutput Detr::detect(const FeatureMap& map, Context& ctx) const {
+  const Tensor projected = input_proj_(map.values, ctx);  // [B, D, h, w]
+  ctx.show("feat/proj", projected);
+
+  const std::array<std::int64_t, 2> size{map.values.size(2), map.values.size(3)};
+  const TensorOptions options{ctx.residual(), map.values.device()};
+  const MapCells cells = map_cells(map.mask, size, options.dtype);
+  DetrMemory memory;
+  memory.positions = sine_positions(cells, config_.detector.d_model, 0, options);
+  memory.key_bias = cells.key_bias();
+  if (ctx.tap) ctx.show("feat/pos", tokens_to_map(memory.positions, size[0], size[1]));
+  const Tensor tokens = map_to_tokens(projected).to(options.dtype);  // [B, N, D]
+  memory.values = transformer_.encode(tokens, memory.positions, cells, ctx);
+  ctx.show("feat/memory", memory.values);
+
+  const Tensor decoded = transformer_.decode(query_embed_.to(options.dtype), memory, ctx);
+  const Tensor heads = decoded.to(ctx.activations);  // [L, B, Q, D]
+  const Tensor boxes = bbox_embed_(heads).to(options.dtype);
+  return {class_embed_(heads), ops::sigmoid(boxes)};
+}
+
+SetLossOptions Detr::loss_options() const {
+  return {.class_loss = ClassLoss::softmax, .class_weight = 1, .eos_coef = config_.eos_coef};
+}
+
+}  // namespace fovea

@@ -1,0 +1,27 @@
+// Attention through the fused op, or with stored weights where they are dropped.
+#include "models/layers/attend.h"
+
+#include <cmath>
+
+#include "ops/arithmetic.h"
+#include "ops/attention.h"
+#include "ops/matmul.h"
+#include "ops/softmax.h"
+#include "ops/view.h"
+
+namespace fovea {
+
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+              const Dropout& drop, Context& ctx) {
+  if (!drop.drops(ctx)) return ops::attention(q, k, v, bias);
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
+  Tensor scores = ops::matmul(q, k, {.b = true}).to(acc_dtype(q.dtype())) * scale;
+  if (bias.defined()) scores = scores + bias.to(scores.dtype());  // [B, H, N, M]
+  return ops::matmul(drop(ops::softmax(scores), ctx).to(q.dtype()), v);
+}
+
+Tensor join_heads(const Tensor& heads) {
+  return ops::reshape(ops::permute(heads, {0, 2, 1, 3}), {heads.size(0), heads.size(2), -1});
+}
+
+}  // namespace fovea

@@ -1,0 +1,252 @@
+// COCO's annotation files: what is read, in which order, and what is said about damaged ones.
+#include "data/sources/coco.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "base/temporary_folder.h"
+#include "tests/data/photographs.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Two images in falling order of ids, three categories with gaps, a crowd, an outline.
+constexpr std::string_view kFile = R"({
+  "info": {"year": 2017, "tags": [[["a"]]]},
+  "images": [
+    {"id": 9, "file_name": "b.png", "width": 31, "height": 22, "license": 3, "coco_url": null},
+    {"license": 1, "height": 21, "width": 31, "file_name": "a.png", "id": 4}],
+  "annotations": [
+    {"segmentation": [[1.5, 2, 3.25]], "area": 12.5, "iscrowd": 0, "image_id": 4,
+     "bbox": [1, 2.25, 10, 5], "category_id": 3, "id": 17},
+    {"id": 18, "image_id": 9, "category_id": 1, "bbox": [-2, 0, 5, 6], "area": 30, "iscrowd": 0},
+    {"id": 5, "image_id": 4, "category_id": 6, "bbox": [0, 0, 20, 20], "area": 300, "iscrowd": 1,
+     "segmentation": {"counts": [1, 2], "size": [21, 31]}},
+    {"id": 6, "image_id": 4, "category_id": 1, "bbox": [25, 15, 10, 10]},
+    {"id": 7, "image_id": 4, "category_id": 1, "bbox": [40, 2, 5, 5], "area": 25, "iscrowd": 0}],
+  "categories": [{"supercategory": "x", "id": 6, "name": "bus"}, {"id": 1, "name": "person"},
+                 {"id": 3, "name": "car"}]
+})";
+
+CocoFile parsed(std::string_view text) {
+  return {parse_coco_lists(MemoryBytes(text, "f.json"), "f.json"), "f.json"};
+}
+
+std::string complaint(std::string_view text) {
+  try {
+    (void)parsed(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+/// A file with one list's content, and usual ones for the others.
+std::string with_images(const std::string& images) {
+  return R"({"images": [)" + images + R"(], "annotations": [],
+             "categories": [{"id": 1, "name": "a"}]})";
+}
+std::string with_annotations(const std::string& annotations) {
+  return R"({"images": [{"id": 1, "file_name": "a", "width": 9, "height": 9}], "annotations": [)" +
+         annotations + R"(], "categories": [{"id": 1, "name": "a"}]})";
+}
+std::string with_categories(const std::string& categories) {
+  return R"({"images": [{"id": 1, "file_name": "a", "width": 9, "height": 9}],
+             "annotations": [], "categories": [)" +
+         categories + "]}";
+}
+
+struct CocoFolder {
+  TemporaryFolder folder;
+  DatasetOptions options;
+
+  CocoFolder() {
+    options.name = "coco";
+    options.data_dir = folder.path();
+    for (const char* split : {"train2017", "val2017"}) {
+      tests::write_picture(folder.path() / split / "a.png", 1);  // 21 x 31
+      tests::write_picture(folder.path() / split / "b.png", 2);
+    }
+    fs::create_directories(folder.path() / "annotations");
+    write("annotations/instances_train2017.json", kFile);
+    write("annotations/instances_val2017.json", kFile);
+  }
+  void write(const char* name, std::string_view text) const {
+    write_file_atomically(folder.path() / name, text);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("images and categories of COCO are sorted by id, objects stay in the file's order") {
+  const CocoFile file = parsed(kFile);
+  REQUIRE(file.images().size() == 2);
+  CHECK(file.images()[0].id == 4);
+  CHECK(file.images()[0].file_name == "a.png");
+  CHECK(file.images()[0].size == ImageSize{21, 31});
+  CHECK(file.categories()[2].name == "bus");
+  REQUIRE(file.objects(0).size() == 4);
+  CHECK(file.objects(0)[0] == Annotation{17, 3, 1, 2.25, 10, 5, 12.5, false});
+  CHECK(file.objects(0)[1] == Annotation{5, 6, 0, 0, 20, 20, 300, true});
+  CHECK(file.objects(0)[2] == Annotation{6, 1, 25, 15, 10, 10, 100, false});  // the box's area
+  REQUIRE(file.objects(1).size() == 1);
+  CHECK(file.objects(1)[0].x == -2);
+}
+
+TEST_CASE("a COCO file is read the same in blocks of any content") {
+  std::string text(kFile);
+  text.insert(text.find("\"images\""), "\"filler\": \"" + std::string(3 << 20, 'x') + "\", ");
+  CHECK(parsed(text).objects(0).size() == 4);
+}
+
+TEST_CASE(
+    "crowds are kept for evaluation and not trained on; boxes are clipped, empty ones dropped") {
+  const CocoFolder data;
+  const auto set = require_boxes(open_dataset(data.options, Split::train), "test");
+  CHECK(set->annotations(0).size() == 4);
+  CHECK(set->annotations(0)[1].crowd);
+  const Sample sample = set->get(0);
+  const std::vector<ObjectBox> expected = {{1, 2.25, 11, 7.25, 3}, {25, 15, 31, 21, 1}};
+  CHECK(*sample.targets.boxes == expected);
+  const std::vector<ObjectBox> second = {{0, 0, 3, 6, 1}};
+  CHECK(*set->get(1).targets.boxes == second);
+  CHECK(set->get(1).image == tests::numbered_image(2));
+}
+
+TEST_CASE("labels of COCO are its category ids, with names for the gaps") {
+  const CocoFolder data;
+  const auto set = require_boxes(open_dataset(data.options, Split::test), "test");
+  CHECK(set->category_ids() == std::vector<std::int64_t>{1, 3, 6});
+  CHECK(set->class_names() == std::vector<std::string>{"unused 0", "person", "unused 2", "car",
+                                                       "unused 4", "unused 5", "bus"});
+  CHECK(set->image_id(1) == 9);
+  CHECK(set->stored_size(1) == ImageSize{22, 31});
+  CHECK(set->describe(0) == (data.folder.path() / "val2017/a.png").string());
+  CHECK(set->label(0) == 0);
+  ListEntry entry;
+  set->list_entry(1, entry);
+  CHECK(entry.name == "b.png");
+  CHECK_THROWS_WITH_AS((void)set->image_id(2), "coco: got index 2, expected 0 to 1", Error);
+}
+
+TEST_CASE("a part of a picture has the part's boxes") {
+  const CocoFolder data;
+  const auto set = open_dataset(data.options, Split::test);
+  const Sample part = set->get(0, [](ImageSize) { return PixelBox{4, 20, 6, 30}; }, {});
+  const std::vector<ObjectBox> expected = {{0, 0, 5, 3.25, 3}, {19, 11, 24, 16, 1}};
+  CHECK(*part.targets.boxes == expected);
+}
+
+TEST_CASE("other files and folders of COCO are named by flags") {
+  CocoFolder data;
+  data.write("own.json", kFile);
+  tests::write_picture(data.folder.path() / "a.png", 1);
+  data.options.val_annotations = "own.json";
+  data.options.val_split = ".";
+  CHECK(open_dataset(data.options, Split::test)->get(0).image == tests::numbered_image(1));
+  data.options.val_annotations = "none.json";
+  CHECK_THROWS_AS((void)open_dataset(data.options, Split::test), Error);
+  data.options.val_split = "gone";
+  CHECK_THROWS_WITH_AS((void)open_dataset(data.options, Split::test),
+                       doctest::Contains("gone: no such folder, expected the pictures of the "
+                                         "annotation file; --val-split names another folder"),
+                       Error);
+  DatasetOptions builtin;
+  builtin.annotations = "own.json";
+  CHECK_THROWS_WITH_AS((void)open_dataset(builtin, Split::test),
+                       doctest::Contains("only apply to coco, but the data set is builtin"), Error);
+  data.options.class_map = "map.txt";
+  CHECK_THROWS_WITH_AS((void)open_dataset(data.options, Split::test),
+                       doctest::Contains("--class-map"), Error);
+}
+
+TEST_CASE("missing parts of COCO are named, with the flag that names others") {
+  const CocoFolder data;
+  fs::remove(data.folder.path() / "annotations/instances_val2017.json");
+  CHECK_THROWS_WITH_AS((void)open_dataset(data.options, Split::test),
+                       doctest::Contains("--val-annotations names another file"), Error);
+}
+
+TEST_CASE("a picture of another size than its annotations state is broken") {
+  const CocoFolder data;
+  const auto set = open_dataset(data.options, Split::train);
+  tests::write_picture(data.folder.path() / "train2017/a.png", 5);
+  CHECK_THROWS_WITH_AS((void)set->get(0),
+                       doctest::Contains("the picture is 25x31 (height x width), but its "
+                                         "annotations are for 21x31"),
+                       ImageError);
+  CHECK_THROWS_AS((void)set->get(0,
+                                 [](ImageSize) {
+                                   return PixelBox{0, 1, 0, 1};
+                                 },
+                                 {}),
+                  ImageError);
+  CHECK_THROWS_AS(set->verify(0), ImageError);
+  set->verify(1);
+  fs::remove(data.folder.path() / "train2017/b.png");
+  CHECK_THROWS_AS(set->verify(1), ImageError);
+}
+
+TEST_CASE("what is wrong with a COCO file is named, with its entry") {
+  CHECK(complaint("[]") ==
+        "f.json: is a list, expected an object with the lists images, annotations, categories");
+  CHECK(complaint(R"({"images": [], "categories": []})") ==
+        "f.json: has no annotations, expected an object with the lists images, annotations, "
+        "categories");
+  CHECK(complaint(R"({"images": {}})") == "f.json: images: got an object, expected a list");
+  CHECK(complaint(R"({"images": 3})") == "f.json: images: got 3, expected a list");
+  CHECK(complaint(R"({"images": [], "images": []})") == "f.json: has images twice");
+  CHECK(complaint(with_images("[]")) == "f.json: images[0]: got a list, expected an object");
+  CHECK(complaint(with_images("")) == "f.json: has no images, expected at least one");
+  CHECK(complaint(with_images(R"({"id": 1, "width": 3, "height": 4})")) ==
+        "f.json: images[0]: has no file_name");
+  CHECK(complaint(with_images(R"({"id": 1, "width": 3, "height": 0, "file_name": "a"})")) ==
+        "f.json: images[0]: got a height of 0 and a width of 3, expected 1 to 1000000 pixels");
+  const std::string image = R"({"id": 1, "width": 3, "height": 3, "file_name": "a"})";
+  CHECK(complaint(with_images(image + "," + image)) == "f.json: images: the id 1 occurs twice");
+  CHECK(complaint(with_categories("")) == "f.json: has no categories, expected at least one");
+  CHECK(complaint(with_categories(R"({"id": -1, "name": "a"})")).find("id: got -1") !=
+        std::string::npos);
+  CHECK(complaint(with_categories(R"({"id": 65536, "name": "a"})")).find("expected 0 to 65535") !=
+        std::string::npos);
+  CHECK(complaint(with_categories(R"({"id": 1, "name": 5})")) ==
+        "f.json: categories[0]: name: got 5, expected a string");
+}
+
+TEST_CASE("what is wrong with an annotation is named") {
+  const auto annotation = [](const std::string& members) {
+    return complaint(
+        with_annotations(R"({"id": 1, "image_id": 1, "category_id": 1)" + members + "}"));
+  };
+  CHECK(annotation(R"(, "bbox": [1, 2, 3, 4])") == "none");
+  CHECK(annotation("") == "f.json: annotations[0]: has no bbox");
+  CHECK(annotation(R"(, "bbox": [1, 2, 3])") ==
+        "f.json: annotations[0]: bbox: got 3 numbers, expected 4 numbers: x, y, width, height");
+  CHECK(annotation(R"(, "bbox": [1, [2], 3, 4])") ==
+        "f.json: annotations[0]: bbox: got a list, expected 4 numbers: x, y, width, height");
+  CHECK(annotation(R"(, "bbox": {"x": 1})") ==
+        "f.json: annotations[0]: bbox: got an object, expected 4 numbers: x, y, width, height");
+  CHECK(annotation(R"(, "bbox": [1, 2, 3, 4], "iscrowd": 2)") ==
+        "f.json: annotations[0]: iscrowd: got 2, expected 0 or 1");
+  CHECK(annotation(R"(, "bbox": [1, 2, 3, 4], "area": -5)") ==
+        "f.json: annotations[0]: area: got -5, expected 0 or more");
+  CHECK(annotation(R"(, "bbox": [1, 2, 3, 4], "area": NaN)").find("is not valid JSON at byte") !=
+        std::string::npos);
+  CHECK(annotation(R"(, "bbox": [1, 2, 3, 1e400])").find("is too large") != std::string::npos);
+  CHECK(complaint(with_annotations(
+            R"({"id": 1, "image_id": 2, "category_id": 1, "bbox": [1, 2, 3, 4]})")) ==
+        "f.json: annotations[0]: image_id: got 2, which is not the id of an image");
+  CHECK(complaint(with_annotations(
+            R"({"id": 1, "image_id": 1, "category_id": 0, "bbox": [1, 2, 3, 4]})")) ==
+        "f.json: annotations[0]: category_id: got 0, which is not the id of a category");
+}
+
+TEST_CASE("a COCO file that is cut anywhere is refused") {
+  for (std::size_t length = 0; length + 1 < kFile.size(); ++length)
+    CHECK(complaint(kFile.substr(0, length)) != "none");
+  CHECK(complaint(kFile) == "none");
+}
+
+}  // namespace fovea

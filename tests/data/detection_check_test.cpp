@@ -1,0 +1,130 @@
+// What is said before the first step about a data set for detectors.
+#include "data/sources/detection_check.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "base/lists.h"
+#include "base/text.h"
+#include "data/sources/scenes.h"
+
+namespace fovea {
+namespace {
+
+/// Images of 100 x 200 with given objects.
+class Stated : public DetectionSet {
+ public:
+  Stated(std::vector<std::vector<Annotation>> images, std::vector<std::int64_t> ids)
+      : images_(std::move(images)), ids_(std::move(ids)) {
+    for (std::int64_t id = 0; id <= ids_.back(); ++id) names_.push_back("c" + std::to_string(id));
+  }
+  [[nodiscard]] std::int64_t size() const override { return std::ssize(images_); }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
+  [[nodiscard]] const std::vector<std::int64_t>& category_ids() const override { return ids_; }
+  [[nodiscard]] std::vector<Annotation> annotations(std::int64_t index) const override {
+    return images_[static_cast<std::size_t>(index)];
+  }
+  [[nodiscard]] std::int64_t image_id(std::int64_t index) const override { return index; }
+  [[nodiscard]] ImageSize stored_size(std::int64_t /*index*/) const override { return {100, 200}; }
+
+ private:
+  std::vector<std::vector<Annotation>> images_;
+  std::vector<std::int64_t> ids_;
+  std::vector<std::string> names_;
+};
+
+Annotation object(std::int64_t label, double x, double y, double width, double height) {
+  return {1, label, x, y, width, height, width * height, false};
+}
+
+std::string said(const std::vector<std::string>& lines) { return joined(lines, " | "); }
+
+/// Boxes all over the image, as corners or with sizes.
+Stated scattered(bool corners) {
+  std::vector<std::vector<Annotation>> images;
+  for (int k = 0; k < 50; ++k) {
+    const double x = 3 * k, y = k, width = 20 + k % 7, height = 10 + k % 5;
+    images.push_back(
+        {corners ? object(0, x, y, x + width, y + height) : object(0, x, y, width, height)});
+  }
+  return {images, {0}};
+}
+
+}  // namespace
+
+TEST_CASE("a sound detection set passes without a word") {
+  const Scenes scenes(Split::train, {.train_size = 300});
+  const DetectionFindings findings = check_detection_set(scenes, {.classes = 6});
+  CHECK(said(findings.errors).empty());
+  CHECK(said(findings.notices).empty());
+  const DetectionCounts counts = count_objects(scenes);
+  CHECK(counts.images == 300);
+  CHECK(counts.objects > 900);
+  CHECK(counts.by_label.size() == 6);
+}
+
+TEST_CASE("boxes that are corners are told from boxes with sizes") {
+  CHECK(said(check_detection_set(scattered(false), {.classes = 1}).errors).empty());
+  const DetectionFindings findings = check_detection_set(scattered(true), {.classes = 1});
+  CHECK(said(findings.errors).find("would fit as corners x0, y0, x1, y1") != std::string::npos);
+}
+
+TEST_CASE("boxes that are shares of the image are an error") {
+  const Stated set({{object(0, 0.1, 0.2, 0.5, 0.5)}, {object(0, 0, 0, 1, 1)}}, {0});
+  CHECK(said(check_detection_set(set, {.classes = 1}).errors).find("shares of the image") !=
+        std::string::npos);
+}
+
+TEST_CASE("category ids beyond the head are an error that names --num-classes") {
+  const Stated set({{object(1, 2, 2, 5, 5), object(5, 2, 2, 5, 5)}}, {1, 3, 5});
+  CHECK(said(check_detection_set(set, {.classes = 5}).errors) ==
+        "the category ids go up to 5 (c5), but the model has 5 classes, 0 to 4; --num-classes 6 "
+        "fits");
+  const DetectionFindings fits = check_detection_set(set, {.classes = 6});
+  CHECK(fits.errors.empty());
+  CHECK(said(fits.notices) ==
+        "the category ids 0 to 5 have 3 gaps: these outputs of the model stay unused | no objects "
+        "of 1 category: c3");
+}
+
+TEST_CASE("empty images, clipped boxes and boxes without area are counted") {
+  Annotation crowd = object(0, 0, 0, 50, 50);
+  crowd.crowd = true;
+  const Stated set({{object(0, 150, 10, 60, 20), object(0, 5, 5, 0, 9)},
+                    {},
+                    {crowd},
+                    {object(0, 250, 0, 9, 9)},
+                    {object(0, 5, 5, 9, 9)}},
+                   {0});
+  const DetectionFindings findings = check_detection_set(set, {.classes = 1});
+  CHECK(findings.errors.empty());
+  CHECK(said(findings.notices) ==
+        "2 boxes of 4 reach beyond their image and are clipped | 2 boxes of 4 have no area inside "
+        "their image and are left out | 3 of 5 images have no objects: all of them is background");
+  const DetectionCounts counts = count_objects(set);
+  CHECK(counts.crowds == 1);
+  CHECK(counts.dropped == 2);
+}
+
+TEST_CASE("a set without objects is an error") {
+  CHECK(said(check_detection_set(Stated({{}, {}}, {0}), {.classes = 1}).errors) ==
+        "none of the 2 images has an object");
+}
+
+TEST_CASE("few images are noted if training starts from nothing") {
+  const Stated set({{object(0, 5, 5, 9, 9)}}, {0});
+  CHECK(check_detection_set(set, {.classes = 1}).notices.empty());
+  const auto notices = check_detection_set(set, {.classes = 1, .from_nothing = true}).notices;
+  CHECK(said(notices).find("1 images are few") == 0);
+  CHECK(said(notices).find("--backbone-checkpoint") != std::string::npos);
+}
+
+TEST_CASE("training and test images must have the same categories") {
+  const Stated train({{}}, {0, 2}), other({{}}, {0, 1, 2}), fewer({{}}, {2});
+  check_same_categories(train, train);
+  CHECK_THROWS_AS(check_same_categories(train, Stated({{}}, {0, 7})), Error);
+  CHECK_THROWS_AS(check_same_categories(train, other), Error);
+  CHECK_THROWS_AS(check_same_categories(train, fewer), Error);
+}
+
+}  // namespace fovea

@@ -1,0 +1,195 @@
+// The detection task: loss, COCO's numbers, pictures.
+#include "train/tasks/detection.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "data/sources/detection_set.h"
+#include "figures/boxes.h"
+#include "figures/generated_pictures.h"
+#include "models/model_as.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "train/tasks/detector_evaluation.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kImagesShown = 8;
+constexpr std::int64_t kShownSide = 320;  // pixels of an image in the picture, at most
+constexpr double kFound = 0.5;            // score of an object that counts as found
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// The mean over the images of |queries that find an object - objects|. Logits [L, B, Q, C].
+Tensor cardinality_error(const Tensor& logits, const std::vector<Objects>& objects,
+                         ClassLoss class_loss) {
+  const Tensor last = ops::select(logits.detach(), 0, logits.size(0) - 1);
+  const Tensor host = last.to(Device{}).to(DType::f32).contiguous();
+  const std::int64_t queries = host.size(1), classes = host.size(2);
+  const float* row = host.data<float>();
+  double error = 0;
+  for (const Objects& there : objects) {
+    std::int64_t found = 0;
+    for (std::int64_t q = 0; q < queries; ++q, row += classes) {
+      const bool softmax = class_loss == ClassLoss::softmax;
+      const float best = *std::max_element(row, row + classes - (softmax ? 1 : 0));
+      const double limit = softmax ? row[classes - 1] : std::log(kFound / (1 - kFound));
+      found += best > limit ? 1 : 0;
+    }
+    error += static_cast<double>(std::abs(found - there.count()));
+  }
+  return full({}, error / static_cast<double>(objects.size()));
+}
+
+/// A loss that is not finite, of outputs that are not: the step's guard reports it.
+Tensor sum_of(const DetectorOutput& output) {
+  return ops::sum(output.logits) + ops::sum(output.boxes);
+}
+
+/// A stored image, reduced to at most kShownSide on each side, on a square.
+class ShownImage {
+ public:
+  explicit ShownImage(const Image& image) {
+    const auto longer = static_cast<double>(std::max(image.height, image.width));
+    scale_ = std::min(1.0, static_cast<double>(kShownSide) / longer);
+    const auto scaled = [this](std::int64_t side) {
+      return std::max<std::int64_t>(1, std::llround(static_cast<double>(side) * scale_));
+    };
+    small_ = resized(image, {scaled(image.height), scaled(image.width)}, Filter::bilinear);
+  }
+
+  [[nodiscard]] ImageSize size() const { return small_.size(); }
+  /// The image with boxes in pixels of the stored image, on black of this size.
+  [[nodiscard]] Image with(std::vector<ShownBox> boxes, ImageSize whole) const {
+    for (ShownBox& box : boxes) {
+      for (double* value : {&box.x, &box.y, &box.width, &box.height}) *value *= scale_;
+    }
+    Image picture = small_;
+    draw_boxes(picture, boxes);
+    return crop(picture, 0, 0, whole);
+  }
+
+ private:
+  Image small_;
+  double scale_ = 1;
+};
+
+std::vector<ShownBox> shown_boxes(const ImageTargets& targets) {
+  std::vector<ShownBox> boxes;
+  if (!targets.boxes) return boxes;
+  for (const ObjectBox& box : *targets.boxes)
+    boxes.push_back(
+        {box.x0, box.y0, box.width(), box.height(), static_cast<std::size_t>(box.label)});
+  return boxes;
+}
+
+/// The objects found in image `index` with at least this score.
+std::vector<ShownBox> shown_boxes(const std::vector<FoundObject>& found, std::int64_t index,
+                                  double threshold) {
+  std::vector<ShownBox> boxes;
+  for (const FoundObject& object : found) {
+    const ScoredBox& box = object.where;
+    if (box.image != index || box.score < threshold) continue;
+    boxes.push_back({box.x, box.y, box.width, box.height, static_cast<std::size_t>(box.category)});
+  }
+  return boxes;
+}
+
+StoredSize sizes_of(const std::shared_ptr<const DetectionSet>& images) {
+  return [images](std::int64_t index) { return images->stored_size(index); };
+}
+
+/// One of COCO's numbers, by its name: "AP50" is logged as "ap50".
+Measure measure_of(std::string_view name) {
+  Measure measure;
+  measure.title = name;
+  measure.chart = "Average precision";
+  measure.more_is_better = true;
+  measure.is_detail = name != "AP" && name != "AP50" && name != "AP75";
+  for (const char c : name)
+    measure.name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return measure;
+}
+
+}  // namespace
+
+TaskInfo detection_info() {
+  TaskInfo info;
+  info.loss_parts = {"class", "l1", "giou", "cardinality"};
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
+  for (const std::string_view name : kPrecisionNames) info.measures.push_back(measure_of(name));
+  info.best = 1;
+  info.has_data_classes = true;
+  info.pictures = "Objects of test images, and below what is found";
+  info.next_steps =
+      "  ./run evaluate RUN                     COCO's numbers per class and size\n"
+      "  ./run predict --checkpoint RUN IMAGES  boxes on your pictures\n";
+  return info;
+}
+
+Detection::Detection(const DetectionOptions& options, Model& model, Notices notices)
+    : model_(model_as<Detector>(model)),
+      options_(options),
+      info_(detection_info()),
+      notices_(std::move(notices)) {}
+
+Batch Detection::prepare(Batch batch, const BatchPlace& /*place*/) const {
+  return with_relative_boxes(std::move(batch));
+}
+
+TaskLoss Detection::loss(const Batch& batch, Context& ctx) const {
+  const std::vector<Objects> objects = objects_of(batch);
+  const SetLossOptions options = model_.loss_options();
+  const DetectorOutput output = model_.forward(batch.images, batch.find("mask"), ctx);
+  if (!is_finite(output)) return {sum_of(output), std::vector<Tensor>(4, full({}, kNaN))};
+  const SetLoss loss = set_loss(output.logits, output.boxes, objects, options);
+  const Tensor last = ops::select(loss.parts, 0, loss.parts.size(0) - 1);
+  TaskLoss result{loss.total};
+  for (std::int64_t part = 0; part < 3; ++part) result.parts.push_back(ops::select(last, 0, part));
+  result.parts.push_back(cardinality_error(output.logits, objects, options.class_loss));
+  return result;
+}
+
+Task::Evaluated Detection::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                    const EvaluateOptions& options) const {
+  const auto images = require_boxes(dataset, "detection");
+  const FoundObjects found = find_objects(model_, dataset, options, sizes_of(images));
+  std::vector<double> sums{found.loss};
+  const bool counts = found.pass.complete && found.pass.nonfinite == 0;
+  const auto numbers = counts ? precision_of(found.objects, dataset).numbers
+                              : std::array<double, kPrecisionNames.size()>{};
+  for (const double number : numbers)
+    sums.push_back(number * static_cast<double>(found.pass.samples));
+  return {{sums, found.pass.samples}, found.pass};
+}
+
+std::optional<Image> Detection::picture(const std::shared_ptr<const Dataset>& dataset,
+                                        const EvaluateOptions& options) const {
+  const auto images = require_boxes(dataset, "detection");
+  EvaluateOptions few = options;
+  few.batch_size = std::min(kImagesShown, dataset->size());
+  few.on_batch = [](std::int64_t) { return false; };
+  const FoundObjects found = find_objects(model_, dataset, few, sizes_of(images));
+  std::vector<Sample> samples;
+  std::vector<ShownImage> shown;
+  ImageSize whole;
+  for (std::int64_t i = 0; i < few.batch_size; ++i) {
+    samples.push_back(dataset->get(i));
+    shown.emplace_back(samples.back().image);
+    const ImageSize size = shown.back().size();
+    whole = {std::max(whole.height, size.height), std::max(whole.width, size.width)};
+  }
+  std::vector<Image> tiles(2 * shown.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    tiles[i] = shown[i].with(shown_boxes(samples[i].targets), whole);
+    tiles[shown.size() + i] = shown[i].with(
+        shown_boxes(found.objects, static_cast<std::int64_t>(i), options_.threshold), whole);
+  }
+  return picture_grid(tiles, std::ssize(shown));
+}
+
+}  // namespace fovea

@@ -1,0 +1,61 @@
+// The detection task: a detector learns to give each object of an image to one of its queries
+// (Carion et al. 2020; Zhu et al. 2021).
+#pragma once
+
+#include "models/detector.h"
+#include "settings/config.h"
+#include "settings/task_settings.h"
+#include "train/loop/task.h"
+
+namespace fovea {
+
+struct DetectionOptions {
+  double threshold = 0.5;  ///< least score of the detections in the pictures after an epoch
+};
+
+/// The settings --pad-multiple and --threshold.
+class DetectionSettings : public TaskSettings {
+ public:
+  DetectionOptions options{};
+
+  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override;
+  [[nodiscard]] TaskKind kind() const override { return TaskKind::detection; }
+  void add_fields(Fields& fields, TrainConfig& config) override;
+  void check(const TrainConfig& config) const override;
+  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
+  /// Throws if the images have no boxes, or boxes that cannot be right.
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 const Dataset* images) const override;
+};
+
+/// An evaluation measures the loss and COCO's twelve numbers. The numbers are not sums: of a part
+/// of a data set they are that part's. -1: there are no objects to average over.
+[[nodiscard]] TaskInfo detection_info();
+
+class Detection : public Task {
+ public:
+  /// Throws unless the model is a detector. `notices` are about the training images.
+  Detection(const DetectionOptions& options, Model& model, Notices notices = {});
+
+  [[nodiscard]] const TaskInfo& info() const override { return info_; }
+  /// Boxes stay on the CPU, where they are matched; a mask that hides nothing is removed.
+  [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
+  /// The parts are those of the last layer: class, L1, GIoU, and the cardinality error, the mean
+  /// difference of the numbers of found and of existing objects of an image.
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
+  [[nodiscard]] Notices notices() const override { return notices_; }
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                   const EvaluateOptions& options) const override;
+  /// The first images, in pairs: with their objects, and below with what is found.
+  [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
+                                             const EvaluateOptions& options) const override;
+
+ private:
+  Detector& model_;
+  DetectionOptions options_;
+  TaskInfo info_;
+  Notices notices_;
+};
+
+}  // namespace fovea

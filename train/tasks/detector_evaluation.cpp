@@ -1,0 +1,226 @@
+// Detections from queries, and the evaluation of a detector.
+#include "train/tasks/detector_evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "data/sources/detection_set.h"
+#include "engine/upload.h"
+#include "ops/view.h"
+#include "train/loop/read_together.h"
+
+namespace fovea {
+namespace {
+
+/// A query with a class and its score.
+struct Candidate {
+  std::int64_t query = 0, label = 0;
+  double score = 0;
+};
+
+/// Best first; equal scores keep their order.
+void rank(std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+}
+
+/// The most likely class of a query, without the last one, "no object".
+Candidate likeliest(const float* logits, std::int64_t classes, std::int64_t query) {
+  const float highest = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(double{logits[c]} - highest);
+  const auto label = std::max_element(logits, logits + classes - 1) - logits;
+  return {query, label, std::exp(double{logits[label]} - highest) / sum};
+}
+
+/// logits [Q, C] of an image.
+std::vector<Candidate> candidates_of(const float* logits, const Shape& shape, ClassLoss loss) {
+  const std::int64_t queries = shape[0], classes = shape[1];
+  std::vector<Candidate> found;
+  for (std::int64_t q = 0; q < queries; ++q, logits += classes) {
+    if (loss == ClassLoss::softmax) {
+      found.push_back(likeliest(logits, classes, q));
+      continue;
+    }
+    for (std::int64_t c = 0; c < classes; ++c)
+      found.push_back({q, c, 1 / (1 + std::exp(-double{logits[c]}))});
+  }
+  rank(found);
+  return found;
+}
+
+/// (cx, cy, w, h) relative to the image -> corner and size in its pixels.
+ScoredBox box_in(ImageSize image, const float* box) {
+  const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
+  ScoredBox result{};
+  result.width = box[2] * width;
+  result.height = box[3] * height;
+  result.x = box[0] * width - result.width / 2;
+  result.y = box[1] * height - result.height / 2;
+  return result;
+}
+
+/// The size of an image of a batch without its padding.
+ImageSize unpadded_size(const Tensor& mask, std::int64_t row, ImageSize padded) {
+  if (!mask.defined()) return padded;
+  const float* const values = mask.data<float>() + row * padded.height * padded.width;
+  ImageSize size;
+  while (size.width < padded.width && values[size.width] > 0) ++size.width;
+  while (size.height < padded.height && values[size.height * padded.width] > 0) ++size.height;
+  return size;
+}
+
+bool hides_any(const Tensor& mask) {
+  const std::span<const float> values(mask.data<float>(), static_cast<std::size_t>(mask.numel()));
+  return std::find(values.begin(), values.end(), 0.0F) != values.end();
+}
+
+/// (x0, y0, x1, y1) in pixels -> (cx, cy, w, h) relative to the image, f64 [B, M, 4].
+Tensor relative(const Tensor& boxes, const Tensor& mask, const Tensor& images) {
+  Tensor result = empty(boxes.shape(), {DType::f64, {}});
+  const std::int64_t rows = boxes.size(0), most = boxes.size(1);
+  const float* from = boxes.data<float>();
+  double* to = result.data<double>();
+  for (std::int64_t b = 0; b < rows; ++b) {
+    const ImageSize size = unpadded_size(mask, b, {images.size(2), images.size(3)});
+    const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
+    for (std::int64_t i = 0; i < most; ++i, from += 4) {
+      const double x0 = from[0], y0 = from[1], x1 = from[2], y1 = from[3];
+      *to++ = (x0 + x1) / 2 / width;
+      *to++ = (y0 + y1) / 2 / height;
+      *to++ = (x1 - x0) / width;
+      *to++ = (y1 - y0) / height;
+    }
+  }
+  return result;
+}
+
+bool all_finite(const float* values, std::int64_t count) {
+  return std::all_of(values, values + count, [](float v) { return std::isfinite(v); });
+}
+
+/// The last layer's logits [B, Q, C] and boxes [B, Q, 4] on the CPU, f32.
+DetectorOutput last_layer(const DetectorOutput& output) {
+  const std::int64_t last = output.logits.size(0) - 1;
+  const auto read = read_together(
+      {ops::select(output.logits.detach(), 0, last), ops::select(output.boxes.detach(), 0, last)});
+  return {read[0].to(DType::f32).contiguous(), read[1].to(DType::f32).contiguous()};
+}
+
+/// Number of images of a batch with an output that is not finite.
+std::int64_t nonfinite_images(const DetectorOutput& last) {
+  std::int64_t count = 0;
+  const std::int64_t logits = last.logits.size(1) * last.logits.size(2),
+                     boxes = last.boxes.size(1) * last.boxes.size(2);
+  for (std::int64_t b = 0; b < last.logits.size(0); ++b) {
+    const bool finite = all_finite(last.logits.data<float>() + b * logits, logits) &&
+                        all_finite(last.boxes.data<float>() + b * boxes, boxes);
+    count += finite ? 0 : 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<std::vector<FoundObject>> detections_of(const DetectorOutput& output,
+                                                    ClassLoss class_loss, const Tensor& indices,
+                                                    const StoredSize& size_of, std::int64_t most) {
+  const DetectorOutput last = last_layer(output);
+  const std::int64_t queries = last.logits.size(1), classes = last.logits.size(2);
+  std::vector<std::vector<FoundObject>> all;
+  for (std::int64_t b = 0; b < last.logits.size(0); ++b) {
+    const std::int64_t image = indices.data<std::int64_t>()[b];
+    const ImageSize size = size_of(image);
+    std::vector<Candidate> found = candidates_of(last.logits.data<float>() + b * queries * classes,
+                                                 {queries, classes}, class_loss);
+    if (std::ssize(found) > most) found.resize(static_cast<std::size_t>(most));
+    std::vector<FoundObject>& detections = all.emplace_back();
+    for (const Candidate& candidate : found) {
+      ScoredBox box = box_in(size, last.boxes.data<float>() + (b * queries + candidate.query) * 4);
+      box.image = image;
+      box.category = candidate.label;
+      box.score = candidate.score;
+      detections.push_back({box, candidate.query});
+    }
+  }
+  return all;
+}
+
+bool is_finite(const DetectorOutput& output) {
+  const auto read = read_together({output.logits.detach(), output.boxes.detach()});
+  return std::all_of(read.begin(), read.end(), [](const Tensor& x) {
+    const Tensor values = x.to(DType::f32).contiguous();
+    return all_finite(values.data<float>(), values.numel());
+  });
+}
+
+Batch with_relative_boxes(Batch batch) {
+  const Tensor mask = batch.find("mask");
+  if (batch.find("boxes").defined()) {
+    batch.set({"boxes", relative(batch.at("boxes"), mask, batch.images), /*uploads=*/false});
+    for (const char* const name : {"box_labels", "box_count"})
+      batch.set({name, batch.at(name), /*uploads=*/false});
+  }
+  if (mask.defined() && !hides_any(mask))
+    std::erase_if(batch.others, [](const BatchMember& member) { return member.name == "mask"; });
+  return batch;
+}
+
+std::vector<Objects> objects_of(const Batch& batch) {
+  const Tensor boxes = batch.at("boxes"), labels = batch.at("box_labels");
+  const std::int64_t most = boxes.size(1);
+  std::vector<Objects> all;
+  for (std::int64_t b = 0; b < batch.size(); ++b) {
+    const std::int64_t count = batch.at("box_count").data<std::int64_t>()[b];
+    const std::int64_t* const label = labels.data<std::int64_t>() + b * most;
+    const double* const box = boxes.data<double>() + b * most * 4;
+    all.push_back({{label, label + count}, {box, box + 4 * count}});
+  }
+  return all;
+}
+
+FoundObjects find_objects(Detector& model, const std::shared_ptr<const Dataset>& dataset,
+                          const EvaluateOptions& options, const StoredSize& size_of) {
+  FoundObjects result;
+  const SetLossOptions loss_options = model.loss_options();
+  const auto measure = [&](const EvaluationBatch& batch) {
+    const Batch host = with_relative_boxes(batch.host);
+    Tensor mask = host.find("mask");
+    if (mask.defined()) mask = upload(mask, model.device());
+    const DetectorOutput output = model.forward(batch.there.images, mask, batch.ctx);
+    const std::int64_t nonfinite = nonfinite_images(last_layer(output));
+    if (nonfinite > 0) return nonfinite;  // neither matched nor ranked
+    if (host.find("boxes").defined()) {
+      const SetLoss loss = set_loss(output.logits, output.boxes, objects_of(host), loss_options);
+      result.loss += loss.total.item() * static_cast<double>(batch.host.size());
+    }
+    for (const auto& image :
+         detections_of(output, loss_options.class_loss, batch.host.indices, size_of))
+      result.objects.insert(result.objects.end(), image.begin(), image.end());
+    return nonfinite;
+  };
+  result.pass = evaluate_batches(model, dataset, options, measure);
+  return result;
+}
+
+AveragePrecision precision_of(const std::vector<FoundObject>& found,
+                              const std::shared_ptr<const Dataset>& dataset) {
+  const auto images = require_boxes(dataset, "average precision");
+  std::vector<std::int64_t> ids;
+  std::vector<TruthBox> truth;
+  for (std::int64_t i = 0; i < images->size(); ++i) {
+    ids.push_back(images->image_id(i));
+    for (const Annotation& a : images->annotations(i))
+      truth.push_back({ids.back(), a.label, a.x, a.y, a.width, a.height, a.area, a.crowd});
+  }
+  std::vector<ScoredBox> boxes;
+  boxes.reserve(found.size());
+  for (const FoundObject& object : found) {
+    boxes.push_back(object.where);
+    boxes.back().image = ids.at(static_cast<std::size_t>(object.where.image));
+  }
+  return average_precision(truth, boxes, images->category_ids(), ids);
+}
+
+}  // namespace fovea
