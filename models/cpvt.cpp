@@ -9,6 +9,7 @@
 #include "ops/view.h"
 
 namespace fovea {
+
 CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOptions options)
     : Classifier(std::move(info), seed, options),
       config_(c),

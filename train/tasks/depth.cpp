@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kImagesShown = 8;
+constexpr std::int64_t kDepthsShown = 8;
 constexpr std::size_t kLossSums = 2;  // the loss and its weight, before those of the measures
 
 /// Adds depths f64 [B, H, W] on the CPU in colours from 0 to `most`.
@@ -99,7 +99,7 @@ Scores DepthEstimation::scores(const ScoreSums& sums) const {
 std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Dataset>& dataset,
                                               const EvaluateOptions& options) const {
   EvaluateOptions few = options;
-  few.batch_size = std::min(kImagesShown, dataset->size());
+  few.batch_size = std::min(kDepthsShown, dataset->size());
   few.on_batch = [](std::int64_t) { return false; };
   std::optional<Image> picture;
   const auto show = [&](const EvaluationBatch& batch) {

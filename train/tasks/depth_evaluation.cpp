@@ -36,8 +36,8 @@ const DenseMap* find_map(const Sample& sample, std::string_view name) {
   return found == maps.end() ? nullptr : &*found;
 }
 
-void measure_row(const std::vector<DepthProtocol>& protocols, const DepthBaselines& baselines,
-                 const Batch& host, const Tensor& predicted, DepthResults& results) {
+void measure_batch(const std::vector<DepthProtocol>& protocols, const DepthBaselines& baselines,
+                   const Batch& host, const Tensor& predicted, DepthResults& results) {
   for (std::size_t i = 0; i < protocols.size(); ++i) {
     const Tensor depths = depths_of(host, protocols[i].source).to(DType::f64);
     DepthComparison& sums = results.protocols[i];
@@ -98,7 +98,7 @@ DepthResults evaluate_depth(DepthModel& model, const std::shared_ptr<const Datas
     results.loss_sum += read[0].item() * weight;
     results.loss_weight += weight;
     const Tensor predicted = read[1].to(DType::f64).contiguous();
-    measure_row(protocols, baselines, batch.host, predicted, results);
+    measure_batch(protocols, baselines, batch.host, predicted, results);
     return nonfinite_rows(ops::reshape(predicted, {batch.host.size(), -1}));
   };
   results.pass = evaluate_batches(model, dataset, options, measure);

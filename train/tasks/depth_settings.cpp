@@ -5,10 +5,10 @@
 namespace fovea {
 namespace {
 
-class Settings : public TaskSettings {
+class DepthSettings : public TaskSettings {
  public:
   [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override {
-    return std::make_unique<Settings>(*this);
+    return std::make_unique<DepthSettings>(*this);
   }
   [[nodiscard]] TaskKind kind() const override { return TaskKind::depth; }
   void add_fields(Fields& fields, TrainConfig&) override {
@@ -36,6 +36,6 @@ class Settings : public TaskSettings {
 
 }  // namespace
 
-std::unique_ptr<TaskSettings> depth_settings() { return std::make_unique<Settings>(); }
+std::unique_ptr<TaskSettings> depth_settings() { return std::make_unique<DepthSettings>(); }
 
 }  // namespace fovea
