@@ -108,8 +108,11 @@ TEST_CASE("a ray meets a sphere, a cylinder and a turned box where geometry says
   CHECK(cylinder.meet(down)->normal.y == 1);
   Piece box{.form = Piece::Form::box, .base = {0, 0, 4}, .half_x = 1, .half_z = 1, .height = 1};
   box.cosine = box.sine = std::sqrt(0.5);  // a corner ahead
-  REQUIRE(box.meet(ahead));
-  CHECK(box.meet(ahead)->t == doctest::Approx(4 - std::sqrt(2.0)));
+  const Ray beside{{0.1, 0.5, 0}, {0, 0, 1}};
+  REQUIRE(box.meet(beside));
+  CHECK(box.meet(beside)->t == doctest::Approx(4 - std::sqrt(2.0) + 0.1));
+  CHECK(box.meet(beside)->normal.x == doctest::Approx(std::sqrt(0.5)));
+  CHECK(box.meet(beside)->normal.z == doctest::Approx(-std::sqrt(0.5)));
   const Ray away{{0, 0.5, 0}, {0, 0, -1}};
   for (const Piece& piece : {sphere, cylinder, box}) CHECK_FALSE(piece.meet(away));
 }

@@ -15,12 +15,12 @@ DepthPicture row(const std::vector<double>& values) { return {values, 1, std::ss
 }  // namespace
 
 TEST_CASE("all measures of a picture") {
-  const std::vector<double> depth{2, 0, 4, 5}, predicted{3, 9, 4, 4};
+  const std::vector<double> depth{2, 0, 4, 5}, predicted{3.5, 9, 4, 4};
   const DepthMeasures m = measure_depth({}, row(predicted), row(depth)).measures();
-  CHECK(m[kRmse] == doctest::Approx(std::sqrt(2.0 / 3)));
-  CHECK(m[kImageRmse] == doctest::Approx(std::sqrt(2.0 / 3)));
-  CHECK(m[kAbsRel] == doctest::Approx((0.5 + 0 + 0.2) / 3));
-  CHECK(m[kLog10] == doctest::Approx((std::log10(1.5) + std::log10(1.25)) / 3));
+  CHECK(m[kRmse] == doctest::Approx(std::sqrt(3.25 / 3)));
+  CHECK(m[kImageRmse] == doctest::Approx(std::sqrt(3.25 / 3)));
+  CHECK(m[kAbsRel] == doctest::Approx((0.75 + 0 + 0.2) / 3));
+  CHECK(m[kLog10] == doctest::Approx((std::log10(1.75) + std::log10(1.25)) / 3));
   CHECK(m[kDelta1] == doctest::Approx(1.0 / 3));  // 5 / 4 is not below 1.25
   CHECK(m[kDelta2] == doctest::Approx(2.0 / 3));
   CHECK(m[kDelta3] == doctest::Approx(1));

@@ -86,7 +86,8 @@ TEST_CASE("depth estimation has the same bits, resumed and with any threads") {
 
 TEST_CASE("depth's evaluation adds up over parts of a data set") {
   for (const char* loss : {"l1", "scale_invariant"}) {
-    const auto model = tiny_depth_model(loss), train = drawn(8, 1);
+    const auto model = tiny_depth_model(loss);
+    const auto train = drawn(8, 1);
     check_halves(DepthEstimation(*model, {}, train.get()), drawn(24, 2),
                  depth_options().evaluation);
   }
