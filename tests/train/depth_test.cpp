@@ -38,6 +38,7 @@ std::shared_ptr<const Dataset> drawn(std::int64_t size, std::uint64_t seed) {
 TrainerOptions depth_options() {
   TrainerOptions options = seam_options();
   options.schedule.lr = 0.01;
+  options.evaluation.crop.crop_pct = 1;
   options.images.augment.crop_padding = 0;
   options.images.augment.jitter.brightness = 0.05;
   options.images.augment.jitter_probability = 0.5;

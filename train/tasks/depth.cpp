@@ -106,8 +106,8 @@ std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Datase
     const Tensor output = model_.forward(batch.there.images, batch.ctx);
     const Tensor predicted = output.to(Device{}).to(DType::f64).contiguous();
     const Tensor depths = depths_of(batch.host, DepthSource::filled).to(DType::f64);
-    const float most =
-        *std::max_element(depths.data<float>(), depths.data<float>() + depths.numel());
+    const std::vector<double> metres = depths.to_vector();
+    const double most = *std::max_element(metres.begin(), metres.end());
     std::vector<Image> pictures;
     for (std::int64_t b = 0; b < batch.host.size(); ++b) {
       const Tensor one = ops::slice(batch.host.images, 0, b, b + 1);
