@@ -7,6 +7,7 @@
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "apps/console.h"
+#include "apps/evaluate_depth.h"
 #include "apps/evaluate_detection.h"
 #include "apps/evaluate_request.h"
 #include "apps/progress_line.h"
@@ -199,6 +200,11 @@ int run(int argc, char** argv) {
     evaluate_detectors(request);
     return 0;
   }
+  if (request.task() == TaskKind::depth) {
+    evaluate_depths(request);
+    return 0;
+  }
+  require_no_protocol(request);
   const bool alone = request.is_alone();
   request.shape_bias.empty() ? evaluate_models(request, alone) : measure_shape_bias(request, alone);
   return 0;

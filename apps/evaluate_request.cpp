@@ -52,6 +52,10 @@ Fields fields_of(EvaluateRequest& r) {
       "shape-bias", &r.shape_bias,
       "measure whether shape or texture decides when they conflict: a folder of "
       "SHAPE/SHAPEn-TEXTUREm.png, or builtin: drawn images, for models of the builtin data set");
+  FieldGroup(fields, "Depth models")
+      .add("protocol", &r.protocol,
+           "protocols separated by commas (default: full), each of words joined by +: full or "
+           "eigen (crop), filled or raw, median (aligned), least=METRES, most=METRES");
   FieldGroup run(fields, "Run");
   run.add("output", &r.output,
           "folder for tables and figures (default: next to the weights; none for several models or "

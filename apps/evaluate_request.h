@@ -21,6 +21,7 @@ struct EvaluateRequest {
   std::optional<double> val_fraction;  ///< empty: as in the run
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
+  std::string protocol;  ///< of depth models, see parse_protocols(); empty: the usual one
   std::int64_t batch_size = 128, workers = 2, threads = 0;
 
   /// The comma-separated values of --img-size; "" is the model's own size.

@@ -5,6 +5,7 @@
 #include "apps/cli.h"
 #include "apps/loading.h"
 #include "apps/pictures.h"
+#include "apps/predict_depth.h"
 #include "apps/predict_detection.h"
 #include "apps/predictions.h"
 #include "base/files.h"
@@ -39,7 +40,8 @@ Fields fields_of(Request& r) {
   FieldGroup output(fields, "Output");
   output.number("topk", &r.topk, "classes to show per picture", {1, 1e6});
   output.choice("format", &r.format, "output format", {"text", "csv", "json"});
-  output.add("output", &r.output, "file to write (default: standard output)");
+  output.add("output", &r.output,
+             "file to write (default: standard output); of a depth model, folder (predictions)");
   output.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
   output.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   FieldGroup objects(fields, "Detectors");
@@ -179,6 +181,10 @@ int predict(int argc, char** argv) {
   const PictureList list = list_pictures(arguments, std::cin);
 
   LoadedModel trained = load_trained(request.load);
+  if (trained.model->info().task == TaskKind::depth) {
+    const std::string folder = request.output.empty() ? "predictions" : request.output;
+    return predict_depths(trained, list, options_of(request, trained), folder);
+  }
   require_classes(trained);
   check_request(request, trained);
   const std::string named_by = name_classes(request.class_map, trained);

@@ -119,7 +119,12 @@ def make_subject(command):
         size = TIMM_SIZES[workload]
         model = VisionTransformer(embed_dim=192, depth=12, mlp_ratio=4, drop_path_rate=0.0, **size)
         return classification(model, [3, size["img_size"], size["img_size"]], model.num_classes, command)
-    from peer_models import dit, mae, vae
+    from peer_models import depth, dit, mae, vae
+    if workload in depth.SIZES:
+        config = depth.settings(workload)
+        model = depth.Depth(config)
+        target = (1 + 8 * torch.rand(command["batch"], *config["img_size"])).to(torch.device(command["device"]))
+        return Subject(model, [3, *config["img_size"]], model, lambda images: depth.loss(config, model(images), target))
     if workload in mae.SIZES:
         config = mae.settings(workload)
         model = mae.MAE(config)
@@ -136,7 +141,8 @@ def make_subject(command):
     if workload == "detr_resnet50_480x640":
         from peer_models import detr
         return detr.subject(Subject, command, [3, 480, 640])
-    known = ", ".join(OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES) + ", detr_resnet50_480x640"
+    known = ", ".join(
+        OWN_CLASSIFIERS | TIMM_SIZES | mae.SIZES | dit.SIZES | vae.SIZES | depth.SIZES) + ", detr_resnet50_480x640"
     raise SystemExit(f"peer: no workload {workload}; known: {known}")
 
 

@@ -91,6 +91,9 @@ Batch random_batch(const ModelInfo& info, std::int64_t count) {
     batch.indices.data<std::int64_t>()[i] = i;
   }
   if (info.task == TaskKind::detection) add_random_boxes(batch, info);
+  if (info.task == TaskKind::depth) {
+    batch.set("depth", rand_uniform({count, 1, info.img_size[0], info.img_size[1]}, {1, 9}, {6}));
+  }
   return batch;
 }
 
@@ -153,6 +156,8 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"mae_vit_base_patch16", "infer", "f32", 8},
       {"mae_pit_tiny_32", "train", "f32", 8},
       {"mae_pit_tiny_32", "infer", "f32", 8},
+      {"depth_pit_small_48x64", "train", "f32", 1},
+      {"depth_pit_small_48x64", "infer", "f32", 1},
       {"dit_s_2", "train", "f32", 8},
       {"dit_s_2", "infer", "f32", 8},
       {"vae_f8", "decode", "f32", 1},

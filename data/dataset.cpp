@@ -23,6 +23,7 @@
 #include "data/sources/latents.h"
 #include "data/sources/nyu_depth.h"
 #include "data/sources/pack.h"
+#include "data/sources/rooms.h"
 #include "data/sources/scenes.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
@@ -65,6 +66,10 @@ Opened open_cifar(const DatasetOptions& options, Split split) {
 Opened open_builtin(const DatasetOptions& options, Split split) {
   const BuiltinOptions builtin{.seed = options.seed};
   return under_class_map(std::make_shared<Builtin>(split, builtin), options);
+}
+
+Opened open_rooms(const DatasetOptions& options, Split split) {
+  return std::make_shared<Rooms>(split, RoomsOptions{.seed = options.seed});
 }
 
 /// Boxes have categories with names of their own.
@@ -126,6 +131,7 @@ ImageTargets checked(ImageTargets targets, ImageSize image, const std::string& n
 constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
                                                  {"cifar10", open_cifar<CifarKind::cifar10>},
                                                  {"cifar100", open_cifar<CifarKind::cifar100>},
+                                                 {"rooms", open_rooms},
                                                  {"auto", open_detected},
                                                  {"folder", open_files<ImageFolder>},
                                                  {"tar", open_files<TarShards>},

@@ -126,6 +126,8 @@ void check_dit(Case& c);
 [[nodiscard]] nlohmann::json dit_config_of(nlohmann::json config);
 void check_vae(Case& c);
 [[nodiscard]] StepLoss vae_loss(Case& c, const TrainingCase& training, Model& model);
+void check_depth(Case& c);
+[[nodiscard]] StepLoss depth_loss_of_steps(Case& c, const TrainingCase& training, Model& model);
 void check_detector(Case& c);
 [[nodiscard]] StepLoss detector_loss(Case& c, const TrainingCase& training, Model& model);
 /// The loss of any task.

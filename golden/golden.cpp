@@ -25,6 +25,7 @@ constexpr std::array kTasks{
     TaskRow{TaskKind::masked_autoencoding, check_mae, mae_loss},
     TaskRow{TaskKind::diffusion, check_dit, dit_loss},
     TaskRow{TaskKind::autoencoding, check_vae, vae_loss},
+    TaskRow{TaskKind::depth, check_depth, depth_loss_of_steps},
     TaskRow{TaskKind::detection, check_detector, detector_loss},
 };
 

@@ -9,23 +9,13 @@
 #include "ops/view.h"
 
 namespace fovea {
-namespace {
-
-std::vector<Peg> make_pegs(const Scope& s, const CPVTConfig& c) {
-  std::vector<Peg> pegs;
-  const std::int64_t count = std::ssize(c.peg_positions) * c.peg_stack;
-  for (std::int64_t j = 0; j < count; ++j) pegs.emplace_back(s / j, c.peg, c.encoder.embed_dim);
-  return pegs;
-}
-
-}  // namespace
 
 CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOptions options)
     : Classifier(std::move(info), seed, options),
       config_(c),
       embed_(top(), c.tokens, c.image.grid(), c.encoder.embed_dim),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim),
-      pegs_(make_pegs(at("pos_block", Role::position_encoding), c)),
+      pegs_(at("pos_block", Role::position_encoding), c.pegs, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
       norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm_eps),
       head_(at("head", Role::head), c.encoder.embed_dim, {c.num_classes}) {}
@@ -40,11 +30,11 @@ ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
 EmbeddedTokens CPVT::encode(const Tensor& images, Context& ctx) const {
   const Tensor patches = patch_embed_.any_size(images, ctx);              // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, L, D]
-  x = encode_positions(-1, x, where.grid, ctx);                           // [B, L, D]
+  x = pegs_(-1, x, where.grid, ctx);                                      // [B, L, D]
   ctx.show("feat/embed", x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    x = blocks_[i](x, ctx, where);                                           // [B, L, D]
-    x = encode_positions(static_cast<std::int64_t>(i), x, where.grid, ctx);  // [B, L', D]
+    x = blocks_[i](x, ctx, where);                                // [B, L, D]
+    x = pegs_(static_cast<std::int64_t>(i), x, where.grid, ctx);  // [B, L', D]
   }
   return {x, where};
 }
@@ -58,18 +48,6 @@ PatchTokens CPVT::patch_tokens(const Tensor& images, Context& ctx) {
 Tensor CPVT::pool(const Tensor& x, const TokenGrid& grid) const {
   if (config_.global_pool == Pooling::token) return norm_(ops::select(x, 1, 0));
   return ops::mean(norm_(ops::slice(x, 1, grid.prefix, x.size(1))), {1});
-}
-
-/// Applies the PEGs after block `after`: [B, L, D] -> [B, L', D]. Updates `grid` to their output.
-Tensor CPVT::encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
-                              const Context& ctx) const {
-  for (std::size_t j = 0; j < pegs_.size(); ++j) {
-    if (config_.peg_positions[j / static_cast<std::size_t>(config_.peg_stack)] != after) continue;
-    x = pegs_[j](x, grid);
-    grid = config_.peg.output(grid);
-    if (ctx.tap) ctx.show("peg/" + std::to_string(j), x);
-  }
-  return x;
 }
 
 TokenInfo CPVT::tokens() const {

@@ -7,22 +7,19 @@
 #include <optional>
 #include <vector>
 
-#include "models/layers/peg.h"
+#include "models/layers/peg_stack.h"
 #include "models/vit.h"
 
 namespace fovea {
 
-/// Members have the names of the configuration keys.
+/// Members have the names of the configuration keys; those of `pegs` begin with peg_.
 struct CPVTConfig {
   PatchConfig image;
   EncoderConfig encoder;
   std::int64_t num_classes = 1000;
   TokenEmbeddingConfig tokens{.pos_embed = PosEmbed::none};  ///< positions added before any PEG
   Pooling global_pool = Pooling::token;
-  /// Ascending block indices, each followed by a PEG; -1: before all.
-  std::vector<std::int64_t> peg_positions{0};
-  std::int64_t peg_stack = 1;  ///< number of consecutive PEGs at each position
-  PegConfig peg;
+  PegStackConfig pegs{.positions = {0}, .peg = {}};
 };
 
 /// Strict, like read_vit_config().
@@ -42,14 +39,12 @@ class CPVT : public Classifier {
 
  private:
   [[nodiscard]] EmbeddedTokens encode(const Tensor& images, Context& ctx) const;
-  [[nodiscard]] Tensor encode_positions(std::int64_t after, Tensor x, TokenGrid& grid,
-                                        const Context& ctx) const;
   [[nodiscard]] Tensor pool(const Tensor& x, const TokenGrid& grid) const;
 
   CPVTConfig config_;
   TokenEmbedding embed_;
   PatchEmbed patch_embed_;
-  std::vector<Peg> pegs_;  ///< ordered by position, peg_stack at each
+  PegStack pegs_;
   std::vector<Block> blocks_;
   Norm norm_;
   ClassHead head_;

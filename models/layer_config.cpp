@@ -1,6 +1,7 @@
 // Reading and writing the settings shared by several model families as JSON.
 #include "models/layer_config.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace fovea {
@@ -162,6 +163,47 @@ void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {
 void write_pooling(json& config, bool class_token, Pooling global_pool) {
   config["class_token"] = class_token;
   config["global_pool"] = name_of(global_pool);
+}
+
+void read_pegs(ConfigReader& r, PegStackConfig& c) {
+  r.read("peg_positions", c.positions);
+  std::sort(c.positions.begin(), c.positions.end());
+  r.read("peg_stack", c.stack, 1, 1000);
+  r.read("peg_kernel", c.peg.kernel, 1, 1001);
+  r.read_choice("peg_padding", c.peg.padding);
+  r.read_choice("peg_conv", c.peg.conv);
+  r.read("peg_residual", c.peg.residual);
+  r.read("peg_frozen", c.peg.frozen);
+  r.read_choice("peg_init", c.peg.init);
+}
+
+void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
+                const EncoderConfig& encoder) {
+  check(c.peg.kernel % 2 == 1, where, ": peg_kernel: got ", c.peg.kernel,
+        ", expected an odd number");
+  for (std::size_t i = 0; i < c.positions.size(); ++i) {
+    const std::int64_t position = c.positions[i];
+    check(position >= -1 && position < encoder.depth, where, ": peg_positions: got ", position,
+          ", expected -1 to ", encoder.depth - 1, ", the last block");
+    check(i == 0 || position != c.positions[i - 1], where, ": peg_positions: got ", position,
+          " twice; peg_stack puts several PEGs in a row");
+  }
+  if (c.peg.padding == PegPadding::zero) return;
+  const auto pegs = std::ssize(c.positions) * c.stack;
+  const auto [height, width] = image.grid();
+  check(std::min(height, width) > 2 * c.peg.margin() * pegs, where, ": ", pegs, " PEGs of kernel ",
+        c.peg.kernel, " without padding leave nothing of a grid of ", height, "x", width);
+}
+
+void write_pegs(json& config, const PegStackConfig& c) {
+  config["peg_positions"] = c.positions;
+  config["peg_stack"] = c.stack;
+  config["peg_kernel"] = c.peg.kernel;
+  config["peg_padding"] = name_of(c.peg.padding);
+  config["peg_conv"] = name_of(c.peg.conv);
+  config["peg_residual"] = c.peg.residual;
+  config["peg_frozen"] = c.peg.frozen;
+  config["peg_init"] = name_of(c.peg.init);
 }
 
 }  // namespace fovea

@@ -7,6 +7,7 @@
 #include "models/config_reader.h"
 #include "models/layers/block.h"
 #include "models/layers/patch_embed.h"
+#include "models/layers/peg_stack.h"
 #include "models/layers/pooling.h"
 #include "models/layers/pos_embed.h"
 
@@ -22,6 +23,8 @@ void read_encoder(ConfigReader& r, EncoderConfig& c);
 void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c);
 /// Reads class_token, global_pool.
 void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool);
+/// Reads peg_positions (sorted), peg_stack, peg_kernel, peg_padding and so on.
+void read_pegs(ConfigReader& r, PegStackConfig& c);
 /// Throws unless the image divides into whole patches, the width into whole heads, and the parts of
 /// a block fit together.
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c);
@@ -29,11 +32,15 @@ void check_sizes(const std::string& where, const PatchConfig& image, const Encod
 void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c);
 /// Throws if the head is to read a class token that the model does not have.
 void check_pooling(const std::string& where, bool class_token, Pooling global_pool);
+/// Throws if a kernel has no centre, a position is no block, or PEGs without padding leave no grid.
+void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
+                const EncoderConfig& encoder);
 
 void write_image(nlohmann::json& config, const PatchConfig& c);
 void write_widths(nlohmann::json& config, const EncoderConfig& c);
 void write_encoder(nlohmann::json& config, const EncoderConfig& c);
 void write_positions(nlohmann::json& config, PosEmbed pos_embed, const EncoderConfig& c);
 void write_pooling(nlohmann::json& config, bool class_token, Pooling global_pool);
+void write_pegs(nlohmann::json& config, const PegStackConfig& c);
 
 }  // namespace fovea

@@ -190,6 +190,10 @@ const std::vector<NameRow>& rows() {
        .patch = kNoPatch,
        .image = 256,
        .customary = {"f4", "f8"}},
+      {.family = "depth",
+       .encoders = {"vit", "pit", "cpvt"},
+       .customary = {"{vit_small_patch2,pit_small}_48x64", "{vit_tiny_patch2,pit_tiny}_24x32",
+                     "cpvt_{tiny,small}_peg0_{patch4_48x64,patch2_24x32}"}},
       {.family = "detr",
        .sizes = detector_sizes(),
        .is_size_whole = true,
@@ -292,6 +296,7 @@ json read_encoder(const NameRow& row, const std::string& encoder) {
   check(std::find(row.encoders.begin(), row.encoders.end(), family) != row.encoders.end(),
         "model: ", row.family, "_", encoder, ": the encoder is a ", joined(row.encoders, " or "));
   config.erase("global_pool");  // an encoder does not pool
+  if (family == "cpvt") config["pos_embed"] = "none";
   return config;
 }
 

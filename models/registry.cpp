@@ -13,6 +13,7 @@
 #include "models/cpvt.h"
 #include "models/deformable_detr.h"
 #include "models/deit.h"
+#include "models/depth_transformer.h"
 #include "models/detr.h"
 #include "models/dit.h"
 #include "models/linear_model.h"
@@ -96,6 +97,11 @@ std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
   return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
+std::unique_ptr<Model> build_depth(const json& config, const Request& r) {
+  const DepthConfig c = read_depth_config(config);
+  return std::make_unique<DepthTransformer>(info_of(r, to_json(c)), c, r.seed, r.options);
+}
+
 std::unique_ptr<Model> build_detr(const json& config, const Request& r) {
   const DetrConfig c = read_detr_config(config);
   return std::make_unique<Detr>(info_of(r, to_json(c)), c, r.seed, r.options);
@@ -127,6 +133,7 @@ const std::vector<Family>& families() {
                                        {"mae", TaskKind::masked_autoencoding, build_mae},
                                        {"dit", TaskKind::diffusion, build_dit},
                                        {"vae", TaskKind::autoencoding, build_vae},
+                                       {"depth", TaskKind::depth, build_depth},
                                        {"detr", TaskKind::detection, build_detr},
                                        {"ddetr", TaskKind::detection, build_ddetr},
                                        {"linear", TaskKind::classification, build_linear}};

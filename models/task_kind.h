@@ -6,7 +6,14 @@
 namespace fovea {
 
 /// A training task.
-enum class TaskKind { classification, masked_autoencoding, diffusion, autoencoding, detection };
+enum class TaskKind {
+  classification,
+  masked_autoencoding,
+  diffusion,
+  autoencoding,
+  detection,
+  depth
+};
 
 /// Noun for a model of that task, such as "a classifier".
 [[nodiscard]] constexpr std::string_view noun_of(TaskKind task) {
@@ -19,6 +26,8 @@ enum class TaskKind { classification, masked_autoencoding, diffusion, autoencodi
       return "a diffusion model";
     case TaskKind::autoencoding:
       return "an image autoencoder";
+    case TaskKind::depth:
+      return "a depth model";
     case TaskKind::detection:
       return "a detector";
   }

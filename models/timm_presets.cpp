@@ -50,7 +50,7 @@ const std::map<std::string, const char*>& groups() {
 
 /// Where names differ in patch and image only, but not all settings are equal, the first row also
 /// holds for sizes that timm does not have.
-const std::vector<TimmRow>& rows() {
+const std::vector<TimmRow>& timm_rows() {
   static const std::vector<TimmRow> all{
       {"aimv2_large_patch14_{224,336,448}", 1024, 24, 8, "aimv2 mlp_ratio=2.75"},
       {"aimv2_huge_patch14_{224,336,448}", 1536, 24, 12, "aimv2 mlp_ratio=2.6667"},
@@ -225,7 +225,7 @@ const std::map<std::string, const TimmRow*>& rows_by_name() {
   static const std::map<std::string, const TimmRow*> all = [] {
     std::map<std::string, const TimmRow*> table;
     json ignored;
-    for (const TimmRow& row : rows()) {
+    for (const TimmRow& row : timm_rows()) {
       for (const std::string& name : expand_braces(row.names)) {
         table.emplace(name, &row);
         table.emplace(form_of(name, ignored), &row);  // the first row of a form stays
@@ -240,7 +240,7 @@ const std::map<std::string, const TimmRow*>& rows_by_name() {
 
 std::vector<std::string> timm_preset_names() {
   std::vector<std::string> names;
-  for (const TimmRow& row : rows()) {
+  for (const TimmRow& row : timm_rows()) {
     for (std::string& name : expand_braces(row.names)) names.push_back(std::move(name));
   }
   return names;

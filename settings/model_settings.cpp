@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "depth/loss.h"
 #include "models/config_reader.h"
 #include "models/detector_config.h"
 #include "models/layers/peg.h"
@@ -22,8 +23,24 @@ using nlohmann::json;
 
 enum class Kind { value, size, list, yes_no, object, more_settings };
 
+/// A set of tasks.
+class Tasks {
+ public:
+  constexpr Tasks(TaskKind task) : bits_(1U << static_cast<unsigned>(task)) {}
+  constexpr Tasks(std::nullopt_t) : bits_(~0U) {}  ///< all
+  constexpr Tasks operator|(Tasks other) const { return Tasks(bits_ | other.bits_); }
+  [[nodiscard]] constexpr bool contains(TaskKind task) const {
+    return (bits_ & Tasks(task).bits_) != 0;
+  }
+
+ private:
+  constexpr explicit Tasks(unsigned bits) : bits_(bits) {}
+
+  unsigned bits_;
+};
+
 struct Row {
-  std::optional<TaskKind> task;  ///< task of the models with this flag; empty: all tasks
+  Tasks tasks;  ///< tasks of the models with this flag
   const char* group;
   const char* flag;
   Kind kind;
@@ -35,6 +52,8 @@ constexpr auto kClassifiers = TaskKind::classification;
 constexpr auto kAutoencoders = TaskKind::masked_autoencoding;
 constexpr auto kVaes = TaskKind::autoencoding;
 constexpr auto kDiffusion = TaskKind::diffusion;
+constexpr auto kDepth = TaskKind::depth;
+constexpr Tasks kTransformers = Tasks(TaskKind::classification) | Tasks(TaskKind::depth);
 constexpr auto kDetectors = TaskKind::detection;
 constexpr std::nullopt_t kAll = std::nullopt;
 
@@ -45,7 +64,7 @@ constexpr Row kRows[] = {
     {kAll, "Model", "depth", Kind::value, "number of blocks"},
     {kAll, "Model", "num-heads", Kind::value, "attention heads"},
     {kAll, "Model", "mlp-ratio", Kind::value, "hidden width of the MLP divided by the token width"},
-    {kClassifiers, "Model", "class-token", Kind::yes_no, "use a class token"},
+    {kTransformers, "Model", "class-token", Kind::yes_no, "use a class token"},
     {kClassifiers, "Model", "global-pool", Kind::value, "input of the head", names_of<Pooling>},
     {kClassifiers, "Model", "head-batch-norm", Kind::yes_no,
      "ViT: batch-normalise the input of the head"},
@@ -53,7 +72,7 @@ constexpr Row kRows[] = {
      names_of<PosEmbed>},
     {kClassifiers, "Model", "pos-embed-qk-first", Kind::yes_no,
      "ViT, CPVT: add it to block 0's queries and keys only"},
-    {kClassifiers, "Model", "irpe", Kind::yes_no,
+    {kTransformers, "Model", "irpe", Kind::yes_no,
      "ViT, CPVT: contextual relative positions on the keys"},
     {kAll, "Model", "model-args", Kind::more_settings, "more model settings, as a JSON object"},
     {kAutoencoders, "MAE", "mask-ratio", Kind::value,
@@ -74,6 +93,9 @@ constexpr Row kRows[] = {
     {kDiffusion, "DiT", "learn-sigma", Kind::yes_no, "also predict variances"},
     {kDiffusion, "DiT", "class-dropout-prob", Kind::value,
      "share of the labels dropped in training, for guidance; 0: no null class"},
+    {kDepth, "Depth", "loss", Kind::value,
+     "loss, and the form of the outputs that it needs: metres, or positive metres",
+     names_of<DepthLoss>},
     {kDetectors, "Detector", "backbone", Kind::value,
      "resnet, or the model name of a ViT, CPVT or PerViT, whose patch tokens become the map"},
     {kDetectors, "Detector", "backbone-args", Kind::object,
@@ -110,16 +132,16 @@ constexpr Row kRows[] = {
     {kDetectors, "Detector", "dec-n-points", Kind::value, "and in the decoder"},
     {kDetectors, "Detector", "focal-alpha", Kind::value,
      "Deformable DETR: weight of the objects' own classes in the focal loss"},
-    {kClassifiers, "CPVT", "peg-positions", Kind::list,
+    {kTransformers, "CPVT", "peg-positions", Kind::list,
      "PEGs after these blocks, -1: before the first"},
-    {kClassifiers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
-    {kClassifiers, "CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
-    {kClassifiers, "CPVT", "peg-padding", Kind::value, "padding; without it the grid shrinks",
+    {kTransformers, "CPVT", "peg-stack", Kind::value, "PEGs in a row at each position"},
+    {kTransformers, "CPVT", "peg-kernel", Kind::value, "side of the kernel, odd"},
+    {kTransformers, "CPVT", "peg-padding", Kind::value, "padding; without it the grid shrinks",
      names_of<PegPadding>},
-    {kClassifiers, "CPVT", "peg-conv", Kind::value, "kind of convolution", names_of<PegConv>},
-    {kClassifiers, "CPVT", "peg-residual", Kind::yes_no, "PEG(x) = conv(x) + x"},
-    {kClassifiers, "CPVT", "peg-frozen", Kind::yes_no, "do not train the PEGs"},
-    {kClassifiers, "CPVT", "peg-init", Kind::value, "initial values", names_of<PegInit>},
+    {kTransformers, "CPVT", "peg-conv", Kind::value, "kind of convolution", names_of<PegConv>},
+    {kTransformers, "CPVT", "peg-residual", Kind::yes_no, "PEG(x) = conv(x) + x"},
+    {kTransformers, "CPVT", "peg-frozen", Kind::yes_no, "do not train the PEGs"},
+    {kTransformers, "CPVT", "peg-init", Kind::value, "initial values", names_of<PegInit>},
     {kClassifiers, "PerViT", "emb-dims", Kind::list, "width of each stage"},
     {kClassifiers, "PerViT", "depths", Kind::list, "blocks of each stage"},
     {kClassifiers, "PerViT", "convstem-dims", Kind::list, "channels of the convolutional stem"},
@@ -215,7 +237,7 @@ void ModelSettings::add_fields(Fields& fields) {
 
 void ModelSettings::add_fields(Fields& fields, TaskKind task) {
   for (const Row& row : kRows) {
-    if (row.task.value_or(task) == task) add_field(fields, row, &(*this)[key_of(row)]);
+    if (row.tasks.contains(task)) add_field(fields, row, &(*this)[key_of(row)]);
   }
 }
 

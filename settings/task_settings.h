@@ -28,7 +28,7 @@ class TaskSettings {
   virtual void check(const TrainConfig& config) const = 0;
   /// Description of the values that a run logs.
   [[nodiscard]] virtual TaskInfo info(const TrainConfig& config) const = 0;
-  /// Makes the task for training on `images`, which must outlive the call; `images` may be null if
+  /// Makes the task for training on `images`, which must outlive the task; `images` may be null if
   /// no loss will be computed. Requires a successful check().
   [[nodiscard]] virtual std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
                                                          const Dataset* images) const = 0;

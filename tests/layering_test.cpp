@@ -68,14 +68,15 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"ops", {"base", "engine"}},
       {"diffusion", {"base", "engine", "ops"}},
       {"detection", {"base", "engine", "ops"}},
+      {"depth", {"base", "engine", "ops"}},
       {"data", {"base", "engine", "formats"}},
-      {"models", {"base", "engine", "formats", "ops", "detection"}},
+      {"models", {"base", "engine", "formats", "ops", "detection", "depth"}},
       {"figures", {"base", "engine", "data"}},
-      {"optim", {"base", "engine", "ops", "models"}},
+      {"optim", {"base", "engine", "ops", "depth", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "formats", "ops", "diffusion", "detection", "data", "models",
-                    "figures", "optim"});
+    besides.insert({"base", "engine", "formats", "ops", "diffusion", "detection", "depth", "data",
+                    "models", "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
@@ -419,7 +420,8 @@ TEST_CASE("a task is named by its own files, its row, its program, and what show
   const std::map<std::string, std::string> programs{
       {"masked_autoencoding", "train_mae"},
       {"diffusion", "(train_diffusion|sample.*|loading)"},
-      {"detection", "(train_detection|evaluate|predict)"}};
+      {"detection", "(train_detection|evaluate|predict)"},
+      {"depth", "(train_depth|evaluate|predict)"}};
   for (const auto& entry : programs) {
     const std::string task = entry.first, program = entry.second;
     for (const std::string& path : product_files_with(files, "TaskKind::" + task)) {

@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs")
 from small_data import small_cifar, small_coco  # noqa: E402
 from tiny_training import tiny_model  # noqa: E402
 
+ROOMS = ["--dataset", "rooms", "--fraction", "0.005"]
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
 VAE = ["--block-out-channels", "4,8", "--layers-per-block", "1", "--norm-num-groups", "2", "--img-size", "8"]
@@ -83,7 +84,7 @@ def check_predict(checks, model, picture):
 
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on a few pictures."""
-    checks.run(program, "--dataset", "cifar10", "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
+    checks.run(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
                "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"
     return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
@@ -142,6 +143,7 @@ def main():
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
         check_training(checks, "train_vae", "vae_f4_32", *VAE)
         check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
+        check_training(checks, "train_depth", "depth_cpvt_tiny_peg0_patch8_24x32", *SMALL)
         check_evaluate(checks, "train_cifar")
         check_detection(checks)
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")

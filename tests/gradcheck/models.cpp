@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
 #include "models/classifier.h"
+#include "models/depth_model.h"
 #include "models/detector.h"
 #include "models/dit.h"
 #include "models/layers/block.h"
@@ -153,6 +154,12 @@ json tiny(const std::string& family, json changes) {
   return config;
 }
 
+json tiny_depth(const json& changes) {
+  json config = tiny("depth", changes);
+  config.erase("num_classes");
+  return config;
+}
+
 json tiny_vae() {
   return {{"family", "vae"},      {"img_size", {4, 4}},    {"block_out_channels", {2, 4}},
           {"latent_channels", 2}, {"layers_per_block", 1}, {"norm_num_groups", 2}};
@@ -283,6 +290,13 @@ std::vector<ModelCase> model_cases() {
                                                                      {"class_dropout_prob", 0},
                                                                      {"pos_embed", "learned"}})},
       {"encoder and decoder of two levels", tiny_vae()},
+      {"depths of patches, learned positions", tiny_depth(json::object())},
+      {"positive depths of pixels, a PEG, no class token",
+       tiny_depth({{"class_token", false},
+                   {"patch_size", 1},
+                   {"pos_embed", "none"},
+                   {"peg_positions", {0}},
+                   {"loss", "scale_invariant"}})},
   };
 }
 
@@ -331,6 +345,15 @@ Tensor detection_loss(Detector& detector, const Tensor& images, Context& ctx) {
   return part(out.logits, 1).to(out.boxes.dtype()) + part(out.boxes, 2);
 }
 
+/// The loss of depths from 6 to 9 m with unknown pixels, far from the kink of l1.
+Tensor depth_loss_of(DepthModel& model, const Tensor& images, Context& ctx) {
+  const Tensor depths = model.forward(images, ctx);
+  const Tensor target = rand_uniform(depths.shape(), {6, 9}, {9}, images.options());
+  const Tensor noise = rand_uniform(depths.shape(), {0, 1}, {10}, images.options());
+  const Tensor known = ops::greater(noise, full({1}, 0.2, images.options()));
+  return depth_loss(model.loss(), depths, target * known.to(images.dtype()));
+}
+
 /// What training makes small. A masked autoencoder's noise is always the same.
 Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
   if (model.info().task == TaskKind::classification) {
@@ -348,6 +371,9 @@ Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
     const Tensor noise = rand_normal(mean.shape(), {0, 1}, {5}, images.options());
     const Tensor output = vae.decode(draw_latents(moments, noise), ctx);
     return reconstruction_error(images, output) + latent_divergence(moments) * 0.1;
+  }
+  if (model.info().task == TaskKind::depth) {
+    return depth_loss_of(model_as<DepthModel>(model), images, ctx);
   }
   const Mae& mae = model_as<Mae>(model);
   const Shape noise{images.size(0), mae.config().image.patches()};

@@ -9,6 +9,7 @@
 #include "engine/copy.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
+#include "models/depth_model.h"
 #include "models/dit.h"
 #include "models/mae.h"
 #include "models/model_as.h"
@@ -54,6 +55,13 @@ json tiny_dit(const json& more = json::object()) {
   return config;
 }
 
+json tiny_depth(const json& more = json::object()) {
+  json config = tiny("depth");
+  config.erase("num_classes");
+  config.update(more);
+  return config;
+}
+
 /// One of each kind, and of each way through the code.
 std::vector<json> model_configs() {
   return {tiny("vit"),
@@ -95,6 +103,8 @@ std::vector<json> model_configs() {
           tiny("deit", {{"distilled", false}}),
           tiny_mae(),
           tiny_mae({{"norm_pix_loss", true}, {"drop_path", 0.1}, {"pos_embed", "learned"}}),
+          tiny_depth({{"drop_path", 0.1}, {"reg_tokens", 2}, {"no_embed_class", true}}),
+          tiny_depth({{"peg_positions", {-1, 0}}, {"loss", "scale_invariant"}}),
           tiny_dit(),
           tiny_dit({{"learn_sigma", false}, {"class_dropout_prob", 0}, {"pos_embed", "learned"}}),
           {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
@@ -142,6 +152,11 @@ Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
     return loss_of(model_as<Mae>(model), batch, ctx);
   }
   if (model.info().task == TaskKind::diffusion) return loss_of(model_as<Dit>(model), batch, ctx);
+  if (model.info().task == TaskKind::depth) {
+    auto& depth = model_as<DepthModel>(model);
+    const Tensor depths = depth.forward(batch.images, ctx);
+    return depth_loss(depth.loss(), depths, rand_uniform(depths.shape(), {1, 2}, {6}));
+  }
   const ClassifierOutput out = model_as<Classifier>(model).forward(batch.images, ctx);
   const Tensor loss = ops::cross_entropy(out.logits, batch.labels);
   if (!out.logits_dist.defined()) return loss;
@@ -192,7 +207,8 @@ TEST_CASE("eight images are learned by heart") {
   for (const json& config :
        {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("cpvt"), tiny_pervit(), tiny("deit"),
         tiny_mae({{"embed_dim", 48}, {"decoder_embed_dim", 48}}),
-        tiny_dit({{"embed_dim", 96}, {"patch_size", 1}})}) {
+        tiny_dit({{"embed_dim", 96}, {"patch_size", 1}}),
+        tiny_depth({{"embed_dim", 48}, {"patch_size", 2}})}) {
     const auto model = make_model_from_config(config, 1);
     const Batch batch(*model);
     Optimizer optimizer(model->store(), {});

@@ -92,6 +92,13 @@ OWN_FLAGS = {
                         (["--sampler", "euler"], "ddpm"), (["--eta", "2"], "--eta"), (["--cfg-scale", "nan"], "cfg-scale"),
                         (["--cfg-channels", "0"], "all"), (["--class-dropout-prob", "2"], "class_dropout_prob"),
                         (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
+    "train_depth": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
+                    (["--model", "depth_vit_tinny_patch8_24x32"], "depth_vit_tiny"), (["--mask-ratio", "0.5"], "mask"),
+                    (["--model", "depth_pervit_tiny_32"], "the encoder is a"), (["--loss", "l2"], "l1, scale_invariant"),
+                    (["--protocol", "egen"], "full, eigen"), (["--protocol", "least=5+most=2"], "least < most"),
+                    (["--protocol", "raw"], "no raw depth"), (["--dataset", "builtin"], "have no depth"),
+                    (["--peg-padding", "none", "--peg-positions", "0"], "a token for each patch"),
+                    (["--img-size", "20x32"], "not divisible by patch_size 8"), (["--global-pool", "avg"], "global")],
     "train_detection": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
                         (["--model", "detr_resnet51"], "did you mean detr_resnet50"), (["--mask-ratio", "0.5"], "mask"),
                         (["--crop-mode", "center"], "the whole image"), (["--crop-mode", "squash"], "--crop-pct"),
@@ -269,6 +276,12 @@ def task_cases(cases, folder):
     cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
     cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
                                                   "--checkpoint", encoder], "inspect mae")
+    depth = folder / "train_depth/taken"
+    cases.run("evaluate: a classifier's protocol", ["evaluate", classifier, "--protocol", "full"], "for depth models")
+    cases.run("evaluate: a depth model's logits", ["evaluate", depth, "--logits", folder / "l.safetensors"], "for classifiers")
+    cases.run("evaluate: a wrong protocol", ["evaluate", depth, "--protocol", "full,egen"], "got egen")
+    cases.run("evaluate: depth of pictures without", ["evaluate", depth, "--dataset", "builtin"], "have no depth")
+    cases.run("inspect mae: a depth model", ["inspect", "mae", depth], "is a depth model")
     diffusion = folder / "train_diffusion/taken"
     cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
     cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",

@@ -14,7 +14,7 @@ import tempfile
 
 from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
 
-PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "encode", "sample", "measure", "pack",
+PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "train_depth", "encode", "sample", "measure", "pack",
             "evaluate", "predict", "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"project\(fovea VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
@@ -63,7 +63,7 @@ def names_of(listing):
 
 
 def check_lists_of_models(checks):
-    for program in ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_detection", "summary"]:
+    for program in ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_detection", "train_depth", "summary"]:
         _, common, _ = checks.run(program, "--list-models")
         _, everything, _ = checks.run(program, "--list-models", "all")
         checks.that(f"{program} --list-models is short, and says how to see the others",

@@ -30,6 +30,7 @@ SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--worker
 SMALL = [*tiny_model("train_cifar"), *SHORT]
 LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
               "train_diffusion": "final_layer.linear.weight", "train_vae": "decoder.conv_out.weight",
+              "train_depth": "head.weight",
               "train_detection": "class_embed.0.weight"}
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
@@ -229,6 +230,7 @@ def not_finite(table):
                                ("evaluate", [*data])],
                "train_mae": [("inspect", ["pos-embed"]), ("inspect", ["mae"])],
                "train_vae": [],
+               "train_depth": [("predict", [picture, "--checkpoint"]), ("evaluate", [])],
                "train_detection": [("predict", [picture, "--checkpoint"]), ("inspect", ["detection"])]}
     for trainer, programs in readers.items():
         bad, name = table.folder / f"nan {trainer}.safetensors", LAST_LAYER[trainer]

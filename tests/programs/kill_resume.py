@@ -28,7 +28,7 @@ INTERVAL = 3
 
 def epoch_of(program):
     """Steps of an epoch, whose end is saved as well."""
-    return (16384 if program == "train_detection" else 20000) // 16
+    return {"train_detection": 16384, "train_depth": 8192}.get(program, 20000) // 16
 
 
 def command(build, program, output, steps):

@@ -52,6 +52,8 @@ def small_data(folder):
 
 
 def data_flags(program, folder):
-    """Flags that select the program's data set among those of small_data()."""
+    """Flags that select the program's data set: 40 drawn rooms, or one of those of small_data()."""
+    if program == "train_depth":
+        return ["--dataset", "rooms", "--fraction", str(40 / 8192)]
     name = "coco" if program == "train_detection" else "cifar10"
     return ["--dataset", name, "--data-dir", folder / name]

@@ -7,11 +7,12 @@ PROGRAMS = {
     "train_diffusion": ["--model", "dit_s_8_32", "--noise-schedule", "linear", "--num-sampling-steps", "2"],
     "train_vae": ["--model", "vae_f4_32", "--block-out-channels", "4,4,8", "--layers-per-block", "1",
                   "--norm-num-groups", "2"],
+    "train_depth": ["--model", "depth_vit_tiny_patch8_24x32"],
     "train_detection": ["--model", "deformable_detr_tiny_scenes", "--enc-layers", "1", "--dec-layers", "1",
                         "--num-queries", "5", "--model-args",
                         '{"d_model": 32, "nheads": 2, "dim_feedforward": 16, "stem": 4, "planes": [4, 8]}'],
 }
-TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion"]
+TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion", "train_depth"]
 
 
 def tiny_model(program, dim=24, depth=1, heads=2):
@@ -25,4 +26,4 @@ def program_of(flags):
     """The program that trains the model selected by the flags."""
     family = flags[flags.index("--model") + 1].split("_")[0]
     return {"mae": "train_mae", "dit": "train_diffusion", "vae": "train_vae", "detr": "train_detection",
-            "deformable": "train_detection"}.get(family, "train_cifar")
+            "deformable": "train_detection", "depth": "train_depth"}.get(family, "train_cifar")

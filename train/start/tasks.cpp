@@ -8,6 +8,7 @@
 #include "models/registry.h"
 #include "train/tasks/autoencoding.h"
 #include "train/tasks/classification.h"
+#include "train/tasks/depth.h"
 #include "train/tasks/detection.h"
 #include "train/tasks/diffusion.h"
 #include "train/tasks/masked_autoencoding.h"
@@ -41,6 +42,8 @@ const std::array kTasks{
     TaskRow{TaskKind::autoencoding, autoencoding_settings, "image autoencoders",
             "./run train_vae trains", "builtin_vae", "cifar_vae", "imagenet_vae_f8",
             "imagenet_vae_f8", ""},
+    TaskRow{TaskKind::depth, depth_settings, "depth models", "./run train_depth trains",
+            "rooms_depth", "rooms_depth", "nyu_depth_pit_small", "nyu_depth_pit_small", ""},
     TaskRow{TaskKind::detection,
             []() -> std::unique_ptr<TaskSettings> { return std::make_unique<DetectionSettings>(); },
             "detectors", "./run train_detection trains", "scenes", "deformable_detr_coco",
@@ -103,7 +106,7 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
 
 std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   const TaskRow& row = row_of(task);
-  if (dataset == "builtin" || dataset == "scenes") return row.builtin;
+  if (dataset == "builtin" || dataset == "scenes" || dataset == "rooms") return row.builtin;
   if (dataset == "latents") return row.latents;
   const bool is_small = dataset.starts_with("cifar") || dataset == "flowers102";
   return is_small ? row.small_images : row.photographs;

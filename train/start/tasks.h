@@ -34,8 +34,8 @@ namespace fovea {
 /// Description of the values that a run with these settings logs.
 [[nodiscard]] TaskInfo task_info(const TrainConfig& config);
 
-/// Makes the task of `model` on `images`; without images it serves only for inspection. The model
-/// must outlive the task.
+/// Makes the task of `model` on `images`; without images it serves only for inspection. Both must
+/// outlive the task.
 [[nodiscard]] std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
                                                     const Dataset* images = nullptr);
 

@@ -1,0 +1,125 @@
+// The depth task: loss, measures, pictures.
+#include "train/tasks/depth.h"
+
+#include <algorithm>
+
+#include "figures/contact_sheet.h"
+#include "figures/depth_figure.h"
+#include "figures/generated_pictures.h"
+#include "models/model_as.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kDepthsShown = 8;
+constexpr std::size_t kLossSums = 2;  // the loss and its weight, before those of the measures
+
+/// Adds depths f64 [B, H, W] on the CPU in colours from 0 to `most`.
+void add_colored(std::vector<Image>& pictures, const Tensor& depths, double most) {
+  const ImageSize size{depths.size(1), depths.size(2)};
+  const auto area = static_cast<std::size_t>(size.height * size.width);
+  const std::span<const double> all(depths.data<double>(),
+                                    static_cast<std::size_t>(depths.numel()));
+  for (std::size_t first = 0; first < all.size(); first += area)
+    pictures.push_back(colored_depth({all.subspan(first, area), size}, most));
+}
+
+}  // namespace
+
+TaskInfo depth_info() {
+  TaskInfo info;
+  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
+                   {.name = "rmse", .title = "RMSE", .chart = "RMSE in metres"},
+                   {.name = "rmse_image", .title = "RMSE per image", .chart = "RMSE in metres"},
+                   {.name = "absrel", .title = "AbsRel", .chart = "relative error"},
+                   {.name = "log10", .title = "log10", .chart = "relative error"}};
+  for (const char* share : {"delta1", "delta2", "delta3"}) {
+    info.measures.push_back({.name = share,
+                             .title = share,
+                             .chart = "pixels within 1.25, 1.25^2, 1.25^3",
+                             .is_percent = true,
+                             .more_is_better = true});
+  }
+  info.measures.push_back(
+      {.name = "rmse_of_median", .title = "RMSE of the train median", .chart = "RMSE in metres"});
+  info.measures.push_back(
+      {.name = "rmse_of_mean", .title = "RMSE of the per-pixel mean", .chart = "RMSE in metres"});
+  info.best = 1;
+  info.pictures = "Pictures, depths and predictions";
+  info.next_steps =
+      "  ./run evaluate RUN --protocol full,full+median   all measures beside the baselines\n"
+      "  ./run predict PICTURE --checkpoint RUN --output FOLDER   depth as 16-bit PNG\n";
+  return info;
+}
+
+DepthEstimation::DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images)
+    : model_(model_as<DepthModel>(model)),
+      protocol_(protocol),
+      images_(images),
+      info_(depth_info()) {
+  if (images != nullptr) require_depths(*images);
+}
+
+TaskLoss DepthEstimation::loss(const Batch& batch, Context& ctx) const {
+  const Tensor depths = model_.forward(batch.images, ctx);
+  return {depth_loss(model_.loss(), depths, depths_of(batch, DepthSource::filled))};
+}
+
+const DepthBaselines& DepthEstimation::baselines(const EvaluateOptions& options) const {
+  std::call_once(measured_, [&] {
+    check(images_ != nullptr, "depth: an evaluation needs the training images for its baselines");
+    baselines_ = measure_baselines(model_, *images_, options);
+  });
+  return *baselines_;
+}
+
+Task::Evaluated DepthEstimation::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const {
+  const DepthResults results =
+      evaluate_depth(model_, dataset, options, {protocol_}, baselines(options));
+  std::vector<double> sums{results.loss_sum, results.loss_weight};
+  const std::vector<double> measured = results.protocols[0].to_vector();
+  sums.insert(sums.end(), measured.begin(), measured.end());
+  return {{sums, results.pass.samples}, results.pass};
+}
+
+Scores DepthEstimation::scores(const ScoreSums& sums) const {
+  const std::span<const double> values(sums.values);
+  const DepthComparison found = DepthComparison::from(values.subspan(kLossSums));
+  Scores scores{values[1] > 0 ? values[0] / values[1] : 0};
+  const DepthMeasures model = found.model.measures();
+  for (std::size_t i = 0; i < model.size(); ++i)
+    scores.push_back(i >= kDelta1 ? 100 * model[i] : model[i]);
+  scores.push_back(found.median.measures()[kRmse]);
+  scores.push_back(found.mean.measures()[kRmse]);
+  return scores;
+}
+
+std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Dataset>& dataset,
+                                              const EvaluateOptions& options) const {
+  EvaluateOptions few = options;
+  few.batch_size = std::min(kDepthsShown, dataset->size());
+  few.on_batch = [](std::int64_t) { return false; };
+  std::optional<Image> picture;
+  const auto show = [&](const EvaluationBatch& batch) {
+    const Tensor output = model_.forward(batch.there.images, batch.ctx);
+    const Tensor predicted = output.to(Device{}).to(DType::f64).contiguous();
+    const Tensor depths = depths_of(batch.host, DepthSource::filled).to(DType::f64);
+    const std::vector<double> metres = depths.to_vector();
+    const double most = *std::max_element(metres.begin(), metres.end());
+    std::vector<Image> pictures;
+    for (std::int64_t b = 0; b < batch.host.size(); ++b) {
+      const Tensor one = ops::slice(batch.host.images, 0, b, b + 1);
+      pictures.push_back(contact_sheet(one, options.normalization, 1));
+    }
+    add_colored(pictures, depths, most);
+    add_colored(pictures, predicted, most);
+    picture = picture_grid(pictures, batch.host.size());
+    return std::int64_t{0};
+  };
+  static_cast<void>(evaluate_batches(model_, dataset, few, show));
+  return picture;
+}
+
+}  // namespace fovea

@@ -1,0 +1,51 @@
+// The depth task: a model predicts the depth of each pixel in metres. The data set's map "depth" is
+// the target; pixels with a depth of 0 are not known and do not count.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "depth/protocol.h"
+#include "models/depth_model.h"
+#include "settings/task_settings.h"
+#include "train/loop/task.h"
+#include "train/tasks/depth_evaluation.h"
+
+namespace fovea {
+
+/// An evaluation measures the loss, all DepthMeasures, and the RMSE of both baselines. The best
+/// epoch has the smallest RMSE.
+[[nodiscard]] TaskInfo depth_info();
+
+[[nodiscard]] std::unique_ptr<TaskSettings> depth_settings();
+
+class DepthEstimation : public Task {
+ public:
+  /// Throws unless the model is a depth model and the images, if there are any, have depths. The
+  /// baselines are those of `images`, which must outlive the task.
+  DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images);
+
+  [[nodiscard]] const TaskInfo& info() const override { return info_; }
+  [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override { return batch; }
+  [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
+  [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
+  /// The sums are DepthResults::sums of the task's protocol.
+  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                   const EvaluateOptions& options) const override;
+  [[nodiscard]] Scores scores(const ScoreSums& sums) const override;
+  /// The first images above their depths and the predictions, in one scale of colours.
+  [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
+                                             const EvaluateOptions& options) const override;
+
+ private:
+  [[nodiscard]] const DepthBaselines& baselines(const EvaluateOptions& options) const;
+
+  DepthModel& model_;
+  DepthProtocol protocol_;
+  const Dataset* images_;
+  TaskInfo info_;
+  mutable std::once_flag measured_;  ///< guards baselines_
+  mutable std::optional<DepthBaselines> baselines_;
+};
+
+}  // namespace fovea
