@@ -25,7 +25,7 @@ struct InitialWeights {
   std::string weights_key{};  ///< set of weights in such a file, see read_checkpoint()
   PositionTableOptions positions{};
   std::string backbone{};  ///< weights file; only a detector's backbone is loaded
-  std::string pegs{};  ///< weights file; only its position encoding generators are loaded
+  std::string pegs{};      ///< weights file; only its position encoding generators are loaded
   std::optional<double> head_scale{}, head_bias{};
 };
 
