@@ -39,6 +39,10 @@ class Turn {
   std::lock_guard<std::mutex> lock_;
 };
 
+}  // namespace
+
+namespace detail {
+
 /// A handle of the library. Made and destroyed during a Turn.
 class Handle {
  public:
@@ -58,6 +62,12 @@ class Handle {
   hid_t id_;
   Close close_;
 };
+
+}  // namespace detail
+
+namespace {
+
+using detail::Handle;
 
 /// What the library says about its last failure: the innermost of its messages.
 std::string reason() {

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kFileHeader = 128, kTag = 8;
 constexpr std::uint32_t kInt8 = 1, kInt32 = 5, kUint32 = 6, kMatrix = 14, kCompressed = 15;
 /// No array's flags, sizes and name are longer.
-constexpr std::uint64_t kMaxHeaderBytes = 4096;
+constexpr std::uint64_t kMaxPreambleBytes = 4096;
 
 /// The type of stored values by the number in their tag; empty for those that are no numbers.
 std::optional<StoredType> value_type(std::uint32_t number) {
@@ -208,10 +208,10 @@ void MatlabFile::add_variables() {
 void MatlabFile::add_variable(Place place) {
   const std::string_view content = std::string_view(bytes_).substr(place.offset, place.size);
   std::string unpacked;
-  std::string_view start = content.substr(0, kMaxHeaderBytes);
+  std::string_view start = content.substr(0, kMaxPreambleBytes);
   place.data_size = place.size;
   if (place.is_compressed) {
-    unpacked = inflate_start(content, kTag + kMaxHeaderBytes, where_);
+    unpacked = inflate_start(content, kTag + kMaxPreambleBytes, where_);
     const Reader tag{unpacked, is_big_endian_, where_};
     check(tag.word(0) == kMatrix, where_, ": has an element of type ", tag.word(0),
           " in compressed form, expected a variable");
