@@ -76,9 +76,8 @@ Bottleneck::Bottleneck(const Scope& s, const BottleneckConfig& c)
 
 Tensor Bottleneck::operator()(const Tensor& x, const Context& ctx) const {
   const Tensor in = x.to(ctx.activations);
-  const Tensor y = conv3_(conv2_.relu(conv1_.relu(in, ctx), ctx), ctx);
-  const Tensor shortcut = downsample_ ? (*downsample_)(in, ctx) : x;
-  return ops::relu(y.to(ctx.residual()) + shortcut);
+  const Tensor shortcut = downsample_ ? downsample_->plus(in, {}, ctx) : x;
+  return ops::relu(conv3_.plus(conv2_.relu(conv1_.relu(in, ctx), ctx), shortcut, ctx));
 }
 
 ResNet::ResNet(const Scope& s, const ResNetConfig& c)

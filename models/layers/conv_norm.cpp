@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "models/layers/tokens.h"
 #include "ops/arithmetic.h"
+#include "ops/matmul.h"
 #include "ops/norm.h"
 #include "ops/view.h"
 
@@ -39,15 +41,38 @@ ConvNorm::ConvNorm(const Scope& conv, const Scope& norm, const ConvNormConfig& c
   variance_ = norm.buffer("running_var", {c.out}, constant(1));
 }
 
+ConvNorm::Folded ConvNorm::folded() const {
+  const Tensor scale = affine_.weight * ops::rsqrt(variance_ + kEps);  // [O]
+  return {weight_ * ops::reshape(scale, {config_.out, 1, 1, 1}), affine_.bias - mean_ * scale};
+}
+
+Tensor ConvNorm::plus(const Tensor& x, const Tensor& sum, const Context& ctx) const {
+  const bool rounds = ctx.activations != ctx.residual();
+  if (rounds && !running_ && config_.kernel == 1) return plus_as_linear(x, sum, ctx);
+  const Tensor y = run(x, ctx, /*relu=*/false).to(ctx.residual());
+  return sum.defined() ? y + sum : y;
+}
+
+/// A 1 x 1 convolution as a linear layer on the cells, whose sums are not rounded to bf16.
+Tensor ConvNorm::plus_as_linear(const Tensor& x, const Tensor& sum, const Context& ctx) const {
+  const auto [weight, bias] = folded();
+  const auto [down, right] = config_.options.stride;
+  const Tensor read = ops::slice(ops::slice(x, 2, {0, x.size(2), down}), 3, {0, x.size(3), right});
+  const Shape cells{read.size(0), read.size(2) * read.size(3), config_.out};
+  const Tensor addend =
+      sum.defined() ? map_to_tokens(sum) : zeros(cells, {ctx.residual(), x.device()});
+  const Tensor y = ops::linear(map_to_tokens(read), ops::reshape(weight, {config_.out, config_.in}),
+                               bias, addend);
+  return tokens_to_map(y, read.size(2), read.size(3));
+}
+
 Tensor ConvNorm::run(const Tensor& x, const Context& ctx, bool relu) const {
   if (running_) {
     const Tensor y = ops::conv2d(x, weight_, {}, config_.options);
     const bool training = ctx.training && config_.trained;
     return running_->normalize(y, affine_, {.training = training, .eps = kEps, .relu = relu});
   }
-  const Tensor scale = affine_.weight * ops::rsqrt(variance_ + kEps);  // [O]
-  const Tensor weight = weight_ * ops::reshape(scale, {config_.out, 1, 1, 1});
-  const Tensor bias = affine_.bias - mean_ * scale;
+  const auto [weight, bias] = folded();
   return relu ? ops::conv2d_relu(x, weight, bias, config_.options)
               : ops::conv2d(x, weight, bias, config_.options);
 }

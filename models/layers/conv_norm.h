@@ -35,16 +35,21 @@ class ConvNorm {
   /// Makes `conv`.weight, and weight, bias, running_mean and running_var at `norm`.
   ConvNorm(const Scope& conv, const Scope& norm, const ConvNormConfig& c);
 
-  [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
-    return run(x, ctx, /*relu=*/false);
-  }
+  /// norm(conv(x)) + sum, in ctx.residual(); an undefined sum is left out.
+  [[nodiscard]] Tensor plus(const Tensor& x, const Tensor& sum, const Context& ctx) const;
   /// relu(norm(conv(x))).
   [[nodiscard]] Tensor relu(const Tensor& x, const Context& ctx) const {
     return run(x, ctx, /*relu=*/true);
   }
 
  private:
+  /// A frozen norm as part of the convolution.
+  struct Folded {
+    Tensor weight, bias;
+  };
+  [[nodiscard]] Folded folded() const;
   [[nodiscard]] Tensor run(const Tensor& x, const Context& ctx, bool relu) const;
+  [[nodiscard]] Tensor plus_as_linear(const Tensor& x, const Tensor& sum, const Context& ctx) const;
 
   ConvNormConfig config_;
   Tensor weight_;           ///< [O, C, k, k]
