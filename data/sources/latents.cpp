@@ -7,17 +7,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/sources/find_entry.h"
 #include "data/sources/split_folders.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 fs::path in_folder(const DatasetOptions& options, Split split) {
   const std::string& wanted = wanted_split(options, split);

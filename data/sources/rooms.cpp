@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::uint64_t kStream = 0x726F6F6D73;   // "rooms"
+constexpr std::uint64_t kRooms = 0x726F6F6D73;    // "rooms"
 constexpr double kNearest = 0.3, kFarthest = 10;  // metres that the sensor measures
 
 /// Part of the picture without depth: an ellipse.
@@ -80,7 +80,7 @@ const std::vector<std::string>& Rooms::class_names() const {
 
 Sample Rooms::get(std::int64_t index) const {
   check(index >= 0 && index < size_, "rooms: got index ", index, ", expected 0 to ", size_ - 1);
-  Rng rng(seed_, stream_of(kStream, static_cast<std::uint64_t>(split_), index));
+  Rng rng(seed_, stream_of(kRooms, static_cast<std::uint64_t>(split_), index));
   return draw(rng);
 }
 

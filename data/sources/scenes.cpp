@@ -7,7 +7,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::uint64_t kStream = 0x7363656E6573;  // "scenes"
+constexpr std::uint64_t kScenes = 0x7363656E6573;  // "scenes"
 constexpr std::uint64_t kLayout = 0, kPaint = 1;
 constexpr std::int64_t kLeastSide = 32, kMostSide = 1024;
 
@@ -60,7 +60,7 @@ const std::vector<std::int64_t>& Scenes::category_ids() const {
 Rng Scenes::generator(std::int64_t index, std::uint64_t part) const {
   check(index >= 0 && index < size_, "scenes: got index ", index, ", expected 0 to ", size_ - 1);
   const std::uint64_t split = 2 * static_cast<std::uint64_t>(split_) + part;
-  return Rng(seed_, stream_of(kStream, split, static_cast<std::uint64_t>(index)));
+  return Rng(seed_, stream_of(kScenes, split, static_cast<std::uint64_t>(index)));
 }
 
 drawing::Scene Scenes::layout(std::int64_t index) const {
