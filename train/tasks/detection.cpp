@@ -19,7 +19,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kImagesShown = 8;
+constexpr std::int64_t kScenesShown = 8;
 constexpr std::int64_t kShownSide = 320;  // pixels of an image in the picture, at most
 constexpr double kFound = 0.5;            // score of an object that counts as found
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -171,7 +171,7 @@ std::optional<Image> Detection::picture(const std::shared_ptr<const Dataset>& da
                                         const EvaluateOptions& options) const {
   const auto images = require_boxes(dataset, "detection");
   EvaluateOptions few = options;
-  few.batch_size = std::min(kImagesShown, dataset->size());
+  few.batch_size = std::min(kScenesShown, dataset->size());
   few.on_batch = [](std::int64_t) { return false; };
   const FoundObjects found = find_objects(model_, dataset, few, sizes_of(images));
   std::vector<Sample> samples;
