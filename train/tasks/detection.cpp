@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/sources/detection_set.h"
+#include "detection/set_loss.h"
 #include "figures/boxes.h"
 #include "figures/generated_pictures.h"
 #include "models/model_as.h"

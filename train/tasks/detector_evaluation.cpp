@@ -6,6 +6,7 @@
 #include <span>
 
 #include "data/sources/detection_set.h"
+#include "detection/set_loss.h"
 #include "engine/upload.h"
 #include "ops/view.h"
 #include "train/loop/read_together.h"
