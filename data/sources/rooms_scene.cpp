@@ -77,8 +77,11 @@ std::optional<Hit> meet_box(const Piece& p, const Ray& ray) {
   Vec normal{};
   for (int axis = 0; axis < 3; ++axis) {
     const double d = axis_of(along, axis), o = axis_of(from, axis);
-    const double first = ((d > 0 ? axis_of(low, axis) : axis_of(high, axis)) - o) / d;
-    const double last = ((d > 0 ? axis_of(high, axis) : axis_of(low, axis)) - o) / d;
+    const double least = axis_of(low, axis), most = axis_of(high, axis);
+    if (d == 0 && least <= o && o <= most) continue;  // parallel to these two faces, between them
+    if (d == 0) return {};
+    const double first = ((d > 0 ? least : most) - o) / d;
+    const double last = ((d > 0 ? most : least) - o) / d;
     if (first > enter) {
       enter = first;
       normal = unit(axis, d > 0 ? -1 : 1);

@@ -282,7 +282,8 @@ TEST_CASE("data sets are opened by name") {
   CHECK(open_dataset({}, Split::test)->size() == 2000);
   CHECK_THROWS_WITH_AS((void)open_dataset({.name = "cifar01"}, Split::test),
                        "open_dataset: got cifar01, expected one of builtin, cifar10, "
-                       "cifar100, auto, folder, tar, pack, latents; did you mean cifar10?",
+                       "cifar100, auto, folder, tar, pack, latents, scenes, rooms, coco, voc, "
+                       "flowers102, depth_pairs, nyu; did you mean cifar10?",
                        Error);
   CHECK_THROWS_AS(
       (void)open_dataset({.name = "cifar10", .data_dir = dir.path}, Split::test)->get(1), Error);
