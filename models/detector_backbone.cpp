@@ -106,10 +106,9 @@ json token_settings(const DetectorConfig& c) {
   config["in_chans"] = c.resnet.in_chans;
   if (!c.backbone_args.contains("img_size")) {
     const std::int64_t patch = config.value("patch_size", std::int64_t{1});
-    for (int axis = 0; axis < 2; ++axis) {
-      const std::int64_t side = c.img_size[static_cast<std::size_t>(axis)];
-      config["img_size"][static_cast<std::size_t>(axis)] = (side + patch - 1) / patch * patch;
-    }
+    std::array<std::int64_t, 2> image = c.img_size;
+    for (std::int64_t& side : image) side = (side + patch - 1) / patch * patch;
+    config["img_size"] = image;
   }
   return config;
 }

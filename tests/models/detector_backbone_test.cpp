@@ -99,6 +99,7 @@ TEST_CASE("a ResNet's weights load under torchvision's names, and all misfits ar
 }
 
 TEST_CASE("a backbone loads from another detector's file, and a ViT's by its own names") {
+  const NoGrad no_grad;
   const TemporaryFolder folder;
   const auto path = folder / "weights.safetensors";
   const auto from = tiny("detr"), to = tiny("ddetr");

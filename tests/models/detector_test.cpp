@@ -290,8 +290,8 @@ TEST_CASE("reference points lie in the image without its padding") {
   ctx.tap = [&](std::string_view name, const Tensor& x) {
     if (name == "attn/decoder/0/cross/locations") locations = x;  // [2, Q, H, P, 2]
   };
-  model->store().find("transformer.decoder.layers.0.cross_attn.sampling_offsets.bias").fill_(0);
   const NoGrad no_grad;
+  model->store().find("transformer.decoder.layers.0.cross_attn.sampling_offsets.bias").fill_(0);
   static_cast<void>(model->forward(drawn({2, 3, 32, 48}, 1), mask_of(32, 48, 16, 12), ctx));
   REQUIRE(locations.defined());
   const Tensor whole = ops::select(locations, 0, 0), part = ops::select(locations, 0, 1);
@@ -394,7 +394,7 @@ TEST_CASE("settings that do not fit are refused by name") {
   CHECK(contains(message_of("ddetr", {{"pre_norm", true}}), "pre_norm is unknown"));
   CHECK(contains(message_of("detr", {{"enc_n_points", 2}}), "enc_n_points is unknown"));
   CHECK(contains(message_of("detr", {{"encoder_pos", "pegs"}}), "sine none peg"));
-  CHECK(contains(message_of("detr", {{"backbone", "vit_tiny_patch4_32"}}), "stem is unknown"));
+  CHECK(contains(message_of("detr", {{"backbone", "vit_tiny_patch4_32"}}), "blocks is unknown"));
   const json mae{{"family", "detr"}, {"backbone", "mae_vit_tiny_patch4_32"}};
   CHECK_THROWS_WITH_AS(static_cast<void>(make_model_from_config(mae)),
                        "detector config: backbone: mae_vit_tiny_patch4_32 is a masked autoencoder, "

@@ -204,6 +204,7 @@ TEST_CASE("scenes are learned with the same bits, resumed and with any threads")
 }
 
 TEST_CASE("outputs that are not finite give a loss that is not, instead of an error") {
+  const NoGrad no_grad;
   auto model = tiny_detector();
   for (const Parameter& p : model->store().parameters()) {
     if (p.name == "class_embed.0.bias") p.tensor.fill_(std::numeric_limits<double>::quiet_NaN());
