@@ -63,12 +63,12 @@ step() {  # name, command...: runs it, keeps its output, records the result
 }
 
 goldens() {  # program, precision
-  "$1" --device cuda --precision "$2" tests/golden/{cpvt,deit,dit,mae,ops,pervit,pit,train,vae,vit}_*.safetensors
+  "$1" --device cuda --precision "$2" tests/golden/{cpvt,ddetr,deit,depth,detr,dit,mae,ops,pervit,pit,train,vae,vit}_*.safetensors
 }
 
 set_family() {  # sets the family's training program and the flags of a tiny model
   local small=(--depth 2 --embed-dim 12 --num-heads 2)
-  program=train_cifar
+  program=train_cifar data=builtin
   case "$1" in
     linear) flags=(--model linear) ;;
     vit) flags=(--model vit_tiny_patch4_32 --patch-size 8 "${small[@]}") ;;
@@ -79,20 +79,22 @@ set_family() {  # sets the family's training program and the flags of a tiny mod
     pit) flags=(--model pit_tiny_32 --img-size 4 "${small[@]}") ;;
     mae) program=train_mae flags=(--model mae_vit_tiny_patch4_32 --patch-size 8 "${small[@]}"
       --decoder-embed-dim 8 --decoder-depth 1 --decoder-num-heads 2 --norm-pix-loss) ;;
+    depth) program=train_depth data=rooms flags=(--model depth_cpvt_tiny_peg0_patch2_24x32 "${small[@]}") ;;
+    detection) program=train_detection data=scenes flags=(--model deformable_detr_tiny_scenes) ;;
     dit) program=train_diffusion flags=(--model dit_s_4_32 --patch-size 8 "${small[@]}" --sched cosine) ;;
   esac
 }
 
 short_run() {  # total steps, device, precision, folder
-  "$programs/$program" --dataset builtin "${flags[@]}" --batch-size 4 --max-steps "$1" --log-interval 1 --epochs 1 \
+  "$programs/$program" --dataset "$data" "${flags[@]}" --batch-size 4 --max-steps "$1" --log-interval 1 --epochs 1 \
     --fraction 0.01 --workers 0 --device "$2" --precision "$3" --resume auto --output "$4"
 }
 
 # Ten steps of every family on the device must have the CPU's losses; in f32 also if a run is stopped on
 # one of the two and resumed on the other.
 training() {  # folder of the programs
-  local programs=$1 folder=$logs/training family program flags
-  for family in linear vit deit cpvt pervit pit mae dit; do
+  local programs=$1 folder=$logs/training family program data flags
+  for family in linear vit deit cpvt pervit pit mae dit depth detection; do
     echo "== $family"
     set_family "$family"
     rm -rf "$folder"
@@ -115,7 +117,8 @@ if [ -n "$dry" ]; then
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=OFF
   step build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train test_fake_families \
     test_fake_access fake_cuda_cases fake_gradcheck fake_parity fake_train_cifar fake_train_mae \
-    fake_train_diffusion fake_train_vae fake_evaluate fake_predict fake_inspect fake_summary fake_fovea_bench
+    fake_train_diffusion fake_train_vae fake_train_depth fake_train_detection fake_evaluate fake_predict \
+    fake_inspect fake_summary fake_fovea_bench
   tests=$build/tests/cuda
   step device "$tests/test_fake_device"
   step cases "$build/fake/cuda_cases" --seeds 5
@@ -136,7 +139,7 @@ else
   [ -n "$architecture" ] || architecture="80;90"
   step configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architecture"
   step build cmake --build "$build" --target test_cuda_device cuda_cases gradcheck parity train_cifar \
-    train_mae train_diffusion train_vae evaluate predict inspect summary fovea_bench
+    train_mae train_diffusion train_vae train_depth train_detection evaluate predict inspect summary fovea_bench
   step device "$build/tests/cuda/test_cuda_device"
   if [ "$gpu" = "no GPU" ]; then
     for name in cases gradcheck parity training programs benchmark sanitizer; do note "$name" skipped "no GPU is visible"; done
