@@ -411,10 +411,10 @@ void check_models(const CheckOptions& checks, const std::string& filter,
     if (wants("position attention")) report(check_position_attention(checks, embed));
   }
   if (wants("peripheral attention")) report(check_peripheral_attention(checks));
-  for (const auto& cases : {model_cases(), detector_cases()}) {
-    for (const ModelCase& c : cases) {
-      if (wants(c.config["family"])) report(check_model(checks, c));
-    }
+  // Not detectors: their ReLUs have kinks within the step of central differences. Their gradients
+  // are compared with the official code's in f64, in the golden files.
+  for (const ModelCase& c : model_cases()) {
+    if (wants(c.config["family"])) report(check_model(checks, c));
   }
 }
 

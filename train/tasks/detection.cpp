@@ -43,7 +43,7 @@ Tensor cardinality_error(const Tensor& logits, const std::vector<Objects>& objec
     }
     error += static_cast<double>(std::abs(found - there.count()));
   }
-  return full({}, error / static_cast<double>(objects.size()));
+  return full({}, error / static_cast<double>(objects.size()), {DType::f32, logits.device()});
 }
 
 /// A loss that is not finite, of outputs that are not: the step's guard reports it.
@@ -146,7 +146,10 @@ TaskLoss Detection::loss(const Batch& batch, Context& ctx) const {
   const std::vector<Objects> objects = objects_of(batch);
   const SetLossOptions options = model_.loss_options();
   const DetectorOutput output = model_.forward(batch.images, batch.find("mask"), ctx);
-  if (!is_finite(output)) return {sum_of(output), std::vector<Tensor>(4, full({}, kNaN))};
+  const TensorOptions scalar{DType::f32, output.logits.device()};
+  if (!is_finite(output)) {
+    return {sum_of(output), std::vector<Tensor>(4, full({}, kNaN, scalar))};
+  }
   const SetLoss loss = set_loss(output.logits, output.boxes, objects, options);
   const Tensor last = ops::select(loss.parts, 0, loss.parts.size(0) - 1);
   TaskLoss result{loss.total};
