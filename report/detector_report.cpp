@@ -186,7 +186,7 @@ std::string precision_csv(const EvaluatedDetector& detector) {
       const Series series = curve("", {c}, t);
       for (std::size_t r = 0; r < series.x.size(); ++r) {
         csv.row(c->category, name_of_category(detector, *c), threshold_text(t),
-                fixed_text(series.x[r], 2), series.y[r]);
+                fixed_text(series.x[r], 2), fixed_text(series.y[r], 6));
       }
     }
   }

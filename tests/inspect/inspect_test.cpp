@@ -235,7 +235,7 @@ TEST_CASE("locality: the numbers of each layer are means over heads, in file and
 
 TEST_CASE("the list of analyses has a line for each") {
   const std::vector<std::string> lines = lines_of(inspect_help());
-  CHECK(lines.size() == 12);
+  CHECK(lines.size() == 13);
   for (const std::string& line : lines) {
     CAPTURE(line);
     REQUIRE(words_of(line).size() > 3);

@@ -156,7 +156,7 @@ Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
   if (model.info().task == TaskKind::depth) {
     auto& depth = model_as<DepthModel>(model);
     const Tensor depths = depth.forward(batch.images, ctx);
-    return depth_loss(depth.loss(), depths, ops::slice(batch.images, 1, 0, 1) * 0.5 + 3);
+    return depth_loss(depth.loss(), depths, ops::select(batch.images, 1, 0) * 0.5 + 3);
   }
   const ClassifierOutput out = model_as<Classifier>(model).forward(batch.images, ctx);
   const Tensor loss = ops::cross_entropy(out.logits, batch.labels);

@@ -62,9 +62,9 @@ TEST_CASE("curves: precision falls to two thirds after half of the discs") {
   const auto files = write_precision(folder.path(), evaluated());
   CHECK(files.size() == 3);
   const std::string csv = read_file(folder / "precision_recall.csv");
-  CHECK(csv.find("0,disc,0.50,0.50,1\n") != std::string::npos);
-  CHECK(csv.find("0,disc,0.50,0.51,0.66") != std::string::npos);
-  CHECK(csv.find("2,\"star, large\",0.95,1.00,0\n") != std::string::npos);
+  CHECK(csv.find("0,disc,0.50,0.50,1.000000\n") != std::string::npos);
+  CHECK(csv.find("0,disc,0.50,0.51,0.666667") != std::string::npos);
+  CHECK(csv.find("2,\"star, large\",0.95,1.00,0.000000\n") != std::string::npos);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * 10 * 101);
   CHECK(read_file(folder / "precision_recall.svg").find("IoU 0.75") != std::string::npos);
 }

@@ -22,17 +22,13 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = FOVEA_SOURCE_DIR "/recipes";
 
-/// Resolves a recipe as its program does. train_diffusion runs those of DiT, train_vae those of the
-/// VAE, and train_mae those of MAE, except for fine-tuning and probing, which train a classifier.
+/// Resolves a recipe as the program of its model's task does.
 TrainConfig recipe(const std::string& name) {
-  const auto says = [&](const char* part) { return name.find(part) != std::string::npos; };
+  const fs::path file = kFolder / (name + ".json");
   RunDefaults program;
-  if (says("_mae") && !says("_finetune") && !says("_linprobe")) {
-    program.task = TaskKind::masked_autoencoding;
-  }
-  if (says("_dit")) program.task = TaskKind::diffusion;
-  if (says("_vae")) program.task = TaskKind::autoencoding;
-  return resolve_run({{"config", (kFolder / (name + ".json")).string()}}, program).config;
+  const nlohmann::json values = nlohmann::json::parse(read_file(file));
+  if (values.contains("model")) program.task = task_of(values["model"].get<std::string>());
+  return resolve_run({{"config", file.string()}}, program).config;
 }
 
 }  // namespace
