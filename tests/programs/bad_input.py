@@ -94,9 +94,9 @@ OWN_FLAGS = {
                         (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
     "train_depth": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
                     (["--model", "depth_vit_tinny_patch8_24x32"], "depth_vit_tiny"), (["--mask-ratio", "0.5"], "mask"),
-                    (["--model", "depth_pervit_tiny_32"], "the encoder is a"), (["--loss", "l2"], "l1, scale_invariant"),
+                    (["--model", "depth_pervit_tiny_32"], "the encoder is a"), (["--loss", "l2"], "l1 scale_invariant"),
                     (["--protocol", "egen"], "full, eigen"), (["--protocol", "least=5+most=2"], "least < most"),
-                    (["--protocol", "raw"], "no raw depth"), (["--dataset", "builtin"], "have no depth"),
+                    (["--dataset", "builtin"], "have no depth"),
                     (["--peg-padding", "none", "--peg-positions", "0"], "a token for each patch"),
                     (["--img-size", "20x32"], "not divisible by patch_size 8"), (["--global-pool", "avg"], "global")],
     "train_detection": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
@@ -234,8 +234,9 @@ def a_run(cases, program, folder):
     data.mkdir()
     for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
         (data / file).write_bytes((bytes([3]) + bytes(RECORD - 1)) * 4)
-    command = train(program, "--dataset", "cifar10", "--data-dir", data, "--output", taken, "--epochs", "1",
-                    "--warmup-epochs", "0")
+    source = {"train_depth": ["rooms", "--fraction", "0.002"], "train_detection": ["scenes", "--fraction", "0.001"]}
+    command = train(program, "--dataset", *source.get(program, ["cifar10", "--data-dir", data]), "--output", taken,
+                    "--epochs", "1", "--warmup-epochs", "0")
     subprocess.run([cases.build / program, *command[3:]], check=True, capture_output=True)
     return taken, taken / "last.safetensors"
 

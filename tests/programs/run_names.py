@@ -91,7 +91,7 @@ def check_inspect(checks):
         code, text, said = checks.run("inspect", *arguments)
         names = re.findall(r"^  (\S+) +\S", text, re.MULTILINE)
         checks.that(f"inspect {' '.join(arguments)}: a line for each analysis",
-                    code == 0 and len(names) == 12 and "attention" in names, text + said)
+                    code == 0 and len(names) == 13 and "attention" in names, text + said)
     code, text, said = checks.run("inspect", "locality", "plain", "--count", "2", "--output", "out")
     layers = re.findall(r"^ +\d+( +\d\.\d{4}){6}$", text, re.MULTILINE)
     checks.that("inspect locality prints a line a layer", code == 0 and len(layers) >= 1, text + said)
