@@ -74,6 +74,12 @@ void read_detector(ConfigReader& r, DetectorConfig& c) {
   check_pegs(c);
 }
 
+void drop_resnet_settings(json& config) {
+  for (const char* key : {"stem", "planes", "blocks", "dilation", "backbone_norm", "train_stem"}) {
+    config.erase(key);
+  }
+}
+
 void write_detector(json& config, const DetectorConfig& c) {
   config["img_size"] = c.img_size;
   config["in_chans"] = c.resnet.in_chans;

@@ -46,6 +46,8 @@ struct DetectorConfig {
 /// Reads these settings. Throws for values out of range and for settings that do not fit together;
 /// the caller finishes the reader.
 void read_detector(ConfigReader& r, DetectorConfig& c);
+/// Removes a preset's settings of a ResNet, for which another backbone has no use.
+void drop_resnet_settings(nlohmann::json& config);
 void write_detector(nlohmann::json& config, const DetectorConfig& c);
 
 }  // namespace fovea

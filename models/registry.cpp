@@ -165,6 +165,8 @@ std::unique_ptr<Model> make_model(const std::string& name, const json& overrides
           ", expected a JSON object");
     check(!overrides.contains("family"), "make_model: the family is fixed by the name ", name,
           " and cannot be overridden");
+    const auto backbone = overrides.find("backbone");
+    if (backbone != overrides.end() && *backbone != kResNet) drop_resnet_settings(config);
     config.update(overrides);
   }
   return make_model_from_config(config, seed, options, name);

@@ -104,7 +104,7 @@ OWN_FLAGS = {
                         (["--crop-mode", "center"], "the whole image"), (["--crop-mode", "squash"], "--crop-pct"),
                         (["--pad-multiple", "-1"], "pad-multiple"), (["--pad-multiple", "0"], "size"),
                         (["--threshold", "2"], "threshold"), (["--num-queries", "0"], "num_queries"),
-                        (["--encoder-pos", "cosine"], "sine, none, peg"), (["--enc-layers", "-1"], "enc_layers"),
+                        (["--encoder-pos", "cosine"], "sine none peg"), (["--enc-layers", "-1"], "enc_layers"),
                         (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "resnet51"),
                         (["--peg-positions", "9", "--encoder-pos", "peg"], "peg_positions"),
                         (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "embed_dim"),
@@ -282,7 +282,7 @@ def task_cases(cases, folder):
     cases.run("evaluate: a depth model's logits", ["evaluate", depth, "--logits", folder / "l.safetensors"], "for classifiers")
     cases.run("evaluate: a wrong protocol", ["evaluate", depth, "--protocol", "full,egen"], "got egen")
     cases.run("evaluate: depth of pictures without", ["evaluate", depth, "--dataset", "builtin"], "have no depth")
-    cases.run("inspect mae: a depth model", ["inspect", "mae", depth], "is a depth model")
+    cases.run("inspect mae: a depth model", ["inspect", "mae", depth], "is not a masked autoencoder")
     diffusion = folder / "train_diffusion/taken"
     cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
     cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
@@ -295,7 +295,7 @@ def task_cases(cases, folder):
               "for detectors")
     cases.run("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector, "--num-classes", "7"], "7")
     cases.run("inspect detection: a classifier", ["inspect", "detection", classifier], "./run train_detection")
-    cases.run("inspect attention: a detector", ["inspect", "attention", detector], "detector")
+    cases.run("inspect attention: a detector", ["inspect", "attention", detector], "has no attention")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
                          ("train_mae", diffusion), ("train_vae", encoder), ("train_detection", classifier),
                          ("train_cifar", detector)):

@@ -10,7 +10,7 @@ PROGRAMS = {
     "train_depth": ["--model", "depth_vit_tiny_patch8_24x32"],
     "train_detection": ["--model", "deformable_detr_tiny_scenes", "--enc-layers", "1", "--dec-layers", "1",
                         "--num-queries", "5", "--model-args",
-                        '{"d_model": 32, "nheads": 2, "dim_feedforward": 16, "stem": 4, "planes": [4, 8]}'],
+                        '{"d_model": 32, "stem": 4, "planes": [4, 8]}'],
 }
 TRANSFORMERS = ["train_cifar", "train_mae", "train_diffusion", "train_depth"]
 
