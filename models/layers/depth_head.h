@@ -4,6 +4,7 @@
 #include "models/context.h"
 #include "models/layers/linear.h"
 #include "models/layers/token_grid.h"
+#include "ops/view.h"
 
 namespace fovea {
 

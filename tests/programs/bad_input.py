@@ -105,7 +105,7 @@ OWN_FLAGS = {
                         (["--pad-multiple", "-1"], "pad-multiple"), (["--pad-multiple", "0"], "size"),
                         (["--threshold", "2"], "threshold"), (["--num-queries", "0"], "num_queries"),
                         (["--encoder-pos", "cosine"], "sine none peg"), (["--enc-layers", "-1"], "enc_layers"),
-                        (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "resnet51"),
+                        (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "planes is unknown"),
                         (["--peg-positions", "9", "--encoder-pos", "peg"], "peg_positions"),
                         (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "embed_dim"),
                         (["--lr-scale", "back=0.1,"], "--lr-scale"), (["--lr-scale", "neck=0.1"], "neck")],
