@@ -34,13 +34,14 @@ std::vector<EncoderPlace> find_encoders(const NameSet& names) {
     }
   }
   std::vector<EncoderPlace> found;
-  for (const auto& [prefix, translation] : places) {
+  for (const auto& place : places) {
+    const std::string& prefix = place.first;
     // A detector's backbone is a part of it.
     const bool is_backbone =
         std::any_of(found.begin(), found.end(), [&](const EncoderPlace& other) {
           return other.translation == &kDetector && prefix.starts_with(other.prefix);
         });
-    if (!is_backbone) found.push_back({prefix, translation});
+    if (!is_backbone) found.push_back({prefix, place.second});
   }
   return found;
 }

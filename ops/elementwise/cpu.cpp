@@ -18,7 +18,11 @@ constexpr std::int64_t kChunk = 1 << 15;  // elements per thread at a time
 /// generator is rounded to A.
 template <class F, class A, class... X>
 void loop(const F& f, std::int64_t first, std::int64_t count, A* out, const X*... x) {
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (std::int64_t i = 0; i < count; ++i) {
     if constexpr (detail::TakesIndex<F>) {
       out[i] = static_cast<A>(f(first + i, x[i]...));
