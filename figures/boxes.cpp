@@ -12,8 +12,8 @@
 namespace fovea {
 namespace {
 
-constexpr double kLeastSide = 480;  // of an SVG, in pixels
-constexpr double kCharacter = 6.8;  // approximate width of a character at 12 pixels
+constexpr double kBoxLeastSide = 480;  // of an SVG, in pixels
+constexpr double kCharacter = 6.8;     // approximate width of a character at 12 pixels
 
 /// "#rrggbb" -> red, green, blue.
 Rgb rgb_of(std::string_view color) {
@@ -66,7 +66,7 @@ void draw_boxes(Image& picture, std::span<const ShownBox> boxes) {
 std::string svg_of_boxes(const Image& picture, std::span<const ShownBox> boxes) {
   const auto width = static_cast<double>(picture.width),
              height = static_cast<double>(picture.height);
-  const double scale = std::max(1.0, kLeastSide / std::max(width, height));
+  const double scale = std::max(1.0, kBoxLeastSide / std::max(width, height));
   Svg svg(width * scale, height * scale);
   svg.image({0, 0, width * scale, height * scale}, encode_png(picture));
   for (auto box = boxes.rbegin(); box != boxes.rend(); ++box) {
