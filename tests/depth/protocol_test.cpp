@@ -38,7 +38,8 @@ TEST_CASE("wrong protocols say what is wrong and what is known") {
            {"most=inf", ""},
            {"full,", "separated by commas"},
            {"full,filled", "got full twice"}}) {
-    CAPTURE(text);
+    const std::string word = text;
+    CAPTURE(word);
     CHECK_THROWS_WITH_AS(static_cast<void>(parse_protocols(text)), doctest::Contains(message),
                          Error);
   }

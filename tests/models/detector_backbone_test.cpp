@@ -42,7 +42,8 @@ TEST_CASE("a vision transformer's patch tokens are the map, for images of any si
                                                  {"pit_tiny_32", vit},
                                                  {"cpvt_tiny_peg0_gap_patch4_32", vit},
                                                  {"pervit_tiny_32", pervit}}) {
-    CAPTURE(name);
+    const std::string model_name = name;
+    CAPTURE(model_name);
     json config = kTinyDetector;
     for (const char* key : {"stem", "planes", "blocks"}) config.erase(key);
     config.update(
