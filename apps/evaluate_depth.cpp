@@ -38,7 +38,7 @@ EvaluatedDepth evaluate_one(const EvaluateRequest& request, const LoadedModel& t
         ": does not record its training data set; add --dataset");
   const auto train = open_dataset(data, Split::train);
   const auto images = request.split == "train" ? train : open_dataset(data, Split::test);
-  require_depths(*images);
+  require_depths(*images, protocols_of(request));
   EvaluateOptions options = request.options(trained);
   options.on_batch = [&](std::int64_t done) {
     line.update({.label = "evaluating", .done = done, .total = images->size(), .note = {}});

@@ -59,8 +59,8 @@ struct LoadedModel {
 /// True for a run directory with weights, and for a file with the ending of a weights file.
 [[nodiscard]] bool is_checkpoint(const std::filesystem::path& path);
 
-/// The task of the requested model, from its name or from the metadata of its file; a file without
-/// metadata contains a classifier. Throws like load_trained() if there is no file.
+/// The task of the requested model, from its name or from the metadata of its file. Files without
+/// metadata hold classifiers. Throws the error of load_trained() if there is no file.
 [[nodiscard]] TaskKind task_of(const LoadRequest& request);
 
 /// Loads the requested model. Throws Error naming a missing path and the kinds of path it accepts.

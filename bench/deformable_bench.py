@@ -9,15 +9,13 @@ the medians (peer / ours, above 1: ours is faster).
 FOVEA_ISA=v3 measures the AVX2 kernels.
 """
 
-import argparse
-import statistics
-import subprocess
 import tempfile
-import time
 
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
+
+import alternate
 
 # (what, B, h, w, H, D, Q, P): the published model at 480 x 640 (as many cells as queries) and 800 x 1333, a small one
 WORKLOADS = [
@@ -26,25 +24,6 @@ WORKLOADS = [
     ("decoder, 800 x 1333", 2, 25, 42, 8, 32, 300, 4),
     ("small, 8 x 8 map", 32, 8, 8, 4, 16, 64, 4),
 ]
-
-
-class Ours:
-    def __init__(self, binary, threads):
-        self.process = subprocess.Popen([binary, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.about = self.process.stdout.readline().strip()
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def milliseconds(self, workload, train):
-        return float(self.ask(" ".join(map(str, [*workload[1:], int(train)]))))
-
-    def tensors(self):
-        with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
-            self.ask(f"check {file.name}")
-            return load_file(file.name)
 
 
 def deformable_attention(value, locations, weights):
@@ -58,58 +37,33 @@ def deformable_attention(value, locations, weights):
     return (samples * shares).sum(-1).reshape(B, H * D, Q).transpose(1, 2).contiguous()
 
 
-class Peer:
+class Peer(alternate.Peer):
     def __init__(self, tensors):
         self.leaves = [tensors[name].clone().requires_grad_() for name in ("value", "locations", "weights")]
         self.dy = tensors["dy"]
 
-    def milliseconds(self, train):
-        for leaf in self.leaves:
-            leaf.grad = None
-        start = time.perf_counter()
-        if train:
-            self.y = deformable_attention(*self.leaves)
-            self.y.backward(self.dy)
-        else:
-            with torch.no_grad():
-                self.y = deformable_attention(*self.leaves)
-        return 1e3 * (time.perf_counter() - start)
+    def forward(self):
+        return deformable_attention(*self.leaves)
 
 
-def compare(peer, tensors):
-    """The largest relative difference of the output and of the gradients."""
+def numbers_of(workload, train):
+    return [*workload[1:], int(train)]
+
+
+def compared_peer(ours, workload):
+    """The peer on our program's tensors, and the largest relative difference of the output and of the gradients."""
+    ours.milliseconds(numbers_of(workload, True))
+    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+        ours.ask(f"check {file.name}")
+        tensors = load_file(file.name)
+    peer = Peer(tensors)
     peer.milliseconds(True)
     theirs = [peer.y.detach(), *(leaf.grad for leaf in peer.leaves)]
     names = ["y", "dvalue", "dlocations", "dweights"]
     worst = max(float((tensors[n] - t).norm() / t.norm()) for n, t in zip(names, theirs))
     assert worst < 2e-5, worst
-    return worst
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("binary")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=15)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    ours = Ours(args.binary, args.threads)
-    print(f"{ours.about}; peer: torch {torch.__version__}")
-    print(f"{'workload':<24}{'mode':<8}{'ours ms':>9}{'peer ms':>9}{'ratio':>7}{'of min':>8}{'difference':>12}")
-    for workload in WORKLOADS:
-        ours.milliseconds(workload, True)
-        tensors = ours.tensors()
-        peer = Peer(tensors)
-        worst = compare(peer, tensors)
-        for train in (False, True):
-            ours.milliseconds(workload, train)
-            peer.milliseconds(train)
-            times = [(ours.milliseconds(workload, train), peer.milliseconds(train)) for _ in range(args.rounds)]
-            a, b = zip(*times)
-            print(f"{workload[0]:<24}{'train' if train else 'infer':<8}"
-                  f"{statistics.median(a):9.2f}{statistics.median(b):9.2f}"
-                  f"{statistics.median(b) / statistics.median(a):7.2f}{min(b) / min(a):8.2f}{worst:12.1e}", flush=True)
+    return peer, f"  difference {worst:.1e}"
 
 
 if __name__ == "__main__":
-    main()
+    alternate.main(__doc__, WORKLOADS, compared_peer, numbers_of)

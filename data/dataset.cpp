@@ -98,7 +98,10 @@ Opened open_latents(const DatasetOptions& options, Split split) {
 }
 
 Opened open_flowers(const DatasetOptions& options, Split split) {
-  if (find_flowers(options).empty()) return open_flower_folders(options, split);
+  if (find_flowers(options).empty()) {
+    require_flower_folders(options, split);
+    return named_flowers(open_files<ImageFolder>(options, split), options);
+  }
   return under_class_map(std::make_shared<Flowers>(options, split), options);
 }
 

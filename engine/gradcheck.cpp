@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "engine/autograd.h"
 #include "engine/rng.h"
@@ -82,31 +84,47 @@ std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
   return entries;
 }
 
-/// Selected entries of an input, and their central differences.
+/// Selected entries of an input: their derivatives and central differences.
 struct Differences {
   std::vector<std::size_t> entries;
-  std::vector<double> values;
+  std::vector<double> analytic, numeric;
+
+  /// The error of entry k, with its central difference or another one.
+  [[nodiscard]] double error(std::size_t k, double value, double largest) const {
+    const double scale = std::max({std::abs(value), 1e-3 * largest, 1e-6});
+    return std::abs(analytic[k] - value) / scale;
+  }
 };
 
-void compare(const Tensor& input, std::size_t index, const Differences& differences,
-             GradcheckOptions options, GradcheckResult& result) {
-  const std::vector<double>& numeric = differences.values;
-  std::vector<double> analytic(numeric.size());
-  if (input.grad().defined()) {
-    const std::vector<double> all = input.grad().to_vector();
-    for (std::size_t k = 0; k < numeric.size(); ++k) analytic[k] = all[differences.entries[k]];
-  }
+std::vector<double> derivatives_of(const Tensor& input, const std::vector<std::size_t>& entries) {
+  std::vector<double> analytic(entries.size());
+  if (!input.grad().defined()) return analytic;
+  const std::vector<double> all = input.grad().to_vector();
+  for (std::size_t k = 0; k < entries.size(); ++k) analytic[k] = all[entries[k]];
+  return analytic;
+}
+
+/// `difference_at(entry, step)` computes a central difference.
+template <class DifferenceAt>
+void compare(std::size_t index, Differences d, const DifferenceAt& difference_at,
+             const GradcheckOptions& options, GradcheckResult& result) {
   double largest = 0;
-  for (const double n : numeric) largest = std::max(largest, std::abs(n));
-  for (std::size_t k = 0; k < numeric.size(); ++k) {
-    const double scale = std::max({std::abs(numeric[k]), 1e-3 * largest, 1e-6});
-    const double error = std::abs(analytic[k] - numeric[k]) / scale;
+  for (const double n : d.numeric) largest = std::max(largest, std::abs(n));
+  for (std::size_t k = 0; k < d.numeric.size(); ++k) {
+    double error = d.error(k, d.numeric[k], largest), step = options.step;
+    for (int smaller = 0; options.has_kinks && smaller < 4; ++smaller) {
+      if (error <= options.tolerance) break;
+      step /= 8;
+      const double again = difference_at(d.entries[k], step);
+      const double new_error = d.error(k, again, largest);
+      if (new_error < error) std::tie(error, d.numeric[k]) = std::pair(new_error, again);
+    }
     ++result.entries;
     if (error <= result.worst) continue;  // not <=, so that a NaN error counts
     result.worst = std::isnan(error) ? INFINITY : error;
     std::ostringstream message;
-    message << "input " << index << " entry " << differences.entries[k] << ": derivative "
-            << analytic[k] << ", central difference " << numeric[k];
+    message << "input " << index << " entry " << d.entries[k] << ": derivative " << d.analytic[k]
+            << ", central difference " << d.numeric[k];
     result.message = message.str();
   }
   result.ok = result.worst <= options.tolerance;
@@ -129,12 +147,15 @@ GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
   if (options.after_backward) options.after_backward();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
-    Differences differences{chosen_entries(inputs[i], i, options), {}};
+    const auto difference_at = [&](std::size_t entry, double step) {
+      return central_difference(f, inputs, inputs[i], static_cast<std::int64_t>(entry), w, step);
+    };
+    Differences differences{chosen_entries(inputs[i], i, options), {}, {}};
+    differences.analytic = derivatives_of(inputs[i], differences.entries);
     for (const std::size_t entry : differences.entries) {
-      differences.values.push_back(central_difference(
-          f, inputs, inputs[i], static_cast<std::int64_t>(entry), w, options.step));
+      differences.numeric.push_back(difference_at(entry, options.step));
     }
-    compare(inputs[i], i, differences, options, result);
+    compare(i, std::move(differences), difference_at, options, result);
   }
   return result;
 }

@@ -21,6 +21,9 @@ struct GradcheckOptions {
   double step = 2e-4;  ///< h, relative to max(1, |x|)
   /// Bound on |analytic - numeric| / max(|numeric|, 1e-3 * largest |numeric|, 1e-6).
   double tolerance = 1e-6;
+  /// f has kinks, as relu has. Where a difference is beyond the bound, smaller steps are tried: one
+  /// of them stays on one side of the kink, unless the derivative is wrong.
+  bool has_kinks = false;
   std::uint64_t seed = 99;  ///< seed of the cotangent and of the choice of entries
   /// Entries checked per input, drawn at random, plus the one with the largest derivative; 0: all.
   std::int64_t most_entries = 0;

@@ -98,6 +98,8 @@ PatchGrid TokenLayout::grid_of(std::int64_t tokens) const {
 
 TokenLayout token_layout(const Model& model) {
   const TokenInfo tokens = model.tokens();
+  check(model.info().task != TaskKind::detection, "inspect: ", model.info().name,
+        " is a detector; ./run inspect detection shows its attention");
   check(tokens.blocks > 0, "inspect: ", model.info().name,
         " has no attention, expected a transformer (vit, deit, cpvt, pervit, pit)");
   check(tokens.softmax, "inspect: ", model.info().name,

@@ -29,6 +29,8 @@ class Classifier : public Model {
   [[nodiscard]] virtual PatchTokens patch_tokens(const Tensor& images, Context& ctx);
   /// Channels D of the patch tokens; throws like patch_tokens().
   [[nodiscard]] virtual std::int64_t patch_channels() const;
+  /// Whether images of other sizes than info().img_size are accepted, with Context::any_size.
+  [[nodiscard]] virtual bool takes_any_size() const { return true; }
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override {
     return forward(images, ctx).logits;
   }

@@ -37,8 +37,7 @@ class ResNetBackbone : public DetectorBackbone {
 /// a model that takes one size only.
 class TokenBackbone : public DetectorBackbone {
  public:
-  TokenBackbone(const Scope& s, std::unique_ptr<Classifier> model, bool takes_any_size)
-      : model_(std::move(model)), takes_any_size_(takes_any_size) {
+  TokenBackbone(const Scope& s, std::unique_ptr<Classifier> model) : model_(std::move(model)) {
     s.adopt(model_->store());
     channels_ = model_->patch_channels();
   }
@@ -51,7 +50,7 @@ class TokenBackbone : public DetectorBackbone {
         mask.defined() || !pads
             ? mask
             : ones({images.size(0), images.size(2), images.size(3)}, {DType::f32, images.device()});
-    const bool any_size = std::exchange(ctx.any_size, takes_any_size_);
+    const bool any_size = std::exchange(ctx.any_size, model_->takes_any_size());
     const PatchTokens tokens = model_->patch_tokens(pad_to(images, size), ctx);
     ctx.any_size = any_size;
     const auto [h, w] = tokens.grid;
@@ -73,7 +72,7 @@ class TokenBackbone : public DetectorBackbone {
   /// The size that the model sees.
   [[nodiscard]] std::array<std::int64_t, 2> padded(std::array<std::int64_t, 2> image) const {
     const ModelInfo& info = model_->info();
-    if (takes_any_size_) {
+    if (model_->takes_any_size()) {
       const std::int64_t cell = model_->tokens().cell;
       for (std::int64_t& side : image) side = (side + cell - 1) / cell * cell;
       return image;
@@ -90,7 +89,6 @@ class TokenBackbone : public DetectorBackbone {
   }
 
   std::unique_ptr<Classifier> model_;
-  bool takes_any_size_;
   std::int64_t channels_ = 0;
 };
 
@@ -118,11 +116,10 @@ json token_settings(const DetectorConfig& c) {
 std::unique_ptr<DetectorBackbone> make_backbone(const Scope& s, const DetectorConfig& c) {
   if (c.backbone == kResNet) return std::make_unique<ResNetBackbone>(s, c.resnet);
   const json config = token_settings(c);
-  const bool takes_any_size = config["family"] != "pervit";
   ParameterStore& store = s.store();
   auto model = model_as<Classifier>(
       make_model_from_config(config, store.seed(), store.options(), c.backbone));
-  return std::make_unique<TokenBackbone>(s, std::move(model), takes_any_size);
+  return std::make_unique<TokenBackbone>(s, std::move(model));
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 #include "models/detector_config.h"
 
 #include "base/error.h"
+#include "models/registry.h"
 
 namespace fovea {
 namespace {
@@ -56,6 +57,7 @@ void read_detector(ConfigReader& r, DetectorConfig& c) {
   if (c.backbone == kResNet) {
     read_resnet(r, c.resnet);
   } else {
+    static_cast<void>(preset(c.backbone));  // throws on an unknown name
     r.read_object("backbone_args", c.backbone_args);
   }
   r.read("num_classes", c.num_classes, 1);

@@ -87,6 +87,8 @@ class PerViT : public Classifier {
   ClassifierOutput forward(const Tensor& images, Context& ctx) override;
   [[nodiscard]] PatchTokens patch_tokens(const Tensor& images, Context& ctx) override;
   [[nodiscard]] std::int64_t patch_channels() const override { return config_.emb_dims.back(); }
+  /// Position attention holds the distances of one grid.
+  [[nodiscard]] bool takes_any_size() const override { return false; }
   void finish_backward() override;
   [[nodiscard]] TokenInfo tokens() const override;
 

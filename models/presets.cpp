@@ -192,17 +192,16 @@ const std::vector<NameRow>& rows() {
        .customary = {"f4", "f8"}},
       {.family = "depth",
        .encoders = {"vit", "pit", "cpvt"},
-       .customary = {"{vit_small_patch2,pit_small}_48x64", "{vit_tiny_patch2,pit_tiny}_24x32",
-                     "cpvt_{tiny,small}_peg0_{patch4_48x64,patch2_24x32}"}},
+       .customary = {"pit_small_48x64", "cpvt_tiny_peg0_patch2_24x32"}},
       {.family = "detr",
        .sizes = detector_sizes(),
        .is_size_whole = true,
-       .customary = {"{resnet50,resnet50_dc5,tiny_scenes}"}},
+       .customary = {"{resnet50,tiny_scenes}"}},
       {.family = "ddetr",
        .start = "deformable_detr",
        .sizes = detector_sizes(),
        .is_size_whole = true,
-       .customary = {"{resnet50,resnet50_dc5,tiny_scenes}"}},
+       .customary = {"{resnet50,tiny_scenes}"}},
       {.family = "linear", .customary = {""}}};
   return all;
 }

@@ -53,8 +53,8 @@ TEST_CASE("a model costs its own files, an entry in the registry and a row of na
   const std::vector<Family> families{
       // Generators copied from other weights, and their filters drawn.
       {"cpvt", "train/.*initial_weights\\.cpp|inspect/parameters\\.cpp"},
-      // A key of the official configuration, Phi_p drawn, and the one size of images of a backbone.
-      {"pervit", "golden/models\\.cpp|inspect/pervit_phi\\.cpp|models/detector_backbone\\.cpp"},
+      // A key of the official configuration, and Phi_p drawn.
+      {"pervit", "golden/models\\.cpp|inspect/pervit_phi\\.cpp"},
   };
   for (const Family& family : families) {
     CAPTURE(std::string(family.name));

@@ -453,9 +453,7 @@ TEST_CASE("a data set is named by its own files and one row") {
     INFO(type, ": ", joined(found));
     CHECK(found.contains("data/dataset.cpp"));
     for (const std::string& path : found) {
-      // Scenes are drawn from the built-in shapes; flowers may lie in class folders.
-      const bool derived = matches(path, "data/sources/(scenes|flowers)\\..*");
-      if (path.starts_with("data/") && !derived)
+      if (path.starts_with("data/"))
         CHECK(matches(path, "data/(dataset\\.cpp|sources/" + own + ".*)"));
     }
   }

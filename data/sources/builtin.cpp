@@ -29,19 +29,7 @@ Builtin::Builtin(Split split, BuiltinOptions options)
   check(size_ >= 1, "builtin: got a size of ", size_, ", expected 1 or more");
 }
 
-const std::vector<std::string>& Builtin::class_names() const {
-  static const std::vector<std::string> names = {"disc",
-                                                 "square",
-                                                 "triangle",
-                                                 "cross",
-                                                 "ring",
-                                                 "star",
-                                                 "horizontal stripes",
-                                                 "vertical stripes",
-                                                 "diagonal stripes",
-                                                 "checkerboard"};
-  return names;
-}
+const std::vector<std::string>& Builtin::class_names() const { return drawing::Form::names(); }
 
 Sample Builtin::get(std::int64_t index) const {
   check(index >= 0 && index < size_, "builtin: got index ", index, ", expected 0 to ", size_ - 1);

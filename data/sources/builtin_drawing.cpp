@@ -112,6 +112,20 @@ class Shading {
 
 }  // namespace
 
+const std::vector<std::string>& Form::names() {
+  static const std::vector<std::string> names = {"disc",
+                                                 "square",
+                                                 "triangle",
+                                                 "cross",
+                                                 "ring",
+                                                 "star",
+                                                 "horizontal stripes",
+                                                 "vertical stripes",
+                                                 "diagonal stripes",
+                                                 "checkerboard"};
+  return names;
+}
+
 Form::Form(std::int64_t label, Rng& rng)
     : Form(label, is_pattern(label) ? rng.uniform(2.5, 5) : rng.uniform(9, 13), rng) {}
 

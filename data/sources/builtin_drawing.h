@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "data/image.h"
 #include "engine/rng.h"
@@ -26,6 +28,8 @@ using Color = std::array<double, 3>;  ///< 0 .. 255
 class Form {
  public:
   static constexpr std::int64_t kShapes = 6, kPatterns = 4;
+  /// The names of all classes: shapes, then patterns.
+  [[nodiscard]] static const std::vector<std::string>& names();
 
   /// Draws position, size and tilt: shapes of 18 to 26 pixels, stripes and fields of 2.5 to 5.
   Form(std::int64_t label, Rng& rng);

@@ -28,7 +28,7 @@ struct CocoAnnotation {
 };
 
 /// The lists of a file, in its order. The fields of each entry are present and of the right type;
-/// nothing is said about ids that refer to others.
+/// ids that refer to other entries are not checked.
 struct CocoLists {
   std::vector<CocoImage> images{};
   std::vector<CocoAnnotation> annotations{};

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "data/sources/class_list.h"
 #include "data/sources/find_entry.h"
-#include "data/sources/folder.h"
 #include "data/sources/image_numbers.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
@@ -153,7 +152,7 @@ void Flowers::list_entry(std::int64_t index, ListEntry& entry) const {
   entry.label = at(index).label;
 }
 
-std::shared_ptr<const Dataset> open_flower_folders(const DatasetOptions& options, Split split) {
+void require_flower_folders(const DatasetOptions& options, Split split) {
   const bool has_folder = !find_split_folder(options, split).empty();
   check(has_folder || is_folder(options.data_dir), options.data_dir.string(),
         ": no such folder, expected the folder of the data set; set it with --data-dir or ",
@@ -162,7 +161,10 @@ std::shared_ptr<const Dataset> open_flower_folders(const DatasetOptions& options
       has_folder, options.data_dir.string(), ": contains neither the official files of the ",
       "flowers (jpg/, imagelabels.mat, setid.mat) nor a folder of classes for the split, such as ",
       usual_split_names(split).front(), "/");
-  std::shared_ptr<const Dataset> set = std::make_shared<ImageFolder>(options, split);
+}
+
+std::shared_ptr<const Dataset> named_flowers(std::shared_ptr<const Dataset> set,
+                                             const DatasetOptions& options) {
   check(set->classes() == kFlowerClasses, options.data_dir.string(), ": has ", set->classes(),
         " class folders, expected ", kFlowerClasses, "; --dataset folder reads any classes");
   const std::vector<std::int64_t> numbers = all_numbers(set->class_names());

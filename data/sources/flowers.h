@@ -55,9 +55,11 @@ class Flowers : public FileDataset {
   std::string notice_;
 };
 
-/// The flowers in class folders, as ImageFolder reads them. Folders that are called 1 to 102 are
-/// the official classes and get their names. Throws Error unless there are 102 classes.
-[[nodiscard]] std::shared_ptr<const Dataset> open_flower_folders(const DatasetOptions& options,
-                                                                 Split split);
+/// Throws Error, naming both forms of the flowers, if options.data_dir has no class folders either.
+void require_flower_folders(const DatasetOptions& options, Split split);
+/// The flowers in class folders, opened as such. Folders that are called 1 to 102 are the official
+/// classes and get their names. Throws Error unless there are 102 classes.
+[[nodiscard]] std::shared_ptr<const Dataset> named_flowers(std::shared_ptr<const Dataset> folders,
+                                                           const DatasetOptions& options);
 
 }  // namespace fovea

@@ -2,7 +2,7 @@
 #include "data/sources/scenes.h"
 
 #include "base/error.h"
-#include "data/sources/builtin.h"
+#include "data/sources/builtin_drawing.h"
 
 namespace fovea {
 namespace {
@@ -42,7 +42,7 @@ Scenes::Scenes(Split split, SceneOptions options)
 
 const std::vector<std::string>& Scenes::class_names() const {
   static const std::vector<std::string> names = [] {
-    const std::vector<std::string>& all = Builtin(Split::train).class_names();
+    const std::vector<std::string>& all = drawing::Form::names();
     return std::vector<std::string>(all.begin(), all.begin() + drawing::Form::kShapes);
   }();
   return names;

@@ -1,4 +1,4 @@
-// COCO's annotation files: what is read, in which order, and what is said about damaged ones.
+// COCO's annotation files: their content, its order, and the errors for damaged files.
 #include "data/sources/coco.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What is said before the first step about a data set for detectors.
+// The errors and notices about a detector's data set before the first step.
 #include "data/sources/detection_check.h"
 
 #include <doctest/doctest.h>
@@ -63,7 +63,7 @@ TEST_CASE("a sound detection set passes without a word") {
   CHECK(counts.by_label.size() == 6);
 }
 
-TEST_CASE("boxes that are corners are told from boxes with sizes") {
+TEST_CASE("boxes given as corners are reported, boxes with sizes are not") {
   CHECK(said(check_detection_set(scattered(false), {.classes = 1}).errors).empty());
   const DetectionFindings findings = check_detection_set(scattered(true), {.classes = 1});
   CHECK(said(findings.errors).find("would fit as corners x0, y0, x1, y1") != std::string::npos);

@@ -156,7 +156,7 @@ Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
   if (model.info().task == TaskKind::depth) {
     auto& depth = model_as<DepthModel>(model);
     const Tensor depths = depth.forward(batch.images, ctx);
-    const Tensor of_image = batch.labels.to(DType::f32) * 0.1 + 1;  // [B]
+    const Tensor of_image = batch.labels.to(DType::f32) + 1;  // [B]
     const Tensor target =
         ops::expand(ops::reshape(of_image, {depths.size(0), 1, 1}), depths.shape());
     return depth_loss(depth.loss(), depths, target);

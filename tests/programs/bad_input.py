@@ -96,7 +96,7 @@ OWN_FLAGS = {
                     (["--model", "depth_vit_tinny_patch8_24x32"], "depth_vit_tiny"), (["--mask-ratio", "0.5"], "mask"),
                     (["--model", "depth_pervit_tiny_32"], "the encoder is a"), (["--loss", "l2"], "l1 scale_invariant"),
                     (["--protocol", "egen"], "full, eigen"), (["--protocol", "least=5+most=2"], "least < most"),
-                    (["--dataset", "builtin"], "have no depth"),
+                    (["--protocol", "raw"], "no raw depth"), (["--dataset", "builtin"], "have no depth"),
                     (["--peg-padding", "none", "--peg-positions", "0"], "a token for each patch"),
                     (["--img-size", "20x32"], "not divisible by patch_size 8"), (["--global-pool", "avg"], "global")],
     "train_detection": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
@@ -105,7 +105,7 @@ OWN_FLAGS = {
                         (["--pad-multiple", "-1"], "pad-multiple"), (["--pad-multiple", "0"], "size"),
                         (["--threshold", "2"], "threshold"), (["--num-queries", "0"], "num_queries"),
                         (["--encoder-pos", "cosine"], "sine none peg"), (["--enc-layers", "-1"], "enc_layers"),
-                        (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "planes is unknown"),
+                        (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "resnet51"),
                         (["--peg-positions", "9", "--encoder-pos", "peg"], "peg_positions"),
                         (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "embed_dim"),
                         (["--lr-scale", "back=0.1,"], "--lr-scale"), (["--lr-scale", "neck=0.1"], "neck")],
@@ -295,7 +295,7 @@ def task_cases(cases, folder):
               "for detectors")
     cases.run("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector, "--num-classes", "7"], "7")
     cases.run("inspect detection: a classifier", ["inspect", "detection", classifier], "./run train_detection")
-    cases.run("inspect attention: a detector", ["inspect", "attention", detector], "has no attention")
+    cases.run("inspect attention: a detector", ["inspect", "attention", detector], "is a detector")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
                          ("train_mae", diffusion), ("train_vae", encoder), ("train_detection", classifier),
                          ("train_cifar", detector)):

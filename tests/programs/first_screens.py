@@ -67,7 +67,7 @@ def check_lists_of_models(checks):
         _, common, _ = checks.run(program, "--list-models")
         _, everything, _ = checks.run(program, "--list-models", "all")
         checks.that(f"{program} --list-models is short, and says how to see the others",
-                    set(names_of(common)) <= set(names_of(everything)) and len(names_of(common)) < 120
+                    set(names_of(common)) <= set(names_of(everything)) and len(names_of(common)) < 100
                     and (names_of(common) == names_of(everything) or "--list-models all" in common), common)
         word = "dit_s" if program == "train_diffusion" else "tiny"
         code, listed, _ = checks.run(program, "--list-models", f"*{word}*")

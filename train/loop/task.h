@@ -55,6 +55,8 @@ class Task {
   /// True if this parameter is expected to receive no gradient.
   [[nodiscard]] virtual bool is_unused(const Parameter& parameter) const = 0;
 
+  /// Throws if evaluate() cannot measure on these images. Called before the first step.
+  virtual void require_evaluable(const Dataset& /*images*/) const {}
   /// Metrics on a data set or a part of it, and the outcome of the pass.
   struct Evaluated {
     ScoreSums sums;

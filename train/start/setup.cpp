@@ -134,6 +134,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
 Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model,
                      std::unique_ptr<const Task> task) {
   if (task == nullptr) task = make_task(config, *model, data.train.get());
+  if (data.test != nullptr) task->require_evaluable(*data.test);
   return {trainer_options(config), std::move(data), std::move(model), std::move(task)};
 }
 

@@ -74,6 +74,10 @@ const DepthBaselines& DepthEstimation::baselines(const EvaluateOptions& options)
   return *baselines_;
 }
 
+void DepthEstimation::require_evaluable(const Dataset& images) const {
+  require_depths(images, {protocol_});
+}
+
 Task::Evaluated DepthEstimation::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                           const EvaluateOptions& options) const {
   const DepthResults results =

@@ -29,6 +29,7 @@ class DepthEstimation : public Task {
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override { return batch; }
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
+  void require_evaluable(const Dataset& images) const override;
   /// The sums are DepthResults::sums of the task's protocol.
   [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
                                    const EvaluateOptions& options) const override;

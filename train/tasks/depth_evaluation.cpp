@@ -50,6 +50,11 @@ void measure_batch(const std::vector<DepthProtocol>& protocols, const DepthBasel
   }
 }
 
+void require_raw(bool has_raw_depth) {
+  check(has_raw_depth, "--protocol raw: the data set has no raw depth, expected a map \"", kRawDepth,
+        "\"; use filled");
+}
+
 }  // namespace
 
 std::vector<double> DepthComparison::to_vector() const {
@@ -71,16 +76,18 @@ DepthComparison DepthComparison::from(std::span<const double> values) {
 
 Tensor depths_of(const Batch& batch, DepthSource source) {
   const Tensor map = source == DepthSource::filled ? batch.at(kDepth) : batch.find(kRawDepth);
-  check(map.defined(), "protocol raw: the data set has no raw depth, expected a map \"", kRawDepth,
-        "\"; use filled");
+  require_raw(map.defined());
   check(map.size(1) == 1, "depth: got ", map.size(1), " channels, expected 1");
   return ops::select(map, 1, 0).contiguous();
 }
 
-void require_depths(const Dataset& dataset) {
+void require_depths(const Dataset& dataset, const std::vector<DepthProtocol>& protocols) {
   const Sample sample = dataset.get(0);
   check(find_map(sample, kDepth) != nullptr,
         "--dataset: its pictures have no depth; expected rooms, or pictures with depth maps");
+  for (const DepthProtocol& protocol : protocols) {
+    require_raw(protocol.source == DepthSource::filled || find_map(sample, kRawDepth) != nullptr);
+  }
 }
 
 DepthResults evaluate_depth(DepthModel& model, const std::shared_ptr<const Dataset>& dataset,

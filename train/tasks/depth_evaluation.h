@@ -47,7 +47,7 @@ inline constexpr std::int64_t kBaselinePictures = 2048;
 /// Depths [B, H, W] of a batch by a protocol's source. Throws if the batch has none.
 [[nodiscard]] Tensor depths_of(const Batch& batch, DepthSource source);
 
-/// Throws unless the data set's first sample has depths.
-void require_depths(const Dataset& dataset);
+/// Throws unless the data set's first sample has the maps that the protocols need, and "depth".
+void require_depths(const Dataset& dataset, const std::vector<DepthProtocol>& protocols = {});
 
 }  // namespace fovea
