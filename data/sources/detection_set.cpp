@@ -5,63 +5,27 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/sources/some_images.h"
 
 namespace fovea {
 namespace {
 
-/// A detection set with some of the images of another.
-class SomeImages : public DetectionSet {
+class DetectionSubset : public SomeImages<DetectionSet> {
  public:
-  SomeImages(std::shared_ptr<const DetectionSet> whole, std::vector<std::int64_t> images,
-             std::string notice)
-      : whole_(std::move(whole)), images_(std::move(images)), notice_(std::move(notice)) {}
+  using SomeImages::SomeImages;
 
-  [[nodiscard]] std::int64_t size() const override { return std::ssize(images_); }
-  [[nodiscard]] const std::vector<std::string>& class_names() const override {
-    return whole_->class_names();
-  }
   [[nodiscard]] const std::vector<std::int64_t>& category_ids() const override {
-    return whole_->category_ids();
+    return whole().category_ids();
   }
   [[nodiscard]] std::vector<Annotation> annotations(std::int64_t index) const override {
-    return whole_->annotations(old_index(index));
+    return whole().annotations(old_index(index));
   }
   [[nodiscard]] std::int64_t image_id(std::int64_t index) const override {
-    return whole_->image_id(old_index(index));
+    return whole().image_id(old_index(index));
   }
   [[nodiscard]] ImageSize stored_size(std::int64_t index) const override {
-    return whole_->stored_size(old_index(index));
+    return whole().stored_size(old_index(index));
   }
-  [[nodiscard]] Sample get(std::int64_t index) const override {
-    return whole_->get(old_index(index));
-  }
-  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
-                           ImageSize shrink_to) const override {
-    return whole_->get(old_index(index), choose, shrink_to);
-  }
-  [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override {
-    return whole_->file(old_index(index));
-  }
-  void verify(std::int64_t index) const override { whole_->verify(old_index(index)); }
-  [[nodiscard]] std::string describe(std::int64_t index) const override {
-    return whole_->describe(old_index(index));
-  }
-  void list_entry(std::int64_t index, ListEntry& entry) const override {
-    whole_->list_entry(old_index(index), entry);
-  }
-  [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
-  [[nodiscard]] std::string notice() const override { return notice_; }
-
- private:
-  [[nodiscard]] std::int64_t old_index(std::int64_t index) const {
-    check(index >= 0 && index < size(), "subset: got index ", index, ", expected 0 to ",
-          size() - 1);
-    return images_[index];
-  }
-
-  std::shared_ptr<const DetectionSet> whole_;
-  std::vector<std::int64_t> images_;
-  std::string notice_;
 };
 
 }  // namespace
@@ -118,7 +82,7 @@ std::shared_ptr<const DetectionSet> require_boxes(const std::shared_ptr<const Da
 std::shared_ptr<const DetectionSet> images_of(std::shared_ptr<const DetectionSet> whole,
                                               std::vector<std::int64_t> images,
                                               std::string notice) {
-  return std::make_shared<SomeImages>(std::move(whole), std::move(images), std::move(notice));
+  return std::make_shared<DetectionSubset>(std::move(whole), std::move(images), std::move(notice));
 }
 
 }  // namespace fovea

@@ -17,6 +17,7 @@
 #include "base/unicode.h"
 #include "data/loading/sampler.h"
 #include "data/sources/detection_set.h"
+#include "data/sources/some_images.h"
 #include "engine/rng.h"
 
 namespace fovea {
@@ -47,7 +48,7 @@ std::int64_t find_class(const std::string& word, const std::vector<std::string>&
 }
 
 /// Some images of a data set, with new labels.
-class Subset : public Dataset {
+class Subset : public SomeImages<Dataset> {
  public:
   struct Choice {
     std::vector<std::int64_t> images;  ///< new index -> old index, ascending
@@ -56,68 +57,46 @@ class Subset : public Dataset {
     std::string notice{};
   };
   Subset(std::shared_ptr<const Dataset> whole, Choice choice)
-      : whole_(std::move(whole)),
-        images_(std::move(choice.images)),
+      : SomeImages(std::move(whole), std::move(choice.images), std::move(choice.notice)),
         labels_(std::move(choice.labels)),
-        names_(std::move(choice.names)),
-        notice_(std::move(choice.notice)) {}
+        names_(std::move(choice.names)) {}
 
-  using Dataset::get;
-  [[nodiscard]] std::int64_t size() const override {
-    return static_cast<std::int64_t>(images_.size());
-  }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] Sample get(std::int64_t index) const override {
-    return relabelled(whole_->get(old_index(index)));
+    return relabelled(SomeImages::get(index));
   }
   [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
                            ImageSize shrink_to) const override {
-    return relabelled(whole_->get(old_index(index), choose, shrink_to));
+    return relabelled(SomeImages::get(index, choose, shrink_to));
   }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override {
-    return labels_[whole_->label(old_index(index))];
-  }
-  [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override {
-    return whole_->file(old_index(index));
-  }
-  void verify(std::int64_t index) const override { whole_->verify(old_index(index)); }
-  [[nodiscard]] std::string describe(std::int64_t index) const override {
-    return whole_->describe(old_index(index));
+    return labels_[whole().label(old_index(index))];
   }
   void list_entry(std::int64_t index, ListEntry& entry) const override {
-    whole_->list_entry(old_index(index), entry);
+    SomeImages::list_entry(index, entry);
     if (entry.label >= 0) entry.label = labels_[entry.label];
   }
-  [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
-  [[nodiscard]] const LatentInfo* latents() const override { return whole_->latents(); }
-  [[nodiscard]] std::string notice() const override { return notice_; }
+  [[nodiscard]] const LatentInfo* latents() const override { return whole().latents(); }
 
  private:
-  [[nodiscard]] std::int64_t old_index(std::int64_t index) const {
-    check(index >= 0 && index < size(), "subset: got index ", index, ", expected 0 to ",
-          size() - 1);
-    return images_[index];
-  }
   [[nodiscard]] Sample relabelled(Sample sample) const {
     sample.label = labels_[sample.label];
     return sample;
   }
 
-  std::shared_ptr<const Dataset> whole_;
-  std::vector<std::int64_t> images_, labels_;
+  std::vector<std::int64_t> labels_;
   std::vector<std::string> names_;
-  std::string notice_;
 };
 
 /// The sizes of the parts, counting only the selected images.
 std::vector<std::int64_t> Subset::parts() const {
   std::vector<std::int64_t> left;
-  auto image = images_.begin();
+  auto image = images().begin();
   std::int64_t end = 0;
-  for (const std::int64_t part : whole_->parts()) {
+  for (const std::int64_t part : whole().parts()) {
     end += part;
-    const auto next = std::lower_bound(image, images_.end(), end);
+    const auto next = std::lower_bound(image, images().end(), end);
     left.push_back(next - image);
     image = next;
   }
