@@ -170,3 +170,28 @@ TEST_CASE("gradcheck accepts a right derivative and names the entry of a wrong o
   CHECK(result.entries == 3);
   CHECK(result.message.find("input 0 entry") == 0);
 }
+
+TEST_CASE(
+    "gradcheck finds the derivative beside a kink with a smaller step, but accepts no other") {
+  const auto positive_part = [](double slope) {  // with that derivative where it is positive
+    return [slope](const std::vector<Tensor>& in) {
+      std::vector<double> y = in[0].to_vector(), dy = y;
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        dy[i] = y[i] > 0 ? slope : 0;
+        y[i] = std::max(0.0, y[i]);
+      }
+      const Shape shape = in[0].shape();
+      return record("positive_part", from_values(shape, y, {DType::f64, {}}), {in[0]}, {},
+                    [shape, dy](const GradArgs& g) -> Grads {
+                      const std::vector<double> above = g.dy.to_vector();
+                      std::vector<double> dx = dy;
+                      for (std::size_t i = 0; i < dx.size(); ++i) dx[i] *= above[i];
+                      return {from_values(shape, dx, {DType::f64, {}})};
+                    });
+    };
+  };
+  const std::vector<Tensor> inputs{leaf({1e-4, -1e-4, 2, -2})};
+  CHECK_FALSE(gradcheck(positive_part(1), inputs).ok);
+  CHECK(gradcheck(positive_part(1), inputs, {.has_kinks = true}).ok);
+  CHECK_FALSE(gradcheck(positive_part(1.001), inputs, {.has_kinks = true}).ok);
+}
