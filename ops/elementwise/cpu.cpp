@@ -19,6 +19,8 @@ constexpr std::int64_t kChunk = 1 << 15;  // elements per thread at a time
 template <class F, class A, class... X>
 void loop(const F& f, std::int64_t first, std::int64_t count, A* out, const X*... x) {
 #if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"  // some functors have no vector form
 #pragma clang loop vectorize(assume_safety)
 #else
 #pragma GCC ivdep
@@ -30,6 +32,9 @@ void loop(const F& f, std::int64_t first, std::int64_t count, A* out, const X*..
       out[i] = f(x[i]...);
     }
   }
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 }
 
 template <class F, class A>

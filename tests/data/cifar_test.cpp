@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 
 namespace fovea {
@@ -15,21 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is gone at the end of the test.
-struct TempDir {
-  TempDir() : path(fs::temp_directory_path() / "fovea_cifar_test") {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~TempDir() { fs::remove_all(path); }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
+/// A temporary folder with files.
+struct Files {
   void write(const fs::path& name, const std::string& content) const {
     fs::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << content;
   }
-  fs::path path;
+  TemporaryFolder folder;
+  const fs::path path = folder.path();
 };
 
 /// `labels`, then pixels that count up: planes red, green, blue.
@@ -41,7 +35,7 @@ std::string record(const std::string& labels) {
 
 std::string label(int value) { return {static_cast<char>(value)}; }
 
-void write_cifar10(const TempDir& dir, const fs::path& folder) {
+void write_cifar10(const Files& dir, const fs::path& folder) {
   for (int i = 1; i <= 5; ++i)
     dir.write(folder / ("data_batch_" + std::to_string(i) + ".bin"),
               record(label(i)) + record(label(i + 4)));
@@ -103,7 +97,7 @@ std::string batch(const std::vector<int>& labels, const std::string& key = "labe
 }  // namespace
 
 TEST_CASE("CIFAR-10 records are read in order, from the folder or its parent") {
-  const TempDir dir;
+  const Files dir;
   for (const char* folder : {".", "cifar10", "cifar-10-batches-bin"}) {
     write_cifar10(dir, folder);
     const Cifar train(CifarKind::cifar10, dir.path, Split::train);
@@ -122,7 +116,7 @@ TEST_CASE("CIFAR-10 records are read in order, from the folder or its parent") {
 }
 
 TEST_CASE("CIFAR-100 uses the fine label") {
-  const TempDir dir;
+  const Files dir;
   dir.write("cifar100/train.bin", record("\x13\x63") + record("\x01\x02"));
   const Cifar train(CifarKind::cifar100, dir.path, Split::train);
   CHECK(train.size() == 2);
@@ -132,7 +126,7 @@ TEST_CASE("CIFAR-100 uses the fine label") {
 }
 
 TEST_CASE("class names come from the file beside, else they are numbers") {
-  const TempDir dir;
+  const Files dir;
   write_cifar10(dir, ".");
   CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).class_names()[3] == "3");
   dir.write("batches.meta.txt", "a\r\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
@@ -141,7 +135,7 @@ TEST_CASE("class names come from the file beside, else they are numbers") {
 }
 
 TEST_CASE("Python's version gives the pictures, labels and names of the binary one") {
-  const TempDir dir;
+  const Files dir;
   for (const char* folder : {".", "cifar-10-batches-py"}) {
     for (int i = 1; i <= 5; ++i) {
       dir.write(fs::path(folder) / ("data_batch_" + std::to_string(i)), batch({i, i + 4}));
@@ -169,7 +163,7 @@ TEST_CASE("Python's version gives the pictures, labels and names of the binary o
 }
 
 TEST_CASE("a batch of Python's that is none says why") {
-  const TempDir dir;
+  const Files dir;
   const auto error = [&](const std::string& content) {
     dir.write("test_batch", content);
     return error_of(CifarKind::cifar10, dir.path, Split::test);
@@ -196,7 +190,7 @@ TEST_CASE("a batch of Python's that is none says why") {
 }
 
 TEST_CASE("the two sets are not taken for each other") {
-  const TempDir dir;
+  const Files dir;
   dir.write("cifar-100-binary/train.bin", record("\x01\x02"));
   const std::string other =
       dir.path.string() + " contains the files of cifar100; --dataset cifar100";
@@ -212,7 +206,7 @@ TEST_CASE("the two sets are not taken for each other") {
 }
 
 TEST_CASE("both splits come from one place") {
-  const TempDir dir;
+  const Files dir;
   write_cifar10(dir, "cifar-10-batches-bin");
   dir.write("test_batch.bin", record(label(7)));
   CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).label(0) == 7);
@@ -221,7 +215,7 @@ TEST_CASE("both splits come from one place") {
 }
 
 TEST_CASE("capitals do not hide a file, and an archive that is not unpacked is named") {
-  const TempDir dir;
+  const Files dir;
   dir.write("cifar-10-binary.tar.gz", "x");
   CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test),
                  "cifar-10-binary.tar.gz is not unpacked: tar xzf"));
@@ -230,14 +224,14 @@ TEST_CASE("capitals do not hide a file, and an archive that is not unpacked is n
 }
 
 TEST_CASE("an unofficial number of records is a notice") {
-  const TempDir dir;
+  const Files dir;
   write_cifar10(dir, ".");
   CHECK(Cifar(CifarKind::cifar10, dir.path, Split::train).notice() ==
         "cifar10: " + dir.path.string() + " has 10 training images, the official set has 50000");
 }
 
 TEST_CASE("a file that is no whole number of records is an error") {
-  const TempDir dir;
+  const Files dir;
   write_cifar10(dir, ".");
   dir.write("test_batch.bin", record(label(1)) + "x");
   CHECK(error_of(CifarKind::cifar10, dir.path, Split::test) ==
@@ -252,7 +246,7 @@ TEST_CASE("a file that is no whole number of records is an error") {
 }
 
 TEST_CASE("a label out of range is an error that names the record") {
-  const TempDir dir;
+  const Files dir;
   write_cifar10(dir, ".");
   dir.write("data_batch_4.bin", record(label(1)) + record(label(10)));
   CHECK(error_of(CifarKind::cifar10, dir.path, Split::train) ==
@@ -260,7 +254,7 @@ TEST_CASE("a label out of range is an error that names the record") {
 }
 
 TEST_CASE("missing files and folders are errors that say what was looked for") {
-  const TempDir dir;
+  const Files dir;
   std::string error = error_of(CifarKind::cifar10, dir.path, Split::train);
   CHECK(contains(error, "cifar10: found none of " + (dir.path / "data_batch_1.bin").string()));
   CHECK(contains(error, (dir.path / "cifar-10-batches-bin" / "data_batch_1.bin").string()));
@@ -276,7 +270,7 @@ TEST_CASE("missing files and folders are errors that say what was looked for") {
 }
 
 TEST_CASE("data sets are opened by name") {
-  const TempDir dir;
+  const Files dir;
   write_cifar10(dir, ".");
   CHECK(open_dataset({.name = "cifar10", .data_dir = dir.path}, Split::test)->size() == 1);
   CHECK(open_dataset({}, Split::test)->size() == 2000);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/temporary_folder.h"
 #include "tests/data/hash.h"
 
 namespace fovea {
@@ -88,10 +89,10 @@ TEST_CASE("WebP decodes to Pillow's pixels: lossy, lossless, alpha dropped, the 
 }
 
 TEST_CASE("the format is told by content, not by name") {
-  const fs::path path = fs::temp_directory_path() / "fovea_image_test_png.JPEG";
-  fs::copy_file(kCorpus / "rgb.png", path, fs::copy_options::overwrite_existing);
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "png.JPEG";
+  fs::copy_file(kCorpus / "rgb.png", path);
   CHECK(read_image(path) == tests::sample_image());
-  fs::remove(path);
 }
 
 TEST_CASE("damaged pictures are errors that name the file" * doctest::skip(kWithoutLibraries)) {
@@ -146,10 +147,10 @@ TEST_CASE("the pixel limit counts for every decoder") {
 }
 
 TEST_CASE("a written PNG reads back equal") {
-  const fs::path path = fs::temp_directory_path() / "fovea_image_test.png";
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "written.png";
   write_png(path, tests::sample_image());
   CHECK(read_image(path) == tests::sample_image());
-  fs::remove(path);
   CHECK_THROWS_WITH_AS((void)encode_png(Image()), "encode_png: got an empty picture", Error);
   CHECK_THROWS_AS(write_png("no/such/folder/a.png", tests::sample_image()), Error);
 }
