@@ -101,12 +101,12 @@ DetectorOutput DeformableDetr::decode(const DeformableMemory& memory, Context& c
   const DeformableQueries queries{ops::unsqueeze(positions, 0),
                                   references * image_size(memory.cells, options)};
   const Tensor x = ops::expand(ops::unsqueeze(start, 0), {B, Q, D});
-  const Tensor heads = transformer_.decode(x, queries, memory, ctx).to(ctx.activations);
+  const Tensor decoded = transformer_.decode(x, queries, memory, ctx);
 
-  const Tensor moved = bbox_embed_(heads).to(options.dtype);  // [L, B, Q, 4]
+  const Tensor moved = bbox_embed_(decoded);  // [L, B, Q, 4]
   const Tensor centre = ops::slice(moved, 3, 0, 2) + inverse_sigmoid(references);
   const Tensor boxes = ops::cat({centre, ops::slice(moved, 3, 2, 4)}, 3);
-  return {class_embed_(heads), ops::sigmoid(boxes)};
+  return {class_embed_(decoded), ops::sigmoid(boxes)};
 }
 
 SetLossOptions DeformableDetr::loss_options() const {

@@ -38,10 +38,9 @@ DetectorOutput Detr::detect(const FeatureMap& map, Context& ctx) const {
   memory.values = transformer_.encode(tokens, memory.positions, cells, ctx);
   ctx.show("feat/memory", memory.values);
 
-  const Tensor decoded = transformer_.decode(query_embed_.to(options.dtype), memory, ctx);
-  const Tensor heads = decoded.to(ctx.activations);  // [L, B, Q, D]
-  const Tensor boxes = bbox_embed_(heads).to(options.dtype);
-  return {class_embed_(heads), ops::sigmoid(boxes)};
+  const Tensor decoded =  // [L, B, Q, D], in ctx.residual(), so that boxes are not rounded
+      transformer_.decode(query_embed_.to(options.dtype), memory, ctx);
+  return {class_embed_(decoded), ops::sigmoid(bbox_embed_(decoded))};
 }
 
 SetLossOptions Detr::loss_options() const {

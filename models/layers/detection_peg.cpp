@@ -23,7 +23,7 @@ DetectionPeg::DetectionPeg(const Scope& s, const DetectionPegConfig& c)
 Tensor DetectionPeg::operator()(const Tensor& x, const MapCells& cells, const Context& ctx) const {
   const Tensor padding = cells.padding();
   const bool masks = config_.mask_input && padding.defined();
-  const Tensor input = (masks ? ops::masked_fill(x, padding, 0) : x).to(ctx.activations);
+  const Tensor input = masks ? ops::masked_fill(x, padding, 0) : x;
   const Tensor map = tokens_to_map(input, cells.size[0], cells.size[1]);  // [B, D, h, w]
   const Tensor filtered =
       ops::conv2d(map, filters_, {}, {.padding = {1, 1}, .groups = config_.dim});

@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// Projects each cell of a map, [B, C, h, w] -> tokens [B, N, D], in ctx.residual(): a norm that
-/// takes a large mean away would magnify what bf16 rounds.
+/// Projects each cell of a map, [B, C, h, w] -> tokens [B, N, D] of ctx.residual(): bf16 would
+/// round the sums, which a norm that takes a large mean away magnifies.
 class MapProjection {
  public:
   /// Makes weight [D, C, 1, 1] and bias [D].
@@ -18,8 +18,11 @@ class MapProjection {
       : weight_(s.param("weight", {out, in, 1, 1}, weight)), bias_(s.param("bias", {out}, bias)) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& map, const Context& ctx) const {
+    const Tensor cells = map_to_tokens(map.to(ctx.activations));  // [B, N, C]
     const Tensor weight = ops::reshape(weight_, {weight_.size(0), weight_.size(1)});
-    return ops::linear(map_to_tokens(map.to(ctx.residual())), weight, bias_);
+    if (ctx.activations == ctx.residual()) return ops::linear(cells, weight, bias_);
+    const Shape tokens{cells.size(0), cells.size(1), weight.size(0)};
+    return ops::linear(cells, weight, bias_, zeros(tokens, {ctx.residual(), map.device()}));
   }
 
  private:
