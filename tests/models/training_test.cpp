@@ -212,7 +212,7 @@ TEST_CASE("eight images are learned by heart") {
        {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("cpvt"), tiny_pervit(), tiny("deit"),
         tiny_mae({{"embed_dim", 48}, {"decoder_embed_dim", 48}}),
         tiny_dit({{"embed_dim", 96}, {"patch_size", 1}}),
-        tiny_depth({{"embed_dim", 48}, {"patch_size", 2}})}) {
+        tiny_depth({{"embed_dim", 48}, {"patch_size", 2}, {"loss", "scale_invariant"}})}) {
     const auto model = make_model_from_config(config, 1);
     const Batch batch(*model);
     Optimizer optimizer(model->store(), {});
