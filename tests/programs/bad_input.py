@@ -93,7 +93,7 @@ OWN_FLAGS = {
                         (["--cfg-channels", "0"], "all"), (["--class-dropout-prob", "2"], "class_dropout_prob"),
                         (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
     "train_depth": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                    (["--model", "depth_vit_smal_patch2_48x64"], "depth_vit_small_patch2_48x64?"), (["--mask-ratio", "0.5"], "mask"),
+                    (["--model", "depth_pit_smal_48x64"], "depth_pit_small_48x64?"), (["--mask-ratio", "0.5"], "mask"),
                     (["--model", "depth_pervit_tiny_32"], "the encoder is a"), (["--loss", "l2"], "l1 scale_invariant"),
                     (["--protocol", "egen"], "full, eigen"), (["--protocol", "least=5+most=2"], "least < most"),
                     (["--protocol", "raw"], "no raw depth"), (["--dataset", "builtin"], "have no depth"),
