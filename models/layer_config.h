@@ -32,8 +32,8 @@ void check_sizes(const std::string& where, const PatchConfig& image, const Encod
 void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c);
 /// Throws if the head is to read a class token that the model does not have.
 void check_pooling(const std::string& where, bool class_token, Pooling global_pool);
-/// Throws if a kernel size is even, a position is not the number of a block, or PEGs without padding
-/// leave no grid.
+/// Throws if a kernel size is even, a position is not the number of a block, or PEGs without
+/// padding leave no grid.
 void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
                 const EncoderConfig& encoder);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Breaks derivatives, augmentations, training and models one at a time and checks that a test fails each time.
 
-    tests/mutants/run.py [--only TEXT] [--build DIR]
+    tests/mutants/run.py [--only EXPRESSION] [--build DIR]
     tests/mutants/run.py --table mutants.md      also writes a table: every mutant, and the test that caught it
     tests/mutants/run.py --check                 builds nothing; checks that every mutant still fits its file
                                                  and that the documents state the right number of mutants
@@ -177,13 +177,13 @@ def write_table(path, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="run only mutants with this text in their file or reason")
+    parser.add_argument("--only", default="", help="run only mutants whose file or reason fits this regular expression")
     parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table to this file")
     parser.add_argument("--check", action="store_true", help="build nothing; check that mutants fit their files and documents count them")
     options = parser.parse_args()
     everything = read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
-    mutants = [m for m in everything if options.only in m["file"] + m["why"]]
+    mutants = [m for m in everything if re.search(options.only, m["file"] + ": " + m["why"])]
     if options.check:
         return 1 if check_all(mutants) + check_counts(len(everything)) else 0
     build_dir = options.build.resolve()

@@ -51,8 +51,8 @@ void measure_batch(const std::vector<DepthProtocol>& protocols, const DepthBasel
 }
 
 void require_raw(bool has_raw_depth) {
-  check(has_raw_depth, "--protocol raw: the data set has no raw depth, expected a map \"", kRawDepth,
-        "\"; use filled");
+  check(has_raw_depth, "--protocol raw: the data set has no raw depth, expected a map \"",
+        kRawDepth, "\"; use filled");
 }
 
 }  // namespace
