@@ -35,7 +35,7 @@ train() { # label, seed
   make_run "$1, seed $2" "$folder" "$build/train_detection" --config "$recipe" --encoder-pos "${1##*, }" \
     --epochs "$epochs" --decay-epochs "$((epochs * 5 / 6))" --warmup-epochs 0.5 --seed "$2" \
     --threads 1 --workers 1 --no-report --output "$folder" || return 1
-  echo "$1, seed $2: AP $(last_of "$folder" eval_AP)"
+  echo "$1, seed $2: AP $(last_of "$folder" eval_ap)"
 }
 
 # The last value of a column of a run's log.
@@ -55,8 +55,8 @@ row() { # label
   local seed folder ap=() ap50=()
   for seed in "${seeds[@]}"; do
     folder="$(folder_of "$1" "$seed")"
-    ap+=("$(last_of "$folder" eval_AP)")
-    ap50+=("$(last_of "$folder" eval_AP50)")
+    ap+=("$(last_of "$folder" eval_ap)")
+    ap50+=("$(last_of "$folder" eval_ap50)")
   done
   echo "$1 | $(mean_and_range "${ap[@]}") | $(mean_and_range "${ap50[@]}")"
 }

@@ -10,6 +10,7 @@
 #include "data/sources/detection_set.h"
 #include "detection/set_loss.h"
 #include "figures/boxes.h"
+#include "figures/colormap.h"
 #include "figures/generated_pictures.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
@@ -51,31 +52,37 @@ Tensor sum_of(const DetectorOutput& output) {
   return ops::sum(output.logits) + ops::sum(output.boxes);
 }
 
-/// A stored image, reduced to at most kShownSide on each side, on a square.
+/// A stored image, reduced or enlarged by a whole number to at most kShownSide on each side, on a
+/// square.
 class ShownImage {
  public:
   explicit ShownImage(const Image& image) {
-    const auto longer = static_cast<double>(std::max(image.height, image.width));
-    scale_ = std::min(1.0, static_cast<double>(kShownSide) / longer);
+    const std::int64_t longer = std::max(image.height, image.width);
+    if (longer <= kShownSide) {
+      scale_ = static_cast<double>(kShownSide / longer);
+      shown_ = enlarged(image, kShownSide / longer);
+      return;
+    }
+    scale_ = static_cast<double>(kShownSide) / static_cast<double>(longer);
     const auto scaled = [this](std::int64_t side) {
       return std::max<std::int64_t>(1, std::llround(static_cast<double>(side) * scale_));
     };
-    small_ = resized(image, {scaled(image.height), scaled(image.width)}, Filter::bilinear);
+    shown_ = resized(image, {scaled(image.height), scaled(image.width)}, Filter::bilinear);
   }
 
-  [[nodiscard]] ImageSize size() const { return small_.size(); }
+  [[nodiscard]] ImageSize size() const { return shown_.size(); }
   /// The image with boxes in pixels of the stored image, on black of this size.
   [[nodiscard]] Image with(std::vector<ShownBox> boxes, ImageSize whole) const {
     for (ShownBox& box : boxes) {
       for (double* value : {&box.x, &box.y, &box.width, &box.height}) *value *= scale_;
     }
-    Image picture = small_;
+    Image picture = shown_;
     draw_boxes(picture, boxes);
     return crop(picture, 0, 0, whole);
   }
 
  private:
-  Image small_;
+  Image shown_;
   double scale_ = 1;
 };
 
