@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -278,7 +279,8 @@ Tensor MatlabFile::read(const std::string& name) const {
   const Tensor values = read_array(
       name, layout,
       [&](std::span<std::byte> into) {
-        std::memcpy(into.data(), array.data() + place.values, into.size());
+        const auto stored = std::as_bytes(std::span(array)).subspan(place.values, into.size());
+        std::ranges::copy(stored, into.begin());  // memcpy takes no null pointer of an empty array
       },
       where);
   const StoredType type = *class_of(variable.type)->type;
