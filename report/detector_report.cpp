@@ -92,6 +92,9 @@ json json_of(const EvaluatedDetector& d) {
           {"categories", categories}};
 }
 
+/// Of a column: room for 0.123, and for the name after two blanks.
+int width_of(std::string_view name) { return std::max(7, static_cast<int>(name.size()) + 2); }
+
 std::string categories_csv(const EvaluatedDetector& detector) {
   Csv csv("category,name,objects,AP,AP50,AP75,AP_small,AP_medium,AP_large,AR");
   for (const CategoryPrecision* c : found_in(detector)) {
@@ -130,12 +133,13 @@ std::string detector_table(std::span<const EvaluatedDetector> detectors) {
   std::ostringstream out;
   out << std::left << std::setw(width) << "checkpoint" << std::right << std::setw(8) << "images"
       << std::setw(9) << "loss";
-  for (const std::string_view name : kPrecisionNames) out << std::setw(7) << name;
+  for (const std::string_view name : kPrecisionNames) out << std::setw(width_of(name)) << name;
   out << std::setw(8) << "img/s" << '\n';
   for (const EvaluatedDetector& d : detectors) {
     out << std::left << std::setw(width) << d.checkpoint << std::right << std::setw(8)
         << d.pass.samples << std::setw(9) << fixed_text(d.loss, 4);
-    for (const double number : d.precision.numbers) out << std::setw(7) << shown(number);
+    for (std::size_t i = 0; i < kPrecisionNames.size(); ++i)
+      out << std::setw(width_of(kPrecisionNames[i])) << shown(d.precision.numbers[i]);
     out << std::setw(8) << fixed_text(per_second(d.pass), 0) << '\n';
   }
   return out.str();

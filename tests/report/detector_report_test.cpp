@@ -48,6 +48,7 @@ TEST_CASE("one row per checkpoint with the twelve numbers") {
   const std::vector<EvaluatedDetector> all{evaluated(), evaluated()};
   const std::string table = detector_table(all), csv = detector_csv(all);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
+  CHECK(table.find("  AP small  AP medium  AP large") != std::string::npos);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
   CHECK(csv.find("checkpoint,model,dataset,images,bad_images,loss,AP,AP50,AP75,") == 0);
   const auto json = nlohmann::json::parse(detector_json(all));
