@@ -42,6 +42,19 @@ Tensor image_size(const MapCells& cells, TensorOptions options) {
   return ops::unsqueeze(ops::stack({width, height}, 1), 1).to(options.dtype);
 }
 
+/// Group norm, [B, C, h, w], with the statistics of the cells that are 1 in `counted` [B, h, w].
+Tensor group_norm_of(const Tensor& x, const Tensor& counted, std::int64_t groups,
+                     const ops::Affine& affine, double eps) {
+  const std::int64_t B = x.size(0), C = x.size(1), N = x.size(2) * x.size(3);
+  const Tensor values = ops::reshape(x, {B, groups, C / groups, N});
+  const Tensor cells = ops::reshape(counted, {B, 1, 1, N});
+  const Tensor share = cells / (ops::sum(cells, {3}, true) * static_cast<double>(C / groups));
+  const Tensor centred = values - ops::sum(values * share, {2, 3}, true);
+  const Tensor variance = ops::sum(centred * centred * share, {2, 3}, true);
+  const Tensor normalised = ops::reshape(centred * ops::rsqrt(variance + eps), x.shape());
+  return normalised * ops::reshape(affine.weight, {C, 1, 1}) + ops::reshape(affine.bias, {C, 1, 1});
+}
+
 }  // namespace
 
 NormedProjection::NormedProjection(const Scope& s, std::int64_t in, std::int64_t out)
@@ -49,9 +62,13 @@ NormedProjection::NormedProjection(const Scope& s, std::int64_t in, std::int64_t
       weight_((s.as(Role::norm) / 1).param("weight", {out}, constant(1))),
       bias_((s.as(Role::norm) / 1).param("bias", {out}, constant(0))) {}
 
-Tensor NormedProjection::operator()(const Tensor& map, const Context& ctx) const {
+Tensor NormedProjection::operator()(const Tensor& map, const Tensor& counted,
+                                    const Context& ctx) const {
+  constexpr double kEps = 1e-5;
+  const ops::Affine affine{weight_, bias_};
   const Tensor projected = tokens_to_map(projection_(map, ctx), map.size(2), map.size(3));
-  return ops::group_norm(projected, kGroups, {weight_, bias_}, 1e-5);
+  return counted.defined() ? group_norm_of(projected, counted, kGroups, affine, kEps)
+                           : ops::group_norm(projected, kGroups, affine, kEps);
 }
 
 DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, std::uint64_t seed,
@@ -68,13 +85,13 @@ DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, st
 }
 
 DetectorOutput DeformableDetr::detect(const FeatureMap& map, Context& ctx) const {
-  const Tensor projected = input_proj_(map.values, ctx);  // [B, D, h, w]
-  ctx.show("feat/proj", projected);
-
   const std::int64_t D = config_.detector.d_model;
   const std::array<std::int64_t, 2> size{map.values.size(2), map.values.size(3)};
   const TensorOptions options{ctx.residual(), map.values.device()};
   const MapCells cells = map_cells(map.mask, size, options.dtype);
+  const Tensor projected =  // [B, D, h, w]
+      input_proj_(map.values, config_.norm_free_cells ? cells.free : Tensor(), ctx);
+  ctx.show("feat/proj", projected);
   Tensor sine;
   if (config_.detector.encoder_pos == EncoderPos::sine) {
     sine = sine_positions(cells, D, -0.5, options);

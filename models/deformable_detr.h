@@ -15,6 +15,9 @@ struct DeformableDetrConfig {
   DetectorConfig detector{.num_queries = 300, .dim_feedforward = 1024};
   std::int64_t enc_n_points = 4, dec_n_points = 4;  ///< sampling points of a head
   double focal_alpha = 0.25;                        ///< of the loss
+  /// The statistics of the map's group norm leave out padding, unlike the official code's: an image
+  /// has the same map whatever the others of its batch are padded to.
+  bool norm_free_cells = false;
 };
 
 /// Strict: throws on unknown keys, values out of range and settings that do not fit together.
@@ -27,7 +30,9 @@ class NormedProjection {
  public:
   static constexpr std::int64_t kGroups = 32;
   NormedProjection(const Scope& s, std::int64_t in, std::int64_t out);
-  [[nodiscard]] Tensor operator()(const Tensor& map, const Context& ctx) const;
+  /// The norm's statistics are those of the cells that are 1 in `counted` [B, h, w], or of all.
+  [[nodiscard]] Tensor operator()(const Tensor& map, const Tensor& counted,
+                                  const Context& ctx) const;
 
  private:
   MapProjection projection_;

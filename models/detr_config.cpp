@@ -33,6 +33,7 @@ DeformableDetrConfig read_deformable_detr_config(const json& config) {
   r.read("enc_n_points", c.enc_n_points, 1, 1024);
   r.read("dec_n_points", c.dec_n_points, 1, 1024);
   r.read("focal_alpha", c.focal_alpha, 0, 1);
+  r.read("norm_free_cells", c.norm_free_cells);
   r.finish();
   check(c.detector.d_model % NormedProjection::kGroups == 0, "ddetr config: d_model ",
         c.detector.d_model, " is not divisible by ", NormedProjection::kGroups,
@@ -46,6 +47,7 @@ json to_json(const DeformableDetrConfig& c) {
   config["enc_n_points"] = c.enc_n_points;
   config["dec_n_points"] = c.dec_n_points;
   config["focal_alpha"] = c.focal_alpha;
+  config["norm_free_cells"] = c.norm_free_cells;
   return config;
 }
 

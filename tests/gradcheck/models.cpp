@@ -227,7 +227,8 @@ std::vector<ModelCase> detector_cases() {
                               {"backbone_norm", "batch"},
                               {"dilation", true},
                               {"dropout", 0.2}})},
-      {"deformable, padded images, sines", tiny_detector("ddetr", {{"enc_n_points", 2}})},
+      {"deformable, padded images, sines, a norm of free cells",
+       tiny_detector("ddetr", {{"enc_n_points", 2}, {"norm_free_cells", true}})},
       {"deformable, PEGs, patch tokens as the map",
        tiny_detector_on_vit(
            "ddetr",

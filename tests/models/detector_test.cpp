@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -151,22 +152,25 @@ TEST_CASE("map_size is the size of the map") {
   }
 }
 
-TEST_CASE("other values at masked cells of the map change no box of DETR") {
+TEST_CASE("other values at masked cells of the map change no object") {
   const Tensor mask = mask_of(4, 6, 3, 4), map = drawn({2, 8, 4, 6}, 2);
-  const auto differs = [&](const json& changes) {
-    const auto model = tiny("detr", changes);
+  const auto differs = [&](const char* family, const json& changes) {
+    const auto model = tiny(family, changes);
     const NoGrad no_grad;
     Context ctx = in_f64();
     const DetectorOutput a = model->detect({map, mask}, ctx);
     const DetectorOutput b = model->detect({with_other_padding(map, mask), mask}, ctx);
     return std::max(largest_difference(a.boxes, b.boxes), largest_difference(a.logits, b.logits));
   };
-  CHECK(differs({{"encoder_pos", "sine"}}) == 0);
-  CHECK(differs({{"encoder_pos", "none"}}) == 0);
-  CHECK(differs({{"pre_norm", true}}) == 0);
+  CHECK(differs("detr", {{"encoder_pos", "sine"}}) == 0);
+  CHECK(differs("detr", {{"encoder_pos", "none"}}) == 0);
+  CHECK(differs("detr", {{"pre_norm", true}}) == 0);
   // Tokens on padding take part in a PEG's convolution, unless they are set to zero.
-  CHECK(differs({{"encoder_pos", "peg"}}) > 1e-6);
-  CHECK(differs({{"encoder_pos", "peg"}, {"peg_mask_input", true}}) == 0);
+  CHECK(differs("detr", {{"encoder_pos", "peg"}}) > 1e-6);
+  CHECK(differs("detr", {{"encoder_pos", "peg"}, {"peg_mask_input", true}}) == 0);
+  // The norm of Deformable DETR's map counts padding, unless it is told not to.
+  CHECK(differs("ddetr", json::object()) > 1e-6);
+  CHECK(differs("ddetr", {{"norm_free_cells", true}}) == 0);
 }
 
 TEST_CASE("other values of masked tokens change no box of Deformable DETR") {
@@ -300,18 +304,36 @@ TEST_CASE("reference points lie in the image without its padding") {
   CHECK(largest_difference(part, whole * share) < 1e-12);
 }
 
-TEST_CASE("boxes do not depend on the padding's extent, but for the ResNet's border") {
+TEST_CASE(
+    "objects do not depend on the padding's extent, but for the ResNet's border and the norm") {
   // Through the ResNet's border the padding's zeros reach cells of the image; at the level of the
-  // map more padding changes nothing.
-  const auto model = tiny("detr");
+  // map more padding changes nothing, unless Deformable DETR's norm counts it.
   const NoGrad no_grad;
-  Context ctx = in_f64();
   const Tensor map = drawn({2, 8, 4, 6}, 2), mask = mask_of(4, 6, 3, 4);
-  const DetectorOutput small = model->detect({map, mask}, ctx);
   const std::vector<std::int64_t> amounts{0, 2, 0, 1};
-  const DetectorOutput large =
-      model->detect({ops::pad(map, amounts), ops::pad(mask, amounts)}, ctx);
-  CHECK(largest_difference(small.boxes, large.boxes) < 1e-12);
+  const auto change = [&](const char* family, const json& settings) {
+    const auto model = tiny(family, settings);
+    Context ctx = in_f64();
+    const DetectorOutput small = model->detect({map, mask}, ctx);
+    const DetectorOutput large =
+        model->detect({ops::pad(map, amounts), ops::pad(mask, amounts)}, ctx);
+    return std::max(largest_difference(small.boxes, large.boxes),
+                    largest_difference(small.logits, large.logits));
+  };
+  CHECK(change("detr", json::object()) < 1e-12);
+  CHECK(change("ddetr", {{"norm_free_cells", true}}) < 1e-12);
+  CHECK(change("ddetr", json::object()) > 1e-6);
+}
+
+TEST_CASE("a norm of the free cells is the group norm where there is no padding") {
+  const NoGrad no_grad;
+  const Tensor map = drawn({2, 8, 4, 6}, 2), mask = ones({2, 4, 6}, kF64);
+  const auto logits = [&](bool free_cells) {
+    const auto model = tiny("ddetr", {{"norm_free_cells", free_cells}});
+    Context ctx = in_f64();
+    return model->detect({map, mask}, ctx).logits;
+  };
+  CHECK(largest_difference(logits(true), logits(false)) < 1e-12);
 }
 
 TEST_CASE("a run in bf16 stays near f32") {
