@@ -25,10 +25,10 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
 }
 
-std::string in_quotes(const std::string& text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 100;
   const std::string escaped =
-      json(text.substr(0, kLongest))
+      json(std::string(text.substr(0, kLongest)))
           .dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
   return text.size() <= kLongest && escaped.size() <= kLongest
              ? escaped

@@ -35,6 +35,6 @@ class DistinctNames {
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 /// A string from a file, escaped and shortened for a one-line message.
-[[nodiscard]] std::string in_quotes(const std::string& text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 }  // namespace fovea

@@ -67,7 +67,7 @@ std::string syntax_complaint(std::string_view text, std::size_t byte) {
   }
   const std::string meaning = meaning_of(text, byte - 1);
   if (!meaning.empty()) return meaning;
-  return place_of(text, byte - 1) + ": got " + in_quotes(std::string(text.substr(byte - 1, 1))) +
+  return place_of(text, byte - 1) + ": got " + in_quotes(text.substr(byte - 1, 1)) +
          ", which is not valid JSON at this position";
 }
 

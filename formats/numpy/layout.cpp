@@ -112,8 +112,8 @@ std::optional<NpyHeader> parse_npy_header(std::string_view start, const std::str
   const std::string_view type = value_of(dictionary, "descr");
   const std::optional<Shape> shape = shape_of(value_of(dictionary, "shape"));
   check(!type.empty() && shape && is_holdable(*shape), where, ": its header is ",
-        in_quotes(std::string(dictionary)), ", expected descr, fortran_order and a shape of at ",
-        "most ", Shape::kMaxRank, " axes");
+        in_quotes(dictionary), ", expected descr, fortran_order and a shape of at most ",
+        Shape::kMaxRank, " axes");
   if (type.size() < 4 || type.front() != '\'') return {};  // a list: records
   const std::optional<StoredType> stored = numpy_type(type.substr(2, type.size() - 3));
   if (!stored) return {};

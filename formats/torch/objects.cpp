@@ -237,7 +237,7 @@ std::string describe_value(const Pickle& pickle, PickleRef ref) {
   if (is_tensor(pickle, ref)) return "a tensor";
   if (value->kind != Kind::call) return kNamesOfKinds[static_cast<std::size_t>(value->kind)];
   const std::string_view name = called(pickle, ref);
-  return "an object of " + (name.empty() ? "its own code" : in_quotes(std::string(name)));
+  return "an object of " + (name.empty() ? "its own code" : in_quotes(name));
 }
 
 }  // namespace fovea
