@@ -60,7 +60,7 @@ struct LoadedModel {
 [[nodiscard]] bool is_checkpoint(const std::filesystem::path& path);
 
 /// The task of the requested model, from its name or from the metadata of its file. Files without
-/// metadata hold classifiers. Throws the error of load_trained() if there is no file.
+/// metadata hold classifiers. Throws the same error as load_trained() if the file is missing.
 [[nodiscard]] TaskKind task_of(const LoadRequest& request);
 
 /// Loads the requested model. Throws Error naming a missing path and the kinds of path it accepts.

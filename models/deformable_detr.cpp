@@ -118,7 +118,8 @@ DetectorOutput DeformableDetr::decode(const DeformableMemory& memory, Context& c
   const DeformableQueries queries{ops::unsqueeze(positions, 0),
                                   references * image_size(memory.cells, options)};
   const Tensor x = ops::expand(ops::unsqueeze(start, 0), {B, Q, D});
-  const Tensor decoded = transformer_.decode(x, queries, memory, ctx);
+  const Tensor decoded =  // [L, B, Q, D], in ctx.residual(), so that boxes are not rounded
+      transformer_.decode(x, queries, memory, ctx);
 
   const Tensor moved = bbox_embed_(decoded);  // [L, B, Q, 4]
   const Tensor centre = ops::slice(moved, 3, 0, 2) + inverse_sigmoid(references);

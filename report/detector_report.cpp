@@ -92,7 +92,7 @@ json json_of(const EvaluatedDetector& d) {
           {"categories", categories}};
 }
 
-/// Of a column: room for 0.123, and for the name after two blanks.
+/// The width of a column: it holds 0.123, and the name after two blanks.
 int width_of(std::string_view name) { return std::max(7, static_cast<int>(name.size()) + 2); }
 
 std::string categories_csv(const EvaluatedDetector& detector) {

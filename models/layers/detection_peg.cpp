@@ -23,6 +23,7 @@ DetectionPeg::DetectionPeg(const Scope& s, const DetectionPegConfig& c)
 Tensor DetectionPeg::operator()(const Tensor& x, const MapCells& cells, const Context& ctx) const {
   const Tensor padding = cells.padding();
   const bool masks = config_.mask_input && padding.defined();
+  // In ctx.residual(): bf16 would move many of the values around relu's kink to its other side.
   const Tensor input = masks ? ops::masked_fill(x, padding, 0) : x;
   const Tensor map = tokens_to_map(input, cells.size[0], cells.size[1]);  // [B, D, h, w]
   const Tensor filtered =

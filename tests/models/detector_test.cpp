@@ -168,7 +168,7 @@ TEST_CASE("other values at masked cells of the map change no object") {
   // Tokens on padding take part in a PEG's convolution, unless they are set to zero.
   CHECK(differs("detr", {{"encoder_pos", "peg"}}) > 1e-6);
   CHECK(differs("detr", {{"encoder_pos", "peg"}, {"peg_mask_input", true}}) == 0);
-  // The norm of Deformable DETR's map counts padding, unless it is told not to.
+  // Deformable DETR's norm includes padding in its statistics unless norm_free_cells is set.
   CHECK(differs("ddetr", json::object()) > 1e-6);
   CHECK(differs("ddetr", {{"norm_free_cells", true}}) == 0);
 }

@@ -58,9 +58,9 @@ class ShownImage {
  public:
   explicit ShownImage(const Image& image) {
     const std::int64_t longer = std::max(image.height, image.width);
-    if (longer <= kShownSide) {
-      scale_ = static_cast<double>(kShownSide / longer);
-      shown_ = enlarged(image, kShownSide / longer);
+    if (const std::int64_t factor = kShownSide / longer; factor > 0) {
+      scale_ = static_cast<double>(factor);
+      shown_ = enlarged(image, factor);
       return;
     }
     scale_ = static_cast<double>(kShownSide) / static_cast<double>(longer);
