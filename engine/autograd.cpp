@@ -21,12 +21,15 @@ std::atomic<std::uint64_t> next_sequence{1};
 /// Names of the nearest named leaves below `inputs`, breadth first, for anomaly reports.
 std::string nearest_leaves(std::span<const Tensor> inputs) {
   std::deque<Tensor> queue(inputs.begin(), inputs.end());
-  std::unordered_set<const TensorImpl*> seen;
+  std::unordered_set<const void*> seen;
   std::string names;
   while (!queue.empty() && names.size() < 200) {
     const Tensor t = queue.front();
     queue.pop_front();
-    if (!t.defined() || !seen.insert(t.impl().get()).second) continue;
+    if (!t.defined()) continue;
+    const void* const origin =
+        t.is_leaf() ? static_cast<const void*>(t.impl().get()) : t.node().get();
+    if (!seen.insert(origin).second) continue;
     if (!t.name().empty()) names += (names.empty() ? "" : ", ") + t.name();
     const bool found_level = !names.empty();
     if (t.node() && !found_level) {
@@ -122,6 +125,20 @@ void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
   }
 }
 
+/// The tape's handle of an input: a leaf that receives a gradient is kept, everything else
+/// without its values, which live on only if `saved` has them. An omitted input is a constant.
+Tensor edge_to(const Tensor& input) {
+  if (input.defined() && input.is_leaf() && input.requires_grad()) return input;
+  auto edge = std::make_shared<TensorImpl>();
+  if (input.defined()) {
+    edge->shape = input.shape();
+    edge->dtype = input.dtype();
+    edge->node = input.node();
+    edge->name = input.name();
+  }
+  return Tensor(std::move(edge));
+}
+
 /// The tape's node for an op, without its derivative.
 std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
                                 std::span<const Tensor> inputs, std::span<const Tensor> saved) {
@@ -133,9 +150,7 @@ std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
   node->output_shape = output.shape();
   node->output_dtype = output.dtype();
   node->inputs.reserve(inputs.size());
-  for (const Tensor& t : inputs) {  // an omitted optional input is a constant
-    node->inputs.push_back(t.defined() ? t : Tensor(std::make_shared<TensorImpl>()));
-  }
+  for (const Tensor& t : inputs) node->inputs.push_back(edge_to(t));
   for (const Tensor& t : saved) {
     const Tensor kept = t.defined() ? t.detach() : t;
     node->saved.push_back({kept, t.defined() ? t.version() : 0});

@@ -121,7 +121,7 @@ class Node {
   std::uint64_t sequence = 0;
   Shape output_shape;
   DType output_dtype = DType::f32;
-  std::vector<Tensor> inputs;
+  std::vector<Tensor> inputs;  ///< leaves that receive gradients; the others without values
   std::vector<Saved> saved;
   BackwardFn backward;
   std::int64_t multiply_adds = 0;

@@ -75,9 +75,11 @@ Bottleneck::Bottleneck(const Scope& s, const BottleneckConfig& c)
       downsample_(make_downsample(s / "downsample", c)) {}
 
 Tensor Bottleneck::operator()(const Tensor& x, const Context& ctx) const {
-  const Tensor in = x.to(ctx.activations);
-  const Tensor shortcut = downsample_ ? downsample_->plus(in, {}, ctx) : x;
-  return ops::relu(conv3_.plus(conv2_.relu(conv1_.relu(in, ctx), ctx), shortcut, ctx));
+  Tensor branch = x.to(ctx.activations);  // one name: without a tape each input is freed
+  const Tensor shortcut = downsample_ ? downsample_->plus(branch, {}, ctx) : x;
+  branch = conv1_.relu(branch, ctx);
+  branch = conv2_.relu(branch, ctx);
+  return ops::relu(conv3_.plus(branch, shortcut, ctx));
 }
 
 ResNet::ResNet(const Scope& s, const ResNetConfig& c)

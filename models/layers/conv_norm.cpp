@@ -2,6 +2,7 @@
 #include "models/layers/conv_norm.h"
 
 #include <cmath>
+#include <utility>
 
 #include "models/layers/tokens.h"
 #include "ops/arithmetic.h"
@@ -49,8 +50,9 @@ ConvNorm::Folded ConvNorm::folded() const {
 Tensor ConvNorm::plus(const Tensor& x, const Tensor& sum, const Context& ctx) const {
   const bool rounds = ctx.activations != ctx.residual();
   if (rounds && !running_ && config_.kernel == 1) return plus_as_linear(x, sum, ctx);
-  const Tensor y = run(x, ctx, /*relu=*/false).to(ctx.residual());
-  return sum.defined() ? y + sum : y;
+  Tensor y = run(x, ctx, /*relu=*/false);
+  y = y.to(ctx.residual());
+  return sum.defined() ? sum + std::move(y) : y;
 }
 
 /// A 1 x 1 convolution as a linear layer on the cells, whose sums are not rounded to bf16.

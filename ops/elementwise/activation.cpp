@@ -8,6 +8,11 @@ namespace fovea::ops {
 using namespace detail;  // NOLINT: pointwise and the functors
 
 Tensor relu(const Tensor& x) { return pointwise_from_output("relu", x, Relu{}, ReluGrad{}); }
+Tensor relu(Tensor&& x) {
+  if (!is_expendable(x) || !is_float(x.dtype())) return relu(std::as_const(x));
+  map_into(x, Relu{}, x);
+  return record_constant("relu", x, {x});
+}
 
 Tensor gelu(const Tensor& x, GeluForm form) {
   return form == GeluForm::erf

@@ -85,8 +85,7 @@ Tensor add(const Tensor& x, const Tensor& y) {
 
 Tensor add(const Tensor& x, Tensor&& y) {
   const bool alike = x.shape() == y.shape() && x.dtype() == y.dtype() && x.device() == y.device();
-  const bool reusable = y.is_contiguous() && y.impl().use_count() == 1 && y.storage().unique();
-  if (!alike || !reusable || needs_tape({x, y})) return add(x, std::as_const(y));
+  if (!alike || !is_expendable(y) || needs_tape({x})) return add(x, std::as_const(y));
   const OpLabel op("add");
   map_into(y, Add{}, x, y);
   return record_constant(op, y, {x});

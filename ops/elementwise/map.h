@@ -42,6 +42,9 @@ Tensor map(const F& functor, const Inputs&... inputs) {
   return map_erased(erased(functor), in, {});
 }
 
+/// Whether an op may write its result over `x`: no tape, no trace and no other handle reads it.
+[[nodiscard]] bool is_expendable(const Tensor& x);
+
 /// map() into an existing tensor of any dtype.
 template <class F, class... Inputs>
 void map_into(const Tensor& out, const F& functor, const Inputs&... inputs) {

@@ -141,6 +141,19 @@ TEST_CASE("backward frees what the tape kept") {
   CHECK(graph_saved_bytes(y) == 0);
 }
 
+TEST_CASE("the tape keeps only the values that derivatives read") {
+  constexpr std::int64_t kBytes = std::int64_t{1} << 20;
+  const Tensor x = ones({kBytes / 8}, {DType::f64, {}}).set_requires_grad();
+  const std::int64_t before = memory_stats().current_bytes;
+  Tensor y = x;
+  for (int i = 0; i < 10; ++i) y = plus(y, x);  // a sum reads no values
+  CHECK(memory_stats().current_bytes - before == kBytes);
+  y = square(y);  // a square reads its input
+  CHECK(memory_stats().current_bytes - before == 2 * kBytes);
+  backward(y, ones(y.shape(), y.options()));
+  CHECK(x.grad().at(5) == 2 * 11 * 11);
+}
+
 TEST_CASE("the tape prints as text, with leaf names") {
   const Tensor x = leaf({1}).set_name("blocks.0.weight");
   const Tensor y = plus(square(x), x);

@@ -29,7 +29,7 @@ OpCases rows(const std::string& op, const std::string& form, Activation f) {
 
 OpCases activation_cases() {
   const std::vector<OpCases> families = {
-      rows("relu", "", ops::relu),
+      rows("relu", "", [](const Tensor& x) { return ops::relu(x); }),
       rows("gelu", "erf form, ", [](const Tensor& x) { return ops::gelu(x); }),
       rows("gelu", "tanh form, ",
            [](const Tensor& x) { return ops::gelu(x, ops::GeluForm::tanh); }),

@@ -59,7 +59,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("derivatives on kinks are the documented ones") {
   check_values(gradient(ops::abs, {-2, 0, 3}), {-1, 0, 1});
-  check_values(gradient(ops::relu, {-2, 0, 3}), {0, 0, 1});
+  check_values(gradient([](const Tensor& x) { return ops::relu(x); }, {-2, 0, 3}), {0, 0, 1});
   check_values(
       gradient([](const Tensor& x) { return ops::clamp(x, -1, 1); }, {-1.5, -1, 0, 1, 1.5, kNan}),
       {0, 1, 1, 1, 0, 0});
@@ -212,6 +212,23 @@ TEST_CASE("a sum without a tape takes the memory of an operand that nobody else 
   const Tensor leaf = x.clone().set_requires_grad();
   CHECK(same_bits(leaf + y.clone(), expected));
   CHECK(same_bits(y + leaf.clone(), expected));
+}
+
+TEST_CASE("relu without a tape takes the memory of an operand that nobody else holds") {
+  const Tensor x = rand_normal({3, 5}, {0, 1}, {1});
+  const Tensor expected = ops::relu(x);
+  Tensor own = x.clone();
+  const void* const memory = own.raw();
+  const Tensor y = ops::relu(std::move(own));
+  CHECK(y.raw() == memory);
+  CHECK(same_bits(y, expected));
+
+  Tensor shared = x.clone();
+  const Tensor other = shared.alias({5}, {1});
+  CHECK(same_bits(ops::relu(std::move(shared)), expected));
+  CHECK(other.to_vector() == x.alias({5}, {1}).to_vector());
+  Tensor leaf = x.clone().set_requires_grad();
+  CHECK(ops::relu(std::move(leaf)).requires_grad());
 }
 
 TEST_CASE("arithmetic errors name op, shapes and dtypes") {
