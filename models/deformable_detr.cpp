@@ -81,8 +81,8 @@ DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, st
           at("query_embed")
               .param("weight", {c.detector.num_queries, 2 * c.detector.d_model}, normal(1))),
       class_embed_(make_class_head(at("class_embed", Role::head) / 0, c.detector)),
-      bbox_embed_(at("bbox_embed", Role::head) / 0, c.detector.d_model, {constant(0), box_bias()}) {
-}
+      bbox_embed_(at("bbox_embed", Role::output) / 0, c.detector.d_model,
+                  {constant(0), box_bias()}) {}
 
 DetectorOutput DeformableDetr::detect(const FeatureMap& map, Context& ctx) const {
   const std::int64_t D = config_.detector.d_model;

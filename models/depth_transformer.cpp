@@ -21,7 +21,7 @@ DepthTransformer::DepthTransformer(ModelInfo info, const DepthConfig& c, std::ui
       pegs_(at("pos_block", Role::position_encoding), c.pegs, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
       norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm()),
-      head_(at("head", Role::head), c.encoder.embed_dim, c.image.patch_size) {}
+      head_(at("head", Role::output), c.encoder.embed_dim, c.image.patch_size) {}
 
 /// Without a table of positions, images of any size of whole patches fit.
 Tensor DepthTransformer::embed(const Tensor& images, const Context& ctx) const {

@@ -22,7 +22,7 @@ Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOption
       query_embed_(at("query_embed")
                        .param("weight", {c.detector.num_queries, c.detector.d_model}, normal(1))),
       class_embed_(make_class_head(at("class_embed", Role::head), c.detector)),
-      bbox_embed_(at("bbox_embed", Role::head), c.detector.d_model,
+      bbox_embed_(at("bbox_embed", Role::output), c.detector.d_model,
                   {torch_default(c.detector.d_model), torch_default(c.detector.d_model)}) {}
 
 DetectorOutput Detr::detect(const FeatureMap& map, Context& ctx) const {

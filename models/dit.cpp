@@ -41,10 +41,11 @@ Dit::Dit(ModelInfo info, const DitConfig& c, std::uint64_t seed, TensorOptions o
       x_embedder_(at("x_embedder", Role::patches), c.image, c.encoder.embed_dim, patch_weight(c),
                   PatchEmbedParts{.bias_values = constant(0)}),
       t_embedder_(at("t_embedder"), c.encoder.embed_dim),
-      y_embedder_(at("y_embedder"), c.num_classes, c.has_null_class(), c.encoder.embed_dim),
+      y_embedder_(at("y_embedder", Role::class_table), c.num_classes, c.has_null_class(),
+                  c.encoder.embed_dim),
       pos_embed_(positions(top(), c)),
       blocks_(make_adaptive_blocks(at("blocks").xavier(), c.encoder)),
-      final_layer_(at("final_layer", Role::head), c.encoder.embed_dim, out_values(c),
+      final_layer_(at("final_layer", Role::output), c.encoder.embed_dim, out_values(c),
                    c.encoder.norm_eps) {}
 
 Tensor Dit::probe(const Tensor& images, Context& ctx) {

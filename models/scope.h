@@ -44,11 +44,18 @@ enum class Role {
   mlp,
   norm,
   pooled_norm,  ///< norm after pooling, before the head
-  head,
+  head,         ///< logits of the classes, a row for each
   distillation_head,
+  output,       ///< last layers of other predictions: noise, depths, boxes
+  class_table,  ///< embeddings of the classes, a row for each
 };
 [[nodiscard]] constexpr bool is_head(Role role) {
-  return role == Role::head || role == Role::distillation_head;
+  return role == Role::head || role == Role::distillation_head || role == Role::output;
+}
+/// Whether the first rows belong to the classes, in their order. Further rows stand for none of
+/// them: DETR's "no object", DiT's null class.
+[[nodiscard]] constexpr bool has_class_rows(Role role) {
+  return role == Role::head || role == Role::distillation_head || role == Role::class_table;
 }
 
 struct Parameter {

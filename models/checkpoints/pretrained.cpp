@@ -74,7 +74,8 @@ class Loader {
  private:
   void match(const Parameter& p) {
     const auto found = tensors_.find(p.name);
-    const bool keep_head = options_.finetune && (is_head(p.role) || p.role == Role::pooled_norm);
+    const bool keep_head =
+        options_.finetune && (has_class_rows(p.role) || p.role == Role::pooled_norm);
     if (found == tensors_.end()) {
       // No computation uses this counter; PyTorch does not require it either.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");

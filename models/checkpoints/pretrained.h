@@ -20,11 +20,11 @@ namespace fovea {
 
 struct LoadOptions {
   PosResize pos_resize = PosResize::automatic;
-  /// Fine-tuning. A head that is missing or has another shape keeps its initial values, and so does
-  /// the norm of the pooled tokens (fc_norm). MAE's decoder in the file is ignored, and so is the
-  /// norm of all tokens if the model normalises the pooled tokens. A computed (sin-cos) table of
-  /// another grid is resized like a learned one, as MAE's code does, because the encoder was
-  /// trained with it.
+  /// Fine-tuning. A class head or DiT's class embedding that is missing or has another shape keeps
+  /// its initial values, and so does the norm of the pooled tokens (fc_norm). MAE's decoder in the
+  /// file is ignored, and so is the norm of all tokens if the model normalises the pooled tokens. A
+  /// computed (sin-cos) table of another grid is resized like a learned one, as MAE's code does,
+  /// because the encoder was trained with it.
   bool finetune = false;
   std::optional<std::array<std::int64_t, 2>>
       pos_grid{};             ///< token grid of the weights; default: from the file

@@ -13,6 +13,8 @@ import sys
 import tempfile
 
 from class_names import ROOT, Table, as_hub, color, png
+from small_data import small_coco
+from tiny_training import tiny_model
 
 NAMES = ["ash", "birch", "cedar"]
 PER_CLASS = 12
@@ -97,6 +99,19 @@ def check_recipes(table, hub, pictures):
     table.note("a batch that is too large is an error with one that fits", "" if code == 2 and " fits" in text else text)
 
 
+def check_detector(table):
+    """A detector of drawn shapes, fine-tuned on COCO's form of a set with other classes."""
+    flags = [*tiny_model("train_detection"), "--epochs", "1", "--warmup-epochs", "0", *SHORT]
+    small_coco(table.folder / "coco")
+    table.run("train_detection", *flags, "--fraction", "0.002", "--output", table.folder / "shapes")
+    result = table.run("train_detection", *flags, "--batch-size", "8", "--dataset", "coco", "--data-dir", table.folder / "coco",
+                       "--finetune", table.folder / "shapes", "--output", table.folder / "boxes")
+    text = result.stdout.decode() + result.stderr.decode()
+    said(table, "a detector's class head is reinitialised for other classes", text, "[6, 32]", "[4, 32]",
+         "reinitialised", "done in")
+    table.note("its boxes are kept", text if "bbox_embed" in text else "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -108,6 +123,7 @@ def main():
         run, text = check_start(table, hub, pictures)
         check_recipes(table, hub, pictures)
         check_resume(table, hub, pictures, run, text)
+        check_detector(table)
     print(f"{table.rows} checks, {table.failed} failed")
     return 1 if table.failed else 0
 

@@ -16,6 +16,7 @@
 #include "tests/support/tiny_run.h"
 #include "tests/support/torch_state.h"
 #include "train/run/weights_info.h"
+#include "train/start/class_heads.h"
 
 namespace fovea {
 namespace {
@@ -321,6 +322,39 @@ TEST_CASE("both heads of a distilled model go by the names of their classes") {
   const TensorMap moved = start_on(config, {names.rbegin(), names.rend()}).weights;
   for (const char* const head : {"head.bias", "head_dist.bias"})
     CHECK(moved.at(head).at(0) == saved.at(head).at(9));
+}
+
+TEST_CASE("only rows of classes move: not boxes, noise, or the last row of no class") {
+  struct Moved {
+    const char *model, *rows, *output;
+    std::int64_t none;  ///< rows of no class
+  };
+  for (const Moved& c :
+       {Moved{"detr_tiny_scenes", "class_embed.weight", "bbox_embed.layers.0.weight", 1},
+        Moved{"deformable_detr_tiny_scenes", "class_embed.0.weight", "bbox_embed.0.layers.0.weight",
+              0},
+        Moved{"dit_s_8_32", "y_embedder.embedding_table.weight", "final_layer.linear.weight", 1}}) {
+    CAPTURE(c.model);
+    const auto model = make_model(c.model, {{"num_classes", 3}});
+    TensorMap before;
+    for (const Parameter& p : model->store().parameters()) {
+      const NoGrad no_grad;
+      if (is_head(p.role) || has_class_rows(p.role)) p.tensor.copy_(counted(p.tensor.shape()));
+      before[p.name] = p.tensor.detach().clone();
+    }
+    LoadReport report;
+    Notices notices;
+    match_heads({"file", {3, {"a", "b", "c"}}, true}, {"c", "b", "a"}, {}, *model, report, notices);
+    const TensorMap after = state_of(*model);
+    const Tensor &rows = after.at(c.rows), &were = before.at(c.rows);
+    const std::int64_t width = rows.size(1);
+    CHECK(rows.size(0) == 3 + c.none);
+    for (std::int64_t k = 0; k < rows.size(0); ++k)
+      CHECK(rows.at(k * width) == were.at((k < 3 ? 2 - k : k) * width));
+    CHECK(after.at(c.output).to_vector() == before.at(c.output).to_vector());
+    CHECK(report.kept.empty());
+    CHECK(contains(joined(notices.texts(), "\n"), "in another order"));
+  }
 }
 
 TEST_CASE("a head whose classes have no names is kept, and that is said") {

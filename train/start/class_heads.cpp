@@ -16,13 +16,15 @@ std::vector<Parameter> loaded_heads(const Model& model, const LoadReport& report
   for (const Parameter& p : model.store().parameters()) {
     const bool kept =
         std::find(report.kept.begin(), report.kept.end(), p.name) != report.kept.end();
-    if (is_head(p.role) && !kept) heads.push_back(p);
+    if (has_class_rows(p.role) && !kept) heads.push_back(p);
   }
   return heads;
 }
 
-void move_rows(const Tensor& head, const std::vector<std::int64_t>& rows) {
+void move_rows(const Tensor& head, std::vector<std::int64_t> rows) {
   const NoGrad no_grad;
+  // Rows of no class come last and stay.
+  for (std::int64_t row = std::ssize(rows); row < head.size(0); ++row) rows.push_back(row);
   const std::vector<double> numbers(rows.begin(), rows.end());
   const Tensor index = from_values({std::ssize(rows)}, numbers, {DType::i64, {}});
   head.copy_(ops::index_select(head.to(Device{}), 0, index));
@@ -33,7 +35,7 @@ void move_rows(const Tensor& head, const std::vector<std::int64_t>& rows) {
 TensorMap copies_of_heads(const Model& model) {
   TensorMap copies;
   for (const Parameter& p : model.store().parameters())
-    if (is_head(p.role)) copies[p.name] = p.tensor.detach().clone();
+    if (has_class_rows(p.role)) copies[p.name] = p.tensor.detach().clone();
   return copies;
 }
 
@@ -45,7 +47,8 @@ void match_heads(const HeadOrigin& origin, const std::vector<std::string>& class
   const DataClasses own{classes};
   std::optional<ClassMatch> match;
   if (origin.learned.count == std::ssize(classes)) match = find_match(origin.learned, own);
-  const std::string head = origin.where + ": its head ";
+  const bool table = heads.front().role == Role::class_table;
+  const std::string head = origin.where + (table ? ": its class embedding " : ": its head ");
   if (!match) {
     notices.add(
         head, "has other classes (", first_few(origin.learned.names), ") than this run (",

@@ -1,4 +1,4 @@
-// Matching the rows of loaded classification heads with a run's classes.
+// Matching the rows of loaded heads, or of DiT's class embedding, with a run's classes.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ struct HeadOrigin {
   bool finetune = false;  ///< reinitialise heads of other classes; false: keep them
 };
 
-/// Copies of the model's heads, by name.
+/// Copies of what has a row per class, by name: the heads of classifiers and detectors, or DiT's
+/// class embedding. Below, all are called heads.
 [[nodiscard]] TensorMap copies_of_heads(const Model& model);
 
 /// Matches the heads just loaded into a model with the class names `classes`. If the file has the

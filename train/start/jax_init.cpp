@@ -36,6 +36,7 @@ Init jax_init(Role role, const Shape& shape) {
   switch (role) {
     case Role::head:
     case Role::distillation_head:
+    case Role::output:
       return constant(0);
     case Role::token:
     case Role::distillation_token:
