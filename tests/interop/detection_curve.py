@@ -84,14 +84,19 @@ def steps(model, criterion, rate, drawn, count):
         yield loss.item(), matches
 
 
-def train(family, path):
-    """PyTorch's steps, written as a golden file; the costs [S L B] of the matchings."""
-    torch.manual_seed(0)
-    model, drawn, losses, queries, criterion = detr.build(family, MODEL).train(), batches(), [], [], Costs(family)
-    for _ in steps(model, detr.Criterion(family), FIRST_RATE, drawn, FIRST_STEPS):
+def official(model):
+    """The contents of a golden file that hold a model: its parameters and buffers."""
+    tensors = {f"param/{n}": p for n, p in model.named_parameters()}
+    return tensors | {f"buffer/{n}": b for n, b in model.named_buffers() if b.is_floating_point()}
+
+
+def train(family, config, model, criterion, named, path):
+    """PyTorch's steps, written as a golden file; the costs of the S L B matchings. `named` is a function like official()."""
+    drawn, losses, queries = batches(), [], []
+    for _ in steps(model, criterion, FIRST_RATE, drawn, FIRST_STEPS):
         pass
-    start = {n: p.detach().double().clone() for n, p in model.named_parameters()}
-    buffers = {n: b.double().clone() for n, b in model.named_buffers() if b.is_floating_point()}
+    criterion.matrices.clear()
+    tensors = {n: x.detach().double().clone() for n, x in named(model).items()}
     for loss, matches in steps(model, criterion, RATE, drawn, STEPS):
         losses.append(loss)
         table = torch.full((len(matches), BATCH, OBJECTS), -1)
@@ -99,12 +104,11 @@ def train(family, path):
             for b, (q, t) in enumerate(layer):
                 table[i, b, t] = q
         queries.append(table)
-    config = dict(model=dict(MODEL, family=family, img_size=[64, 64], in_chans=3), optimizer="adamw", betas=[0.9, 0.999],
+    config = dict(model=dict(config, family=family, img_size=[64, 64], in_chans=3), optimizer="adamw", betas=[0.9, 0.999],
                   eps=1e-8, weight_decay=0.0, steps=STEPS)
-    tensors = {n: x.double() if x.is_floating_point() else x for n, x in drawn.items()}
+    tensors |= {n: x.double() if x.is_floating_point() else x for n, x in drawn.items()}
     tensors |= {"lr": torch.full((STEPS,), RATE, dtype=torch.float64), "losses": torch.tensor(losses, dtype=torch.float64),
                 "queries": torch.stack(queries)}
-    tensors |= {f"param/{n}": p for n, p in start.items()} | {f"buffer/{n}": b for n, b in buffers.items()}
     save_file(tensors, path, {"format": "fovea-golden-1", "family": "train", "config": json.dumps(config),
                               "zero_grad": "[]", "notes": f"PyTorch {torch.__version__}, f32"})
     return criterion.matrices
@@ -152,8 +156,10 @@ def main():
         folder = pathlib.Path(temporary)
         (folder / "ours").mkdir()
         for family in ("detr", "ddetr"):
-            costs = train(family, folder / f"{family}.safetensors")
-            good &= compare(family, folder / f"{family}.safetensors", costs, options.build, folder / "ours", options.csv)
+            torch.manual_seed(0)
+            model, case = detr.build(family, MODEL).train(), folder / f"{family}.safetensors"
+            costs = train(family, MODEL, model, Costs(family), official, case)
+            good &= compare(family, case, costs, options.build, folder / "ours", options.csv)
     return 0 if good else 1
 
 
