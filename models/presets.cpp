@@ -199,7 +199,7 @@ const std::vector<NameRow>& rows() {
        .customary = {"f4", "f8"}},
       {.family = "depth",
        .encoders = {"vit", "pit", "cpvt"},
-       .customary = {"pit_small_48x64", "cpvt_tiny_peg0_patch2_24x32"}},
+       .customary = {"pit_small_48x64", "cpvt_tiny_peg0_patch4_24x32"}},
       {.family = "detr",
        .sizes = detector_sizes(),
        .is_size_whole = true,

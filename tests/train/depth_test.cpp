@@ -184,15 +184,15 @@ TEST_CASE("a picture shows eight images above their depths and the predictions")
   const DepthEstimation task(*model, {}, train.get());
   const auto picture = task.picture(train, depth_options().evaluation);
   REQUIRE(picture);
-  CHECK(picture->width >= 8 * kSize.width);
-  CHECK(picture->height >= 3 * kSize.height);
+  CHECK(picture->width >= 8 * 2 * kSize.width);  // enlarged
+  CHECK(picture->height >= 3 * 2 * kSize.height);
 }
 
 TEST_CASE("the default run trains on rooms, and its settings are checked") {
   const RunDefaults defaults{.task = TaskKind::depth, .dataset = "rooms"};
   const TrainConfig config = resolve_run({}, defaults).config;
   CHECK(config.data.name == "rooms");
-  CHECK(config.model.name == "depth_cpvt_tiny_peg0_patch2_24x32");
+  CHECK(config.model.name == "depth_cpvt_tiny_peg0_patch4_24x32");
   CHECK(config.evaluation.crop.crop_pct == 1);
   const auto with_protocol = [&](const char* text) {
     static_cast<void>(resolve_run({{"protocol", text}}, defaults));

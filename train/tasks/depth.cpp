@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "figures/colormap.h"
 #include "figures/contact_sheet.h"
 #include "figures/depth_figure.h"
 #include "figures/generated_pictures.h"
@@ -13,6 +14,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kDepthsShown = 8;
+constexpr std::int64_t kShownSide = 192;
 constexpr std::size_t kLossSums = 2;  // the loss and its weight, before those of the measures
 
 /// Adds depths f64 [B, H, W] on the CPU in colours from 0 to `most`.
@@ -23,6 +25,11 @@ void add_colored(std::vector<Image>& pictures, const Tensor& depths, double most
                                     static_cast<std::size_t>(depths.numel()));
   for (std::size_t first = 0; first < all.size(); first += area)
     pictures.push_back(colored_depth({all.subspan(first, area), size}, most));
+}
+
+/// The whole number by which a picture grows to at most kShownSide pixels on each side.
+std::int64_t enlargement(const Image& picture) {
+  return std::max<std::int64_t>(1, kShownSide / std::max(picture.height, picture.width));
 }
 
 }  // namespace
@@ -119,6 +126,7 @@ std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Datase
     }
     add_colored(pictures, depths, most);
     add_colored(pictures, predicted, most);
+    for (Image& shown : pictures) shown = enlarged(shown, enlargement(shown));
     picture = picture_grid(pictures, batch.host.size());
     return std::int64_t{0};
   };
