@@ -14,7 +14,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kDepthsShown = 8;
-constexpr std::int64_t kShownSide = 192;
+constexpr std::int64_t kDepthSide = 192;  // pixels of an enlarged picture, at most
 constexpr std::size_t kLossSums = 2;  // the loss and its weight, before those of the measures
 
 /// Adds depths f64 [B, H, W] on the CPU in colours from 0 to `most`.
@@ -27,9 +27,9 @@ void add_colored(std::vector<Image>& pictures, const Tensor& depths, double most
     pictures.push_back(colored_depth({all.subspan(first, area), size}, most));
 }
 
-/// The whole number by which a picture grows to at most kShownSide pixels on each side.
+/// The whole number by which a picture grows to at most kDepthSide pixels on each side.
 std::int64_t enlargement(const Image& picture) {
-  return std::max<std::int64_t>(1, kShownSide / std::max(picture.height, picture.width));
+  return std::max<std::int64_t>(1, kDepthSide / std::max(picture.height, picture.width));
 }
 
 }  // namespace
