@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kDepthsShown = 8;
 constexpr std::int64_t kDepthSide = 192;  // pixels of an enlarged picture, at most
-constexpr std::size_t kLossSums = 2;  // the loss and its weight, before those of the measures
+constexpr std::size_t kLossSums = 2;      // the loss and its weight, before those of the measures
 
 /// Adds depths f64 [B, H, W] on the CPU in colours from 0 to `most`.
 void add_colored(std::vector<Image>& pictures, const Tensor& depths, double most) {
