@@ -3,8 +3,8 @@
 
     PYTHON tests/interop/detr_transformers.py [--build build]    (PYTHON has torch, torchvision, timm, scipy, transformers)
 
-The model is small, with two stages of timm's ResNet-26. With random weights, outputs, loss and the gradients of all parameters of a
-padded batch are compared by `parity` in f64. Then 100 steps in f32 are compared as in detection_curve.py.
+The model is small, with two stages of timm's ResNet-26. With random weights, outputs, loss and the gradients of all
+parameters of a padded batch are compared by `parity` in f64. Then 100 steps in f32 are compared as in detection_curve.py.
 """
 import argparse
 import json
@@ -21,8 +21,7 @@ from safetensors.torch import save_file
 
 import detection_curve as curve
 
-MODEL = dict(curve.MODEL, stem=64, planes=[64, 128], blocks=[2, 2], backbone_norm="frozen",
-             train_stem=False)
+MODEL = dict(curve.MODEL, stem=64, planes=[64, 128], blocks=[2, 2], backbone_norm="frozen", train_stem=False)
 NAMES = [(r"^model\.backbone\.model", "backbone.0.body"), (r"^model\.input_projection", "input_proj"),
          (r"^model\.query_position_embeddings", "query_embed"), (r"^model\.(encoder|decoder)", r"transformer.\1"),
          (r"decoder\.layernorm", "decoder.norm"), (r"self_attn_layer_norm", "norm1"),
