@@ -31,17 +31,8 @@ int run_body(int argc, char** argv, int (*body)(int argc, char** argv)) {
   } catch (const HelpRequest& help) {
     std::cout << help.text;
     return 0;
-  } catch (const UsageError& error) {
-    return complain(2, error.what(), " (see --help)");
-  } catch (const TooManyBadImages& error) {
-    return complain(
-        1, error.what(),
-        " (--on-bad-image skip continues without them; --verify-data of the training programs "
-        "lists all)");
-  } catch (const std::bad_alloc&) {
-    return complain(1, "out of memory; use a smaller --batch-size");
-  } catch (const std::exception& error) {
-    return complain(1, error.what());
+  } catch (const std::exception&) {
+    return report_error(std::current_exception());
   }
 }
 
@@ -54,6 +45,23 @@ void allow_many_open_files() {
 }
 
 }  // namespace
+
+int report_error(const std::exception_ptr& thrown, const std::string& prefix) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const UsageError& error) {
+    return complain(2, prefix + error.what(), " (see --help)");
+  } catch (const TooManyBadImages& error) {
+    return complain(
+        1, prefix + error.what(),
+        " (--on-bad-image skip continues without them; --verify-data of the training programs "
+        "lists all)");
+  } catch (const std::bad_alloc&) {
+    return complain(1, prefix + "out of memory; use a smaller --batch-size");
+  } catch (const std::exception& error) {
+    return complain(1, prefix + error.what());
+  }
+}
 
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
   wait_briefly(argv);

@@ -64,6 +64,15 @@ void ShownRun::first_images(const Tensor& images) {
 
 bool ShownRun::asks_to_stop() { return SignalRequest::pending() != 0; }
 
+int follow(Trainer& trainer) {
+  class Follower : public RunObserver {
+    [[nodiscard]] bool asks_to_stop() override { return SignalRequest::pending() != 0; }
+  } follower;
+  const SignalRequest signals;
+  const bool finished = trainer.fit(follower);
+  return finished || SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+}
+
 LiveRun::LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunFolder> claimed,
                  Console& console)
     : config_(config),

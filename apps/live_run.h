@@ -53,6 +53,9 @@ class ShownRun : public RunObserver {
   bool save_images_;
 };
 
+/// Takes part in the first process's run. Returns the program's exit code.
+int follow(Trainer& trainer);
+
 /// Trains in a locked folder.
 class LiveRun {
  public:

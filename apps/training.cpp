@@ -7,7 +7,9 @@
 #include "apps/console.h"
 #include "apps/live_run.h"
 #include "apps/signals.h"
+#include "apps/together.h"
 #include "base/text.h"
+#include "comm/world.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
@@ -31,7 +33,8 @@ ModelNames models_of(const TrainingProgram& program) {
   return names;
 }
 
-ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** argv) {
+ResolvedRun read_command_line(const TrainingProgram& program, int processes, int argc,
+                              char** argv) {
   const TaskKind task = program.defaults.task;
   const std::string& dataset = program.defaults.dataset;
   const std::vector<OtherSettings> others = settings_of_others(task);
@@ -41,7 +44,9 @@ ResolvedRun read_command_line(const TrainingProgram& program, int argc, char** a
   const CommandLine line = parse_command_line(
       argc, argv,
       {program.name, program.description, "", fields_of(shown), others, models_of(program)});
-  return resolve_run(line.settings, program.defaults);
+  RunDefaults defaults = program.defaults;
+  defaults.processes = processes;
+  return resolve_run(line.settings, defaults);
 }
 
 /// Prints the broken images of a split; returns their number.
@@ -100,8 +105,8 @@ void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notic
 /// A trainer at the start of its run, and the run's locked folder.
 class ReadyRun {
  public:
-  ReadyRun(ResolvedRun& run, const Datasets& data, Console& console)
-      : claimed_(claim(run, console)), trainer_(first_trainer(run, data)) {
+  ReadyRun(ResolvedRun& run, const Datasets& data, Communicator& processes, Console& console)
+      : claimed_(claim(run, processes, console)), trainer_(first_trainer(run, data, processes)) {
     if (run.state.empty()) return;
     if (const auto latents = latents_of(*data.train, trainer_.task())) {
       require_vae_of_run(run.state.parent_path(), *latents);
@@ -117,12 +122,13 @@ class ReadyRun {
   [[nodiscard]] std::optional<RunFolder> take_folder() { return std::move(claimed_); }
 
  private:
-  static std::optional<RunFolder> claim(const ResolvedRun& run, Console& console) {
-    if (run.state.empty() || run.config.request.eval) return {};
+  static std::optional<RunFolder> claim(const ResolvedRun& run, const Communicator& processes,
+                                        Console& console) {
+    if (run.state.empty() || run.config.request.eval || !processes.is_first()) return {};
     return RunFolder(run.config, console);
   }
   /// On resume, files of initial weights are not read, as the state replaces them.
-  static Trainer first_trainer(ResolvedRun& run, const Datasets& data) {
+  static Trainer first_trainer(ResolvedRun& run, const Datasets& data, Communicator& processes) {
     const TrainConfig& config = run.config;
     const Dataset& dataset = *data.train;
     std::unique_ptr<Model> model = build_model(config, dataset, run.notices);
@@ -132,7 +138,7 @@ class ReadyRun {
                          latents_of(dataset, task->info())};
       set_initial_weights(config.weights, start, *model, run.notices);
     }
-    return make_trainer(config, data, std::move(model), std::move(task));
+    return make_trainer(config, data, std::move(model), std::move(task), processes);
   }
 
   // A resumed run locks its folder before reading the state there, as another run might replace it.
@@ -153,18 +159,19 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
               " epochs are done; use a larger --epochs to continue");
 }
 
-int build_and_train(ResolvedRun& run, const Datasets& data, Console& console) {
-  ReadyRun ready(run, data, console);
+int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& processes,
+                    Console& console) {
+  ReadyRun ready(run, data, processes, console);
   add_notices(run.config, ready.trainer(), run.notices);
   console.introduce(run, ready.trainer());
   if (run.config.request.eval) return evaluate_only(run.config, ready.trainer(), console);
+  if (!processes.is_first()) return follow(ready.trainer());
   return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
 
-}  // namespace
-
-int run_training(const TrainingProgram& program, int argc, char** argv) {
-  ResolvedRun run = read_command_line(program, argc, argv);
+int run_process(const TrainingProgram& program, Communicator& processes, int argc, char** argv) {
+  share_machine(processes);
+  ResolvedRun run = read_command_line(program, processes.size(), argc, argv);
   TrainConfig& config = run.config;
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
 
@@ -185,12 +192,20 @@ int run_training(const TrainingProgram& program, int argc, char** argv) {
     if (config.request.auto_batch && run.state.empty())
       choose_batch_size(config, data, run.notices);
     check_batch_size(config, *data.train);
-    if (!config.request.plan) return build_and_train(run, data, console);
+    if (!config.request.plan) return build_and_train(run, data, processes, console);
     print_notices();
     return show_plan(config, data, console);
   } catch (const OutOfMemory& error) {
     fail(error.what(), ": ", what_fits(config, data));
   }
+}
+
+}  // namespace
+
+int run_training(const TrainingProgram& program, int argc, char** argv) {
+  const std::unique_ptr<Communicator> joined = join_world();
+  Communicator& processes = joined != nullptr ? *joined : alone();
+  return run_together(processes, [&] { return run_process(program, processes, argc, argv); });
 }
 
 }  // namespace fovea

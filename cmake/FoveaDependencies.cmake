@@ -62,6 +62,20 @@ fovea_library_or_none(pugixml pugixml.hpp pugixml)
 fovea_library_or_none(hdf5 hdf5.h hdf5_serial FOLDERS hdf5/serial)
 find_package(Threads REQUIRED)
 
+# MPI's C interface; the old C++ one is not wanted.
+set(FOVEA_MPI AUTO CACHE STRING "Training with several processes: ON, OFF, or AUTO: where MPI is found")
+set_property(CACHE FOVEA_MPI PROPERTY STRINGS AUTO ON OFF)
+set(MPI_FOUND OFF)
+if(NOT FOVEA_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_FOUND AND FOVEA_MPI STREQUAL "ON")
+    message(FATAL_ERROR "FOVEA_MPI=ON, but MPI was not found. Install it: apt-get install "
+                        "libopenmpi-dev openmpi-bin (or libmpich-dev mpich), or configure with "
+                        "-DFOVEA_MPI=OFF.")
+  endif()
+endif()
+
 set(FOVEA_HAS_OPENMP OFF)
 if(FOVEA_OPENMP)
   find_package(OpenMP QUIET COMPONENTS CXX)

@@ -64,18 +64,19 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
   std::map<std::string, std::set<std::string>> below = {
       {"base", {}},
       {"engine", {"base"}},
+      {"comm", {"base", "engine"}},
       {"formats", {"base", "engine"}},
       {"ops", {"base", "engine"}},
       {"diffusion", {"base", "engine", "ops"}},
       {"detection", {"base", "engine", "ops"}},
       {"depth", {"base", "engine", "ops"}},
-      {"data", {"base", "engine", "formats"}},
+      {"data", {"base", "engine", "comm", "formats"}},
       {"models", {"base", "engine", "formats", "ops", "detection", "depth"}},
       {"figures", {"base", "engine", "data"}},
       {"optim", {"base", "engine", "ops", "depth", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "formats", "ops", "diffusion", "detection", "depth", "data",
+    besides.insert({"base", "engine", "comm", "formats", "ops", "diffusion", "detection", "depth", "data",
                     "models", "figures", "optim"});
     below[room] = std::move(besides);
   };

@@ -24,6 +24,10 @@ struct Batch {
   Tensor labels;     ///< i64 [B]
   Tensor indices{};  ///< i64 [B], indices of the samples in the data set; stay on the CPU
   std::vector<BatchMember> others{};
+  /// Images of the batch of which this is a shard; 0: it is the whole batch.
+  std::int64_t whole = 0;
+  /// What a task's loss divides by, see Task::divisors(); empty: the task computes it.
+  std::vector<double> divisors{};
 
   [[nodiscard]] std::int64_t size() const { return images.defined() ? images.size(0) : 0; }
 

@@ -1,7 +1,8 @@
 // The worker threads, and the bounded queue between them and the consumer.
 //
-// Batches are numbered from the start. A worker takes the next number if it is less than `queue`
-// ahead of the consumer, and stores the result in slot number % queue.
+// Batches are numbered from the start; with shards, their parts are, see part_at(). A worker takes
+// the next number if it is less than `queue` ahead of the consumer, and stores the result in slot
+// number % queue.
 #include "data/loading/loader.h"
 
 #include <algorithm>
@@ -16,6 +17,34 @@
 #include "base/error.h"
 
 namespace fovea {
+namespace {
+
+/// The order of parts: the batches of a step for the first shard, then for the next.
+class PartOrder {
+ public:
+  PartOrder(const ShardOptions& options, std::int64_t batches)
+      : shards_(options.shards), group_(options.batches_per_step), batches_(batches) {}
+
+  [[nodiscard]] std::int64_t per_epoch() const { return batches_ * shards_.mine(); }
+  /// The number of the first part of a step.
+  [[nodiscard]] std::int64_t number_of(Cursor step) const {
+    return step.epoch * per_epoch() + step.batch * shards_.mine();
+  }
+  [[nodiscard]] BatchPart at(std::int64_t number) const {
+    const std::int64_t epoch = number / per_epoch(), in_epoch = number % per_epoch();
+    const std::int64_t first = in_epoch / (group_ * shards_.mine()) * group_;
+    const std::int64_t group = std::min(group_, batches_ - first);
+    const std::int64_t in_step = in_epoch - first * shards_.mine();
+    return {{epoch, first + in_step % group}, shards_.first + in_step / group};
+  }
+
+ private:
+  Shards shards_;
+  std::int64_t group_, batches_;
+};
+
+}  // namespace
+
 struct Loader::Workers {
   struct Slot {
     BatchMaker::Made made;
@@ -27,10 +56,10 @@ struct Loader::Workers {
   Workers(std::unique_ptr<const BatchMaker> batch_maker, const LoaderOptions& options, Cursor start,
           std::int64_t batches)
       : maker(std::move(batch_maker)),
-        first(start.epoch * batches + start.batch),
-        batches_per_epoch(batches),
+        parts(options.sharding, batches),
+        first(parts.number_of(start)),
         word_after(options.seconds_without_word),
-        last(options.epoch.endless ? INT64_MAX : (start.epoch + 1) * batches),
+        last(options.epoch.endless ? INT64_MAX : (start.epoch + 1) * parts.per_epoch()),
         slots(static_cast<std::size_t>(options.queue)),
         claimed(first),
         consumed(first) {}
@@ -73,9 +102,9 @@ struct Loader::Workers {
   Slot make(std::int64_t number) {
     Slot slot;
     slot.ready = true;
-    const Cursor at{number / batches_per_epoch, number % batches_per_epoch};
+    const BatchPart at = parts.at(number);
     try {
-      slot.made = maker->make(*order_of(at.epoch), at);
+      slot.made = maker->make(*order_of(at.cursor.epoch), at);
     } catch (...) {
       slot.error = std::current_exception();
     }
@@ -114,7 +143,8 @@ struct Loader::Workers {
   }
 
   const std::unique_ptr<const BatchMaker> maker;
-  const std::int64_t first, batches_per_epoch;
+  const PartOrder parts;
+  const std::int64_t first;
   const std::chrono::duration<double> word_after;
   const std::int64_t last;  ///< one past the last batch number
 
@@ -151,6 +181,13 @@ void check_options(const LoaderOptions& o) {
         " repeats and a shuffle buffer of ", o.epoch.shuffle_buffer, ", expected at least 1 and 0");
   check(o.rows.splits >= 1 && o.rows.unfinished_every >= 0, "loader: got ", o.rows.splits,
         " splits, unfinished every ", o.rows.unfinished_every, ", expected at least 1 and 0");
+  const Shards& shards = o.sharding.shards;
+  check(shards.first >= 0 && shards.first < shards.end && shards.end <= shards.count,
+        "loader: got shards ", shards.first, " to ", shards.end, " of ", shards.count,
+        ", expected at least one");
+  check(o.sharding.batches_per_step >= 1 && o.sharding.multiple >= 1, "loader: got ",
+        o.sharding.batches_per_step, " batches per step and shards of a multiple of ",
+        o.sharding.multiple, " images, expected 1 or more");
   check(o.rows.pad_multiple >= 0, "loader: got images padded to a multiple of ",
         o.rows.pad_multiple, ", expected 0 or more");
 }
@@ -159,7 +196,7 @@ void check_options(const LoaderOptions& o) {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, LoaderOptions options,
                Cursor start, PrepareBatch prepare)
-    : options_(options), cursor_(start), first_epoch_(start.epoch), images_(dataset->size()) {
+    : options_(options), first_epoch_(start.epoch), images_(dataset->size()) {
   check_options(options_);
   const std::int64_t shown = epoch_size(images_, options_.epoch.repeats);
   batches_ = batch_count(shown, options_.batch_size, options_.epoch.drop_last);
@@ -172,17 +209,18 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, Loader
   auto maker = std::make_unique<const BatchMaker>(std::move(dataset), std::move(pipeline), options_,
                                                   std::move(prepare));
   workers_ = std::make_unique<Workers>(std::move(maker), options_, start, batches_);
+  next_ = workers_->parts.at(workers_->consumed);
   workers_->start(options_.workers);
 }
 
 Loader::~Loader() = default;
 
-bool Loader::has_next() const { return options_.epoch.endless || cursor_.epoch == first_epoch_; }
+bool Loader::has_next() const { return options_.epoch.endless || cursor().epoch == first_epoch_; }
 
 Batch Loader::next() {
   check(has_next(), "loader: the epoch is over");
   auto slot = workers_->take(on_wait);
-  if (++cursor_.batch == batches_) cursor_ = {cursor_.epoch + 1, 0};
+  next_ = workers_->parts.at(workers_->consumed);
   if (slot.error) std::rethrow_exception(slot.error);
   note(slot.made.bad);
   return std::move(slot.made.batch);

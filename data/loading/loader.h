@@ -38,11 +38,13 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// Returns the batch at cursor() and advances the cursor. Rethrows errors of samples and of
-  /// `prepare`, naming the sample or the batch. Throws at the end unless epochs are endless.
+  /// Returns the batch at cursor(), or the shard of it, and advances the cursor. Rethrows errors of
+  /// samples and of `prepare`, naming the sample or the batch. Throws at the end unless epochs are
+  /// endless.
   [[nodiscard]] Batch next();
   /// The position of the next batch.
-  [[nodiscard]] Cursor cursor() const { return cursor_; }
+  [[nodiscard]] Cursor cursor() const { return next_.cursor; }
+  [[nodiscard]] std::int64_t shard() const { return next_.shard; }  ///< of the next batch
   /// Whether next() can return another batch.
   [[nodiscard]] bool has_next() const;
 
@@ -63,7 +65,7 @@ class Loader {
   void note(const std::vector<BrokenImage>& met);
 
   LoaderOptions options_;
-  Cursor cursor_;
+  BatchPart next_;
   std::int64_t first_epoch_;
   std::int64_t batches_;
   std::int64_t images_;  ///< number of images in the data set

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "comm/shards.h"
 #include "data/image.h"
 
 namespace fovea {
@@ -46,12 +47,21 @@ struct BadImageOptions {
   double limit = 1;  ///< share of the data set beyond which next() throws TooManyBadImages
 };
 
+/// The part of each batch that this loader makes. The batches of a step come shard by shard: those
+/// of the first shard, then those of the next.
+struct ShardOptions {
+  Shards shards{};
+  std::int64_t batches_per_step = 1;
+  std::int64_t multiple = 1;  ///< a shard has a multiple of so many images
+};
+
 struct LoaderOptions {
   std::int64_t batch_size = 128;
   std::uint64_t seed = 0;
   EpochOptions epoch{};
   RowOptions rows{};
   BadImageOptions bad_images{};
+  ShardOptions sharding{};
 
   int workers = 2;                   ///< threads; 0 makes each batch on demand
   int queue = 0;                     ///< batches made ahead; 0: 2 per worker

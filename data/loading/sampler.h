@@ -13,6 +13,12 @@ struct Cursor {
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
+/// A batch, or one of its shards.
+struct BatchPart {
+  Cursor cursor;
+  std::int64_t shard = 0;
+};
+
 /// A permutation of 0 .. size - 1, as a pure function of the arguments.
 [[nodiscard]] std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t seed,
                                                        std::int64_t epoch);

@@ -11,7 +11,7 @@ namespace fovea {
 /// run's seed and the sample, so that a resumed run produces the same bits.
 struct BatchPlace {
   std::int64_t step = 0;     ///< steps of the run before this batch's step
-  std::int64_t forward = 0;  ///< batches of the run before this one
+  std::int64_t forward = 0;  ///< forward passes of the run before this one: batches times shards
   std::int64_t epoch = 0;    ///< number of finished epochs
 };
 
@@ -21,10 +21,19 @@ struct BatchPlace {
   return (batches + group - 1) / group;
 }
 
-/// Place of the batch at `at` if an epoch has `batches` batches and a step takes `group` of them.
-[[nodiscard]] constexpr BatchPlace place_of(Cursor at, std::int64_t batches, std::int64_t group) {
-  return {at.epoch * steps_of(batches, group) + at.batch / group, at.epoch * batches + at.batch,
-          at.epoch};
+/// Number of a shard's forward pass, if `batches` batches of `shards` shards came before.
+[[nodiscard]] constexpr std::int64_t forward_of(std::int64_t batches, std::int64_t shard,
+                                                std::int64_t shards) {
+  return batches * shards + shard;
+}
+
+/// Place of the batch at `at` if an epoch has `batches` batches of `shards` shards and a step takes
+/// `group` batches.
+[[nodiscard]] constexpr BatchPlace place_of(BatchPart at, std::int64_t batches, std::int64_t group,
+                                            std::int64_t shards = 1) {
+  const auto [epoch, batch] = at.cursor;
+  return {epoch * steps_of(batches, group) + batch / group,
+          forward_of(epoch * batches + batch, at.shard, shards), epoch};
 }
 
 }  // namespace fovea

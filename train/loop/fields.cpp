@@ -22,6 +22,15 @@ Access<Field::Numbers> whole_numbers(std::vector<std::int64_t>* values) {
           }};
 }
 
+Access<std::int64_t> power_of_two(std::int64_t* value) {
+  return {[=] { return *value; },
+          [=](std::int64_t given) {
+            check_usage(given > 0 && (given & (given - 1)) == 0, "--shards: got ", given,
+                        ", expected a power of two: 1, 2, 4, 8 ...");
+            *value = given;
+          }};
+}
+
 }  // namespace
 
 void add_fields(Fields& fields, StepOptions& options) {
@@ -56,6 +65,12 @@ void add_fields(Fields& fields, StepOptions& options) {
 void add_fields(Fields& fields, LoopOptions& options) {
   FieldGroup(fields, "Optimizer")
       .number("grad-accum-steps", &options.grad_accum_steps, "batches per step", {1, 65536})
+      .fixed = true;
+  FieldGroup(fields, "Run")
+      .number("shards", power_of_two(&options.shards),
+              "parts of each batch that are computed on their own, over all processes: a power of "
+              "two. The same bits on 1 to so many processes",
+              {1, 65536})
       .fixed = true;
   FieldGroup(fields, "Schedule")
       .number("cooldown-epochs", &options.cooldown_epochs, "additional epochs at min-lr",

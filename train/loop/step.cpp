@@ -15,10 +15,28 @@ namespace {
 // Distinguishes the model's random stream from the loader's and the task's.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
 
-/// True if losses must be read immediately: on the CPU, where deferring has no benefit, and if a
-/// guard has to decide before the update.
-bool reads_at_once(const Model& model, const StepGuard& guard) {
-  return model.device().is_cpu() || guard.may_skip();
+/// True if losses must be read immediately: on the CPU, where deferring has no benefit, if a guard
+/// has to decide before the update, and if other processes have to know them.
+bool reads_at_once(const Model& model, const StepGuard& guard, const StepPart& part) {
+  return model.device().is_cpu() || guard.may_skip() || part.processes->size() > 1;
+}
+
+/// The share of a shard's mean loss in the mean of its batch.
+double weight_of(const Batch& batch) {
+  if (batch.whole == 0) return 1;
+  return static_cast<double>(batch.size()) / static_cast<double>(batch.whole);
+}
+
+void add(std::vector<double>& sums, const std::vector<double>& terms) {
+  if (sums.empty()) sums.resize(terms.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
+}
+
+/// Sums over all processes, in the order of ranks: counts, which are exact.
+std::vector<double> sum_over_processes(Communicator& processes, const std::vector<double>& mine) {
+  std::vector<double> sums;
+  for (const std::vector<double>& theirs : all_gather(processes, mine)) add(sums, theirs);
+  return sums;
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -55,15 +73,18 @@ std::vector<std::unique_ptr<TrainedGroup>> groups_of(const Task& task, const Par
 }  // namespace
 
 TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& model,
-                     std::unique_ptr<const Task> task)
+                     std::unique_ptr<const Task> task, const StepPart& part)
     : options_(options),
       run_(run),
       model_(model),
       task_(std::move(task)),
+      part_(part),
       groups_(groups_of(*task_, model.store(), options.optimizer)),
       guard_(options.guard),
-      numbers_(reads_at_once(model, guard_)) {
+      numbers_(reads_at_once(model, guard_, part)) {
   const EmaOptions& ema = options_.ema;
+  if (is_sharded())
+    sums_ = std::make_unique<ShardSums>(model.store(), *part.processes, part.shards);
   if (ema.keep) ema_ = std::make_unique<Ema>(model.store(), ema.decay, ema.warmup);
 }
 
@@ -72,14 +93,13 @@ std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batc
   const DetectAnomaly detect(options_.detect_anomaly);
   const double scale = 1 / static_cast<double>(batches);  // gradients are sums over batches
   begin(progress);
-  for (std::int64_t i = 0; i < batches; ++i) {
-    const Batch batch = upload_next(next);
-    const TaskLoss loss = forward(batch, progress);
-    if (numbers_.loss_is_bad()) continue;  // this step will be skipped
-    backward(loss);
-    images_ += batch.size();
+  const std::function<Batch()> ready =
+      task_->info().has_divisors && is_sharded() ? with_divisors(next, batches) : next;
+  for (std::int64_t shard = part_.shards.first; shard < part_.shards.end; ++shard) {
+    run_shard(shard, batches, ready, progress);
   }
-  finish_backward();
+  progress.forward += batches;
+  sum_shards();
 
   const StageTimer timer(times_.optimizer, "optimizer");
   measure_gradients(scale);
@@ -93,12 +113,61 @@ std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batc
   return {};
 }
 
+/// Forward and backward passes of one shard of each batch.
+void TrainStep::run_shard(std::int64_t shard, std::int64_t batches,
+                          const std::function<Batch()>& next, const Progress& progress) {
+  for (std::int64_t i = 0; i < batches; ++i) {
+    const Batch batch = upload_next(next);
+    const double weight = weight_of(batch);
+    const TaskLoss loss =
+        forward(batch, forward_of(progress.forward + i, shard, part_.shards.count));
+    numbers_.current().add_batch(loss, batch.size(), weight);
+    if (numbers_.loss_is_bad() && !guard_.skips_nonfinite() && part_.processes->size() == 1) {
+      require_finite(numbers_.current().loss());
+    }
+    if (numbers_.loss_is_bad()) continue;  // this step will be skipped
+    backward(loss, weight);
+    images_ += batch.size();
+  }
+  finish_backward();
+  if (sums_ != nullptr) sums_->take(shard);
+}
+
+/// Adds up gradients, running statistics and losses over all shards.
+void TrainStep::sum_shards() {
+  if (sums_ == nullptr) return;
+  const StageTimer timer(times_.exchange, "exchange");
+  images_ = numbers_.current().gather(*part_.processes);
+  if (!numbers_.loss_is_bad()) sums_->finish();
+}
+
 void TrainStep::begin(const Progress& progress) {
   model_.store().zero_grad();
   keep_buffers();
   images_ = 0;
   moved_.assign(groups_.size(), false);
   numbers_.begin(progress.step);
+  if (sums_ != nullptr) sums_->begin();
+}
+
+/// Loads the step's batches, adds up what their losses divide by over all shards, and returns a
+/// function like `next`.
+std::function<Batch()> TrainStep::with_divisors(const std::function<Batch()>& next,
+                                                std::int64_t batches) {
+  const StageTimer timer(times_.wait, "wait");
+  auto loaded = std::make_shared<std::vector<Batch>>();
+  std::vector<std::vector<double>> sums(static_cast<std::size_t>(batches));
+  for (std::int64_t part = 0; part < part_.shards.mine() * batches; ++part) {
+    loaded->push_back(next());
+    add(sums[part % batches], task_->divisors(loaded->back()));
+  }
+  for (std::vector<double>& sum : sums) sum = sum_over_processes(*part_.processes, sum);
+  for (std::size_t part = 0; part < loaded->size(); ++part) {
+    Batch& batch = (*loaded)[part];
+    batch.divisors = sums[part % batches];
+    for (double& divisor : batch.divisors) divisor *= weight_of(batch);
+  }
+  return [loaded, part = std::size_t{0}]() mutable { return std::move((*loaded)[part++]); };
 }
 
 Batch TrainStep::upload_next(const std::function<Batch()>& next) {
@@ -110,7 +179,7 @@ Batch TrainStep::upload_next(const std::function<Batch()>& next) {
   return batch.uploaded(model_.device());
 }
 
-TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
+TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
   const StageTimer timer(times_.forward, "forward");
   Context ctx;
   ctx.training = true;
@@ -118,26 +187,23 @@ TaskLoss TrainStep::forward(const Batch& batch, Progress& progress) {
   ctx.recompute_blocks = options_.recompute_blocks;
   ctx.any_size = options_.any_size;
   ctx.seed = stream_of(kModelStream, run_.seed);
-  ctx.step = static_cast<std::uint64_t>(progress.forward++);
+  ctx.step = static_cast<std::uint64_t>(number);
   TaskLoss loss = task_->loss(batch, ctx);
   check(loss.total.defined() && loss.further.size() + 1 == groups_.size(),
         "training: the task returned ", loss.further.size() + (loss.total.defined() ? 1 : 0),
         " losses for ", groups_.size(), " groups of parameters; the first group always needs one");
-  numbers_.current().add_batch(loss, batch.size());
-  if (numbers_.loss_is_bad() && !guard_.skips_nonfinite()) {
-    require_finite(numbers_.current().loss());
-  }
   return loss;
 }
 
-void TrainStep::backward(const TaskLoss& loss) {
+/// `weight` is the share of the shard's loss in its batch's.
+void TrainStep::backward(const TaskLoss& loss, double weight) {
   const StageTimer timer(times_.backward, "backward");
   const auto of = [&](std::size_t g) { return g == 0 ? loss.total : loss.further[g - 1]; };
   std::size_t last = groups_.size() - 1;
   while (!of(last).defined()) --last;
   for (std::size_t g = 0; g <= last; ++g) {
     if (!of(g).defined()) continue;
-    groups_[g]->backward(of(g), g == last ? Tape::freed : Tape::kept);
+    groups_[g]->backward(of(g), weight, g == last ? Tape::freed : Tape::kept);
     moved_[g] = true;
   }
 }

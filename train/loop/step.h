@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
+#include "comm/shards.h"
 #include "data/loading/batch.h"
 #include "models/model.h"
 #include "optim/ema.h"
 #include "optim/optimizer.h"
 #include "train/loop/guards.h"
+#include "train/loop/shard_sums.h"
 #include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
 #include "train/loop/trained_group.h"
@@ -37,15 +40,21 @@ struct StepOptions {
   bool detect_anomaly = false;
 };
 
+/// This process's part of every step.
+struct StepPart {
+  Communicator* processes = &alone();
+  Shards shards{};
+};
+
 class TrainStep {
  public:
   /// Trains the model on the device of its parameters.
   TrainStep(const StepOptions& options, const RunContext& run, Model& model,
-            std::unique_ptr<const Task> task);
+            std::unique_ptr<const Task> task, const StepPart& part = {});
 
   /// Runs a step of `batches` batches at learning rate `lr`. `next` returns batches as made by
-  /// Task::prepare(). Counts forward passes and updates. Returns the reason if the step was
-  /// skipped, else "".
+  /// Task::prepare(), with several shards in the loader's order (ShardOptions). Counts batches and
+  /// updates. Returns the reason if the step was skipped, else "".
   std::string run(const std::function<Batch()>& next, std::int64_t batches, double lr,
                   Progress& progress);
   /// Adds the losses of all steps so far to progress.epoch and .interval. Throws if a loss or
@@ -59,17 +68,23 @@ class TrainStep {
   [[nodiscard]] Ema* ema() { return ema_.get(); }
   /// Gradient norm of the last settled step.
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }
-  [[nodiscard]] std::int64_t images() const { return images_; }  ///< of the last step
+  [[nodiscard]] std::int64_t images() const { return images_; }  ///< of the whole last step
   /// Time spent so far, by stage.
   [[nodiscard]] StageTimes& times() { return times_; }
 
  private:
   void begin(const Progress& progress);
+  void run_shard(std::int64_t shard, std::int64_t batches, const std::function<Batch()>& next,
+                 const Progress& progress);
+  [[nodiscard]] std::function<Batch()> with_divisors(const std::function<Batch()>& next,
+                                                     std::int64_t batches);
   [[nodiscard]] Batch upload_next(const std::function<Batch()>& next);
-  [[nodiscard]] TaskLoss forward(const Batch& batch, Progress& progress);
-  void backward(const TaskLoss& loss);
+  [[nodiscard]] TaskLoss forward(const Batch& batch, std::int64_t number);
+  void backward(const TaskLoss& loss, double weight);
+  [[nodiscard]] bool is_sharded() const { return part_.shards.count > 1; }
   [[nodiscard]] bool rests(std::size_t group) const { return !moved_[group]; }
   void finish_backward();
+  void sum_shards();
   void measure_gradients(double scale);
   [[nodiscard]] std::string judge(Progress& progress);
   void leave_out(const std::string& objection, Progress& progress);
@@ -82,6 +97,8 @@ class TrainStep {
   RunContext run_;
   Model& model_;
   std::unique_ptr<const Task> task_;
+  StepPart part_;
+  std::unique_ptr<ShardSums> sums_;  ///< null with a single shard
   std::vector<std::unique_ptr<TrainedGroup>> groups_;
   std::vector<bool> moved_;  ///< groups with a loss in this step
   std::unique_ptr<Ema> ema_;

@@ -10,7 +10,8 @@
 
 namespace fovea {
 
-BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t samples) : samples_(samples) {
+BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t samples, double weight)
+    : samples_(samples), weight_(weight) {
   const NoGrad no_grad;
   std::vector<Tensor> values;
   const auto add = [&](const Tensor& value) {
@@ -23,6 +24,21 @@ BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t samples) : samples_(samp
   totals_ = values.size();
   for (const Tensor& part : loss.parts) add(part);
   on_device_ = values.size() == 1 ? values.front() : ops::cat(values, 0);
+}
+
+std::vector<double> BatchLoss::numbers() {
+  std::vector<double> numbers{static_cast<double>(samples_), weight_, total()};
+  numbers.insert(numbers.end(), parts_.begin(), parts_.end());
+  return numbers;
+}
+
+BatchLoss BatchLoss::from(std::span<const double> numbers) {
+  BatchLoss loss;
+  loss.samples_ = static_cast<std::int64_t>(numbers[0]);
+  loss.weight_ = numbers[1];
+  loss.total_ = numbers[2];
+  loss.parts_.assign(numbers.begin() + 3, numbers.end());
+  return loss;
 }
 
 double BatchLoss::total() {
@@ -47,9 +63,31 @@ void StepNumbers::set_gradients(std::vector<Tensor> squares, double scale) {
 }
 
 double StepNumbers::loss() {
-  double sum = 0;
-  for (BatchLoss& batch : losses_) sum += batch.total();
-  return sum / static_cast<double>(losses_.size());
+  double sum = 0, weights = 0;
+  for (BatchLoss& batch : losses_) {
+    sum += batch.weight() * batch.total();
+    weights += batch.weight();
+  }
+  return sum / weights;
+}
+
+std::int64_t StepNumbers::gather(Communicator& processes) {
+  if (processes.size() > 1) {
+    std::vector<double> mine;
+    for (BatchLoss& loss : losses_) {
+      const std::vector<double> numbers = loss.numbers();
+      mine.insert(mine.end(), numbers.begin(), numbers.end());
+    }
+    const std::size_t width = mine.size() / losses_.size();
+    losses_.clear();
+    for (const std::vector<double>& theirs : all_gather(processes, mine)) {
+      for (std::size_t at = 0; at < theirs.size(); at += width)
+        losses_.push_back(BatchLoss::from(std::span(theirs).subspan(at, width)));
+    }
+  }
+  std::int64_t samples = 0;
+  for (const BatchLoss& loss : losses_) samples += loss.samples();
+  return samples;
 }
 
 const std::vector<double>& StepNumbers::gradient_norms() {

@@ -3,28 +3,40 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "engine/tensor.h"
 #include "train/loop/task.h"
 #include "train/run/run_progress.h"
 
 namespace fovea {
 
-/// Mean losses of a batch and their parts. The accessors wait for the device.
+/// Mean losses of a batch, or of a shard of one, and their parts. The accessors wait for the
+/// device.
 class BatchLoss {
  public:
-  BatchLoss(const TaskLoss& loss, std::int64_t samples);
+  /// `weight` is the share of the shard's loss in that of the batch.
+  BatchLoss(const TaskLoss& loss, std::int64_t samples, double weight);
 
+  [[nodiscard]] double weight() const { return weight_; }
+  [[nodiscard]] std::int64_t samples() const { return samples_; }
+  /// All that another process needs.
+  [[nodiscard]] std::vector<double> numbers();
+  [[nodiscard]] static BatchLoss from(std::span<const double> numbers);
   /// Loss of the first parameter group, or a non-finite loss of another group if there is one.
   [[nodiscard]] double total();
   /// Adds the batch to both sums of the run, if its loss is finite.
   void add_to(Progress& progress);
 
  private:
+  BatchLoss() = default;
+
   Tensor on_device_;  ///< [totals + parts]; undefined after it was read
   std::size_t totals_ = 1;
   std::int64_t samples_ = 0;
+  double weight_ = 1;
   double total_ = 0;
   std::vector<double> parts_{};
 };
@@ -35,9 +47,11 @@ class StepNumbers {
   explicit StepNumbers(std::int64_t step) : step_(step) {}
 
   [[nodiscard]] std::int64_t step() const { return step_; }  ///< Progress::step during the step
-  void add_batch(const TaskLoss& loss, std::int64_t samples) {
-    losses_.emplace_back(loss, samples);
+  void add_batch(const TaskLoss& loss, std::int64_t samples, double weight) {
+    losses_.emplace_back(loss, samples, weight);
   }
+  /// Replaces the losses of this process's shards by those of all. Returns the number of samples.
+  std::int64_t gather(Communicator& processes);
   /// gradient_squares() of the sum of the batches' gradients, one per parameter group, undefined
   /// for a group without a loss. The mean gradient is `scale` times the sum.
   void set_gradients(std::vector<Tensor> squares, double scale);

@@ -39,6 +39,10 @@ class Task {
   /// Prepares a batch on the CPU before its upload to the model's device: transforms images, makes
   /// targets, draws noise. Called concurrently by the loader's workers, ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
+  /// What the loss divides by apart from the number of images, such as the number of boxes; needs
+  /// TaskInfo::has_divisors. The loss of a shard divides by Batch::divisors instead, the shard's
+  /// share of the sums over its batch, so that it depends on no cut into shards.
+  [[nodiscard]] virtual std::vector<double> divisors(const Batch& /*batch*/) const { return {}; }
   /// Computes the loss. The batch is on the model's device.
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
   /// Assignment of parameters to losses. Logs, guards and schedules use the first group's loss;

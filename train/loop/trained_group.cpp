@@ -33,9 +33,9 @@ TrainedGroup::TrainedGroup(const ParameterStore& store, const OptimizerOptions& 
   }
 }
 
-void TrainedGroup::backward(const Tensor& loss, Tape tape) const {
+void TrainedGroup::backward(const Tensor& loss, double weight, Tape tape) const {
   const Frozen frozen(foreign_);
-  fovea::backward(loss, {}, tape);
+  fovea::backward(loss, weight == 1 ? Tensor() : full(loss.shape(), weight, loss.options()), tape);
 }
 
 double TrainedGroup::clip(const ClipOptions& options, double scale,

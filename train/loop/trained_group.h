@@ -36,9 +36,9 @@ class TrainedGroup {
   [[nodiscard]] const ParameterStore& parameters() const { return own_; }
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
 
-  /// Accumulates gradients of this group's parameters only. Frees the tape, or keeps it for another
-  /// group's loss.
-  void backward(const Tensor& loss, Tape tape) const;
+  /// Accumulates gradients of `weight` times the loss, of this group's parameters only. Frees the
+  /// tape, or keeps it for another group's loss.
+  void backward(const Tensor& loss, double weight, Tape tape) const;
   /// gradient_squares() of this group's parameters.
   [[nodiscard]] Tensor squares() const { return gradient_squares(own_); }
   /// Clips, and returns the factor by which the update must multiply the gradients; `scale` turns

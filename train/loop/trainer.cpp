@@ -7,16 +7,27 @@
 #include "train/loop/best_epoch.h"
 
 namespace fovea {
+namespace {
+
+Shards own_shards(const TrainerOptions& options) {
+  const Communicator& processes = *options.processes;
+  return shards_of(options.shards, processes.rank(), processes.size());
+}
+
+}  // namespace
 
 Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
                  std::unique_ptr<const Task> task)
     : options_(std::move(options)),
       data_(std::move(data)),
       model_(std::move(model)),
-      step_(options_.step, options_.run, *model_, std::move(task)),
+      step_(options_.step, options_.run, *model_, std::move(task),
+            {options_.processes, own_shards(options_)}),
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
       images_(format_image_lists({image_list(*data_.train), image_list(*data_.test)})),
       meter_(step_.times()) {
+  options_.images.loader.sharding = {own_shards(options_), options_.grad_accum_steps,
+                                     step_.task().info().batch_multiple};
   start_loader();
 }
 
@@ -40,9 +51,9 @@ void Trainer::start_loader() {
 /// The task's batch preparation. The batch's place is derived from the loader's cursor alone,
 /// because the workers are ahead of the step.
 PrepareBatch Trainer::preparation() const {
-  return [&task = step_.task(), cut = cut_of(data_.train->size(), step_size())](Batch batch,
-                                                                                Cursor at) {
-    return task.prepare(std::move(batch), place_of(at, cut.batches, cut.group));
+  return [&task = step_.task(), cut = cut_of(data_.train->size(), step_size()),
+          shards = options_.shards](Batch batch, BatchPart at) {
+    return task.prepare(std::move(batch), place_of(at, cut.batches, cut.group, shards));
   };
 }
 
@@ -187,7 +198,7 @@ void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
 
 bool Trainer::must_stop() const {
   const bool enough = options_.max_steps > 0 && progress_.step >= options_.max_steps;
-  return enough || observer_->asks_to_stop();
+  return enough || any(*options_.processes, observer_->asks_to_stop());
 }
 
 double Trainer::rate_now() const {
@@ -229,14 +240,20 @@ void Trainer::settle() {
 /// The loader's next batch. With --overfit-batch always the run's first batch, which the task
 /// prepares again each time.
 Batch Trainer::next_batch() {
-  const Cursor at = loader_->cursor();
+  const BatchPart at{loader_->cursor(), loader_->shard()};
   Batch batch = loader_->next();
+  const Shards own = own_shards(options_);
   if (options_.overfit_batch) {
-    if (!only_batch_)
-      only_batch_ = training_loader(options_.images, data_.train, usual_size())->next();
-    batch = preparation()(*only_batch_, at);
+    if (only_batches_.empty()) {
+      TrainingImages images = options_.images;
+      images.loader.sharding.batches_per_step = 1;
+      const auto loader = training_loader(images, data_.train, usual_size());
+      for (std::int64_t i = 0; i < own.mine(); ++i) only_batches_.push_back(loader->next());
+    }
+    batch = preparation()(only_batches_[at.shard - own.first], at);
   }
-  if (progress_.forward == 0) observer_->first_images(batch.images);
+  const bool is_first = progress_.forward == 0 && at.cursor == Cursor{} && at.shard == own.first;
+  if (is_first) observer_->first_images(batch.images);
   return batch;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/notices.h"
+#include "comm/communicator.h"
 #include "data/dataset.h"
 #include "data/loading/training_images.h"
 #include "models/model.h"
@@ -29,6 +30,8 @@ struct Datasets {
 };
 
 struct LoopOptions {
+  /// Parts of each batch that are computed on their own, over all processes: a power of two.
+  std::int64_t shards = 1;
   std::int64_t grad_accum_steps = 1;  ///< batches per step
   std::int64_t cooldown_epochs = 0;
   std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
@@ -42,8 +45,9 @@ struct TrainerOptions : LoopOptions {
   ScheduleOptions schedule{};
   TrainingImages images{};
   TrainingSizes sizes{};
-  EvaluateOptions evaluation{};  ///< evaluation after every epoch
-  std::string settings{};        ///< JSON of the run's settings, saved in its state
+  EvaluateOptions evaluation{};        ///< evaluation after every epoch
+  std::string settings{};              ///< JSON of the run's settings, saved in its state
+  Communicator* processes = &alone();  ///< all of them make the same calls of the trainer
 };
 
 /// Differences from the saved run that are accepted.
@@ -133,7 +137,7 @@ class Trainer {
   std::string images_;  ///< ImageLists of data_, as stored in the run's state
   std::unique_ptr<Loader> loader_;
   ImageSize loader_size_{};
-  std::optional<Batch> only_batch_;   ///< --overfit-batch
+  std::vector<Batch> only_batches_;   ///< --overfit-batch: this process's shards of the first
   std::set<std::string> bad_images_;  ///< messages about broken images, to report each once
   Progress progress_;
   EpochMeter meter_;

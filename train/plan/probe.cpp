@@ -42,8 +42,9 @@ Batch Probe::first_samples(std::int64_t samples) const {
 }
 
 PrepareBatch Probe::preparation() const {
-  return [&task = step_->task()](Batch batch, Cursor at) {
-    return task.prepare(std::move(batch), {at.batch, at.batch, 0});
+  return [&task = step_->task()](Batch batch, BatchPart at) {
+    const std::int64_t batches = at.cursor.batch;
+    return task.prepare(std::move(batch), {batches, batches, 0});
   };
 }
 

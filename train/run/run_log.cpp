@@ -167,6 +167,7 @@ std::string format_step(const TaskInfo& task, const StepRow& row) {
       ",\"wait_s\":" + number(time.stages.wait) + ",\"forward_s\":" + number(time.stages.forward) +
       ",\"backward_s\":" + number(time.stages.backward) +
       ",\"optimizer_s\":" + number(time.stages.optimizer) + ",\"other_s\":" + number(time.other());
+  if (time.stages.exchange > 0) line += ",\"exchange_s\":" + number(time.stages.exchange);
   if (row.mfu) line += ",\"mfu\":" + number(*row.mfu);
   if (row.grad_norm) line += ",\"grad_norm\":" + number(*row.grad_norm);
   if (row.bad_images > 0) line += ",\"bad_images\":" + std::to_string(row.bad_images);

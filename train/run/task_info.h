@@ -59,6 +59,7 @@ struct TaskInfo {
   bool needs_labels = false;      ///< the data set must have labels
   bool has_data_classes = false;  ///< the model's num_classes comes from the data set
   bool has_class_report = false;  ///< the run's report evaluates each class
+  bool has_divisors = false;      ///< see Task::divisors()
   std::int64_t batch_multiple = 1;          ///< batch sizes must be a multiple of this
   std::string prepared{};                   ///< description of prepare()'s effect on images, or ""
   bool encodes_images = false;              ///< the model sees latents of the images

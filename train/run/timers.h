@@ -13,12 +13,15 @@ namespace fovea {
 struct StageTimes {
   double wait = 0;  ///< waiting for the loader; without workers, preparing batches too
   double forward = 0, backward = 0, optimizer = 0;
+  double exchange = 0;  ///< adding up shards; with several processes, waiting for the others too
   double evaluate = 0;
 
-  [[nodiscard]] double in_stages() const { return wait + forward + backward + optimizer; }
+  [[nodiscard]] double in_stages() const {
+    return wait + forward + backward + exchange + optimizer;
+  }
   friend StageTimes operator-(const StageTimes& a, const StageTimes& b) {
     return {a.wait - b.wait, a.forward - b.forward, a.backward - b.backward,
-            a.optimizer - b.optimizer, a.evaluate - b.evaluate};
+            a.optimizer - b.optimizer, a.exchange - b.exchange, a.evaluate - b.evaluate};
   }
 };
 

@@ -116,6 +116,28 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
   return run;
 }
 
+/// Shards of a new run unless they are given: enough for twice as many processes or more, later.
+std::int64_t usual_shards(std::int64_t processes) {
+  constexpr std::int64_t fewest = 8;
+  std::int64_t shards = processes == 1 ? 1 : fewest;
+  while (shards < processes) shards *= 2;
+  return shards;
+}
+
+/// Throws unless every process has a shard, and every shard an image.
+void check_shards(const TrainConfig& config, std::int64_t processes) {
+  const std::int64_t shards = config.loop.shards, batch = config.images.loader.batch_size;
+  check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
+              " processes, expected at least as many; a run keeps the number that it began with: "
+              "--shards 8 for up to 8 processes");
+  const std::int64_t multiple = task_info(config).batch_multiple;
+  std::int64_t fitting = 1;
+  while (2 * fitting <= batch / multiple) fitting *= 2;
+  check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
+              multiple == 1 ? " images" : " pairs of images", ", fewer than --shards ", shards,
+              "; --shards ", fitting, " fits");
+}
+
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
   const StartingPoint start = starting_point(wanted);
   ResolvedRun run{start.config, start, {}, {}, {}};
@@ -156,6 +178,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   wanted.model.name.clear();
   wanted.data.val_fraction = kNotGiven;
   wanted.images.loader.batch_size = kNotGiven;
+  wanted.loop.shards = kNotGiven;
   apply(wanted, flags, others);
   apply_file(wanted, wanted.request.config, others);
   apply(wanted, flags, others);
@@ -166,7 +189,11 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   ResolvedRun run = state.empty() ? start_run(wanted, flags, task)
                                   : continue_run(state, flags, wanted.request.config, task);
   check_task(run.config.model.name, task);
+  if (state.empty() && wanted.loop.shards == kNotGiven) {
+    run.config.loop.shards = usual_shards(defaults.processes);
+  }
   check_config(run.config);
+  check_shards(run.config, defaults.processes);
   std::string& name = run.config.data.name;
   if (name == "auto") name = detect_dataset(dataset_options(run.config));
   if (name == "latents") refuse_pixel_flags(flags);

@@ -15,6 +15,7 @@ struct RunDefaults {
   TaskKind task = TaskKind::classification;  ///< models of other tasks are rejected
   std::string dataset = "builtin";
   std::string dataset_in_folder = "builtin";  ///< data set for --data-dir without --dataset
+  std::int64_t processes = 1;
 };
 
 struct ResolvedRun {

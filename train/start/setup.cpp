@@ -132,10 +132,12 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
 }
 
 Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<Model> model,
-                     std::unique_ptr<const Task> task) {
+                     std::unique_ptr<const Task> task, Communicator& processes) {
   if (task == nullptr) task = make_task(config, *model, data.train.get());
   if (data.test != nullptr) task->require_evaluable(*data.test);
-  return {trainer_options(config), std::move(data), std::move(model), std::move(task)};
+  TrainerOptions options = trainer_options(config);
+  options.processes = &processes;
+  return {std::move(options), std::move(data), std::move(model), std::move(task)};
 }
 
 fs::path make_run_folder(const TrainConfig& config) {

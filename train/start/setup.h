@@ -25,10 +25,11 @@ void check_batch_size(const TrainConfig& config, const Dataset& train);
 [[nodiscard]] std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dataset,
                                                  Notices& notices);
 
-/// Builds a trainer from the settings; without a task, also that.
+/// Builds a trainer from the settings; without a task, also that. `processes` must outlive it.
 [[nodiscard]] Trainer make_trainer(const TrainConfig& config, Datasets data,
                                    std::unique_ptr<Model> model,
-                                   std::unique_ptr<const Task> task = nullptr);
+                                   std::unique_ptr<const Task> task = nullptr,
+                                   Communicator& processes = alone());
 
 /// The run's folder, created if necessary: --output, or a new folder under runs/, named after time,
 /// data set and model.

@@ -1,0 +1,107 @@
+// A single process, and the collective functions, which are exchanges.
+#include "comm/communicator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+class Alone final : public Communicator {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 1; }
+  [[nodiscard]] int local_rank() const override { return 0; }
+  [[nodiscard]] int local_size() const override { return 1; }
+  void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
+    check(out.empty() && in.empty(), "exchange: got messages, but there is one process");
+  }
+  [[noreturn]] void abort(int code) override { std::exit(code); }
+};
+
+/// Bytes of every process; `mine` may differ in size.
+std::vector<std::vector<std::byte>> gather_bytes(Communicator& processes,
+                                                 std::span<const std::byte> mine) {
+  const int size = processes.size(), rank = processes.rank();
+  const auto with_others = [&](auto&& out_of, auto&& in_of) {
+    std::vector<Outgoing> out;
+    std::vector<Incoming> in;
+    for (int other = 0; other < size; ++other) {
+      if (other == rank) continue;
+      out.push_back({other, out_of(other)});
+      in.push_back({other, in_of(other)});
+    }
+    processes.exchange(out, in);
+  };
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size));
+  const std::uint64_t own = mine.size();
+  with_others([&](int) { return std::as_bytes(std::span(&own, 1)); },
+              [&](int other) { return std::as_writable_bytes(std::span(&sizes[other], 1)); });
+  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size));
+  for (int other = 0; other < size; ++other) all[other].resize(sizes[other]);
+  all[rank].assign(mine.begin(), mine.end());
+  with_others([&](int) { return mine; }, [&](int other) { return std::span(all[other]); });
+  return all;
+}
+
+}  // namespace
+
+Communicator& alone() {
+  static Alone process;
+  return process;
+}
+
+void barrier(Communicator& processes) {
+  if (processes.size() > 1) static_cast<void>(gather_bytes(processes, {}));
+}
+
+void broadcast(Communicator& processes, std::span<std::byte> bytes) {
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  if (processes.is_first()) {
+    for (int other = 1; other < processes.size(); ++other) out.push_back({other, bytes});
+  } else {
+    in.push_back({0, bytes});
+  }
+  processes.exchange(out, in);
+}
+
+std::string broadcast(Communicator& processes, const std::string& text) {
+  std::uint64_t size = text.size();
+  broadcast(processes, std::as_writable_bytes(std::span(&size, 1)));
+  std::string copy = text;
+  copy.resize(size);
+  broadcast(processes, std::as_writable_bytes(std::span(copy)));
+  return copy;
+}
+
+std::vector<std::vector<double>> all_gather(Communicator& processes, std::span<const double> mine) {
+  std::vector<std::vector<double>> all;
+  for (const std::vector<std::byte>& bytes : gather_bytes(processes, std::as_bytes(mine))) {
+    std::vector<double>& numbers = all.emplace_back(bytes.size() / sizeof(double));
+    std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(numbers)).begin());
+  }
+  return all;
+}
+
+std::vector<std::string> all_gather(Communicator& processes, const std::string& mine) {
+  std::vector<std::string> all;
+  for (const std::vector<std::byte>& bytes :
+       gather_bytes(processes, std::as_bytes(std::span(mine)))) {
+    std::string& text = all.emplace_back(bytes.size(), '\0');
+    std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(text)).begin());
+  }
+  return all;
+}
+
+bool any(Communicator& processes, bool mine) {
+  if (processes.size() == 1) return mine;
+  const double said = mine ? 1 : 0;
+  const auto all = all_gather(processes, std::span(&said, 1));
+  return std::any_of(all.begin(), all.end(), [](const auto& one) { return one.front() != 0; });
+}
+
+}  // namespace fovea

@@ -1,0 +1,67 @@
+// The processes of one run, and messages between them.
+//
+// An engine (MPI) only moves bytes. Everything else, sums above all, is computed here, so that
+// results do not depend on the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// Bytes for another process. The memory must stay valid until the exchange ends.
+struct Outgoing {
+  int to = 0;
+  std::span<const std::byte> bytes{};
+};
+/// Memory for bytes of another process.
+struct Incoming {
+  int from = 0;
+  std::span<std::byte> bytes{};
+};
+
+/// All processes call the same functions in the same order. A process that throws must call
+/// abort(), as the others wait for it.
+class Communicator {
+ public:
+  Communicator() = default;
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  [[nodiscard]] virtual int rank() const = 0;        ///< 0 to size() - 1
+  [[nodiscard]] virtual int size() const = 0;        ///< number of processes
+  [[nodiscard]] virtual int local_rank() const = 0;  ///< among the processes of this machine
+  [[nodiscard]] virtual int local_size() const = 0;
+  [[nodiscard]] bool is_first() const { return rank() == 0; }
+
+  /// Sends and receives; returns when all messages have arrived. Messages between two processes
+  /// arrive in the order of the lists, and their sizes must agree. Throws when a process is missing
+  /// for longer than the time limit.
+  virtual void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
+  /// Ends all processes, this one with exit code `code`.
+  [[noreturn]] virtual void abort(int code) = 0;
+};
+
+/// The communicator of a program that runs as a single process.
+[[nodiscard]] Communicator& alone();
+
+/// Returns when all processes have called it.
+void barrier(Communicator& processes);
+/// Copies the first process's bytes to all others.
+void broadcast(Communicator& processes, std::span<std::byte> bytes);
+[[nodiscard]] std::string broadcast(Communicator& processes, const std::string& text);
+/// Every process's numbers, in the order of ranks. They may differ in count.
+[[nodiscard]] std::vector<std::vector<double>> all_gather(Communicator& processes,
+                                                          std::span<const double> mine);
+[[nodiscard]] std::vector<std::string> all_gather(Communicator& processes, const std::string& mine);
+/// Whether any process says so.
+[[nodiscard]] bool any(Communicator& processes, bool mine);
+
+}  // namespace fovea

@@ -1,0 +1,115 @@
+// MPI, which moves bytes between processes.
+#include <mpi.h>
+
+#include <algorithm>
+#include <climits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/world.h"
+
+namespace fovea::detail {
+namespace {
+
+void require(int code, const char* what) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  fail("MPI: ", what, ": ", std::string(text, static_cast<std::size_t>(length)));
+}
+
+class MpiWorld final : public Communicator {
+ public:
+  explicit MpiWorld(const WorldOptions& options) : timeout_(options.timeout) {
+    int provided = 0;
+    require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    MPI_Comm machine;
+    require(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine),
+        "MPI_Comm_split_type");
+    MPI_Comm_rank(machine, &local_rank_);
+    MPI_Comm_size(machine, &local_size_);
+    MPI_Comm_free(&machine);
+  }
+  ~MpiWorld() override { MPI_Finalize(); }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] int local_rank() const override { return local_rank_; }
+  [[nodiscard]] int local_size() const override { return local_size_; }
+
+  void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
+    std::vector<MPI_Request> requests;
+    for (const Incoming& message : in) {
+      MPI_Request& request = requests.emplace_back();
+      require(
+          MPI_Irecv(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE, message.from,
+                    /*tag=*/0, MPI_COMM_WORLD, &request),
+          "MPI_Irecv");
+    }
+    for (const Outgoing& message : out) {
+      MPI_Request& request = requests.emplace_back();
+      require(MPI_Isend(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE, message.to,
+                        /*tag=*/0, MPI_COMM_WORLD, &request),
+              "MPI_Isend");
+    }
+    wait(requests, in);
+  }
+
+  [[noreturn]] void abort(int code) override {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::abort();
+  }
+
+ private:
+  static int count_of(std::size_t bytes) {
+    check(bytes <= INT_MAX, "MPI: got a message of ", bytes, " bytes, expected at most ", INT_MAX);
+    return static_cast<int>(bytes);
+  }
+
+  /// Waits for all requests. The first ones are of `in`; those left over at the time limit name the
+  /// missing processes.
+  void wait(std::vector<MPI_Request>& requests, std::span<const Incoming> in) const {
+    const auto count = static_cast<int>(requests.size());
+    const auto end = std::chrono::steady_clock::now() + timeout_;
+    for (std::int64_t polls = 0;; ++polls) {
+      int done = 0;
+      require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+      if (done != 0) return;
+      if (polls < kEagerPolls) continue;
+      if (std::chrono::steady_clock::now() > end) complain(requests, in);
+      std::this_thread::yield();
+    }
+  }
+
+  [[noreturn]] void complain(const std::vector<MPI_Request>& requests,
+                             std::span<const Incoming> in) const {
+    std::string missing;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const std::string name = std::to_string(in[i].from);
+      if (requests[i] == MPI_REQUEST_NULL || missing.ends_with(" " + name)) continue;
+      missing += (missing.empty() ? " " : ", ") + name;
+    }
+    fail("no word from process", missing, " for ", timeout_.count(),
+         " s; --comm-timeout sets how long to wait");
+  }
+
+  static constexpr std::int64_t kEagerPolls = 1000;
+  std::chrono::duration<double> timeout_;
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+};
+
+}  // namespace
+
+bool has_mpi() { return true; }
+std::unique_ptr<Communicator> start_mpi(const WorldOptions& options) {
+  return std::make_unique<MpiWorld>(options);
+}
+
+}  // namespace fovea::detail

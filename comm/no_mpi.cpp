@@ -1,0 +1,9 @@
+// Stands in where MPI was not found at build time.
+#include "comm/world.h"
+
+namespace fovea::detail {
+
+std::unique_ptr<Communicator> start_mpi(const WorldOptions& /*options*/) { return nullptr; }
+bool has_mpi() { return false; }
+
+}  // namespace fovea::detail

@@ -1,0 +1,51 @@
+// Collective functions, and one process.
+#include "comm/communicator.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "tests/support/thread_world.h"
+
+namespace fovea {
+namespace {
+
+TEST_CASE("every process gets the numbers of all in the order of ranks") {
+  for (const int size : {1, 2, 3, 5}) {
+    test::in_threads(size, [&](Communicator& processes) {
+      const std::vector<double> mine(static_cast<std::size_t>(processes.rank()), processes.rank());
+      const auto all = all_gather(processes, mine);
+      REQUIRE(std::ssize(all) == size);
+      for (int rank = 0; rank < size; ++rank)
+        CHECK(all[rank] == std::vector<double>(static_cast<std::size_t>(rank), rank));
+      CHECK(all_gather(processes, "p" + std::to_string(processes.rank())).back() ==
+            "p" + std::to_string(size - 1));
+    });
+  }
+}
+
+TEST_CASE("a broadcast copies the first process's text, whatever the others have") {
+  test::in_threads(3, [](Communicator& processes) {
+    CHECK(broadcast(processes, processes.is_first() ? "long text" : "x") == "long text");
+    CHECK(broadcast(processes, processes.is_first() ? "" : "x").empty());
+    barrier(processes);
+  });
+}
+
+TEST_CASE("what one process says, all know") {
+  test::in_threads(3, [](Communicator& processes) {
+    CHECK(any(processes, processes.rank() == 2));
+    CHECK_FALSE(any(processes, false));
+  });
+  CHECK(any(alone(), true));
+  CHECK_FALSE(any(alone(), false));
+}
+
+TEST_CASE("one process has nobody to write to") {
+  const std::byte byte{};
+  CHECK_THROWS_AS(alone().exchange(std::vector<Outgoing>{{0, std::span(&byte, 1)}}, {}), Error);
+  barrier(alone());
+  CHECK(broadcast(alone(), "text") == "text");
+}
+
+}  // namespace
+}  // namespace fovea

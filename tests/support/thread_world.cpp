@@ -1,0 +1,81 @@
+// Mailboxes between threads.
+#include "tests/support/thread_world.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace fovea::test {
+namespace {
+
+struct Mail {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes;  // (from, to)
+  bool broken = false;  // a thread has thrown: the others must not wait for it
+};
+
+class ThreadProcess final : public Communicator {
+ public:
+  ThreadProcess(Mail& mail, int rank, int size) : mail_(mail), rank_(rank), size_(size) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] int local_rank() const override { return rank_; }
+  [[nodiscard]] int local_size() const override { return size_; }
+  [[noreturn]] void abort(int /*code*/) override { fail("thread ", rank_, " ends all"); }
+
+  void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
+    std::unique_lock lock(mail_.mutex);
+    for (const Outgoing& message : out) {
+      mail_.boxes[{rank_, message.to}].emplace_back(message.bytes.begin(), message.bytes.end());
+    }
+    mail_.changed.notify_all();
+    for (const Incoming& message : in) {
+      auto& box = mail_.boxes[{message.from, rank_}];
+      mail_.changed.wait(lock, [&] { return mail_.broken || !box.empty(); });
+      check(!box.empty(), "another thread has failed");
+      check(box.front().size() == message.bytes.size(), "exchange: got ", box.front().size(),
+            " bytes, expected ", message.bytes.size());
+      std::copy(box.front().begin(), box.front().end(), message.bytes.begin());
+      box.pop_front();
+    }
+  }
+
+ private:
+  Mail& mail_;
+  int rank_, size_;
+};
+
+}  // namespace
+
+void in_threads(int size, const std::function<void(Communicator& processes)>& body) {
+  Mail mail;
+  std::exception_ptr failure;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadProcess process(mail, rank, size);
+      try {
+        body(process);
+      } catch (...) {
+        const std::lock_guard lock(mail.mutex);
+        if (failure == nullptr) failure = std::current_exception();
+        mail.broken = true;
+        mail.changed.notify_all();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace fovea::test

@@ -1,0 +1,43 @@
+// Gradients and running statistics of a step's shards, added up over all processes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/tree_sum.h"
+#include "models/scope.h"
+
+namespace fovea {
+
+/// Every shard starts with gradients of zero and the running statistics from before the step. At
+/// the end all processes hold the sum of the gradients, and the mean of the running statistics;
+/// integer buffers, which count steps, are those of the last shard.
+class ShardSums {
+ public:
+  /// `store` and `processes` must outlive the object. Parameters have the store's dtype.
+  ShardSums(const ParameterStore& store, Communicator& processes, const Shards& shards);
+
+  /// Call it before the step's first forward pass.
+  void begin();
+  /// Takes the gradients and running statistics of a shard, in the order of shards, and leaves
+  /// those from before the step.
+  void take(std::int64_t shard);
+  /// Sets gradients and running statistics to those of all shards. A parameter without a gradient
+  /// in any shard has none.
+  void finish();
+
+ private:
+  [[nodiscard]] Tensor flat_gradients();
+  [[nodiscard]] Tensor flat_changes() const;
+  void set_gradients(const Tensor& sum) const;
+
+  const ParameterStore& store_;
+  Communicator& processes_;
+  Shards shards_;
+  std::vector<Tensor> parameters_, statistics_;  ///< trained; and of floating point
+  std::vector<double> reached_;                  ///< 1: the parameter has a gradient
+  std::vector<Tensor> before_;                   ///< statistics before the step
+  TreeSum gradients_, changes_;
+};
+
+}  // namespace fovea
