@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "models/registry.h"
+#include "optim/named_rates.h"
 #include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/loop/trainer.h"
@@ -28,6 +29,8 @@ TrainConfig recipe(const std::string& name) {
   RunDefaults program;
   const nlohmann::json values = nlohmann::json::parse(read_file(file));
   if (values.contains("model")) program.task = task_of(values["model"].get<std::string>());
+  if (program.task == TaskKind::detection) program.dataset = "scenes";
+  if (program.task == TaskKind::depth) program.dataset = "rooms";
   return resolve_run({{"config", file.string()}}, program).config;
 }
 
@@ -44,6 +47,7 @@ TEST_CASE("every recipe names a model that can be built, and settings that fit e
     CHECK(preset(config.model.name).is_object());
     const auto model = tests::model_of_shapes(config.model.name, config.model.overrides());
     CHECK(model->store().parameter_count() > 0);
+    const NamedRates rates(model->store(), config.step.optimizer.named_rates);  // each must match
     ++count;
   }
   CHECK(count > 25);
