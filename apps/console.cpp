@@ -60,6 +60,15 @@ std::string with_folder(std::string text, const std::string& folder) {
   return text;
 }
 
+/// "4 processes x 64 images of ": the first part of the machine's line; "" for one process.
+std::string processes_text(const Communicator& processes, const TrainConfig& config) {
+  const int size = processes.size();
+  if (size == 1) return "";
+  const std::int64_t batch = config.images.loader.batch_size;
+  return std::to_string(size) + " processes x " + (batch % size == 0 ? "" : "about ") +
+         std::to_string(batch / size) + " images, each with ";
+}
+
 }  // namespace
 
 std::string scores_text(const TaskInfo& task, const Scores& scores) {
@@ -88,7 +97,8 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
                               : "")
        << '\n'
-       << "machine   " << device_name(config.run.device) << ", " << num_threads()
+       << "machine   " << device_name(config.run.device) << ", "
+       << processes_text(trainer.processes(), config) << num_threads()
        << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
        << to_string(config.run.precision);
   print(text.str());

@@ -10,6 +10,7 @@
 
 #include "apps/app.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "engine/parallel.h"
 
 namespace fovea {
@@ -21,6 +22,14 @@ void share_machine(const Communicator& processes) {
   if (num_threads() > share) set_num_threads(share);
   if (processes.is_first()) return;
   check(std::freopen("/dev/null", "w", stdout) != nullptr, "cannot open /dev/null");
+}
+
+void require_same_program(Communicator& processes, int argc, char** argv) {
+  if (processes.size() == 1) return;
+  std::string flags;
+  for (int i = 1; i < argc; ++i) flags += std::string(argv[i]) + '\0';
+  require_same(processes, "flags", flags);
+  require_same(processes, "build of the program", read_file("/proc/self/exe"));
 }
 
 int run_together(Communicator& processes, const std::function<int()>& body) {

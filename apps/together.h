@@ -11,6 +11,9 @@ namespace fovea {
 /// among the processes of a machine, unless the launcher has bound them.
 void share_machine(const Communicator& processes);
 
+/// Throws unless all processes are the same program with the same command line.
+void require_same_program(Communicator& processes, int argc, char** argv);
+
 /// Calls body() in every process. An error in one ends all: it is printed as one line that names
 /// the process, if there are several.
 int run_together(Communicator& processes, const std::function<int()>& body);

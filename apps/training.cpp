@@ -33,7 +33,31 @@ ModelNames models_of(const TrainingProgram& program) {
   return names;
 }
 
-ResolvedRun read_command_line(const TrainingProgram& program, int processes, int argc,
+/// All settings, also those that belong to this invocation alone.
+Fields all_fields(TrainConfig& config) {
+  Fields fields = fields_of(config);
+  for (Field& field : fields) field.saved = true;
+  return fields;
+}
+
+/// The first process resolves the settings, which may need files that the others' machines lack.
+ResolvedRun resolve_together(const std::vector<Setting>& flags, const RunDefaults& defaults,
+                             Communicator& processes) {
+  ResolvedRun run;
+  if (processes.is_first()) {
+    run = resolve_run(flags, defaults);
+  } else {
+    run.config = config_for(defaults.task);
+  }
+  if (processes.size() == 1) return run;
+  const std::string settings = broadcast(processes, to_json(all_fields(run.config)));
+  run.state = broadcast(processes, run.state.string());
+  run.recipes_batch = broadcast(processes, run.recipes_batch ? "yes" : "") == "yes";
+  if (!processes.is_first()) apply_json(all_fields(run.config), settings, "process 0");
+  return run;
+}
+
+ResolvedRun read_command_line(const TrainingProgram& program, Communicator& processes, int argc,
                               char** argv) {
   const TaskKind task = program.defaults.task;
   const std::string& dataset = program.defaults.dataset;
@@ -45,8 +69,8 @@ ResolvedRun read_command_line(const TrainingProgram& program, int processes, int
       argc, argv,
       {program.name, program.description, "", fields_of(shown), others, models_of(program)});
   RunDefaults defaults = program.defaults;
-  defaults.processes = processes;
-  return resolve_run(line.settings, defaults);
+  defaults.processes = processes.size();
+  return resolve_together(line.settings, defaults, processes);
 }
 
 /// Prints the broken images of a split; returns their number.
@@ -107,7 +131,15 @@ class ReadyRun {
  public:
   ReadyRun(ResolvedRun& run, const Datasets& data, Communicator& processes, Console& console)
       : claimed_(claim(run, processes, console)), trainer_(first_trainer(run, data, processes)) {
-    if (run.state.empty()) return;
+    if (!run.state.empty() && processes.is_first()) resume(run, data);
+    trainer_.share_state();
+  }
+
+  [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] std::optional<RunFolder> take_folder() { return std::move(claimed_); }
+
+ private:
+  void resume(ResolvedRun& run, const Datasets& data) {
     if (const auto latents = latents_of(*data.train, trainer_.task())) {
       require_vae_of_run(run.state.parent_path(), *latents);
     }
@@ -118,10 +150,6 @@ class ReadyRun {
     run.notices.add_all(told);
   }
 
-  [[nodiscard]] Trainer& trainer() { return trainer_; }
-  [[nodiscard]] std::optional<RunFolder> take_folder() { return std::move(claimed_); }
-
- private:
   static std::optional<RunFolder> claim(const ResolvedRun& run, const Communicator& processes,
                                         Console& console) {
     if (run.state.empty() || run.config.request.eval || !processes.is_first()) return {};
@@ -133,7 +161,7 @@ class ReadyRun {
     const Dataset& dataset = *data.train;
     std::unique_ptr<Model> model = build_model(config, dataset, run.notices);
     std::unique_ptr<const Task> task = make_task(config, *model, &dataset);
-    if (run.state.empty()) {
+    if (run.state.empty() && processes.is_first()) {
       const NewRun start{config.run, dataset.class_names(), config.request.verbose,
                          latents_of(dataset, task->info())};
       set_initial_weights(config.weights, start, *model, run.notices);
@@ -171,7 +199,8 @@ int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& proces
 
 int run_process(const TrainingProgram& program, Communicator& processes, int argc, char** argv) {
   share_machine(processes);
-  ResolvedRun run = read_command_line(program, processes.size(), argc, argv);
+  require_same_program(processes, argc, argv);
+  ResolvedRun run = read_command_line(program, processes, argc, argv);
   TrainConfig& config = run.config;
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
 

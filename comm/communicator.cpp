@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sha256.h"
 
 namespace fovea {
 namespace {
@@ -45,6 +46,12 @@ std::vector<std::vector<std::byte>> gather_bytes(Communicator& processes,
   all[rank].assign(mine.begin(), mine.end());
   with_others([&](int) { return mine; }, [&](int other) { return std::span(all[other]); });
   return all;
+}
+
+std::string digest_of(const std::string& text) {
+  Sha256 sum;
+  sum.add(text);
+  return sum.finish();
 }
 
 }  // namespace
@@ -95,6 +102,14 @@ std::vector<std::string> all_gather(Communicator& processes, const std::string& 
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(text)).begin());
   }
   return all;
+}
+
+void require_same(Communicator& processes, const std::string& what, const std::string& mine) {
+  const std::vector<std::string> sums = all_gather(processes, digest_of(mine));
+  for (std::size_t rank = 1; rank < sums.size(); ++rank) {
+    check(sums[rank] == sums[0], "process ", rank, " has other ", what,
+          " than process 0; all must be started alike");
+  }
 }
 
 bool any(Communicator& processes, bool mine) {

@@ -61,6 +61,8 @@ void broadcast(Communicator& processes, std::span<std::byte> bytes);
 [[nodiscard]] std::vector<std::vector<double>> all_gather(Communicator& processes,
                                                           std::span<const double> mine);
 [[nodiscard]] std::vector<std::string> all_gather(Communicator& processes, const std::string& mine);
+/// Throws, in all processes, unless `mine` is the same text in each; `what` is its name.
+void require_same(Communicator& processes, const std::string& what, const std::string& mine);
 /// Whether any process says so.
 [[nodiscard]] bool any(Communicator& processes, bool mine);
 

@@ -23,9 +23,10 @@ struct KnownPixels {
   Tensor ones;  ///< the same as numbers
 };
 
-Tensor absolute_error(const Tensor& depths, const Tensor& targets) {
+Tensor absolute_error(const Tensor& depths, const Tensor& targets, std::optional<double> count) {
   const KnownPixels known(targets);
-  return ops::sum(ops::abs(depths - targets) * known.ones) / known.count();
+  const Tensor sum = ops::sum(ops::abs(depths - targets) * known.ones);
+  return count ? sum / *count : sum / known.count();
 }
 
 Tensor scale_invariant_error(const Tensor& depths, const Tensor& targets) {
@@ -39,12 +40,16 @@ Tensor scale_invariant_error(const Tensor& depths, const Tensor& targets) {
 
 }  // namespace
 
-Tensor depth_loss(DepthLoss kind, const Tensor& depths, const Tensor& targets) {
+double known_pixels(const Tensor& targets) { return KnownPixels(targets).count().item(); }
+
+Tensor depth_loss(DepthLoss kind, const Tensor& depths, const Tensor& targets,
+                  std::optional<double> count) {
   check(depths.rank() == 3 && depths.shape() == targets.shape(), "depth_loss: got depths ",
         depths.shape(), " and targets ", targets.shape(), ", expected both [B, H, W]");
   const DType wide = acc_dtype(depths.dtype());
   const Tensor d = depths.to(wide), target = targets.to(wide);
-  return kind == DepthLoss::l1 ? absolute_error(d, target) : scale_invariant_error(d, target);
+  return kind == DepthLoss::l1 ? absolute_error(d, target, count)
+                               : scale_invariant_error(d, target);
 }
 
 }  // namespace fovea

@@ -98,7 +98,7 @@ void for_each_pair(const LayerMatches& matches, const ImageTargets& targets, std
 
 /// Cross-entropy of all queries; those without an object have the last class.
 Tensor softmax_loss(const Layer& layer, const LayerMatches& matches, const ImageTargets& targets,
-                    double eos_coef) {
+                    double eos_coef, const SetLossDivisors* divisors) {
   const std::int64_t rows = layer.images() * layer.queries(), no_object = layer.classes() - 1;
   std::vector<double> labels(static_cast<std::size_t>(rows), static_cast<double>(no_object));
   for_each_pair(matches, targets, layer.queries(),
@@ -108,9 +108,14 @@ Tensor softmax_loss(const Layer& layer, const LayerMatches& matches, const Image
   std::vector<double> weights(static_cast<std::size_t>(layer.classes()), 1.0);
   weights.back() = eos_coef;
   const Device device = layer.logits.device();
-  return ops::weighted_cross_entropy(ops::reshape(layer.logits, {rows, layer.classes()}),
-                                     from_values({rows}, labels, {DType::i64, device}),
-                                     from_values({layer.classes()}, weights, {DType::f64, device}));
+  const Tensor mean =
+      ops::weighted_cross_entropy(ops::reshape(layer.logits, {rows, layer.classes()}),
+                                  from_values({rows}, labels, {DType::i64, device}),
+                                  from_values({layer.classes()}, weights, {DType::f64, device}));
+  if (divisors == nullptr) return mean;
+  double sum = 0;
+  for (const double label : labels) sum += weights[static_cast<std::size_t>(label)];
+  return mean * (sum / divisors->class_weights);
 }
 
 Tensor focal_loss(const Layer& layer, const LayerMatches& matches, const ImageTargets& targets,
@@ -155,10 +160,10 @@ BoxSums box_sums(const Layer& layer, const LayerMatches& matches, const ImageTar
 /// Class, L1 and GIoU term of a layer, without their weights. n: objects of the batch.
 std::vector<Tensor> layer_terms(const Layer& layer, const LayerMatches& matches,
                                 const ImageTargets& targets, const SetLossOptions& options,
-                                double n) {
+                                double n, const SetLossDivisors* divisors) {
   const BoxSums sums = box_sums(layer, matches, targets);
   const Tensor classes = options.class_loss == ClassLoss::softmax
-                             ? softmax_loss(layer, matches, targets, options.eos_coef)
+                             ? softmax_loss(layer, matches, targets, options.eos_coef, divisors)
                              : focal_loss(layer, matches, targets, options.focal_alpha) / n;
   return {classes, sums.l1 / n, sums.giou / n};
 }
@@ -166,7 +171,8 @@ std::vector<Tensor> layer_terms(const Layer& layer, const LayerMatches& matches,
 }  // namespace
 
 SetLoss set_loss(const Tensor& logits, const Tensor& boxes, const std::vector<Objects>& targets,
-                 const SetLossOptions& options, const Matches* given) {
+                 const SetLossOptions& options, const Matches* given,
+                 const SetLossDivisors* divisors) {
   check_predictions(logits, boxes, targets);
   const bool has_no_object = options.class_loss == ClassLoss::softmax;
   std::int64_t objects = 0;
@@ -175,7 +181,8 @@ SetLoss set_loss(const Tensor& logits, const Tensor& boxes, const std::vector<Ob
     objects += targets[image].count();
   }
   if (given != nullptr) check_given(*given, logits, targets);
-  const auto n = static_cast<double>(std::max<std::int64_t>(1, objects));
+  const double n = divisors != nullptr ? divisors->objects
+                                       : static_cast<double>(std::max<std::int64_t>(1, objects));
   const Tensor wide_logits = logits.to(acc_dtype(logits.dtype()));
   const Tensor wide_boxes = boxes.to(acc_dtype(boxes.dtype()));
   SetLoss loss;
@@ -184,7 +191,8 @@ SetLoss set_loss(const Tensor& logits, const Tensor& boxes, const std::vector<Ob
     const Layer layer{ops::select(wide_logits, 0, l), ops::select(wide_boxes, 0, l)};
     loss.matches.push_back(given != nullptr ? (*given)[static_cast<std::size_t>(l)]
                                             : match_layer(layer, targets, options));
-    for (const Tensor& term : layer_terms(layer, loss.matches.back(), targets, options, n)) {
+    for (const Tensor& term :
+         layer_terms(layer, loss.matches.back(), targets, options, n, divisors)) {
       terms.push_back(term);
     }
   }

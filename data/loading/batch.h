@@ -26,9 +26,13 @@ struct Batch {
   std::vector<BatchMember> others{};
   /// Images of the batch of which this is a shard; 0: it is the whole batch.
   std::int64_t whole = 0;
-  /// What a task's loss divides by, see Task::divisors(); empty: the task computes it.
+  /// With `whole`: Task::divisors() summed over the shards of the batch.
   std::vector<double> divisors{};
 
+  /// The share of its images in the whole batch.
+  [[nodiscard]] double share() const {
+    return whole == 0 ? 1 : static_cast<double>(size()) / static_cast<double>(whole);
+  }
   [[nodiscard]] std::int64_t size() const { return images.defined() ? images.size(0) : 0; }
 
   /// The member with this name; undefined if there is none.

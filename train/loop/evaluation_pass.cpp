@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "comm/shards.h"
 #include "data/loading/loader.h"
 #include "data/sources/latents.h"
 #include "engine/autograd.h"
@@ -25,11 +29,25 @@ EvaluationTransform evaluation_transform(const Model& model, const EvaluateOptio
   return {{scale * height, scale * width}, options.normalization, options.crop};
 }
 
-EvaluationPass evaluate_batches(
-    const Model& model, const std::shared_ptr<const Dataset>& dataset,
-    const EvaluateOptions& options,
-    const std::function<std::int64_t(const EvaluationBatch& batch)>& measure) {
-  const auto start = std::chrono::steady_clock::now();
+namespace {
+
+using Measure = std::function<std::int64_t(const EvaluationBatch& batch)>;
+
+/// A range of a data set's batches.
+struct BatchRange {
+  std::int64_t first = 0, end = 0;
+};
+
+BatchRange own_batches(const Dataset& dataset, const EvaluateOptions& options) {
+  const Communicator& processes = *options.processes;
+  const std::int64_t batches = batch_count(dataset.size(), options.batch_size, /*drop_last=*/false);
+  return {part_begin(batches, processes.rank(), processes.size()),
+          part_begin(batches, processes.rank() + 1, processes.size())};
+}
+
+EvaluationPass measure_range(const Model& model, const std::shared_ptr<const Dataset>& dataset,
+                             const EvaluateOptions& options, BatchRange range,
+                             const Measure& measure) {
   LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
   load.bad_images.then = OnBadImage::drop;
   load.bad_images.limit = options.bad_image_limit;
@@ -38,20 +56,65 @@ EvaluationPass evaluate_batches(
   Loader loader(dataset,
                 latents != nullptr ? latent_pipeline(*latents, /*flip=*/0)
                                    : evaluation_pipeline(evaluation_transform(model, options)),
-                load);
+                load, {0, range.first});
 
   EvaluationPass pass;
   const NoGrad no_grad;
-  while (pass.complete && loader.has_next()) {
+  for (std::int64_t i = range.first; i < range.end && pass.complete; ++i) {
     const Batch batch = loader.next();
     if (batch.size() == 0) continue;
     Context ctx;
     ctx.activations = options.activations;
     pass.nonfinite += measure({batch, batch.uploaded(model.device()), ctx});
     pass.samples += batch.size();
-    if (options.on_batch) pass.complete = options.on_batch(pass.samples);
+    const std::int64_t about = std::min(pass.samples * options.processes->size(), dataset->size());
+    if (options.on_batch) pass.complete = options.on_batch(about);
   }
   pass.bad_images = loader.take_bad_images();
+  return pass;
+}
+
+/// The bad images of all processes, in the order of ranks.
+std::vector<BrokenImage> all_bad_images(const std::vector<BrokenImage>& own,
+                                        Communicator& processes) {
+  std::string text;
+  for (const BrokenImage& image : own)
+    text += std::to_string(image.index) + ' ' + image.message + '\0';
+  std::vector<BrokenImage> all;
+  for (const std::string& theirs : all_gather(processes, text)) {
+    std::istringstream lines(theirs);
+    for (std::string line; std::getline(lines, line, '\0');) {
+      const std::size_t blank = line.find(' ');
+      all.push_back({std::stoll(line.substr(0, blank)), line.substr(blank + 1)});
+    }
+  }
+  return all;
+}
+
+/// The outcome over all processes.
+EvaluationPass combined(EvaluationPass pass, Communicator& processes) {
+  if (processes.size() == 1) return pass;
+  const double own[] = {static_cast<double>(pass.samples), static_cast<double>(pass.nonfinite),
+                        pass.complete ? 1.0 : 0.0};
+  pass.samples = pass.nonfinite = 0;
+  for (const std::vector<double>& theirs : all_gather(processes, own)) {
+    pass.samples += static_cast<std::int64_t>(theirs[0]);
+    pass.nonfinite += static_cast<std::int64_t>(theirs[1]);
+    pass.complete = pass.complete && theirs[2] != 0;
+  }
+  pass.bad_images = all_bad_images(pass.bad_images, processes);
+  return pass;
+}
+
+}  // namespace
+
+EvaluationPass evaluate_batches(const Model& model, const std::shared_ptr<const Dataset>& dataset,
+                                const EvaluateOptions& options, const Measure& measure) {
+  const auto start = std::chrono::steady_clock::now();
+  const BatchRange range = own_batches(*dataset, options);
+  EvaluationPass pass;
+  if (range.first < range.end) pass = measure_range(model, dataset, options, range, measure);
+  pass = combined(std::move(pass), *options.processes);
   pass.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return pass;
 }

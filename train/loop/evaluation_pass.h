@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "data/dataset.h"
 #include "data/evaluation_transform.h"
 #include "data/loading/batch.h"
@@ -23,8 +24,9 @@ struct EvaluateOptions {
   bool keep_size = false;         ///< keep each image's size instead of cropping to the model's
   std::int64_t pad_multiple = 0;  ///< see RowOptions::pad_multiple
   DType activations = DType::f32;
-  std::int64_t image_scale = 1;  ///< see TaskInfo::image_scale
-  double bad_image_limit = 0;    ///< largest fraction of broken images that is skipped; more throw
+  std::int64_t image_scale = 1;        ///< see TaskInfo::image_scale
+  Communicator* processes = &alone();  ///< share the batches; results are those of all of them
+  double bad_image_limit = 0;  ///< largest fraction of broken images that is skipped; more throw
   /// Called after each batch with the number of images done; returning false stops the pass.
   std::function<bool(std::int64_t done)> on_batch{};
 };
@@ -54,7 +56,8 @@ struct EvaluationBatch {
 };
 
 /// Calls `measure` for each batch in the data set's order; the last batch may be smaller. `measure`
-/// returns the number of its images with non-finite outputs.
+/// returns the number of its images with non-finite outputs. Each of several processes measures a
+/// range of the batches, in the order of ranks; see BatchNumbers.
 EvaluationPass evaluate_batches(
     const Model& model, const std::shared_ptr<const Dataset>& dataset,
     const EvaluateOptions& options,

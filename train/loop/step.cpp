@@ -21,12 +21,6 @@ bool reads_at_once(const Model& model, const StepGuard& guard, const StepPart& p
   return model.device().is_cpu() || guard.may_skip() || part.processes->size() > 1;
 }
 
-/// The share of a shard's mean loss in the mean of its batch.
-double weight_of(const Batch& batch) {
-  if (batch.whole == 0) return 1;
-  return static_cast<double>(batch.size()) / static_cast<double>(batch.whole);
-}
-
 void add(std::vector<double>& sums, const std::vector<double>& terms) {
   if (sums.empty()) sums.resize(terms.size());
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
@@ -118,7 +112,7 @@ void TrainStep::run_shard(std::int64_t shard, std::int64_t batches,
                           const std::function<Batch()>& next, const Progress& progress) {
   for (std::int64_t i = 0; i < batches; ++i) {
     const Batch batch = upload_next(next);
-    const double weight = weight_of(batch);
+    const double weight = batch.share();
     const TaskLoss loss =
         forward(batch, forward_of(progress.forward + i, shard, part_.shards.count));
     numbers_.current().add_batch(loss, batch.size(), weight);
@@ -163,9 +157,7 @@ std::function<Batch()> TrainStep::with_divisors(const std::function<Batch()>& ne
   }
   for (std::vector<double>& sum : sums) sum = sum_over_processes(*part_.processes, sum);
   for (std::size_t part = 0; part < loaded->size(); ++part) {
-    Batch& batch = (*loaded)[part];
-    batch.divisors = sums[part % batches];
-    for (double& divisor : batch.divisors) divisor *= weight_of(batch);
+    (*loaded)[part].divisors = sums[part % batches];
   }
   return [loaded, part = std::size_t{0}]() mutable { return std::move((*loaded)[part++]); };
 }

@@ -40,8 +40,9 @@ class Task {
   /// targets, draws noise. Called concurrently by the loader's workers, ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// What the loss divides by apart from the number of images, such as the number of boxes; needs
-  /// TaskInfo::has_divisors. The loss of a shard divides by Batch::divisors instead, the shard's
-  /// share of the sums over its batch, so that it depends on no cut into shards.
+  /// TaskInfo::has_divisors. With shards the loss must divide by Batch::divisors times
+  /// Batch::share() instead: weighted by their shares, the losses of the shards then add up to that
+  /// of the batch.
   [[nodiscard]] virtual std::vector<double> divisors(const Batch& /*batch*/) const { return {}; }
   /// Computes the loss. The batch is on the model's device.
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;

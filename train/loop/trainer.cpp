@@ -26,6 +26,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
       images_(format_image_lists({image_list(*data_.train), image_list(*data_.test)})),
       meter_(step_.times()) {
+  options_.evaluation.processes = options_.processes;
   options_.images.loader.sharding = {own_shards(options_), options_.grad_accum_steps,
                                      step_.task().info().batch_multiple};
   start_loader();
@@ -85,6 +86,16 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
   progress_ = loaded.progress;
   start_loader();
   return notices;
+}
+
+void Trainer::share_state() {
+  Communicator& processes = *options_.processes;
+  if (processes.size() == 1) return;
+  require_same(processes, "images in --data-dir", images_);
+  TrainState shared = state();
+  broadcast_run_state(shared, processes);
+  progress_ = shared.progress;
+  if (!processes.is_first()) start_loader();
 }
 
 /// Throws if the images differ from the saved run's, unless that is accepted.
@@ -332,9 +343,11 @@ bool Trainer::evaluate_weights(EpochRow& row) {
 }
 
 void Trainer::show_picture() {
-  if (task().pictures.empty()) return;
+  if (task().pictures.empty() || !options_.processes->is_first()) return;
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  const auto picture = step_.task().picture(data_.test, options_.evaluation);
+  EvaluateOptions own = options_.evaluation;
+  own.processes = &alone();  // the first process draws it
+  const auto picture = step_.task().picture(data_.test, own);
   if (picture) observer_->picture(progress_.finished_epochs, *picture);
 }
 

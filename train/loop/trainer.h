@@ -69,6 +69,10 @@ class Trainer {
   /// the state belongs to this run and these images. Returns messages for the user.
   Notices resume(const std::filesystem::path& state_file, const ResumeOptions& how = {});
 
+  /// Copies weights, averages, moments and progress of the first process to all others, which need
+  /// no files for them. Throws if the processes have different images.
+  void share_state();
+
   /// Trains to the last epoch and returns true; or, if asked to stop, finishes the current step,
   /// saves and returns false. The observer is used only during this call.
   bool fit(RunObserver& observer);
@@ -90,6 +94,7 @@ class Trainer {
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] const Datasets& data() const { return data_; }
+  [[nodiscard]] Communicator& processes() const { return *options_.processes; }
   [[nodiscard]] std::int64_t steps_per_epoch() const;
   [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< including the cool-down
 

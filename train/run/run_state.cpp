@@ -116,6 +116,15 @@ void require_groups(const TrainState& state, const Progress& progress, const std
   }
 }
 
+void set_progress(TrainState& state, const Progress& progress) {
+  state.optimizer->set_steps_done(progress.updates);
+  for (const auto& [name, optimizer] : state.further) {
+    const auto found = progress.group_updates.find(name);
+    optimizer->set_steps_done(found == progress.group_updates.end() ? 0 : found->second);
+  }
+  state.progress = progress;
+}
+
 }  // namespace
 
 std::vector<std::string> nonfinite_tensors(const TrainState& state) {
@@ -146,12 +155,18 @@ void load_run_state(const std::filesystem::path& path, TrainState& state,
   require_groups(state, progress, path.string());
   const NoGrad no_grad;
   for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
-  state.optimizer->set_steps_done(progress.updates);
-  for (const auto& [name, optimizer] : state.further) {
-    const auto found = progress.group_updates.find(name);
-    optimizer->set_steps_done(found == progress.group_updates.end() ? 0 : found->second);
+  set_progress(state, progress);
+}
+
+void broadcast_run_state(TrainState& state, Communicator& processes) {
+  const NoGrad no_grad;
+  for (const auto& [name, tensor] : tensors_of(state)) {
+    const Tensor host = tensor.to(Device{}).contiguous();
+    broadcast(processes, {host.raw(), static_cast<std::size_t>(host.byte_count())});
+    if (!processes.is_first()) tensor.copy_(host);
   }
-  state.progress = progress;
+  set_progress(state,
+               parse_run_progress(broadcast(processes, format_run_progress(state.progress))));
 }
 
 std::string read_state_config(const std::filesystem::path& path) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "models/model.h"
 #include "optim/ema.h"
 #include "optim/optimizer.h"
@@ -43,6 +44,8 @@ struct SavedProgress {
 /// throw. `accept` may change the progress, to resume from another place.
 void load_run_state(const std::filesystem::path& path, TrainState& state,
                     const std::function<void(SavedProgress&)>& accept = {});
+/// Copies the first process's tensors and progress to all others, whose state has the same tensors.
+void broadcast_run_state(TrainState& state, Communicator& processes);
 /// The settings in a saved state, as JSON.
 [[nodiscard]] std::string read_state_config(const std::filesystem::path& path);
 

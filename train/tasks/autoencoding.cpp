@@ -10,6 +10,7 @@
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
+#include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"
 #include "train/tasks/image_keys.h"
 
@@ -66,19 +67,18 @@ TaskLoss Autoencoding::loss(const Batch& batch, Context& ctx) const {
 
 Task::Evaluated Autoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                        const EvaluateOptions& options) const {
-  std::vector<double> sums(3);
+  BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const NoGrad no_grad;
     const Tensor noise = upload(noise_for({kEvaluationStream, 0}, batch.host), model_.device());
     const Errors e = errors(batch.there.images, noise, batch.ctx);
     const auto read = read_together({e.loss(options_.kl_weight), e.rec, e.kl, e.output});
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      sums[i] += read[i].item() * static_cast<double>(batch.host.size());
-    }
+    const auto images = static_cast<double>(batch.host.size());
+    numbers.add({read[0].item() * images, read[1].item() * images, read[2].item() * images});
     return nonfinite_rows(ops::reshape(read[3], {batch.host.size(), -1}));
   };
   const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-  return {{sums, pass.samples}, pass};
+  return {{numbers.sums(*options.processes, 3), pass.samples}, pass};
 }
 
 std::optional<Image> Autoencoding::picture(const std::shared_ptr<const Dataset>& dataset,

@@ -2,9 +2,12 @@
 #include "train/tasks/classifier_evaluation.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
 
 #include "base/error.h"
 #include "ops/loss.h"
+#include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"
 
 namespace fovea {
@@ -17,19 +20,51 @@ void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
   }
 }
 
+namespace {
+
+/// Completes this process's predictions and logits by those of the others.
+void gather(Evaluation& result, Communicator& processes) {
+  BatchNumbers predictions, rows;
+  for (const Prediction& p : result.predictions) {
+    predictions.add({static_cast<double>(p.index), static_cast<double>(p.label),
+                     static_cast<double>(p.prediction), p.confidence});
+  }
+  result.predictions.clear();
+  for (const std::vector<double>& p : predictions.all(processes)) {
+    result.predictions.push_back({static_cast<std::int64_t>(p[0]), static_cast<std::int64_t>(p[1]),
+                                  static_cast<std::int64_t>(p[2]), p[3]});
+  }
+  if (!result.logits.defined()) return;
+  // A row is zero but in the process that has measured its image.
+  const auto bytes = std::as_bytes(
+      std::span(result.logits.data<float>(), static_cast<std::size_t>(result.logits.numel())));
+  const std::string own(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  float* const values = result.logits.data<float>();
+  for (const std::string& theirs : all_gather(processes, own)) {
+    const auto* const other = reinterpret_cast<const float*>(theirs.data());
+    for (std::int64_t i = 0; i < result.logits.numel(); ++i)
+      if (other[i] != 0) values[i] = other[i];
+  }
+}
+
+}  // namespace
+
 Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                     const ClassifierOptions& options) {
   const std::int64_t classes = model.info().num_classes;
   check(dataset->classes() == classes, "evaluate: the model has ", classes,
         " classes, the data set has ", dataset->classes());
   Evaluation result;
+  BatchNumbers numbers;
   if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
   const auto measure = [&](const EvaluationBatch& batch) {
     const Tensor out = model.forward(batch.there.images, batch.ctx).logits;
     const auto read = read_together({ops::cross_entropy(out, batch.there.labels), out});
     const Tensor &loss = read[0], &logits = read[1];
-    result.metrics.add_loss(loss.item(), batch.host.size());
-    add_hits(result.metrics, logits, batch.host.labels);
+    Metrics own;
+    own.add_loss(loss.item(), batch.host.size());
+    add_hits(own, logits, batch.host.labels);
+    numbers.add(own.to_vector());
     if (options.keep_predictions) {
       add_predictions(result.predictions, logits, batch.host.labels, batch.host.indices);
     }
@@ -37,6 +72,8 @@ Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dat
     return nonfinite_rows(logits);
   };
   result.pass = evaluate_batches(model, dataset, options, measure);
+  result.metrics = Metrics::from(numbers.sums(*options.processes, Metrics::kNumbers));
+  if (options.processes->size() > 1) gather(result, *options.processes);
   return result;
 }
 

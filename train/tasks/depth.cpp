@@ -53,6 +53,7 @@ TaskInfo depth_info() {
   info.measures.push_back(
       {.name = "rmse_of_mean", .title = "RMSE of the per-pixel mean", .chart = "RMSE in metres"});
   info.best = 1;
+  info.has_divisors = true;
   info.pictures = "Pictures, depths and predictions";
   info.next_steps =
       "  ./run evaluate RUN --protocol full,full+median   all measures beside the baselines\n"
@@ -70,7 +71,13 @@ DepthEstimation::DepthEstimation(Model& model, const DepthProtocol& protocol, co
 
 TaskLoss DepthEstimation::loss(const Batch& batch, Context& ctx) const {
   const Tensor depths = model_.forward(batch.images, ctx);
-  return {depth_loss(model_.loss(), depths, depths_of(batch, DepthSource::filled))};
+  std::optional<double> pixels;
+  if (!batch.divisors.empty()) pixels = batch.divisors[0] * batch.share();
+  return {depth_loss(model_.loss(), depths, depths_of(batch, DepthSource::filled), pixels)};
+}
+
+std::vector<double> DepthEstimation::divisors(const Batch& batch) const {
+  return {known_pixels(depths_of(batch, DepthSource::filled))};
 }
 
 const DepthBaselines& DepthEstimation::baselines(const EvaluateOptions& options) const {

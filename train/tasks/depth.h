@@ -27,6 +27,8 @@ class DepthEstimation : public Task {
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override { return batch; }
+  /// The number of pixels with a known depth.
+  [[nodiscard]] std::vector<double> divisors(const Batch& batch) const override;
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   void require_evaluable(const Dataset& images) const override;

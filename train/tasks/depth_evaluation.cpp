@@ -8,6 +8,7 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"
 
 namespace fovea {
@@ -74,6 +75,24 @@ DepthComparison DepthComparison::from(std::span<const double> values) {
           DepthSums::from(values.subspan(2 * kDepthSums, kDepthSums))};
 }
 
+std::vector<double> DepthResults::to_vector() const {
+  std::vector<double> values{loss_sum, loss_weight};
+  for (const DepthComparison& protocol : protocols) {
+    const std::vector<double> own = protocol.to_vector();
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  return values;
+}
+
+DepthResults DepthResults::from(std::span<const double> values) {
+  DepthResults results;
+  results.loss_sum = values[0];
+  results.loss_weight = values[1];
+  for (std::size_t at = 2; at < values.size(); at += kDepthComparisonSums)
+    results.protocols.push_back(DepthComparison::from(values.subspan(at, kDepthComparisonSums)));
+  return results;
+}
+
 Tensor depths_of(const Batch& batch, DepthSource source) {
   const Tensor map = source == DepthSource::filled ? batch.at(kDepth) : batch.find(kRawDepth);
   require_raw(map.defined());
@@ -94,21 +113,26 @@ DepthResults evaluate_depth(DepthModel& model, const std::shared_ptr<const Datas
                             const EvaluateOptions& options,
                             const std::vector<DepthProtocol>& protocols,
                             const DepthBaselines& baselines) {
-  DepthResults results;
-  results.protocols.resize(protocols.size());
+  BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const Tensor output = model.forward(batch.there.images, batch.ctx);
     const Tensor target = depths_of(batch.there, DepthSource::filled);
     const Tensor loss = depth_loss(model.loss(), output, target);
     const auto read = read_together({loss, output});
     const double weight = loss_weight(model.loss(), depths_of(batch.host, DepthSource::filled));
-    results.loss_sum += read[0].item() * weight;
-    results.loss_weight += weight;
+    DepthResults own;
+    own.protocols.resize(protocols.size());
+    own.loss_sum = read[0].item() * weight;
+    own.loss_weight = weight;
     const Tensor predicted = read[1].to(DType::f64).contiguous();
-    measure_batch(protocols, baselines, batch.host, predicted, results);
+    measure_batch(protocols, baselines, batch.host, predicted, own);
+    numbers.add(own.to_vector());
     return nonfinite_rows(ops::reshape(predicted, {batch.host.size(), -1}));
   };
-  results.pass = evaluate_batches(model, dataset, options, measure);
+  const EvaluationPass pass = evaluate_batches(model, dataset, options, measure);
+  const std::size_t count = 2 + protocols.size() * kDepthComparisonSums;
+  DepthResults results = DepthResults::from(numbers.sums(*options.processes, count));
+  results.pass = pass;
   return results;
 }
 

@@ -25,6 +25,9 @@ struct DepthResults {
   double loss_sum = 0, loss_weight = 0;
   EvaluationPass pass;
 
+  /// All sums as one list, and back.
+  [[nodiscard]] std::vector<double> to_vector() const;
+  [[nodiscard]] static DepthResults from(std::span<const double> values);
   /// The loss on the whole set.
   [[nodiscard]] double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
 };

@@ -131,7 +131,7 @@ TaskInfo detection_info() {
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
   for (const std::string_view name : kPrecisionNames) info.measures.push_back(measure_of(name));
   info.best = 1;
-  info.has_data_classes = true;
+  info.has_data_classes = info.has_divisors = true;
   info.pictures = "Objects of test images, and below what is found";
   info.next_steps =
       "  ./run evaluate RUN                     COCO's numbers per class and size\n"
@@ -157,12 +157,32 @@ TaskLoss Detection::loss(const Batch& batch, Context& ctx) const {
   if (!is_finite(output)) {
     return {sum_of(output), std::vector<Tensor>(4, full({}, kNaN, scalar))};
   }
-  const SetLoss loss = set_loss(output.logits, output.boxes, objects, options);
+  const std::optional<SetLossDivisors> divisors = divisors_of(batch);
+  const SetLoss loss = set_loss(output.logits, output.boxes, objects, options, nullptr,
+                                divisors ? &*divisors : nullptr);
   const Tensor last = ops::select(loss.parts, 0, loss.parts.size(0) - 1);
   TaskLoss result{loss.total};
   for (std::int64_t part = 0; part < 3; ++part) result.parts.push_back(ops::select(last, 0, part));
   result.parts.push_back(cardinality_error(output.logits, objects, options.class_loss));
   return result;
+}
+
+std::vector<double> Detection::divisors(const Batch& batch) const {
+  std::int64_t all = 0, matched = 0;
+  for (const Objects& objects : objects_of(batch)) {
+    all += objects.count();
+    matched += std::min(objects.count(), model_.num_queries());
+  }
+  return {static_cast<double>(all), static_cast<double>(matched)};
+}
+
+/// A shard's share of what the loss of its batch divides by.
+std::optional<SetLossDivisors> Detection::divisors_of(const Batch& batch) const {
+  if (batch.divisors.empty()) return {};
+  const double objects = batch.divisors[0], matched = batch.divisors[1];
+  const auto queries = static_cast<double>(batch.whole * model_.num_queries());
+  const double weights = matched + model_.loss_options().eos_coef * (queries - matched);
+  return SetLossDivisors{std::max(1.0, objects) * batch.share(), weights * batch.share()};
 }
 
 Task::Evaluated Detection::evaluate(const std::shared_ptr<const Dataset>& dataset,

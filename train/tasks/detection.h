@@ -2,6 +2,7 @@
 // (Carion et al. 2020; Zhu et al. 2021).
 #pragma once
 
+#include "detection/set_loss.h"
 #include "models/detector.h"
 #include "settings/config.h"
 #include "settings/task_settings.h"
@@ -40,6 +41,8 @@ class Detection : public Task {
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   /// Boxes stay on the CPU, where they are matched; a mask that hides nothing is removed.
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
+  /// The number of objects, and of queries that will be matched to one.
+  [[nodiscard]] std::vector<double> divisors(const Batch& batch) const override;
   /// The parts are those of the last layer: class, L1, GIoU, and the cardinality error, the mean
   /// difference of the numbers of found and of existing objects of an image.
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
@@ -52,6 +55,8 @@ class Detection : public Task {
                                              const EvaluateOptions& options) const override;
 
  private:
+  [[nodiscard]] std::optional<SetLossDivisors> divisors_of(const Batch& batch) const;
+
   Detector& model_;
   DetectionOptions options_;
   TaskInfo info_;

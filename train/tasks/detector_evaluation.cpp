@@ -9,6 +9,7 @@
 #include "detection/set_loss.h"
 #include "engine/upload.h"
 #include "ops/view.h"
+#include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"
 
 namespace fovea {
@@ -181,9 +182,36 @@ std::vector<Objects> objects_of(const Batch& batch) {
   return all;
 }
 
+namespace {
+
+/// The numbers of a batch: its loss, and each object's.
+std::vector<double> numbers_of(double loss, const std::vector<FoundObject>& objects) {
+  std::vector<double> numbers{loss};
+  for (const auto& [at, query] : objects) {
+    numbers.insert(numbers.end(),
+                   {static_cast<double>(at.image), static_cast<double>(at.category), at.x, at.y,
+                    at.width, at.height, at.score, static_cast<double>(query)});
+  }
+  return numbers;
+}
+
+/// Adds a batch's numbers to the results.
+void add_batch(FoundObjects& results, const std::vector<double>& numbers) {
+  constexpr std::size_t kWidth = 8;
+  results.loss += numbers[0];
+  for (std::size_t i = 1; i < numbers.size(); i += kWidth) {
+    const double* const n = numbers.data() + i;
+    results.objects.push_back({{static_cast<std::int64_t>(n[0]), static_cast<std::int64_t>(n[1]),
+                                n[2], n[3], n[4], n[5], n[6]},
+                               static_cast<std::int64_t>(n[7])});
+  }
+}
+
+}  // namespace
+
 FoundObjects find_objects(Detector& model, const std::shared_ptr<const Dataset>& dataset,
                           const EvaluateOptions& options, const StoredSize& size_of) {
-  FoundObjects result;
+  BatchNumbers numbers;
   const SetLossOptions loss_options = model.loss_options();
   const auto measure = [&](const EvaluationBatch& batch) {
     const Batch host = with_relative_boxes(batch.host);
@@ -192,17 +220,23 @@ FoundObjects find_objects(Detector& model, const std::shared_ptr<const Dataset>&
     const DetectorOutput output = model.forward(batch.there.images, mask, batch.ctx);
     const std::int64_t nonfinite = nonfinite_images(last_layer(output));
     if (nonfinite > 0) return nonfinite;  // neither matched nor ranked
+    double loss_sum = 0;
     if (host.find("boxes").defined()) {
       const SetLoss loss = set_loss(output.logits, output.boxes, objects_of(host), loss_options);
-      result.loss += loss.total.item() * static_cast<double>(batch.host.size());
+      loss_sum = loss.total.item() * static_cast<double>(batch.host.size());
     }
+    std::vector<FoundObject> objects;
     for (const auto& image :
          detections_of(output, loss_options.class_loss, batch.host.indices, size_of))
-      result.objects.insert(result.objects.end(), image.begin(), image.end());
+      objects.insert(objects.end(), image.begin(), image.end());
+    numbers.add(numbers_of(loss_sum, objects));
     return nonfinite;
   };
-  result.pass = evaluate_batches(model, dataset, options, measure);
-  return result;
+  FoundObjects results;
+  results.pass = evaluate_batches(model, dataset, options, measure);
+  for (const std::vector<double>& batch : numbers.all(*options.processes))
+    add_batch(results, batch);
+  return results;
 }
 
 AveragePrecision precision_of(const std::vector<FoundObject>& found,

@@ -10,6 +10,7 @@
 #include "models/model_as.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "train/loop/batch_numbers.h"
 #include "train/tasks/image_keys.h"
 
 namespace fovea {
@@ -141,7 +142,7 @@ TaskLoss Diffusion::loss(const Batch& batch, Context& ctx) const {
 
 Task::Evaluated Diffusion::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                     const EvaluateOptions& options) const {
-  double mse = 0, vb = 0;
+  BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const DiffusionDraws draws = draw_diffusion({kEvaluationStream}, batch.host.indices,
                                                 input_shape(), options_.process.steps);
@@ -151,15 +152,15 @@ Task::Evaluated Diffusion::evaluate(const std::shared_ptr<const Dataset>& datase
     const Tensor x0 = inputs(batch.there.images, noise, batch.ctx);
     const NoisedImages images{x0, upload(draws.t, device), upload(draws.noise, device)};
     const DiffusionLoss loss = losses(images, batch.there.labels, batch.ctx);
-    mse += sum_of(loss.mse);
-    vb += sum_of(loss.vb);
+    numbers.add({sum_of(loss.mse), sum_of(loss.vb)});
     return nonfinite_count(loss.vb.defined() ? loss.vb : loss.mse);
   };
   EvaluateOptions scaled = options;
   scaled.image_scale = info_.image_scale;
   const EvaluationPass pass = evaluate_batches(model_, dataset, scaled, measure);
-  std::vector<double> sums{mse + options_.vb_weight() * vb};
-  if (info_.measures.size() > 1) sums.insert(sums.end(), {mse, vb});
+  const std::vector<double> parts = numbers.sums(*options.processes, 2);
+  std::vector<double> sums{parts[0] + options_.vb_weight() * parts[1]};
+  if (info_.measures.size() > 1) sums.insert(sums.end(), parts.begin(), parts.end());
   return {{sums, pass.samples}, pass};
 }
 

@@ -10,6 +10,7 @@
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
+#include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"
 #include "train/tasks/hole_filling.h"
 #include "train/tasks/image_keys.h"
@@ -95,19 +96,18 @@ TaskLoss MaskedAutoencoding::loss(const Batch& batch, Context& ctx) const {
 
 Task::Evaluated MaskedAutoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const {
-  double loss = 0, fill = 0;
+  BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const Batch& host = batch.host;
     const MaeErrors errors =
         measure_errors(model_, host.images, held_out_noise(host.indices, patches()), batch.ctx,
                        batch.there.images);
     const auto images = static_cast<double>(host.size());
-    loss += errors.loss * images;
-    fill += errors.fill_loss * images;
+    numbers.add({errors.loss * images, errors.fill_loss * images});
     return errors.nonfinite;
   };
   const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-  return {{{loss, fill}, pass.samples}, pass};
+  return {{numbers.sums(*options.processes, 2), pass.samples}, pass};
 }
 
 std::optional<Image> MaskedAutoencoding::picture(const std::shared_ptr<const Dataset>& dataset,

@@ -18,6 +18,16 @@ struct Metrics {
     loss_sum += mean_loss * static_cast<double>(count);
     samples += count;
   }
+  /// All sums as numbers, and back.
+  static constexpr std::size_t kNumbers = 4;
+  [[nodiscard]] std::vector<double> to_vector() const {
+    return {loss_sum, static_cast<double>(samples), static_cast<double>(correct1),
+            static_cast<double>(correct5)};
+  }
+  [[nodiscard]] static Metrics from(const std::vector<double>& numbers) {
+    return {numbers[0], static_cast<std::int64_t>(numbers[1]),
+            static_cast<std::int64_t>(numbers[2]), static_cast<std::int64_t>(numbers[3])};
+  }
   [[nodiscard]] double loss() const { return ratio(loss_sum); }
   [[nodiscard]] double top1() const { return 100 * ratio(static_cast<double>(correct1)); }  ///< %
   [[nodiscard]] double top5() const { return 100 * ratio(static_cast<double>(correct5)); }  ///< %

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Trains with several processes: the same bits as one, on any number of them, and errors of one line.
+
+    tests/programs/processes.py [--build build] [--all] [--mpirun "mpirun --oversubscribe"]
+
+Every run has 8 shards. Its tensors, progress and logged losses and scores must equal those of one process, also if it
+stops and goes on with another number of processes. --all: each model family, optimizer and precision on 2, 3, 4, 5
+and 8 processes; otherwise a model of each task on one number of them. Exits 77 without mpirun, or if the programs were
+built without MPI.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from same_bits import RUNS
+from tiny_training import PROGRAMS, program_of, tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMON = ["--seed", "7", "--batch-size", "16", "--shards", "8", "--warmup-epochs", "0", "--workers", "0",
+          "--threads", "1", "--log-interval", "1", "--epochs", "1", "--no-report"]
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_hwloc_base_binding_policy": "none"}
+# Settings of the step in each task's run, so that every part of a step is in one of them.
+BESIDE = {
+    "train_cifar": ["--mixup", "0.8", "--cutmix", "1", "--drop-path", "0.1", "--model-ema", "--clip-grad", "1"],
+    "train_mae": ["--grad-accum-steps", "2", "--precision", "bf16"],
+    "train_diffusion": ["--opt", "lamb", "--model-ema"],
+    "train_vae": ["--opt", "lion"],
+    "train_depth": ["--opt", "muon"],
+    "train_detection": ["--grad-accum-steps", "2"],
+}
+
+
+class Checks:
+    def __init__(self, build, folder, mpirun):
+        self.build, self.folder, self.mpirun, self.failed = build, folder, mpirun, 0
+
+    def command(self, processes, program, flags):
+        launcher = [*self.mpirun, "-n", str(processes)] if processes > 1 else []
+        return [*launcher, str(self.build / program), *flags]
+
+    def run(self, processes, program, flags):
+        return subprocess.run(self.command(processes, program, flags), capture_output=True, text=True, timeout=300,
+                              env={**os.environ, **ENVIRONMENT})
+
+    def report(self, name, problem):
+        print(f"{'FAIL' if problem else 'ok':4} {name}{': ' if problem else ''}{problem}", flush=True)
+        self.failed += bool(problem)
+
+    def train(self, name, processes, program, flags, steps):
+        """What a run leaves behind, or the error that ended it."""
+        output = self.folder / name.replace(" ", "-")
+        for number, count in zip(processes, steps):
+            done = self.run(number, program, [*COMMON, *flags, "--max-steps", str(count), "--output", str(output),
+                                              "--resume", "auto"])
+            if done.returncode != 0:
+                return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+        return outcome(output)
+
+    def same(self, name, program, flags, all_processes):
+        expected = self.train(f"{name} on 1", [1], program, flags, [6])
+        if isinstance(expected, str):
+            return self.report(f"{name} on 1 process", expected)
+        for processes in all_processes:
+            got = self.train(f"{name} on {processes}", processes, program, flags, [3, 6][-len(processes):])
+            count = ", then ".join(map(str, processes))
+            self.report(f"{name} on {count} processes", got if isinstance(got, str) else difference(got, expected))
+
+    def error(self, name, processes, flags, word, code):
+        done = self.run(processes, "train_cifar", [*COMMON, *tiny_model("train_cifar"), "--max-steps", "1",
+                                                   "--output", str(self.folder / "error"), *flags])
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        problem = ""
+        if len(errors) != 1 or word not in errors[0]:
+            problem = f"{len(errors)} lines: {errors[:2]}, expected one with '{word}'"
+        elif done.returncode != code:
+            problem = f"exit code {done.returncode}, expected {code}"
+        elif (self.folder / "error").exists():
+            problem = "a run was begun"
+        self.report(name, problem)
+
+
+def outcome(folder):
+    """Tensors, progress and log of a run, without times."""
+    raw = (folder / "state.safetensors").read_bytes()
+    length, = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8:8 + length])
+    progress = json.loads(header.pop("__metadata__")["progress"])
+    found = {name: raw[8 + length:][slice(*entry["data_offsets"])] for name, entry in header.items()}
+    found["progress"] = {key: value for key, value in progress.items() if "seconds" not in key}
+    steps = map(json.loads, (folder / "steps.jsonl").read_text().splitlines())
+    found["steps"] = [{k: v for k, v in step.items() if not k.endswith("_s") and k != "mfu"} for step in steps]
+    return found
+
+
+def difference(got, expected):
+    differing = [name for name in sorted(got.keys() | expected.keys()) if got.get(name) != expected.get(name)]
+    return f"{len(differing)} of {len(expected)} differ: {', '.join(differing[:4])}" if differing else ""
+
+
+def all_families(checks):
+    for name, flags in RUNS.items():
+        rest = [f for f in flags if f != "--batch-size" and f != "4"] if "pervit" in name else flags
+        checks.same(name, program_of(flags), rest, [[2], [3], [4], [5], [8], [4, 2], [4, 3], [4, 8]])
+
+
+def each_task(checks):
+    counts = {"train_cifar": [[2], [4, 3]], "train_vae": [[3, 1]]}
+    for program in PROGRAMS:
+        checks.same(program, program, [*tiny_model(program), *BESIDE[program]], counts.get(program, [[3]]))
+
+
+def errors(checks):
+    checks.error("more processes than shards", 3, ["--shards", "2"], "got 2 for 3 processes", 2)
+    checks.error("shards that are no power of two", 2, ["--shards", "6"], "power of two", 2)
+    checks.error("fewer images than shards", 2, ["--batch-size", "4"], "--shards", 2)
+    checks.error("an unknown flag", 2, ["--epoch", "3"], "--epochs", 2)
+    checks.error("no such data", 2, ["--data-dir", "nowhere"], "nowhere", 1)
+
+
+def no_mpi(build):
+    """Why these checks cannot run, or ""."""
+    if shutil.which("mpirun") is None:
+        return "there is no mpirun"
+    done = subprocess.run([build / "train_cifar", "--help"], capture_output=True, text=True,
+                          env={**os.environ, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
+    return "the programs were built without MPI" if "without MPI" in done.stderr else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--mpirun", default="mpirun --oversubscribe")
+    args = parser.parse_args()
+    build = args.build.resolve()
+    if reason := no_mpi(build):
+        print(f"skipped: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        checks = Checks(build, pathlib.Path(folder), shlex.split(args.mpirun))
+        (all_families if args.all else each_task)(checks)
+        errors(checks)
+    print(f"\n{checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
