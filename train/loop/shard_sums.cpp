@@ -27,6 +27,16 @@ void for_each_part(const Tensor& flat, const std::vector<Tensor>& tensors, const
   }
 }
 
+std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> copies;
+  for (const Tensor& tensor : tensors) copies.push_back(tensor.detach().clone());
+  return copies;
+}
+
+void copy(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+}
+
 }  // namespace
 
 ShardSums::ShardSums(const ParameterStore& store, Communicator& processes, const Shards& shards)
@@ -35,24 +45,25 @@ ShardSums::ShardSums(const ParameterStore& store, Communicator& processes, const
     if (p.tensor.requires_grad()) parameters_.push_back(p.tensor);
   }
   for (const Parameter& p : store.buffers()) {
-    if (is_float(p.tensor.dtype())) statistics_.push_back(p.tensor);
+    (is_float(p.tensor.dtype()) ? statistics_ : counters_).push_back(p.tensor);
   }
 }
 
 void ShardSums::begin() {
   gradients_ = changes_ = {};
   reached_.assign(parameters_.size(), 0);
-  before_.clear();
-  for (const Tensor& statistic : statistics_) before_.push_back(statistic.detach().clone());
+  before_ = copies_of(statistics_);
+  counted_ = copies_of(counters_);
 }
 
 void ShardSums::take(std::int64_t shard) {
   const NoGrad no_grad;
   gradients_.add({0, shard, flat_gradients().to(Device{})});
   store_.zero_grad();
-  if (statistics_.empty()) return;
-  changes_.add({0, shard, flat_changes().to(Device{})});
-  for (std::size_t i = 0; i < statistics_.size(); ++i) statistics_[i].copy_(before_[i]);
+  if (!statistics_.empty()) changes_.add({0, shard, flat_changes().to(Device{})});
+  copy(before_, statistics_);
+  counted_one_ = copies_of(counters_);
+  copy(counted_, counters_);
 }
 
 Tensor ShardSums::flat_gradients() {
@@ -82,6 +93,7 @@ void ShardSums::finish() {
       reached_[i] = std::max(reached_[i], theirs[i]);
   }
   set_gradients(sum_over_shards(processes_, shards_, std::exchange(gradients_, {})));
+  copy(counted_one_, counters_);
   if (statistics_.empty()) return;
   const Tensor sum = sum_over_shards(processes_, shards_, std::exchange(changes_, {}));
   const Tensor mean = sum.to(store_.options().device) * (1 / static_cast<double>(shards_.count));

@@ -11,7 +11,7 @@ namespace fovea {
 
 /// Every shard starts with gradients of zero and the running statistics from before the step. At
 /// the end all processes hold the sum of the gradients, and the mean of the running statistics;
-/// integer buffers, which count steps, are those of the last shard.
+/// integer buffers, which count batches, are those after one shard.
 class ShardSums {
  public:
   /// `store` and `processes` must outlive the object. Parameters have the store's dtype.
@@ -34,9 +34,11 @@ class ShardSums {
   const ParameterStore& store_;
   Communicator& processes_;
   Shards shards_;
-  std::vector<Tensor> parameters_, statistics_;  ///< trained; and of floating point
-  std::vector<double> reached_;                  ///< 1: the parameter has a gradient
-  std::vector<Tensor> before_;                   ///< statistics before the step
+  std::vector<Tensor> parameters_;             ///< trained
+  std::vector<Tensor> statistics_, counters_;  ///< buffers of floating point, and of integers
+  std::vector<double> reached_;                ///< 1: the parameter has a gradient
+  std::vector<Tensor> before_;                 ///< statistics before the step
+  std::vector<Tensor> counted_, counted_one_;  ///< counters before the step, and after a shard
   TreeSum gradients_, changes_;
 };
 
