@@ -33,12 +33,12 @@ Memory::Memory(std::size_t bytes)
     : size_(bytes),
       data_(reserve<std::byte>(bytes)),
       states_(reserve<ByteState>(bytes)),
-      touches_(reserve<Touch>(bytes)) {}
+      lines_(reserve<Line>(bytes / Line::kBytes + 1)) {}
 
 Memory::~Memory() {
   munmap(data_, size_);
   munmap(states_, size_ * sizeof(ByteState));
-  munmap(touches_, size_ * sizeof(Touch));
+  munmap(lines_, (size_ / Line::kBytes + 1) * sizeof(Line));
 }
 
 void Memory::set(std::size_t offset, std::size_t bytes, ByteState state) const {
