@@ -22,10 +22,13 @@ bool is_aligned(const std::byte* address, std::size_t bytes) {
   return (is_power_of_two ? at & (bytes - 1) : at % bytes) == 0;
 }
 
-/// Describes the same accesses by touches of fewer bytes.
-void split(Line& line, std::uint32_t unit) {
-  for (std::size_t i = Line::kBytes / unit; i-- > 0;) {
-    line.touches[i] = line.touches[i * unit / line.unit];
+/// Describes the same accesses of a line by touches of fewer bytes.
+void split(const Memory& memory, std::size_t offset, std::uint32_t unit) {
+  Line& line = memory.line(offset);
+  const std::size_t first = offset / Line::kBytes * Line::kBytes;
+  for (std::size_t i = unit; i < Line::kBytes; i += unit) {
+    const std::size_t old = i / line.unit * line.unit;
+    if (i != old) memory.touch(first + i) = memory.touch(first + old);
   }
   line.unit = unit;
 }
@@ -72,11 +75,11 @@ bool Checker::accept(const Memory& memory, std::size_t offset, std::size_t bytes
   if (&memory == &device_memory_ && !DeviceMemory::is_of(device_, offset)) {
     return object(place, ": memory of another device");
   }
-  for (std::size_t i = 0; i < bytes && races;) {
-    const std::size_t first = (offset + i) % Line::kBytes;
-    const std::size_t count = std::min(bytes - i, Line::kBytes - first);
-    if (!accept_in_line(place, memory.line(offset + i), first, count)) return false;
-    i += count;
+  const std::size_t end = offset + bytes;
+  for (std::size_t first = offset; first < end && races;) {
+    const std::size_t next = std::min(end, (first / Line::kBytes + 1) * Line::kBytes);
+    if (!accept_in_line(place, first, next)) return false;
+    first = next;
   }
   if (was_valid || (!races && kind == Access::read)) return true;
   if (races && kind != Access::write) return object(place, ", which nobody has written");
@@ -100,17 +103,22 @@ bool Checker::exists(const Place& place) {
   return true;
 }
 
-bool Checker::accept_in_line(const Place& place, Line& line, std::size_t first, std::size_t bytes) {
-  const auto unit = static_cast<std::uint32_t>((first | bytes) & -(first | bytes));
+/// For bytes of one line.
+bool Checker::accept_in_line(const Place& place, std::size_t first, std::size_t end) {
+  Line& line = place.memory.line(first);
+  const std::size_t sizes = first | end | Line::kBytes;
+  const auto unit = static_cast<std::uint32_t>(sizes & -sizes);
   if (line.run < first_run_) {
     line.unit = unit;
-    std::fill_n(line.touches.begin(), Line::kBytes / unit, Touch{});
+    for (std::size_t i = 0; i < Line::kBytes; i += unit) {
+      place.memory.touch(first / Line::kBytes * Line::kBytes + i) = {};
+    }
   } else if (unit < line.unit) {
-    split(line, unit);
+    split(place.memory, first, unit);
   }
   line.run = run_;
-  for (std::size_t i = first / line.unit; i < (first + bytes) / line.unit; ++i) {
-    if (!is_ordered(place, line.touches[i])) return false;
+  for (std::size_t at = first; at < end; at += line.unit) {
+    if (!is_ordered(place, place.memory.touch(at))) return false;
   }
   return true;
 }

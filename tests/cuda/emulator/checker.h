@@ -43,8 +43,7 @@ class Checker {
   };
 
   [[nodiscard]] bool exists(const Place& place);
-  [[nodiscard]] bool accept_in_line(const Place& place, Line& line, std::size_t first,
-                                    std::size_t bytes);
+  [[nodiscard]] bool accept_in_line(const Place& place, std::size_t first, std::size_t end);
   [[nodiscard]] bool is_ordered(const Place& place, Touch& touch);
   [[nodiscard]] bool after_writer(const Touch& touch, unsigned thread) const;
   [[nodiscard]] bool after_readers(const Touch& touch, unsigned thread) const;

@@ -203,6 +203,9 @@ std::string Machine::name_of(unsigned index, std::uint64_t of_block) const {
   return "thread " + text(positions_[index]) + " of block " + text(position(of_block, grid_size));
 }
 
+unsigned Machine::lane() const { return current_ % kWarpSize; }
+void* Machine::dynamic_shared() { return shared_.data(); }
+
 void Machine::block_barrier() {
   const Visit visit;
   if (++at_block_ < threads_.size()) {
@@ -368,13 +371,17 @@ void Machine::access(const void* address, std::size_t bytes, Access kind, const 
 /// Checks an access to host memory beyond the thread's stack: a kernel may only read its parameters
 /// and constants.
 void Machine::check_host(const void* address, std::size_t bytes, Access kind) {
-  const bool is_own = within(address, this, sizeof *this) ||  // threadIdx
-                      within(address, launch_->parameters.get(), launch_->parameter_bytes);
-  if (kind == Access::read && (is_own || is_static(address))) return;
+  const bool is_parameter = within(address, launch_->parameters.get(), launch_->parameter_bytes);
+  if (kind == Access::read && (is_parameter || is_static(address))) return;
   const Visit visit;
   fail(std::string(kind == Access::read ? "reads " : "writes ") + std::to_string(bytes) +
        " bytes of the host's memory");
 }
+
+Dim3 thread_index() { return Machine::instance().thread; }
+Dim3 block_index() { return Machine::instance().block; }
+Dim3 block_size() { return Machine::instance().block_size; }
+Dim3 grid_size() { return Machine::instance().grid_size; }
 
 void load(void* to, const void* from, std::size_t bytes) {
   Machine::instance().access(from, bytes, Access::read, __builtin_return_address(0));

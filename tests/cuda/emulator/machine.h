@@ -70,7 +70,7 @@ class Machine {
   // The following members are for kernels.
   Dim3 thread, block, block_size, grid_size;  ///< values for the running thread
   [[nodiscard]] bool is_running() const { return launch_ != nullptr; }
-  [[nodiscard]] unsigned lane() const { return current_ % kWarpSize; }
+  [[nodiscard]] unsigned lane() const;
 
   void block_barrier();
   void warp_barrier(std::uint32_t mask);
@@ -81,7 +81,7 @@ class Machine {
   [[nodiscard]] std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned source);
 
   [[nodiscard]] bool is_shared(const void* address) const { return shared_.holds(address); }
-  [[nodiscard]] void* dynamic_shared() { return shared_.data(); }
+  [[nodiscard]] void* dynamic_shared();
   /// The block's copy of the `__shared__` variable `id`, whose own address belongs to no block.
   [[nodiscard]] void* static_shared(const void* id, std::size_t bytes);
 
@@ -154,6 +154,13 @@ class Machine {
   std::size_t statics_end_ = 0;
   std::mt19937_64 random_;
 };
+
+/// The machine's values for the running thread. Kernels get them by value, because the compiler
+/// instruments an access to the machine.
+[[nodiscard]] Dim3 thread_index();
+[[nodiscard]] Dim3 block_index();
+[[nodiscard]] Dim3 block_size();
+[[nodiscard]] Dim3 grid_size();
 
 /// One access by a kernel, not optimised by a compiler.
 void load(void* to, const void* from, std::size_t bytes);

@@ -1,7 +1,6 @@
 // Device memory with shadow state per byte: allowed accesses and the last access.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,17 +30,17 @@ struct Touch {
   bool is_atomic : 1 = false;    ///< the last write was atomic
 };
 
-/// The touches of eight bytes at a multiple of eight, one for each `unit` of them. A number is
-/// accessed as a whole, so that one touch describes all its bytes.
+/// Eight bytes at a multiple of eight. A number is accessed as a whole, so that one touch describes
+/// all its bytes.
 struct Line {
   static constexpr std::size_t kBytes = 8;
 
   std::uint32_t run = 0;   ///< run of the last access to any of the bytes
-  std::uint32_t unit = 0;  ///< bytes of a touch: 1, 2, 4 or 8
-  std::array<Touch, kBytes> touches;
+  std::uint32_t unit = 0;  ///< bytes described by one touch, that of the first: 1, 2, 4 or 8
+  Touch touch;             ///< of the first bytes
 };
 
-/// Address space with a state per byte, and Lines. Uses memory only for accessed parts.
+/// Address space with a state and a touch per byte. Uses memory only for accessed parts.
 class Memory {
  public:
   explicit Memory(std::size_t bytes);
@@ -57,6 +56,12 @@ class Memory {
   }
   [[nodiscard]] ByteState& state(std::size_t offset) const { return states_[offset]; }
   [[nodiscard]] Line& line(std::size_t offset) const { return lines_[offset / Line::kBytes]; }
+  /// The touch of this byte and the others of its unit, of which it is the first.
+  [[nodiscard]] Touch& touch(std::size_t offset) const {
+    if (offset % 8 == 0) return lines_[offset / 8].touch;
+    if (offset % 4 == 0) return fourths_[offset / 8];
+    return offset % 2 == 0 ? seconds_[offset / 4] : odd_[offset / 2];
+  }
 
   void set(std::size_t offset, std::size_t bytes, ByteState state) const;
   /// The first byte of the range in another state; `bytes` if there is none.
@@ -83,7 +88,9 @@ class Memory {
   std::size_t size_;
   std::byte* data_;
   ByteState* states_;
+  // Touches of bytes that are seldom the first of a unit lie apart, so that fewer pages are in use.
   Line* lines_;
+  Touch *fourths_, *seconds_, *odd_;
 };
 
 /// The memory of all fake devices. Allocations are separated by gaps; freed memory contains 0xDD
