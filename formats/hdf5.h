@@ -1,8 +1,8 @@
 // Reads arrays of numbers at the root of an HDF5 file, such as a MATLAB 7.3 file, through libhdf5.
 // A build without it has the same functions, which throw.
 //
-// libhdf5 runs one thread at a time (Debian builds it without its own locks): all calls in the
-// process take turns, so threads that read from HDF5 wait for each other.
+// libhdf5 crashes on some damaged files and runs one thread at a time. Each file is read by a child
+// process, so that a crash becomes an error; threads that read from a file wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace fovea {
 class Hdf5File {
  public:
   /// Throws Error, starting with the path, on anything but a whole HDF5 file, and in a build
-  /// without libhdf5.
+  /// without libhdf5. Later calls, too, throw Error if the file is damaged.
   explicit Hdf5File(const std::filesystem::path& path);
   ~Hdf5File();
   Hdf5File(Hdf5File&&) noexcept;

@@ -53,7 +53,8 @@ Init trunc_normal(double deviation) {
   return [deviation](const Tensor& parameter, RandomKey key) {
     const Tensor drawn = rand_normal(parameter.shape(), {0, deviation}, key);
     float* values = drawn.data<float>();
-    for (std::int64_t i = 0; i < drawn.numel(); ++i) {
+    const std::int64_t count = drawn.numel();
+    for (std::int64_t i = 0; i < count; ++i) {
       if (std::abs(values[i]) <= 2) continue;
       Rng again(key.seed, stream_of(key.stream, 1, static_cast<std::uint64_t>(i)));
       while (std::abs(values[i]) > 2) values[i] = static_cast<float>(deviation * again.normal());

@@ -18,26 +18,29 @@ constexpr Point kStar[] = {{0, -1},          {0.247, -0.340}, {0.951, -0.309}, {
                            {0.588, 0.809},   {0, 0.420},      {-0.588, 0.809}, {-0.399, 0.130},
                            {-0.951, -0.309}, {-0.247, -0.340}};
 
-double length(Point p) { return std::sqrt(p.x * p.x + p.y * p.y); }
+double squared_length(Point p) { return p.x * p.x + p.y * p.y; }
+double length(Point p) { return std::sqrt(squared_length(p)); }
 
-/// Distance of p to the segment a-b.
-double segment_distance(Point p, Point a, Point b) {
+/// Squared distance of p to the segment a-b.
+double squared_distance(Point p, Point a, Point b) {
   const Point d{b.x - a.x, b.y - a.y}, e{p.x - a.x, p.y - a.y};
   const double t = std::clamp((e.x * d.x + e.y * d.y) / (d.x * d.x + d.y * d.y), 0.0, 1.0);
-  return length({e.x - t * d.x, e.y - t * d.y});
+  return squared_length({e.x - t * d.x, e.y - t * d.y});
 }
 
 /// Signed distance to a polygon: negative inside (even-odd rule).
 double polygon_distance(Point p, std::span<const Point> outline) {
-  double nearest = 1e9;
+  double nearest = 1e18;  // squared, so that one root suffices
   bool inside = false;
-  for (std::size_t i = 0; i < outline.size(); ++i) {
-    const Point a = outline[i], b = outline[(i + 1) % outline.size()];
-    nearest = std::min(nearest, segment_distance(p, a, b));
+  Point a = outline.back();
+  for (const Point b : outline) {
+    nearest = std::min(nearest, squared_distance(p, a, b));
     if ((a.y > p.y) != (b.y > p.y) && p.x < a.x + (p.y - a.y) / (b.y - a.y) * (b.x - a.x))
       inside = !inside;
+    a = b;
   }
-  return inside ? -nearest : nearest;
+  const double distance = std::sqrt(nearest);
+  return inside ? -distance : distance;
 }
 
 /// Distance to the nearest stripe of width 1, every second unit; negative on a stripe.
@@ -146,6 +149,8 @@ Form::Form(std::int64_t label, double size, Point center, double sine)
 
 double Form::cover(double x, double y) const {
   const double u = (x - center_.x) / scale_, v = (y - center_.y) / scale_;
+  const double farthest = kFarthest + 1 / scale_;
+  if (!is_pattern(label_) && squared_length({u, v}) > farthest * farthest) return 0;
   const Point inside{cosine_ * u + sine_ * v, cosine_ * v - sine_ * u};
   return std::clamp(0.5 - form_distance(label_, inside) * scale_, 0.0, 1.0);
 }

@@ -1,5 +1,6 @@
-// Fuzzes the reader of HDF5 files: any bytes give numbers or an Error. libhdf5 opens files by their
-// real path, so each input is a file in memory (/dev/shm).
+// Fuzzes the reader of HDF5 files: any bytes give numbers or an Error, also where libhdf5 crashes in
+// the child process. libhdf5 opens files by their real path, so each input is a file in memory
+// (/dev/shm).
 #include <unistd.h>
 
 #include <cstdint>

@@ -19,6 +19,7 @@ import tempfile
 
 from hostile_files import HOSTILE, HOSTILE_INDEX, HOSTILE_TORCH, safetensors, torch_tensor, torch_zip
 from latent_files import latents_file
+from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,15 +29,16 @@ RECORD = 3073
 class Cases:
     def __init__(self, build, folder):
         self.build, self.folder, self.failed, self.rows = build, folder, 0, 0
+        self.data = folder / "small sets"
+        small_data(self.data)
 
     def run(self, what, command, word="", limit_bytes=None, codes=(1, 2)):
         def limits():
-            if limit_bytes is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
-        before = {p for p in self.folder.rglob("*")}
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+        before = self.unfinished()
         try:
             result = subprocess.run([self.build / command[0], *command[1:]], capture_output=True, text=True,
-                                    timeout=120, preexec_fn=limits, errors="replace")
+                                    timeout=120, preexec_fn=limits if limit_bytes else None, errors="replace")
             problem = self.problem(result, word, codes, before)
             message = [line for line in result.stderr.splitlines() if line.startswith("error: ")] or [""]
         except subprocess.TimeoutExpired:
@@ -53,12 +55,19 @@ class Cases:
             return f"{len(lines)} error lines: {result.stderr.strip()[-200:]}"
         if word and word not in lines[0]:
             return f"'{word}' is not in: {lines[0]}"
-        left = [p for p in self.folder.rglob("*") if p not in before and ".tmp" in p.name]
+        left = self.unfinished() - before
         return f"left {left}" if left else ""
+
+    def unfinished(self):
+        """Files and folders under a temporary name; os.walk, as there are thousands for each case to look at."""
+        return {os.path.join(place, name) for place, folders, files in os.walk(self.folder)
+                for name in (*folders, *files) if ".tmp" in name}
 
 
 def train(program, *flags):
-    return [program, "--max-steps", "1", *tiny_model(program), "--batch-size", "8", "--workers", "0", *flags]
+    # It looks at all boxes of a data set before the first step.
+    few = ["--fraction", "0.001"] if program == "train_detection" and "--dataset" not in flags else []
+    return [program, "--max-steps", "1", *tiny_model(program), "--batch-size", "8", "--workers", "0", *few, *flags]
 
 
 # What the models of the other program are answered with, and what labels and masks need.
@@ -229,15 +238,11 @@ def flag_cases(cases, program, folder):
 
 
 def a_run(cases, program, folder):
-    """A finished run on four images, and its weights."""
-    taken, data = folder / "taken", folder / "small set"
-    data.mkdir()
-    for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
-        (data / file).write_bytes((bytes([3]) + bytes(RECORD - 1)) * 4)
-    source = {"train_depth": ["rooms", "--fraction", "0.002"], "train_detection": ["scenes", "--fraction", "0.001"]}
-    command = train(program, "--dataset", *source.get(program, ["cifar10", "--data-dir", data]), "--output", taken,
-                    "--epochs", "1", "--warmup-epochs", "0")
-    subprocess.run([cases.build / program, *command[3:]], check=True, capture_output=True)
+    """A finished run on a small data set, and its weights."""
+    taken = folder / "taken"
+    subprocess.run([cases.build / program, *tiny_model(program), *data_flags(program, cases.data), "--batch-size", "8",
+                    "--workers", "0", "--epochs", "1", "--warmup-epochs", "0", "--output", taken], check=True,
+                   capture_output=True)
     return taken, taken / "last.safetensors"
 
 
@@ -253,7 +258,7 @@ def run_cases(cases, program, folder):
     taken, weights = a_run(cases, program, folder)
     cases.run(f"{program}: output: holds a run already", train(program, "--output", taken), "--resume auto")
     cases.run(f"{program}: resume: at another shape of as many patches",
-              train(program, "--resume", taken, "--output", taken, "--img-size", "16x64"), "img-size")
+              [program, "--resume", taken, "--output", taken, "--img-size", "16x64"], "img-size")
     cases.run(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
     foreign = folder / "checkpoint.pth.tar"
     foreign.write_bytes(torch_zip(torch_tensor()))
@@ -261,7 +266,8 @@ def run_cases(cases, program, folder):
               "give it to --finetune or --initial-checkpoint instead of --resume")
     larger, word = {"train_vae": (["--layers-per-block", "2"], "resnets.1"),
                     "train_detection": (["--enc-layers", "2"], "encoder.layers.1")}.get(program, (["--depth", "2"], "blocks.1"))
-    cases.run(f"{program}: weights of another model", train(program, *larger, *out, "--initial-checkpoint", weights), word)
+    cases.run(f"{program}: weights of another model", train(program, *data_flags(program, cases.data), *larger, *out,
+                                                            "--initial-checkpoint", weights), word)
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
         path.write_bytes(content)

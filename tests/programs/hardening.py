@@ -95,7 +95,7 @@ class Table:
             "report": [run],
             "inspect": ["pos-embed", run, "--output", out],
             "compare": [run],
-            "summary": ["vit_tiny_patch8_32"],
+            "summary": tiny_model("train_cifar")[1:],
             "convert": [self.weights_of("train_cifar"), "--overwrite", "--output", out.with_suffix(".safetensors")],
             "encode": ["--dataset", "cifar10", "--data-dir", self.data, "--vae", self.runs["train_vae"], "--overwrite",
                        "--output", self.folder / "latents.safetensors"],

@@ -26,16 +26,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERVAL = 3
 
 
+SCENES = 4096  # of 16,384: train_detection looks at the boxes of all before its first step
+
+
 def epoch_of(program):
     """Steps of an epoch, whose end is saved as well."""
-    return {"train_detection": 16384, "train_depth": 8192}.get(program, 20000) // 16
+    return {"train_detection": SCENES, "train_depth": 8192}.get(program, 20000) // 16
 
 
 def command(build, program, output, steps):
-    dropping = {"train_cifar": ["--mixup", "0.8", "--drop-path", "0.1"], "train_mae": ["--drop-path", "0.1"]}
+    own = {"train_cifar": ["--mixup", "0.8", "--drop-path", "0.1"], "train_mae": ["--drop-path", "0.1"],
+           "train_detection": ["--fraction", str(SCENES / 16384)]}
     return [build / program, *tiny_model(program, 48, 2, 3), "--batch-size", "16", "--epochs", "1000",
             "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--log-interval", "1", "--model-ema",
-            *dropping.get(program, []), "--workers", "1", "--output", output, "--resume", "auto"]
+            *own.get(program, []), "--workers", "1", "--output", output, "--resume", "auto"]
 
 
 def header(path):

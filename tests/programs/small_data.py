@@ -12,13 +12,18 @@ def small_cifar(folder):
         (folder / file).write_bytes(b"".join(record))
 
 
-def png(pixels):
-    """A PNG file of rows of (red, green, blue)."""
+def png_of(width, rows, bits, color):
+    """A PNG file of rows of bytes, with that many bits per value and that color type."""
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    rows = b"".join(b"\0" + b"".join(map(bytes, row)) for row in pixels)
-    size = struct.pack(">IIBBBBB", len(pixels[0]), len(pixels), 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    size = struct.pack(">IIBBBBB", width, len(rows), bits, color, 0, 0, 0)
+    content = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", content) + chunk(b"IEND", b"")
+
+
+def png(pixels):
+    """A PNG file of rows of (red, green, blue)."""
+    return png_of(len(pixels[0]), [b"".join(map(bytes, row)) for row in pixels], 8, 2)
 
 
 def small_coco(folder):
@@ -44,16 +49,29 @@ def small_coco(folder):
             json.dumps({"images": images, "annotations": annotations, "categories": categories}))
 
 
+def small_depth(folder):
+    """40 + 8 pictures of slopes and their depths in millimetres, some of them unknown."""
+    height, width = 24, 32
+    for split, count in (("train", 40), ("val", 8)):
+        for part in ("rgb", "depth"):
+            (folder / split / part).mkdir(parents=True)
+        for i in range(count):
+            depths = [[(900 + 60 * x + 11 * i * y) * (x + y + i > 4) for x in range(width)] for y in range(height)]
+            pixels = [[(depth // 16 % 256, 40 + i % 7, 50) for depth in row] for row in depths]
+            (folder / split / f"rgb/{i}.png").write_bytes(png(pixels))
+            rows = [struct.pack(f">{width}H", *row) for row in depths]
+            (folder / split / f"depth/{i}.png").write_bytes(png_of(width, rows, 16, 0))
+
+
 def small_data(folder):
-    """Both data sets, in folders named after them."""
+    """All data sets, in folders named after them."""
     folder.mkdir()
     small_cifar(folder / "cifar10")
     small_coco(folder / "coco")
+    small_depth(folder / "depth_pairs")
 
 
 def data_flags(program, folder):
-    """Flags that select the program's data set: 40 drawn rooms, or one of those of small_data()."""
-    if program == "train_depth":
-        return ["--dataset", "rooms", "--fraction", str(40 / 8192)]
-    name = "coco" if program == "train_detection" else "cifar10"
+    """Flags that select the program's data set among those of small_data()."""
+    name = {"train_depth": "depth_pairs", "train_detection": "coco"}.get(program, "cifar10")
     return ["--dataset", name, "--data-dir", folder / name]

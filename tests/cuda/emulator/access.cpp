@@ -5,20 +5,16 @@
 
 namespace {
 
-thread_local bool in_kernel = false;
-
 using fovea::emulate::Access;
 using fovea::emulate::Machine;
+using fovea::emulate::running;
 
 inline void access(void* address, std::size_t bytes, Access kind, const void* place) {
-  if (in_kernel) Machine::instance().access(address, bytes, kind, place);
+  const bool is_checked = running.in_kernel && !running.stack.holds(address);
+  if (is_checked) Machine::instance().access(address, bytes, kind, place);
 }
 
 }  // namespace
-
-namespace fovea::emulate {
-bool& is_in_kernel() { return in_kernel; }
-}  // namespace fovea::emulate
 
 #define FOVEA_ACCESS(name, bytes, kind) \
   void __tsan_##name(void* address) { access(address, bytes, kind, __builtin_return_address(0)); }

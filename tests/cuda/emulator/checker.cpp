@@ -1,6 +1,8 @@
 // Race detection: the last writer and readers of each byte, and the accesses allowed after them.
 #include "tests/cuda/emulator/checker.h"
 
+#include <algorithm>
+
 namespace fovea::emulate {
 namespace {
 
@@ -8,11 +10,27 @@ const char* verb(Access kind) {
   return kind == Access::read ? "reads " : kind == Access::write ? "writes " : "updates ";
 }
 
-bool is_device_memory(const Memory& memory) { return &memory == &DeviceMemory::instance().bytes(); }
-
 std::string place_name(const Memory& memory, std::size_t offset) {
-  if (is_device_memory(memory)) return DeviceMemory::instance().place_of(offset);
+  const DeviceMemory& device = DeviceMemory::instance();
+  if (&memory == &device.bytes()) return device.place_of(offset);
   return "at byte " + std::to_string(offset) + " of shared memory";
+}
+
+bool is_aligned(const std::byte* address, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const bool is_power_of_two = (bytes & (bytes - 1)) == 0;  // a division takes longer
+  return (is_power_of_two ? at & (bytes - 1) : at % bytes) == 0;
+}
+
+/// Describes the same accesses of a line by touches of fewer bytes.
+void split(const Memory& memory, std::size_t offset, std::uint32_t unit) {
+  Line& line = memory.line(offset);
+  const std::size_t first = offset / Line::kBytes * Line::kBytes;
+  for (std::size_t i = unit; i < Line::kBytes; i += unit) {
+    const std::size_t old = i / line.unit * line.unit;
+    if (i != old) memory.touch(first + i) = memory.touch(first + old);
+  }
+  line.unit = unit;
 }
 
 }  // namespace
@@ -48,29 +66,24 @@ bool Checker::object_to(const Place& place, const std::string& what, std::uint32
 bool Checker::accept(const Memory& memory, std::size_t offset, std::size_t bytes, Access kind,
                      unsigned thread) {
   const Place place{memory, offset, bytes, kind, thread};
-  first_run_ = is_device_memory(memory) ? launch_run_ : run_;
-  const auto address = reinterpret_cast<std::uintptr_t>(memory.data()) + offset;
-  if (bytes <= 16 && address % bytes != 0) return object(place, ": not aligned to its size");
-  if (!exists(place)) return false;
-  if (!races) {
-    if (kind != Access::read) memory.set(offset, bytes, ByteState::valid);
-    return true;
+  first_run_ = &memory == &device_memory_ ? launch_run_ : run_;
+  if (bytes <= 16 && !is_aligned(memory.data() + offset, bytes)) {
+    return object(place, ": not aligned to its size");
   }
-  for (std::size_t i = 0; i < bytes;) {
-    const Touch before = memory.touch(offset + i);
-    const ByteState state = memory.state(offset + i);
-    if (!is_ordered(place, offset + i)) return false;
-    if (kind != Access::write && state == ByteState::undefined) {
-      return object(place, ", which nobody has written");
-    }
-    // bytes with the same past, such as all those of a number, need one check
-    const Touch after = memory.touch(offset + i);
-    do {
-      memory.touch(offset + i) = after;
-      if (kind == Access::write) memory.state(offset + i) = ByteState::valid;
-      ++i;
-    } while (i < bytes && memory.state(offset + i) == state && memory.touch(offset + i) == before);
+  const bool was_valid = memory.is_valid(offset, bytes);
+  if (!was_valid && !exists(place)) return false;
+  if (&memory == &device_memory_ && !DeviceMemory::is_of(device_, offset)) {
+    return object(place, ": memory of another device");
   }
+  const std::size_t end = offset + bytes;
+  for (std::size_t first = offset; first < end && races;) {
+    const std::size_t next = std::min(end, (first / Line::kBytes + 1) * Line::kBytes);
+    if (!accept_in_line(place, first, next)) return false;
+    first = next;
+  }
+  if (was_valid || (!races && kind == Access::read)) return true;
+  if (races && kind != Access::write) return object(place, ", which nobody has written");
+  memory.set(offset, bytes, ByteState::valid);
   return true;
 }
 
@@ -87,9 +100,25 @@ bool Checker::exists(const Place& place) {
         break;
     }
   }
-  if (is_device_memory(place.memory) &&
-      DeviceMemory::instance().device_of(place.memory.data() + place.offset) != device_) {
-    return object(place, ": memory of another device");
+  return true;
+}
+
+/// For bytes of one line.
+bool Checker::accept_in_line(const Place& place, std::size_t first, std::size_t end) {
+  Line& line = place.memory.line(first);
+  const std::size_t sizes = first | end | Line::kBytes;
+  const auto unit = static_cast<std::uint32_t>(sizes & -sizes);
+  if (line.run < first_run_) {
+    line.unit = unit;
+    for (std::size_t i = 0; i < Line::kBytes; i += unit) {
+      place.memory.touch(first / Line::kBytes * Line::kBytes + i) = {};
+    }
+  } else if (unit < line.unit) {
+    split(place.memory, first, unit);
+  }
+  line.run = run_;
+  for (std::size_t at = first; at < end; at += line.unit) {
+    if (!is_ordered(place, place.memory.touch(at))) return false;
   }
   return true;
 }
@@ -103,12 +132,12 @@ bool Checker::after_readers(const Touch& touch, unsigned thread) const {
   if (touch.reader_run < first_run_) return true;
   if (touch.reader_run != run_ || touch.many_blocks) return false;
   if (touch.many_warps) return touch.reader_clock < order_.barriers();
-  bool ordered = true;
-  Order::for_lanes(touch.reader_lanes, [&](unsigned lane) {
+  for (std::uint32_t lanes = touch.reader_lanes; lanes != 0; lanes &= lanes - 1) {
+    const unsigned lane = static_cast<unsigned>(__builtin_ctz(lanes));
     const unsigned reader = touch.reader_warp * kWarpSize + lane;
-    ordered = ordered && order_.is_after(thread, reader, touch.reader_clock);
-  });
-  return ordered;
+    if (!order_.is_after(thread, reader, touch.reader_clock)) return false;
+  }
+  return true;
 }
 
 /// Readers of one warp are recorded individually, with the latest of their clocks; readers of
@@ -137,8 +166,7 @@ void Checker::note_reader(Touch& touch, unsigned thread) const {
   touch.reader_clock = std::max(touch.reader_clock, order_.clock(thread));
 }
 
-bool Checker::is_ordered(const Place& place, std::size_t at) {
-  Touch& touch = place.memory.touch(at);
+bool Checker::is_ordered(const Place& place, Touch& touch) {
   const bool both_atomic = place.kind == Access::atomic && touch.is_atomic;
   if (!both_atomic && !after_writer(touch, place.thread)) {
     return object_to(place, ", and no barrier lies between this and its writing by ",

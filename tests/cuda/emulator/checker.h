@@ -43,7 +43,8 @@ class Checker {
   };
 
   [[nodiscard]] bool exists(const Place& place);
-  [[nodiscard]] bool is_ordered(const Place& place, std::size_t at);
+  [[nodiscard]] bool accept_in_line(const Place& place, std::size_t first, std::size_t end);
+  [[nodiscard]] bool is_ordered(const Place& place, Touch& touch);
   [[nodiscard]] bool after_writer(const Touch& touch, unsigned thread) const;
   [[nodiscard]] bool after_readers(const Touch& touch, unsigned thread) const;
   void note_reader(Touch& touch, unsigned thread) const;
@@ -51,6 +52,7 @@ class Checker {
   bool object_to(const Place& place, const std::string& what, std::uint32_t run, unsigned thread);
 
   Order order_;
+  const Memory& device_memory_ = DeviceMemory::instance().bytes();
   int device_ = 0;
   std::uint32_t run_ = 0;         ///< number of the running block, counted over all launches
   std::uint32_t launch_run_ = 1;  ///< first run of this launch

@@ -15,10 +15,10 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 
-#define threadIdx (::fovea::emulate::Machine::instance().thread)
-#define blockIdx (::fovea::emulate::Machine::instance().block)
-#define blockDim (::fovea::emulate::Machine::instance().block_size)
-#define gridDim (::fovea::emulate::Machine::instance().grid_size)
+#define threadIdx (::fovea::emulate::thread_index())
+#define blockIdx (::fovea::emulate::block_index())
+#define blockDim (::fovea::emulate::block_size())
+#define gridDim (::fovea::emulate::grid_size())
 
 inline void __syncthreads() { fovea::emulate::Machine::instance().block_barrier(); }
 inline void __syncwarp(std::uint32_t mask = 0xffffffffu) {

@@ -7,6 +7,14 @@
 
 namespace fovea::emulate {
 
+struct FiberStack {
+  std::uintptr_t first = 0;
+  std::size_t bytes = 0;
+  [[nodiscard]] bool holds(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - first < bytes;
+  }
+};
+
 class Fiber {
  public:
   Fiber();
@@ -21,11 +29,8 @@ class Fiber {
   void resume();   ///< runs the fiber until it calls suspend()
   void suspend();  ///< called inside; returns at the next resume()
 
-  /// True for addresses on its stack.
-  [[nodiscard]] bool holds(const void* address) const {
-    return reinterpret_cast<std::uintptr_t>(address) -
-               reinterpret_cast<std::uintptr_t>(stack_.get()) <
-           stack_bytes_;
+  [[nodiscard]] FiberStack stack() const {
+    return {reinterpret_cast<std::uintptr_t>(stack_.get()), stack_bytes_};
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "tests/cuda/emulator/machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -31,8 +32,8 @@ bool is_static(const void* address) { return address >= &__executable_start && a
 /// A call from a kernel into the machine.
 class Visit {
  public:
-  Visit() : before_(is_in_kernel()) { is_in_kernel() = false; }
-  ~Visit() { is_in_kernel() = before_; }
+  Visit() : before_(running.in_kernel) { running.in_kernel = false; }
+  ~Visit() { running.in_kernel = before_; }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
@@ -82,6 +83,8 @@ std::string Machine::run(const Launch& launch) {
   checker_.races = races;
   checker_.start_launch(launch.device);
   counter_.start_launch();
+  positions_.resize(launch.block.count());
+  for (std::size_t i = 0; i < positions_.size(); ++i) positions_[i] = position(i, block_size);
   random_.seed(seed);
   std::vector<std::uint32_t> order(launch.grid.count());
   std::iota(order.begin(), order.end(), 0u);
@@ -95,28 +98,34 @@ std::string Machine::run(const Launch& launch) {
   return finding_.empty() ? finding_ : launch.kernel + ": " + finding_;
 }
 
-void Machine::run_block(std::uint64_t index) {
+void Machine::start_block(std::uint64_t index) {
   const auto count = static_cast<unsigned>(launch_->block.count());
   block_index_ = index;
   block = position(index, grid_size);
   threads_.assign(count, {});
+  warps_.assign((count + kWarpSize - 1) / kWarpSize, {});
+  for (Warp& warp : warps_) warp.alive = ~0u;
+  if (count % kWarpSize != 0) warps_.back().alive = (1u << count % kWarpSize) - 1;
   at_block_ = done_ = 0;
   idle_fibers_.clear();
   for (const auto& fiber : fibers_) idle_fibers_.push_back(fiber.get());
   checker_.start_block(index, count);
   start_shared();
-  std::vector<unsigned> warps((count + kWarpSize - 1) / kWarpSize);
+}
+
+void Machine::run_block(std::uint64_t index) {
+  start_block(index);
+  const auto count = static_cast<unsigned>(threads_.size());
+  std::vector<unsigned> warps(warps_.size());
   std::iota(warps.begin(), warps.end(), 0u);
-  const auto is_runnable = [](const Thread& each) {
-    return each.state == State::fresh || each.state == State::ready;
-  };
+  const auto is_runnable = [](const Warp& each) { return each.runnable() != 0; };
   while (done_ < count && finding_.empty()) {
     std::shuffle(warps.begin(), warps.end(), random_);
     for (const unsigned warp : warps) {
       if (finding_.empty()) run_warp(warp);
     }
     if (finding_.empty() && done_ < count &&
-        std::none_of(threads_.begin(), threads_.end(), is_runnable)) {
+        std::none_of(warps_.begin(), warps_.end(), is_runnable)) {
       report_deadlock();
     }
   }
@@ -133,23 +142,18 @@ void Machine::start_shared() {
 
 /// Runs each runnable lane until it waits, in any order.
 void Machine::run_warp(unsigned warp) {
-  const unsigned first = warp * kWarpSize;
-  const unsigned count =
-      std::min<unsigned>(kWarpSize, static_cast<unsigned>(threads_.size()) - first);
   const std::uint64_t draw = random_();
   const auto step = static_cast<unsigned>(draw | 1u), start = static_cast<unsigned>(draw >> 32);
   for (unsigned i = 0; i < kWarpSize && finding_.empty(); ++i) {
     const unsigned at = (start + i * step) % kWarpSize;  // each lane once: the step is odd
-    if (at >= count) continue;
-    const State state = threads_[first + at].state;
-    if (state == State::fresh || state == State::ready) resume(first + at);
+    if ((warps_[warp].runnable() >> at & 1u) != 0) resume(warp * kWarpSize + at);
   }
   if (counts) counter_.finish_warp();
 }
 
 void Machine::resume(unsigned index) {
   Thread& next = threads_[index];
-  if (next.state == State::fresh) {
+  if (next.fiber == nullptr) {
     if (idle_fibers_.empty()) {
       fibers_.push_back(std::make_unique<Fiber>());
       idle_fibers_.push_back(fibers_.back().get());
@@ -158,25 +162,23 @@ void Machine::resume(unsigned index) {
     idle_fibers_.pop_back();
     next.fiber->start(&Machine::enter);
   }
-  next.state = State::ready;
   current_ = index;
-  thread = position(index, block_size);
+  thread = positions_[index];
+  running.stack = next.fiber->stack();
   next.fiber->resume();
 }
 
-void Machine::suspend(State state) {
-  Thread& self = threads_[current_];
-  self.state = state;
-  self.fiber->suspend();
-  is_in_kernel() = false;
+void Machine::suspend() {
+  threads_[current_].fiber->suspend();
+  running.in_kernel = false;
 }
 
 void Machine::enter() {
   Machine& machine = instance();
   machine.threads_[machine.current_].fiber->entered();
-  is_in_kernel() = true;
+  running.in_kernel = true;
   machine.launch_->body(machine.launch_->parameters.get());
-  is_in_kernel() = false;
+  running.in_kernel = false;
   machine.end_thread();
 }
 
@@ -184,34 +186,40 @@ void Machine::end_thread() {
   Thread& self = threads_[current_];
   if (!self.copies.empty()) fail("ends with a copy into shared memory that was not waited for");
   ++done_;
+  warps_[current_ / kWarpSize].alive &= ~(1u << lane());
   idle_fibers_.push_back(self.fiber);
-  suspend(State::done);
+  suspend();
 }
 
 /// Abandons the running thread permanently; destructors do not run in a kernel.
 void Machine::fail(const std::string& what) {
-  is_in_kernel() = false;
+  running.in_kernel = false;
   finding_ = name_of(current_, block_index_) + " " + what;
-  suspend(State::done);
+  suspend();
   __builtin_unreachable();
 }
 
 std::string Machine::name_of(unsigned index, std::uint64_t of_block) const {
-  return "thread " + text(position(index, block_size)) + " of block " +
-         text(position(of_block, grid_size));
+  return "thread " + text(positions_[index]) + " of block " + text(position(of_block, grid_size));
 }
+
+unsigned Machine::lane() const { return current_ % kWarpSize; }
+void* Machine::dynamic_shared() { return shared_.data(); }
 
 void Machine::block_barrier() {
   const Visit visit;
-  if (++at_block_ < threads_.size()) return suspend(State::at_block);
-  release_block();
-  suspend(State::ready);  // any lane may continue first
+  if (++at_block_ < threads_.size()) {
+    warps_[current_ / kWarpSize].at_block |= 1u << lane();
+  } else {
+    release_block();  // any lane may continue first
+  }
+  suspend();
 }
 
 void Machine::release_block() {
   at_block_ = 0;
   checker_.order().block_barrier();
-  for (Thread& waiting : threads_) waiting.state = State::ready;
+  for (Warp& warp : warps_) warp.at_block = 0;
 }
 
 void Machine::warp_barrier(std::uint32_t mask) {
@@ -226,7 +234,8 @@ void Machine::meet(std::string_view operation, std::uint32_t mask, void* record,
 
 void Machine::wait_for_lanes(std::string_view operation, std::uint32_t mask, void* record,
                              Compute compute, bool orders) {
-  const unsigned warp = current_ / kWarpSize, first = warp * kWarpSize;
+  const unsigned first = current_ - lane();
+  Warp& warp = warps_[current_ / kWarpSize];
   Thread& self = threads_[current_];
   self.operation = operation;
   self.mask = mask;
@@ -234,31 +243,41 @@ void Machine::wait_for_lanes(std::string_view operation, std::uint32_t mask, voi
   if ((mask >> lane() & 1u) == 0) {
     fail("calls " + std::string(operation) + " with a mask that leaves it out");
   }
+  const std::uint32_t waiting = warp.at_warp & mask;
+  const bool joins = waiting == 0 || (waiting == warp.met && mask == warp.mask &&
+                                      is_same(operation, warp.operation));
+  if (!joins || (mask & ~warp.alive) != 0) check_lanes(operation, mask);
+  warp.operation = operation;
+  warp.mask = mask;
+  warp.met = waiting | 1u << lane();
+  if (warp.met != mask) {
+    warp.at_warp |= 1u << lane();
+    return suspend();
+  }
   Records records{};
-  bool complete = true;
-  Order::for_lanes(mask, [&](unsigned i) {
-    if (i == lane()) {
-      records[i] = record;
-      return;
-    }
-    const unsigned other = first + i;
-    if (other >= threads_.size() || threads_[other].state == State::done) {
-      fail("waits in " + std::string(operation) + " for lane " + std::to_string(i) +
-           (other >= threads_.size() ? ", which is not there" : ", which has ended"));
-    }
-    const bool there = threads_[other].state == State::at_warp;
-    if (there && (threads_[other].mask != mask || !is_same(threads_[other].operation, operation))) {
-      fail("waits in " + std::string(operation) + " for lane " + std::to_string(i) +
-           ", which is in " + std::string(threads_[other].operation) + " with other lanes");
-    }
-    complete = complete && there;
-    records[i] = threads_[other].record;
-  });
-  if (!complete) return suspend(State::at_warp);
+  Order::for_lanes(mask, [&](unsigned i) { records[i] = threads_[first + i].record; });
   if (compute != nullptr) compute(records);
-  if (orders) checker_.order().warp_barrier(warp, mask);
-  Order::for_lanes(mask, [&](unsigned i) { threads_[first + i].state = State::ready; });
-  suspend(State::ready);  // any lane may continue first
+  if (orders) checker_.order().warp_barrier(current_ / kWarpSize, mask);
+  warp.at_warp &= ~mask;
+  suspend();  // any lane may continue first
+}
+
+/// The other lanes of the mask can still come, and those that wait do so for the same operation.
+void Machine::check_lanes(std::string_view operation, std::uint32_t mask) {
+  const unsigned first = current_ - lane();
+  const Warp& warp = warps_[current_ / kWarpSize];
+  Order::for_lanes(mask & ~(1u << lane()), [&](unsigned i) {
+    const auto waits = [&](const std::string& problem) {
+      fail("waits in " + std::string(operation) + " for lane " + std::to_string(i) + problem);
+    };
+    if (first + i >= threads_.size()) waits(", which is not there");
+    if ((warp.alive >> i & 1u) == 0) waits(", which has ended");
+    const Thread& other = threads_[first + i];
+    const bool is_there = (warp.at_warp >> i & 1u) != 0;
+    if (is_there && (other.mask != mask || !is_same(other.operation, operation))) {
+      waits(", which is in " + std::string(other.operation) + " with other lanes");
+    }
+  });
 }
 
 std::uint64_t Machine::exchange(std::uint32_t mask, std::uint64_t value, unsigned source) {
@@ -282,13 +301,14 @@ std::uint64_t Machine::exchange(std::uint32_t mask, std::uint64_t value, unsigne
 }
 
 void Machine::report_deadlock() {
-  const auto count = [&](State state) {
-    return std::to_string(std::count_if(threads_.begin(), threads_.end(),
-                                        [&](const Thread& t) { return t.state == state; }));
-  };
-  finding_ = "threads wait for ever: in block " + text(block) + " " + count(State::at_block) +
-             " at __syncthreads, " + count(State::at_warp) + " for lanes of their warp, and " +
-             count(State::done) + " have ended";
+  int at_block = 0, at_warp = 0;
+  for (const Warp& warp : warps_) {
+    at_block += std::popcount(warp.at_block);
+    at_warp += std::popcount(warp.at_warp);
+  }
+  finding_ = "threads wait for ever: in block " + text(block) + " " + std::to_string(at_block) +
+             " at __syncthreads, " + std::to_string(at_warp) + " for lanes of their warp, and " +
+             std::to_string(done_) + " have ended";
 }
 
 void* Machine::static_shared(const void* id, std::size_t bytes) {
@@ -336,13 +356,11 @@ void Machine::wait_copies(unsigned newer) {
 }
 
 void Machine::access(const void* address, std::size_t bytes, Access kind, const void* place) {
-  const bool is_own_stack = threads_[current_].fiber->holds(address);  // as are most accesses
-  if (is_own_stack) return;
-  const Visit visit;
-  const Memory& device = DeviceMemory::instance().bytes();
+  if (running.stack.holds(address)) return;
   const bool is_shared = shared_.holds(address);
-  if (!is_shared && !device.holds(address)) return check_host(address, bytes, kind);
-  const Memory& memory = is_shared ? shared_ : device;
+  if (!is_shared && !device_.holds(address)) return check_host(address, bytes, kind);
+  const Visit visit;
+  const Memory& memory = is_shared ? shared_ : device_;
   if (counts) counter_.add(lane(), place, address, bytes, is_shared);
   if (checker_.accept(memory, memory.offset_of(address), bytes, kind, current_)) return;
   const Checker::Finding& finding = checker_.finding();
@@ -353,13 +371,17 @@ void Machine::access(const void* address, std::size_t bytes, Access kind, const 
 /// Checks an access to host memory beyond the thread's stack: a kernel may only read its parameters
 /// and constants.
 void Machine::check_host(const void* address, std::size_t bytes, Access kind) {
-  if (kind == Access::read && is_static(address)) return;
-  const bool is_own = within(address, this, sizeof *this) ||  // threadIdx
-                      within(address, launch_->parameters.get(), launch_->parameter_bytes);
-  if (kind == Access::read && is_own) return;
+  const bool is_parameter = within(address, launch_->parameters.get(), launch_->parameter_bytes);
+  if (kind == Access::read && (is_parameter || is_static(address))) return;
+  const Visit visit;
   fail(std::string(kind == Access::read ? "reads " : "writes ") + std::to_string(bytes) +
        " bytes of the host's memory");
 }
+
+Dim3 thread_index() { return Machine::instance().thread; }
+Dim3 block_index() { return Machine::instance().block; }
+Dim3 block_size() { return Machine::instance().block_size; }
+Dim3 grid_size() { return Machine::instance().grid_size; }
 
 void load(void* to, const void* from, std::size_t bytes) {
   Machine::instance().access(from, bytes, Access::read, __builtin_return_address(0));

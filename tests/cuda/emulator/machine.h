@@ -40,9 +40,14 @@ struct Launch {
   int device = 0;
 };
 
-/// True while this host thread executes a kernel's own code, with checked accesses. Other threads,
-/// and the machine itself, may run the same instrumented inline functions at that time.
-[[nodiscard]] bool& is_in_kernel();
+/// What this host thread executes.
+struct Running {
+  /// True in a kernel's own code, with checked accesses. Other threads, and the machine itself, may
+  /// run the same instrumented inline functions at that time.
+  bool in_kernel = false;
+  FiberStack stack;  ///< of the kernel's thread
+};
+inline constinit thread_local Running running;
 
 class Machine {
  public:
@@ -65,7 +70,7 @@ class Machine {
   // The following members are for kernels.
   Dim3 thread, block, block_size, grid_size;  ///< values for the running thread
   [[nodiscard]] bool is_running() const { return launch_ != nullptr; }
-  [[nodiscard]] unsigned lane() const { return current_ % kWarpSize; }
+  [[nodiscard]] unsigned lane() const;
 
   void block_barrier();
   void warp_barrier(std::uint32_t mask);
@@ -76,7 +81,7 @@ class Machine {
   [[nodiscard]] std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned source);
 
   [[nodiscard]] bool is_shared(const void* address) const { return shared_.holds(address); }
-  [[nodiscard]] void* dynamic_shared() { return shared_.data(); }
+  [[nodiscard]] void* dynamic_shared();
   /// The block's copy of the `__shared__` variable `id`, whose own address belongs to no block.
   [[nodiscard]] void* static_shared(const void* id, std::size_t bytes);
 
@@ -90,7 +95,6 @@ class Machine {
   [[noreturn]] void fail(const std::string& what);
 
  private:
-  enum class State : std::uint8_t { fresh, ready, at_block, at_warp, done };
   struct Copy {
     void* to;
     const void* from;
@@ -98,37 +102,50 @@ class Machine {
     unsigned group;
   };
   struct Thread {
-    Fiber* fiber = nullptr;
-    State state = State::fresh;
-    std::string_view operation;  ///< at_warp: the operation and its lanes
+    Fiber* fiber = nullptr;      ///< null before its start
+    std::string_view operation;  ///< where it waits for other lanes, and for which
     std::uint32_t mask = 0;
     void* record = nullptr;
     std::vector<Copy> copies;
     unsigned groups = 0;  ///< committed groups of copies
   };
+  /// Lanes of a warp by state.
+  struct Warp {
+    std::uint32_t alive = 0;                  ///< have not ended
+    std::uint32_t at_block = 0, at_warp = 0;  ///< wait
+    /// The operation that a lane last came to, and the lanes that wait there for each other.
+    std::string_view operation;
+    std::uint32_t mask = 0, met = 0;
+    [[nodiscard]] std::uint32_t runnable() const { return alive & ~(at_block | at_warp); }
+  };
 
   Machine();
   [[nodiscard]] std::string beyond_limits(const Launch& launch) const;
+  void start_block(std::uint64_t index);
   void run_block(std::uint64_t index);
   void run_warp(unsigned warp);
   void resume(unsigned index);
-  void suspend(State state);
+  void suspend();
   void end_thread();
   static void enter();
   void release_block();
   void wait_for_lanes(std::string_view operation, std::uint32_t mask, void* record, Compute compute,
                       bool orders);
+  void check_lanes(std::string_view operation, std::uint32_t mask);
   void check_host(const void* address, std::size_t bytes, Access kind);
   void report_deadlock();
   void start_shared();
   [[nodiscard]] std::string name_of(unsigned thread, std::uint64_t block) const;
 
+  const Memory& device_ = DeviceMemory::instance().bytes();
   Memory shared_;
   Checker checker_;
   AccessCounter counter_;
   const Launch* launch_ = nullptr;
   std::string finding_;
   std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  std::vector<Dim3> positions_;  ///< of the threads of a block
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_fibers_;
   std::uint64_t block_index_ = 0;
@@ -137,6 +154,13 @@ class Machine {
   std::size_t statics_end_ = 0;
   std::mt19937_64 random_;
 };
+
+/// The machine's values for the running thread. Kernels get them by value, because the compiler
+/// instruments an access to the machine.
+[[nodiscard]] Dim3 thread_index();
+[[nodiscard]] Dim3 block_index();
+[[nodiscard]] Dim3 block_size();
+[[nodiscard]] Dim3 grid_size();
 
 /// One access by a kernel, not optimised by a compiler.
 void load(void* to, const void* from, std::size_t bytes);

@@ -33,12 +33,18 @@ Memory::Memory(std::size_t bytes)
     : size_(bytes),
       data_(reserve<std::byte>(bytes)),
       states_(reserve<ByteState>(bytes)),
-      touches_(reserve<Touch>(bytes)) {}
+      lines_(reserve<Line>(bytes / 8)),
+      fourths_(reserve<Touch>(bytes / 8)),
+      seconds_(reserve<Touch>(bytes / 4)),
+      odd_(reserve<Touch>(bytes / 2)) {}
 
 Memory::~Memory() {
   munmap(data_, size_);
   munmap(states_, size_ * sizeof(ByteState));
-  munmap(touches_, size_ * sizeof(Touch));
+  munmap(lines_, size_ / 8 * sizeof(Line));
+  munmap(fourths_, size_ / 8 * sizeof(Touch));
+  munmap(seconds_, size_ / 4 * sizeof(Touch));
+  munmap(odd_, size_ / 2 * sizeof(Touch));
 }
 
 void Memory::set(std::size_t offset, std::size_t bytes, ByteState state) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -16,21 +17,30 @@ enum class ByteState : std::uint8_t {
   freed,
 };
 
-/// Last accesses of a byte within one launch. A `run` identifies a block of a launch by counting
-/// all blocks that were ever run. 0: none.
+/// Last accesses of some bytes within one launch. A `run` identifies a block of a launch by
+/// counting all blocks that were ever run. 0: none.
 struct Touch {
   std::uint32_t writer_run = 0, writer_clock = 0;
   std::uint32_t reader_run = 0, reader_clock = 0;
   std::uint32_t reader_lanes = 0;  ///< lanes of its warp
   std::uint16_t writer = 0;        ///< thread of its block
   std::uint8_t reader_warp = 0;
-  bool many_warps = false;   ///< read by several warps; reader_clock counts barriers
-  bool many_blocks = false;  ///< read by several blocks
-  bool is_atomic = false;    ///< the last write was atomic
-  bool operator==(const Touch&) const = default;
+  bool many_warps : 1 = false;   ///< read by several warps; reader_clock counts barriers
+  bool many_blocks : 1 = false;  ///< read by several blocks
+  bool is_atomic : 1 = false;    ///< the last write was atomic
 };
 
-/// Address space with a state and a Touch per byte. Uses memory only for accessed parts.
+/// Eight bytes at a multiple of eight. A number is accessed as a whole, so that one touch describes
+/// all its bytes.
+struct Line {
+  static constexpr std::size_t kBytes = 8;
+
+  std::uint32_t run = 0;   ///< run of the last access to any of the bytes
+  std::uint32_t unit = 0;  ///< bytes described by one touch, that of the first: 1, 2, 4 or 8
+  Touch touch;             ///< of the first bytes
+};
+
+/// Address space with a state and a touch per byte. Uses memory only for accessed parts.
 class Memory {
  public:
   explicit Memory(std::size_t bytes);
@@ -45,17 +55,42 @@ class Memory {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_);
   }
   [[nodiscard]] ByteState& state(std::size_t offset) const { return states_[offset]; }
-  [[nodiscard]] Touch& touch(std::size_t offset) const { return touches_[offset]; }
+  [[nodiscard]] Line& line(std::size_t offset) const { return lines_[offset / Line::kBytes]; }
+  /// The touch of this byte and the others of its unit, of which it is the first.
+  [[nodiscard]] Touch& touch(std::size_t offset) const {
+    if (offset % 8 == 0) return lines_[offset / 8].touch;
+    if (offset % 4 == 0) return fourths_[offset / 8];
+    return offset % 2 == 0 ? seconds_[offset / 4] : odd_[offset / 2];
+  }
 
   void set(std::size_t offset, std::size_t bytes, ByteState state) const;
   /// The first byte of the range in another state; `bytes` if there is none.
   [[nodiscard]] std::size_t first_not(ByteState state, std::size_t offset, std::size_t bytes) const;
+  /// True if all bytes of the range are valid; for the sizes of numbers one comparison.
+  [[nodiscard]] bool is_valid(std::size_t offset, std::size_t bytes) const {
+    if (bytes == 4) return are_valid<std::uint32_t>(offset);
+    if (bytes == 8) return are_valid<std::uint64_t>(offset);
+    if (bytes == 2) return are_valid<std::uint16_t>(offset);
+    if (bytes == 16)
+      return are_valid<std::uint64_t>(offset) && are_valid<std::uint64_t>(offset + 8);
+    return first_not(ByteState::valid, offset, bytes) == bytes;
+  }
 
  private:
+  template <class Word>
+  [[nodiscard]] bool are_valid(std::size_t offset) const {
+    constexpr Word kValid = Word(~Word{0}) / 0xff * static_cast<Word>(ByteState::valid);
+    Word states;
+    std::memcpy(&states, states_ + offset, sizeof states);
+    return states == kValid;
+  }
+
   std::size_t size_;
   std::byte* data_;
   ByteState* states_;
-  Touch* touches_;
+  // Touches of bytes that are seldom the first of a unit lie apart, so that fewer pages are in use.
+  Line* lines_;
+  Touch *fourths_, *seconds_, *odd_;
 };
 
 /// The memory of all fake devices. Allocations are separated by gaps; freed memory contains 0xDD
@@ -66,6 +101,10 @@ class DeviceMemory {
 
   [[nodiscard]] const Memory& bytes() const { return memory_; }
   [[nodiscard]] int device_of(const void* address) const;
+  /// True if this byte of bytes() belongs to the device.
+  [[nodiscard]] static bool is_of(int device, std::size_t offset) {
+    return offset / kPerDevice == static_cast<std::size_t>(device);
+  }
   /// Null if the device has too little memory left.
   [[nodiscard]] void* allocate(std::size_t bytes, int device);
   /// Returns false if no allocation starts there.

@@ -17,6 +17,9 @@ class Order {
  public:
   void start_block(unsigned threads) {
     threads_.assign(threads, {});
+    if (has_seen_) seen_.assign(seen_.size(), {});
+    if (seen_.size() < threads) seen_.resize(threads);
+    has_seen_ = false;
     barriers_ = 0;
   }
 
@@ -30,13 +33,14 @@ class Order {
   void warp_barrier(unsigned warp, std::uint32_t mask) {
     std::array<std::uint32_t, kWarpSize> all{};
     const unsigned first = warp * kWarpSize;
+    has_seen_ = true;
     for_lanes(mask, [&](unsigned lane) {
-      Thread& thread = threads_[first + lane];
-      for (unsigned i = 0; i < kWarpSize; ++i) all[i] = std::max(all[i], thread.seen[i]);
-      all[lane] = std::max(all[lane], thread.clock);
+      const auto& seen = seen_[first + lane];
+      for (unsigned i = 0; i < kWarpSize; ++i) all[i] = std::max(all[i], seen[i]);
+      all[lane] = std::max(all[lane], threads_[first + lane].clock);
     });
     for_lanes(mask, [&](unsigned lane) {
-      threads_[first + lane].seen = all;
+      seen_[first + lane] = all;
       ++threads_[first + lane].clock;
     });
   }
@@ -48,7 +52,7 @@ class Order {
   [[nodiscard]] bool is_after(unsigned thread, unsigned other, std::uint32_t clock) const {
     if (thread == other || clock <= threads_[other].at_barrier) return true;
     if (thread / kWarpSize != other / kWarpSize) return false;
-    return clock <= threads_[thread].seen[other % kWarpSize];
+    return clock <= seen_[thread][other % kWarpSize];
   }
 
   template <class Do>
@@ -59,9 +63,12 @@ class Order {
  private:
   struct Thread {
     std::uint32_t clock = 1, at_barrier = 0;
-    std::array<std::uint32_t, kWarpSize> seen{};
   };
   std::vector<Thread> threads_;
+  /// By thread: the clock of each lane of its warp at their last common barrier. Only barriers of
+  /// warps fill it.
+  std::vector<std::array<std::uint32_t, kWarpSize>> seen_;
+  bool has_seen_ = false;  ///< since the block's start
   std::uint32_t barriers_ = 0;
 };
 

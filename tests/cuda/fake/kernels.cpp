@@ -12,12 +12,20 @@
 namespace fovea::fake {
 namespace {
 
-std::string name_of(const void* function) {
+/// The dynamic linker searches all names of the program, one after another.
+std::string find_name(const void* function) {
   Dl_info info;
   if (dladdr(function, &info) == 0 || info.dli_sname == nullptr) return "?";
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, nullptr), std::free);
   return name ? name.get() : info.dli_sname;
+}
+
+const std::string& name_of(const void* function) {
+  static auto& names = *new std::map<const void*, std::string>;
+  const auto [found, is_new] = names.try_emplace(function);
+  if (is_new) found->second = find_name(function);
+  return found->second;
 }
 
 }  // namespace
