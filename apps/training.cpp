@@ -53,7 +53,10 @@ ResolvedRun resolve_together(const std::vector<Setting>& flags, const RunDefault
   const std::string settings = broadcast(processes, to_json(all_fields(run.config)));
   run.state = broadcast(processes, run.state.string());
   run.recipes_batch = broadcast(processes, run.recipes_batch ? "yes" : "") == "yes";
-  if (!processes.is_first()) apply_json(all_fields(run.config), settings, "process 0");
+  if (!processes.is_first()) {
+    apply_json(all_fields(run.config), settings, "process 0");
+    run.start.config = run.config;  // what it differs from is for the first process to print
+  }
   return run;
 }
 

@@ -121,8 +121,8 @@ def errors(checks):
     checks.error("more processes than shards", 3, ["--shards", "2"], "got 2 for 3 processes", 2)
     checks.error("shards that are no power of two", 2, ["--shards", "6"], "power of two", 2)
     checks.error("fewer images than shards", 2, ["--batch-size", "4"], "--shards", 2)
-    checks.error("an unknown flag", 2, ["--epoch", "3"], "--epochs", 2)
-    checks.error("no such data", 2, ["--data-dir", "nowhere"], "nowhere", 1)
+    checks.error("an unknown flag", 2, ["--epoch", "3"], "did you mean epochs", 2)
+    checks.error("no such data", 2, ["--dataset", "cifar10", "--data-dir", "nowhere"], "nowhere", 1)
 
 
 def no_mpi(build):
