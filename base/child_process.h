@@ -19,7 +19,9 @@ class ChildProcess {
 
   /// Forks, and calls start() in the child; throws an Error with its message if it throws.
   /// `crashed` is the message of the Error if the child ends by itself. The child has no output and
-  /// ignores the terminal's signals; it ends with this object, or with its parent.
+  /// ignores the terminal's signals; it ends with this object, or with its parent. Other threads
+  /// may be running: glibc's allocator works in the child even so. (AddressSanitizer's of LLVM 14
+  /// does not if one of them allocates at that moment.)
   ChildProcess(std::string crashed, const std::function<Answer()>& start);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

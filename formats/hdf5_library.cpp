@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "formats/numpy/layout.h"
 
@@ -175,28 +176,30 @@ StoredEntry Hdf5Library::entry(const std::string& name) const {
   return state_->entry(name, state_->open(name));
 }
 
-std::string Hdf5Library::rows(const std::string& name, std::int64_t first,
-                              std::int64_t count) const {
+Hdf5Library::Rows Hdf5Library::rows(const std::string& name, std::int64_t first,
+                                    std::int64_t count) const {
+  const std::string where = state_->where(name);
   const Handle array = state_->open(name);
-  const StoredEntry whole = state_->entry(name, array);
-  std::vector<hsize_t> start(static_cast<std::size_t>(whole.shape.rank())), size;
-  for (const std::int64_t s : whole.shape) size.push_back(static_cast<hsize_t>(s));
+  Rows rows{state_->entry(name, array), {}};
+  Shape& shape = rows.entry.shape;
+  check(first >= 0 && count >= 1 && first <= shape[0] - count, where, ": got rows ", first, " to ",
+        first + count, " of shape ", shape);
+  shape[0] = count;
+  const std::uint64_t bytes = NumpyLayout{rows.entry.type, shape}.bytes();
+  check(bytes <= kMaxFileBytes, where, ": ", count, " rows have ", bytes, " bytes, the limit is ",
+        kMaxFileBytes);
+  rows.values.resize(bytes);
+  std::vector<hsize_t> start(static_cast<std::size_t>(shape.rank())), size;
   start[0] = static_cast<hsize_t>(first);
-  size[0] = static_cast<hsize_t>(count);
-  std::size_t bytes = size_of(whole.type);
-  for (const hsize_t s : size) bytes *= s;
-  std::string values(bytes, '\0');
+  for (const std::int64_t s : shape) size.push_back(static_cast<hsize_t>(s));
   const Handle in_file(H5Dget_space(array), H5Sclose);
-  const Handle in_memory(H5Screate_simple(whole.shape.rank(), size.data(), nullptr), H5Sclose);
-  const bool ok =
-      H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr) >=
-          0 &&
-      H5Dread(array, memory_type(whole.type), in_memory, in_file, H5P_DEFAULT, values.data()) >= 0;
-  if (!ok) {
-    fail(state_->where(name), ": rows ", first, " to ", first + count,
-         " cannot be read: ", reason());
-  }
-  return values;
+  const Handle in_memory(H5Screate_simple(shape.rank(), size.data(), nullptr), H5Sclose);
+  const bool ok = H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), nullptr, size.data(),
+                                      nullptr) >= 0 &&
+                  H5Dread(array, memory_type(rows.entry.type), in_memory, in_file, H5P_DEFAULT,
+                          rows.values.data()) >= 0;
+  if (!ok) fail(where, ": rows ", first, " to ", first + count, " cannot be read: ", reason());
+  return rows;
 }
 
 }  // namespace fovea

@@ -24,9 +24,11 @@ class Hdf5Library {
   /// Whether there is something of that name in the file, not a link to another one.
   [[nodiscard]] bool has(const std::string& name) const;
   [[nodiscard]] StoredEntry entry(const std::string& name) const;
-  /// The bytes of rows that exist, in the entry's type.
-  [[nodiscard]] std::string rows(const std::string& name, std::int64_t first,
-                                 std::int64_t count) const;
+  struct Rows {
+    StoredEntry entry;  ///< type, and shape of the rows
+    std::string values;
+  };
+  [[nodiscard]] Rows rows(const std::string& name, std::int64_t first, std::int64_t count) const;
 
  private:
   struct State;

@@ -86,7 +86,7 @@ TEST_CASE("folders that are numbers below the count are labels, where names do n
   CHECK(contains(matched(unnamed(2), {"0", "2"}), "by order"));
 }
 
-TEST_CASE("where a side has no names, classes are taken in their order, and that is said") {
+TEST_CASE("where a side has no names, classes are taken in their order, and this is reported") {
   CHECK(matched(unnamed(3), {"apple", "leaf", "sea"}) == "0 1 2 by order");
   CHECK(matched({3, numbers(3)}, {"apple", "leaf", "sea"}) == "0 1 2 by order");
   CHECK(noticed(unnamed(3), {"apple", "leaf", "sea"}) ==

@@ -1,5 +1,5 @@
-// Fuzzes the reader of HDF5 files: any bytes give numbers or an Error, also where libhdf5 crashes in
-// the child process. libhdf5 opens files by their real path, so each input is a file in memory
+// Fuzzes the reader of HDF5 files: any bytes give numbers or an Error, also where libhdf5 crashes
+// in the child process. libhdf5 opens files by their real path, so each input is a file in memory
 // (/dev/shm).
 #include <unistd.h>
 

@@ -160,7 +160,7 @@ TEST_CASE("a folder of timm's says the grid and is resized as timm does") {
   CHECK(origin_of({}, folder / "model.safetensors").config.empty());
 }
 
-TEST_CASE("where nothing says the grid, a square is taken and that is said") {
+TEST_CASE("where nothing says the grid, a square is taken and reported") {
   const auto wide = tiny({2, 8}, 1);
   const auto model = tiny({4, 4}, 2), oblong = tiny({8, 2}, 2);
   const LoadReport report = load_state(*model, state_of(*wide));
@@ -219,7 +219,7 @@ TEST_CASE("both tables of an autoencoder go by its grid, learned or computed") {
   }
 }
 
-TEST_CASE("a computed table is computed for the model's grid, and that is said") {
+TEST_CASE("a computed table is computed for the model's grid, and this is reported") {
   const json sincos{{"pos_embed", "sincos"}};
   const auto wide = tiny({2, 8}, 1, sincos), model = tiny({4, 4}, 2, sincos);
   const std::vector<double> own = values(*model);

@@ -19,6 +19,7 @@ import tempfile
 
 from hostile_files import HOSTILE, HOSTILE_INDEX, HOSTILE_TORCH, safetensors, torch_tensor, torch_zip
 from latent_files import latents_file
+from rejected_flags import OWN_FLAGS
 from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
@@ -68,57 +69,6 @@ def train(program, *flags):
     # It looks at all boxes of a data set before the first step.
     few = ["--fraction", "0.001"] if program == "train_detection" and "--dataset" not in flags else []
     return [program, "--max-steps", "1", *tiny_model(program), "--batch-size", "8", "--workers", "0", *few, *flags]
-
-
-# What the models of the other program are answered with, and what labels and masks need.
-OWN_FLAGS = {
-    "train_cifar": [(["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--mixup", "2e400"], "mixup"),
-                    (["--model", "vit_tinny_patch4_32"], "vit_tiny"), (["--mask-ratio", "0.5"], "mask")],
-    "train_mae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                  (["--model", "mae_vit_tinny_patch8_32"], "mae_vit_tiny"), (["--smoothing", "0.1"], "--smoothing"),
-                  (["--linear-probe"], "--linear-probe"), (["--mask-ratio", "1"], "hides 16 of 16"),
-                  (["--mask-ratio", "0"], "hides 0 of 16"), (["--mask-ratio", "nan"], "mask"),
-                  (["--mask-ratio", "-0.5"], "mask_ratio"), (["--norm-pix-loss=maybe"], "norm"),
-                  (["--decoder-embed-dim", "9"], "decoder"), (["--decoder-num-heads", "3"], "decoder"),
-                  (["--decoder-depth", "-1"], "decoder_depth"), (["--pos-embed", "none"], "sincos or learned"),
-                  (["--train-img-sizes", "16,32"], "--train-img-sizes"), (["--img-size", "8"], "single patch")],
-    "train_vae": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                  (["--model", "vae_f9"], "did you mean vae_f"), (["--mask-ratio", "0.5"], "mask"),
-                  (["--kl-weight", "-1"], "kl-weight"), (["--kl-weight", "nan"], "kl-weight"),
-                  (["--block-out-channels", "4,x"], "block-out-channels"),
-                  (["--block-out-channels", "4,5"], "norm_num_groups"), (["--block-out-channels="], ""),
-                  (["--block-out-channels", "8,8,8,8,8,8,8,8,8"], "1 to 8"),
-                  (["--norm-num-groups", "3"], "norm_num_groups"), (["--latent-channels", "0"], "latent_channels"),
-                  (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
-                  (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
-                  (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
-    "train_diffusion": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                        (["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--model", "dit_q_2"], "dit_q_2"),
-                        (["--std", "0.25,0.25,0.25"], "pixels in [-1, 1]"), (["--diffusion-steps", "20"], "more than 20"),
-                        (["--diffusion-steps", "0"], "--diffusion-steps"), (["--noise-schedule", "cosine"], "squaredcos"),
-                        (["--num-sampling-steps", "1001"], "got 1001"), (["--num-sampling-steps", "ddim300"], "stride"),
-                        (["--num-sampling-steps", "x"], "ddim50"), (["--num-sampling-steps", ""], "num-sampling-steps"),
-                        (["--sampler", "euler"], "ddpm"), (["--eta", "2"], "--eta"), (["--cfg-scale", "nan"], "cfg-scale"),
-                        (["--cfg-channels", "0"], "all"), (["--class-dropout-prob", "2"], "class_dropout_prob"),
-                        (["--class-dropout-prob", "0"], "--cfg-scale 1"), (["--model", "dit_s_2"], "RGB")],
-    "train_depth": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                    (["--model", "depth_pit_smal_48x64"], "depth_pit_small_48x64?"), (["--mask-ratio", "0.5"], "mask"),
-                    (["--model", "depth_pervit_tiny_32"], "the encoder is a"), (["--loss", "l2"], "l1 scale_invariant"),
-                    (["--protocol", "egen"], "full, eigen"), (["--protocol", "least=5+most=2"], "least < most"),
-                    (["--protocol", "raw"], "no raw depth"), (["--dataset", "builtin"], "have no depth"),
-                    (["--peg-padding", "none", "--peg-positions", "0"], "a token for each patch"),
-                    (["--img-size", "20x32"], "not divisible by patch_size 8"), (["--global-pool", "avg"], "global")],
-    "train_detection": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
-                        (["--model", "detr_resnet51"], "did you mean detr_resnet50"), (["--mask-ratio", "0.5"], "mask"),
-                        (["--crop-mode", "center"], "the whole image"), (["--crop-mode", "squash"], "--crop-pct"),
-                        (["--pad-multiple", "-1"], "pad-multiple"), (["--pad-multiple", "0"], "size"),
-                        (["--threshold", "2"], "threshold"), (["--num-queries", "0"], "num_queries"),
-                        (["--encoder-pos", "cosine"], "sine none peg"), (["--enc-layers", "-1"], "enc_layers"),
-                        (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "resnet51"),
-                        (["--peg-positions", "9", "--encoder-pos", "peg"], "peg_positions"),
-                        (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "embed_dim"),
-                        (["--lr-scale", "back=0.1,"], "--lr-scale"), (["--lr-scale", "neck=0.1"], "neck")],
-}
 
 
 def cifar_cases(cases, program, folder):

@@ -51,7 +51,7 @@ TensorMap save_run(const std::filesystem::path& file, const TrainConfig& config,
   return state_of(*model);
 }
 
-/// What a run on images of such classes starts with, and what is said.
+/// The weights that a run on images of these classes starts with, and its notices.
 struct Started {
   TensorMap weights;
   std::string notices;
@@ -154,7 +154,7 @@ TEST_CASE("only rows of classes move: not boxes, noise, or the last row of no cl
   }
 }
 
-TEST_CASE("a head whose classes have no names is kept, and that is said") {
+TEST_CASE("a head whose classes have no names is kept, and a notice reports it") {
   const TemporaryFolder folder;
   const std::string file = (folder / "run.safetensors").string();
   TrainConfig config = plain_config();
