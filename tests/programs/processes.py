@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 from same_bits import RUNS
 from tiny_training import PROGRAMS, program_of, tiny_model
@@ -117,6 +118,62 @@ def each_task(checks):
         checks.same(program, program, [*tiny_model(program), *BESIDE[program]], counts.get(program, [[3]]))
 
 
+def mpich(checks):
+    """The same bits where MPICH carries the messages."""
+    if shutil.which("mpirun.mpich") is None or not (checks.build / "train_cifar_mpich").exists():
+        return print("skipped: there is no MPICH, or the programs have no other MPI")
+    flags = [*tiny_model("train_cifar"), *BESIDE["train_cifar"]]
+    expected = outcome(checks.folder / "train_cifar-on-1")
+    others = Checks(checks.build, checks.folder, ["mpirun.mpich"])
+    for number in [2, 3]:
+        got = others.train(f"mpich on {number}", [number], "train_cifar_mpich", flags, [6])
+        checks.report(f"MPICH on {number} processes", got if isinstance(got, str) else difference(got, expected))
+
+
+def evaluation(checks):
+    """Predictions, tables and logits of 1,003 pictures."""
+    weights = checks.folder / "train_cifar-on-1" / "last.safetensors"
+    random = Random(7)
+    for name, images in [(f"data_batch_{i}.bin", 10) for i in range(1, 6)] + [("test_batch.bin", 1003)]:
+        records = [bytes([i % 10]) + random.randbytes(3072) for i in range(images)]
+        (checks.folder / name).write_bytes(b"".join(records))
+
+    def evaluated(number):
+        folder = checks.folder / f"evaluated-{number}"
+        done = checks.run(number, "evaluate", [str(weights), "--dataset", "cifar10", "--data-dir",
+                                               str(checks.folder), "--output", str(folder), "--json", str(folder / "table.json"),
+                                               "--logits", str(folder / "logits.safetensors"), "--batch-size", "32"])
+        if done.returncode != 0:
+            return {"error": done.stderr.strip()[-300:]}
+        return {path.name: without_times(path) for path in folder.iterdir()}
+
+    expected = evaluated(1)
+    checks.report("evaluation of 1,003 pictures on 1 process", expected.get("error", ""))
+    for number in [2, 3, 4]:
+        checks.report(f"evaluation on {number} processes", difference(evaluated(number), expected))
+
+
+def without_times(path):
+    if path.suffix != ".json":
+        return path.read_bytes()
+    lines = path.read_text().splitlines()
+    return [line for line in lines if '"img_s"' not in line and '"seconds"' not in line]
+
+
+def engines_sum(checks):
+    """--shards 0: equal to rounding, and the way for a run of one shard to more processes."""
+    flags = [*tiny_model("train_cifar"), "--shards", "0"]
+    one, two = (checks.train(f"one shard a process on {n}", [n], "train_cifar", flags, [6]) for n in (1, 2))
+    if isinstance(one, str) or isinstance(two, str):
+        return checks.report("--shards 0", f"{one}; {two}")
+    losses = [[step["loss"] for step in run["steps"]] for run in (one, two)]
+    apart = max(abs(a - b) / a for a, b in zip(*losses))
+    checks.report("--shards 0 on 2 processes", "" if apart < 1e-4 else f"losses differ by {apart:.1e}")
+    output = str(checks.folder / "one-shard-a-process-on-1")
+    done = checks.run(2, "train_cifar", [*COMMON, *flags, "--max-steps", "9", "--output", output, "--resume", "auto"])
+    checks.report("--shards 0 continues on more processes", "" if done.returncode == 0 else done.stderr)
+
+
 def errors(checks):
     checks.error("more processes than shards", 3, ["--shards", "2"], "got 2 for 3 processes", 2)
     checks.error("shards that are no power of two", 2, ["--shards", "6"], "power of two", 2)
@@ -147,6 +204,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(build, pathlib.Path(folder), shlex.split(args.mpirun))
         (all_families if args.all else each_task)(checks)
+        mpich(checks)
+        evaluation(checks)
+        engines_sum(checks)
         errors(checks)
     print(f"\n{checks.failed} failed")
     return 1 if checks.failed else 0

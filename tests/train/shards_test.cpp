@@ -48,8 +48,10 @@ TEST_CASE("running statistics have the same bits on any number of processes") {
   TrainConfig config = tiny_config();
   config.model.name = "pervit_tiny_32";
   config.model.settings = {};
-  for (const auto& [key, value] : std::map<std::string, std::string>{
-           {"emb_dims", "12,16"}, {"depths", "1,1"}, {"convstem_dims", "3,8,12"}, {"num_heads", "2"}})
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"emb_dims", "12,16"},
+                                                                     {"depths", "1,1"},
+                                                                     {"convstem_dims", "3,8,12"},
+                                                                     {"num_heads", "2"}})
     config.model.settings[key] = value;
   check_processes(config);
 }
