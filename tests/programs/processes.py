@@ -55,23 +55,23 @@ class Checks:
         print(f"{'FAIL' if problem else 'ok':4} {name}{': ' if problem else ''}{problem}", flush=True)
         self.failed += bool(problem)
 
-    def train(self, name, processes, program, flags, steps):
-        """What a run leaves behind, or the error that ended it."""
+    def train(self, name, processes, program, flags, steps, zero=()):
+        """What a run leaves behind, or the error that ended it. zero: on which numbers the optimizer is sharded."""
         output = self.folder / name.replace(" ", "-")
         for number, count in zip(processes, steps):
             done = self.run(number, program, [*COMMON, *flags, "--max-steps", str(count), "--output", str(output),
-                                              "--resume", "auto"])
+                                              "--resume", "auto", "--zero", str(int(number in zero))])
             if done.returncode != 0:
                 return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
         return outcome(output)
 
-    def same(self, name, program, flags, all_processes):
+    def same(self, name, program, flags, all_processes, zero=()):
         expected = self.train(f"{name} on 1", [1], program, flags, [6])
         if isinstance(expected, str):
             return self.report(f"{name} on 1 process", expected)
         for processes in all_processes:
-            got = self.train(f"{name} on {processes}", processes, program, flags, [3, 6][-len(processes):])
-            count = ", then ".join(map(str, processes))
+            got = self.train(f"{name} on {processes} {zero}", processes, program, flags, [3, 6][-len(processes):], zero)
+            count = ", then ".join(f"{n} (sharded optimizer)" if n in zero else str(n) for n in processes)
             self.report(f"{name} on {count} processes", got if isinstance(got, str) else difference(got, expected))
 
     def error(self, name, processes, flags, word, code):
@@ -110,12 +110,16 @@ def all_families(checks):
     for name, flags in RUNS.items():
         rest = [f for f in flags if f != "--batch-size" and f != "4"] if "pervit" in name else flags
         checks.same(name, program_of(flags), rest, [[2], [3], [4], [5], [8], [4, 2], [4, 3], [4, 8]])
+        checks.same(name, program_of(flags), rest, [[2], [3], [4, 8]], zero=[2, 3, 4])
 
 
 def each_task(checks):
     counts = {"train_cifar": [[2], [4, 3]], "train_vae": [[3, 1]]}
     for program in PROGRAMS:
-        checks.same(program, program, [*tiny_model(program), *BESIDE[program]], counts.get(program, [[3]]))
+        flags = [*tiny_model(program), *BESIDE[program]]
+        checks.same(program, program, flags, counts.get(program, [[3]]))
+        if program in ("train_cifar", "train_depth"):
+            checks.same(program, program, flags, [[2, 3]], zero=[2])
 
 
 def mpich(checks):
