@@ -47,9 +47,18 @@ class Checks:
         launcher = [*self.mpirun, "-n", str(processes)] if processes > 1 else []
         return [*launcher, str(self.build / program), *flags]
 
+    @staticmethod
+    def environment():
+        return {**os.environ, **ENVIRONMENT}
+
+    @staticmethod
+    def flags(flags, output, steps, zero=0):
+        """Of a run or its continuation."""
+        return [*COMMON, *flags, "--max-steps", str(steps), "--output", str(output), "--resume", "auto", "--zero", str(zero)]
+
     def run(self, processes, program, flags):
         return subprocess.run(self.command(processes, program, flags), capture_output=True, text=True, timeout=300,
-                              env={**os.environ, **ENVIRONMENT})
+                              env=self.environment())
 
     def report(self, name, problem):
         print(f"{'FAIL' if problem else 'ok':4} {name}{': ' if problem else ''}{problem}", flush=True)
@@ -59,8 +68,7 @@ class Checks:
         """What a run leaves behind, or the error that ended it. zero: on which numbers the optimizer is sharded."""
         output = self.folder / name.replace(" ", "-")
         for number, count in zip(processes, steps):
-            done = self.run(number, program, [*COMMON, *flags, "--max-steps", str(count), "--output", str(output),
-                                              "--resume", "auto", "--zero", str(int(number in zero))])
+            done = self.run(number, program, self.flags(flags, output, count, int(number in zero)))
             if done.returncode != 0:
                 return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
         return outcome(output)
@@ -88,13 +96,25 @@ class Checks:
         self.report(name, problem)
 
 
-def outcome(folder):
-    """Tensors, progress and log of a run, without times."""
+def state_of(folder):
+    """Header and tensors' bytes of a run's state."""
     raw = (folder / "state.safetensors").read_bytes()
     length, = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8:8 + length])
+    return json.loads(raw[8:8 + length]), raw[8 + length:]
+
+
+def saved_step(folder):
+    """The step of a run's state, 0 without one."""
+    if not (folder / "state.safetensors").exists():
+        return 0
+    return json.loads(state_of(folder)[0]["__metadata__"]["progress"])["step"]
+
+
+def outcome(folder):
+    """Tensors, progress and log of a run, without times."""
+    header, tensors = state_of(folder)
     progress = json.loads(header.pop("__metadata__")["progress"])
-    found = {name: raw[8 + length:][slice(*entry["data_offsets"])] for name, entry in header.items()}
+    found = {name: tensors[slice(*entry["data_offsets"])] for name, entry in header.items()}
     found["progress"] = {key: value for key, value in progress.items() if "seconds" not in key}
     steps = map(json.loads, (folder / "steps.jsonl").read_text().splitlines())
     found["steps"] = [{k: v for k, v in step.items() if not k.endswith("_s") and k != "mfu"} for step in steps]
