@@ -109,8 +109,9 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
 }
 
 /// Prints the plan for --plan. Exit code 1 if the batch does not fit.
-int show_plan(const TrainConfig& config, const Datasets& data, Console& console) {
-  const Plan plan = make_plan(config, data);
+int show_plan(const TrainConfig& config, const Datasets& data, Communicator& processes,
+              Console& console) {
+  const Plan plan = make_plan(config, data, processes);
   console.print("plan for " + config.model.name + " on " + config.data.name + "\n\n" +
                 plan_table(plan));
   check(plan.fits(), "--batch-size ", plan.batch_size, " does not fit in memory; ",
@@ -121,10 +122,11 @@ int show_plan(const TrainConfig& config, const Datasets& data, Console& console)
 }
 
 /// Chooses the batch size for --auto-batch. Messages are added to `notices`.
-void choose_batch_size(TrainConfig& config, const Datasets& data, Notices& notices) {
+void choose_batch_size(TrainConfig& config, const Datasets& data, Communicator& processes,
+                       Notices& notices) {
   const std::int64_t& batch_size = config.images.loader.batch_size;
   const std::int64_t wanted = batch_size;
-  fit_batch_size(config, data);
+  fit_batch_size(config, data, processes);
   if (batch_size == wanted) return;
   notices.add("--auto-batch: batch size ", batch_size, ", ", config.loop.grad_accum_steps,
               config.loop.grad_accum_steps == 1 ? " batch per step" : " batches per step");
@@ -223,11 +225,11 @@ int run_process(const TrainingProgram& program, const Together& together, int ar
   try {
     if (run.recipes_batch) fit_batch_to_images(config, *data.train, run.notices);
     if (config.request.auto_batch && run.state.empty())
-      choose_batch_size(config, data, run.notices);
+      choose_batch_size(config, data, processes, run.notices);
     check_batch_size(config, *data.train);
     if (!config.request.plan) return build_and_train(run, data, processes, console);
     print_notices();
-    return show_plan(config, data, console);
+    return show_plan(config, data, processes, console);
   } catch (const OutOfMemory& error) {
     fail(error.what(), ": ", what_fits(config, data));
   }

@@ -1,9 +1,6 @@
 // ./run bench: speed and memory of the standard workloads, or of any model with --model; with
 // --peer also of PyTorch, alternating repetition by repetition. Times are medians; the ceiling is
 // the fastest f32 GEMM of the run.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,12 +11,14 @@
 #include "apps/app.h"
 #include "apps/cli.h"
 #include "apps/named_model.h"
+#include "apps/together.h"
 #include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
+#include "bench/processes.h"
 #include "bench/workload.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
@@ -35,7 +34,7 @@ namespace {
 struct BenchOptions {
   std::string workload, model, classes, mode, precision, device = "cpu", json, memory_of;
   ModelSettings settings;
-  std::int64_t batch = 0, reps = 7, threads = 0, ceiling = 2048;
+  std::int64_t batch = 0, reps = 7, threads = 0, ceiling = 2048, processes = 1, shards = 1;
   bool peer = false, compile = false, one_process = false, turns = false;
 };
 
@@ -60,6 +59,11 @@ Fields fields_of(BenchOptions& o) {
       {"compile", group, &o.compile, "run the peer with torch.compile instead of eager"},
       {"peer-in-one-process", group, &o.one_process,
        "run the peer in one process for all rows: its allocator keeps the memory of earlier rows"},
+      {"processes", group, &o.processes,
+       "compare training in so many processes (mpirun) with one; all have --threads together, and "
+       "the peer is DistributedDataParallel",
+       1, 64},
+      {"shards", group, &o.shards, "internal: shards of --turns", 0, 64},
       {"json", group, &o.json, "write the rows to this file"},
       {"turns", group, &o.turns, "internal: run one repetition per line of standard input"},
       {"memory-of", group, &o.memory_of, "internal: print one workload's memory peak and exit"},
@@ -138,7 +142,7 @@ json spec_json(const WorkloadSpec& s) {
 }
 
 /// Our peak memory, measured in a fresh process of this program.
-double peak_of(const WorkloadSpec& spec, const char* self) {
+double peak_of(const WorkloadSpec& spec, const std::string& self) {
   const std::string command = shell_word(self) + " --memory-of " +
                               shell_word(json_text(spec_json(spec))) + " --threads " +
                               std::to_string(num_threads());
@@ -165,8 +169,7 @@ class Peer {
       : compile_(options.compile),
         one_process_(options.one_process),
         device_(parse_device(options.device)) {
-    const char* python = std::getenv("FOVEA_PEER_PYTHON");
-    python_ = python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
+    python_ = peer_python().string();
     process_.emplace(python_, kScript);
     const json info = process_->ask({{"cmd", "info"}});
     measure_products();
@@ -291,24 +294,22 @@ void print_row(const json& r) {
   std::fflush(stdout);
 }
 
-/// Runs one repetition per input line and answers with its seconds, so that bench/pairs.py can
-/// alternate between two builds.
-int take_turns(const BenchOptions& options) {
+/// Takes turns, so that bench/pairs.py can alternate between two builds.
+int take_turns(const BenchOptions& options, Communicator& processes) {
   const std::vector<WorkloadSpec> specs = chosen(options);
   if (specs.size() != 1) throw UsageError("bench: --turns expects one workload and mode");
-  Workload workload(specs.front());
-  for (int c = std::getchar(); c != EOF; c = std::getchar()) {
-    if (c != '\n') continue;
-    std::printf("%.9f\n", seconds_of(workload));
-    std::fflush(stdout);
-  }
-  return 0;
+  return take_turns(specs.front(), options.shards, processes);
 }
 
-int run_bench(const BenchOptions& options, const char* self) {
+int run_bench(const BenchOptions& options, Communicator& processes, const std::string& self) {
   if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
   if (!options.memory_of.empty()) return print_peak(options);
-  if (options.turns) return take_turns(options);
+  if (options.turns) return take_turns(options, processes);
+  if (options.processes > 1) {
+    const ProcessComparison how{options.processes, num_threads(), options.reps, options.peer};
+    compare_processes(chosen(options), how, self);
+    return 0;
+  }
   const Device device = parse_device(options.device);
   require_device(device);
   const std::vector<WorkloadSpec> specs = chosen(options);
@@ -337,7 +338,11 @@ int run_bench(const BenchOptions& options, const char* self) {
   return 0;
 }
 
-int run(int argc, char** argv) { return run_bench(parse(argc, argv), argv[0]); }
+int run(int argc, char** argv) {
+  return run_together(argc, argv, [&](const Together& together) {
+    return run_bench(parse(argc, argv), together.processes, argv[0]);
+  });
+}
 
 }  // namespace
 

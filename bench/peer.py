@@ -7,16 +7,18 @@ benchmark can alternate: the peer's repetition, ours, the peer's, ours.
   {"cmd": "gemm", "m": , "n": , "k": , "device": } -> {"gflops": }
   {"cmd": "setup", "workload": , "mode": "train"|"infer"|"decode"|"load", "precision": "f32"|"bf16", "batch": ,
    "threads": , "compile": bool, "device": , "folder": , "config": settings of a model that is not
-   a standard workload's}                       -> {"parameters": }, the trained ones, or
+   a standard workload's, "processes": of DistributedDataParallel, which share batch and threads}                       -> {"parameters": }, the trained ones, or
                                                    {"lacks": reason if there is no such model}
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
   {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus the memory
                                                    before the first, resident or device memory;
                                                    needs a fresh process
 """
+import contextlib
 import importlib
 import json
 import sys
+import tempfile
 import time
 
 import torch
@@ -197,6 +199,50 @@ class Workload:
         return loss
 
 
+def take_part(rank, command, address, pipe):
+    """One of the processes of DistributedDataParallel, on gloo: a step for each message of the pipe."""
+    count = command["processes"]
+    own = {**command, "batch": command["batch"] // count, "threads": max(1, command["threads"] // count), "processes": 1}
+    torch.distributed.init_process_group("gloo", init_method=f"file://{address}", rank=rank, world_size=count)
+    workload = Workload(own)
+    ddp = torch.nn.parallel.DistributedDataParallel(workload.subject.model)
+    labels = torch.randint(0, 10, (own["batch"],))
+    workload.subject.loss = lambda images: torch.nn.functional.cross_entropy(ddp(images), labels)
+    pipe.send(workload.parameters)
+    with contextlib.suppress(EOFError):  # the parent has ended
+        while pipe.recv():
+            workload.step()
+            pipe.send(None)
+
+
+class DistributedWorkload:
+    """A classifier's training step in several processes."""
+
+    def __init__(self, command):
+        self.device = torch.device("cpu")
+        self.folder = tempfile.TemporaryDirectory()
+        context = torch.multiprocessing.get_context("spawn")
+        self.pipes = []
+        for rank in range(command["processes"]):
+            here, there = context.Pipe()
+            context.Process(target=take_part, args=(rank, command, self.folder.name + "/meeting", there),
+                            daemon=True).start()
+            self.pipes.append(here)
+        self.parameters = [pipe.recv() for pipe in self.pipes][0]
+
+    def step(self):
+        for pipe in self.pipes:
+            pipe.send(True)
+        for pipe in self.pipes:
+            pipe.recv()
+
+
+def make_workload(command):
+    if command["mode"] == "load":
+        return LoaderWorkload(command)
+    return (DistributedWorkload if command.get("processes", 1) > 1 else Workload)(command)
+
+
 def info():
     import timm
     blas = [line.strip() for line in torch.__config__.show().splitlines()
@@ -244,7 +290,7 @@ def main():
             answer = {"gflops": gemm(command["m"], command["n"], command["k"], torch.device(command["device"]))}
         elif kind == "setup":
             try:
-                workload = LoaderWorkload(command) if command["mode"] == "load" else Workload(command)
+                workload = make_workload(command)
                 answer = {"parameters": workload.parameters}
             except Lacks as lacks:
                 answer = {"lacks": str(lacks)}

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bench/photographs.h"
 #include "data/augment/training_pipeline.h"
@@ -19,6 +20,7 @@
 #include "ops/ops.h"
 #include "optim/optimizer.h"
 #include "settings/config.h"
+#include "train/loop/shard_sums.h"
 #include "train/start/tasks.h"
 
 namespace fovea::bench {
@@ -174,6 +176,8 @@ struct Workload::State {
   std::unique_ptr<Model> model;
   std::unique_ptr<const Task> task;
   std::unique_ptr<Optimizer> optimizer;
+  Shards shards;
+  std::unique_ptr<ShardSums> sums;  ///< null with one shard
   std::shared_ptr<const Dataset> dataset;
   std::int64_t epoch = 0;
   Batch batch;     ///< on the device, except the task's random draws
@@ -181,11 +185,13 @@ struct Workload::State {
   Context context;
 
   void train();
+  void train_shard(std::int64_t shard);
   /// Multiply-adds for one image.
   [[nodiscard]] std::int64_t multiply_adds();
 };
 
-Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>()) {
+Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64_t shards)
+    : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.spec = spec;
   if (spec.mode == "load") {
@@ -194,7 +200,13 @@ Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>())
   }
   s.model = make_subject(spec);
   s.task = plain_task(*s.model);
-  s.batch = random_batch(s.model->info(), spec.batch).uploaded(spec.device);
+  const std::int64_t count = shards == 0 ? processes.size() : shards;
+  s.shards = shards_of(count, processes.rank(), processes.size());
+  if (count > 1) {
+    s.sums = std::make_unique<ShardSums>(s.model->store(), processes, s.shards,
+                                         shards == 0 ? Summing::engine : Summing::tree);
+  }
+  s.batch = random_batch(s.model->info(), spec.batch / count).uploaded(spec.device);
   s.context.training = spec.mode == "train";
   if (spec.mode == "decode") s.latents = random_latents(model_as<Vae>(*s.model), spec);
   if (spec.precision == "bf16") s.context.activations = DType::bf16;
@@ -206,12 +218,25 @@ Workload::~Workload() = default;
 void Workload::State::train() {
   if (!optimizer) optimizer = std::make_unique<Optimizer>(model->store(), OptimizerOptions{});
   model->store().zero_grad();
-  const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
-  const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
-  backward(task->loss(drawn, context).total);
-  model->finish_backward();
+  if (sums) sums->begin();
+  for (std::int64_t shard = shards.first; shard < shards.end; ++shard) train_shard(shard);
+  if (sums) sums->finish();
   optimizer->step(1e-4);
   ++context.step;
+}
+
+/// Forward and backward passes of a shard; the last one's gradients leave as they are completed.
+void Workload::State::train_shard(std::int64_t shard) {
+  const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
+  const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
+  {
+    std::optional<OnCompleteGradient> sending;
+    if (sums && shard + 1 == shards.end)
+      sending.emplace([this](const Tensor& parameter) { sums->complete(parameter); });
+    backward(task->loss(drawn, context).total);
+  }
+  model->finish_backward();
+  if (sums) sums->take(shard);
 }
 
 std::int64_t Workload::State::multiply_adds() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "engine/device.h"
 
 namespace fovea::bench {
@@ -27,7 +28,10 @@ struct WorkloadSpec {
 /// pictures.
 class Workload {
  public:
-  explicit Workload(const WorkloadSpec& spec);
+  /// Training may be shared by processes: each has its shards of the batch (0: one each, added up
+  /// by the engine).
+  explicit Workload(const WorkloadSpec& spec, Communicator& processes = alone(),
+                    std::int64_t shards = 1);
   ~Workload();
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;

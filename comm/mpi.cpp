@@ -94,16 +94,17 @@ class MpiWorld final : public Communicator {
   /// missing processes.
   void wait(std::vector<MPI_Request>& requests, std::span<const Incoming> in) const {
     const auto count = static_cast<int>(requests.size());
-    const auto end = std::chrono::steady_clock::now() + timeout_;
+    const auto start = std::chrono::steady_clock::now();
     for (std::int64_t polls = 0;; ++polls) {
       int done = 0;
       require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
       if (done != 0) return;
       if (polls < kEagerPolls) continue;
       check(!cancelled_, "MPI: this process has failed while it waited for others");
-      if (std::chrono::steady_clock::now() > end) complain(requests, in);
+      const auto waited = std::chrono::steady_clock::now() - start;
+      if (waited > timeout_) complain(requests, in);
       // The backward pass may need the core.
-      polls < kPolls ? std::this_thread::yield() : std::this_thread::sleep_for(kRest);
+      polls < kPolls ? std::this_thread::yield() : std::this_thread::sleep_for(rest_after(waited));
     }
   }
 
@@ -142,7 +143,14 @@ class MpiWorld final : public Communicator {
 
   static constexpr int kWaitingTag = 1;
   static constexpr std::int64_t kEagerPolls = 200, kPolls = 400;
-  static constexpr std::chrono::microseconds kRest{20};
+
+  /// A percent of the time waited so far, within limits.
+  static std::chrono::nanoseconds rest_after(std::chrono::nanoseconds waited) {
+    constexpr std::chrono::nanoseconds least = std::chrono::microseconds(20),
+                                       most = std::chrono::milliseconds(1);
+    return std::clamp(waited / 100, least, most);
+  }
+
   std::atomic<bool> cancelled_ = false;
   std::chrono::duration<double> timeout_ = std::chrono::minutes(10);
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;

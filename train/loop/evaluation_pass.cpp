@@ -74,7 +74,8 @@ EvaluationPass measure_range(const Model& model, const std::shared_ptr<const Dat
   return pass;
 }
 
-/// The bad images of all processes, in the order of ranks.
+}  // namespace
+
 std::vector<BrokenImage> all_bad_images(const std::vector<BrokenImage>& own,
                                         Communicator& processes) {
   std::string text;
@@ -90,6 +91,8 @@ std::vector<BrokenImage> all_bad_images(const std::vector<BrokenImage>& own,
   }
   return all;
 }
+
+namespace {
 
 /// The outcome over all processes.
 EvaluationPass combined(EvaluationPass pass, Communicator& processes) {

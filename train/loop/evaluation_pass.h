@@ -63,6 +63,10 @@ EvaluationPass evaluate_batches(
     const EvaluateOptions& options,
     const std::function<std::int64_t(const EvaluationBatch& batch)>& measure);
 
+/// The bad images of all processes, in the order of ranks.
+[[nodiscard]] std::vector<BrokenImage> all_bad_images(const std::vector<BrokenImage>& own,
+                                                      Communicator& processes);
+
 /// Number of rows of logits [B, K] on the CPU with a NaN or an infinity.
 [[nodiscard]] std::int64_t nonfinite_rows(const Tensor& logits);
 

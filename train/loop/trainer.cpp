@@ -200,7 +200,7 @@ bool Trainer::train_epoch() {
 }
 
 void Trainer::after_step() {
-  note_bad_images(loader_->take_bad_images());
+  note_training_images(loader_->take_bad_images());
   EpochPosition at = meter_.position(progress_, epochs_, steps_per_epoch());
   at.lr = lr_;
   observer_->step(at);
@@ -216,6 +216,20 @@ void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
   for (const BrokenImage& image : images)
     if (bad_images_.insert(image.message).second)
       observer_->notice("skipped a broken image: " + image.message);
+}
+
+/// Each loader counts its own part; here are those of all processes.
+void Trainer::note_training_images(const std::vector<BrokenImage>& own) {
+  Communicator& processes = *options_.processes;
+  if (!any(processes, !own.empty())) return;
+  const std::vector<BrokenImage> images = all_bad_images(own, processes);
+  note_bad_images(images);
+  for (const BrokenImage& image : images) bad_training_images_.insert(image.index);
+  const auto found = static_cast<double>(bad_training_images_.size());
+  const auto all = static_cast<double>(data_.train->size());
+  if (found <= options_.images.loader.bad_images.limit * all) return;
+  throw TooManyBadImages(text_of("training: ", found, " of ", all,
+                                 " images are broken, the last: ", images.back().message));
 }
 
 bool Trainer::must_stop() const {
@@ -292,7 +306,8 @@ void Trainer::log_interval() {
 
 /// A multiply-add counts as two FLOP; the backward pass costs twice the forward pass.
 void Trainer::set_peak_rate(double flops) {
-  meter_.set_peak_rate(flops, 3 * 2 * static_cast<double>(model_->multiply_adds()));
+  meter_.set_peak_rate(flops * options_.processes->size(),
+                       3 * 2 * static_cast<double>(model_->multiply_adds()));
 }
 
 Task::Evaluated Trainer::evaluate() {

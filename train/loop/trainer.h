@@ -104,8 +104,8 @@ class Trainer {
   [[nodiscard]] std::int64_t steps_per_epoch() const;
   [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< including the cool-down
 
-  /// Sets the peak rate for utilisation, in FLOP/s: the matrix multiplication rate measured on this
-  /// machine, see EpochMeter::set_peak_rate().
+  /// Sets the peak rate for utilisation, in FLOP/s: the matrix multiplication rate measured in one
+  /// process, see EpochMeter::set_peak_rate().
   void set_peak_rate(double flops);
 
  private:
@@ -115,6 +115,7 @@ class Trainer {
   bool finish_epoch();
   void after_step();
   void note_bad_images(const std::vector<BrokenImage>& images);
+  void note_training_images(const std::vector<BrokenImage>& own);
   /// Calls act() and adds the step and epoch to the message of an error.
   void naming_the_step(const std::function<void()>& act) const;
   /// Calls TrainStep::settle(); see naming_the_step().
@@ -148,7 +149,8 @@ class Trainer {
   std::string images_;  ///< ImageLists of data_, as stored in the run's state
   std::unique_ptr<Loader> loader_;
   ImageSize loader_size_{};
-  std::vector<Batch> only_batches_;   ///< --overfit-batch: this process's shards of the first
+  std::vector<Batch> only_batches_;  ///< --overfit-batch: this process's shards of the first
+  std::set<std::int64_t> bad_training_images_;  ///< indices
   std::set<std::string> bad_images_;  ///< messages about broken images, to report each once
   Progress progress_;
   EpochMeter meter_;

@@ -2,6 +2,8 @@
 #include "train/plan/memory_plan.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "base/system_memory.h"
@@ -18,14 +20,34 @@ constexpr std::int64_t kLeftToOthers = 16;
 
 std::int64_t bytes_of(const Tensor& t) { return t.defined() ? t.byte_count() : 0; }
 
-MemoryPlan measured(const TrainConfig& config, const Datasets& data) {
+MemoryPlan measured(const TrainConfig& config, const Datasets& data,
+                    const Communicator& processes = alone()) {
   Probe probe(config, data);
-  return plan_memory(probe);
+  return plan_memory(probe, processes);
+}
+
+/// Flat copies of the gradients, of one shard or of several added up, and the sum over all. With a
+/// sharded optimizer, a process keeps its part of moments and averages.
+void plan_processes(MemoryPlan& plan, const LoopOptions& options, const Communicator& processes) {
+  const std::int64_t size = processes.size();
+  plan.shards = options.shards == 0 ? size : options.shards;
+  if (plan.shards > 1) plan.sums = 2 * plan.gradients;
+  if (options.zero == 0) return;
+  plan.optimizer = (plan.optimizer + size - 1) / size;
+  plan.averages = (plan.averages + size - 1) / size;
+}
+
+/// The least of the processes' numbers.
+std::int64_t least_of(std::int64_t mine, Communicator& processes) {
+  const double own = static_cast<double>(mine);
+  for (const std::vector<double>& theirs : all_gather(processes, std::span(&own, 1)))
+    mine = std::min(mine, static_cast<std::int64_t>(theirs.front()));
+  return mine;
 }
 
 }  // namespace
 
-MemoryPlan plan_memory(Probe& probe) {
+MemoryPlan plan_memory(Probe& probe, const Communicator& processes) {
   MemoryPlan plan;
   for (const Parameter& p : probe.model().store().parameters()) {
     plan.weights += bytes_of(p.tensor);
@@ -41,6 +63,8 @@ MemoryPlan plan_memory(Probe& probe) {
       plan.averages += bytes_of(tensor);
   }
 
+  plan_processes(plan, probe.config().loop, processes);
+
   const std::int64_t unit = probe.task().batch_multiple;
   const std::int64_t few = unit * std::max<std::int64_t>(1, kFewImages / unit);
   const std::int64_t less = probe.peak_of(few), more = probe.peak_of(2 * few);
@@ -54,13 +78,14 @@ MemoryPlan plan_memory(Probe& probe) {
   return plan;
 }
 
-Room room_of(const TrainConfig& config) {
+Room room_of(const TrainConfig& config, const Communicator& processes) {
   const Device device = config.run.device;
   require_device(device);
   release_cached_memory(device);  // frees the memory of a failed run
   Room room;
   if (device.is_cpu()) room.program = resident_memory();
-  const std::int64_t free = free_memory(device);
+  const std::int64_t sharers = device.is_cpu() ? processes.local_size() : 1;
+  const std::int64_t free = free_memory(device) / sharers;
   const std::int64_t own = device.is_cpu() ? room.program : memory_stats(device).reserved_bytes;
   if (free > 0) room.available = free + own;
   if (device.is_cpu()) room.available -= room.available / kLeftToOthers;
@@ -69,7 +94,7 @@ Room room_of(const TrainConfig& config) {
 
 std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
   const std::int64_t each = std::max<std::int64_t>(1, per_image + loader_image);
-  return std::max<std::int64_t>(0, (available - total(0)) / each);
+  return std::max<std::int64_t>(0, (available - total(0)) / each) * shards;
 }
 
 std::string what_fits(const TrainConfig& config, const Datasets& data) {
@@ -92,14 +117,15 @@ std::string what_fits(const TrainConfig& config, const Datasets& data) {
          " fits at present: did another program use memory, or is --val-batch-size too large?";
 }
 
-void fit_batch_size(TrainConfig& config, const Datasets& data) {
-  const Room room = room_of(config);
-  if (room.available == 0) return;
-  MemoryPlan memory = measured(config, data);
+void fit_batch_size(TrainConfig& config, const Datasets& data, Communicator& processes) {
+  const Room room = room_of(config, processes);
+  if (least_of(room.available, processes) == 0) return;
+  MemoryPlan memory = measured(config, data, processes);
   memory.program = room.program;
   std::int64_t& batch_size = config.images.loader.batch_size;
-  const std::int64_t most = std::min(memory.largest_batch(room.available), batch_size);
-  const std::int64_t least = task_info(config).batch_multiple;
+  const std::int64_t fitting = least_of(memory.largest_batch(room.available), processes);
+  const std::int64_t most = std::min(fitting, batch_size);
+  const std::int64_t least = task_info(config).batch_multiple * memory.shards;
   for (std::int64_t size = most; size >= least; --size) {
     if (batch_size % size != 0 || size % least != 0) continue;
     config.loop.grad_accum_steps *= batch_size / size;

@@ -20,10 +20,9 @@ double since(Clock::time_point start) {
 }
 
 /// Times three steps on images of the data set after one warm-up step. Returns the median seconds
-/// per step and the time spent waiting for data. A step of many batches is extrapolated from two.
-std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
-  const std::int64_t all = probe.config().loop.grad_accum_steps,
-                     taken = std::min<std::int64_t>(all, 2);
+/// per step and the time spent waiting for data. A step of `all` batches is extrapolated from two.
+std::pair<double, double> time_steps(Probe& probe, Loader& loader, std::int64_t all) {
+  const std::int64_t taken = std::min<std::int64_t>(all, 2);
   const double times = static_cast<double>(all) / static_cast<double>(taken);
   std::array<double, 4> seconds{};
   double waited = 0;
@@ -38,8 +37,9 @@ std::pair<double, double> time_steps(Probe& probe, Loader& loader) {
   return {seconds[2], std::min(waited, seconds[2])};
 }
 
-/// Mean over the epochs, because their image sizes may differ.
-void measure_steps(Probe& probe, Plan& plan) {
+/// Mean over the epochs, because their image sizes may differ. A step has `batches` batches of the
+/// probe's size: a process's shards.
+void measure_steps(Probe& probe, std::int64_t batches, Plan& plan) {
   constexpr std::int64_t kMaxEpochs = 10'000;  // enough for the frequency of each size
   const std::int64_t epochs = std::min(plan.epochs, kMaxEpochs);
   std::map<std::int64_t, std::pair<ImageSize, double>> shares;  // keyed by height
@@ -52,9 +52,7 @@ void measure_steps(Probe& probe, Plan& plan) {
   for (const auto& [height, at] : shares) {
     const auto loader = training_loader(training_images(probe.config()), probe.data().train,
                                         at.first, {}, probe.preparation());
-    plan.steps_per_epoch =
-        steps_of(loader->batches_per_epoch(), probe.config().loop.grad_accum_steps);
-    const auto [seconds, waited] = time_steps(probe, *loader);
+    const auto [seconds, waited] = time_steps(probe, *loader, batches);
     plan.seconds_per_step += at.second * seconds;
     plan.wait_per_step += at.second * waited;
   }
@@ -73,21 +71,29 @@ void measure_evaluation(Probe& probe, Plan& plan) {
 
 }  // namespace
 
-Plan make_plan(const TrainConfig& config, const Datasets& data) {
+Plan make_plan(const TrainConfig& config, const Datasets& data, Communicator& processes) {
   Plan plan;
-  const Room room = room_of(config);
+  const Room room = room_of(config, processes);
   plan.available = room.available;
-  Probe probe(config, data);
+  plan.processes = processes.size();
+  const std::int64_t shards = config.loop.shards == 0 ? plan.processes : config.loop.shards;
+  TrainConfig part = config;  // of a batch: one shard
+  part.images.loader.batch_size = (config.images.loader.batch_size + shards - 1) / shards;
+  Probe probe(part, data);
   plan.parameters = probe.model().store().parameter_count();
   plan.flops_per_image = 2 * static_cast<double>(probe.model().multiply_adds());
   plan.batch_size = config.images.loader.batch_size;
+  plan.steps_per_epoch = epoch_cut(data.train->size(), training_images(config).loader.epoch,
+                                   {plan.batch_size, config.loop.grad_accum_steps})
+                             .steps();
   plan.epochs = total_epochs(schedule_options(config), config.loop.cooldown_epochs);
-  plan.memory = plan_memory(probe);
+  plan.memory = plan_memory(probe, processes);
   plan.memory.program = room.program;
   plan.largest_batch =
       plan.available == 0 ? plan.batch_size : plan.memory.largest_batch(plan.available);
   if (!plan.fits()) return plan;
-  measure_steps(probe, plan);
+  const std::int64_t own = shards_of(shards, processes.rank(), processes.size()).mine();
+  measure_steps(probe, own * config.loop.grad_accum_steps, plan);
   measure_evaluation(probe, plan);
   return plan;
 }
@@ -110,10 +116,16 @@ std::string plan_table(const Plan& plan) {
   memory("gradients", m.gradients);
   memory("optimizer", m.optimizer);
   if (m.averages > 0) memory("averaged weights", m.averages);
-  memory("activations, workspace", m.per_batch + B * m.per_image);
-  if (m.loader_image > 0) memory("prefetched batches", B * m.loader_image);
+  if (m.sums > 0) memory("sums over shards", m.sums);
+  memory("activations, workspace", m.per_batch + m.images_of(B) * m.per_image);
+  if (m.loader_image > 0) memory("prefetched batches", m.images_of(B) * m.loader_image);
   if (m.program > 0) memory("program and data set", m.program);
-  memory("total", m.total(B), " at batch size " + std::to_string(B));
+  const std::string of = plan.processes == 1 ? "" : "of each process, ";
+  memory("total", m.total(B), " " + of + "at batch size " + std::to_string(B));
+  if (plan.processes > 1) {
+    memory("in all", plan.processes * m.total(B),
+           " in " + std::to_string(plan.processes) + " processes");
+  }
   if (plan.available > 0) {
     memory("available", plan.available,
            ", enough for batch size " + std::to_string(plan.largest_batch));

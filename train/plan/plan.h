@@ -12,7 +12,8 @@ struct Plan {
   std::int64_t parameters = 0;  ///< trained parameters
   double flops_per_image = 0;   ///< forward pass, 2 FLOP per multiply-add
   std::int64_t batch_size = 0, steps_per_epoch = 0, epochs = 0;
-  MemoryPlan memory;
+  std::int64_t processes = 1;
+  MemoryPlan memory;               ///< of this process
   std::int64_t available = 0;      ///< bytes for the whole run on its device; 0: unknown
   std::int64_t largest_batch = 0;  ///< largest batch size that fits; 0: not even one image
   /// Median of three steps, averaged over the epochs' image sizes; 0: not measured, as the model
@@ -29,8 +30,11 @@ struct Plan {
   }
 };
 
-/// Measures with a separate model; writes nothing. Times are measured only if the run fits.
-[[nodiscard]] Plan make_plan(const TrainConfig& config, const Datasets& data);
+/// Measures with a separate model; writes nothing. Times are measured only if the run fits: those
+/// of each process's own shards, all processes at the same time, without messages between them. All
+/// processes call it.
+[[nodiscard]] Plan make_plan(const TrainConfig& config, const Datasets& data,
+                             Communicator& processes = alone());
 
 /// Table of memory and time for the user.
 [[nodiscard]] std::string plan_table(const Plan& plan);
