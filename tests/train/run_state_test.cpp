@@ -137,6 +137,24 @@ TEST_CASE("a folder that holds a run is refused, naming --resume auto, which con
   CHECK(run.notices.texts().empty());
 }
 
+TEST_CASE("a folder with kept states alone is refused, and a kept state needs its own output") {
+  const TemporaryFolder folder, other;
+  const RunPaths run{folder.path()};
+  const std::string output = folder.path().string(), kept = run.kept_state(3).string();
+  Trainer trainer = make_trainer(tiny_config());
+  make_folder(run.kept_states());
+  run_state_file(kept, trainer.state()).write();
+  const auto refusal = [](const std::vector<Setting>& flags) {
+    return message_of([&] { static_cast<void>(resolve_run(flags)); });
+  };
+  for (const std::string resume : {"", "auto"})
+    CHECK(
+        contains(refusal({{"output", output}, {"resume", resume}}), "has earlier states of a run"));
+  CHECK(contains(refusal({{"resume", kept}}), "--output DIR for the run that continues from it"));
+  const std::string elsewhere = (other / "run").string();
+  CHECK(resolve_run({{"resume", kept}, {"output", elsewhere}}).state == kept);
+}
+
 TEST_CASE("continuing: what a state depends on must not change, the rest may and is said") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());

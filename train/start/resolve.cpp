@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "data/sources/latents.h"
 #include "data/sources/split_folders.h"
+#include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
 #include "train/start/latent_training.h"
@@ -35,6 +36,11 @@ fs::path find_state(const TrainConfig& config) {
   const RunRequest& request = config.request;
   const fs::path own = request.output.empty() ? fs::path() : RunPaths{request.output}.state();
   const bool has_own = !own.empty() && fs::exists(own);
+  check(has_own || request.eval || own.empty() || kept_states({request.output}).empty(),
+        "--output: ", request.output, " has no ", own.filename().string(), ", but ",
+        RunPaths{request.output}.kept_states().string(),
+        " has earlier states of a run; copy one to ", own.string(),
+        " to continue from it with --resume auto, or choose another --output");
   if (request.resume == "auto") {
     if (request.output.empty()) throw UsageError("--resume auto needs --output DIR");
     return has_own ? own : fs::path();
@@ -112,6 +118,8 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
   apply(run.config, flags, others);
   compare(saved, run.config, state, run.notices);
   std::string& output = run.config.request.output;
+  check_usage(!output.empty() || !is_kept_state(state), "--resume: ", state.string(),
+              " is an earlier state; --output DIR for the run that continues from it");
   if (output.empty()) output = state.parent_path().string();
   return run;
 }
@@ -122,20 +130,6 @@ std::int64_t usual_shards(std::int64_t processes) {
   std::int64_t shards = processes == 1 ? 1 : fewest;
   while (shards < processes) shards *= 2;
   return shards;
-}
-
-/// Throws unless every process has a shard, and every shard an image.
-void check_shards(const TrainConfig& config, std::int64_t processes) {
-  const std::int64_t shards = config.loop.shards, batch = config.images.loader.batch_size;
-  check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
-              " processes, expected at least as many; a run keeps the number that it began with: "
-              "--shards 8 for up to 8 processes");
-  const std::int64_t multiple = task_info(config).batch_multiple;
-  std::int64_t fitting = 1;
-  while (2 * fitting <= batch / multiple) fitting *= 2;
-  check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
-              multiple == 1 ? " images" : " pairs of images", ", fewer than --shards ", shards,
-              "; --shards ", fitting, " fits");
 }
 
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
@@ -168,6 +162,19 @@ void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
 }
 
 }  // namespace
+
+void check_shards(const TrainConfig& config, std::int64_t processes) {
+  const std::int64_t shards = config.loop.shards, batch = config.images.loader.batch_size;
+  check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
+              " processes, expected at least as many; a run keeps the number that it began with: "
+              "--shards 8 for up to 8 processes");
+  const std::int64_t multiple = task_info(config).batch_multiple;
+  std::int64_t fitting = 1;
+  while (2 * fitting <= batch / multiple) fitting *= 2;
+  check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
+              multiple == 1 ? " images" : " pairs of images", ", fewer than --shards ", shards,
+              "; --shards ", fitting, " fits");
+}
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
   const TaskKind task = defaults.task;
