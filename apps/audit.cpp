@@ -126,8 +126,12 @@ Plan make_plan(const Request& request, Communicator& processes) {
 
 TrainConfig config_of(const Plan& plan, const Machine& machine) {
   TrainConfig config = saved_config(plan.settings, plan.from.path.string());
-  if (!machine.data_dir.empty()) config.data.data_dir = machine.data_dir;
-  if (!machine.device.empty()) config.run.device = parse_device(machine.device);
+  const Fields fields = fields_of(config);
+  const auto set = [&](const char* name, const std::string& text) {
+    if (!text.empty()) set_field(find_field(fields, name, "flag"), text);
+  };
+  set("data-dir", machine.data_dir);
+  set("device", machine.device);
   if (machine.threads > 0) config.run.threads = machine.threads;
   config.loop.max_steps = plan.last;
   return config;
@@ -166,7 +170,8 @@ int audit_in(Communicator& processes, const Request& request) {
   check_shards(config, processes.size());
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
   const Stretch& stretch = request.stretch;
-  line.print(text_of("auditing ", request.run.folder.string(), " from step ", plan.from.step));
+  line.print(text_of("auditing ", request.run.folder.string(), " from step ", plan.from.step,
+                     " to ", plan.last));
   if (differs(config, plan, processes, line)) {
     line.print(
         "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");

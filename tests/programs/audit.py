@@ -113,6 +113,7 @@ def check_errors(checks, run, folder):
                  "--steps", "9-9")
     checks.error("no such run", 1, [str(folder / "none"), "No such file"], "audit", folder / "none", "--steps", "1-2")
     checks.error("no stretch", 2, ["FIRST-LAST"], "audit", run)
+    checks.error("an unknown device", 2, ["--device", "cuda:N"], "audit", run, "--steps", "8-12", "--device", "gpu")
     checks.error("no run", 2, ["expected one"], "audit", "--steps", "1-2")
     lone = folder / "lone"
     shutil.copytree(run, lone)
