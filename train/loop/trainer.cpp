@@ -272,11 +272,12 @@ Batch Trainer::next_batch() {
 
 void Trainer::log_interval() {
   settle();
+  const std::string hash = fingerprint_is_due() ? fingerprint() : "";
   StepRow row = meter_.interval_row(progress_);
   row.lr = lr_;
   row.grad_norm = step_.gradient_norm();
   row.bad_images = static_cast<std::int64_t>(bad_images_.size());
-  if (fingerprint_is_due()) row.fingerprint = fingerprint();
+  row.fingerprint = hash;
   observer_->interval(row);
   progress_.interval = {};
   meter_.start_interval();
