@@ -118,9 +118,12 @@ def check_errors(checks, run, folder):
     lone = folder / "lone"
     shutil.copytree(run, lone)
     (lone / "state.safetensors").unlink()
-    checks.error("a new run does not replace states of another", 1, ["has earlier states of a run"], "train_cifar",
-                 "--output", lone, "--resume", "auto")
     checks.answer("an audit needs no state.safetensors", 0, ["all 3 fingerprints"], lone, "--steps", "8-12")
+    (lone / "states/step-12.safetensors").unlink()
+    checks.error("a new run does not replace states of another", 1, ["already contains a run"], "train_cifar",
+                 "--output", lone)
+    checks.train(lone, *KEPT, "--max-steps", "12", "--resume", "auto")
+    checks.that("a run without its last state continues from the one before", outcome(lone) == outcome(run))
 
 
 def main():

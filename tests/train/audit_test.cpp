@@ -80,6 +80,8 @@ TEST_CASE("only states count among the files of their folder") {
   CHECK(is_kept_state(run.kept_state(800)));
   CHECK_FALSE(is_kept_state(run.state()));
   CHECK_FALSE(is_kept_state(folder / "step-800.safetensors"));
+  CHECK(run_of_state(run.kept_state(800)) == folder.path());
+  CHECK(run_of_state(run.state()) == folder.path());
 }
 
 }  // namespace fovea

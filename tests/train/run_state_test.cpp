@@ -137,7 +137,7 @@ TEST_CASE("a folder that holds a run is refused, naming --resume auto, which con
   CHECK(run.notices.texts().empty());
 }
 
-TEST_CASE("a folder with kept states alone is refused, and a kept state needs its own output") {
+TEST_CASE("a run without its last state continues from the one before") {
   const TemporaryFolder folder, other;
   const RunPaths run{folder.path()};
   const std::string output = folder.path().string(), kept = run.kept_state(3).string();
@@ -147,12 +147,15 @@ TEST_CASE("a folder with kept states alone is refused, and a kept state needs it
   const auto refusal = [](const std::vector<Setting>& flags) {
     return message_of([&] { static_cast<void>(resolve_run(flags)); });
   };
-  for (const std::string resume : {"", "auto"})
-    CHECK(
-        contains(refusal({{"output", output}, {"resume", resume}}), "has earlier states of a run"));
+  CHECK(contains(refusal({{"output", output}}), "already contains a run"));
+  CHECK(resolve_run({{"output", output}, {"resume", "auto"}}).state == kept);
+  CHECK(resolve_run({{"output", output}, {"resume", kept}}).state == kept);
   CHECK(contains(refusal({{"resume", kept}}), "--output DIR for the run that continues from it"));
   const std::string elsewhere = (other / "run").string();
   CHECK(resolve_run({{"resume", kept}, {"output", elsewhere}}).state == kept);
+  run_state_file(run.state(), trainer.state()).write();
+  CHECK(resolve_run({{"output", output}, {"resume", "auto"}}).state == run.state());
+  CHECK(contains(refusal({{"output", output}, {"resume", kept}}), "already contains a run other"));
 }
 
 TEST_CASE("continuing: what a state depends on must not change, the rest may and is said") {

@@ -41,4 +41,15 @@ bool is_kept_state(const fs::path& path) {
   return path.parent_path().filename() == RunPaths{}.kept_states() && step_of(path).has_value();
 }
 
+fs::path run_of_state(const fs::path& path) {
+  const fs::path folder = path.parent_path();
+  return is_kept_state(path) ? folder.parent_path() : folder;
+}
+
+fs::path last_state(const RunPaths& run) {
+  if (fs::exists(run.state())) return run.state();
+  const std::vector<KeptState> kept = kept_states(run);
+  return kept.empty() ? fs::path() : kept.back().path;
+}
+
 }  // namespace fovea

@@ -21,5 +21,11 @@ struct KeptState {
 
 /// Whether a path is that of a kept state.
 [[nodiscard]] bool is_kept_state(const std::filesystem::path& path);
+/// The folder of the run to which a state belongs.
+[[nodiscard]] std::filesystem::path run_of_state(const std::filesystem::path& path);
+
+/// The path of the run's last state: state.safetensors or, if it is missing, the last one kept; ""
+/// if there is none.
+[[nodiscard]] std::filesystem::path last_state(const RunPaths& run);
 
 }  // namespace fovea

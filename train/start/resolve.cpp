@@ -34,16 +34,11 @@ void apply_file(TrainConfig& config, const std::string& path, const Others& othe
 /// The state file selected by --resume and --output; empty for a new run.
 fs::path find_state(const TrainConfig& config) {
   const RunRequest& request = config.request;
-  const fs::path own = request.output.empty() ? fs::path() : RunPaths{request.output}.state();
-  const bool has_own = !own.empty() && fs::exists(own);
-  check(has_own || request.eval || own.empty() || kept_states({request.output}).empty(),
-        "--output: ", request.output, " has no ", own.filename().string(), ", but ",
-        RunPaths{request.output}.kept_states().string(),
-        " has earlier states of a run; copy one to ", own.string(),
-        " to continue from it with --resume auto, or choose another --output");
+  const fs::path own = request.output.empty() ? fs::path() : last_state({request.output});
+  const bool has_own = !own.empty();
   if (request.resume == "auto") {
     if (request.output.empty()) throw UsageError("--resume auto needs --output DIR");
-    return has_own ? own : fs::path();
+    return own;
   }
   if (!request.resume.empty()) {
     const fs::path given = request.resume;
