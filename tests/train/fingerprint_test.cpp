@@ -77,9 +77,9 @@ TEST_CASE("a chain depends on the images, their order, their epoch and the finge
   add_images(later, 1, image);
   CHECK(first.images != later.images);
   const ParameterStore store(1, {DType::f32, Device{}});
-  FingerprintChain again = chain;
-  add_weights(again, store);
-  CHECK(again.last != chain.last);
+  FingerprintChain again = chain, third = chain_of({{1}});
+  for (FingerprintChain* next : {&again, &third}) add_weights(*next, store);
+  CHECK(again.last != third.last);
 }
 
 TEST_CASE("a fingerprint depends on each weight and each buffer") {
