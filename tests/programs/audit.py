@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Audits a short run: its fingerprints, computed again from a kept state, agree; an altered one is named.
 
-    tests/programs/audit.py [--build build] [--mpirun "mpirun --oversubscribe"]
+    tests/programs/audit.py [--build build] [--all] [--mpirun "mpirun --oversubscribe"]
 
 Also: a run that was stopped and continued has the log and the states of one that was not; an audit leaves the run's
-folder as it is; errors are one line. With mpirun, and MPI at build time, two processes give the same answers. Prints
-one line per check; exits 1 if one fails.
+folder as it is; errors are one line. With mpirun, and MPI at build time, two processes give the same answers. --all:
+also a run of three epochs of each task. Prints one line per check; exits 1 if one fails.
 """
 import argparse
 import json
@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-from processes import ENVIRONMENT, no_mpi, outcome
-from tiny_training import tiny_model
+from processes import BESIDE, ENVIRONMENT, no_mpi, outcome
+from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRAINING = [*tiny_model("train_cifar"), "--seed", "7", "--batch-size", "16", "--shards", "2", "--warmup-epochs", "0",
@@ -36,8 +36,8 @@ class Checks:
         return subprocess.run([*launcher, self.build / program, *map(str, flags)], capture_output=True, text=True,
                               timeout=300, env={**os.environ, **ENVIRONMENT})
 
-    def train(self, output, *flags):
-        done = self.run("train_cifar", *TRAINING, "--output", output, *flags)
+    def train(self, output, *flags, program="train_cifar", training=TRAINING):
+        done = self.run(program, *training, "--output", output, *flags)
         if done.returncode != 0:
             sys.exit(f"error: the run ended with {done.returncode}: {done.stderr}")
 
@@ -126,9 +126,24 @@ def check_errors(checks, run, folder):
     checks.that("a run without its last state continues from the one before", outcome(lone) == outcome(run))
 
 
+def check_tasks(checks, folder, all_processes):
+    """Three epochs of each task, from the first state on."""
+    for program in PROGRAMS:
+        run = folder / program
+        training = [*tiny_model(program), *BESIDE[program], "--seed", "7", "--batch-size", "16", "--shards", "4",
+                    "--epochs", "3", "--fraction", "0.01", "--no-report", "--recovery-interval", "4"]
+        checks.train(run, "--fingerprint-interval", "3", "--state-hist", "99", program=program, training=training)
+        steps = [int(path.stem[len("step-"):]) for path in (run / "states").iterdir()]
+        stretch = f"{min(steps)}-{max(steps)}"
+        for processes in all_processes:
+            checks.answer(f"{program}: steps {stretch} on {processes} processes", 0, ["fingerprints", " agree"], run,
+                          "--steps", stretch, processes=processes)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--mpirun", default="mpirun --oversubscribe")
     args = parser.parse_args()
     checks = Checks(args.build.resolve(), shlex.split(args.mpirun))
@@ -137,10 +152,13 @@ def main():
         run = check_log(checks, folder)
         check_audits(checks, run, 1)
         check_errors(checks, run, folder)
-        if reason := no_mpi(checks.build):
-            print(f"skipped: two processes: {reason}")
+        reason = no_mpi(checks.build)
+        if reason:
+            print(f"skipped: several processes: {reason}")
         else:
             check_audits(checks, run, 2)
+        if args.all:
+            check_tasks(checks, folder, [1] if reason else [1, 2, 3])
     print(f"\n{checks.failed} failed")
     return 1 if checks.failed else 0
 
