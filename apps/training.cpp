@@ -14,6 +14,7 @@
 #include "models/registry.h"
 #include "settings/recipes.h"
 #include "train/plan/plan.h"
+#include "train/run/kept_states.h"
 #include "train/start/initial_weights.h"
 #include "train/start/latent_training.h"
 #include "train/start/setup.h"
@@ -147,7 +148,7 @@ class ReadyRun {
  private:
   void resume(ResolvedRun& run, const Datasets& data) {
     if (const auto latents = latents_of(*data.train, trainer_.task())) {
-      require_vae_of_run(run.state.parent_path(), *latents);
+      require_vae_of_run(run_of_state(run.state), *latents);
     }
     const RunRequest& request = run.config.request;  // an evaluation may use other images
     const Notices told = trainer_.resume(

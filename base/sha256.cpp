@@ -26,15 +26,15 @@ std::array<std::uint32_t, 64> round_constants() {
   return constants;
 }
 
-std::uint32_t word_at(const unsigned char* bytes) {
+std::uint32_t word_at(const char* bytes) {
   std::uint32_t word = 0;
-  for (int i = 0; i < 4; ++i) word = word << 8 | bytes[i];
+  for (int i = 0; i < 4; ++i) word = word << 8 | static_cast<unsigned char>(bytes[i]);
   return word;
 }
 
 }  // namespace
 
-void Sha256::add_block(const unsigned char* block) {
+void Sha256::add_block(const char* block) {
   static const std::array<std::uint32_t, 64> constants = round_constants();
   std::array<std::uint32_t, 64> w{};
   for (std::size_t i = 0; i < 16; ++i) w[i] = word_at(block + 4 * i);
@@ -58,12 +58,16 @@ void Sha256::add_block(const unsigned char* block) {
 
 void Sha256::add(std::string_view bytes) {
   bytes_ += bytes.size();
-  pending_ += bytes;
-  std::size_t done = 0;
-  for (; done + kBlockBytes <= pending_.size(); done += kBlockBytes) {
-    add_block(reinterpret_cast<const unsigned char*>(pending_.data()) + done);
+  if (!pending_.empty()) {
+    const std::size_t missing = std::min(kBlockBytes - pending_.size(), bytes.size());
+    pending_ += bytes.substr(0, missing);
+    bytes.remove_prefix(missing);
+    if (pending_.size() < kBlockBytes) return;
+    add_block(pending_.data());
+    pending_.clear();
   }
-  pending_.erase(0, done);
+  for (; bytes.size() >= kBlockBytes; bytes.remove_prefix(kBlockBytes)) add_block(bytes.data());
+  pending_ += bytes;
 }
 
 std::string Sha256::finish() {

@@ -200,6 +200,18 @@ Batch Loader::next() {
   return std::move(slot.made.batch);
 }
 
+std::vector<std::int64_t> Loader::images_of(Cursor first, std::int64_t batches) {
+  if (order_ == nullptr || order_epoch_ != first.epoch) {
+    order_ = workers_->order_of(first.epoch);
+    order_epoch_ = first.epoch;
+  }
+  const std::int64_t repeats = options_.epoch.repeats, size = options_.batch_size;
+  const std::int64_t end = std::min((first.batch + batches) * size, epoch_size(images_, repeats));
+  std::vector<std::int64_t> images;
+  for (std::int64_t i = first.batch * size; i < end; ++i) images.push_back((*order_)[i / repeats]);
+  return images;
+}
+
 void Loader::note(const std::vector<BrokenImage>& met) {
   for (const BrokenImage& image : met)
     if (bad_images_.insert(image.index).second) new_bad_images_.push_back(image);

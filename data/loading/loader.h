@@ -45,6 +45,9 @@ class Loader {
   /// The position of the next batch.
   [[nodiscard]] Cursor cursor() const { return next_.cursor; }
   [[nodiscard]] std::int64_t shard() const { return next_.shard; }  ///< of the next batch
+  /// Indices in the data set of the images of `batches` batches of an epoch, from `first` on: those
+  /// of all shards, in order, as if none was broken.
+  [[nodiscard]] std::vector<std::int64_t> images_of(Cursor first, std::int64_t batches);
   /// Whether next() can return another batch.
   [[nodiscard]] bool has_next() const;
 
@@ -72,6 +75,8 @@ class Loader {
   std::set<std::int64_t> bad_images_;
   std::vector<BrokenImage> new_bad_images_;  ///< not yet returned by take_bad_images()
   std::unique_ptr<Workers> workers_;
+  std::shared_ptr<const std::vector<std::int64_t>> order_;  ///< see images_of()
+  std::int64_t order_epoch_ = 0;
 };
 
 }  // namespace fovea

@@ -20,9 +20,12 @@ TEST_CASE("SHA-256 of the standard's examples") {
   const std::string two_blocks = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
   const char* const expected = "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1";
   CHECK(sha256(two_blocks) == expected);
-  CHECK(sha256(two_blocks, 5) == expected);
-  CHECK(sha256(std::string(1'000'000, 'a')) ==
-        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  for (const std::size_t piece : {5, 40, 63, 64, 65}) CHECK(sha256(two_blocks, piece) == expected);
+  const std::string million(1'000'000, 'a');
+  for (const std::size_t piece : {77, 128, 1000, 1'000'000}) {
+    CHECK(sha256(million, piece) ==
+          "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  }
 }
 
 }  // namespace fovea

@@ -95,6 +95,26 @@ TEST_CASE("batches are counted with and without the rest") {
   CHECK(batch_count(9, 3, false) == 3);
 }
 
+TEST_CASE("the images of batches are known in advance, those of all shards in order") {
+  LoaderOptions whole = options(12, 0), part = whole;
+  whole.epoch.repeats = part.epoch.repeats = 3;
+  part.sharding = {.shards = {4, 1, 2}, .batches_per_step = 2};
+  const auto data = std::make_shared<Fake>(50);
+  Loader loader(data, training_pipeline({}), whole), shard(data, training_pipeline({}), part);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<double> all;
+    for (std::int64_t batch = 0; batch < loader.batches_per_epoch(); ++batch) {
+      const Cursor at = loader.cursor();
+      const auto expected = loader.next().indices.to_vector();
+      const auto images = shard.images_of(at, 1);
+      CHECK(std::vector<double>(images.begin(), images.end()) == expected);
+      all.insert(all.end(), expected.begin(), expected.end());
+    }
+    const auto images = loader.images_of({epoch, 0}, loader.batches_per_epoch());
+    CHECK(std::vector<double>(images.begin(), images.end()) == all);
+  }
+}
+
 TEST_CASE("any number of workers and any queue gives the same bytes") {
   Loader reference(builtin(50), training_pipeline({}), options(8, 0));
   const auto expected = hashes(reference, 20);  // 6 batches an epoch: crosses three borders

@@ -21,7 +21,7 @@ import time
 import zlib
 
 PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "train_depth", "encode", "sample", "measure", "pack",
-            "evaluate", "predict", "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
+            "evaluate", "predict", "report", "audit", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
 TRAINING = PROGRAMS[:7]
 CTEST_FLAGS = {"-R": True, "-L": True, "-V": False, "-E": True, "-LE": True, "-j": True}
 VERB_FLAGS = {"test": {"--quick": False, **CTEST_FLAGS}, "build": {}, "format": {"--check": False}, "tidy": {}, "help": {}}

@@ -55,7 +55,7 @@ class Runs:
     def train(self, output, *flags, fault=None, counts=None):
         command = [self.build / self.program, *data_flags(self.program, self.data), *tiny_model(self.program),
                    "--batch-size", "8", "--epochs", "2", "--warmup-epochs", "0", "--recovery-interval", "2", "--log-interval", "1", "--model-ema",
-                   "--workers", "0", "--threads", "1", "--checkpoint-hist", "1", "--max-steps", "0", "--output", output,
+                   "--workers", "0", "--threads", "1", "--checkpoint-hist", "1", "--state-hist", "2", "--max-steps", "0", "--output", output,
                    "--resume", "auto", *flags]
         environment = dict(os.environ, LD_PRELOAD=str(self.build / "libfault_shim.so"),
                            FOVEA_FAULT_BELOW=str(output))
@@ -80,6 +80,11 @@ def damage(program, output, reference):
             path = output / f"{name}.safetensors"
             if read_safetensors(path)[0] != reference[name]:
                 return f"{path.name} differs from that of the undisturbed run"
+        kept = sorted(path.name for path in (output / "states").iterdir())
+        if kept != ["step-10.safetensors", "step-8.safetensors"]:
+            return f"the states are {kept}"
+        if step_of(output / "states" / kept[1]) != 8 or read_safetensors(output / "states" / kept[0])[0] != reference["state"]:
+            return "a kept state differs"
         if len((output / "log.csv").read_text().splitlines()) != 3:
             return "log.csv has not two rows"
         steps = [json.loads(line)["step"] for line in (output / "steps.jsonl").read_text().splitlines()]

@@ -15,7 +15,7 @@ import tempfile
 from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
 
 PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "train_depth", "encode", "sample", "measure", "pack",
-            "evaluate", "predict", "report", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
+            "evaluate", "predict", "report", "audit", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"project\(fovea VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 SHORT = ["--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]

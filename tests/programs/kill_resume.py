@@ -6,8 +6,8 @@
 For each program, a run is started with --resume auto and --recovery-interval 3, killed by SIGKILL after a random time,
 checked and started again, until the requested number of kills is reached; then it runs to its end. After each kill
 the state must be complete, and its step a multiple of the interval (or the end of an epoch) and not smaller than
-before. In the end every weight must equal, bit for bit, that of an uninterrupted run, and TensorBoard's reading of
-the event files must give the same points.
+before. In the end every weight must equal, bit for bit, that of an uninterrupted run, also in the states that
+--state-hist keeps, no unfinished file is left, and TensorBoard's reading of the event files must give the same points.
 """
 import argparse
 import json
@@ -24,6 +24,7 @@ from tiny_training import PROGRAMS, tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERVAL = 3
+KEPT = 2
 
 
 SCENES = 4096  # of 16,384: train_detection looks at the boxes of all before its first step
@@ -39,6 +40,7 @@ def command(build, program, output, steps):
            "train_detection": ["--fraction", str(SCENES / 16384)]}
     return [build / program, *tiny_model(program, 48, 2, 3), "--batch-size", "16", "--epochs", "1000",
             "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--log-interval", "1", "--model-ema",
+            "--state-hist", str(KEPT),
             *own.get(program, []), "--workers", "1", "--output", output, "--resume", "auto"]
 
 
@@ -95,6 +97,14 @@ def points(folder):
     return seen
 
 
+def unfinished(folder):
+    return [path for path in folder.rglob("*") if ".tmp-" in path.name]
+
+
+def kept_states(folder):
+    return sorted(str(path.relative_to(folder)) for path in (folder / "states").iterdir())
+
+
 def run_to_end(build, program, output, steps):
     result = subprocess.run(command(build, program, output, steps), capture_output=True, text=True)
     if result.returncode != 0:
@@ -112,7 +122,7 @@ def kill_often(options, program, rng, output):
         if process.wait() != -signal.SIGKILL:
             sys.exit(f"error: the run of {program} ended by itself before it was killed")
         kills += 1
-        during_save += any(".tmp-" in path.name for path in output.iterdir()) if output.exists() else 0
+        during_save += bool(unfinished(output))
         state = output / "state.safetensors"
         if not state.exists():
             continue
@@ -131,7 +141,10 @@ def check_program(options, program, rng, folder):
     steps = step + 2 * INTERVAL + 1
     run_to_end(options.build, program, killed, steps)
     run_to_end(options.build, program, whole, steps)
-    for name in ("state.safetensors", "last.safetensors"):
+    kept = kept_states(whole)
+    if len(kept) != KEPT or kept_states(killed) != kept or unfinished(killed):
+        sys.exit(f"error: {program}: kept {kept_states(killed)}, expected {kept}; unfinished: {unfinished(killed)}")
+    for name in ("state.safetensors", "last.safetensors", *kept):
         ours, reference = tensors(killed / name), tensors(whole / name)
         different = sorted(k for k in reference if ours.get(k) != reference[k])
         if different or ours.keys() != reference.keys():

@@ -150,6 +150,72 @@ TEST_CASE("what the background writes is the state of its moment, and the same b
   CHECK(bytes_of(now / "state.safetensors") == bytes_of(later / "state.safetensors"));
 }
 
+/// The names in the folder of kept states.
+std::set<std::string> states_in(const RunPaths& run) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(run.kept_states()))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
+TEST_CASE("the last states are kept, the others go, also in the background and after a resume") {
+  for (const bool asynchronous : {false, true}) {
+    CAPTURE(asynchronous);
+    const TemporaryFolder folder;
+    const RunPaths run{folder.path()};
+    const RecorderOptions options{0, asynchronous, 2};
+    Trainer trainer = make_trainer(tiny_config());
+    std::string second;
+    {
+      RunRecorder recorder(folder.path(), kTask, {}, {}, options);
+      for (int save = 0; save < 3; ++save) {
+        trainer.train_step();
+        recorder.save(trainer.state());
+        recorder.save(trainer.state());  // the same step again
+        recorder.finish();
+        if (save == 1) second = bytes_of(run.state());
+      }
+      write_file_atomically(run.kept_states() / "mine.safetensors", "");
+      CHECK(states_in(run) ==
+            std::set<std::string>{"mine.safetensors", "step-2.safetensors", "step-3.safetensors"});
+      trainer.train_step();
+      recorder.stop(trainer.state());  // no save at an interval or at the end of an epoch
+      CHECK(states_in(run).size() == 3);
+    }
+    CHECK(bytes_of(run.kept_state(2)) == second);
+
+    Progress two = trainer.progress();
+    two.step = 2;
+    RunRecorder again(folder.path(), kTask, {}, two, options);
+    CHECK(states_in(run) == std::set<std::string>{"mine.safetensors", "step-2.safetensors"});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      trainer.train_step();
+      again.epoch(row_of(epoch, 10), trainer.state());
+    }
+    again.finish();
+    CHECK(states_in(run) ==
+          std::set<std::string>{"mine.safetensors", "step-5.safetensors", "step-6.safetensors"});
+    CHECK(bytes_of(run.kept_state(6)) == bytes_of(run.state()));
+    again.require_files();
+  }
+}
+
+TEST_CASE("without --state-hist no state is kept, and kept ones stay") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  Trainer trainer = make_trainer(tiny_config());
+  RunRecorder recorder(folder.path(), kTask, {}, {});
+  recorder.save(trainer.state());
+  CHECK_FALSE(std::filesystem::exists(run.kept_states()));
+  make_folder(run.kept_states());
+  write_file_atomically(run.kept_state(3), "");
+  Progress later;
+  later.step = 4;
+  RunRecorder again(folder.path(), kTask, {}, later);
+  again.save(trainer.state());
+  CHECK(states_in(run) == std::set<std::string>{"step-3.safetensors"});
+}
+
 TEST_CASE("a file that something else removed is named at the end") {
   for (const char* name : {"last.safetensors", "state.safetensors", "checkpoint-0.safetensors",
                            "log.csv", "steps.jsonl"}) {

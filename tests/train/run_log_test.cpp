@@ -57,6 +57,7 @@ TEST_CASE("the text of the logs") {
     row.loss = std::numeric_limits<double>::quiet_NaN();
     row.grad_norm = 1.5;
     row.mfu = 0.5;
+    row.fingerprint = "0a1b";
     log.step(row);
   }
   CHECK(
@@ -70,7 +71,7 @@ TEST_CASE("the text of the logs") {
         "\n"
         R"({"step":5,"epoch":1,"loss":null,"lr":5e-04,"img_s":100,"wait_s":0.25,)"
         R"("forward_s":0.5,"backward_s":0.75,"optimizer_s":0.125,"other_s":0.375,"mfu":0.5,)"
-        R"("grad_norm":1.5})"
+        R"("grad_norm":1.5,"fingerprint":"0a1b"})"
         "\n");
 }
 

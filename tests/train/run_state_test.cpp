@@ -137,6 +137,27 @@ TEST_CASE("a folder that holds a run is refused, naming --resume auto, which con
   CHECK(run.notices.texts().empty());
 }
 
+TEST_CASE("a run without its last state continues from the one before") {
+  const TemporaryFolder folder, other;
+  const RunPaths run{folder.path()};
+  const std::string output = folder.path().string(), kept = run.kept_state(3).string();
+  Trainer trainer = make_trainer(tiny_config());
+  make_folder(run.kept_states());
+  run_state_file(kept, trainer.state()).write();
+  const auto refusal = [](const std::vector<Setting>& flags) {
+    return message_of([&] { static_cast<void>(resolve_run(flags)); });
+  };
+  CHECK(contains(refusal({{"output", output}}), "already contains a run"));
+  CHECK(resolve_run({{"output", output}, {"resume", "auto"}}).state == kept);
+  CHECK(resolve_run({{"output", output}, {"resume", kept}}).state == kept);
+  CHECK(contains(refusal({{"resume", kept}}), "--output DIR for the run that continues from it"));
+  const std::string elsewhere = (other / "run").string();
+  CHECK(resolve_run({{"resume", kept}, {"output", elsewhere}}).state == kept);
+  run_state_file(run.state(), trainer.state()).write();
+  CHECK(resolve_run({{"output", output}, {"resume", "auto"}}).state == run.state());
+  CHECK(contains(refusal({{"output", output}, {"resume", kept}}), "already contains a run other"));
+}
+
 TEST_CASE("continuing: what a state depends on must not change, the rest may and is said") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());

@@ -88,6 +88,10 @@ void add_fields(Fields& fields, LoopOptions& options) {
       .saved = false;
   run.number("log-interval", &options.log_interval, "steps between lines of steps.jsonl",
              {1, kMaxCount});
+  run.number("fingerprint-interval", &options.fingerprint_interval,
+             "steps between fingerprints in steps.jsonl, which ./run audit compares; 0: one at the "
+             "end of each epoch",
+             {0, kMaxCount});
   run.number("recovery-interval", &options.recovery_interval,
              "steps between saved states, in addition to the ends of epochs; 0: none",
              {0, kMaxCount});

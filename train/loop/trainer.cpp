@@ -205,7 +205,7 @@ void Trainer::after_step() {
   at.lr = lr_;
   observer_->step(at);
   const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
-  if (is_due(options_.log_interval)) log_interval();
+  if (is_due(options_.log_interval) || fingerprint_is_due()) log_interval();
   if (!is_due(options_.recovery_interval)) return;
   require_finite();
   observer_->save(state());
@@ -243,8 +243,9 @@ double Trainer::rate_now() const {
 
 void Trainer::train_step() {
   lr_ = rate_now();
+  const Cursor first = loader_->cursor();
   const std::int64_t batches =
-      std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - loader_->cursor().batch);
+      std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - first.batch);
   std::string objection;
   naming_the_step(
       [&] { objection = step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
@@ -252,6 +253,7 @@ void Trainer::train_step() {
     observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + objection + " (" +
                       std::to_string(progress_.guard.skipped) + " so far)");
   }
+  note_images(first, batches);
   progress_.cursor = loader_->cursor();
   ++progress_.step;
   meter_.step_done(step_.images());
@@ -295,13 +297,36 @@ Batch Trainer::next_batch() {
 
 void Trainer::log_interval() {
   settle();
+  const std::string hash = fingerprint_is_due() ? fingerprint() : "";
   StepRow row = meter_.interval_row(progress_);
   row.lr = lr_;
   row.grad_norm = step_.gradient_norm();
   row.bad_images = static_cast<std::int64_t>(bad_images_.size());
+  row.fingerprint = hash;
   observer_->interval(row);
   progress_.interval = {};
   meter_.start_interval();
+}
+
+/// The first process saves the chain. It takes the images from the sampler, as it loads only a part
+/// of them.
+void Trainer::note_images(Cursor first, std::int64_t batches) {
+  if (!options_.processes->is_first()) return;
+  const bool only_first = options_.overfit_batch;
+  const std::vector<std::int64_t> images =
+      only_first ? loader_->images_of({}, 1) : loader_->images_of(first, batches);
+  add_images(progress_.fingerprints, only_first ? 0 : first.epoch, images);
+}
+
+bool Trainer::fingerprint_is_due() const {
+  const std::int64_t interval = options_.fingerprint_interval;
+  return interval > 0 ? progress_.step % interval == 0 : progress_.cursor.batch == 0;
+}
+
+std::string Trainer::fingerprint() {
+  if (!options_.processes->is_first()) return {};
+  add_weights(progress_.fingerprints, model_->store());
+  return progress_.fingerprints.last;
 }
 
 /// A multiply-add counts as two FLOP; the backward pass costs twice the forward pass.

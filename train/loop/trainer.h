@@ -37,6 +37,7 @@ struct LoopOptions {
   std::int64_t grad_accum_steps = 1;  ///< batches per step
   std::int64_t cooldown_epochs = 0;
   std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
+  std::int64_t fingerprint_interval = 0;                  ///< in steps; 0: an epoch
   std::int64_t max_steps = 0;  ///< stop after this many steps; 0: no limit
   bool overfit_batch = false;  ///< train on the first batch only
 };
@@ -133,6 +134,11 @@ class Trainer {
   [[nodiscard]] Batch next_batch();
   [[nodiscard]] double rate_now() const;
   void log_interval();
+  /// Adds the images of a step of `batches` batches to the run's fingerprints.
+  void note_images(Cursor first, std::int64_t batches);
+  [[nodiscard]] bool fingerprint_is_due() const;
+  /// The fingerprint at this step, "" in all processes but the first.
+  [[nodiscard]] std::string fingerprint();
   [[nodiscard]] bool evaluate_into(EpochRow& row, Scores& scores);
   [[nodiscard]] bool evaluate_weights(EpochRow& row);
   void show_picture();

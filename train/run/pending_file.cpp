@@ -39,6 +39,7 @@ void PendingFile::write() const {
     complete.emplace("format", "pt");  // the writer adds it, and the checksum covers it
     complete["crc32c"] = checksum_of(tensors, complete);
   }
+  for (const std::filesystem::path& copy : copies) write_safetensors(copy, tensors, complete);
   write_safetensors(path, tensors, complete);
 }
 

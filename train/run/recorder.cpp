@@ -10,6 +10,7 @@
 #include "figures/plot.h"
 #include "models/checkpoints/pretrained.h"
 #include "train/run/curves.h"
+#include "train/run/kept_states.h"
 
 namespace fovea {
 namespace {
@@ -26,6 +27,8 @@ void add_fields(Fields& fields, RecorderOptions& options) {
            "number of best epochs to keep weights of, in addition to last and best", {0, 1000});
   g.add("async-checkpoint", &options.asynchronous,
         "write files in the background while training continues");
+  g.number("state-hist", &options.states,
+           "number of states to keep, in addition to the last: those of the last saves", {0, 1000});
 }
 
 RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, WeightsInfo info,
@@ -36,6 +39,11 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, Wei
       options_(options),
       log_(folder, task_, {progress.finished_epochs, progress.step}),
       events_(folder, progress.step) {
+  for (const KeptState& state : kept_states(paths_)) {
+    const bool is_later = progress.step > 0 && state.step > progress.step;
+    if (is_later) std::filesystem::remove(state.path);
+    if (!is_later) kept_steps_.push_back(state.step);
+  }
   show_again(progress);
   if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
 }
@@ -82,9 +90,10 @@ void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   log_.epoch(row);
   show(row, state.progress.step);
   write_file_atomically(paths_.curves(), svg_of_charts(training_curves(task_, log_.epochs())));
+  Paths obsolete = dropped_epochs();
   Files files = weights_of(row, state);
-  files.push_back(run_state_file(paths_.state(), state));
-  write(std::move(files));
+  files.push_back(kept_state(state, obsolete));
+  write(std::move(files), obsolete);
 }
 
 PendingFile RunRecorder::weights(const std::string& which, const TrainState& state,
@@ -101,13 +110,9 @@ PendingFile RunRecorder::weights(const std::string& which, const TrainState& sta
 
 RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) const {
   Files files{weights("last", state, row.epoch, row.eval)};
-  const PendingFile last = files.front();
-  const auto add_copy = [&](const std::filesystem::path& path) {
-    files.push_back(last);
-    files.back().path = path;
-  };
-  if (state.progress.best.epoch == row.epoch) add_copy(paths_.weights("best"));
-  if (contains(kept_epochs(), row.epoch)) add_copy(paths_.epoch_weights(row.epoch));
+  Paths& copies = files.front().copies;
+  if (state.progress.best.epoch == row.epoch) copies.push_back(paths_.weights("best"));
+  if (contains(kept_epochs(), row.epoch)) copies.push_back(paths_.epoch_weights(row.epoch));
   if (state.averages.empty()) return files;
   files.push_back(weights("last_ema", state, row.epoch, row.ema));
   if (state.progress.best_ema.epoch == row.epoch) {
@@ -120,14 +125,33 @@ std::vector<std::int64_t> RunRecorder::kept_epochs() const {
   return best_epochs(task_, log_.epochs(), options_.history);
 }
 
-void RunRecorder::write(Files files) {
-  std::vector<std::filesystem::path> obsolete;
+RunRecorder::Paths RunRecorder::dropped_epochs() const {
+  Paths dropped;
+  if (options_.history == 0) return dropped;
   const std::vector<std::int64_t> kept = kept_epochs();
   for (const EpochRow& row : log_.epochs()) {
-    const bool dropped = options_.history > 0 && !contains(kept, row.epoch);
-    if (dropped) obsolete.push_back(paths_.epoch_weights(row.epoch));
+    if (!contains(kept, row.epoch)) dropped.push_back(paths_.epoch_weights(row.epoch));
   }
-  for (const PendingFile& file : files) written_.insert(file.path);
+  return dropped;
+}
+
+PendingFile RunRecorder::kept_state(const TrainState& state, Paths& obsolete) {
+  PendingFile file = run_state_file(paths_.state(), state);
+  if (options_.states == 0) return file;
+  const std::int64_t step = state.progress.step;
+  make_folder(paths_.kept_states());
+  file.copies.push_back(paths_.kept_state(step));
+  if (!contains(kept_steps_, step)) kept_steps_.push_back(step);
+  for (; std::ssize(kept_steps_) > options_.states; kept_steps_.erase(kept_steps_.begin()))
+    obsolete.push_back(paths_.kept_state(kept_steps_.front()));
+  return file;
+}
+
+void RunRecorder::write(Files files, const Paths& obsolete) {
+  for (const PendingFile& file : files) {
+    written_.insert(file.path);
+    written_.insert(file.copies.begin(), file.copies.end());
+  }
   for (const auto& path : obsolete) written_.erase(path);
   const auto job = [obsolete](const Files& ready) {
     for (const PendingFile& file : ready) file.write();
@@ -138,7 +162,11 @@ void RunRecorder::write(Files files) {
   writer_->submit([job, ready = std::move(files)] { job(ready); });
 }
 
-void RunRecorder::save(const TrainState& state) { write({run_state_file(paths_.state(), state)}); }
+void RunRecorder::save(const TrainState& state) {
+  Paths obsolete;
+  Files files{kept_state(state, obsolete)};
+  write(std::move(files), obsolete);
+}
 
 void RunRecorder::stop(const TrainState& state) {
   const std::int64_t epoch = state.progress.finished_epochs;

@@ -20,6 +20,7 @@ namespace fovea {
 struct RecorderOptions {
   std::int64_t history = 0;   ///< number of best checkpoints to keep
   bool asynchronous = false;  ///< write checkpoints in the background
+  std::int64_t states = 0;    ///< number of states to keep besides the last
 };
 
 /// `options` must outlive the fields.
@@ -34,7 +35,8 @@ class RunRecorder {
 
   void step(const StepRow& row);
   /// Logs the epoch, draws the curves, writes last and best weights and their averages, and finally
-  /// the state. If the process dies in between, the end of the epoch is repeated on resume.
+  /// the state. If the process dies in between, the end of the epoch is repeated on resume. This
+  /// state, and that of save(), is also kept under its step.
   void epoch(const EpochRow& row, const TrainState& state);
   void save(const TrainState& state);
   /// Between the ends of two epochs: writes the last weights, then the state.
@@ -52,6 +54,7 @@ class RunRecorder {
 
  private:
   using Files = std::vector<PendingFile>;
+  using Paths = std::vector<std::filesystem::path>;
 
   /// Files for last, and for best if this epoch is the best; also for the averages.
   [[nodiscard]] Files weights_of(const EpochRow& row, const TrainState& state) const;
@@ -61,9 +64,15 @@ class RunRecorder {
   void show(const EpochRow& row, std::int64_t step);
   void show_again(const Progress& at);
   void show_scores(const std::string& group, const Scores& scores, std::int64_t step);
+  /// The state's file, with a copy under its step if such copies are kept. `obsolete` receives
+  /// those that are not kept any longer.
+  [[nodiscard]] PendingFile kept_state(const TrainState& state, Paths& obsolete);
   /// The epochs with weights to keep.
   [[nodiscard]] std::vector<std::int64_t> kept_epochs() const;
-  void write(Files files);
+  /// The weights of epochs that are no longer among the best.
+  [[nodiscard]] Paths dropped_epochs() const;
+  /// Writes files, then removes the obsolete ones.
+  void write(Files files, const Paths& obsolete = {});
 
   RunPaths paths_;
   TaskInfo task_;
@@ -71,6 +80,7 @@ class RunRecorder {
   RecorderOptions options_;
   RunLog log_;
   EventWriter events_;
+  std::vector<std::int64_t> kept_steps_;       ///< of kept states, in ascending order
   std::set<std::filesystem::path> written_{};  ///< weights and state files that should exist
   std::unique_ptr<BackgroundWriter> writer_;   ///< null: files are written immediately
 };

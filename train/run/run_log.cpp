@@ -172,6 +172,7 @@ std::string format_step(const TaskInfo& task, const StepRow& row) {
   if (row.mfu) line += ",\"mfu\":" + number(*row.mfu);
   if (row.grad_norm) line += ",\"grad_norm\":" + number(*row.grad_norm);
   if (row.bad_images > 0) line += ",\"bad_images\":" + std::to_string(row.bad_images);
+  if (!row.fingerprint.empty()) line += ",\"fingerprint\":\"" + row.fingerprint + "\"";
   return line + "}\n";
 }
 
@@ -196,6 +197,8 @@ std::optional<StepRow> parse_step(const TaskInfo& task, std::string_view line) {
   row.grad_norm = number("grad_norm");
   row.mfu = number("mfu");
   row.bad_images = static_cast<std::int64_t>(number("bad_images").value_or(0));
+  const auto fingerprint = parsed.find("fingerprint");
+  if (fingerprint != parsed.end() && fingerprint->is_string()) row.fingerprint = *fingerprint;
   return row;
 }
 

@@ -1,5 +1,5 @@
 // The log files of a run: log.csv with one row per epoch, steps.jsonl with one line per log
-// interval.
+// interval and per fingerprint.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,8 @@ struct StepRow {
   std::int64_t bad_images = 0;  ///< distinct broken images since the program started; omitted if 0
   /// Fraction of the machine's measured matrix multiplication rate, if known.
   std::optional<double> mfu{};
+  /// Fingerprint of the run at this step, see FingerprintChain; omitted if "".
+  std::string fingerprint{};
 };
 
 class RunLog {

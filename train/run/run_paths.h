@@ -12,6 +12,11 @@ struct RunPaths {
 
   [[nodiscard]] std::filesystem::path config() const { return folder / "config.json"; }
   [[nodiscard]] std::filesystem::path state() const { return folder / "state.safetensors"; }
+  /// Path of a former state, see --state-hist.
+  [[nodiscard]] std::filesystem::path kept_state(std::int64_t step) const {
+    return kept_states() / ("step-" + std::to_string(step) + ".safetensors");
+  }
+  [[nodiscard]] std::filesystem::path kept_states() const { return folder / "states"; }
   /// Path of the weights `which`: last, best, last_ema or best_ema.
   [[nodiscard]] std::filesystem::path weights(const std::string& which) const {
     return folder / (which + ".safetensors");

@@ -53,6 +53,12 @@ void check_progress(const Progress& p) {
   check(p.epoch.is_finite() && p.interval.is_finite(), "got sums of losses that are not finite");
   check(p.guard.in_row >= 0 && p.guard.skipped >= 0 && p.plateau.bad_epochs >= 0,
         "got negative counts of skipped steps or bad epochs");
+  for (const std::string& digest : {p.fingerprints.last, p.fingerprints.images}) {
+    const bool fits = digest.find_first_not_of("0123456789abcdef") == std::string::npos &&
+                      (digest.empty() || digest.size() == kDigestDigits);
+    check(fits, "got the fingerprint ", digest, ", expected ", kDigestDigits,
+          " hexadecimal digits");
+  }
 }
 
 LossSums sums_from(const json& j) {
@@ -104,6 +110,14 @@ GuardState guard_from(const json& j) {
   return s;
 }
 
+json to_json(const FingerprintChain& chain) {
+  return {{"last", chain.last}, {"images", chain.images}};
+}
+
+FingerprintChain fingerprints_from(const json& j) {
+  return {j.at("last").get<std::string>(), j.at("images").get<std::string>()};
+}
+
 }  // namespace
 
 std::string format_run_progress(const Progress& p) {
@@ -119,7 +133,8 @@ std::string format_run_progress(const Progress& p) {
          {"best", to_json(p.best)},
          {"best_ema", to_json(p.best_ema)},
          {"plateau", to_json(p.plateau)},
-         {"guard", to_json(p.guard)}};
+         {"guard", to_json(p.guard)},
+         {"fingerprints", to_json(p.fingerprints)}};
   if (!p.group_updates.empty()) j["group_updates"] = p.group_updates;
   return json_text(j);
 }
@@ -141,6 +156,8 @@ Progress parse_run_progress(const std::string& text) {
   p.best_ema = best_from(j, "best_ema");
   if (j.contains("plateau")) p.plateau = plateau_from(j.at("plateau"));
   if (j.contains("guard")) p.guard = guard_from(j.at("guard"));
+  // Without it, a state of an earlier version, the chain begins here.
+  if (j.contains("fingerprints")) p.fingerprints = fingerprints_from(j.at("fingerprints"));
   check_progress(p);
   return p;
 }

@@ -8,6 +8,7 @@
 
 #include "data/loading/sampler.h"
 #include "optim/schedule.h"
+#include "train/run/fingerprint.h"
 #include "train/run/guard_state.h"
 #include "train/run/loss_sums.h"
 
@@ -38,6 +39,7 @@ struct Progress {
   BestEpoch best, best_ema;          ///< best epochs of the plain and of the averaged weights
   PlateauState plateau;
   GuardState guard;
+  FingerprintChain fingerprints;
 };
 
 /// Formats the progress as JSON.

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "data/sources/latents.h"
 #include "data/sources/split_folders.h"
+#include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
 #include "train/start/latent_training.h"
@@ -33,11 +34,11 @@ void apply_file(TrainConfig& config, const std::string& path, const Others& othe
 /// The state file selected by --resume and --output; empty for a new run.
 fs::path find_state(const TrainConfig& config) {
   const RunRequest& request = config.request;
-  const fs::path own = request.output.empty() ? fs::path() : RunPaths{request.output}.state();
-  const bool has_own = !own.empty() && fs::exists(own);
+  const fs::path own = request.output.empty() ? fs::path() : last_state({request.output});
+  const bool has_own = !own.empty();
   if (request.resume == "auto") {
     if (request.output.empty()) throw UsageError("--resume auto needs --output DIR");
-    return has_own ? own : fs::path();
+    return own;
   }
   if (!request.resume.empty()) {
     const fs::path given = request.resume;
@@ -114,6 +115,8 @@ ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flag
   apply(run.config, flags, others);
   compare(saved, run.config, state, run.notices);
   std::string& output = run.config.request.output;
+  check_usage(!output.empty() || !is_kept_state(state), "--resume: ", state.string(),
+              " is an earlier state; --output DIR for the run that continues from it");
   if (output.empty()) output = state.parent_path().string();
   return run;
 }
@@ -124,24 +127,6 @@ std::int64_t usual_shards(std::int64_t processes) {
   std::int64_t shards = processes == 1 ? 1 : fewest;
   while (shards < processes) shards *= 2;
   return shards;
-}
-
-/// Throws unless every process has a shard, and every shard an image.
-void check_shards(const TrainConfig& config, std::int64_t processes) {
-  const std::int64_t batch = config.images.loader.batch_size;
-  const std::int64_t shards = config.loop.shards == 0 ? processes : config.loop.shards;
-  check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
-              " processes, expected at least as many; --shards 8 is for up to 8 processes. A run "
-              "keeps the number that it began with, but for --shards 0: with it, any number of ",
-              "processes continues a run, and sums depend on that number");
-  const std::int64_t multiple = task_info(config).batch_multiple;
-  std::int64_t fitting = 1;
-  while (2 * fitting <= batch / multiple) fitting *= 2;
-  check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
-              multiple == 1 ? " images" : " pairs of images", ", fewer than ", shards,
-              config.loop.shards == 0 ? " processes" : " shards", "; ",
-              config.loop.shards == 0 ? "a larger batch fits"
-                                      : "--shards " + std::to_string(fitting) + " fits");
 }
 
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
@@ -174,6 +159,23 @@ void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
 }
 
 }  // namespace
+
+void check_shards(const TrainConfig& config, std::int64_t processes) {
+  const std::int64_t batch = config.images.loader.batch_size;
+  const std::int64_t shards = config.loop.shards == 0 ? processes : config.loop.shards;
+  check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
+              " processes, expected at least as many; --shards 8 is for up to 8 processes. A run "
+              "keeps the number that it began with, but for --shards 0: with it, any number of ",
+              "processes continues a run, and sums depend on that number");
+  const std::int64_t multiple = task_info(config).batch_multiple;
+  std::int64_t fitting = 1;
+  while (2 * fitting <= batch / multiple) fitting *= 2;
+  check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
+              multiple == 1 ? " images" : " pairs of images", ", fewer than ", shards,
+              config.loop.shards == 0 ? " processes" : " shards", "; ",
+              config.loop.shards == 0 ? "a larger batch fits"
+                                      : "--shards " + std::to_string(fitting) + " fits");
+}
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
   const TaskKind task = defaults.task;

@@ -35,4 +35,7 @@ struct ResolvedRun {
 [[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags,
                                       const RunDefaults& defaults = {});
 
+/// Throws UsageError unless every process has a shard, and every shard an image.
+void check_shards(const TrainConfig& config, std::int64_t processes);
+
 }  // namespace fovea

@@ -1,0 +1,194 @@
+// audit RUN --steps FIRST-LAST: computes these steps of a run again and compares the fingerprints.
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "apps/app.h"
+#include "apps/cli.h"
+#include "apps/progress_line.h"
+#include "apps/together.h"
+#include "base/text.h"
+#include "engine/parallel.h"
+#include "train/run/audit.h"
+#include "train/start/setup.h"
+#include "train/start/tasks.h"
+
+namespace {
+
+using namespace fovea;
+
+using Fingerprints = std::map<std::int64_t, std::string>;  // by step
+
+/// What differs from the run's own settings.
+struct Machine {
+  std::string data_dir, device;
+  std::int64_t threads = 0;
+};
+
+struct Request {
+  RunPaths run;
+  Stretch stretch;
+  Machine machine;
+};
+
+/// Where to begin, and what to compare with. All but the first process know the settings only.
+struct Plan {
+  KeptState from;
+  Fingerprints logged;
+  std::string settings;   ///< JSON of the state's settings
+  std::int64_t last = 0;  ///< the last step with a fingerprint
+};
+
+/// Compares each fingerprint as soon as it is known, and stops the run at the first that differs.
+class Comparison : public RunObserver {
+ public:
+  Comparison(const Plan& plan, ProgressLine& line)
+      : logged_(plan.logged), first_(plan.from.step), last_(plan.last), line_(line) {}
+
+  void compare(std::int64_t step, const std::string& computed) {
+    const auto found = logged_.find(step);
+    if (computed.empty() || found == logged_.end() || differs_) return;
+    ++compared_;
+    differs_ = computed != found->second;
+    if (!differs_) return;
+    line_.print(text_of("step ", step, ": the fingerprint differs from the log's\n  computed ",
+                        computed, "\n  logged   ", found->second));
+  }
+  [[nodiscard]] bool differs() const { return differs_; }
+  [[nodiscard]] bool is_complete() const { return differs_ || compared_ == logged_.size(); }
+
+  void step(const EpochPosition& at) override {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    const std::int64_t done = at.epoch * at.steps + at.step - first_;
+    line_.update({.label = text_of("step ", first_ + done, " of ", last_),
+                  .done = done,
+                  .total = last_ - first_,
+                  .seconds = passed.count(),
+                  .img_s = at.img_s,
+                  .note = {}});
+  }
+  void interval(const StepRow& row) override { compare(row.step, row.fingerprint); }
+  void evaluation(std::int64_t done, std::int64_t total) override {
+    line_.update({.label = "evaluating", .done = done, .total = total, .note = {}});
+  }
+  void notice(const std::string& text) override { line_.print("note: " + text); }
+  [[nodiscard]] bool asks_to_stop() override { return differs_; }
+
+ private:
+  const Fingerprints& logged_;
+  std::int64_t first_, last_;
+  ProgressLine& line_;
+  std::size_t compared_ = 0;
+  bool differs_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Request read_command_line(int argc, char** argv) {
+  Request request;
+  std::string steps;
+  Fields fields;
+  FieldGroup group(fields, "Audit");
+  group.add("steps", &steps, "the steps to compute again, FIRST-LAST");
+  group.add("data-dir", &request.machine.data_dir, "data folder (default: as in the run)");
+  group.add("device", &request.machine.device, "cpu, cuda or cuda:N (default: as in the run)");
+  group.number("threads", &request.machine.threads, "compute threads; 0: as in the run", {0, 1024});
+  const std::vector<std::string> runs =
+      parse_into_fields(argc, argv,
+                        {"audit",
+                         "Computes steps of a run again, from the newest state before them, and "
+                         "compares the weights'\n"
+                         "fingerprints with those in the run's log. Exit code 1 if one differs. "
+                         "The run's folder stays\n"
+                         "as it is.",
+                         "RUN_DIR", fields});
+  check_usage(runs.size() == 1, "audit: got ", runs.size(), " run directories, expected one");
+  request.run = {runs.front()};
+  request.stretch = parse_stretch(steps);
+  return request;
+}
+
+/// The first process reads the run's folder, which the other machines may lack.
+Plan make_plan(const Request& request, Communicator& processes) {
+  Plan plan;
+  if (processes.is_first()) {
+    plan.logged = logged_fingerprints(request.run, request.stretch);
+    plan.from = state_before(request.run, request.stretch.first);
+    plan.settings = read_state_config(plan.from.path);
+    plan.last = plan.logged.rbegin()->first;
+  }
+  if (processes.size() == 1) return plan;
+  plan.settings = broadcast(processes, plan.settings);
+  plan.last = *parse_integer(broadcast(processes, std::to_string(plan.last)));
+  return plan;
+}
+
+TrainConfig config_of(const Plan& plan, const Machine& machine) {
+  TrainConfig config = saved_config(plan.settings, plan.from.path.string());
+  const Fields fields = fields_of(config);
+  const auto set = [&](const char* name, const std::string& text) {
+    if (!text.empty()) set_field(find_field(fields, name, "flag"), text);
+  };
+  set("data-dir", machine.data_dir);
+  set("device", machine.device);
+  if (machine.threads > 0) config.run.threads = machine.threads;
+  config.loop.max_steps = plan.last;
+  return config;
+}
+
+/// Resumes the run, and compares the fingerprint of its state.
+void begin(Trainer& trainer, const Plan& plan, Comparison& comparison, ProgressLine& line) {
+  const Notices told = trainer.resume(plan.from.path, {.other_images = true});
+  for (const std::string& text : told.texts()) line.print("note: " + text);
+  comparison.compare(trainer.progress().step, trainer.progress().fingerprints.last);
+}
+
+/// Whether a fingerprint differs, in all processes.
+bool differs(const TrainConfig& config, const Plan& plan, Communicator& processes,
+             ProgressLine& line) {
+  Notices of_start;  // the run has shown them
+  const Datasets data = open_datasets(config);
+  Trainer trainer =
+      make_trainer(config, data, build_model(config, *data.train, of_start), nullptr, processes);
+  Comparison comparison(plan, line);
+  if (processes.is_first()) begin(trainer, plan, comparison, line);
+  trainer.share_state();
+  static_cast<void>(processes.is_first() ? trainer.fit(comparison) : trainer.fit());
+  check(
+      !processes.is_first() || comparison.is_complete(), plan.from.path.string(),
+      ": its settings give no fingerprint at ",
+      "some of the logged steps; the run was later continued with another --fingerprint-interval, ",
+      "and an audit needs a state from after that");
+  return any(processes, comparison.differs());  // the others' have compared nothing
+}
+
+int audit_in(Communicator& processes, const Request& request) {
+  ProgressLine line(1);
+  const Plan plan = make_plan(request, processes);
+  const TrainConfig config = config_of(plan, request.machine);
+  check_shards(config, processes.size());
+  if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
+  const Stretch& stretch = request.stretch;
+  line.print(text_of("auditing ", request.run.folder.string(), " from step ", plan.from.step,
+                     " to ", plan.last));
+  if (differs(config, plan, processes, line)) {
+    line.print(
+        "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");
+    return 1;
+  }
+  const std::size_t count = plan.logged.size();
+  line.print(text_of(
+      count == 1 ? "the fingerprint" : "all " + std::to_string(count) + " fingerprints",
+      " of the steps ", stretch.first, " to ", stretch.last, count == 1 ? " agrees" : " agree"));
+  return 0;
+}
+
+int audit(int argc, char** argv) {
+  return run_together(argc, argv, [&](const Together& together) {
+    return audit_in(together.processes, read_command_line(argc, argv));
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return fovea::run_app(argc, argv, audit); }

@@ -1,0 +1,29 @@
+// What an audit of a run starts from: the fingerprints in its log, and its earlier states.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "train/run/kept_states.h"
+#include "train/run/run_paths.h"
+
+namespace fovea {
+
+/// The steps first to last of a run.
+struct Stretch {
+  std::int64_t first = 0, last = 0;
+};
+
+/// Parses "800-900". Throws UsageError.
+[[nodiscard]] Stretch parse_stretch(const std::string& text);
+
+/// The fingerprints in the log of the steps of a stretch, by step. Throws if there are none.
+[[nodiscard]] std::map<std::int64_t, std::string> logged_fingerprints(const RunPaths& run,
+                                                                      const Stretch& stretch);
+
+/// The newest state of the run at `step` or before: a kept one, or state.safetensors. Throws if
+/// there is none, naming the oldest.
+[[nodiscard]] KeptState state_before(const RunPaths& run, std::int64_t step);
+
+}  // namespace fovea

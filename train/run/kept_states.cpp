@@ -1,0 +1,55 @@
+// The names of kept states: states/step-800.safetensors.
+#include "train/run/kept_states.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The step in a file's name; empty if the name is another.
+std::optional<std::int64_t> step_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::string_view number = std::string_view(name).substr(0, name.find('.'));
+  if (!number.starts_with("step-")) return {};
+  const std::optional<std::int64_t> step = parse_integer(number.substr(5));
+  if (!step || RunPaths{}.kept_state(*step).filename() != name) return {};
+  return step;
+}
+
+}  // namespace
+
+std::vector<KeptState> kept_states(const RunPaths& run, std::int64_t last) {
+  std::vector<KeptState> states;
+  if (!fs::is_directory(run.kept_states())) return states;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run.kept_states())) {
+    const std::optional<std::int64_t> step = step_of(entry.path());
+    if (step && *step <= last) states.push_back({*step, entry.path()});
+  }
+  std::sort(states.begin(), states.end(),
+            [](const KeptState& a, const KeptState& b) { return a.step < b.step; });
+  return states;
+}
+
+bool is_kept_state(const fs::path& path) {
+  return path.parent_path().filename() == RunPaths{}.kept_states() && step_of(path).has_value();
+}
+
+fs::path run_of_state(const fs::path& path) {
+  const fs::path folder = path.parent_path();
+  return is_kept_state(path) ? folder.parent_path() : folder;
+}
+
+fs::path last_state(const RunPaths& run) {
+  if (fs::exists(run.state())) return run.state();
+  const std::vector<KeptState> kept = kept_states(run);
+  return kept.empty() ? fs::path() : kept.back().path;
+}
+
+}  // namespace fovea

@@ -1,0 +1,31 @@
+// The states that a run keeps besides state.safetensors, see --state-hist.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <vector>
+
+#include "train/run/run_paths.h"
+
+namespace fovea {
+
+struct KeptState {
+  std::int64_t step = 0;
+  std::filesystem::path path;
+};
+
+/// Those in the run's folder, up to a step, in ascending order. Other files there do not count.
+[[nodiscard]] std::vector<KeptState> kept_states(
+    const RunPaths& run, std::int64_t last = std::numeric_limits<std::int64_t>::max());
+
+/// Whether a path is that of a kept state.
+[[nodiscard]] bool is_kept_state(const std::filesystem::path& path);
+/// The folder of the run to which a state belongs.
+[[nodiscard]] std::filesystem::path run_of_state(const std::filesystem::path& path);
+
+/// The path of the run's last state: state.safetensors or, if it is missing, the last one kept; ""
+/// if there is none.
+[[nodiscard]] std::filesystem::path last_state(const RunPaths& run);
+
+}  // namespace fovea
