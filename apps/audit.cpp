@@ -168,6 +168,7 @@ int audit_in(Communicator& processes, const Request& request) {
   const TrainConfig config = config_of(plan, request.machine);
   check_shards(config, processes.size());
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
+  processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
   const Stretch& stretch = request.stretch;
   line.print(text_of("auditing ", request.run.folder.string(), " from step ", plan.from.step,
                      " to ", plan.last));
