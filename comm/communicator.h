@@ -45,6 +45,11 @@ class Communicator {
   /// arrive in the order of the lists, and their sizes must agree. Throws when a process is missing
   /// for longer than the time limit.
   virtual void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
+  /// The same for memory of `device`: the CPU, or this process's GPU, whose current stream reads
+  /// and writes it in order (engine/cuda/runtime.h). Blocks the host while others are awaited. Here
+  /// through pinned host memory.
+  virtual void exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
+                                  Device device);
   /// Ends all processes, this one with exit code `code`.
   [[noreturn]] virtual void abort(int code) = 0;
 };

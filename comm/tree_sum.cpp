@@ -1,32 +1,21 @@
 // Sums over shards: within a process, then by parts of the vector over all processes.
 #include "comm/tree_sum.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
 #include "base/error.h"
-#include "engine/parallel.h"
+#include "engine/copy.h"
+#include "engine/cuda/runtime.h"
 
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;
-
-template <class T>
-void add_in_place(const Tensor& sum, const Tensor& term) {
-  T* const to = sum.data<T>();
-  const T* const from = term.data<T>();
-  parallel_for(sum.numel(), kGrain, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
-  });
-}
-
 /// sum += term
 void add_in_place(const Tensor& sum, const Tensor& term) {
-  check(sum.dtype() == term.dtype() && sum.numel() == term.numel(),
+  check(sum.dtype() == term.dtype() && sum.shape() == term.shape(),
         "tree sum: got vectors of different lengths or dtypes");
-  sum.dtype() == DType::f64 ? add_in_place<double>(sum, term) : add_in_place<float>(sum, term);
+  add_into(sum, term);
 }
 
 /// The part of a vector that one process adds up.
@@ -39,9 +28,20 @@ Part part_of(std::int64_t length, int rank, int size) {
   return {part_begin(length, rank, size), part_begin(length, rank + 1, size)};
 }
 
+Tensor take(const Tensor& vector, Part part) {
+  return vector.alias({part.size()}, {1}, part.begin);
+}
+
 std::span<std::byte> bytes_of(const Tensor& vector, Part part) {
   const std::size_t width = size_of(vector.dtype());
   return {vector.raw() + part.begin * width, part.size() * width};
+}
+
+/// The current stream may not be the one that the vector was allocated on.
+void use_on_current_stream(const Tensor& vector) {
+  const Device device = vector.device();
+  if (device.is_cpu()) return;
+  cuda::also_used_by(vector.storage().data(), cuda::Stream::current(device.index));
 }
 
 }  // namespace
@@ -66,7 +66,9 @@ Tensor sum_over_shards(Communicator& processes, const Shards& shards, const Tree
   const int size = processes.size(), rank = processes.rank();
   const std::vector<TreeNode>& own = local.pieces();
   if (size == 1) return own.front().sum;
+  for (const TreeNode& piece : own) use_on_current_stream(piece.sum);
   const std::int64_t length = own.front().sum.numel();
+  const Device device = own.front().sum.device();
   const Part mine = part_of(length, rank, size);
 
   std::vector<std::vector<TreeNode>> pieces;  // of each process, my part
@@ -84,10 +86,9 @@ Tensor sum_over_shards(Communicator& processes, const Shards& shards, const Tree
     }
   }
   for (std::size_t i = 0; i < own.size(); ++i) {
-    const std::span<std::byte> from = bytes_of(own[i].sum, mine);
-    std::copy(from.begin(), from.end(), bytes_of(pieces[rank][i].sum, {0, mine.size()}).begin());
+    copy_into(pieces[rank][i].sum, take(own[i].sum, mine));
   }
-  processes.exchange(out, in);
+  processes.exchange_on_device(out, in, device);
 
   TreeSum whole;
   for (std::vector<TreeNode>& of_process : pieces) {
@@ -102,9 +103,8 @@ Tensor sum_over_shards(Communicator& processes, const Shards& shards, const Tree
     out.push_back({other, bytes_of(sum, {0, mine.size()})});
     in.push_back({other, bytes_of(result, part_of(length, other, size))});
   }
-  const std::span<std::byte> from = bytes_of(sum, {0, mine.size()});
-  std::copy(from.begin(), from.end(), bytes_of(result, mine).begin());
-  processes.exchange(out, in);
+  copy_into(take(result, mine), sum);
+  processes.exchange_on_device(out, in, device);
   return result;
 }
 

@@ -29,7 +29,7 @@ struct TreeNode {
 /// Sums of consecutive shards, or of subtrees, as far as they can be added.
 class TreeSum {
  public:
-  /// Adds the node after those before. Its tensor, f32 or f64 [n] on the CPU, is taken over.
+  /// Adds the node after those before. Its tensor, f32 or f64 [n], is taken over.
   void add(TreeNode node);
   /// The roots of the largest subtrees, in order.
   [[nodiscard]] const std::vector<TreeNode>& pieces() const { return pieces_; }
@@ -43,7 +43,8 @@ class TreeSum {
 
 /// The sum over all shards, in every process. `local` has this process's shards added, one by one;
 /// their number over all processes is a power of two. Each process sends 2 (P - 1) / P of the
-/// vector for each of its pieces; with a power of two of processes it has one.
+/// vector for each of its pieces; with a power of two of processes it has one. The vectors may be
+/// on a GPU; its current stream does the work.
 [[nodiscard]] Tensor sum_over_shards(Communicator& processes, const Shards& shards,
                                      const TreeSum& local);
 

@@ -1,0 +1,48 @@
+// The order between the ops of a device and the exchanges that run beside them.
+#pragma once
+
+#include <optional>
+
+#include "engine/cuda/runtime.h"
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// The queue of a device for sums and exchanges. Ops and exchanges run concurrently, so that
+/// whichever reads what the other writes has to wait. On the CPU work is done when it is asked for,
+/// and nothing here does anything.
+///
+///     const ExchangeQueue queue(device);     // in the thread of the ops
+///     queue.wait_for_ops();                  // the gradients have been asked for
+///     std::thread([&] {
+///       const ExchangeQueue::Scope scope(queue);
+///       sum = sum_over_shards(...);
+///       queue.share(sum);
+///     }).join();
+///     queue.hold_ops();                      // the next op may read the sum
+class ExchangeQueue {
+ public:
+  /// Ops are those of the calling thread's current stream.
+  explicit ExchangeQueue(Device device);
+
+  /// Orders work that is enqueued here from now on after all ops enqueued so far.
+  void wait_for_ops() const;
+  /// Orders ops that are enqueued from now on after all work enqueued here so far.
+  void hold_ops() const;
+  /// Declares that both sides use the tensor: its memory is reused only after both.
+  void share(const Tensor& tensor) const;
+
+  /// This thread's work on the device goes to the queue while the scope is alive.
+  class Scope {
+   public:
+    explicit Scope(const ExchangeQueue& queue);
+
+   private:
+    std::optional<cuda::StreamScope> scope_;
+  };
+
+ private:
+  std::optional<cuda::Stream> ops_, own_;
+};
+
+}  // namespace fovea
